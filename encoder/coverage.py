@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from encoder import MORE, folder_of
 from encoder.laser.languages import INDIVIDUAL
+from miner.language_codes import base_language
 
 MAX_GOOD, MAX_FAIR = 0.05, 0.15  # search errors
 
@@ -30,8 +31,14 @@ class Coverage:
 
 
 def individual(language: str) -> str:
-    """Return one name for a language that has several in ISO 639: ISO 639-3's where it is known."""
-    return INDIVIDUAL.get({"no": "nb", "fil": "tl"}.get(language, language), language)
+    """Return one name for a language of several codes, ISO 639-3's where it is known.
+
+    Scripts and regions do not count: the codes are those that ``parse_language`` reads.
+    """
+    if known := INDIVIDUAL.get(language):
+        return known
+    base = base_language(language)
+    return INDIVIDUAL.get({"fil": "tl"}.get(base, base), base)
 
 
 def find_coverage(languages: Mapping[str, Coverage], language: str) -> Coverage | None:

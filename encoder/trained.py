@@ -13,6 +13,7 @@ from torch import Tensor
 
 from encoder import Encoder, Precision, checkpoint
 from encoder.base import SAMPLE, BaseEncoder
+from encoder.coverage import individual
 from encoder.laser.networks import BiLSTM, Tensors, Transformer
 from encoder.network import NetworkEncoder, Ready, SentenceTokenizer, ready
 from encoder.sentence_networks import KINDS, SentenceNetwork
@@ -150,11 +151,13 @@ class ApartEncoder(BaseEncoder):
         """Return the encoder of a language; a ValueError says that it has none."""
         if language is None:
             return self
-        if language not in self._encoders:
+        known = {individual(name): own for name, own in self._encoders.items()}
+        found = self._encoders.get(language) or known.get(individual(language))
+        if found is None:
             raise ValueError(
                 f"encoder {self.name} has no network for {language}; it has {self._languages}"
             )
-        return self._encoders[language]
+        return found
 
     def _embed(self, sentences: Sequence[str], *, normalize: bool) -> NDArray[np.float32]:
         raise ValueError(

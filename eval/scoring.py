@@ -1,13 +1,11 @@
 """Score pairs, as mine-corpus writes them, against gold, and extract those above a threshold.
 
-``.tsv``: ``score TAB source text TAB target text``. ``.jsonl`` and ``.parquet``: one record a pair,
-of which ``score``, ``source_id``, ``target_id`` and, where present, ``source_duplicates`` and
-``target_duplicates`` (lists of ids with the same text) are used.
+Of the pairs (``miner.storage.pair_files``) the scores and ids are used, those of duplicates
+included. Pairs without ids (``.tsv``) have those of their texts.
 """
 
-import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -15,16 +13,14 @@ from typing import Literal
 import numpy as np
 
 from eval.data.bucc import Sentences, read_gold, read_sentences, text_key
-from eval.data.textfiles import fingerprint, read_lines
+from eval.data.textfiles import fingerprint
 from eval.metrics import bucc, laser_compat
 from eval.metrics.laser_compat import ScoredTexts
 from eval.output import Record, id_lines, score_line, score_record, signature
 from miner.storage.atomic import write_text
-from miner.storage.corpus.reader import parquet_file
 from miner.storage.layout import SIDES
+from miner.storage.pair_files import FilePair, file_of_pairs, pairs_format, read_pairs
 
-REQUIRED = ("score", "source_id", "target_id")
-OPTIONAL = ("source_duplicates", "target_duplicates")
 OPTIMIZED: Literal["optimized"] = "optimized"
 
 SideFiles = tuple[Path] | tuple[Path, Path]  # ID TAB sentence lines, or sentences and ids
@@ -32,89 +28,60 @@ Sides = tuple[Sentences, Sentences]
 Gold = frozenset[bucc.IdPair]
 
 
-def read_scored_texts(path: Path) -> list[ScoredTexts]:
-    """Read a ``.tsv`` file; a ValueError names a line that is not a number and two texts."""
-    rows = []
-    for number, line in enumerate(read_lines(path), start=1):
-        fields = line.split("\t")
-        try:
-            score, source, target = float(fields[0]), *fields[1:]
-        except ValueError:
-            raise ValueError(
-                f"{path} line {number}: expected SCORE TAB SOURCE TEXT TAB TARGET TEXT, "
-                f"not {line[:60]!r}"
-            ) from None
-        rows.append((score, source, target))
-    return rows
+def read_candidates(path: Path, sides: Sides | None) -> bucc.Candidates:
+    """Read mined pairs as candidates.
 
+    Pairs with ids have these; of others each text has all ids of that text among the ``sides``.
 
-def candidates_from_texts(
-    rows: Sequence[ScoredTexts], source: Sentences, target: Sentences, *, path: Path
-) -> bucc.Candidates:
-    """Give each pair of texts all the ids that its texts have; a ValueError names one without."""
-    sides = list(zip(SIDES, (source.ids_by_text(), target.ids_by_text()), strict=True))
-    found: list[list[bucc.Ids]] = []
-    for number, (_, *texts) in enumerate(rows, start=1):
-        keys = [text_key(text) for text in texts]
-        for (side, known), text, key in zip(sides, texts, keys, strict=True):
-            if key not in known:
-                raise ValueError(
-                    f"{path} line {number}: the {side} text is not among the {side} sentences: "
-                    f"{text[:60]!r}"
-                )
-        found.append([known[key] for (_, known), key in zip(sides, keys, strict=True)])
-    return _candidates([score for score, _, _ in rows], found)
-
-
-def _candidates(scores: Sequence[float], ids: Sequence[Sequence[bucc.Ids]]) -> bucc.Candidates:
+    Raises:
+        ValueError: A pair has no score, or none that can be kept, or neither ids nor known texts.
+    """
+    known = sides and tuple(side.ids_by_text() for side in sides)
+    scores, ids = [], []
+    for pair in read_pairs(path):
+        score = _score(pair)
+        if pair.ids is None and pair.texts is not None:
+            if known is None:
+                raise _needs_sides(path)
+            found = [
+                _ids_of_text(pair, *each) for each in zip(SIDES, pair.texts, known, strict=True)
+            ]
+        elif pair.ids is None:
+            raise ValueError(f"{pair.place}: a side has neither an id nor a text")
+        elif all(pair.ids):
+            found = [*pair.ids]
+        else:
+            continue  # a sentence without a partner, in an alignment
+        scores.append(score)
+        ids.append(found)
     sources, targets = ([each[side] for each in ids] for side in (0, 1))
     return bucc.Candidates(scores=np.array(scores, np.float64), sources=sources, targets=targets)
 
 
-def read_records(path: Path) -> bucc.Candidates:
-    """Read a ``.jsonl`` or ``.parquet`` file; a ValueError names what lacks the fields needed."""
-    if path.suffix not in (".jsonl", ".parquet"):
-        raise ValueError(f"{path}: unknown format; give a name in .tsv, .jsonl or .parquet")
-    scores, ids = [], []
-    records = _json_records(path) if path.suffix == ".jsonl" else _parquet_records(path)
-    for number, record in enumerate(records, start=1):
-        where = f"{path} record {number}"
-        if missing := [name for name in REQUIRED if record.get(name) is None]:
-            raise ValueError(f"{where}: no {' and no '.join(missing)}")
-        score = record["score"]
-        if isinstance(score, bool) or not isinstance(score, int | float):
-            raise ValueError(f"{where}: score {score!r} is not a number")
-        scores.append(score)
-        ids.append([_ids(record, side, where) for side in SIDES])
-    return _candidates(scores, ids)
+def read_scored_texts(path: Path) -> list[ScoredTexts]:
+    """Read pairs by their texts; a ValueError names one without texts or a score."""
+    rows = []
+    for pair in read_pairs(path):
+        if pair.texts is None:
+            raise ValueError(f"{pair.place}: no texts")
+        rows.append((_score(pair), *pair.texts))
+    return rows
 
 
-def _json_records(path: Path) -> Iterable[Record]:
-    for number, line in enumerate(read_lines(path), start=1):
-        try:
-            record = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise ValueError(f"{path} line {number}: not JSON ({error.msg})") from error
-        if not isinstance(record, dict):
-            raise ValueError(f"{path} line {number}: expected a JSON object, not {line[:60]!r}")
-        yield record
+def _score(pair: FilePair) -> float:
+    if pair.score is None:
+        raise ValueError(f"{pair.place}: no score")
+    if math.isnan(pair.score) or pair.score == -math.inf:
+        raise ValueError(f"{pair.place}: the score is {pair.score}; expected a number above -inf")
+    return pair.score
 
 
-def _parquet_records(path: Path) -> Iterable[Record]:
-    with parquet_file(path) as file:
-        columns = [name for name in REQUIRED + OPTIONAL if name in file.schema_arrow.names]
-        for batch in file.iter_batches(columns=columns):
-            yield from batch.to_pylist()
-
-
-def _ids(record: Record, side: str, where: str) -> bucc.Ids:
-    first, repeats = record[f"{side}_id"], record.get(f"{side}_duplicates") or []
-    if not isinstance(repeats, list):
-        raise ValueError(f"{where}: {side}_duplicates must be a list of ids, not {repeats!r}")
-    for identifier in (first, *repeats):
-        if not isinstance(identifier, str):
-            raise ValueError(f"{where}: the {side} id {identifier!r} is not a string")
-    return first, *repeats
+def _ids_of_text(pair: FilePair, side: str, text: str, known: Mapping[str, bucc.Ids]) -> bucc.Ids:
+    if (ids := known.get(text_key(text))) is None:
+        raise ValueError(
+            f"{pair.place}: the {side} text is not among the {side} sentences: {text[:60]!r}"
+        )
+    return ids
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,12 +119,7 @@ class ScoringReport:
 def score_pairs(options: ScoringOptions) -> ScoringReport:
     """Score by the rules of ``eval.metrics.bucc``, and write the extracted id pairs if asked to."""
     sides = options.read_sides()
-    if options.pairs.suffix == ".tsv":
-        both = _needed(sides, options)
-        rows = read_scored_texts(options.pairs)
-        candidates = candidates_from_texts(rows, *both, path=options.pairs)
-    else:
-        candidates = read_records(options.pairs)
+    candidates = read_candidates(options.pairs, sides)
     ranked = bucc.rank(candidates)
     threshold, remark, shown = options.threshold, None, None
     gold = None if options.gold is None else read_gold(options.gold, sides)
@@ -174,9 +136,11 @@ def score_pairs(options: ScoringOptions) -> ScoringReport:
 
 def score_pairs_like_laser(options: ScoringOptions) -> ScoringReport:
     """Score as LASER's bucc.py does."""
-    if options.pairs.suffix != ".tsv":
+    if pairs_format(options.pairs) != ".tsv":
         raise ValueError(f"{options.pairs}: --compat laser reads pairs in .tsv only")
-    sides = _needed(options.read_sides(), options)
+    sides = options.read_sides()
+    if sides is None:
+        raise _needs_sides(options.pairs)
     rows = read_scored_texts(options.pairs)
     ids = (laser_compat.unique_ids(side.texts, side.ids) for side in sides)
     scores = laser_compat.score_by_ids(rows, *ids)
@@ -192,13 +156,11 @@ def score_pairs_like_laser(options: ScoringOptions) -> ScoringReport:
     return _report(options, extracted, gold, len(rows), rules, shown)
 
 
-def _needed(sides: Sides | None, options: ScoringOptions) -> Sides:
-    if sides is None:
-        raise ValueError(
-            f"{options.pairs} holds texts, not ids: give the sentences with ids as --src and "
-            "--tgt, or as --src-texts, --src-ids, --tgt-texts and --tgt-ids"
-        )
-    return sides
+def _needs_sides(path: Path) -> ValueError:
+    return ValueError(
+        f"{path} holds texts, not ids: give the sentences with ids as --src and --tgt, or as "
+        "--src-texts, --src-ids, --tgt-texts and --tgt-ids"
+    )
 
 
 def _stranger_ids(ranked: bucc.Candidates, gold: Gold) -> str | None:
@@ -228,7 +190,7 @@ def _report(
     fields: Record = {"gold": "none" if gold is None else len(gold)}
     if options.gold is not None:
         fields["gold_sha256"] = fingerprint(options.gold)
-    fields |= {"pairs": pairs, "pairs_sha256": fingerprint(options.pairs)}
+    fields |= {"pairs": pairs, "pairs_sha256": fingerprint(Path(str(file_of_pairs(options.pairs))))}
     for side, files in zip(SIDES, options.sides or (), strict=False):
         fields[f"{side}_sha256"] = "+".join(map(fingerprint, files))
     fields["threshold"] = "none" if options.threshold == -math.inf else options.threshold

@@ -2,13 +2,16 @@
 
 import argparse
 import atexit
+import errno
 import gc
 import math
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, wraps
+from io import TextIOWrapper
 from typing import TypeAlias, TypeVar
 
 from miner.extras import DISTRIBUTION, how_to_install
@@ -28,6 +31,9 @@ def run_command(main: Callable[[], int], program: str) -> int:
     is a defect and propagates with its traceback.
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # characters that a terminal lacks are escaped
+            stream.reconfigure(errors="backslashreplace")
     # NumPy computes products side by side in threads of ours (``miner.threads``); OpenBLAS, which
     # reads this when it is loaded, would have threads of its own wait for each other in each.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -37,12 +43,10 @@ def run_command(main: Callable[[], int], program: str) -> int:
     gc.set_threshold(20_000)
     try:
         status = main()
-        sys.stdout.flush()  # here, where a broken pipe can still be caught
+        _flush_stdout()  # here, where a broken pipe can still be caught
         return status
     except BrokenPipeError:
-        # Send what stdout still holds to nowhere, or the interpreter complains as it exits.
-        with open(os.devnull, "wb") as nowhere:
-            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+        _drop_stdout()
         return 141  # 128 + SIGPIPE: what a shell reports of any program cut short by `| head`
     except KeyboardInterrupt as error:
         message = f"interrupted{error}"
@@ -56,6 +60,22 @@ def run_command(main: Callable[[], int], program: str) -> int:
     message = " ".join(message.split("\n"))
     sys.stderr.write(f"{program}: error: {message}\n")
     return 2  # argparse's own status for a wrong command line
+
+
+def _flush_stdout() -> None:
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        _drop_stdout()
+        raise OSError(error.errno, error.strerror, "standard output") from error
+
+
+def _drop_stdout() -> None:
+    """Send what stdout still holds to nowhere, or the interpreter complains as it exits."""
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 def command(
@@ -141,4 +161,9 @@ def error_line(error: Exception) -> str:
         return f"out of memory: {error}".removesuffix(": ")
     if isinstance(error, OSError) and error.filename is not None and error.strerror is not None:
         return f"{os.fsdecode(error.filename)}: {error.strerror}"
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        places = f"the output, --work-dir, standard output or {tempfile.gettempdir()}"
+        return f"{os.strerror(error.errno)}; free space in the place of {places}"
+    if isinstance(error, OSError) and error.strerror is not None:
+        return error.strerror
     return str(error)

@@ -14,6 +14,7 @@ import numpy as np
 
 from miner.addresses import addresses_in
 from miner.arrays import NO_NEIGHBOUR, FloatArray, IntArray, Mask
+from miner.language_codes import base_language, macrolanguage
 from miner.languages import identifier
 from miner.numbers import compare_numbers, numbers_in
 
@@ -155,11 +156,21 @@ def hub(suspects: Suspects) -> Mask:
 
 def language(suspects: Suspects) -> Mask:
     """Either side is hardly in the language that it should be in."""
+    labels = [_label(code or "") for code in suspects.languages]
 
     def chance(text: str, expected: str | None) -> float:
         return float(dict(identifier().rank(text))[expected])
 
-    return suspects.each(lambda *texts: min(map(chance, texts, suspects.languages)) < MIN_CHANCE)
+    return suspects.each(lambda *texts: min(map(chance, texts, labels)) < MIN_CHANCE)
+
+
+def _label(code: str) -> str | None:
+    """Return what the identifier calls a language, or else one that it belongs to or contains."""
+    known = identifier().labels
+    by_base = {base_language(label): label for label in known}
+    by_wider = {macrolanguage(label): label for label in known}
+    base, wider = base_language(code), macrolanguage(code)
+    return by_base.get(base) or by_base.get(wider) or by_wider.get(wider)
 
 
 FILTERS: dict[str, Callable[[Suspects], Mask]] = {
@@ -178,10 +189,9 @@ def check_filters(names: Sequence[str], languages: tuple[str | None, str | None]
         raise ValueError(
             "the filter 'language' needs to know both languages: --src-lang and --tgt-lang"
         )
-    known = identifier().labels
     for code in languages:
-        if code not in known:
-            all_known = ", ".join(sorted(known))
+        if _label(code or "") is None:
+            all_known = ", ".join(sorted(identifier().labels))
             raise ValueError(f"the filter 'language' knows no {code!r}; it knows {all_known}")
 
 

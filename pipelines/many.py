@@ -11,11 +11,11 @@ import numpy as np
 
 from eval.runs.side import Side
 from eval.runs.store import Run, open_run
+from miner.language_codes import parse_language
 from miner.multiway import Clusters, cluster_pairs
 from miner.storage.artefacts import content_key, produce
 from miner.storage.atomic import atomic_file
 from miner.storage.corpus.filesets import (
-    base_language,
     describe_languages,
     language_pairs,
     languages_of,
@@ -70,7 +70,7 @@ def find_corpora(corpora: Place, work_dir: Place, input_format: str) -> dict[str
             "two or more, named by its ISO 639 code, such as de.txt and en.txt"
         )
     return {
-        name: CorpusOptions(path=path, language=base_language(name), input_format=input_format)
+        name: CorpusOptions(path=path, language=parse_language(name), input_format=input_format)
         for name, path in found.items()
     }
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from miner import choices
 from miner.extras import require
 from miner.knn.method import AUTO, CorpusMethod, IndexSpec, parse_method
+from miner.language_codes import base_language
 from miner.languages import main_language
 from miner.storage.layout import CORPUS, DOCUMENT, OWN_FOLDERS, SCOPES, SIDES, SOURCE
 from miner.storage.places import Place, lies_in, same_file
@@ -28,7 +29,8 @@ ROWS_PER_SHARD = 1 << 18  # 262,144 float32 vectors of 384 dimensions are 400 MB
 class CorpusOptions:
     """One side: its text and, if they were made elsewhere, its vectors.
 
-    ``language`` is the one given; ``shares`` are those of languages in a sample, largest first.
+    ``language`` is the tag given, as ``miner.language_codes`` parses it; ``shares`` are those of
+    languages in a sample, largest first.
     ``escapes`` are the levels of HTML entities that the texts have, by the same sample.
     """
 
@@ -42,8 +44,11 @@ class CorpusOptions:
 
     @property
     def decided_language(self) -> str | None:
-        """The language that the side is encoded as: the one given, else the one seen, if any."""
-        return self.language or main_language(self.shares)
+        """The language that the side is encoded as: the one given, else the one seen, if any.
+
+        It is without script and region, which no encoder looks at.
+        """
+        return base_language(self.language) if self.language else main_language(self.shares)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,7 +19,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 }
 # Modules of other packages that a package may import.
 COMPILED = {"miner.compiling", "miner.instructions", "miner.knn.core.int8"}
-ALSO = {"encoder": {"miner.threads", *COMPILED}}
+ALSO = {"encoder": {"miner.threads", "miner.language_codes", *COMPILED}}
 NO_PACKAGE = {"tests", "benchmarks"}
 # Of these packages each part imports from those before it only.
 FLOORS = {

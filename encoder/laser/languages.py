@@ -11,6 +11,8 @@ import os
 import shutil
 from pathlib import Path
 
+from miner.language_codes import base_language
+
 PUBLISHER = "https://dl.fbaipublicfiles.com/nllb/laser"
 CHECKSUMS = "SHA256SUMS"
 TIMEOUT_SECONDS = 60
@@ -29,10 +31,10 @@ INDIVIDUAL: dict[str, str] = _TABLES["individual"]
 def files_of(language: str) -> list[str]:
     """Return the checkpoint and the subwords of a language's encoder: LASER3's, else LASER2.
 
-    ``language`` is an ISO 639-1 or 639-3 code, with a script (``kas_Deva``) where there are two. A
+    ``language`` is a code, with a script (``kas_Deva``, ``ks-Deva``) where there are two. A
     ValueError says that LASER has no encoder for it, or one for each of its scripts.
     """
-    code, _, script = language.partition("_")
+    code, script = _code_and_script(language)
     wanted = f"{INDIVIDUAL.get(code, code)}_{script}"  # without a script, what names begin with
     found, shared = (
         [name for name in names if name.startswith(wanted) and (not script or name == wanted)]
@@ -50,6 +52,12 @@ def files_of(language: str) -> list[str]:
         f"LASER has no encoder for the language {language!r}; give an ISO 639 code (de, swh), or "
         "a FLORES one (wol_Latn)"
     )
+
+
+def _code_and_script(language: str) -> tuple[str, str]:
+    parts = language.replace("_", "-").split("-")
+    scripts = [part for part in parts[1:] if len(part) == 4 and part.isalpha()]
+    return base_language(language), "".join(scripts[:1])
 
 
 def fetch_laser(language: str, folder: Path, *, publisher: str, offline: bool = False) -> Path:

@@ -10,6 +10,8 @@ from collections.abc import Callable
 import regex
 from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
+from miner.language_codes import base_language
+
 Step = Callable[[str], str]
 
 _NON_PRINTING = regex.compile(r"\p{C}")
@@ -116,7 +118,8 @@ def tokenizing(language: str | None) -> Step:
 
 
 def _code(language: str | None) -> str:
-    return SAME_AS.get(language or "en", language or "en")
+    code = base_language(language or "en")
+    return SAME_AS.get(code, code)
 
 
 def _chinese() -> Step:

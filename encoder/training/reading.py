@@ -229,6 +229,11 @@ def lines_of(data: bytes, name: str) -> list[str]:
             data = lzma.decompress(data)
         except lzma.LZMAError as error:
             raise ValueError(f"{name}: not compressed with xz, or cut short ({error})") from error
+    return split_lines(data, name)
+
+
+def split_lines(data: bytes, name: str) -> list[str]:
+    """Return the lines of a UTF-8 file that is not compressed, like ``lines_of``."""
     try:
         *lines, last = data.decode().removeprefix("\ufeff").split("\n")
     except UnicodeDecodeError as error:

@@ -19,10 +19,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "extracted together. A duplicate sentence counts for all its ids."
     )
     add = parser.add_argument
-    add("pairs", type=Path, metavar="PAIRS", help="file of mined pairs: .tsv, .jsonl or .parquet")
+    text = "mined pairs: .tsv, .jsonl, .parquet, .dataset or .tmx; text can be compressed"
+    add("pairs", type=Path, metavar="PAIRS", help=text)
     add("--gold", type=Path, metavar="FILE", help="gold pairs, SOURCE_ID TAB TARGET_ID lines")
     for name, side in (("src", "source"), ("tgt", "target")):
-        group = parser.add_argument_group(f"{side} sentences (required if PAIRS is .tsv)")
+        group = parser.add_argument_group(f"{side} sentences (required if PAIRS has no ids)")
         add = group.add_argument
         add(f"--{name}", type=Path, metavar="FILE", help="ID TAB sentence lines")
         add(f"--{name}-texts", type=Path, metavar="FILE", help="sentences, one per line ...")

@@ -5,7 +5,7 @@
 """
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +13,17 @@ from typing import NamedTuple
 
 from eval.data.textfiles import read_lines
 from eval.metrics.bucc import IdPair, Ids
+from miner.storage.corpus.formats import format_of
+from miner.storage.corpus.reader import open_corpus
 from miner.storage.layout import SIDES
 from miner.storage.places import Place
 
+# A column's name in the header of gold.
+_HEADER = re.compile(
+    r"#?\s*((source|src|target|tgt|trg|[a-z]{2,3})[ _-]?(sentence[ _-]?)?ids?"
+    r"|source|src|target|tgt|trg)",
+    re.IGNORECASE,
+)
 _GOLD = re.compile(r"(?P<pair>[^.]+-[^.]+)\.(?P<split>.+)\.gold")
 
 
@@ -45,29 +53,50 @@ class Sentences:
 def read_sentences(path: Path, ids: Path | None = None) -> Sentences:
     """Read ``ID TAB sentence`` lines, or sentences whose ids are in another file, line by line.
 
-    The first tab is the one that counts, blank lines do not. A ValueError: there is no sentence, an
-    id is missing, or comes again, or numbers of lines differ.
+    The first tab is the one that counts, blank lines do not. JSON lines and Parquet are read as for
+    mining.
+
+    Raises:
+        ValueError: There is no sentence, an id is missing or comes again, or numbers of lines
+            differ.
     """
-    rows = list(_with_ids(path)) if ids is None else _split(path, ids)
-    path = ids or path
-    if not rows:
+    if ids is not None:
+        rows = _split(path, ids)
+    elif format_of(path, "auto") in ("jsonl", "parquet"):
+        rows = _records(path)
+    else:
+        rows = _with_ids(path)
+    path, texts, lines = ids or path, list[str](), dict[str, int]()
+    for number, name, text in rows:
+        if (first := lines.setdefault(name, number)) != number:
+            raise ValueError(
+                f"{path}: the id {name!r} is in line {first} and again in line {number}; ids must "
+                "be unique"
+            )
+        texts.append(text)
+    if not texts:
         raise ValueError(f"{path}: empty; expected one sentence a line")
-    counts = Counter(name for name, _ in rows)
-    if again := next((name for name, count in counts.items() if count > 1), None):
-        raise ValueError(f"{path}: the id {again!r} occurs more than once; ids must be unique")
-    return Sentences(ids=list(counts), texts=[text for _, text in rows])
+    return Sentences(ids=list(lines), texts=texts)
 
 
-def _with_ids(path: Path) -> Iterator[tuple[str, str]]:
+def _records(path: Path) -> Iterator[tuple[int, str, str]]:
+    for records in open_corpus(path):
+        rows = zip(records.ids(), records.texts, strict=True)
+        for number, (name, text) in enumerate(rows, start=records.first_row + 1):
+            if number - 1 - records.first_row not in records.rejected:
+                yield number, name, text
+
+
+def _with_ids(path: Path) -> Iterator[tuple[int, str, str]]:
     for number, line in enumerate(read_lines(path), start=1):
         name, tab, text = line.partition("\t")
         if tab and name.strip():
-            yield name.strip(), text
+            yield number, name.strip(), text
         elif line.strip():
             raise ValueError(f"{path} line {number}: expected ID TAB sentence, not {line[:60]!r}")
 
 
-def _split(path: Path, ids: Path) -> list[tuple[str, str]]:
+def _split(path: Path, ids: Path) -> Iterator[tuple[int, str, str]]:
     texts, names = read_lines(path), [line.strip() for line in read_lines(ids)]
     if len(texts) != len(names):
         raise ValueError(
@@ -76,15 +105,19 @@ def _split(path: Path, ids: Path) -> list[tuple[str, str]]:
         )
     if "" in names:
         raise ValueError(f"{ids} line {names.index('') + 1}: blank where an id is expected")
-    return list(zip(names, texts, strict=True))
+    return zip(range(1, len(names) + 1), names, texts, strict=True)
 
 
 def read_gold(path: Place, sides: tuple[Sentences, Sentences] | None = None) -> frozenset[IdPair]:
-    """Read ``source id TAB target id`` lines, one at least; blank ones do not count.
+    """Read ``source id TAB target id`` lines, one at least.
 
-    A ValueError says that a line is something else, or how many ids are none of the ``sides``.
+    Blank lines do not count, and neither does a header such as ``source_id TAB target_id``.
+
+    Raises:
+        ValueError: A line is something else, or ids are none of the ``sides``.
     """
     gold: set[IdPair] = set()
+    is_first = True
     for number, line in enumerate(read_lines(path), start=1):
         if not line.strip():
             continue
@@ -93,7 +126,10 @@ def read_gold(path: Place, sides: tuple[Sentences, Sentences] | None = None) -> 
             raise ValueError(
                 f"{path} line {number}: expected SOURCE_ID TAB TARGET_ID, not {line[:60]!r}"
             )
-        gold.add(fields)
+        is_header = is_first and all(map(_HEADER.fullmatch, fields)) and not _are_ids(fields, sides)
+        is_first = False
+        if not is_header:
+            gold.add(fields)
     if not gold:
         raise ValueError(f"{path}: empty; expected SOURCE_ID TAB TARGET_ID lines")
     for side, sentences, ids in zip(SIDES, sides or (), zip(*gold, strict=True), strict=False):
@@ -103,6 +139,10 @@ def read_gold(path: Place, sides: tuple[Sentences, Sentences] | None = None) -> 
                 f"first {unknown[0]!r}; the sentences have ids such as {sentences.ids[0]!r}"
             )
     return frozenset(gold)
+
+
+def _are_ids(pair: IdPair, sides: tuple[Sentences, Sentences] | None) -> bool:
+    return any(one in side.ids for one, side in zip(pair, sides or (), strict=False))
 
 
 class BuccFiles(NamedTuple):

@@ -4,13 +4,18 @@ import hashlib
 import re
 from pathlib import Path
 
-from encoder.training.reading import lines_of
+from encoder.training.reading import split_lines
 from miner.storage.places import Place
+from miner.storage.streams import read_chunks
 
 
 def read_lines(path: Place) -> list[str]:
-    """Read the lines of a file, as ``lines_of`` does; a ValueError says that they are no UTF-8."""
-    return lines_of(path.read_bytes(), str(path))
+    """Read the lines of a file, which may be compressed, like ``split_lines``.
+
+    Raises:
+        ValueError: The file cannot be read, or is not UTF-8.
+    """
+    return split_lines(b"".join(read_chunks(path)), str(path))
 
 
 def fingerprint(*paths: Path) -> str:

@@ -118,8 +118,9 @@ def read_judged(path: Place, run: Run) -> Judged:
     TAB ``wrong`` at the end of each, the marked pairs alone are known. A ValueError says that the
     file is neither, or that none of its pairs is among the run's.
     """
-    lines = [line for line in read_lines(path) if line.strip()]
-    if not lines or lines[0].count("\t") != 2:
+    lines = read_lines(path)
+    filled = next(filter(str.strip, lines), "")
+    if filled.count("\t") != 2:
         gold = Gold.of(run, read_gold(path))
         return Judged(places=np.arange(len(run.pairs)), right=gold.judgements.correct)
     marks = _marks(path, lines)
@@ -141,7 +142,14 @@ def _marks(path: Place, lines: Sequence[str]) -> Mapping[IdPair, bool]:
     for number, line in enumerate(lines, start=1):
         match [field.strip() for field in line.split("\t")]:
             case [source, target, "right" | "wrong" as mark]:
-                marks[source, target] = mark == "right"
+                is_right = mark == "right"
+                if marks.setdefault((source, target), is_right) != is_right:
+                    raise ValueError(
+                        f"{path} line {number}: the pair {source!r}, {target!r} is marked both "
+                        "right and wrong; keep one mark"
+                    )
+            case [""]:
+                pass
             case _:
                 raise ValueError(
                     f"{path} line {number}: expected SOURCE_ID TAB TARGET_ID TAB right or wrong, "

@@ -64,7 +64,7 @@ class Side:
 
     def __init__(self, work: layout.WorkFolder, name: str, summary: Mapping[str, Any]) -> None:
         options = summary["options"]
-        self.name = name
+        self.name, self.path, self._are_unique = name, summary[name]["path"], False
         self._columns = [Columns(*part) for part in summary[name].get("columns", ())]
         self._corpus = open_artefact(work.sentences(name))
         self._shards = range(len(self._corpus.facts["shards"]))
@@ -156,6 +156,7 @@ class Side:
 
     def all_ids(self, rows: Rows, lines: Rows | None = None) -> list[Ids]:
         """Return each row's id and those of its repetitions, beginning with that of a line."""
+        self._check_ids()
         found = []
         lines = rows if lines is None else lines
         for row, line, first in zip(rows, lines, self.ids(rows), strict=True):
@@ -166,6 +167,7 @@ class Side:
 
     def rows_of(self, ids: Sequence[str]) -> list[int | None]:
         """Return the row of the sentence that each id names or repeats, None where none does."""
+        self._check_ids()
         found: dict[str, int] = {}
         wanted = pa.array(ids, pa.string())
         for file in (*self._files, self._duplicates):
@@ -174,6 +176,21 @@ class Side:
                 known = batch.filter(pc.is_in(batch["id"], value_set=wanted))
                 found |= zip(known["id"].to_pylist(), known[column].to_pylist(), strict=True)
         return [found.get(name) for name in ids]
+
+    def _check_ids(self) -> None:
+        """Refuse a run of an earlier version in which an id names several sentences."""
+        if self._corpus.facts.get("unique_ids") or self._are_unique:
+            return
+        tables = (file.read(columns=["id"]) for file in (*self._files, self._duplicates))
+        ids = pa.concat_tables(tables)["id"]
+        counts = ids.value_counts() if pc.count_distinct(ids).as_py() < len(ids) else ()
+        for each in counts:
+            if each["counts"].as_py() > 1:
+                raise ValueError(
+                    f"{self.path}: the {self.name} id {each['values'].as_py()!r} comes more than "
+                    "once; give each record its own id, and run the command again"
+                )
+        self._are_unique = True
 
     @property
     def first_id(self) -> str:

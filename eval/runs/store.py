@@ -17,7 +17,7 @@ from encoder.words import WordEncoder, word_encoders
 from eval.metrics.bucc import Candidates, Ids
 from eval.runs.side import Side
 from miner.arrays import JudgedPairs, Pairs
-from miner.choices import LINES, SCORES
+from miner.choices import LINES, MONOTONE, SCORES
 from miner.filters import Suspects, occurrences, usual_ratio, usual_script
 from miner.given import lines_of
 from miner.storage import layout
@@ -195,8 +195,10 @@ class Run:
         )
 
     def candidates(self) -> Candidates:
-        """Return the pairs as ``eval.metrics.bucc`` scores them."""
+        """Return the pairs as ``eval.metrics.bucc`` scores them, merged ones with all their ids."""
         sources, targets = self.all_ids()
+        if self.options.get("alignment") == MONOTONE:
+            sources, targets = ([*map(tuple, side)] for side in self.pair_ids())
         return Candidates(scores=self.pairs.score, sources=sources, targets=targets)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from encoder import Encoder
 from encoder.rows import Matrix
-from eval.data.languages import own_encoders
+from eval.data.languages import name_of, own_encoders
 from eval.data.textfiles import named, read_lines
 from eval.tasks.arguments import add_directory, add_languages, chosen_languages
 from eval.tasks.suite import fields_of
@@ -63,7 +63,8 @@ def english_of(languages: Sequence[str], directory: Path) -> str:
 def load_aligned(directory: Path, languages: Sequence[str] | None = None) -> AlignedTexts:
     """Load the texts of ``languages``, or of all there are, none empty or longer than another."""
     files = aligned_files(directory)
-    names = list(files) if languages is None else list(dict.fromkeys(languages))
+    wanted = list(files) if languages is None else languages
+    names = list(dict.fromkeys(name_of(name, files) or name for name in wanted))
     for name in names:
         if name not in files:
             raise ValueError(f"{directory}: no language {name!r}; it has {', '.join(files)}")

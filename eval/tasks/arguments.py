@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from eval.data.bucc import bucc_pairs
+from miner.language_codes import parse_option
 
 # Those of the bundled encoder, English apart.
 LANGUAGES = ("de", "fr", "es", "ru", "zh", "cs", "it", "pt", "nl", "tr", "ja")
@@ -50,7 +51,7 @@ def chosen_languages(args: argparse.Namespace, known: Sequence[str]) -> list[str
 def add_sides(parser: argparse.ArgumentParser, *, default: str) -> None:
     """Add ``lang``, the languages of pairs whose file does not name them."""
     text = f"language of both sides, or languages of the first and second side (default: {default})"
-    add_list(parser, "--lang", "XX", text)
+    add_list(parser, "--lang", "XX", text, type=parse_option)
 
 
 def languages_of_sides(args: argparse.Namespace) -> tuple[str, str] | None:

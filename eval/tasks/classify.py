@@ -14,6 +14,7 @@ import numpy as np
 
 from encoder import Encoder
 from eval.data.labelled import DEV, PARTS, TEST, TRAIN, Examples, joined, read_columns, read_parts
+from eval.data.languages import name_of
 from eval.data.textfiles import named
 from eval.metrics import frozen
 from eval.metrics.frozen import Part
@@ -157,10 +158,11 @@ def _load(args: argparse.Namespace) -> dict[str, Examples]:
     """Load the languages asked for, after the one that is trained on."""
     sets = load_topics(args.directory)
     first = args.train_lang or next(n for n in ("en", "eng_Latn", *sets) if n in sets)
-    for name in (first, *(args.lang or ())):
+    names = [name_of(name, sets) or name for name in (first, *(args.lang or ()))]
+    for name in names:
         if name not in sets:
             raise ValueError(f"{args.directory}: no {name!r}; there are {', '.join(sets)}")
-    found = {name: sets[name] for name in (first, *(args.lang or sets))}
+    found = {name: sets[name] for name in (names if args.lang else (names[0], *sets))}
     for name, examples in found.items():
         for part in (TRAIN, _tested(examples)):
             if not examples.part(part).any():

@@ -16,6 +16,7 @@ from encoder.checkpoint import HEAD, load_head
 from encoder.training.options import INFERENCE_LABELS as LABELS
 from encoder.training.reading import labelled, read_inference
 from eval.data.labelled import Examples, joined
+from eval.data.languages import name_of
 from eval.data.textfiles import fingerprint, named, read_lines
 from eval.metrics import frozen
 from eval.metrics.frozen import Floats
@@ -125,9 +126,10 @@ def prepare(args: argparse.Namespace, matrix: Matrix | None = None) -> Suite:
     """Load the pairs; accuracies by languages of premise and hypothesis go to ``matrix``."""
     require("sklearn")
     part, tested = load_xnli(args.directory)
-    if unknown := sorted(set(args.lang or ()) - tested.keys()):
+    names = [name_of(name, tested) or name for name in args.lang or tested]
+    if unknown := sorted(set(names) - tested.keys()):
         raise ValueError(f"{args.directory}: no {unknown[0]!r}; there are {', '.join(tested)}")
-    tested = {name: tested[name] for name in args.lang or tested}
+    tested = {name: tested[name] for name in names}
     if (args.head is None) != bool(args.train):
         raise ValueError("--train FILE or --head ENCODER: give one of them, to classify by")
     train = joined({str(path): _examples(path, read_inference(path)) for path in args.train})

@@ -20,6 +20,7 @@ from eval.tasks.arguments import add_directory, add_list
 from eval.tasks.frozen import CLASSIFIERS, Classes, add_classifier, judged
 from eval.tasks.suite import Figure, Flags, Suite, fields_of, mean_figure, published
 from miner.extras import require
+from miner.language_codes import parse_option
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_directory(parser, holds="files such as bigram_shift.txt, split TAB label TAB sentence")
     add_list(parser, "--set", "NAME", f"sets to run: {', '.join(FILES)}", choices=FILES)
     text = "language of the sentences (default: en)"
-    parser.add_argument("--lang", default="en", metavar="XX", help=text)
+    parser.add_argument("--lang", type=parse_option, default="en", metavar="XX", help=text)
     add_classifier(parser, default="mlp")
 
 

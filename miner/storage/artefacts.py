@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from miner.storage import cache
-from miner.storage.atomic import TEMPORARY, atomic_file, write_text
+from miner.storage.atomic import TEMPORARY, atomic_file, naming_errors, write_text
 from miner.storage.places import Place, RemotePath
 
 if TYPE_CHECKING:
@@ -209,7 +209,8 @@ class Draft:
         """A folder on this machine for what is needed while the artefact is made."""
         place = self._folder if isinstance(self._folder, Path) else cache.cache_folder()
         with tempfile.TemporaryDirectory(prefix=TEMPORARY, dir=place) as folder:
-            yield Path(folder)
+            with naming_errors(folder):
+                yield Path(folder)
 
     @contextmanager
     def file(self, name: str) -> Iterator[Path]:

@@ -58,11 +58,22 @@ def atomic_file(path: AnyPath) -> Iterator[Path]:
         # An error without a number is a message of our own (of an input's, say): leave it be.
         if isinstance(error, OSError) and error.errno is not None:
             names_other_file = str(error.filename or temporary) != str(temporary)
-            cause = str(error) if names_other_file or not error.strerror else error.strerror
+            cause = str(error) if names_other_file else os.strerror(error.errno)
             raise OutputError(f"{os.fspath(path)}: cannot be written: {cause}") from error
         raise
     with suppress(OSError):  # Some file systems cannot sync a folder; the file itself is safe.
         _flush_to_disk(final.parent)
+
+
+@contextmanager
+def naming_errors(place: object) -> Iterator[None]:
+    """Name the place in errors of the operating system that name no file, such as a full disk's."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None or error.filename is not None or isinstance(error, BrokenPipeError):
+            raise
+        raise OutputError(f"{place}: cannot be written: {os.strerror(error.errno)}") from error
 
 
 def write_text(path: AnyPath, text: str) -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
-from pathlib import PurePath
+from contextlib import closing
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
 from encoder import load_encoder
 from miner.commandline import command
+from miner.language_codes import base_language
 from miner.languages import seen_language
 from miner.storage.places import place
 from pipelines.cli.arguments import add_corpora, add_encoder, add_input_formats, add_languages
@@ -78,17 +81,28 @@ def align_documents(args: argparse.Namespace) -> int:
 def _read(side: CorpusOptions, *, by_document: bool) -> dict[str, Sentences]:
     """Return the sentences by document, or all as one named ""; "" where a line holds none."""
     from miner.storage.corpus.entities import escaped_levels
+    from miner.storage.corpus.unique_ids import UniqueIds
     from miner.storage.documents.split import open_side
     from pipelines.stages.reading.language import beginning
 
     documents: dict[str, Sentences] = {}
     escapes = escaped_levels(beginning(side.path, side.input_format))
-    for records in open_side(side.path, side.input_format, escapes=escapes):
-        for position, own in enumerate(records.ids()):
-            name = records.docs[position] if by_document else ""
-            ids, texts = documents.setdefault(name, Sentences([], []))
-            ids.append(own)
-            texts.append("" if position in records.rejected else records.texts[position])
+    reader = open_side(side.path, side.input_format, escapes=escapes)
+    is_empty = True
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        closing(UniqueIds(reader, Path(folder), within_documents=by_document)) as identified,
+    ):
+        for records in identified:
+            is_empty = is_empty and len(records.rejected) == len(records)
+            for position, own in enumerate(records.ids()):
+                name = records.docs[position] if by_document else ""
+                ids, texts = documents.setdefault(name, Sentences([], []))
+                ids.append(own)
+                texts.append("" if position in records.rejected else records.texts[position])
+        identified.check(side.path)
+    if is_empty:
+        raise ValueError(f"{side.path}: no line has a sentence; give a document with text")
     return documents
 
 
@@ -104,7 +118,8 @@ def _alignments(
     from miner.monotone.blocks import text_blocks
 
     languages = [
-        given or seen_language([text for one in side.values() for text in one.texts if text])
+        (given and base_language(given))
+        or seen_language([text for one in side.values() for text in one.texts if text])
         for given, side in zip((args.src_lang, args.tgt_lang), sides, strict=True)
     ]
     encoder = load_encoder(args.encoder).for_languages(languages)
@@ -146,4 +161,5 @@ def _json_lines(
                 for side, rows, own, _ in sides
             },
         }
-        yield json.dumps(record, ensure_ascii=False) + "\n"
+        if record["source_text"] or record["target_text"]:  # else of blank lines
+            yield json.dumps(record, ensure_ascii=False) + "\n"

@@ -12,6 +12,7 @@ from encoder import ENCODERS
 from encoder import PRECISIONS as ENCODER_PRECISIONS
 from miner.choices import ALIGNMENTS, FILTERS, LINES, MARGINS, RETRIEVALS, SCORES, SEARCH_PRECISIONS
 from miner.commandline import add_common_options, add_version, names
+from miner.language_codes import base_language, parse_option
 from miner.storage.corpus.formats import INPUT_FORMATS
 from miner.storage.layout import SCOPES
 from miner.storage.places import Place, place
@@ -95,7 +96,7 @@ HELP = {
     "--plan": "estimate the run's time, memory and disk; run and write nothing",
 }
 ENCODED = {  # of embed
-    "--lang": "language of IN (ISO 639; default: detected from a sample)",
+    "--lang": "language of IN (a code such as uk or pt-BR; default: detected from a sample)",
     "--vocab": "a LASER encoder's .cvocab, .spm or .fcodes",
     "--pretokenized": "lines contain a LASER encoder's subword tokens; blank lines are sentences",
     "--no-normalize": "keep the vector lengths of the network",
@@ -237,8 +238,9 @@ def add_languages(group: Group, *, required: bool = False) -> None:
     """Add the languages of both sides."""
     default = "" if required else "; default: detected from a sample"
     for side, corpus in CORPORA:
-        text = f"language of {corpus} (ISO 639{default})"
-        group.add_argument(f"--{side}-lang", required=required, metavar="XX", help=text)
+        text = f"language of {corpus} (a code such as uk or pt-BR{default})"
+        add = group.add_argument
+        add(f"--{side}-lang", type=parse_option, required=required, metavar="XX", help=text)
 
 
 def add_input_format(group: Group) -> None:
@@ -272,7 +274,8 @@ def given_texts(args: argparse.Namespace) -> dict[str, Any]:
     """Return the fields of ``TextOptions`` of the arguments of ``add_texts``."""
     names = ("source", "target", "output", "input_format")
     given = {name: getattr(args, name) for name in names}
-    return {"languages": (args.src_lang, args.tgt_lang), **given}
+    languages = base_language(args.src_lang), base_language(args.tgt_lang)
+    return {"languages": languages, **given}
 
 
 def add_embedding(parser: argparse.ArgumentParser) -> None:
@@ -290,7 +293,7 @@ def add_embedding(parser: argparse.ArgumentParser) -> None:
     )
     add_encoder(parser)
     add = adder(parser, ENCODED)
-    add("--lang", metavar="XX")
+    add("--lang", type=parse_option, metavar="XX")
     add("--vocab", type=Path, metavar="FILE")
     add("--pretokenized", action="store_true")
     add("--no-normalize", action="store_true")

@@ -8,6 +8,7 @@ from pathlib import PurePath
 
 from miner.choices import FREE, MONOTONE
 from miner.commandline import command
+from miner.language_codes import base_language, parse_option
 from miner.storage.layout import CORPUS, DOCUMENT, DOCUMENT_PAIRS, WorkFolder
 from miner.storage.places import Place, place
 from miner.storage.streams import split_compression
@@ -118,10 +119,10 @@ def _add_split(parser: argparse.ArgumentParser) -> None:
     text = "output file for sentences with id, doc, text and language: .jsonl or .parquet"
     arguments.add_output(parser, text, ending=".jsonl")
     text = (
-        "language (ISO 639-1); decides whether a number and full stop, as in '1. Mai', can end a "
-        "sentence (default: they cannot)"
+        "language of IN, such as de; decides whether a number and full stop, as in '1. Mai', can "
+        "end a sentence (default: they cannot)"
     )
-    add("--lang", metavar="XX", help=text)
+    add("--lang", type=parse_option, metavar="XX", help=text)
     add("-q", "--quiet", action="store_true", help="print no counts")
 
 
@@ -139,7 +140,8 @@ def split_command(args: argparse.Namespace) -> int:
     check_writable(args.output)
     counts = split.SplitCounts()
     documents = split.read_documents(split.document_files(args.documents))
-    tables = split.split_documents(documents, counts, language=args.lang)
+    language = args.lang and base_language(args.lang)
+    tables = split.split_documents(documents, counts, language=language)
     with atomic_file(args.output) as temporary, open(temporary, "wb") as file:
         FORMATS[suffix].write([file], tables, split.SPLIT_FIELDS, Origin())
         if not counts.sentences:

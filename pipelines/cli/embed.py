@@ -7,6 +7,7 @@ import numpy as np
 
 from encoder import load_encoder
 from miner.arrays import Matrix
+from miner.language_codes import base_language
 from miner.languages import seen_language
 from miner.storage.atomic import check_writable
 from miner.storage.corpus.entities import escaped_levels, unescape, unescape_records
@@ -35,7 +36,7 @@ def embed_file(args: argparse.Namespace, monitor: Monitor) -> str:
         texts = beginning(args.corpus, how)
         escapes = escaped_levels(texts)
         language = language or seen_language([unescape(text, escapes) for text in texts])
-    loaded = loaded.for_language(language)
+    loaded = loaded.for_language(language and base_language(language))
     accepted = {None, Rejection.BLANK} if as_is else {None}
     # Twice through the corpus: the header of an .npy file comes first and holds the row count.
     rows = sum(len(records) for records in open_corpus(args.corpus, input_format=how))

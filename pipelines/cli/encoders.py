@@ -10,6 +10,7 @@ import encoder
 from encoder.coverage import read_coverage
 from encoder.laser.languages import LASER2, LASER3, PUBLISHER, fetch_laser
 from miner.commandline import command
+from miner.language_codes import parse_option
 
 BATCH, TRIAL_SECONDS = 100, 0.5
 QUALITIES = {"good": "search error up to 5%", "fair": "up to 15%", "weak": "above 15%"}
@@ -76,7 +77,7 @@ def _speed(loaded: encoder.Encoder) -> str:
 def _add_fetch(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "Existing files are checked and kept; a partial download resumes."
     add = parser.add_argument
-    add("language", metavar="XX", help="ISO 639 (de, wol) or FLORES code (kas_Deva)")
+    add("language", type=parse_option, metavar="XX", help="code such as de, wol or kas_Deva")
     add("-o", "--output", type=Path, required=True, metavar="DIR", help="output folder")
     add("--url", default=PUBLISHER, metavar="URL", help=f"URL of a mirror (default: {PUBLISHER})")
     add("--offline", action="store_true", help="fetch nothing; only check existing files")

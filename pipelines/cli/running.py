@@ -13,6 +13,7 @@ from functools import wraps
 from pathlib import Path
 from typing import TypeAlias
 
+from miner.storage.atomic import naming_errors
 from miner.storage.layout import SIDES
 from miner.storage.places import Place, RemotePath
 from miner.storage.streams import COMPRESSIONS, PARQUET_MAGIC
@@ -73,7 +74,7 @@ def through_pipes(*inputs: str, ending: str | None = None) -> Callable[[Work], W
                     args.output = Path(folder) / f"output.{form or ending}"
                 status = work(args)
                 if args.to_stdout and args.output.exists():
-                    with args.output.open("rb") as file:
+                    with args.output.open("rb") as file, naming_errors("standard output"):
                         shutil.copyfileobj(file, sys.stdout.buffer)
                 return status
 
@@ -118,7 +119,7 @@ def _saved(place: Place, folder: Path, name: str) -> Path:
         head = stream.read(max(map(len, SUFFIXES)))
         suffix = next((suffix for magic, suffix in SUFFIXES.items() if head.startswith(magic)), "")
         path = folder / f"{name}-from-{'standard-input' if is_standard else 'a-pipe'}{suffix}"
-        with path.open("wb") as file:
+        with naming_errors(folder), path.open("wb") as file:
             file.write(head)
             shutil.copyfileobj(stream, file)
     return path

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from miner.commandline import error_line
-from miner.storage.atomic import write_text
+from miner.storage.atomic import naming_errors, write_text
 from miner.storage.layout import WorkFolder
 from miner.storage.places import Place, RemotePath, remove_tree, tree_files
 
@@ -99,7 +99,8 @@ class Ledger:
         self._folder.mkdir(parents=True, exist_ok=True)
         with self._writing:
             if not isinstance(self._folder, RemotePath):
-                with (self._folder / f"{self._name}.jsonl").open("a", encoding="utf-8") as file:
+                notes = self._folder / f"{self._name}.jsonl"
+                with naming_errors(notes), notes.open("a", encoding="utf-8") as file:
                     file.write(line)
                 return
             self._lines.append(line)

@@ -21,7 +21,8 @@ from pipelines.stages.encode import dropped
 from pipelines.stages.reading.language import describe_language
 
 ALONE = "; most have no counterpart, and --scope corpus would compare their sentences, too"
-COUNTED = ("read", "rejected", "first_rejected", "duplicates", "unique")  # of a side, by reading
+# Of a side, by reading; the places of what was rejected first, where there are several files.
+COUNTED = ("read", "rejected", "first_rejected", "first_places", "duplicates", "unique")
 MIN_SHOWN = 0.05  # seconds
 # What the pairs are that a rule keeps.
 WANTED = {
@@ -67,7 +68,7 @@ def _side(run: RunContext, chosen: ChosenPairs, side: str) -> dict[str, Any]:
     account = {
         "path": str(run.options.side(side).path),
         "language": describe_language(run.options, side),
-        **{name: facts[name] for name in COUNTED},
+        **{name: facts[name] for name in COUNTED if name in facts},
         "dropped": without_vector,
         "searched": facts["unique"] - without_vector.total(),
         "columns": shards[0].columns,
@@ -189,8 +190,10 @@ def _more_pairs(summary: Mapping[str, Any]) -> str:
 
 def _describe_side(account: Mapping[str, Any]) -> str:
     left_out = {**account["rejected"], **account["dropped"]}
-    first = {why: f", first in line {row + 1}" for why, row in account["first_rejected"].items()}
-    reasons = [f"{count:,} {why}{first.get(why, '')}" for why, count in left_out.items()]
+    first = {why: f"line {row + 1}" for why, row in account["first_rejected"].items()}
+    first |= account.get("first_places", {})
+    where = {why: f", first in {place}" for why, place in first.items()}
+    reasons = [f"{count:,} {why}{where.get(why, '')}" for why, count in left_out.items()]
     return (
         f"{counted(account['read'], 'sentences')} read, {sum(left_out.values()):,} dropped"
         + (f" ({'; '.join(reasons)})" if reasons else "")

@@ -1,6 +1,7 @@
 """Errors of the user's become one line and status 2; defects keep their traceback."""
 
 import argparse
+import io
 import os
 import subprocess
 import sys
@@ -21,6 +22,43 @@ def raising(error: BaseException):
     return main
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_characters_that_a_terminal_lacks_are_escaped(
+    monkeypatch: pytest.MonkeyPatch, encoding: str
+) -> None:
+    stdout, stderr = (io.TextIOWrapper(io.BytesIO(), encoding=encoding) for _ in range(2))
+    monkeypatch.setattr("sys.stdout", stdout)
+    monkeypatch.setattr("sys.stderr", stderr)
+
+    def main() -> int:
+        sys.stdout.write("für Žofie 中 \udce9\n")
+        raise ValueError("für Žofie 中")
+
+    assert run_command(main, "adit") == 2
+    shown = {"ascii": r"f\xfcr \u017dofie \u4e2d", "latin-1": r"für \u017dofie \u4e2d"}
+    text = shown.get(encoding, "für Žofie 中")
+    stdout.flush()
+    assert stdout.buffer.getvalue().decode(encoding) == f"{text} \\udce9\n"  # type: ignore[attr-defined]
+    stderr.flush()
+    assert stderr.buffer.getvalue().decode(encoding) == f"adit: error: {text}\n"  # type: ignore[attr-defined]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_behind_standard_output() -> None:
+    code = (
+        "import sys; from miner.commandline import run_command; "
+        "sys.exit(run_command(lambda: print('a') or 0, 'adit'))"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    with open("/dev/full", "w") as full:
+        run = subprocess.run(
+            [sys.executable, "-c", code],
+            stdout=full, stderr=subprocess.PIPE, text=True, check=False, cwd=ROOT, env=environment,
+        )  # fmt: skip
+    assert run.returncode == 2
+    assert run.stderr == "adit: error: standard output: No space left on device\n"
+
+
 def test_the_status_of_main_is_returned(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command(lambda: 0, "adit") == 0
     assert run_command(lambda: 3, "adit") == 3
@@ -36,7 +74,8 @@ def test_the_status_of_main_is_returned(capsys: pytest.CaptureFixture[str]) -> N
         (FileNotFoundError(2, "No such file or directory", "a.txt"), "a.txt: No such file or dir"),
         (PermissionError(13, "Permission denied", b"a.txt"), "a.txt: Permission denied"),
         (OSError("the disk is full"), "the disk is full"),
-        (OSError(28, "No space left on device"), "[Errno 28] No space left on device"),
+        (OSError(28, "No space left on device"), "No space left on device; free space in the pla"),
+        (OSError(5, "Input/output error"), "Input/output error"),
         (KeyboardInterrupt(), "interrupted"),
         (MemoryError(), "out of memory"),
         (MemoryError("Unable to allocate 9 TiB"), "out of memory: Unable to allocate 9 TiB"),

@@ -10,7 +10,7 @@ import pytest
 
 from pipelines.cli.mine import embed_corpus, mine_corpus
 from tests.pipelines.conftest import Refused
-from tests.pipelines.worlds import World, one_line, snapshot
+from tests.pipelines.worlds import World, one_line, snapshot, write_lines
 
 BAD_SOURCES: dict[str, tuple[bytes | None, str]] = {
     "missing": (None, "there is no such file"),
@@ -260,3 +260,12 @@ def test_embed_corpus(
     assert embed_corpus([*arguments, *encoder, "-q"]) == 2
     assert expected in one_line(capsys.readouterr().err, "embed-corpus")
     assert snapshot(world.folder) == before
+
+
+def test_the_first_rejected_line_of_several_files(world: World, capsys) -> None:
+    (world.path("two")).mkdir()
+    write_lines(world.path("two") / "a.txt", ["Eins.", "Zwei.", "Drei."])
+    write_lines(world.path("two") / "b.txt", ["Vier.", "", "Sechs."])
+    out = str(world.path("o.tsv"))
+    assert mine_corpus([str(world.path("two")), str(world.path("tgt.txt")), "-o", out]) == 0
+    assert "1 dropped (1 blank, first in b.txt line 2)" in capsys.readouterr().err

@@ -5,10 +5,11 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from itertools import combinations, permutations
 from typing import IO
 
+from miner.language_codes import parse_language
 from miner.languages import CODES
 from miner.storage.artefacts import Draft
 from miner.storage.corpus.entities import unescape_records
@@ -20,7 +21,7 @@ from miner.storage.places import Place, RemotePath
 from miner.storage.streams import split_compression
 
 LANGUAGE = "language"  # the column
-_CODE = re.compile(r"([a-z]{2,3})([-_]([A-Z][a-z]{3}|[A-Z]{2}))?")
+_CODE = re.compile(r"([a-z]{2,3})([-_][a-z0-9]{2,8})*", re.IGNORECASE)
 _PLAIN = (".txt", *FORMAT_BY_SUFFIX)
 SHOWN = 5  # names in a line
 
@@ -170,16 +171,17 @@ def languages_of(folder: Place) -> tuple[dict[str, Place], list[Place]]:
     says that two of them are of the same language, or one is of two.
     """
     found: dict[str, Place] = {}
+    by_tag: dict[str, Place] = {}
     left_out: list[Place] = []
     entries: list[Place] = sorted(folder.iterdir(), key=lambda entry: entry.name)
     for entry in entries:
         language = _language(entry) if may_hold_corpus(entry) else None
         if language is None:
             left_out.append(entry)
-        elif language in found:
+        elif (other := by_tag.setdefault(parse_language(language), entry)) is not entry:
             raise CorpusError(
-                f"{entry}: a second corpus of {language} beside {found[language].name}; put the "
-                f"files of a language into one folder {folder / language}"
+                f"{entry}: a second corpus of {language} beside {other.name}; put the files of a "
+                f"language into one folder {folder / language}"
             )
         else:
             found[language] = entry
@@ -203,7 +205,7 @@ def _language(entry: Place) -> str | None:
         name = name.removesuffix(suffix) if suffix in _PLAIN else name
     parts = name.split(".")
     codes = {part for part in (parts[0], parts[-1]) if is_code(part)}
-    codes = {code for code in codes if len(base_language(code)) == 2} or codes
+    codes = {code for code in codes if len(re.split("[-_]", code)[0]) == 2} or codes
     if len(codes) > 1:
         one, other = sorted(codes)
         raise CorpusError(f"{entry}: is it {one} or {other}? name it by one language, as {one}.txt")
@@ -213,12 +215,12 @@ def _language(entry: Place) -> str | None:
 def is_code(text: str) -> bool:
     """Return whether a text is the code of a language, with a script or a country or without."""
     match = _CODE.fullmatch(text)
-    return match is not None and match[1] in CODES
-
-
-def base_language(code: str) -> str:
-    """Return the language of a code without its script or country: zh of zh-Hant."""
-    return re.split("[-_]", code, maxsplit=1)[0]
+    if match is None or match[1].lower() not in CODES:
+        return False
+    try:
+        return bool(parse_language(text))
+    except ValueError:
+        return False
 
 
 def language_pairs(languages: Sequence[str], wanted: str) -> list[tuple[str, str]]:
@@ -230,17 +232,26 @@ def language_pairs(languages: Sequence[str], wanted: str) -> list[tuple[str, str
     if wanted == "all":
         return list(combinations(sorted(languages), 2))
     known = {f"{one}-{other}": (one, other) for one, other in permutations(languages, 2)}
+    by_tags = {tuple(map(parse_language, pair)): pair for pair in known.values()}
     pairs: list[tuple[str, str]] = []
     for name in wanted.split(","):
-        if name not in known:
+        pair = known.get(name) or next(filter(None, map(by_tags.get, _parsed_pairs(name))), None)
+        if pair is None:
             raise ValueError(
                 f"--pairs {name}: is no pair of {', '.join(sorted(languages))}; write pairs as "
                 "de-en,fr-en, or all"
             )
-        if {*known[name]} in [{*pair} for pair in pairs]:
+        if {*pair} in [{*other} for other in pairs]:
             raise ValueError(f"--pairs {name}: is named twice; give each pair of languages once")
-        pairs.append(known[name])
+        pairs.append(pair)
     return pairs
+
+
+def _parsed_pairs(name: str) -> Iterator[tuple[str, ...]]:
+    """Yield the tags of both codes in a name such as ``pt_br-eng``, for each way to part them."""
+    for hyphen in re.finditer("-", name):
+        with suppress(ValueError):
+            yield parse_language(name[: hyphen.start()]), parse_language(name[hyphen.end() :])
 
 
 def split_languages(corpus: Place, draft: Draft, *, input_format: str = "auto") -> dict[str, int]:
@@ -254,10 +265,11 @@ def split_languages(corpus: Place, draft: Draft, *, input_format: str = "auto") 
     with ExitStack() as stack:
         files: dict[str, IO[bytes]] = {}
         for number, record in enumerate(_records(corpus, input_format), 1):
-            language = record.get(LANGUAGE)
-            if not isinstance(language, str) or not is_code(language):
+            code = record.get(LANGUAGE)
+            if not isinstance(code, str) or not is_code(code):
                 counts[""] += 1
                 continue
+            language = parse_language(code)
             if language not in files:
                 path = stack.enter_context(draft.file(f"{language}.jsonl"))
                 files[language] = stack.enter_context(path.open("wb"))

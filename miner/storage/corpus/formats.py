@@ -13,6 +13,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 
+from miner.storage.corpus.other_files import check_lines
 from miner.storage.corpus.records import Columns, CorpusError, Rejected, Rejection
 from miner.storage.places import AnyPath
 from miner.storage.streams import split_compression
@@ -47,17 +48,24 @@ def format_of(path: AnyPath, input_format: str) -> str:
     return FORMAT_BY_SUFFIX.get(split_compression(path)[0], "auto")
 
 
-def line_parser(path: AnyPath, text_format: str, lines: Sequence[str]) -> LineParser:
+def line_parser(
+    path: AnyPath, text_format: str, lines: Sequence[str], *, is_given: bool = True
+) -> LineParser:
     """Return the parser of a text format for the file that begins with ``lines``.
 
-    The first that is not blank decides between ``bucc``, ``jsonl`` and ``lines`` for ``auto``. Of
-    ``tsv`` a CorpusError says that it has neither two columns nor three.
+    The first that is not blank decides between ``bucc``, ``jsonl`` and ``lines`` for ``auto``. A
+    format that a user has not given is checked against the lines.
+
+    Raises:
+        CorpusError: A ``tsv`` has neither two columns nor three, or the file is of another format.
     """
     filled = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
     number, first = next(filled, (1, ""))
     if text_format == "auto":
         is_json = isinstance(json_object(first).get("text"), str)
         text_format = "bucc" if _BUCC_ID.match(first) else "jsonl" if is_json else "lines"
+    if not is_given and text_format in ("lines", "tsv"):
+        check_lines(path, lines, text_format)
     if text_format == "lines":
         return lambda lines, rejected: ([""] * len(lines), [""] * len(lines), lines)
     if text_format == "tsv":

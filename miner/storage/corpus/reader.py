@@ -104,19 +104,21 @@ def open_corpus(
 
         batches = read_sentences(path, name or PurePath(str(path)).name, first_row)
     else:
-        batches = _read_text(path, chosen, first_row)
+        batches = _read_text(path, chosen, first_row, is_given=input_format != "auto")
     first = next(batches, None)
     if first is None:
         raise CorpusError(f"{path}: is empty; give a corpus of at least one sentence")
     return chain([first], batches)
 
 
-def _read_text(path: AnyPath, text_format: str, first_row: int) -> Iterator[Records]:
+def _read_text(
+    path: AnyPath, text_format: str, first_row: int, *, is_given: bool
+) -> Iterator[Records]:
     parse = None
     for batch in line_batches(path):
         lines, rejected = decode_lines(batch)
         if parse is None:
-            parse = line_parser(path, text_format, lines)
+            parse = line_parser(path, text_format, lines, is_given=is_given)
         yield Records.checked(first_row, parse(lines, rejected), rejected, batch.raw)
         first_row += len(lines)
 

@@ -1,8 +1,10 @@
 """What reading a corpus gives: batches of records, each with its row, good or rejected."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from operator import eq
 from typing import Self
 
 # No sentence is longer. What is, is a document or a table, and would slow its whole batch down.
@@ -42,6 +44,7 @@ class Records:
     rejected ones included. ``own_ids`` holds a record's own id, or an empty string; ``docs`` its
     document, likewise. ``rejected`` maps positions to be left out, in order, to the reason, and
     ``rejected_texts`` to the beginning of what was found there; the columns mean nothing there.
+    ``trimmed`` is the first position whose id or document had spaces at its ends, now removed.
     """
 
     first_row: int
@@ -50,6 +53,7 @@ class Records:
     texts: Sequence[str]
     rejected: Rejected
     rejected_texts: dict[int, str]
+    trimmed: int | None = None
 
     @classmethod
     def checked(
@@ -71,7 +75,13 @@ class Records:
             position: start.decode(errors="backslashreplace")[:MAX_CHARACTERS]
             for position, start in starts
         }
-        return cls(first_row, *columns, rejected, shown)
+        named, texts = columns[:2], columns[2]
+        ids, docs = ([*map(str.strip, names)] if any(names) else names for names in named)
+        trimmed = None
+        if (ids, docs) != named:
+            same = map(eq, zip(*named, strict=True), zip(ids, docs, strict=True))
+            trimmed = [*same].index(False)
+        return cls(first_row, ids, docs, texts, rejected, shown, trimmed)
 
     def ids(self) -> list[str]:
         """Return the id of each record, or its number, from 1, where it has none."""
@@ -83,6 +93,16 @@ class Records:
 
     def __len__(self) -> int:
         return len(self.texts)
+
+
+def place_of(row: int, names: Sequence[str], starts: Sequence[int]) -> str:
+    """Return the line of a row, with its file's name if there are several files.
+
+    ``starts`` are the rows at which the files called ``names`` begin.
+    """
+    file = bisect_right(starts, row) - 1
+    line = f"line {row - starts[file] + 1}"
+    return line if len(names) == 1 else f"{names[file]} {line}"
 
 
 def decoded(values: Iterable[bytes], rejected: Rejected) -> list[str]:

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import pyarrow as pa
@@ -167,16 +167,21 @@ def split_documents(
 ) -> Iterator[pa.Table]:
     """Yield the sentences in tables of ``SPLIT_FIELDS``, and count.
 
-    ``language`` (ISO 639-1) decides how they are split; each sentence's own is identified.
+    ``language`` (ISO 639-1) decides how they are split; each sentence's own is identified. A
+    document with the name of an earlier one is numbered, ``NAME (2)``, so that ids are unique.
     """
+    named: Counter[int] = Counter()  # by hashes of names, which take less memory
 
     def whole() -> Iterator[tuple[int, Document]]:
         for document in documents:
             counts.documents += 1
             if document.broken:
                 counts.broken[document.broken] += 1
-            else:
-                yield 0, document
+                continue
+            named[hash(document.name)] += 1
+            if (number := named[hash(document.name)]) > 1:
+                document = replace(document, name=f"{document.name} ({number})")
+            yield 0, document
 
     for table in sentence_tables(whole(), language):
         languages = [language_of(text) for text in table["text"].to_pylist()]

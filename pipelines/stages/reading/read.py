@@ -6,7 +6,7 @@ What it and the encode stage left out of a side is for people to look at: ``reje
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
 from miner.storage.atomic import atomic_file
 from miner.storage.corpus.filesets import CorpusReader
-from miner.storage.corpus.records import CorpusError
+from miner.storage.corpus.records import CorpusError, place_of
 from miner.storage.corpus.repeats import Repeats, find_repeats
 from miner.storage.corpus.sentences import (
     DUPLICATE_FIELDS,
@@ -31,6 +31,7 @@ from miner.storage.corpus.sentences import (
     CorpusCounts,
     unique_sentences,
 )
+from miner.storage.corpus.unique_ids import UniqueIds
 from miner.storage.documents.sentences import repeat_key
 from miner.storage.documents.split import is_documents, open_side
 from miner.storage.layout import DOCUMENT, DROPPED, DUPLICATES, INPUTS, REJECTED, shard_file
@@ -63,6 +64,7 @@ def read_side(run: RunContext, side: str) -> list[Shard]:
         input_format=corpus.input_format,
         keep_duplicates=options.keeps_repeats,
         scope=options.scope,
+        ids="unique",  # runs of before may have read ids that come twice, or end in spaces
         rows_per_shard=options.rows_per_shard,
         shards=options.shards,
         **({"escapes": corpus.escapes} if corpus.escapes else {}),
@@ -119,7 +121,7 @@ def _fingerprint(path: Place) -> tuple[str, int | None]:
 def _write_side(
     run: RunContext, side: str, reader: Corpus, lines: int | None, draft: Draft
 ) -> Mapping[str, Any]:
-    names = reader.names
+    names, path = reader.names, run.options.side(side).path
     counts = CorpusCounts()
     with (
         draft.file(DUPLICATES) as duplicates_path,
@@ -129,6 +131,7 @@ def _write_side(
         run.monitor.stage("read", lines, "lines") as meter,
         draft.scratch() as scratch,
         _repeats(run, reader, scratch) as repeats,
+        closing(UniqueIds(reader, scratch)) as identified,
     ):
 
         def count_kept() -> int:
@@ -137,7 +140,7 @@ def _write_side(
             return sum(len(records) - len(records.rejected) for records in reader)
 
         def kept_tables() -> Iterator[pa.Table]:
-            for sentences in unique_sentences(reader, repeats):
+            for sentences in unique_sentences(identified, repeats):
                 duplicates.write_table(sentences.duplicates)
                 if len(sentences.rejected):
                     rejected.write_table(_placed(sentences.rejected, names, reader.starts))
@@ -147,14 +150,19 @@ def _write_side(
 
         sizes = shard_sizes(run, side, reader.files, count_kept)
         shards = _write_shards(kept_tables(), sizes, draft)
+        starts = [*reader.starts]
+        identified.check(path)
     facts = counts.facts()
+    if len(names) > 1:
+        first = facts["first_rejected"].items()
+        facts["first_places"] = {why: place_of(row, names, starts) for why, row in first}
     if not counts.kept:
         why = ", ".join(f"{count} {reason}" for reason, count in facts["rejected"].items())
         read = counted(facts["read"], "sentences")
-        raise CorpusError(f"{run.options.side(side).path}: none of {read} can be mined ({why})")
-    with draft.file(INPUTS) as path:
-        path.write_text(json.dumps([names, reader.starts]), encoding="utf-8")
-    return {**facts, "shards": shards}
+        raise CorpusError(f"{path}: none of {read} can be mined ({why})")
+    with draft.file(INPUTS) as inputs:
+        inputs.write_text(json.dumps([names, starts]), encoding="utf-8")
+    return {**facts, "shards": shards, "unique_ids": True}
 
 
 def _repeats(

@@ -4,13 +4,17 @@ A large file is a group, small ones are put together. Of each group parts are se
 done, so that a run which was killed goes on after the last of them.
 """
 
-from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+import logging
+from bisect import bisect_right
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -19,12 +23,20 @@ from miner.storage.corpus.entities import unescape_records
 from miner.storage.corpus.filesets import NamedPlace
 from miner.storage.corpus.records import BATCH_ROWS, Records
 from miner.storage.documents.records import Document, Found, read_found
-from miner.storage.documents.sentences import SENTENCE_TABLE, sentence_tables, table_records
+from miner.storage.documents.sentences import (
+    PLACE,
+    SENTENCE_TABLE,
+    sentence_tables,
+    table_records,
+)
 from miner.storage.documents.split import document_files, find_documents, is_documents
 from miner.storage.layout import SENTENCES
 from miner.storage.places import Place
 from pipelines.context import RunContext
+from pipelines.progress import counted
 from pipelines.stages.reading.cut import digest_of
+
+logger = logging.getLogger(__name__)
 
 SPLITTER = 2  # raised whenever documents come to be split otherwise
 GROUP_BYTES = 64 << 20
@@ -80,10 +92,20 @@ def join_side(run: RunContext, groups: Sequence[DocumentFiles]) -> str:
     return groups[0].side
 
 
+class Repeated(NamedTuple):
+    """A document with the name of an earlier one: its rows, and how many have the name by then."""
+
+    name: str
+    first_row: int
+    stop: int
+    number: int
+
+
 class SplitCorpus:
     """Iterates over the sentences of a side's documents, and the broken ones, as one corpus.
 
     What has not been split yet, is. Files called ``names`` begin at the rows ``starts``, when read.
+    A document with the name of an earlier one is numbered: ``NAME (2)``.
     """
 
     def __init__(self, run: RunContext, side: str) -> None:
@@ -93,6 +115,14 @@ class SplitCorpus:
         self.starts: list[int] = []
         self._escapes = run.options.side(side).escapes
         self._groups = [(len(group.files), _split(run, group)) for group in groups]
+        self._repeated = repeated_documents(batch for _, batch in self._batches())
+        if self._repeated:
+            logger.warning(
+                "%s: %s with the name of an earlier document; each got a number, such as %s (2)",
+                run.options.side(side).path,
+                counted(len(self._repeated), "documents"),
+                self._repeated[0].name,
+            )
 
     def __iter__(self) -> Iterator[Records]:
         """Batches of records, in order."""
@@ -100,22 +130,63 @@ class SplitCorpus:
 
     def _records(self) -> Iterator[Records]:
         self.starts.clear()
-        row = first_file = 0
+        row = 0
+        for first_file, batch in self._batches():
+            self._begin_files(first_file + batch["file"].to_numpy(), row)
+            records = table_records(batch, row)
+            self._number(records)
+            yield records
+            row += len(batch)
+        self.starts += [row] * (len(self.names) - len(self.starts))
+
+    def _batches(self) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Yield the sentences in batches, each with the number of its group's first file."""
+        first_file = 0
         for files, whole in self._groups:
             for number in range(whole.facts["parts"]):
                 part = open_artefact(whole.folder / f"{number:05d}")
                 with pq.ParquetFile(part.checked(SENTENCES)) as file:
                     for batch in file.iter_batches(batch_size=BATCH_ROWS):
-                        self._begin_files(first_file + batch["file"].to_numpy(), row)
-                        yield table_records(batch, row)
-                        row += len(batch)
+                        yield first_file, batch
             first_file += files
-        self.starts += [row] * (len(self.names) - len(self.starts))
+
+    def _number(self, records: Records) -> None:
+        """Add their numbers to the names of documents that an earlier one has."""
+        start, end = records.first_row, records.first_row + len(records)
+        found = bisect_right(self._repeated, start, key=attrgetter("stop"))
+        for name, first, stop, number in self._repeated[found:]:
+            if first >= end:
+                break
+            for place in range(max(first - start, 0), min(stop, end) - start):
+                records.docs[place] = numbered = f"{name} ({number})"
+                records.own_ids[place] = numbered + records.own_ids[place].removeprefix(name)
 
     def _begin_files(self, numbers: NDArray[np.int64], row: int) -> None:
         """Note where files begin; those without any record begin where the next one does."""
         for number, place in zip(*np.unique(numbers, return_index=True), strict=True):
             self.starts += [row + int(place)] * (int(number) + 1 - len(self.starts))
+
+
+def repeated_documents(batches: Iterable[pa.RecordBatch]) -> list[Repeated]:
+    """Return the documents whose names earlier ones have; ``batches`` are of ``SENTENCE_TABLE``."""
+    counts: Counter[int] = Counter()  # by hashes of names, which take less memory
+    found: list[Repeated] = []
+    before, end, number, row = "", 0, 1, 0
+    for batch in batches:
+        columns = (batch[name].to_pylist() for name in ("id", "doc", "why"))
+        for own, doc, why in zip(*columns, strict=True):
+            if why:
+                before = ""
+            else:
+                first, _, last = own.removeprefix(f"{doc}{PLACE}").partition(",")
+                if doc != before or int(first) < end:
+                    number = counts[hash(doc)] = counts[hash(doc)] + 1
+                    found += [Repeated(doc, row, row, number)] if number > 1 else []
+                if number > 1:
+                    found[-1] = found[-1]._replace(stop=row + 1)
+                before, end = doc, int(last)
+            row += 1
+    return found
 
 
 def _split(run: RunContext, group: DocumentFiles) -> Artefact:

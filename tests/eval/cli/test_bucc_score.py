@@ -171,8 +171,8 @@ def test_golden_corrected(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["missing.jsonl", "--gold", "gold"], "missing.jsonl: No such file or directory"),
-        (["pairs.jsonl", "--gold", "missing"], "missing: No such file or directory"),
+        (["missing.jsonl", "--gold", "gold"], "missing.jsonl: there is no such file"),
+        (["pairs.jsonl", "--gold", "missing"], "missing: there is no such file"),
         (["pairs.tsv", "--gold", "gold"], "pairs.tsv holds texts, not ids: give the sentences"),
         (["gold", "--gold", "gold"], "gold: unknown format; give a name in .tsv, "),
         (["pairs.jsonl"], "without --gold only --threshold with --output has a meaning"),

@@ -1,6 +1,9 @@
 """PAIRS files of every format, good and bad."""
 
+import gzip
 import json
+import lzma
+import math
 from pathlib import Path
 
 import pyarrow as pa
@@ -8,7 +11,10 @@ import pytest
 from pyarrow import parquet
 
 from eval.data.bucc import Sentences
-from eval.scoring import candidates_from_texts, read_records, read_scored_texts
+from eval.scoring import read_candidates, read_scored_texts
+from miner.storage.pair_files import read_pairs
+from miner.storage.pairs import pairs_schema, write_pairs
+from miner.storage.writers import Origin
 
 RECORDS = [
     {
@@ -40,7 +46,7 @@ def write(path: Path, records: list[dict[str, object]]) -> Path:
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
 def test_records(tmp_path: Path, suffix: str) -> None:
-    candidates = read_records(write(tmp_path / f"pairs{suffix}", RECORDS))
+    candidates = read_candidates(write(tmp_path / f"pairs{suffix}", RECORDS), None)
     assert candidates.scores.tolist() == [1.5, 1.25]
     assert candidates.sources == [("d1", "d7", "d8"), ("d2",)]
     assert candidates.targets == [("e1",), ("e2", "e9")]
@@ -52,32 +58,40 @@ def test_duplicates_may_be_missing_or_null(tmp_path: Path, suffix: str) -> None:
         {"score": 1, "source_id": "d", "target_id": "e", "source_duplicates": None},
         {"score": 2, "source_id": "d", "target_id": "f", "source_duplicates": ["g"]},
     ]
-    candidates = read_records(write(tmp_path / f"pairs{suffix}", records))
+    candidates = read_candidates(write(tmp_path / f"pairs{suffix}", records), None)
     assert candidates.sources == [("d",), ("d", "g")]
     assert candidates.targets == [("e",), ("f",)]
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
 def test_records_need_their_fields(tmp_path: Path, suffix: str) -> None:
-    path = write(tmp_path / f"pairs{suffix}", [{"source_id": "d", "target_id": None}])
-    with pytest.raises(ValueError, match=r"record 1: no score and no target_id$"):
-        read_records(path)
+    where = "line 1" if suffix == ".jsonl" else "record 1"
+    path = write(tmp_path / f"pairs{suffix}", [{"source_id": "d", "target_id": "e"}])
+    with pytest.raises(ValueError, match=f"{where}: no score$"):
+        read_candidates(path, None)
+    path = write(tmp_path / f"pairs{suffix}", [{"score": 1.5, "source_id": "d"}])
+    with pytest.raises(ValueError, match=f"{where}: a side has neither an id nor a text$"):
+        read_candidates(path, None)
 
 
 @pytest.mark.parametrize(
     ("record", "message"),
     [
-        ({"score": "1"}, "record 1: score '1' is not a number"),
-        ({"score": True}, "record 1: score True is not a number"),
-        ({"source_id": 3}, "record 1: the source id 3 is not a string"),
-        ({"target_duplicates": "e9"}, "record 1: target_duplicates must be a list of ids"),
-        ({"target_duplicates": [4]}, "record 1: the target id 4 is not a string"),
+        ({"score": "1"}, "line 1: score '1' is not a number"),
+        ({"score": True}, "line 1: score True is not a number"),
+        ({"score": math.nan}, "line 1: the score is nan; expected a number above -inf"),
+        ({"score": -math.inf}, "line 1: the score is -inf; expected a number above -inf"),
+        ({"source_id": 3.5}, "line 1: the source id 3.5 is not a string or an integer"),
+        ({"target_id": True}, "line 1: the target id True is not a string or an integer"),
+        ({"target_duplicates": "e9"}, "line 1: target_duplicates must be a list of ids"),
+        ({"target_duplicates": [None]}, "line 1: the target id None is not a string"),
+        ({"source_ids": "e9"}, "line 1: source_ids must be a list of ids"),
     ],
 )
 def test_wrong_types(tmp_path: Path, record: dict[str, object], message: str) -> None:
     path = write(tmp_path / "pairs.jsonl", [RECORDS[0] | record])
     with pytest.raises(ValueError, match=message):
-        read_records(path)
+        read_candidates(path, None)
 
 
 @pytest.mark.parametrize(
@@ -86,18 +100,18 @@ def test_wrong_types(tmp_path: Path, record: dict[str, object], message: str) ->
         ("pairs.jsonl", "[1]\n", r"pairs.jsonl line 1: expected a JSON object, not '\[1\]'"),
         ("pairs.jsonl", "{}x\n", r"pairs.jsonl line 1: not JSON \(Extra data\)"),
         ("pairs.parquet", "nonsense", "pairs.parquet: is not a whole Parquet file"),
-        ("pairs.txt", "", "pairs.txt: unknown format; give a name in .tsv, .jsonl or"),
+        ("pairs.txt", "", "pairs.txt: unknown format; give a name in .tsv, .jsonl, .ndjson, .parq"),
     ],
 )
 def test_bad_files(tmp_path: Path, name: str, content: str, message: str) -> None:
     path = tmp_path / name
     path.write_text(content, encoding="utf-8")
     with pytest.raises(ValueError, match=message):
-        read_records(path)
+        read_candidates(path, None)
 
 
 def test_no_pairs_at_all(tmp_path: Path) -> None:
-    assert len(read_records(write(tmp_path / "pairs.jsonl", []))) == 0
+    assert len(read_candidates(write(tmp_path / "pairs.jsonl", []), None)) == 0
 
 
 def test_texts_stand_for_all_their_ids(tmp_path: Path) -> None:
@@ -107,13 +121,13 @@ def test_texts_stand_for_all_their_ids(tmp_path: Path) -> None:
     target = Sentences(ids=["e1", "e2"], texts=["yes", "yes"])
     rows = read_scored_texts(path)
     assert rows == [(1.5, "ja doch", "yes"), (-0.001, "nein", "yes")]
-    candidates = candidates_from_texts(rows, source=source, target=target, path=path)
+    candidates = read_candidates(path, (source, target))
     assert candidates.scores.tolist() == [1.5, -0.001]
     assert candidates.sources == [("d1", "d3"), ("d2",)]
     assert candidates.targets == [("e1", "e2")] * 2
 
 
-@pytest.mark.parametrize("line", ["1.5\tja", "1.5\tja\tyes\tno", "ja\tyes\t1.5", ""])
+@pytest.mark.parametrize("line", ["1.5\tja", "1.5\tja\tyes\tno", "ja\tyes\t1.5"])
 def test_bad_tsv(tmp_path: Path, line: str) -> None:
     path = tmp_path / "pairs.tsv"
     path.write_text(f"1\ta\tb\n{line}\n", encoding="utf-8")
@@ -128,7 +142,90 @@ def test_bad_tsv(tmp_path: Path, line: str) -> None:
         ((1.0, "ja", "no"), "pairs.tsv line 1: the target text is not among .*: 'no'"),
     ],
 )
-def test_unknown_texts(row: tuple[float, str, str], message: str) -> None:
+def test_unknown_texts(tmp_path: Path, row: tuple[float, str, str], message: str) -> None:
     source, target = Sentences(ids=["d"], texts=["ja"]), Sentences(ids=["e"], texts=["yes"])
+    path = tmp_path / "pairs.tsv"
+    path.write_text("\t".join(map(str, row)) + "\n", encoding="utf-8")
     with pytest.raises(ValueError, match=message):
-        candidates_from_texts([row], source=source, target=target, path=Path("pairs.tsv"))
+        read_candidates(path, (source, target))
+
+
+BEADS = [
+    {"cost": 0.25, "source_ids": [1, " 2"], "target_ids": ["e1"]},
+    {"cost": 4.5, "source_ids": [], "target_ids": ["e2"]},
+    {"cost": 0.5, "source_ids": ["3"], "target_ids": ["e3", "e4"]},
+]
+UNITS = """<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE tmx SYSTEM "tmx14.dtd">
+<tmx version="1.4"><header srclang="de-DE" segtype="sentence"/><body>
+<tu><prop type="x-score">2.5</prop><tuv xml:lang="EN"><prop type="x-id">e1</prop>
+<seg>The <bpt i="1">&lt;b></bpt>house<ept i="1">&lt;/b></ept></seg></tuv>
+<tuv xml:lang="de"><prop type="x-id">d1</prop><seg>Das <hi>Haus</hi></seg></tuv></tu>
+<tu><prop type="x-score">1e-3</prop><tuv xml:lang="de"><seg>Ja &amp; nein</seg></tuv>
+<tuv xml:lang="en"><seg>Yes</seg></tuv></tu></body></tmx>
+"""
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.JSONL.gz", "a.ndjson.xz", "a.parquet"])
+def test_merged_sentences_have_all_their_ids_and_gaps_are_skipped(
+    tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / name
+    if name.endswith("parquet"):
+        records = [bead | {"source_ids": [*map(str, bead["source_ids"])]} for bead in BEADS]  # type: ignore[attr-defined]
+        write(path, records)
+    else:
+        lines = "".join(f"{json.dumps(bead)}\n\n" for bead in BEADS).encode()
+        open_by_suffix = {"gz": gzip.compress, "xz": lzma.compress}
+        path.write_bytes(open_by_suffix.get(name.rpartition(".")[2], bytes)(lines))
+    candidates = read_candidates(path, None)
+    assert candidates.scores.tolist() == [-0.25, -0.5]
+    assert candidates.sources == [("1", "2"), ("3",)]
+    assert candidates.targets == [("e1",), ("e3", "e4")]
+
+
+def test_units_of_a_translation_memory(tmp_path: Path) -> None:
+    path = tmp_path / "a.tmx"
+    path.write_text(UNITS, encoding="utf-8")
+    sides = Sentences(ids=["d7"], texts=["Ja & nein"]), Sentences(ids=["e7"], texts=["Yes"])
+    candidates = read_candidates(path, sides)
+    assert candidates.scores.tolist() == [2.5, 0.001]
+    assert candidates.sources == [("d1",), ("d7",)]
+    assert candidates.targets == [("e1",), ("e7",)]
+    assert [pair.texts for pair in read_pairs(path)] == [
+        ("Das Haus", "The house"),
+        ("Ja & nein", "Yes"),
+    ]
+    path.write_text(UNITS[:-20], encoding="utf-8")
+    with pytest.raises(ValueError, match=r"a.tmx: not a whole TMX file \("):
+        read_candidates(path, sides)
+
+
+@pytest.mark.parametrize(
+    "name", ["o.tsv", "o.TSV", "o.tsv.zst", "o.jsonl.gz", "o.parquet", "o.tmx.gz", "o.dataset"]
+)
+def test_what_is_written_is_read(tmp_path: Path, name: str) -> None:
+    pairs = [
+        {
+            **dict.fromkeys(pairs_schema().names),
+            **{"score": 1.5 - n, "source_id": f"s {n}", "target_id": f"{n}"},
+            **{"source_text": f"Satz\t{n} <&>", "target_text": f"a {n}", "source_duplicates": []},
+            **{"source_doc": "", "target_doc": "d", "target_duplicates": ["9"] if n else []},
+        }
+        for n in range(3)
+    ]
+    table = pa.Table.from_pylist(pairs, schema=pairs_schema())
+    write_pairs(tmp_path / name, [table], origin=Origin(languages=("pt-BR", "en")))
+    found = list(read_pairs(tmp_path / name))
+    assert [pair.score for pair in found] == [1.5, 0.5, -0.5]
+    assert [pair.texts for pair in found] == [
+        (f"Satz\t{n} <&>" if "tsv" not in name.lower() else f"Satz {n} <&>", f"a {n}")
+        for n in range(3)
+    ]
+    if "tsv" in name.lower():
+        assert {pair.ids for pair in found} == {None}
+    else:
+        more = () if "tmx" in name else ("9",)
+        assert [pair.ids for pair in found] == [
+            ((f"s {n}",), (f"{n}", *(more if n else ()))) for n in range(3)
+        ]

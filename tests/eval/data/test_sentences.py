@@ -43,7 +43,10 @@ def test_bom_crlf_and_blank_lines(file) -> None:
         ("\n\n", "file: empty; expected one sentence a line"),
         ("1\ta\nb c\n", "file line 2: expected ID TAB sentence, not 'b c'"),
         (" \tb\n", r"file line 1: expected ID TAB sentence, not ' \\tb'"),
-        ("1\ta\n2\tb\n1\tc\n", "file: the id '1' occurs more than once; ids must be unique"),
+        (
+            "1\ta\n2\tb\n1\tc\n",
+            "file: the id '1' is in line 1 and again in line 3; ids must be unique",
+        ),
         (b"1\ta\n2\t\xff\n", r"file line 2: not UTF-8 \(invalid start byte\)"),
         (b"\xef\xbb\xbf1\ta\n\xff", r"file line 2: not UTF-8 \(invalid start byte\)"),
     ],
@@ -64,7 +67,7 @@ def test_split_files_keep_blank_sentences(file) -> None:
     [
         ("a\nb\n", "1\n", "texts has 2 lines but .*ids has 1; line i of one must name line i"),
         ("a\nb\n", "1\n\n", "ids line 2: blank where an id is expected"),
-        ("a\nb\n", "1\n1\n", "ids: the id '1' occurs more than once"),
+        ("a\nb\n", "1\n1\n", "ids: the id '1' is in line 1 and again in line 2"),
         ("", "", "ids: empty"),
     ],
 )

@@ -5,7 +5,7 @@ import stat
 import pytest
 
 from miner.storage import atomic
-from miner.storage.atomic import OutputError, atomic_file, check_writable
+from miner.storage.atomic import OutputError, atomic_file, check_writable, naming_errors
 
 
 def names(folder):
@@ -166,3 +166,17 @@ def test_check_of_a_folder_that_refuses(tmp_path, monkeypatch):
     with pytest.raises(OutputError) as caught:
         check_writable(tmp_path / "out.tsv")
     assert str(caught.value) == f"{tmp_path / 'out.tsv'}: cannot be written: Permission denied"
+
+
+def test_errors_without_a_name_get_one() -> None:
+    with pytest.raises(OutputError, match=r"^here: cannot be written: No space left on device$"):
+        with naming_errors("here"):
+            raise OSError(errno.ENOSPC, "what a library says")
+    for error in (
+        FileNotFoundError(2, "no", "a.txt"),
+        OutputError("b: said"),
+        BrokenPipeError(32, "x"),
+    ):
+        with pytest.raises(type(error)) as caught, naming_errors("here"):
+            raise error
+        assert caught.value is error

@@ -98,3 +98,18 @@ def test_pairs_of_documents(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert align_documents([*paired, "-o", str(tmp_path / "no.jsonl")]) == 2
     assert not (tmp_path / "no.jsonl").exists()
     assert "pairs.tsv" in capsys.readouterr().err
+
+
+def test_blank_lines_are_no_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "de").write_text("\n \n\n")
+    (tmp_path / "en").write_text("\n".join(ENGLISH))
+    out = tmp_path / "out.jsonl"
+    assert align_documents([str(tmp_path / "de"), str(tmp_path / "en"), "-o", str(out)]) == 2
+    assert "de: no line has a sentence; give a document with text" in capsys.readouterr().err
+    assert not out.exists()
+    for name, lines in (("de", GERMAN), ("en", ENGLISH)):
+        (tmp_path / name).write_text("".join(f"{line}\n\n" for line in lines))
+    assert align_documents([str(tmp_path / "de"), str(tmp_path / "en"), "-o", str(out)]) == 0
+    records = [json.loads(line) for line in out.read_text().splitlines()]
+    assert len(records) >= len(GERMAN) - 1
+    assert all(record["source_text"] or record["target_text"] for record in records)

@@ -21,7 +21,7 @@ from tests.encoder.training.language import made_up_pairs, write_pairs
 PAIRS = made_up_pairs(2500, seed=1)
 KNOWN = 250
 SMALL = (
-    *("--src-lang", "xx", "--tgt-lang", "yy", "--dim", "32", "--vocabulary-size", "200"),
+    *("--src-lang", "qax", "--tgt-lang", "qay", "--dim", "32", "--vocabulary-size", "200"),
     *("--ngram-rows", "0", "--batch-size", "64", "--steps", "200", "--learning-rate", "0.03"),
     *("--held-out", "50", "--quiet"),
 )
@@ -36,10 +36,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A weak encoder of a few known pairs, and two corpora."""
     folder = tmp_path_factory.mktemp("bootstrap")
     (folder / "known").mkdir()
-    write_pairs(folder / "known" / "known.xx-yy.tsv.xz", PAIRS[:KNOWN])
+    write_pairs(folder / "known" / "known.qax-qay.tsv.xz", PAIRS[:KNOWN])
     assert train_encoder([str(folder / "known"), "-o", str(folder / "first"), *FIRST]) == 0
     generator = np.random.default_rng(1)
-    for side, name in enumerate(("xx", "yy")):
+    for side, name in enumerate(("qax", "qay")):
         lines = [pair[side] for pair in PAIRS[KNOWN:]]
         order = generator.permutation(len(lines))
         (folder / name).write_text("\n".join(lines[row] for row in order) + "\n")
@@ -47,14 +47,14 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def call(place: Path, output: Path, *options: str) -> int:
-    sides = [str(place / "xx"), str(place / "yy"), "-o", str(output)]
+    sides = [str(place / "qax"), str(place / "qay"), "-o", str(output)]
     given = ["--encoder", str(place / "first"), *SMALL, *options]
     return command([*sides, *given])
 
 
 @pytest.fixture(scope="module")
 def made(place: Path) -> Path:
-    known = str(place / "known" / "known.xx-yy.tsv.xz")
+    known = str(place / "known" / "known.qax-qay.tsv.xz")
     assert call(place, place / "made", "--known", known, "--rounds", "2") == 0
     return place / "made"
 
@@ -82,7 +82,7 @@ def test_each_round_is_sealed_with_its_figures(made: Path) -> None:
 def test_sealed_rounds_are_not_taken_again_and_a_cut_one_ends_in_the_same_bytes(
     place: Path, made: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    known = str(place / "known" / "known.xx-yy.tsv.xz")
+    known = str(place / "known" / "known.qax-qay.tsv.xz")
     before = (made / "weights.safetensors").read_bytes()
     stamp = (made / "rounds" / "1" / "round.json").stat().st_mtime_ns
     (made / "rounds" / "2" / "round.json").unlink()
@@ -114,11 +114,11 @@ def test_rounds_end_where_no_more_is_found(
     monkeypatch.setattr(rounds, "_mined", lambda *_: next(figures))
     monkeypatch.setattr(rounds, "_trained", train)
     options = BootstrapOptions(
-        source="xx",
-        target="yy",
+        source="qax",
+        target="qay",
         output=tmp_path,
         encoder="first",
-        languages=("xx", "yy"),
+        languages=("qax", "qay"),
         each=RoundOptions(rounds=3),
     )
     rounds.bootstrap(options, Monitor())
@@ -129,9 +129,9 @@ def test_rounds_end_where_no_more_is_found(
     ("options", "expected"),
     [
         (("--steps", "70"), "a bootstrap with steps 200 was begun there, and this one has 70"),
-        (("--src-lang", "zz"), "its name has no zz-yy"),
+        (("--src-lang", "qaz"), "its name has no qaz-qay"),
         (("--known", "none"), "none: there is no such file"),
-        (("--known", "xx"), "its name has no xx-yy"),
+        (("--known", "qax"), "its name has no qax-qay"),
         (("--fdr", "2"), "fdr 2.0: expected 0.0001 to 0.5"),
         (("--encoder", "nothing"), "encoder 'nothing' is unknown"),
     ],
@@ -145,7 +145,7 @@ def test_what_does_not_fit_is_one_line(
     expected: str,
 ) -> None:
     monkeypatch.chdir(place)
-    known = ("--known", "known/known.xx-yy.tsv.xz")
+    known = ("--known", "known/known.qax-qay.tsv.xz")
     assert call(place, made, *known, *options) == 2
     error = capsys.readouterr().err
     assert expected in error
@@ -155,18 +155,18 @@ def test_what_does_not_fit_is_one_line(
 def test_rounds_of_other_corpora_are_refused(
     place: Path, made: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = (place / "xx").read_text()
-    (place / "xx").write_text(text + "more\n")
-    known = str(place / "known" / "known.xx-yy.tsv.xz")
+    text = (place / "qax").read_text()
+    (place / "qax").write_text(text + "more\n")
+    known = str(place / "known" / "known.qax-qay.tsv.xz")
     assert call(place, made, "--known", known) == 2
     assert "a bootstrap with corpora" in capsys.readouterr().err
-    (place / "xx").write_text(text)
+    (place / "qax").write_text(text)
 
 
 def test_too_few_pairs_to_train_on_are_refused(
     place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name in ("xx", "yy"):
+    for name in ("qax", "qay"):
         lines = (place / name).read_text().splitlines()[:30]
         (tmp_path / name).write_text("\n".join(lines) + "\n")
     (tmp_path / "first").symlink_to(place / "first")
@@ -186,10 +186,10 @@ def test_a_round_of_few_pairs_has_few_subwords(tmp_path: Path) -> None:
     options = BootstrapOptions(
         source=tmp_path,
         target=tmp_path,
-        languages=("xx", "yy"),
+        languages=("qax", "qay"),
         output=tmp_path,
         encoder="mini",
         each=RoundOptions(vocabulary_size=5000),
     )
     for pairs, size in ((700, 700), (6000, 5000)):
-        assert _recipe(options, "xx-yy", tmp_path, pairs).vocabulary_size == size
+        assert _recipe(options, "qax-qay", tmp_path, pairs).vocabulary_size == size

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from miner.storage.corpus.filesets import base_language, language_pairs, languages_of
+from miner.language_codes import base_language
+from miner.storage.corpus.filesets import language_pairs, languages_of
 from miner.storage.corpus.records import CorpusError
 
 
@@ -30,7 +31,11 @@ from miner.storage.corpus.records import CorpusError
         ("notes.txt", None),
         (".de", None),
         ("LICENSE", None),
-        ("DE.txt", None),
+        ("DE.txt", "DE"),
+        ("pt_br.txt", "pt_br"),
+        ("sr-Latn-RS.txt", "sr-Latn-RS"),
+        ("de-news.txt", None),
+        ("en-old.txt", None),
     ],
 )
 def test_the_language_in_a_name(tmp_path: Path, name: str, language: str | None) -> None:

@@ -88,7 +88,7 @@ def test_rejected_records_of_every_format_are_shown(world: World) -> None:
         return [(row["line"], row["why"], row["text"]) for row in rejected(work_dir)]
 
     good = [f"{row}\tSatz {row}" for row in range(38)]
-    write_lines(world.path("a.tsv"), ["1\tein Satz", "kein Satz", *good])
+    write_lines(world.path("a.tsv"), ["first\tein Satz", "kein Satz", *good])
     assert mined("a.tsv") == [(2, "malformed", "kein Satz")]
     records = [json.dumps({"text": line}) for line in good]
     write_lines(world.path("a.jsonl"), [*records, '{"text": "\\ud800"}', "[]"])

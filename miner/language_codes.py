@@ -1,0 +1,120 @@
+"""Codes of languages, as users and files write them, parsed into BCP 47 tags in one place."""
+
+import argparse
+import re
+from functools import cache
+
+# Codes that CLDR, whose aliases langcodes follows, replaces by those of a wider or another name.
+_KEPT = {"tl": "tl", "tgl": "tl", "prs": "prs"}
+_WIDER = {"fil": "tl"}  # Filipino, a standard of Tagalog
+_NO_LANGUAGE = {"und", "mul", "mis", "zxx"}  # undetermined, several, uncoded, none
+
+
+@cache
+def parse_language(text: str) -> str:
+    """Parse the code of a language into its BCP 47 tag.
+
+    Letters may be of any case, and ``_`` stands for ``-``. Codes of ISO 639-2 and 639-3 become
+    those of two letters, deprecated ones the present ones. A script that goes without saying goes.
+
+    >>> [parse_language(text) for text in ("UK", "ukr_UA", "ger", "iw", "zh_hant", "uk-Cyrl")]
+    ['uk', 'uk-UA', 'de', 'he', 'zh-Hant', 'uk']
+
+    Raises:
+        ValueError: The text is not a known code. A remedy is given.
+    """
+    from langcodes import Language, standardize_tag
+    from langcodes.tag_parser import LanguageTagError
+
+    code = text.strip().replace("_", "-")
+    first, _, rest = code.partition("-")
+    try:
+        tag = standardize_tag(code)
+        if kept := _KEPT.get(first.lower()):
+            tag = kept + standardize_tag(f"und-{rest}").removeprefix("und") if rest else kept
+        found = Language.get(tag, normalize=False)
+        if found.is_valid() and not found.extlangs and found.language not in _NO_LANGUAGE | {None}:
+            return tag
+    except LanguageTagError:
+        pass
+    if (meant := _meant(text)) is not None:
+        raise ValueError(f"{text!r} is not a language code; use {meant}")
+    raise ValueError(
+        f"{text!r} is not a known language code; use one of ISO 639 or BCP 47, such as uk or pt-BR "
+        "(qaa to qtz stand for languages without a code)"
+    )
+
+
+def parse_option(text: str) -> str:
+    """Parse the value of a command's option, like ``parse_language``."""
+    try:
+        return parse_language(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+@cache
+def base_language(code: str) -> str:
+    """Return the language of a code without script, region or variant.
+
+    It has two letters where ISO 639-1 has it. Of an unknown code, the first part is returned.
+
+    >>> [base_language(code) for code in ("pt-BR", "zh_Hant", "eng", "xx")]
+    ['pt', 'zh', 'en', 'xx']
+    """
+    try:
+        tag = parse_language(code)
+    except ValueError:
+        tag = code.replace("_", "-").lower()
+    return tag if tag.startswith("x-") else tag.partition("-")[0]
+
+
+@cache
+def macrolanguage(code: str) -> str:
+    """Return the wider language that a language belongs to, or else ``base_language``.
+
+    >>> [macrolanguage(code) for code in ("cmn", "nb", "arb", "yue", "de-AT")]
+    ['zh', 'no', 'ar', 'yue', 'de']
+    """
+    from langcodes import standardize_tag
+
+    base = base_language(code)
+    known = _WIDER.get(base, base)
+    try:
+        wider = standardize_tag(known, macro=True)
+    except ValueError:  # of no code
+        wider = known
+    return known if known in _KEPT.values() else base_language(wider)
+
+
+def _meant(text: str) -> str | None:
+    """Return the code that a name, a POSIX locale or a country stands for, if any."""
+    from langcodes import Language
+
+    locale = re.split(r"[.@]", text)[0]
+    if locale != text and locale.isascii():
+        try:
+            return parse_language(locale)
+        except ValueError:
+            return None
+    if (named := _codes_by_name().get(" ".join(text.casefold().split()))) is not None:
+        return named
+    if len(text) == 2 and text.isascii() and text.isalpha():
+        likely = Language.get(f"und-{text}").maximize().language
+        return likely if likely not in (None, "und", "en") else None
+    return None
+
+
+@cache
+def _codes_by_name() -> dict[str, str]:
+    """Return the code of each language by its English names in IANA's registry."""
+    from langcodes.registry_parser import parse_registry
+
+    codes: dict[str, str] = {}
+    for entry in parse_registry():  # type: ignore[no-untyped-call]
+        if entry["Type"] == "language" and "Deprecated" not in entry:
+            for name in entry["Description"]:
+                bare = re.sub(r"\s*\(.*?\)", "", name).casefold()
+                codes.setdefault(bare, entry["Subtag"])  # two letters come first
+                codes.setdefault(bare.removeprefix("modern "), entry["Subtag"])
+    return codes

@@ -1,0 +1,153 @@
+"""Whether ids of records are unique, found by sorting hashes on disk.
+
+Memory holds one block of hashes, whatever the corpus. The disk holds 16 bytes for each record of a
+corpus with ids, in an unnamed file.
+"""
+
+import logging
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from miner.storage.corpus.records import CorpusError, Records, place_of
+from miner.storage.corpus.repeats import BLOCK, SortedRecords
+from miner.storage.places import Place
+
+logger = logging.getLogger(__name__)
+
+HASH = np.dtype([("hash", "<u8"), ("row", "<i8")])
+MAX_SUSPECTS = 1000  # pairs of records with one hash, whose ids are compared
+
+
+class PlacedRecords(Protocol):
+    """Batches of records of files by ``names``, which begin at the rows ``starts``, as read."""
+
+    names: list[str]
+    starts: list[int]
+
+    def __iter__(self) -> Iterator[Records]:
+        """Yield the batches in order."""
+
+
+class RepeatedId(NamedTuple):
+    """An id, and the rows of the first two records that have it."""
+
+    name: str
+    first_row: int
+    row: int
+
+
+class UniqueIds:
+    """Iterates over a corpus once, to the end, and then checks that its ids are unique.
+
+    A record without an id has its number for one, and nothing is stored as long as none has any.
+    ``within_documents``, ids are compared with those of the same document only.
+    """
+
+    def __init__(
+        self,
+        corpus: PlacedRecords,
+        folder: Path,
+        *,
+        within_documents: bool = False,
+        block: int = BLOCK,
+    ) -> None:
+        self._corpus, self._block = corpus, block
+        self._within_documents = within_documents
+        self._hashes = SortedRecords(folder, HASH, block=block)
+        self._numbered: list[tuple[int, int]] = []  # rows of batches without ids, from and to
+        self._trimmed: int | None = None
+        self.close = self._hashes.close
+
+    def __iter__(self) -> Iterator[Records]:
+        """Yield the batches in order."""
+        for records in self._corpus:
+            self._add(records)
+            if self._trimmed is None and records.trimmed is not None:
+                self._trimmed = records.first_row + records.trimmed
+            yield records
+
+    def check(self, path: Place) -> None:
+        """Refuse the corpus at ``path`` if its ids are not unique; log that some were trimmed.
+
+        Raises:
+            CorpusError: One line with the first id that comes again and both of its places.
+        """
+        if (found := self.first_repeat()) is not None:
+            first, again = map(self._place_of, (found.first_row, found.row))
+            raise CorpusError(
+                f"{path}: the id {found.name!r} is in {first} and again in {again}; give each "
+                "record its own id"
+            )
+        if self._trimmed is not None:
+            place = self._place_of(self._trimmed)
+            logger.warning("%s: removed spaces at the ends of ids, first in %s", path, place)
+
+    def _place_of(self, row: int) -> str:
+        return place_of(row, self._corpus.names, self._corpus.starts)
+
+    def _add(self, records: Records) -> None:
+        start, end = records.first_row, records.first_row + len(records)
+        if any(records.own_ids) or self._within_documents:
+            kept = np.ones(len(records), dtype=np.bool_)
+            kept[np.fromiter(records.rejected, np.int64)] = False
+            self._append(self._keys(records), np.arange(start, end), kept)
+        elif self._numbered and self._numbered[-1][1] == start:
+            self._numbered[-1] = self._numbered[-1][0], end
+        else:
+            self._numbered.append((start, end))
+
+    def first_repeat(self) -> RepeatedId | None:
+        """Return the first id that comes again, if any; the corpus is read again to be sure."""
+        if not len(self._hashes):
+            return None
+        for first, last in self._numbered:
+            for start in range(first, last, self._block):
+                rows = np.arange(start, min(last, start + self._block))
+                self._append([str(row + 1) for row in rows.tolist()], rows)
+        suspects = sorted(self._suspects(), key=lambda rows: rows[1])[:MAX_SUSPECTS]
+        return self._first_equal(suspects) if suspects else None
+
+    def _keys(self, records: Records) -> list[str]:
+        ids = records.ids()
+        if not self._within_documents:
+            return ids
+        return [f"{name}\0{doc}" for name, doc in zip(ids, records.docs, strict=True)]
+
+    def _append(
+        self, ids: Sequence[str], rows: NDArray[np.int64], kept: NDArray[np.bool_] | None = None
+    ) -> None:
+        hashes = np.empty(len(rows), dtype=HASH)
+        hashes["hash"] = np.fromiter(map(hash, ids), np.int64, len(rows)).view(np.uint64)
+        hashes["row"] = rows
+        self._hashes.append(hashes if kept is None else hashes[kept])
+
+    def _suspects(self) -> Iterator[tuple[int, int]]:
+        """Yield the rows of records next to each other that share a hash, the first ones."""
+        count = -(-len(self._hashes) // self._block)
+        for part in range(count):
+            low, high = (part << 64) // count, ((part + 1) << 64) // count - 1
+            hashes = self._hashes.between(low, high)
+            again = np.flatnonzero(hashes["hash"][1:] == hashes["hash"][:-1])
+            rows = hashes["row"][again + 1]
+            again = again[np.argsort(rows, kind="stable")[:MAX_SUSPECTS]]
+            yield from zip(
+                hashes["row"][again].tolist(), hashes["row"][again + 1].tolist(), strict=True
+            )
+
+    def _first_equal(self, suspects: Sequence[tuple[int, int]]) -> RepeatedId | None:
+        wanted = {row for pair in suspects for row in pair}
+        last, keys = max(wanted), dict[int, str]()
+        for records in self._corpus:
+            start, names = records.first_row, self._keys(records)
+            here = [row - start for row in wanted if start <= row < start + len(records)]
+            keys |= {at + start: names[at] for at in here if at not in records.rejected}
+            if start + len(records) > last:
+                break
+        for first, row in suspects:
+            if first in keys and keys[first] == keys.get(row):
+                return RepeatedId(keys[row].partition("\0")[0], first, row)
+        return None
