@@ -14,8 +14,7 @@ import numpy as np
 
 from miner.addresses import addresses_in
 from miner.arrays import NO_NEIGHBOUR, FloatArray, IntArray, Mask
-from miner.language_codes import base_language, macrolanguage
-from miner.languages import identifier
+from miner.languages import identifier, known_label
 from miner.numbers import compare_numbers, numbers_in
 
 MIN_LETTERS = 3
@@ -156,21 +155,12 @@ def hub(suspects: Suspects) -> Mask:
 
 def language(suspects: Suspects) -> Mask:
     """Either side is hardly in the language that it should be in."""
-    labels = [_label(code or "") for code in suspects.languages]
+    labels = [known_label(code or "") for code in suspects.languages]
 
     def chance(text: str, expected: str | None) -> float:
         return float(dict(identifier().rank(text))[expected])
 
     return suspects.each(lambda *texts: min(map(chance, texts, labels)) < MIN_CHANCE)
-
-
-def _label(code: str) -> str | None:
-    """Return what the identifier calls a language, or else one that it belongs to or contains."""
-    known = identifier().labels
-    by_base = {base_language(label): label for label in known}
-    by_wider = {macrolanguage(label): label for label in known}
-    base, wider = base_language(code), macrolanguage(code)
-    return by_base.get(base) or by_base.get(wider) or by_wider.get(wider)
 
 
 FILTERS: dict[str, Callable[[Suspects], Mask]] = {
@@ -190,7 +180,7 @@ def check_filters(names: Sequence[str], languages: tuple[str | None, str | None]
             "the filter 'language' needs to know both languages: --src-lang and --tgt-lang"
         )
     for code in languages:
-        if _label(code or "") is None:
+        if known_label(code or "") is None:
             all_known = ", ".join(sorted(identifier().labels))
             raise ValueError(f"the filter 'language' knows no {code!r}; it knows {all_known}")
 

@@ -9,6 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from miner.language_codes import base_language, macrolanguage
 from miner.storage.atomic import atomic_file
 from miner.storage.cache import shared_folder
 
@@ -39,6 +40,20 @@ def language_shares(texts: Sequence[str]) -> dict[str, float]:
 def language_of(text: str) -> str:
     """Return the language that a text is most likely in (ISO 639-1)."""
     return str(identifier().classify(text)[0])
+
+
+def chances(text: str) -> dict[str, float]:
+    """Return the probability of each language for a text, by its label, the likeliest first."""
+    return {str(code): float(chance) for code, chance in identifier().rank(text)}
+
+
+def known_label(code: str) -> str | None:
+    """Return what the identifier calls a language, or else one that it belongs to or contains."""
+    known = identifier().labels
+    by_base = {base_language(label): label for label in known}
+    by_wider = {macrolanguage(label): label for label in known}
+    base, wider = base_language(code), macrolanguage(code)
+    return by_base.get(base) or by_base.get(wider) or by_wider.get(wider)
 
 
 def main_language(shares: Mapping[str, float]) -> str | None:

@@ -12,6 +12,7 @@ from miner.extras import require
 from miner.knn.method import AUTO, CorpusMethod, IndexSpec, parse_method
 from miner.language_codes import base_language
 from miner.languages import main_language
+from miner.storage.corpus.filesets import is_code
 from miner.storage.layout import CORPUS, DOCUMENT, OWN_FOLDERS, SCOPES, SIDES, SOURCE
 from miner.storage.places import Place, lies_in, same_file
 from miner.storage.writers import Origin, Output
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 WORDS, MARGIN = choices.SCORES
 WHOLE = ""  # the part that is a whole job
+MIN_NAMED = 0.1  # share of a sample that a language must have if the path of its corpus names it
 ROWS_PER_SHARD = 1 << 18  # 262,144 float32 vectors of 384 dimensions are 400 MB
 
 
@@ -44,11 +46,18 @@ class CorpusOptions:
 
     @property
     def decided_language(self) -> str | None:
-        """The language that the side is encoded as: the one given, else the one seen, if any.
+        """The language that the side is encoded as: given, named by its path, or most seen.
 
         It is without script and region, which no encoder looks at.
         """
-        return base_language(self.language) if self.language else main_language(self.shares)
+        given = base_language(self.language) if self.language else self._named_language()
+        return given or main_language(self.shares)
+
+    def _named_language(self) -> str | None:
+        """Return the language of a path such as ``docs/de-AT`` that the sample has, too."""
+        names = [name for part in reversed(str(self.path).split("/")) for name in part.split(".")]
+        codes = (base_language(name) for name in names if is_code(name))
+        return next((code for code in codes if self.shares.get(code, 0) >= MIN_NAMED), None)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ from miner.storage.corpus.records import Rejection
 from miner.storage.vectors.embeddings import write_embeddings
 from pipelines.options import check_files
 from pipelines.progress import Monitor
-from pipelines.stages.reading.language import beginning
+from pipelines.stages.reading.language import language_sample
 
 
 def embed_file(args: argparse.Namespace, monitor: Monitor) -> str:
@@ -33,7 +33,7 @@ def embed_file(args: argparse.Namespace, monitor: Monitor) -> str:
     )
     escapes = 0
     if not as_is:
-        texts = beginning(args.corpus, how)
+        texts = language_sample(args.corpus, how)
         escapes = escaped_levels(texts)
         language = language or seen_language([unescape(text, escapes) for text in texts])
     loaded = loaded.for_language(language and base_language(language))

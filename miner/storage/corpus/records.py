@@ -27,6 +27,7 @@ class Rejection(StrEnum):
     TOO_LONG = "too long"
     MALFORMED = "malformed"
     UNREADABLE = "unreadable file"
+    FOREIGN = "in another language"
 
 
 Columns = tuple[list[str], list[str], Sequence[str]]

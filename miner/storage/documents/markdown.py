@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from markdown_it import MarkdownIt
 from markdown_it.common.html_blocks import block_names
+from markdown_it.ruler import RuleOptionsType
 from markdown_it.rules_block import StateBlock, html_block
 from markdown_it.rules_inline import StateInline, html_inline
 from markdown_it.token import Token
@@ -30,9 +31,10 @@ BLOCK = 1 << 19  # characters of a document that are parsed together, in some 25
 
 # Tags of HTML and JSX, and braces within braces. Quantifiers are possessive, and what begins ends
 # before the next of its kind: the time is linear in any text.
-_BRACES = r"\{[^{}]*+\}"
+_STRING = r"""[^{}"'`]++|"[^"\n]*+"|'[^'\n]*+'|`[^`\n]*+`|["'`]"""
+_BRACES = rf"\{{(?:{_STRING})*+\}}"
 for _ in range(3):
-    _BRACES = rf"\{{(?:[^{{}}]++|{_BRACES})*+\}}"
+    _BRACES = rf"\{{(?:{_STRING}|{_BRACES})*+\}}"
 _HIDDEN = ("math", "pre", "script", "style", "svg", "template", "textarea")  # without prose
 _OPENS_HIDDEN = rf"<(?P<hidden>{'|'.join(_HIDDEN)})(?=[\s>])|<!--"
 _TAG = rf"""<(?!(?:{"|".join(_HIDDEN)})[\s>])/?
@@ -55,7 +57,7 @@ _NAME = re.compile(r"<(?P<closes>/?)(?P<name>[\w.:-]*+)")
 
 # A line that begins or ends a container, includes a snippet, or stands for a table of contents.
 _MARKER = re.compile(
-    r"(?::{3,}|/{3,}(?=\s|\Z))\s*(?:\{?[\w-]+\}?)?(?P<title>.*)|\[!\w+\][+-]?(?P<alert>.*)"
+    r"(?::{3,}|/{3,}(?=\s|\Z))\s*(?:\{?[\w-]+\}?)?(?:\[(?P<label>.*)\].*|(?P<title>.*))|\[!\w+\][+-]?(?P<alert>.*)"
     r"|<<<\s.*|\[\[?_?toc_?\]?\]\s*",
     re.IGNORECASE,
 )
@@ -97,8 +99,8 @@ def _parser(*, is_mdx: bool) -> MarkdownIt:
     parser.enable(["strikethrough", "table"]).use(front_matter_plugin)
     parser.use(admon_plugin).use(deflist_plugin).use(footnote_plugin, inline=False)
     parser.use(dollarmath_plugin, allow_space=False, allow_digits=False)
-    interrupted = {"alt": ["paragraph", "reference", "blockquote"]}
-    parser.block.ruler.at("html_block", _skip_lines, interrupted)
+    interrupts: RuleOptionsType = {"alt": ["paragraph", "reference", "blockquote"]}
+    parser.block.ruler.at("html_block", _skip_lines, interrupts)
     parser.inline.ruler.at("html_inline", _skip_inline)
     return parser.disable("code") if is_mdx else parser  # MDX has no indented code
 
@@ -119,12 +121,12 @@ def _skip_lines(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     if line.startswith(("<!", "<?")) and not line.startswith("<!--"):
         return html_block(state, start, end, silent)
     text: str | None = None
-    if line.startswith(("<", "{")):
+    if line.startswith(("<", "{")) and not line.startswith("<<<"):
         if not silent or _interrupts(line):
             place, text = _after_markup(state.src, place, limit)
     elif marker := _MARKER.fullmatch(line):
         place += len(line)
-        text = (marker["title"] or marker["alert"] or "").strip(' \t|"[]')
+        text = (marker["label"] or marker["title"] or marker["alert"] or "").strip(' \t|"')
     elif not (state.sCount[start] or silent) and _MODULE.match(line):
         place, text = _line_end(state.src, "\n\n", place, limit), ""
     if text is None or silent:

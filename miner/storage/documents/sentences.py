@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from miner.storage.corpus.records import CorpusError, Records, Rejection
 from miner.storage.documents.cleaning import INVISIBLE, CleanText
+from miner.storage.documents.foreign import foreign_sentences
 from miner.storage.documents.records import FORMATS, Document, read_found, reader_of
 from miner.storage.documents.splitting import sentence_spans
 from miner.storage.places import AnyPath
@@ -36,11 +37,15 @@ _QUOTES = str.maketrans(dict.fromkeys("“”„‟«»″", '"') | dict.fromkey
 
 
 class Sentence(NamedTuple):
-    """A sentence, and where it is in the text of its document, in characters from 0."""
+    """A sentence, and where it is in the text of its document, in characters from 0.
+
+    ``paragraph`` is the number of its paragraph.
+    """
 
     text: str
     start: int
     end: int
+    paragraph: int = 0
 
 
 def read_sentences(path: AnyPath, name: str, first_row: int) -> Iterator[Records]:
@@ -58,13 +63,17 @@ def read_sentences(path: AnyPath, name: str, first_row: int) -> Iterator[Records
 
 
 def sentence_tables(
-    documents: Iterable[tuple[int, Document]], language: str | None = None
+    documents: Iterable[tuple[int, Document]],
+    language: str | None = None,
+    *,
+    only: str | None = None,
 ) -> Iterator[pa.Table]:
     """Yield the sentences of documents, which come with their files' numbers.
 
     The columns are ``file``, ``id``, ``doc``, ``text`` and ``why``. An id is the document's name
     and where the sentence is in its text, in characters: ``guide.txt#char=120,188`` (RFC 5147). A
     broken document is a row with the reason (a ``Rejection``), and the error as its text, if any.
+    Sentences that are not in the language ``only``, by its ``known_label``, have a reason, too.
     """
     rows: list[tuple[int, str, str, str, str | None]] = []
     for file, document in documents:
@@ -72,8 +81,12 @@ def sentence_tables(
         if document.broken:
             rows.append((file, name, name, document.text, document.broken))
             continue
-        for text, start, end in document_sentences(document, language):
-            rows.append((file, f"{name}{PLACE}{start},{end}", name, text, None))
+        sentences = list(document_sentences(document, language))
+        texts, starts, ends, paragraphs = zip(*sentences, strict=True) if sentences else [()] * 4
+        foreign = foreign_sentences(paragraphs, texts, only) if only else [False] * len(texts)
+        for text, start, end, is_foreign in zip(texts, starts, ends, foreign, strict=True):
+            why = Rejection.FOREIGN if is_foreign else None
+            rows.append((file, f"{name}{PLACE}{start},{end}", name, text, why))
         if len(rows) >= BATCH_ROWS:
             yield pa.table([*map(list, zip(*rows, strict=True))], schema=SENTENCE_TABLE)
             rows = []
@@ -100,11 +113,12 @@ def document_sentences(document: Document, language: str | None = None) -> Itera
     text = document.text.replace("\r\n", " \n").replace("\r", "\n")
     wrapped = is_wrapped(text)
     clean = CleanText.of(text, is_wrapped=wrapped)
-    for match in (_PARAGRAPH if wrapped else _LINE).finditer(clean.text):
+    paragraphs = (_PARAGRAPH if wrapped else _LINE).finditer(clean.text)
+    for number, match in enumerate(paragraphs):
         for first, last in sentence_spans(match[0], language):
             start, end = match.start() + first, match.start() + last
             if sentence := cleaned(clean.text[start:end]):
-                yield Sentence(sentence, *clean.origin(start, end))
+                yield Sentence(sentence, *clean.origin(start, end), number)
 
 
 def is_wrapped(text: str) -> bool:

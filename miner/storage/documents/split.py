@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from mimetypes import guess_type
 
 import pyarrow as pa
 
@@ -31,6 +32,7 @@ MIN_SENTENCES = 1.5  # in a line, on average
 MIN_FILLED = 0.8  # of the lines that the next line's first word would not have fitted into
 MAX_WORD = 30  # characters; longer ones are text without spaces
 
+_SHOWN = re.compile(r"(image|audio|video|font)/|(text|application)/(css|javascript)$")
 _HTML = re.compile(r"\s*(<!doctype\s+html|<html)", re.IGNORECASE)
 
 
@@ -61,19 +63,32 @@ def is_documents(path: Place, input_format: str) -> bool:
     """Return whether a corpus is of documents: it is said to be, or can be nothing else."""
     if input_format != "auto":
         return input_format == "documents"
-    files = [file for _, file in filesets.folder_files(path)[0]] if path.is_dir() else [path]
-    return bool(files) and all(split_compression(file)[0] in DOCUMENT_SUFFIXES for file in files)
+    suffixes = {*_suffixes(path)} if path.is_dir() else {split_compression(path)[0]}
+    return bool(suffixes) and suffixes <= {*DOCUMENT_SUFFIXES}
 
 
 def holds_documents(folder: Place) -> bool:
     """Return whether each file of a folder is a document, by suffixes and a sample of texts."""
-    files = [file for _, file in filesets.folder_files(folder)[0]]
-    suffixes = [split_compression(file)[0] for file in files]
-    if not files or not {*suffixes} <= {*MARKED, ".txt"}:
+    suffixes = _suffixes(folder)
+    if not suffixes or not {*suffixes} <= {*MARKED, ".txt"}:
         return False
-    texts = [file for file, suffix in zip(files, suffixes, strict=True) if suffix == ".txt"]
+    texts = suffixes.get(".txt", [])
     sample = texts[:: max(1, len(texts) // SAMPLED_FILES)]
     return sum(map(looks_like_a_document, sample)) * 2 >= len(sample)
+
+
+def _suffixes(folder: Place) -> dict[str, list[Place]]:
+    """Return the files of a folder by suffix, without what pages only show or are made with.
+
+    These are pictures and the like, and files of unknown suffixes where most have a known one.
+    """
+    found: dict[str, list[Place]] = {}
+    for _, file in filesets.folder_files(folder)[0]:
+        if not _SHOWN.match(guess_type(file.name)[0] or ""):
+            found.setdefault(split_compression(file)[0], []).append(file)
+    known = {suffix: files for suffix, files in found.items() if suffix in FORMATS}
+    is_known = sum(map(len, known.values())) * 2 >= sum(map(len, found.values()))
+    return known if is_known else found
 
 
 def looks_like_a_document(path: Place) -> bool:

@@ -144,7 +144,7 @@ def _is_abbreviated(
     """Return whether a sentence goes on after a word or a number and a full stop."""
     word, lowered = before[0], before[0].lower()
     head = text[max(start, before.start() - _LOOK_BACK) : before.start()]
-    if word.isdecimal() and not head.strip(f" {_OPENERS}"):  # "1. What is new"
+    if word.replace(".", "").isdecimal() and not head.strip(f" {_OPENERS}"):  # "1.2. News"
         return True
     next_word = _WHOLE_WORD.match(text, following)
     follower = next_word[0].lower() if next_word else ""

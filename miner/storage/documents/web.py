@@ -34,16 +34,20 @@ BLOCK = 1 << 15  # characters of an article that are parsed together
 ARTICLES = "0"  # the name space of what is neither talk nor help
 MAX_HEADERS = 1 << 20  # bytes of the headers of a record, which warcio holds whole
 
-# Elements that are no prose: listings, and what has no letter outside of code.
-_PARAGRAPHS = ("p", "li", "td", "th", "dt", "dd", "h1", "h2", "h3", "h4", "h5", "h6", "summary")
-_CODE = " or ".join(f"ancestor::{name}" for name in ("code", "kbd", "samp", "tt", "var"))
-_LISTINGS = [
-    "//pre | //listing | //xmp | //plaintext | //textarea | //code[br]",
-    f"//*[{' or '.join(f'self::{name}' for name in _PARAGRAPHS)}]"
-    "[.//code or .//kbd or .//samp or .//tt or .//var]"
-    f"[not(.//text()[not({_CODE})][translate(normalize-space(), ' .,:;|/()[]', '')])]",
-]
-
+# What is put before text that is no prose: without it, trafilatura takes titles for menus.
+_NO_PROSE = "\u2bd1\u2bd1"
+# Elements that are no prose: listings, and paragraphs without a letter outside of code.
+_CODE = ("code", "kbd", "samp", "tt", "var")
+_WITHIN_CODE = " or ".join(f"ancestor::{name}" for name in _CODE)
+_HOLDERS = ("p", "li", "td", "th", "dt", "dd", "h1", "h2", "h3", "h4", "h5", "h6", "summary")
+_LISTINGS = (
+    etree.XPath("//pre | //listing | //xmp | //plaintext | //textarea | //code[br]"),
+    etree.XPath(
+        f"//*[{' or '.join(f'self::{name}' for name in _HOLDERS)}]"
+        f"[{' or '.join(f'.//{name}' for name in _CODE)}][not(.//text()[not({_WITHIN_CODE})]"
+        "[translate(normalize-space(), ' .,:;|/()[]', '')])]"
+    ),
+)
 _BLOCKS = frozenset({"body", "cell", "div", "head", "item", "list", "p", "quote", "row", "table"})
 
 _PAGES = ("text/html", "application/xhtml+xml")
@@ -96,12 +100,15 @@ def page(name: str, html: bytes, content_type: str = "", codings: Sequence[str] 
         return Document(name=name, broken=Rejection.UNDECODABLE)
     if len(html) > MAX_BYTES:
         return Document(name=name, broken=Rejection.TOO_LONG)
-    found: Any = trafilatura.bare_extraction(
-        decode_text(html, content_type, name),
-        include_comments=False,
-        favor_recall=True,
-        prune_xpath=_LISTINGS,
-    )
+    tree: Any = trafilatura.load_html(decode_text(html, content_type, name))
+    if tree is None:
+        return Document(name=name, broken=Rejection.BLANK)
+    for listing in [element for listings in _LISTINGS for element in listings(tree)]:
+        text = listing.text_content()
+        listing.clear(keep_tail=True)
+        listing.text = _NO_PROSE + text
+    etree.strip_tags(tree, *_CODE)  # or spaces around them are lost
+    found: Any = trafilatura.bare_extraction(tree, include_comments=False, favor_recall=True)
     return checked(name, "" if found is None else "\n\n".join(_paragraphs(found.body)))
 
 
@@ -111,8 +118,10 @@ def _paragraphs(body: Any) -> Iterator[str]:  # noqa: ANN401 - lxml has no types
     for event, element in etree.iterwalk(body, events=("start", "end")):
         is_start = event == "start"
         if element.tag in _BLOCKS:
-            yield from filter(None, [unwrapped("".join(pieces))])
+            text = "".join(pieces)
             pieces.clear()
+            if _NO_PROSE not in text and (paragraph := unwrapped(text)):
+                yield paragraph
         elif is_start and element.tag == "lb":
             pieces.append(LINE_BREAK)
         pieces.append((element.text if is_start else element.tail) or "")

@@ -17,10 +17,16 @@ from encoder import best_encoder
 from encoder.coverage import Coverage, find_coverage, individual
 from encoder.joined import all_parts, covering, parse_joined, read_joined_coverage, without
 from encoder.laser.languages import LASER2, LASER3
-from miner.languages import MIN_SHARE, SAMPLED, language_shares, main_language
+from miner.languages import (
+    MIN_SHARE,
+    SAMPLED,
+    known_label,
+    language_shares,
+    main_language,
+)
 from miner.storage.atomic import write_text
 from miner.storage.corpus.entities import escaped_levels, example, unescape
-from miner.storage.documents.split import open_side
+from miner.storage.documents.split import document_files, is_documents, open_side
 from miner.storage.layout import SIDES, WorkFolder
 from miner.storage.places import Place
 from pipelines.context import RunContext
@@ -28,6 +34,7 @@ from pipelines.options import MARGIN, MiningOptions
 
 logger = logging.getLogger(__name__)
 
+SAMPLED_FILES = 20
 CONTRADICTED = 0.1  # share of a sample below which a corpus is not in the language it should be in
 
 
@@ -104,9 +111,9 @@ def best_of_run(options: MiningOptions) -> str:
 
 
 def _seen(run: RunContext, side: str, *, remember: bool) -> Seen:
-    """Look at the corpus's beginning, or return what was seen before if that is the same."""
-    corpus = run.options.side(side)
-    path, texts = run.folder.seen_languages(side), beginning(corpus.path, corpus.input_format)
+    """Look at a sample of the corpus, or return what was seen before if that is the same."""
+    corpus, path = run.options.side(side), run.folder.seen_languages(side)
+    texts = language_sample(corpus.path, corpus.input_format)
     if path.exists():
         known = json.loads(path.read_text(encoding="utf-8"))
         if _digest(texts[: known["texts"]]) == known["sha256"]:
@@ -119,6 +126,41 @@ def _seen(run: RunContext, side: str, *, remember: bool) -> Seen:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_text(path, json.dumps(looked))
     return seen
+
+
+def only_language(options: MiningOptions, side: str) -> str | None:
+    """Return the language that a side's documents are mined in, by its label; None if in any.
+
+    It is any where the language is not known to the identifier, or hardly in the sample; where both
+    sides are in it, or rows of vectors belong to all sentences.
+    """
+    corpus = options.side(side)
+    language = corpus.decided_language
+    is_same = options.source.decided_language == options.target.decided_language
+    if language is None or corpus.embeddings is not None:
+        return None
+    if is_same and options.source.path != options.target.path:
+        return None
+    return known_label(language) if _share(corpus.shares, language) >= CONTRADICTED else None
+
+
+def language_sample(path: Place, input_format: str) -> list[str]:
+    """Return sentences that say what language a corpus is in: those at its beginning.
+
+    Of many documents they are some of every few: the first may be unlike the rest.
+    """
+    try:
+        several = path.is_dir() and is_documents(path, input_format)
+        files = document_files(path) if several else []
+    except (ValueError, OSError):
+        return []
+    if len(files) <= SAMPLED_FILES:
+        return beginning(path, input_format)
+    texts: list[str] = []
+    for _, file in files[:: len(files) // SAMPLED_FILES]:
+        own = beginning(file, "documents")
+        texts += own[:: max(1, len(own) * SAMPLED_FILES // SAMPLED)]
+    return texts
 
 
 def beginning(path: Place, input_format: str, *, count: int = SAMPLED) -> list[str]:

@@ -35,10 +35,11 @@ from miner.storage.places import Place
 from pipelines.context import RunContext
 from pipelines.progress import counted
 from pipelines.stages.reading.cut import digest_of
+from pipelines.stages.reading.language import only_language
 
 logger = logging.getLogger(__name__)
 
-SPLITTER = 2  # raised whenever documents come to be split otherwise
+SPLITTER = 3  # raised whenever documents come to be split otherwise
 GROUP_BYTES = 64 << 20
 GROUP_FILES = 4096
 PART_DOCUMENTS = 4096
@@ -175,7 +176,7 @@ def repeated_documents(batches: Iterable[pa.RecordBatch]) -> list[Repeated]:
     for batch in batches:
         columns = (batch[name].to_pylist() for name in ("id", "doc", "why"))
         for own, doc, why in zip(*columns, strict=True):
-            if why:
+            if why and own == doc:  # broken, which has no place in it
                 before = ""
             else:
                 first, _, last = own.removeprefix(f"{doc}{PLACE}").partition(",")
@@ -190,9 +191,9 @@ def repeated_documents(batches: Iterable[pa.RecordBatch]) -> list[Repeated]:
 
 
 def _split(run: RunContext, group: DocumentFiles) -> Artefact:
-    key = content_key(
-        "split", splitter=SPLITTER, files=[[name, digest_of(path)] for name, path in group.files]
-    )
+    only = only_language(run.options, group.side)
+    files = [[name, digest_of(path)] for name, path in group.files]
+    key = content_key("split", splitter=SPLITTER, files=files, only=only)
     folder = run.folder.split(group.side, group.index)
 
     def write(draft: Draft) -> Mapping[str, Any]:
@@ -201,7 +202,7 @@ def _split(run: RunContext, group: DocumentFiles) -> Artefact:
         with run.monitor.stage("split", None, "documents", group.name) as meter:
             documents = PART_DOCUMENTS
             while documents == PART_DOCUMENTS:
-                part = _part(folder / f"{len(digests):05d}", key, found)
+                part = _part(folder / f"{len(digests):05d}", key, found, only)
                 documents = part.facts["documents"]
                 digests.append(part.files[SENTENCES])
                 meter.advance(documents)
@@ -210,7 +211,9 @@ def _split(run: RunContext, group: DocumentFiles) -> Artefact:
     return produce(folder, key=key, write=write)
 
 
-def _part(folder: Place, key: str, found: Iterator[tuple[int, Found]]) -> Artefact:
+def _part(
+    folder: Place, key: str, found: Iterator[tuple[int, Found]], only: str | None
+) -> Artefact:
     """Return the artefact of the next documents, which are only passed over if it was sealed."""
     documents = islice(found, PART_DOCUMENTS)
     if (sealed := find(folder, key=key)) is not None:
@@ -230,7 +233,7 @@ def _part(folder: Place, key: str, found: Iterator[tuple[int, Found]]) -> Artefa
             draft.file(SENTENCES) as path,
             pq.ParquetWriter(path, SENTENCE_TABLE, compression="zstd") as writer,
         ):
-            for table in sentence_tables(each()):
+            for table in sentence_tables(each(), only=only):
                 writer.write_table(table)
         return {"documents": read}
 

@@ -137,6 +137,45 @@ def test_html(tmp_path):
     ]
 
 
+BEFORE = "<p>The mountains are in clouds today, and the roads of the valley are wet.</p>"
+AFTER = "<p>By the evening the sun will have come back, and the roads will be dry.</p>"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("<pre>x = 1. y = 2.\nz = 3.</pre>", []),
+        ("<div class='highlight'><pre><span>x</span> = 1.</pre></div>", []),
+        ("<table><tr><td><pre>1\n2</pre></td><td><pre>a.b()</pre></td></tr></table>", []),
+        ("<p>Call <code>a.b()</code> or <tt>c</tt> now.</p>", ["Call a.b() or c now."]),
+        ("<p>Run this:<br></p><p><code>one<br>two</code></p>", ["Run this:"]),
+        ("<ul><li><code>-a</code>, <code>-b</code></li><li>It rains.</li></ul>", ["It rains."]),
+        ("<ul><li>The <code>-a</code> option.</li></ul>", ["The -a option."]),
+        ("<p>It rains\n   in <b>the</b>\nmountains.</p>", ["It rains in the mountains."]),
+        (
+            "<table><tr><th>Name</th><th>Meaning</th></tr><tr><td>One</td><td>Two</td></tr></table>",
+            ["Name", "Meaning", "One", "Two"],
+        ),
+        ("<ol><li>One<ul><li>Two</li></ul></li></ol>", ["One", "Two"]),
+    ],
+)
+def test_listings_of_html_are_left_out_and_prose_is_whole(tmp_path, body, expected):
+    pytest.importorskip("trafilatura")
+    (tmp_path / "a.html").write_text(page(BEFORE + body + AFTER), encoding="utf-8")
+    assert texts(tmp_path)[1:-1] == expected
+
+
+def test_html_of_listings_takes_linear_time():
+    web = pytest.importorskip("miner.storage.documents.web")
+    for unit in ("<li><code>a</code>", "<td><code>", "<code><p>", "<pre>", "<p><kbd>a</kbd> b</p>"):
+        times = []
+        for count in (250, 2000):
+            start = time.process_time()
+            web.page("a", page(unit * count).encode())
+            times.append(time.process_time() - start)
+        assert times[1] < 24 * times[0] + 1, unit
+
+
 def test_deeply_nested_html_is_bounded(tmp_path):
     pytest.importorskip("trafilatura")
     (tmp_path / "deep.html").write_text(page("<div>" * 100_000 + "Text." + "</div>" * 100_000))
