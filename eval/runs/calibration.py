@@ -123,6 +123,8 @@ def read_judged(path: Place, run: Run) -> Judged:
     if filled.count("\t") != 2:
         gold = Gold.of(run, read_gold(path))
         return Judged(places=np.arange(len(run.pairs)), right=gold.judgements.correct)
+    for side in run.sides:
+        side.check_ids()
     marks = _marks(path, lines)
     ids = ([" ".join(own) for own in side] for side in run.pair_ids())
     names = enumerate(zip(*ids, strict=True))

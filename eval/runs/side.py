@@ -156,7 +156,7 @@ class Side:
 
     def all_ids(self, rows: Rows, lines: Rows | None = None) -> list[Ids]:
         """Return each row's id and those of its repetitions, beginning with that of a line."""
-        self._check_ids()
+        self.check_ids()
         found = []
         lines = rows if lines is None else lines
         for row, line, first in zip(rows, lines, self.ids(rows), strict=True):
@@ -167,7 +167,7 @@ class Side:
 
     def rows_of(self, ids: Sequence[str]) -> list[int | None]:
         """Return the row of the sentence that each id names or repeats, None where none does."""
-        self._check_ids()
+        self.check_ids()
         found: dict[str, int] = {}
         wanted = pa.array(ids, pa.string())
         for file in (*self._files, self._duplicates):
@@ -177,7 +177,7 @@ class Side:
                 found |= zip(known["id"].to_pylist(), known[column].to_pylist(), strict=True)
         return [found.get(name) for name in ids]
 
-    def _check_ids(self) -> None:
+    def check_ids(self) -> None:
         """Refuse a run of an earlier version in which an id names several sentences."""
         if self._corpus.facts.get("unique_ids") or self._are_unique:
             return
