@@ -129,7 +129,10 @@ def print_line(line: str) -> None:
 
 def print_json(record: Record) -> None:
     """Print what ``--json`` asks for."""
-    sys.stdout.write(json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    encoding = (sys.stdout.encoding or "").lower()
+    is_ascii = encoding not in ("utf-8", "utf8")  # what it lacks would be escaped as no JSON is
+    text = json.dumps(record, indent=2, ensure_ascii=is_ascii, allow_nan=False)
+    sys.stdout.write(f"{text}\n")
 
 
 def print_note(program: str, remark: str) -> None:

@@ -28,7 +28,8 @@ TEXTS = [f"Der {number}. Satz steht hier." for number in range(6)]
 
 
 def context(path: Path, **options: object) -> RunContext:
-    corpus = CorpusOptions(path=path, input_format=str(options.pop("input_format", "auto")))
+    own = {name: options.pop(name) for name in ("input_format", "escapes") if name in options}
+    corpus = CorpusOptions(path=path, **own)  # type: ignore[arg-type]
     out, work = path.parent / "out.jsonl", path.parent / "work"
     given = {"source": corpus, "target": corpus, "output": out, "work_dir": work, **options}
     return RunContext(job_of(MiningOptions(**given)))  # type: ignore[arg-type]
@@ -161,3 +162,14 @@ def test_documents_of_one_name_are_numbered(
     split = [own for table in tables for own in table["id"].to_pylist()]
     assert split == [own for _, own, text in records if text]
     shutil.rmtree(tmp_path / "work")
+
+
+def test_trimmed_ids_are_told_where_entities_are_read(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = write(tmp_path / "a.tsv", ["a", " b", "c"], ["That&#39;s it.", "It&#39;s.", "I&#39;m."])
+    [shard] = read_side(context(path, escapes=1), "source")
+    [batch] = shard.batches(["id", "text"], 9)
+    assert batch["id"].to_pylist() == ["a", "b", "c"]
+    assert batch["text"].to_pylist() == ["That's it.", "It's.", "I'm."]
+    assert "removed spaces at the ends of ids, first in line 2" in caplog.text

@@ -3,6 +3,7 @@
 import html
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from html.entities import html5
 
 from miner.storage.corpus.joined import JoinedLines
@@ -72,7 +73,8 @@ def _unescaped(records: Records, levels: int) -> Records:
 
     characters = [unescape(text, levels) if "&" in text else text for text in texts]
     columns = records.own_ids, records.docs, characters
-    return Records.checked(records.first_row, columns, dict(records.rejected), raw)
+    checked = Records.checked(records.first_row, columns, dict(records.rejected), raw)
+    return replace(checked, trimmed=records.trimmed)
 
 
 def _character(entity: str) -> str:
