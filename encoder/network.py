@@ -87,7 +87,9 @@ def ready(network: nn.Module, precision: Precision, sample: Tokens) -> Ready:
 def _fast_here(network: nn.Module, device: torch.device) -> list[Precision]:
     if device.type == "cuda":
         return ["bfloat16"]
-    has_int8 = isinstance(network, BiLSTM) and torch_private.has_int8_products()
+    from miner.instructions import CHOSEN  # loads Numba
+
+    has_int8 = isinstance(network, BiLSTM) and CHOSEN is not None
     fast: list[Precision] = ["int8"] if has_int8 else []
     return [*fast, "bfloat16"] if torch_private.has_bfloat16_products() else fast
 

@@ -4,22 +4,16 @@ import torch
 from torch import Tensor
 
 
-def has_int8_products() -> bool:
-    """Return whether the processor has instructions for products of int8 (AVX-512 VNNI)."""
-    return _says("_is_vnni_supported") and hasattr(torch, "_int_mm")
-
-
 def has_bfloat16_products() -> bool:
     """Return whether the processor has instructions for products of bfloat16 (AVX-512 BF16)."""
     return _says("_is_avx512_bf16_supported")
 
 
-def int8_product(left: Tensor, right: Tensor, *, out: Tensor) -> None:
-    """Write the product of int8 (N, K) and (K, M) to int32 ``out`` (N, M)."""
+def int8_product(left: Tensor, right: Tensor) -> Tensor:
+    """Return the product of int8 (N, K) and (K, M): int32 (N, M)."""
     if hasattr(torch, "_int_mm"):
-        torch._int_mm(left, right, out=out)
-    else:
-        torch.matmul(left.int(), right.int(), out=out)
+        return torch._int_mm(left, right)
+    return torch.matmul(left.int(), right.int())
 
 
 def sparse_parts(gradient: Tensor) -> tuple[Tensor, Tensor]:

@@ -10,6 +10,7 @@ LLVM makes vector instructions of the loops: each is over whole arrays and in a 
 and tanh is a quotient of polynomials.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ from torch import Tensor, nn
 from encoder.laser.networks import BiLSTM
 from encoder.torch_private import int8_product
 from miner.compiling import compiled, compiled_part
+from miner.instructions import CHOSEN
+from miner.knn.core.int8 import multiplier
 
 _compile = compiled(fastmath=True)
 _part = compiled_part(fastmath=True)
@@ -119,8 +122,10 @@ def lstm_step(
         last_scales[b] = quantize_row(hidden, last[b])
 
 
-# Of one direction of a layer: int8 (G, K) and (G, H), and ``fixed`` of ``lstm_step``.
-Weights = tuple[Tensor, Tensor, tuple[NDArray[np.float32], ...]]
+# Multiplies rows of codes by weights: int8 (B, K) to int32 (B, G).
+Product = Callable[[NDArray[np.int8]], NDArray[np.int32]]
+# Of one direction of a layer: of inputs, of hidden states, and ``fixed`` of ``lstm_step``.
+Weights = tuple[Product, Product, tuple[NDArray[np.float32], ...]]
 
 
 class Int8BiLSTM(nn.Module):
@@ -160,25 +165,31 @@ def _run(
     """
     length, batch, _ = out.shape
     of_inputs, of_hidden, fixed = weights
-    gates, hidden = of_hidden.shape
-    from_inputs, from_hidden = torch.empty(2, batch, gates, dtype=torch.int32)
-    last = torch.zeros(batch, hidden, dtype=torch.int8)  # hidden states of the step before
-    products = from_inputs.numpy(), from_hidden.numpy()
-    states = np.zeros((batch, hidden), np.float32), last.numpy(), np.zeros(batch, np.float32)
-    room, scales_of, out_of = np.empty(gates, np.float32), scales.numpy(), out.numpy()
+    gates = len(fixed[-1])
+    hidden = gates // 4
+    last = np.zeros((batch, hidden), np.int8)  # hidden states of the step before
+    states = np.zeros((batch, hidden), np.float32), last, np.zeros(batch, np.float32)
+    room, codes = np.empty(gates, np.float32), x.numpy()
+    scales_of, out_of = scales.numpy(), out.numpy()
     for t in reversed(range(length)) if place else range(length):
         n = active[t]
-        int8_product(x[t, :n], of_inputs.t(), out=from_inputs[:n])
-        int8_product(last[:n], of_hidden.t(), out=from_hidden[:n])
-        moving = (tuple(part[:n] for part in parts) for parts in (products, states))
-        lstm_step(scales_of[t], fixed, *moving, room, out_of[t], place * hidden)
+        products = of_inputs(codes[t, :n]), of_hidden(last[:n])
+        moving = tuple(part[:n] for part in states)
+        lstm_step(scales_of[t], fixed, products, moving, room, out_of[t], place * hidden)
 
 
 def _weights(lstm: nn.LSTM, suffix: str) -> Weights:
     inputs, input_scales = _quantized(getattr(lstm, f"weight_ih_{suffix}"))
     hidden, hidden_scales = _quantized(getattr(lstm, f"weight_hh_{suffix}"))
     bias = getattr(lstm, f"bias_ih_{suffix}") + getattr(lstm, f"bias_hh_{suffix}")
-    return inputs, hidden, (input_scales.numpy(), hidden_scales.numpy(), bias.numpy())
+    fixed = input_scales.numpy(), hidden_scales.numpy(), bias.numpy()
+    return _product(inputs), _product(hidden), fixed
+
+
+def _product(weights: Tensor) -> Product:
+    if CHOSEN:
+        return multiplier(weights.numpy())
+    return lambda rows: int8_product(torch.from_numpy(rows), weights.t()).numpy()
 
 
 def _quantized(rows: Tensor) -> tuple[Tensor, Tensor]:

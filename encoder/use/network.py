@@ -19,7 +19,7 @@ from encoder.tokenizer import Tokens
 from encoder.use import compiled
 from encoder.use.compiled import CHANNELS, EMBEDDING, FEATURES, HIDDEN, WIDTHS
 from encoder.use.products import Weights
-from miner.knn.core.int8 import Columns
+from miner.knn.core.int8 import multiplier
 
 DIM = 512
 RESIDUAL = ("d0", "d1", "d2", "d3", "p1", "p3")  # the layers after the sum
@@ -38,7 +38,7 @@ def _float_layer(weights: Matrix) -> Layer:
 def _int8_layer(weights: Matrix) -> Layer:
     """Return a layer in int8: each row, and each column of the weights, has a scale of its own."""
     columns, column_scales = rounded(np.ascontiguousarray(weights.T), np.int8)
-    multiplied = Columns(columns).multiplied
+    multiplied = multiplier(columns)
 
     def layer(rows: Matrix) -> tuple[NDArray[np.int32], Matrix, Matrix]:
         codes, scales = rounded(rows, np.int8)

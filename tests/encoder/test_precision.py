@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
@@ -13,10 +14,13 @@ import torch
 
 from encoder import network as networks
 from encoder import torch_private
+from encoder.laser import int8
 from encoder.laser.int8 import Int8BiLSTM, lstm_step, quantize_rows
 from encoder.laser.networks import BiLSTM
 from encoder.network import embed_tokens, ready
 from encoder.tokenizer import Tokens
+from miner import instructions
+from miner.knn.core import products
 
 HIDDEN = 40
 
@@ -53,6 +57,20 @@ def test_int8_vectors_do_not_depend_on_the_batch() -> None:
     for row, length in zip(ids, lengths, strict=True):
         row[length:] = -1
     assert torch.equal(network(ids), alone)
+
+
+def test_int8_vectors_do_not_depend_on_what_multiplies(monkeypatch: pytest.MonkeyPatch) -> None:
+    ids, found = torch.randint(0, 50, (9, 7)), []
+    for chosen, seconds in (
+        (instructions.CHOSEN, (1.0, 2.0)),  # of torch and of the kernels
+        (instructions.CHOSEN, (2.0, 1.0)),
+        (None, None),
+    ):
+        times = itertools.cycle(seconds or [])
+        monkeypatch.setattr(int8, "CHOSEN", chosen)
+        monkeypatch.setattr(products, "seconds_of", lambda work, times=times: next(times))
+        found.append(Int8BiLSTM(bilstm())(ids))
+    assert all(torch.equal(vectors, found[0]) for vectors in found)
 
 
 OF_KEPT_CODE = """
@@ -92,13 +110,15 @@ def test_auto_takes_the_first_that_is_near_enough(monkeypatch: pytest.MonkeyPatc
 
 def test_what_is_fast_depends_on_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
     network, cpu = bilstm(), torch.device("cpu")
-    monkeypatch.setattr(torch_private, "has_int8_products", lambda: True)
+    monkeypatch.setattr(instructions, "CHOSEN", instructions.SETS["avx2"])
     monkeypatch.setattr(torch_private, "has_bfloat16_products", lambda: False)
     assert networks._fast_here(network, cpu) == ["int8"]
     assert networks._fast_here(torch.nn.Linear(1, 1), cpu) == []
     monkeypatch.setattr(torch_private, "has_bfloat16_products", lambda: True)
     assert networks._fast_here(torch.nn.Linear(1, 1), cpu) == ["bfloat16"]
     assert networks._fast_here(network, torch.device("cuda")) == ["bfloat16"]
+    monkeypatch.setattr(instructions, "CHOSEN", None)
+    assert networks._fast_here(network, cpu) == ["bfloat16"]
 
 
 @pytest.mark.parametrize("scale", [1e-20, 1.0, 1e20])

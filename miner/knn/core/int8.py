@@ -10,6 +10,9 @@ Axes: ``R`` rows and ``C`` columns of a tile, ``D`` dimensions, ``P`` panels of 
 lane has 32 bits: four codes of int8, or two of int16. Numbers of lanes are called ``depth``.
 """
 
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,10 +24,12 @@ from numpy.typing import NDArray
 
 from miner.compiling import compiled, compiled_part
 from miner.instructions import ASKED, CHOSEN, HAS_AMX, SETS, USABLE, Way, declared
+from miner.knn.core import products
 from miner.knn.core.compiled import FASTMATH, longer
 from miner.knn.core.products import INT8_MAX
+from miner.threads import on_one_thread
 
-__all__ = ["ASKED", "CHOSEN", "HAS_AMX", "LARGEST", "Columns", "hits"]
+__all__ = ["ASKED", "CHOSEN", "HAS_AMX", "LARGEST", "Columns", "hits", "multiplier"]
 
 # Where there is no set, nothing is multiplied; products of floats use the same registers.
 _SET = CHOSEN or SETS[USABLE[0] if USABLE else "avx2"]
@@ -312,11 +317,34 @@ class Columns:
 
     def multiplied(self, rows: NDArray[np.int8]) -> NDArray[np.int32]:
         """Return the products of codes (R, D) and these: (R, C)."""
-        products = np.empty((len(rows), self._count), dtype=np.int32)
-        if products.size:
+        out = np.empty((len(rows), self._count), dtype=np.int32)
+        if out.size:
             codes = _in_whole_lanes(rows.astype(self._kind, copy=False), self._way)
-            _fill(codes, self._panels, self._way.raised, products)
-        return products
+            _fill(codes, self._panels, self._way.raised, out)
+        return out
+
+
+def multiplier(columns: NDArray[np.int8]) -> Callable[[NDArray[np.int8]], NDArray[np.int32]]:
+    """Return a function that multiplies rows (R, D) by these columns (C, D), exactly: (R, C).
+
+    torch does if it is loaded and faster.
+    """
+    multiplied = Columns(columns).multiplied
+    rows = columns[: products.ROWS]
+
+    def by_torch(rows: NDArray[np.int8]) -> NDArray[np.int32]:
+        return products.int8_product(rows, columns)
+
+    def measure() -> bool:
+        seconds = [products.seconds_of(partial(way, rows)) for way in (by_torch, multiplied)]
+        return seconds[0] < seconds[1]
+
+    if ASKED or not products.torch_is_loaded():
+        return multiplied
+    with suppress(RuntimeError, AttributeError, ImportError):  # a build without int8 products
+        if products.is_exact(products.int8_product) and on_one_thread(measure):
+            return by_torch
+    return multiplied
 
 
 def hits(rows: Any, columns: Any, row_codes: Any, column_codes: Any) -> Any:

@@ -15,6 +15,7 @@ from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from time import thread_time
 from timeit import repeat
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -109,7 +110,7 @@ def _torch_is_faster() -> bool:
         return with_torch < seconds_of(lambda: kernels.hits(*sides, *map(tuple, codes)))
 
     try:
-        return _is_exact(int8_product) and on_one_thread(measure)
+        return is_exact(int8_product) and on_one_thread(measure)
     except (RuntimeError, AttributeError, ImportError):  # a build without int8 products
         return False
 
@@ -122,8 +123,8 @@ def largest_code() -> int:
 
 
 def seconds_of(work: Callable[[], object]) -> float:
-    """Return the least seconds of some calls."""
-    return min(repeat(work, number=1, repeat=REPEATS))
+    """Return the least seconds of some calls: of this thread alone, for others may compute, too."""
+    return max(1e-9, min(repeat(work, timer=thread_time, number=1, repeat=REPEATS)))
 
 
 def numbers_of(tile: NDArray[Any]) -> NDArray[np.float32]:
@@ -162,10 +163,10 @@ def low_precision_pays(operations: float) -> bool:
 @cache
 def int8_is_exact() -> bool:
     """Return whether int8 products of the largest codes are right here."""
-    return _is_exact(product)
+    return is_exact(product)
 
 
-def _is_exact(multiply: Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]) -> bool:
+def is_exact(multiply: Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]) -> bool:
     """Return whether a product of the largest codes is right.
 
     Without VNNI instructions oneDNN sums pairs of products in 16 bits, which saturate

@@ -273,3 +273,35 @@ def test_torch_does_not_multiply_otherwise(fresh, monkeypatch, lack):
     elif callable(lack):
         monkeypatch.setattr(torch, "_int_mm", lack)
     assert products.compiled_int8() is int8
+
+
+@pytest.mark.parametrize(
+    ("asked", "with_torch", "kernels", "multiplies"),
+    [("", 1.0, 2.0, "torch"), ("", 2.0, 1.0, "kernels"), ("avx2", 1.0, 2.0, "kernels")],
+)
+def test_weights_are_multiplied_by_what_is_faster(
+    monkeypatch, asked, with_torch, kernels, multiplies
+):
+    random, used, real = np.random.default_rng(0), [], torch._int_mm
+    monkeypatch.setattr(int8, "ASKED", asked)
+    times = iter((with_torch, kernels))
+    monkeypatch.setattr(products, "seconds_of", lambda work: next(times))
+    weights, rows = spread(random, (130, 67)), spread(random, (9, 67))
+    multiplied = int8.multiplier(weights)
+    monkeypatch.setattr(torch, "_int_mm", lambda *given: (used.append("torch"), real(*given))[1])
+    expected = rows.astype(np.int64) @ weights.T.astype(np.int64)
+    np.testing.assert_array_equal(multiplied(rows), expected)
+    assert (used or ["kernels"]) == [multiplies]
+
+
+@pytest.mark.parametrize("lack", [fails, saturates, "not loaded"])
+def test_weights_are_multiplied_by_kernels_where_torch_fails(monkeypatch, lack):
+    random = np.random.default_rng(0)
+    monkeypatch.setattr(int8, "ASKED", "")
+    if lack == "not loaded":
+        monkeypatch.delitem(sys.modules, "torch")
+    else:
+        monkeypatch.setattr(torch, "_int_mm", lack)
+    weights, rows = spread(random, (130, 68)), spread(random, (9, 68))
+    expected = rows.astype(np.int64) @ weights.T.astype(np.int64)
+    np.testing.assert_array_equal(int8.multiplier(weights)(rows), expected)
