@@ -27,7 +27,12 @@ _counts: list[int] = []  # of ``using_threads``, the last one counts
 
 def thread_count() -> int:
     """Return the number of threads to work in: OMP_NUM_THREADS, or a thread for each core."""
-    return _counts[-1] if _counts else _given(THREADS) or usable_cores()
+    return _counts[-1] if _counts else given_threads() or usable_cores()
+
+
+def given_threads() -> int:
+    """Return OMP_NUM_THREADS, 0 if it is not a number."""
+    return _given(THREADS)
 
 
 def _given(variable: str) -> int:

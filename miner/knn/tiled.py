@@ -17,7 +17,7 @@ from miner.knn.core.codes import Codes, Precision, encode_both
 from miner.knn.core.passes import Candidates, Side
 from miner.knn.core.products import bfloat16_rows, torch_pays
 from miner.knn.core.tuning import Tuning, choose
-from miner.threads import blocks, in_threads
+from miner.threads import blocks, in_threads, thread_count
 
 if TYPE_CHECKING:
     import torch
@@ -30,6 +30,9 @@ Progress: TypeAlias = Callable[[int], None]  # is called with how many more simi
 
 # What Linux calls devices that torch may search on: NVIDIA's, AMD's, and those below Windows.
 DEV, DEVICES = Path("/dev"), ("nvidia[0-9]*", "kfd", "dxg")
+
+# Rows for which it pays to lay out all columns.
+FEWEST_ROWS = 64
 
 
 def search_tiles(
@@ -71,7 +74,8 @@ def search_one_way(
             whole[block] = part
         progress(len(found.ids) * len(base))
 
-    in_threads(search, blocks(len(left), passes.TILE_ROWS))
+    rows = max(FEWEST_ROWS, -(-len(left) // thread_count()))  # few rows are work for all threads
+    in_threads(search, blocks(len(left), min(rows, passes.TILE_ROWS)))
     return _complete((queries, left), (base, right), candidates, k)
 
 

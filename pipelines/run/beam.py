@@ -6,7 +6,6 @@ outputs: every runner has them.
 
 import json
 import logging
-import os
 import secrets
 import shlex
 import signal
@@ -38,7 +37,7 @@ from apache_beam.transforms.environments import Environment, SubprocessSDKEnviro
 
 from encoder.joined import absolute_spec
 from miner.storage import cache
-from miner.threads import ALL_THREADS, THREADS, thread_count, usable_cores
+from miner.threads import ALL_THREADS, THREADS, given_threads, usable_cores
 from pipelines.context import RunContext
 from pipelines.memory import peak_bytes
 from pipelines.options import WHOLE, CorpusOptions, Job, MiningOptions, Of
@@ -242,10 +241,12 @@ def _workers_here(options: MiningOptions, own: Path) -> Environment | None:
     """Return what starts worker processes on this machine; None for the runner's own process."""
     if options.workers == 1:
         return None
-    threads = os.environ.get(THREADS, str(max(1, usable_cores() // options.workers)))
+    given = given_threads()
+    threads = given or max(1, usable_cores() // options.workers)
+    together = given * options.workers or usable_cores()
     level = logging.getLogger("pipelines").getEffectiveLevel()
     command = [
-        *("env", f"{THREADS}={threads}", f"{ALL_THREADS}={thread_count()}"),
+        *("env", f"{THREADS}={threads}", f"{ALL_THREADS}={together}"),
         f"{cache.FOLDER}={own}",
         *(sys.executable, "-m", "pipelines.run.worker", str(level), str(own / RUNNING)),
     ]

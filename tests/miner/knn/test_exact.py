@@ -16,6 +16,7 @@ from miner.knn.core.tuning import Tuning
 from miner.knn.exact import search_both, search_unit_rows
 from miner.knn.gpu import cuda
 from miner.knn.gpu.cuda import DeviceError
+from miner.threads import using_threads
 from tests.miner import oracle
 from tests.miner.strategies import two_sides
 
@@ -299,6 +300,26 @@ def test_errors():
         search_unit_rows(x, x, k=0)
     with pytest.raises(ValueError, match="source vectors have 4 dimensions, target vectors 3"):
         search_unit_rows(x, x[:, :3], k=1)
+
+
+@pytest.mark.parametrize(
+    ("rows", "threads", "sizes"),
+    [(1021, 2, {511, 510}), (1021, 8, {128, 125}), (1021, 64, {64, 61}), (1300, 1, {512, 276})],
+)
+def test_few_rows_are_searched_by_all_threads(monkeypatch, rows, threads, sizes):
+    searched, real = set(), passes.best_columns
+
+    def best_columns(codes, *given, **options):
+        searched.add(len(codes))
+        return real(codes, *given, **options)
+
+    monkeypatch.setattr(passes, "best_columns", best_columns)
+    queries, base = random_units(rows, 8, 1), random_units(90, 8, 2)
+    tuned = Tuning(precision="float32", kept=6)
+    with using_threads(threads):
+        found = tiled.search_one_way(queries, base, k=3, tuned=tuned)
+    assert searched == sizes
+    np.testing.assert_array_equal(found.ids, search_unit_rows(queries, base, k=3)[0].ids)
 
 
 def test_no_device_is_looked_for_where_linux_has_none(monkeypatch, tmp_path):

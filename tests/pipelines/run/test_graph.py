@@ -17,6 +17,7 @@ from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 from miner.storage.places import place
 from pipelines.cli.mine import mine_corpus
 from pipelines.options import Of, job_of
+from pipelines.run import beam as runner_of_beam
 from pipelines.run import mining as run
 from pipelines.run.beam import Claim, build
 from pipelines.run.steps import Each, Spread, StageRunner, steps_of
@@ -92,6 +93,24 @@ def test_workers_here_are_offered_what_is_spread(tmp_path: Path, world: World) -
     assert [name for name in names if "Claim" in name] == [
         f"{name}/ParDo(Claim)" for name in spread
     ]
+
+
+@pytest.mark.parametrize(("given", "own", "together"), [(None, 3, 7), ("1", 1, 2), ("4", 4, 8)])
+def test_a_worker_alone_has_the_threads_of_all(
+    world: World, monkeypatch: pytest.MonkeyPatch, given: str | None, own: int, together: int
+) -> None:
+    """Of two workers on seven cores."""
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    if given:
+        monkeypatch.setenv("OMP_NUM_THREADS", given)
+    monkeypatch.setattr(runner_of_beam, "usable_cores", lambda: 7)
+    started = []
+    monkeypatch.setattr(
+        runner_of_beam.SubprocessSDKEnvironment, "from_command_string", started.append
+    )
+    options = world.options("out.tsv", world.path("work"), workers=2)
+    runner_of_beam._workers_here(options, world.path("own"))
+    assert f"OMP_NUM_THREADS={own} ADIT_ALL_THREADS={together} " in started[0]
 
 
 @pytest.mark.parametrize("index", ["exact", "HNSW8", "cells16:probes=2"])
