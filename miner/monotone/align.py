@@ -17,7 +17,11 @@ from miner.monotone.blocks import Blocks
 from miner.monotone.path import cheapest_path, dissimilarity
 
 LENGTH_WEIGHT = 0.8  # of the ratio of lengths against the vectors' distance
-GAP_QUANTILE = 0.2  # what a gap costs among random 1-1 beads; the paper's
+GAP_QUANTILE = 0.2  # of what random 1-1 beads cost, by which gaps are measured; the paper's
+GAP = 0.44  # of that, for each sentence: two without a translation cost less than as one bead
+OPENING = 0.25  # of a gap, as long as nothing is known of how many there are
+OPENING_WEIGHT = 0.14  # of the log odds against a gap
+FEW_GAPS = (1, 30)  # gaps in beads, before any are counted
 SAMPLED_BEADS = 10_000
 FULL_CELLS = 1 << 18  # a table of so many cells is searched in full: 512 x 512 sentences
 MARGIN = 15  # cells on either side of a coarser path
@@ -61,7 +65,9 @@ def align(source: Blocks, target: Blocks) -> Alignment:
     while len(levels[-1][0]) * len(levels[-1][1]) > FULL_CELLS:
         levels.append((levels[-1][0].halved(), levels[-1][1].halved()))
     found = _align(*levels[-1])
-    found = _align(*levels.pop(), found.source, found.target)
+    for _ in range(2):  # the first of them has no ratio of lengths and no number of gaps to go by
+        found = _align(*levels[-1], found.source, found.target)
+    levels.pop()
     for finer, other in reversed(levels):
         rows, columns = np.minimum(2 * found.source, len(finer)), 2 * found.target
         found = _align(finer, other, rows, np.minimum(columns, len(other)))
@@ -71,18 +77,19 @@ def align(source: Blocks, target: Blocks) -> Alignment:
 def _align(
     source: Blocks, target: Blocks, rows: IntArray | None = None, columns: IntArray | None = None
 ) -> Alignment:
-    """Align near a path found before, whose beads give the ratio of lengths; or anywhere."""
+    """Align near a path found before, which gives the ratio of lengths and gaps; or anywhere."""
     if rows is None or columns is None:
-        ratio, weight, count = 1.0, 0.0, len(source) + 1
+        ratio, weight, opening, count = 1.0, 0.0, OPENING, len(source) + 1
         band = np.zeros(count, dtype=np.int64), np.full(count, len(target) + 1)
     else:
         ratio = _length_ratio(_sums(source.lengths)[rows], _sums(target.lengths)[columns])
-        weight, band = LENGTH_WEIGHT, _band(rows, columns, len(source), len(target))
+        weight, opening = LENGTH_WEIGHT, _opening(np.diff(rows), np.diff(columns))
+        band = _band(rows, columns, len(source), len(target))
     own, other = source.lengths, target.lengths * ratio
     usual = max(1.0, (own.sum() + other.sum()) / (len(own) + len(other)))
     ends = _sums(own / usual), _sums(other / usual)
     noises = _noise(source, target), _noise(target, source)
-    # A gap costs, for a sentence of the usual length, what few random beads cost less than.
+    # A sentence of the usual length is measured by what few random beads cost less than.
     draw = np.random.default_rng(0)
     at, there = (draw.integers(len(side), size=SAMPLED_BEADS) for side in (source, target))
     random = dissimilarity(
@@ -92,7 +99,8 @@ def _align(
         np.diff(ends[1])[there],
         weight,
     )
-    vectors, gap = (source.vectors, target.vectors), float(np.quantile(random, GAP_QUANTILE))
+    vectors = source.vectors, target.vectors
+    gap = opening, GAP * float(np.quantile(random, GAP_QUANTILE))
     beads = _beads(len(vectors[0]), len(vectors[1]))
     path, costs = cheapest_path(vectors, noises, ends, beads, gap, weight, band)
     boundaries = np.insert(path, 0, 0, axis=0)
@@ -100,10 +108,21 @@ def _align(
 
 
 def _beads(source_sizes: int, target_sizes: int) -> IntArray:
-    """Sizes of the beads, (K, 2): gaps first, then those of at most A + 1 sentences."""
+    """Sizes of the beads, (K, 2): those of at most A + 1 sentences."""
     most = max(source_sizes, target_sizes) + 1
     sizes = itertools.product(range(1, source_sizes + 1), range(1, target_sizes + 1))
-    return np.array([(1, 0), (0, 1), *(pair for pair in sizes if sum(pair) <= most)])
+    return np.array([pair for pair in sizes if sum(pair) <= most])
+
+
+def _opening(source: IntArray, target: IntArray) -> float:
+    """What a gap costs beside its sentences: the fewer the beads between gaps, the less."""
+    gaps = sum(
+        int(np.count_nonzero(np.diff(side == 0, prepend=False) & (side == 0)))
+        for side in (source, target)
+    )
+    beads = int(np.count_nonzero((source > 0) & (target > 0)))
+    chance = (gaps + FEW_GAPS[0]) / (gaps + beads + FEW_GAPS[1])
+    return OPENING_WEIGHT * max(0.0, float(np.log((1 - chance) / chance)))
 
 
 def _noise(blocks: Blocks, others: Blocks) -> Matrix:

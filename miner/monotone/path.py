@@ -12,9 +12,11 @@ from miner.compiling import compiled, compiled_part
 _compile = compiled(fastmath={"contract", "reassoc"})
 _part = compiled_part(fastmath={"contract", "reassoc"})
 
-# Chosen on Bleualign's development part and held against merged NTREX lines of five pairs of
-# languages (docs/results-documents.md): strict F1 changes by less than .02 around each.
-MERGE = 0.1  # for each sentence beyond 1-1, so that what fits as two beads is not made one
+# Chosen on Bleualign's development part, and on NTREX lines that were merged, and put among lines
+# without translation, in six pairs of languages (docs/results-documents.md): there is no sharp
+# best around any of them.
+MERGE = 0.15  # for each sentence beyond 1-1, so that what fits as two beads is not made one
+COUNT_POWER, LENGTH_POWER = 0.4, 0.75  # how a bead's cost grows with its sentences and its length
 SMOOTHING = 0.1  # of lengths, in sentences of the usual length
 
 
@@ -40,36 +42,76 @@ def _dot(vector: Any, other: Any) -> Any:
     return total
 
 
+@_part
+def _bead_cost(
+    cosine: Any, noise: Any, length: Any, other: Any, weight: Any, a: Any, b: Any
+) -> Any:
+    """Return the cost of a bead of a and b sentences."""
+    cost = _dissimilarity(cosine, noise, length, other, weight)
+    cost *= (a * b) ** COUNT_POWER * ((length + other) / 2) ** LENGTH_POWER
+    return cost + MERGE * (a + b - 2)
+
+
+@_part
+def _longer(gap: Any, size: Any, before: Any, opening: Any, sentence: Any) -> Any:
+    """Return the cost and the size of a gap with one sentence more, or of one that begins here."""
+    if before + opening < gap:
+        return before + opening + sentence, 1
+    return gap + sentence, size + 1
+
+
+@_part
+def _reach(best: Any, back: Any, cell: Any, cost: Any, step: Any) -> None:
+    if cost < best[cell]:
+        best[cell], back[cell] = cost, step
+
+
 @_compile
 def cheapest_path(
     vectors: Any, noises: Any, ends: Any, beads: Any, gap: Any, weight: Any, band: Any
 ) -> Any:
-    """Find the cheapest way from (0, 0) to (N, M) by beads within a band.
+    """Find the cheapest way from (0, 0) to (N, M) by beads and gaps within a band.
+
+    A gap is any number of sentences of one side that nothing is aligned with; its cost is affine,
+    as in Gotoh 1982, "An Improved Algorithm for Matching Biological Sequences".
 
     Args:
         vectors: of the source's and the target's blocks, float32 (A, N, D) and (B, M, D).
         noises: mean of 1 - cosine between a block and all of the other side, (A, N) and (B, M).
         ends: lengths of the sentences before each, in usual sentences, (N + 1,) and (M + 1,).
-        beads: sizes of the beads, int64 (K, 2), with (1, 0) and (0, 1) as the first two.
-        gap: cost of a sentence of the usual length that nothing is aligned with.
+        beads: sizes of the beads, int64 (K, 2).
+        gap: cost of a gap, and of each sentence of the usual length in it.
         weight: of the lengths' ratio.
         band: the first column of each row, and the column after its last: int64 (N + 1,),
             ascending; no row is empty, and rows overlap.
 
     Returns:
-        The beads of the path as row and column after each, int64 (P, 2), and their costs.
+        The beads of the path as row and column after each, int64 (P, 2), and their costs; each
+        sentence of a gap is a bead.
     """
     (source, target), (source_noise, target_noise) = vectors, noises
-    (source_ends, target_ends), (low, high) = ends, band
+    (source_ends, target_ends), (low, high), (opening, missing) = ends, band, gap
     rows = len(low)
     starts = np.zeros(rows + 1, dtype=np.int64)
     starts[1:] = np.cumsum(high - low)
-    best, back = np.full(starts[-1], np.inf), np.full(starts[-1], -1, dtype=np.int8)
+    # What a cell is reached by: a bead of ``beads``, or -2 n or -2 n - 1, a gap of n sentences.
+    best, back = np.full(starts[-1], np.inf), np.zeros(starts[-1], dtype=np.int32)
+    best[0] = 0
+    # The cheapest gaps that end in a cell, of the source for each column and of the target.
+    down, down_size = np.full(len(target_ends), np.inf), np.zeros(len(target_ends), dtype=np.int32)
     for i in range(rows):
+        right, right_size = np.inf, 0
         for j in range(low[i], high[i]):
             cell = starts[i] + j - low[i]
-            if i == 0 and j == 0:
-                best[cell] = 0
+            if i > 0 and low[i - 1] <= j < high[i - 1]:
+                before = best[starts[i - 1] + j - low[i - 1]]
+                cost = missing * np.sqrt(source_ends[i] - source_ends[i - 1])
+                down[j], down_size[j] = _longer(down[j], down_size[j], before, opening, cost)
+                _reach(best, back, cell, down[j], -2 * down_size[j])
+            if j > low[i]:
+                cost = missing * np.sqrt(target_ends[j] - target_ends[j - 1])
+                right, right_size = _longer(right, right_size, best[cell - 1], opening, cost)
+                _reach(best, back, cell, right, -2 * right_size - 1)
             for k in range(len(beads)):
                 a, b = beads[k]
                 if i < a or j - b < low[i - a] or j - b >= high[i - a]:
@@ -79,17 +121,10 @@ def cheapest_path(
                     continue
                 length = source_ends[i] - source_ends[i - a]
                 other = target_ends[j] - target_ends[j - b]
-                if a == 0 or b == 0:
-                    cost = gap * np.sqrt(length + other)
-                else:
-                    cosine = _dot(source[a - 1, i - a], target[b - 1, j - b])
-                    noise = source_noise[a - 1, i - a] + target_noise[b - 1, j - b]
-                    cost = _dissimilarity(cosine, noise, length, other, weight)
-                    cost *= np.sqrt(a * b * (length + other) / 2)
-                    cost += MERGE * (a + b - 2)
-                if before + cost < best[cell]:
-                    best[cell] = before + cost
-                    back[cell] = k
+                cosine = _dot(source[a - 1, i - a], target[b - 1, j - b])
+                noise = source_noise[a - 1, i - a] + target_noise[b - 1, j - b]
+                cost = _bead_cost(cosine, noise, length, other, weight, a, b)
+                _reach(best, back, cell, before + cost, k)
     return _walked(best, back, starts, low, beads)
 
 
@@ -102,10 +137,17 @@ def _walked(best: Any, back: Any, starts: Any, low: Any, beads: Any) -> Any:
     ends, costs = np.empty((i + j, 2), dtype=np.int64), np.empty(i + j)
     count = 0
     while i > 0 or j > 0:
-        ends[count], costs[count] = (i, j), best[cell]
-        a, b = beads[back[cell]]
-        i, j = i - a, j - b
+        total, a, b, times = best[cell], 1, 0, 1
+        if back[cell] >= 0:
+            a, b = beads[back[cell]]
+        else:
+            times = -back[cell] // 2
+            if back[cell] % 2:
+                a, b = 0, 1
+        first = count
+        for _ in range(times):
+            ends[count] = i, j
+            i, j, count = i - a, j - b, count + 1
         cell = starts[i] + j - low[i]
-        costs[count] -= best[cell]
-        count += 1
+        costs[first:count] = (total - best[cell]) / times
     return ends[:count][::-1].copy(), costs[:count][::-1].copy()
