@@ -6,6 +6,7 @@ A number can have several readings, as 1.234 has in German and in English. Axes:
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -23,13 +24,21 @@ _KINDS = {
 }
 _GROUP, _COMMA, _DECIMAL = " ", ",", "\u066b"
 _VULGAR = "\u00bc-\u00be\u2150-\u215e"  # one half to seven eighths
+# Powers of ten that East Asian languages write after digits, and those that others have words for.
+_POWERS = {
+    word: power
+    for words, power in (("百백", 2), ("千천", 3), ("万萬만", 4), ("亿億억", 8), ("兆조", 12))
+    for word in words
+}
+_NAMED_POWERS = (0, 3, 6, 9, 12)
+_GROUPS, _MARKS = (
+    "".join(mark for mark, kind in _KINDS.items() if (kind == _GROUP) == grouping)
+    for grouping in (True, False)
+)
 # It begins with one set of characters, which Python searches for three times as fast.
 _NUMBER = re.compile(
-    "[\\d{vulgar}](?:\\d{{,2}}(?:[{group}]\\d{{3}})+(?!\\d)|\\d*)(?:[{mark}]\\d+)*[{vulgar}]?".format(
-        group="".join(mark for mark, kind in _KINDS.items() if kind == _GROUP),
-        mark="".join(mark for mark, kind in _KINDS.items() if kind != _GROUP),
-        vulgar=_VULGAR,
-    )
+    rf"[\d{_VULGAR}](?:\d{{,2}}(?:[{_GROUPS}]\d{{3}})+(?!\d)|\d*)(?:[{_MARKS}]\d+)*"
+    rf"(?:[{_VULGAR}]| ?[{''.join(_POWERS)}]+)?"
 )
 _RUN = re.compile(r"\d+")
 
@@ -102,15 +111,24 @@ def _places_of_digits(texts: Sequence[str]) -> IntArray:
 def _read(token: str) -> frozenset[Number]:
     """Return the one number of a token, or those between its marks, as in 2.5.2010."""
     runs = [_ascii_digits(run) for run in _RUN.findall(token)]
-    if len(runs) < 2 and not token[-1].isdecimal():
+    power = sum(_POWERS.get(word, 0) for word in token)
+    if len(runs) < 2 and not power and not token[-1].isdecimal():
         return frozenset([_fraction(runs, token[-1])])
     marks = [_KINDS[mark] for mark in token if mark in _KINDS]
-    if readings := frozenset(_readings(runs, marks)):
-        return frozenset([Number(readings, frozenset(map(_value, runs)))])
+    readings = set(_readings(runs, marks))
+    if power:
+        readings.update(*(_multiples(value, power) for value in readings or map(_value, runs[-1:])))
+    if readings:
+        return frozenset([Number(frozenset(readings), frozenset(map(_value, runs)))])
     # 00 is no number of its own: 10:00 is 10.
-    return frozenset(
-        Number(frozenset([_value(run)])) for run in runs if run.strip("0") or run == "0"
-    )
+    apart = [run for run in runs if run == "0" or run.strip("0")]
+    return frozenset(Number(frozenset([_value(run)])) for run in apart)
+
+
+def _multiples(value: str, power: int) -> list[str]:
+    """Return a value times a power of ten, in ones, thousands, millions, ...: 28 x 10^8 is 2.8."""
+    scaled = (Decimal(value).scaleb(power - named) for named in _NAMED_POWERS)
+    return [value, *(_value(*f"{each:f}".split(".")) for each in scaled if each >= 1)]
 
 
 def _readings(runs: Sequence[str], marks: Sequence[str]) -> Iterable[str]:

@@ -19,6 +19,7 @@ from miner.arrays import Direction, FloatArray, IntArray, JudgedPairs, Mask, Nei
 from miner.judge.features import USUAL_PAIRS, Near, Texts, Usual, features, read_texts, spacing_of
 from miner.judge.model import load_judge
 from miner.judge.prior import LIKELY, Probabilities, best_left, likely_places
+from miner.numbers import READING
 from miner.same_text import same_texts
 from miner.score_ranges import Sorted, merge_in_ranges, sort_pairs
 from miner.storage.artefacts import Draft, content_key, produce
@@ -166,6 +167,7 @@ def _scores_key(run: RunContext, chosen: ChosenPairs, stage: str, **more: object
         neighbours=[lists for found in chosen.shards for lists in found.content],
         maker=run.words_name,
         judge=load_judge().name,
+        numbers=READING,
         **more,
     )
 

@@ -23,6 +23,7 @@ from miner.choices import LINES
 from miner.filters import Suspects, occurrences, reasons, usual_ratio, usual_script
 from miner.judge.prior import LIKELY, MAX_ALIKE, count_kept
 from miner.near_copies import HASHES, HELD_BYTES, SIMILARITY, near_copies, signatures
+from miner.numbers import READING
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
 from miner.storage.layout import IDENTICAL, PAIRS, REJECTED, SIDES, SOURCE, TARGET
 from miner.thresholds import shortest_between
@@ -190,6 +191,7 @@ def filter_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
         neighbours=[sorted(artefact.files.items()) for artefact in lists],
         sentences=[found.shard.digest for found in chosen.shards],
         filters=options.filters,
+        numbers=READING,
         languages=options.languages,
     )
     pairs = produce(run.folder.filtered, key=key, write=partial(_part, run, chosen, rows))

@@ -73,6 +73,7 @@ def align_documents(run: RunContext, batch: DocumentBatch) -> DocumentBatch:
         rows=[found.embedded.vectors.files[ROWS] for found in batch.shards],
         pairs=mine,
         maker=[_maker(run, shards) for shards in sides],
+        method="affine gaps",  # change it when alignments change
     )
 
     def write(draft: Draft) -> Mapping[str, Any]:

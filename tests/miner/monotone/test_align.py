@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from miner.monotone import align as module
 from miner.monotone.align import align
 from miner.monotone.blocks import merged_blocks, text_blocks
-from miner.monotone.path import MERGE, SMOOTHING, cheapest_path
+from miner.monotone.path import COUNT_POWER, LENGTH_POWER, MERGE, SMOOTHING, cheapest_path
 
 
 def document(rng, beads, *, dim=24, noise=0.3):
@@ -38,28 +38,35 @@ def sizes(alignment):
 
 
 def slow_path(source, target, noises, ends, beads, gap, weight):
-    """The least cost over all beads everywhere, by plain recursion from the first sentence."""
+    """The least cost over all beads and gaps everywhere, by recursion from the first sentence."""
+    rows, columns = map(len, ends)
+    opening, missing = gap
+    gaps = [*((size, 0) for size in range(1, rows)), *((0, size) for size in range(1, columns))]
     best = {(0, 0): 0.0}
-    for i, j in itertools.product(range(len(ends[0])), range(len(ends[1]))):
-        for a, b in beads:
+    for i, j in itertools.product(range(rows), range(columns)):
+        for a, b in [*gaps, *beads]:
             if (i - a, j - b) not in best:
                 continue
             length, other = ends[0][i] - ends[0][i - a], ends[1][j] - ends[1][j - b]
             if 0 in (a, b):
-                cost = gap * math.sqrt(length + other)
+                sentences = [*np.diff(ends[0][i - a : i + 1]), *np.diff(ends[1][j - b : j + 1])]
+                cost = opening + missing * sum(map(math.sqrt, sentences))
             else:
                 cosine = float(source[a - 1, i - a] @ target[b - 1, j - b])
                 noise = noises[0][a - 1, i - a] + noises[1][b - 1, j - b]
                 unlike = 2 * (1 - min(cosine, 1)) / (noise + 1e-6)
                 unlike += weight * abs(math.log((length + SMOOTHING) / (other + SMOOTHING)))
-                cost = unlike * math.sqrt(a * b * (length + other) / 2) + MERGE * (a + b - 2)
+                cost = unlike * (a * b) ** COUNT_POWER * ((length + other) / 2) ** LENGTH_POWER
+                cost += MERGE * (a + b - 2)
             best[i, j] = min(best.get((i, j), math.inf), best[i - a, j - b] + cost)
     return best[len(ends[0]) - 1, len(ends[1]) - 1]
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.integers(1, 9), st.integers(1, 9), st.integers(0, 2**32 - 1))
-def test_the_path_is_the_cheapest(rows, columns, seed):
+@given(
+    st.integers(1, 9), st.integers(1, 9), st.integers(0, 2**32 - 1), st.sampled_from((0, 0.3, 1.2))
+)
+def test_the_path_is_the_cheapest(rows, columns, seed, opening):
     rng = np.random.default_rng(seed)
     sides = [
         merged_blocks(rng.standard_normal((count, 8), dtype=np.float32), rng.random(count) * 100)
@@ -69,13 +76,14 @@ def test_the_path_is_the_cheapest(rows, columns, seed):
     ends = [np.concatenate([[0], np.cumsum(side.lengths / 50)]) for side in sides]
     beads = module._beads(5, 5)
     band = np.zeros(rows + 1, dtype=np.int64), np.full(rows + 1, columns + 1)
-    vectors = sides[0].vectors, sides[1].vectors
-    path, costs = cheapest_path(vectors, tuple(noises), tuple(ends), beads, 1.2, 0.8, band)
-    least = slow_path(sides[0].vectors, sides[1].vectors, noises, ends, beads, 1.2, 0.8)
+    vectors, gap = (sides[0].vectors, sides[1].vectors), (float(opening), 0.4)
+    path, costs = cheapest_path(vectors, tuple(noises), tuple(ends), beads, gap, 0.8, band)
+    least = slow_path(sides[0].vectors, sides[1].vectors, noises, ends, beads, gap, 0.8)
     assert costs.sum() == pytest.approx(least, rel=1e-5)
     assert path[-1].tolist() == [rows, columns]
     steps = np.diff(np.concatenate([[[0, 0]], path]), axis=0)
-    assert {tuple(step) for step in steps.tolist()} <= {tuple(bead) for bead in beads.tolist()}
+    possible = {(1, 0), (0, 1), *map(tuple, beads.tolist())}
+    assert {tuple(step) for step in steps.tolist()} <= possible
 
 
 def test_merged_split_and_missing_sentences_are_found():
@@ -95,6 +103,41 @@ def test_from_coarse_to_fine_gives_what_the_whole_table_does(monkeypatch):
     fine = align(source, target)
     assert np.mean([bead in set(marks(whole)) for bead in marks(fine)]) > 0.98
     assert np.mean([bead in set(marks(whole)) for bead in gold_marks(beads)]) > 0.95
+
+
+def foreign(kind, count, side):
+    """Beads of translations with sentences that one side alone has among them, by ``kind``."""
+    own = (1, 0) if side == 0 else (0, 1)
+    size, extra = count
+    at = {"start": [0], "middle": [size // 2], "end": [size]}.get(kind)
+    places = at or np.random.default_rng(size).integers(0, size + 1, extra // 5).tolist()
+    beads = []
+    for place in range(size + 1):
+        beads += [own] * (extra // len(places) * places.count(place))
+        beads += [(1, 2) if place % 9 == 4 else (1, 1)] * (place < size)
+    return beads
+
+
+@pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.parametrize("kind", ["start", "middle", "end", "scattered"])
+@pytest.mark.parametrize("count", [(10, 40), (30, 30), (130, 400)])
+def test_what_one_side_alone_has_is_a_gap(count, kind, side):
+    """Costs that grew with the root of a bead's sentences merged it with what has a translation."""
+    beads = foreign(kind, count, side)
+    source, target = document(np.random.default_rng(5), beads, dim=48, noise=0.5)
+    found = set(marks(align(source, target)))
+    gold = [mark for mark, bead in zip(gold_marks(beads), beads, strict=True) if all(bead)]
+    assert np.mean([mark in found for mark in gold]) > 0.95
+    merged = [mark for mark in found if mark[0] < mark[1] and mark[2] < mark[3]]
+    assert np.mean([mark in set(gold) for mark in merged]) > 0.95
+
+
+def test_a_long_document_with_a_part_that_the_other_lacks():
+    """A table of this size is searched from coarse to fine."""
+    beads = [(1, 1)] * 400 + [(0, 1)] * 900 + [(1, 1)] * 400
+    found = set(marks(align(*document(np.random.default_rng(6), beads, noise=0.5))))
+    gold = [mark for mark, bead in zip(gold_marks(beads), beads, strict=True) if all(bead)]
+    assert np.mean([mark in found for mark in gold]) > 0.98
 
 
 def marks(alignment):

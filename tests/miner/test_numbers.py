@@ -1,0 +1,191 @@
+"""Numbers of two texts, compared by value: against an obvious comparison of every two."""
+
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from miner.numbers import Number, compare_numbers, numbers_in, shared_and_unmatched_numbers
+
+TEXTS = st.text(
+    st.sampled_from("00127 .,:'/a\u00e9\u00bd\u0661\u0662\u066b\u96f6\uff17\u4e07\U0001d7d8\n")
+)
+
+
+def compare(source: str, target: str) -> tuple[int, int]:
+    return compare_numbers(numbers_in(source), numbers_in(target))
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        # digits of other scripts
+        ("٢٥٠٠", "2500"),
+        ("۱۴۰۲", "1402"),
+        ("१२,३४५", "12345"),
+        ("১৯৭১", "1971"),
+        ("๑๒", "12"),
+        ("២០២៤", "2024"),
+        ("၄၅", "45"),
+        ("３．５", "3.5"),
+        ("１２，５００", "12,500"),
+        ("𝟠𝟘", "80"),
+        # zeros at both ends
+        ("06", "6"),
+        ("007", "7"),
+        ("1,50", "1.5"),
+        ("2,0", "2"),
+        ("0,500", "0.5"),
+        ("1.200,00", "1,200"),
+        # groups and fractions
+        ("1.234,5", "1,234.5"),
+        ("1 234,5", "1'234.5"),
+        ("12\u2019500", "12,500"),
+        ("12\u00a0500", "12500"),
+        ("12\u202f500,25", "12,500.25"),
+        ("12\u2009500", "12.500"),
+        ("1,50,000", "150 000"),
+        ("12,34,56,789", "123.456.789"),
+        ("١٬٢٣٤٫٥", "1,234.5"),
+        ("١٢٫٥", "12,5"),
+        # in two ways
+        ("1.234", "1,234"),
+        ("1.234", "1234"),
+        ("1,234", "1.2340"),
+        ("10 300", "10300"),
+        # times and dates
+        ("10.30", "10:30"),
+        ("10h30", "10.30"),
+        ("10:00", "10"),
+        ("10.00", "10:00"),
+        ("08:05", "8.05"),
+        ("2.5.2010", "5/2/2010"),
+        ("02.05.2010", "2010-05-02"),
+        ("2.5.2010", "2010年5月2日"),
+        # what is about them
+        ("50 %", "50%"),
+        ("21st", "21."),
+        ("№ 5", "5\u00ba"),
+        ("10\u00b2", "10"),
+        ("\u00bd", "0,5"),
+        ("\u00bd", "1/2"),
+        ("2\u00bd", "2.5"),
+        ("2\u00bd", "2 1/2"),
+        ("\u2153", "1/3"),
+        # powers of ten
+        ("3万", "30,000"),
+        ("2.8亿", "280 million"),
+        ("28億", "2,8 Milliarden"),
+        ("5천만", "50 million"),
+        ("3万", "3万"),
+    ],
+)
+def test_equal(source: str, target: str) -> None:
+    shared, unmatched = compare(source, target)
+    assert shared > 0
+    assert unmatched == 0
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ("٢٥٠٠", "2501"),
+        ("12", "13"),
+        ("1,5", "15"),
+        ("1.05", "1.5"),
+        ("10 000", "10"),
+        ("1.234", "1"),
+        ("0.500", "500"),
+        ("10.30", "10"),
+        ("10.30", "10:45"),
+        ("1,50,000", "1,500"),
+        ("3万", "4万"),
+        ("\u00bd", "2"),
+        ("12\u2019500", "12"),
+        ("1234 567", "1234567"),
+    ],
+)
+def test_different(source: str, target: str) -> None:
+    assert compare(source, target)[0] == 0
+
+
+def test_counts() -> None:
+    assert compare("12 von 30 Leuten, 12 Frauen", "30 of twelve, or 40 %") == (1, 2)
+    assert compare("am 24.12.2010 um 10.30", "12/24/2010, 11:30") == (3, 3)
+    assert compare("keine", "none") == (0, 0)
+    assert compare("", "1 2 3") == (0, 3)
+
+
+def test_a_number_of_any_length() -> None:
+    digits = "9" * 10_000
+    assert compare(digits, digits + ",0") == (1, 0)
+    assert compare(digits + "万", "1") == (0, 2)
+
+
+def slow_comparison(source: set[Number], target: set[Number]) -> tuple[int, int]:
+    """Compare every number with every other; parts are numbers of their own where all are there."""
+
+    def is_whole(number: Number, others: set[Number]) -> bool:
+        return bool(number.parts) and all(
+            any(part in other.readings for other in others) for part in number.parts
+        )
+
+    def matches(number: Number, own: set[Number], others: set[Number]) -> bool:
+        return is_whole(number, others) or any(
+            number.readings & other.readings
+            or (number.readings & other.parts and is_whole(other, own))
+            for other in others
+        )
+
+    counts = [
+        [matches(number, own, others) for number in own]
+        for own, others in ((source, target), (target, source))
+    ]
+    return min(map(sum, counts)), sum(len(side) - sum(side) for side in counts)
+
+
+@given(TEXTS, TEXTS)
+def test_the_comparison_is_that_of_every_two(source: str, target: str) -> None:
+    one, two = numbers_in(source), numbers_in(target)
+    found = compare_numbers(one, two)
+    assert found == slow_comparison(set(one), set(two))
+    assert found == compare_numbers(two, one)
+
+
+@given(TEXTS)
+def test_a_text_has_its_own_numbers(text: str) -> None:
+    assert compare(text, text) == (len(numbers_in(text)), 0)
+
+
+@given(st.lists(TEXTS, max_size=4))
+def test_the_order_of_numbers_means_nothing(texts: list[str]) -> None:
+    other = sorted(texts)
+    one, two = " ; ".join(texts), " ; ".join(other)
+    assert compare(one, two) == (len(numbers_in(one)), 0)
+
+
+@given(st.lists(st.tuples(TEXTS, TEXTS)))
+def test_numbers_of_pairs_are_those_of_each_text(pairs: list[tuple[str, str]]) -> None:
+    found = shared_and_unmatched_numbers([one for one, _ in pairs], [two for _, two in pairs])
+    assert found.T.tolist() == [list(compare(*pair)) for pair in pairs]
+
+
+@given(st.integers(0, 10**12), st.integers(0, 99))
+def test_a_value_is_read_however_it_is_written(whole: int, cents: int) -> None:
+    plain = f"{whole}.{cents:02}"
+    grouped = f"{whole:,}.{cents:02}"
+    continental = grouped.translate(str.maketrans(",.", ".,"))
+    spaced = grouped.replace(",", "\u202f")
+    arabic = plain.translate({ord("0") + digit: 0x660 + digit for digit in range(10)})
+    for form in (grouped, continental, spaced, arabic):
+        assert compare(plain, form) == (1, 0)
+
+
+def test_all_digits_are_looked_for() -> None:
+    digits = [
+        character for character in map(chr, range(sys.maxunicode + 1)) if character.isdecimal()
+    ]
+    assert len(digits) >= 660
+    _, unmatched = shared_and_unmatched_numbers(digits, [""] * len(digits))
+    assert unmatched.tolist() == [1] * len(digits)
