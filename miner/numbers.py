@@ -7,10 +7,12 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
-from functools import lru_cache
+from functools import cache, lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from miner.arrays import FloatArray, IntArray, code_points
 
@@ -41,6 +43,7 @@ _NUMBER = re.compile(
     rf"(?:[{_VULGAR}]| ?[{''.join(_POWERS)}]+)?"
 )
 _RUN = re.compile(r"\d+")
+_FIRST_FOREIGN = 0x660  # digit beyond those of ASCII
 
 
 class Number(NamedTuple):
@@ -97,20 +100,47 @@ def shared_and_unmatched_numbers(source: Sequence[str], target: Sequence[str]) -
     return counts
 
 
-def _places_of_digits(texts: Sequence[str]) -> IntArray:
-    """Return the places of all texts with a digit, and of some others: much faster than a search.
-
-    Digits are those of ASCII, the fractions of Latin-1, and some characters from U+0660 on.
-    """
+def with_ascii_digits(texts: Sequence[str]) -> Sequence[str]:
+    """Return texts with ASCII digits for those of other scripts."""
     codes, starts = code_points(texts)
-    digits = np.flatnonzero((codes - ord("0") < 10) | (codes - 0xBC < 3) | (codes >= 0x660))
+    places, values = _foreign_digits(codes)
+    if not (values < 10).any():
+        return texts
+    codes = codes.copy()
+    codes[places[values < 10]] = values[values < 10] + ord("0")
+    whole = codes.tobytes().decode("utf-32-le", "surrogatepass")
+    return [whole[start:end] for start, end in pairwise(starts.tolist())]
+
+
+def _places_of_digits(texts: Sequence[str]) -> IntArray:
+    """Return the places of all texts with a digit or a fraction: much faster than a search."""
+    codes, starts = code_points(texts)
+    latin = np.flatnonzero((codes - ord("0") < 10) | (codes - ord("\u00bc") < 3))
+    digits = np.concatenate([latin, _foreign_digits(codes)[0]])
     return np.unique(np.searchsorted(starts, digits, side="right")) - 1
+
+
+def _foreign_digits(codes: NDArray[np.uint32]) -> tuple[IntArray, NDArray[np.uint8]]:
+    """Return where digits and fractions beyond Latin-1 are, and their values; 10 of fractions."""
+    places = np.flatnonzero(codes >= _FIRST_FOREIGN)
+    table = _value_table()
+    values = table[np.minimum(codes[places], len(table) - 1)]
+    return places[values <= 10], values[values <= 10]
+
+
+@cache
+def _value_table() -> NDArray[np.uint8]:
+    table = np.full(1 << 17, 255, dtype=np.uint8)
+    characters = "".join(map(chr, range(len(table))))
+    for match in re.finditer(rf"(\d)|[{_VULGAR}]", characters):
+        table[match.start()] = unicodedata.decimal(match[0]) if match[1] else 10
+    return table
 
 
 @lru_cache(maxsize=1 << 16)
 def _read(token: str) -> frozenset[Number]:
     """Return the one number of a token, or those between its marks, as in 2.5.2010."""
-    runs = [_ascii_digits(run) for run in _RUN.findall(token)]
+    runs = _RUN.findall(with_ascii_digits([token])[0])
     power = sum(_POWERS.get(word, 0) for word in token)
     if len(runs) < 2 and not power and not token[-1].isdecimal():
         return frozenset([_fraction(runs, token[-1])])
@@ -160,10 +190,6 @@ def _fraction(runs: Sequence[str], sign: str) -> Number:
 def _value(whole: str, fraction: str = "") -> str:
     whole, fraction = whole.lstrip("0") or "0", fraction.rstrip("0")
     return f"{whole}.{fraction}" if fraction else whole
-
-
-def _ascii_digits(run: str) -> str:
-    return run if run.isascii() else "".join(str(unicodedata.decimal(digit)) for digit in run)
 
 
 def _union(sets: Iterable[frozenset[str]]) -> frozenset[str]:

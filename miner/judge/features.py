@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from miner.arrays import NO_NEIGHBOUR, FloatArray, Neighbours, Pairs, code_points
 from miner.margin import margin_scores
-from miner.numbers import shared_and_unmatched_numbers
+from miner.numbers import shared_and_unmatched_numbers, with_ascii_digits
 from miner.threads import blocks, in_threads, map_in_threads
 
 TEXTS = 8192  # pairs of a thread at a time: the vectors of their words take about 50 MB
@@ -93,7 +93,7 @@ def read_texts(
     reading = threading.Lock()
 
     def read_piece(piece: slice) -> tuple[NDArray[np.floating], ...]:
-        texts = source[piece], target[piece]
+        texts = [with_ascii_digits(side[piece]) for side in (source, target)]
         words = [own.words(part) for own, part in zip(makers, texts, strict=True)]
         marks = np.stack([_marks_in(part) for part in texts], axis=1)
         found = *match_words(*words), marks, shared_and_unmatched_numbers(*texts).T

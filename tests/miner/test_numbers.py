@@ -1,12 +1,19 @@
 """Numbers of two texts, compared by value: against an obvious comparison of every two."""
 
 import sys
+import unicodedata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from miner.numbers import Number, compare_numbers, numbers_in, shared_and_unmatched_numbers
+from miner.numbers import (
+    Number,
+    compare_numbers,
+    numbers_in,
+    shared_and_unmatched_numbers,
+    with_ascii_digits,
+)
 
 TEXTS = st.text(
     st.sampled_from("00127 .,:'/a\u00e9\u00bd\u0661\u0662\u066b\u96f6\uff17\u4e07\U0001d7d8\n")
@@ -182,6 +189,15 @@ def test_a_value_is_read_however_it_is_written(whole: int, cents: int) -> None:
         assert compare(plain, form) == (1, 0)
 
 
+@given(st.lists(TEXTS))
+def test_digits_become_those_of_ascii(texts: list[str]) -> None:
+    expected = [
+        "".join(str(unicodedata.decimal(sign)) if sign.isdecimal() else sign for sign in text)
+        for text in texts
+    ]
+    assert list(with_ascii_digits(texts)) == expected
+
+
 def test_all_digits_are_looked_for() -> None:
     digits = [
         character for character in map(chr, range(sys.maxunicode + 1)) if character.isdecimal()
@@ -189,3 +205,4 @@ def test_all_digits_are_looked_for() -> None:
     assert len(digits) >= 660
     _, unmatched = shared_and_unmatched_numbers(digits, [""] * len(digits))
     assert unmatched.tolist() == [1] * len(digits)
+    assert all(text in "0123456789" for text in with_ascii_digits(digits))

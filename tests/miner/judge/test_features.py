@@ -217,3 +217,14 @@ def test_the_spacing_of_neighbours():
     assert spacing_of([lists]) == pytest.approx(expected)
     assert spacing_of([lists.part(slice(2)), lists.part(slice(2, 4))]) == spacing_of([lists])
     assert math.isnan(spacing_of([lists.part(slice(2, 4))]))
+
+
+@pytest.mark.parametrize("zero", ["\u0660", "\u06f0", "\u0966", "\u0e50", "\uff10"])
+def test_digits_of_any_script_are_those_of_ascii(zero):
+    """Words are met with the digits that their encoder knows."""
+    native = "12 13".translate({ord("0") + digit: ord(zero) + digit for digit in range(10)})
+    found = read_texts([Maker(), Maker()], [native], ["12 a"])
+    plain = read_texts([Maker(), Maker()], ["12 13"], ["12 a"])
+    for name in ("words", "weights", "marks", "numbers"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(plain, name))
+    assert found.numbers.tolist() == [[1, 1]]
