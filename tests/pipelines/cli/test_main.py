@@ -68,7 +68,7 @@ def test_the_commands_of_a_work_folder(
 def test_encoders_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert mine_corpus(["encoders"]) == 0
     told = capsys.readouterr().out
-    assert re.search(r"\nmini: 256 dimensions, about [\d,]+ sentences of news a second", told)
+    assert re.search(r"\nmini: 256 dimensions, about [\d,]+ news sentences per second", told)
     assert " de 0." in told
 
 
