@@ -18,9 +18,9 @@ from miner.monotone.path import cheapest_path, dissimilarity
 
 LENGTH_WEIGHT = 0.8  # of the ratio of lengths against the vectors' distance
 GAP_QUANTILE = 0.2  # of what random 1-1 beads cost, by which gaps are measured; the paper's
-GAP = 0.44  # of that, for each sentence: two without a translation cost less than as one bead
+GAP = 0.48  # of that, for each sentence: two without a translation cost less than as one bead
 OPENING = 0.25  # of a gap, as long as nothing is known of how many there are
-OPENING_WEIGHT = 0.14  # of the log odds against a gap
+OPENING_WEIGHT = 0.17  # of the log odds against a gap
 FEW_GAPS = (1, 30)  # gaps in beads, before any are counted
 SAMPLED_BEADS = 10_000
 FULL_CELLS = 1 << 18  # a table of so many cells is searched in full: 512 x 512 sentences

@@ -15,8 +15,8 @@ _part = compiled_part(fastmath={"contract", "reassoc"})
 # Chosen on Bleualign's development part, and on NTREX lines that were merged, and put among lines
 # without translation, in six pairs of languages (docs/results-documents.md): there is no sharp
 # best around any of them.
-MERGE = 0.15  # for each sentence beyond 1-1, so that what fits as two beads is not made one
-COUNT_POWER, LENGTH_POWER = 0.4, 0.75  # how a bead's cost grows with its sentences and its length
+MERGE = 0.1  # for each sentence beyond 1-1, so that what fits as two beads is not made one
+COUNT_POWER, LENGTH_POWER = 0.45, 0.65  # how a bead's cost grows with its sentences and its length
 SMOOTHING = 0.1  # of lengths, in sentences of the usual length
 
 
