@@ -156,6 +156,11 @@ def _write_side(
     if len(names) > 1:
         first = facts["first_rejected"].items()
         facts["first_places"] = {why: place_of(row, names, starts) for why, row in first}
+    if not facts["read"]:
+        raise CorpusError(
+            f"{path}: contains no documents with text; check that it is what its suffix says "
+            "(.xml: a dump of MediaWiki)"
+        )
     if not counts.kept:
         why = ", ".join(f"{count} {reason}" for reason, count in facts["rejected"].items())
         read = counted(facts["read"], "sentences")
