@@ -2,17 +2,23 @@
 
     python benchmarks/search.py --rows 32768 --dim 1024 --kind random clustered repeated
     python benchmarks/search.py --vectors de.npy en.npy
+    python benchmarks/search.py --sets
 
 Prints for each kind of vectors: operations a second of the bare products, tile by tile in all
 threads, nothing kept; seconds of the search and of two `IndexFlatIP` searches, and their ratio;
 whether the nearest neighbours are the same, and the share of FAISS's cosines of the 4 nearest that
 ours reach. Equal cosines count as the same neighbour, within the rounding of a float32 product.
+With `--sets`: operations a second of one thread by each set of instructions of this CPU, compared
+with NumPy's float32 product on a CPU that has no faster set.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import platform
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -20,6 +26,7 @@ from collections.abc import Callable
 import faiss
 import numpy as np
 
+from miner.instructions import USABLE, VARIABLE
 from miner.knn.core.codes import encode_both
 from miner.knn.core.passes import TILE_COLUMNS, TILE_ROWS, blocks
 from miner.knn.core.products import int8_product, product
@@ -79,6 +86,28 @@ def measure(name: str, x: np.ndarray, y: np.ndarray) -> None:
         print(f"  {direction:<9} top-1 agreement {same.mean():.6f}, recall@{K} {recall:.6f}")
 
 
+def measure_sets() -> None:
+    """Each set by itself, in turn, with the kernels of OpenBLAS that suit it; the best of three."""
+    rates = (
+        "from miner.knn.core.tuning import product_rates as r; import json; print(json.dumps(r()))"
+    )
+    best: dict[str, dict[str, float]] = {name: {} for name in USABLE}
+    for name in USABLE * 3:
+        core = "SkylakeX" if "512" in name else "Haswell"
+        environment = {**os.environ, VARIABLE: name, "OPENBLAS_NUM_THREADS": "1"}
+        if platform.machine() == "x86_64":
+            environment["OPENBLAS_CORETYPE"] = core
+        told = subprocess.check_output([sys.executable, "-c", rates], env=environment)
+        for kind, rate in json.loads(told).items():
+            best[name][kind] = max(rate, best[name].get(kind, 0.0))
+    for name, found in best.items():
+        told = ", ".join(
+            f"{kind} {rate / 1e9:.0f} ({rate / found['float32']:.2f})"
+            for kind, rate in found.items()
+        )
+        print(f"{name}: 10^9 operations a second of one thread (times float32): {told}")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rows", type=int)
@@ -86,7 +115,11 @@ def main() -> int:
     kinds = ("random", "clustered", "repeated")
     parser.add_argument("--kind", nargs="+", choices=kinds, default=["random"])
     parser.add_argument("--vectors", nargs=2, metavar=("SRC", "TGT"), help=".npy files")
+    parser.add_argument("--sets", action="store_true", help="rates by set of instructions")
     args = parser.parse_args()
+    if args.sets:
+        measure_sets()
+        return 0
     print(f"{thread_count()} threads, {platform.machine()}")
     if args.vectors:
         measure("given", *load_sides(args.vectors, args.rows))

@@ -9,8 +9,12 @@ its int8 codes are at most 63: two such sums fit into 16 bits (4 x 127 x 63 = 32
 """
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+import platform
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numba
@@ -144,12 +148,21 @@ _ALL = (  # the fastest first
 SETS = {each.name: each for each in _ALL}
 
 
-def _features() -> Mapping[str, bool]:
+def _features() -> binding.FeatureMap:
     """Return the CPU's features, as LLVM names them."""
     try:
-        return binding.get_host_cpu_features()  # type: ignore[no-any-return]
+        features = binding.get_host_cpu_features()
     except RuntimeError:  # LLVM does not know this CPU
-        return {}
+        features = binding.FeatureMap()
+    if platform.machine() in ("aarch64", "arm64"):  # of which LLVM does not name all
+        features["dotprod"] = sys.platform == "darwin" or _linux_has("asimddp")
+    return features
+
+
+def _linux_has(feature: str) -> bool:
+    with suppress(OSError):
+        return feature in Path("/proc/cpuinfo").read_text(encoding="utf-8").split()
+    return False
 
 
 FEATURES = _features()
@@ -163,15 +176,18 @@ def _chosen() -> InstructionSet | None:
 
     Numba keeps compiled functions by CPU, so each set has its own.
     """
-    if not ASKED:
-        other = os.environ.get("NUMBA_CPU_NAME") or os.environ.get("NUMBA_CPU_FEATURES")
-        return SETS[USABLE[0]] if USABLE and not other else None
-    if ASKED not in (*USABLE, NONE):
+    if ASKED and ASKED not in (*USABLE, NONE):
         raise ValueError(f"{VARIABLE}={ASKED}: choose one of {', '.join((*USABLE, NONE))}")
-    if ASKED != NONE and (processor := SETS[ASKED].processor):
-        os.environ.update(NUMBA_CPU_NAME=processor, NUMBA_CPU_FEATURES="")
-        numba.config.reload_config()
-    return SETS.get(ASKED)
+    other = any(os.environ.get(name) for name in ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES"))
+    if ASKED == NONE or not USABLE or (other and not ASKED):
+        return None
+    chosen = SETS[ASKED or USABLE[0]]
+    if ASKED and chosen.processor:
+        os.environ.update(NUMBA_CPU_NAME=chosen.processor, NUMBA_CPU_FEATURES="")
+    elif not chosen.processor:  # Arm's, where Numba knows no more features than LLVM does
+        os.environ["NUMBA_CPU_FEATURES"] = FEATURES.flatten()
+    numba.config.reload_config()
+    return chosen
 
 
 CHOSEN = _chosen()

@@ -22,6 +22,7 @@ import pytest
 from encoder import BUNDLED, load_encoder
 from encoder.monolingual.vec import WordVectors, write_vec
 from encoder.use.glossary import load_glossary
+from miner.instructions import USABLE
 from tests.encoder.training.language import made_up_triples, write_pairs
 
 pytestmark = pytest.mark.slow
@@ -362,6 +363,9 @@ def test_search(run: Run) -> None:
     out = run("search.py", "--rows", 300, "--dim", 16, "--kind", "clustered", "repeated")
     assert out.count("top-1 agreement 1.000000, recall@4 1.000000") == 4
     assert re.search(r"IndexFlatIP x2 +[\d.]+ s +[\d.]+ times ours", out)
+    told = run("search.py", "--sets").splitlines()
+    assert [line.partition(":")[0] for line in told] == USABLE
+    assert all(re.search(r": int8 \d+ \([\d.]+\), float32 \d+ \(1\.00\)", line) for line in told)
 
 
 def test_cells(run: Run) -> None:

@@ -1,6 +1,7 @@
 """Products of integers by every set of instructions of this CPU, against NumPy's of int64."""
 
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -10,6 +11,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from llvmlite import binding, ir
 
 from miner.instructions import CHOSEN, NONE, SETS, USABLE, VARIABLE
 from miner.knn.core import compiled, int8, products
@@ -246,6 +248,35 @@ def test_largest_codes_leave_room_in_16_bits(name):
     if each.int8.steps == 2:
         assert 4 * (each.largest + each.int8.raised) * each.largest < 2**15
     assert each.int8.raised in (0, each.largest + 1)
+
+
+CPUS = {  # one that has each set, and the instruction that multiplies
+    "avx512vnni": ("x86_64", "cascadelake", r"vpdpbusd.*%zmm"),
+    "avxvnni": ("x86_64", "alderlake", r"vpdpbusd.*%ymm"),
+    "avx512bw": ("x86_64", "skylake-avx512", r"vpmaddubsw.*%zmm"),
+    "avx2": ("x86_64", "haswell", r"vpmaddubsw.*%ymm"),
+    "dotprod": ("aarch64", "neoverse-n1", r"sdot\s+v\d+\.4s, v\d+\.16b"),
+}
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_sets_compile_to_their_instructions(name):
+    """For every CPU, whether or not it is this one."""
+    machine, cpu, instruction = CPUS[name]
+    way, vector = SETS[name].int8, ir.VectorType(ir.IntType(32), SETS[name].lanes)
+    module = ir.Module()
+    kind = ir.FunctionType(vector, [vector] * (1 + 2 * way.steps))
+    function = ir.Function(module, kind, "sums")
+    builder = ir.IRBuilder(function.append_basic_block())
+    total, *given = function.args
+    builder.ret(way.multiply(builder, total, given[: way.steps], given[way.steps :]))
+    binding.initialize_all_targets()
+    binding.initialize_all_asmprinters()
+    target = binding.Target.from_triple(f"{machine}-unknown-linux-gnu")
+    compiled = target.create_target_machine(cpu=cpu).emit_assembly(
+        binding.parse_assembly(str(module))
+    )
+    assert len(re.findall(instruction, compiled)) == way.steps
 
 
 @pytest.mark.parametrize(("with_torch", "kernels"), [(1.0, 2.0), (2.0, 1.0)])
