@@ -6,7 +6,7 @@ from functools import cache
 
 # Codes that CLDR, whose aliases langcodes follows, replaces by those of a wider or another name.
 _KEPT = {"tl": "tl", "tgl": "tl", "prs": "prs"}
-_WIDER = {"fil": "tl"}  # Filipino, a standard of Tagalog
+_WIDER = {"fil": "tl", "nb": "no"}  # Filipino is a standard of Tagalog
 _NO_LANGUAGE = {"und", "mul", "mis", "zxx"}  # undetermined, several, uncoded, none
 
 

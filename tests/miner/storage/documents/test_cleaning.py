@@ -26,7 +26,7 @@ def texts(text: str) -> list[str]:
 def check_places(text: str) -> None:
     """Sentences are where their ids say, one after the other."""
     last = 0
-    for sentence, start, end in document_sentences(Document(name="x", text=text)):
+    for sentence, start, end, _ in document_sentences(Document(name="x", text=text)):
         assert last <= start < end <= len(text)
         assert not text[start].isspace()
         assert not text[end - 1].isspace()
@@ -74,7 +74,7 @@ def test_text_in_nfd_is_split_as_in_nfc() -> None:
     decomposed = unicodedata.normalize("NFD", text).replace(";", "\u037e")
     assert texts(decomposed) == expected
     document = Document(name="x", text=decomposed)
-    for sentence, start, end in document_sentences(document):
+    for sentence, start, end, _ in document_sentences(document):
         assert unicodedata.normalize("NFC", decomposed[start:end]) == sentence
 
 

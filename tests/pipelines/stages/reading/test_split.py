@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from miner.storage.corpus.filesets import CorpusReader
@@ -18,6 +19,7 @@ from pipelines.cli.mine import mine_corpus
 from pipelines.context import RunContext
 from pipelines.options import CorpusOptions, MiningOptions, job_of
 from pipelines.stages.reading import split
+from pipelines.stages.reading.language import only_language
 from pipelines.stages.reading.read import read_side
 from pipelines.stages.reading.split import SplitCorpus
 from tests.pipelines.worlds import ON_BEAM, read_jsonl
@@ -168,3 +170,42 @@ def test_which_corpora_are_documents(tmp_path: Path) -> None:
     assert not found("a.txt")
     assert found("a.txt", "c.txt", input_format="documents")
     assert not found("x.warc", "y.warc", input_format="lines")
+
+
+GERMAN = "Das Paket wird bei der nächsten Aktualisierung entfernt, wenn es niemand mehr braucht."
+ENGLISH = "The package will be removed by the next upgrade when nobody needs it any longer."
+
+
+def test_text_in_another_language_is_rejected_and_listed(tmp_path: Path) -> None:
+    folder, other = tmp_path / "docs" / "de", tmp_path / "docs" / "en"
+    for place in (folder, other):
+        place.mkdir(parents=True)
+    for number in range(3):
+        parts = [f"# {number}. Paket", GERMAN, ENGLISH, f"{GERMAN} {number}", "`code`"]
+        (folder / f"{number}.md").write_text("\n\n".join(parts), encoding="utf-8")
+        (other / f"{number}.md").write_text(f"{ENGLISH}\n\n{number}.", encoding="utf-8")
+    (folder / "logo.png").write_bytes(b"\x89PNG\xff")
+    (folder / "style.css").write_text("a { b: c }", encoding="utf-8")
+    out, work = tmp_path / "pairs.jsonl", tmp_path / "work"
+    mine_corpus([str(folder), str(other), "-o", str(out), "--work-dir", str(work), "--all", "--scope", "corpus"])
+    rejected = pq.read_table(work / "rejected" / "source.parquet").to_pylist()
+    assert [(row["why"], row["text"]) for row in rejected] == [("in another language", ENGLISH)] * 3
+    assert pq.read_table(work / "rejected" / "target.parquet").num_rows == 0
+    assert not {row["source_text"] for row in read_jsonl(out)} & {ENGLISH, "code", "a { b: c }"}
+
+
+def test_what_language_documents_are_mined_in(tmp_path: Path) -> None:
+    def found(shares: dict[str, float], name: str = "a", **given: str) -> str | None:
+        own = CorpusOptions(path=tmp_path / name, shares=shares, **given)
+        other = CorpusOptions(path=tmp_path / "b", shares={"en": 1.0})
+        options = MiningOptions(source=own, target=other, output=tmp_path, work_dir=tmp_path)
+        return only_language(options, "source")
+
+    assert found({"de": 0.8, "en": 0.2}) == "de"
+    assert found({"no": 0.8}, language="nb") == "no"
+    assert found({"de": 0.4, "fr": 0.3}) is None  # not seen
+    assert found({"en": 0.8, "de": 0.2}) is None  # that of the other side, too
+    assert found({"en": 0.8, "de": 0.2}, name="de-AT") == "de"
+    assert found({"en": 0.95, "de": 0.05}, name="de-AT") is None
+    assert found({"de": 0.95, "fr": 0.05}, language="fr") is None  # given, and contradicted
+    assert found({"de": 0.9}, language="gsw") is None  # not known
