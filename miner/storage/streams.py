@@ -98,9 +98,9 @@ def refuse_container(path: AnyPath, head: bytes) -> None:
         CorpusError: The file is such a container.
     """
     suffix, named = split_compression(path)
-    levels, what = look_into(head)
-    if what:
-        raise CorpusError(f"{path}: {what}")
+    levels, refusal = look_into(head)
+    if refusal:
+        raise CorpusError(f"{path}: {refusal}")
     if len(levels) > 1:
         names = " within ".join(COMPRESSIONS[level][1] for level in reversed(levels))
         raise CorpusError(f"{path}: is compressed more than once ({names}); decompress it")
@@ -133,8 +133,8 @@ def is_text(data: bytes) -> bool:
 
 
 def _compression_of(head: bytes) -> str:
-    found = (suffix for suffix, (magic, _) in COMPRESSIONS.items() if head.startswith(magic))
-    suffix = next(found, "")
+    suffixes = (suffix for suffix, (magic, _) in COMPRESSIONS.items() if head.startswith(magic))
+    suffix = next(suffixes, "")
     return "" if suffix and is_text(head[:_SAMPLE_BYTES]) else suffix
 
 
@@ -152,11 +152,11 @@ def _container(head: bytes) -> str:
     with suppress(tarfile.TarError, ValueError):  # a checksum: old archives have no mark
         tarfile.TarInfo.frombuf(head[: tarfile.BLOCKSIZE], "utf-8", "surrogateescape")
         return "is a tar archive; unpack it"
-    found = (what for magic, what in _CONTAINERS.items() if head.startswith(magic))
-    what = next(found, "")
-    if "zip" in what and any(name in head[:256] for name in _DOCUMENTS_IN_ZIP):
-        what = "is an office document or an e-book; save its text"
-    return "" if what and is_text(head[:_SAMPLE_BYTES]) else what
+    refusals = (refusal for magic, refusal in _CONTAINERS.items() if head.startswith(magic))
+    refusal = next(refusals, "")
+    if "zip" in refusal and any(name in head[:256] for name in _DOCUMENTS_IN_ZIP):
+        refusal = "is an office document or an e-book; save its text"
+    return "" if refusal and is_text(head[:_SAMPLE_BYTES]) else refusal
 
 
 def open_binary(path: AnyPath) -> IO[bytes]:

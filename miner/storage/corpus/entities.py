@@ -24,7 +24,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def unescape(text: str, levels: int = 1) -> str:
-    """Replace the entities of a text, those that end in a semicolon, by their characters.
+    """Replace the entities of a text by their characters, if a semicolon ends them.
 
     What would break a line is a space.
     """
@@ -36,8 +36,8 @@ def unescape(text: str, levels: int = 1) -> str:
 def escaped_levels(texts: Sequence[str]) -> int:
     """Return how many times a corpus was escaped, by a look at texts of it; mostly 0.
 
-    Entities that touch a letter show it ("That&#39;s"), unlike those that a text on HTML mentions
-    ("write &amp; for an ampersand"), and unlike bare marks that would have been escaped, too.
+    Entities that touch a letter show it ("That&#39;s"). Entities that a text on HTML mentions do
+    not ("write &amp; for an ampersand"), and bare marks, which would be escaped, contradict.
     """
     levels = 0
     for level in range(1, MAX_LEVELS + 1):

@@ -23,7 +23,7 @@ _CHARSET = re.compile(r"""charset\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s;,"']+))""",
 _XML = re.compile(rb"""\s*<\?xml[^>]{1,200}?encoding\s*=\s*["']([\w.:-]{1,40})["']""")
 _TOP_DOMAIN = re.compile(r"[a-z]{2,24}")
 _HEAD_BYTES = 1 << 16  # of a page, where its encoding is named
-# Of characters beyond ASCII, those that an encoding may lack if it is still the right one.
+# The share of characters beyond ASCII that the right encoding may fail to decode.
 _MAX_LACKING = 0.1
 
 _MAX_CODINGS = 5

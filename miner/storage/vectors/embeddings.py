@@ -224,9 +224,9 @@ def _map_npy(
 
 def _refuse_containers(name: str, head: bytes) -> None:
     """Refuse what begins like no vectors; raw floats that fit may begin like anything."""
-    levels, what = look_into(head)
-    if what or levels:
-        raise EmbeddingsError(f"{name}: {what or _COMPRESSED}")
+    levels, refusal = look_into(head)
+    if refusal or levels:
+        raise EmbeddingsError(f"{name}: {refusal or _COMPRESSED}")
 
 
 def _refuse_other_files(name: str, head: bytes) -> None:
