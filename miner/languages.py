@@ -1,6 +1,7 @@
 """Detects the language of a corpus from a sample of its sentences."""
 
 import logging
+import re
 import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -9,7 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from miner.language_codes import base_language, macrolanguage
+from miner.language_codes import base_language, macrolanguage, parse_language
 from miner.storage.atomic import atomic_file
 from miner.storage.cache import shared_folder
 
@@ -22,6 +23,18 @@ MIN_SHARE = 0.5  # of the sample that a language must have to be the corpus's
 # ISO 639-1, and those of ISO 639-3 and 639-2 that have a code there, an encoder of LASER's or a set
 # in Tatoeba's (not "run", which has "rn" and is what people call a folder).
 CODES = frozenset((files("miner") / "assets" / "language-codes.txt").read_text("ascii").split())
+_CODE = re.compile(r"([a-z]{2,3})([-_][a-z0-9]{2,8})*", re.IGNORECASE)
+
+
+def is_code(text: str) -> bool:
+    """Return whether a text is the code of a language, with a script or a country or without."""
+    match = _CODE.fullmatch(text)
+    if match is None or match[1].lower() not in CODES:
+        return False
+    try:
+        return bool(parse_language(text))
+    except ValueError:
+        return False
 
 
 def language_shares(texts: Sequence[str]) -> dict[str, float]:

@@ -11,8 +11,7 @@ from miner import choices
 from miner.extras import require
 from miner.knn.method import AUTO, CorpusMethod, IndexSpec, parse_method
 from miner.language_codes import base_language
-from miner.languages import main_language
-from miner.storage.corpus.filesets import is_code
+from miner.languages import is_code, main_language
 from miner.storage.layout import CORPUS, DOCUMENT, OWN_FOLDERS, SCOPES, SIDES, SOURCE
 from miner.storage.places import Place, lies_in, same_file
 from miner.storage.writers import Origin, Output

@@ -10,7 +10,7 @@ from itertools import combinations, permutations
 from typing import IO
 
 from miner.language_codes import parse_language
-from miner.languages import CODES
+from miner.languages import is_code
 from miner.storage.artefacts import Draft
 from miner.storage.corpus.entities import unescape_records
 from miner.storage.corpus.formats import FORMAT_BY_SUFFIX, format_of, json_object
@@ -21,7 +21,6 @@ from miner.storage.places import Place, RemotePath
 from miner.storage.streams import split_compression
 
 LANGUAGE = "language"  # the column
-_CODE = re.compile(r"([a-z]{2,3})([-_][a-z0-9]{2,8})*", re.IGNORECASE)
 _PLAIN = (".txt", *FORMAT_BY_SUFFIX)
 SHOWN = 5  # names in a line
 
@@ -210,17 +209,6 @@ def _language(entry: Place) -> str | None:
         one, other = sorted(codes)
         raise CorpusError(f"{entry}: is it {one} or {other}? name it by one language, as {one}.txt")
     return next(iter(codes), None)
-
-
-def is_code(text: str) -> bool:
-    """Return whether a text is the code of a language, with a script or a country or without."""
-    match = _CODE.fullmatch(text)
-    if match is None or match[1].lower() not in CODES:
-        return False
-    try:
-        return bool(parse_language(text))
-    except ValueError:
-        return False
 
 
 def language_pairs(languages: Sequence[str], wanted: str) -> list[tuple[str, str]]:
