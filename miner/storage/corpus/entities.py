@@ -1,4 +1,4 @@
-"""HTML entities in corpora of text: whether a corpus plainly has them, and their characters."""
+"""Recognition and replacement of HTML entities in corpora of text."""
 
 import html
 import re
@@ -15,7 +15,7 @@ MIN_ESCAPED = 4  # entities for each mark that an escaped text would not have
 
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});")
 _BARE = re.compile(rf"(?!{_ENTITY.pattern})&|[<>]")
-# Scripts without spaces between words, where what touches an entity says nothing.
+# Scripts without spaces between words, where neighbours of an entity say nothing.
 _UNSPACED = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff\u0e00-\u0eff\u1000-\u109f"
 _LETTER_BEFORE = re.compile(rf"(?:(?![{_UNSPACED}])[^\W_]|&\w+;|&#\w+;)$")
 _LETTER_AFTER = re.compile(rf"(?:(?![{_UNSPACED}])[^\W_]|&\w+;|&#\w+;)")
@@ -24,9 +24,9 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def unescape(text: str, levels: int = 1) -> str:
-    """Replace the entities of a text by their characters, if a semicolon ends them.
+    """Replace the entities of a text that end in a semicolon.
 
-    What would break a line is a space.
+    Characters that would break a line become spaces.
     """
     for _ in range(levels):
         text = _ENTITY.sub(lambda match: _character(match[0]), text)
@@ -34,7 +34,7 @@ def unescape(text: str, levels: int = 1) -> str:
 
 
 def escaped_levels(texts: Sequence[str]) -> int:
-    """Return how many times a corpus was escaped, by a look at texts of it; mostly 0.
+    """Return how many times a corpus was escaped, judged by some of its texts.
 
     Entities that touch a letter show it ("That&#39;s"). Entities that a text on HTML mentions do
     not ("write &amp; for an ampersand"), and bare marks, which would be escaped, contradict.
@@ -58,7 +58,7 @@ def example(texts: Sequence[str]) -> str:
 
 
 def unescape_records(batches: Iterator[Records], levels: int) -> Iterator[Records]:
-    """Yield records with the characters of their texts' entities; blank ones are rejected."""
+    """Replace entities in records and reject texts that become blank."""
     return (_unescaped(records, levels) for records in batches) if levels else batches
 
 
@@ -84,7 +84,7 @@ def _character(entity: str) -> str:
 
 
 def _shows(match: re.Match[str]) -> bool:
-    """Return whether an entity is within a word, or beside one where it is no markup."""
+    """Return whether an entity touches a letter, as only in escaped text."""
     character, text = _character(match[0]), match.string
     if character == match[0]:
         return False

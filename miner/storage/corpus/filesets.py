@@ -38,7 +38,7 @@ def may_hold_corpus(entry: Place) -> bool:
 
 
 def folder_files(folder: Place) -> tuple[list[NamedPlace], list[str]]:
-    """List the files of a corpus in a folder and all below it, and the names of all else.
+    """List the corpus files in a folder at any depth, and all other names.
 
     Files come folder by folder, entries in the order of their names' code points. A link to a
     folder that contains it leads nowhere.
@@ -78,7 +78,7 @@ def _real(folder: Place) -> str:
 
 
 def describe_folder(folder: Place) -> str:
-    """Return a line that names the files of a folder that are read, and all else in it.
+    """Return a line that names the read and the skipped files of a folder.
 
     Raises:
         CorpusError: The folder contains no file of a corpus.
@@ -103,7 +103,7 @@ def named(names: Sequence[str]) -> str:
 
 
 def corpus_files(path: Place, *, input_format: str = "auto") -> list[NamedPlace]:
-    """Return the files of a corpus with their names in it: ``path``, or all in and below it.
+    """Return ``path``, or the files in it at any depth, with their names.
 
     Files come in the order of the ids of their first records, shorter ids first, then of their
     names. So records with ids of their own come in the same order whatever their files are called.

@@ -1,4 +1,4 @@
-"""Bodies of web pages to text: codings such as gzip, and the encodings that browsers choose."""
+"""Decoding of web pages, from codings such as gzip to encodings of text."""
 
 import codecs
 import io
@@ -39,7 +39,7 @@ class CodingError(ValueError):
 
 
 def decode_body(body: bytes, codings: Sequence[str], most: int) -> bytes:
-    """Undo the codings of a body, the last one first, up to somewhat more than ``most`` bytes.
+    """Undo the codings of a body, up to somewhat more than ``most`` bytes.
 
     Codings are also known by their first bytes, and a body that is plain in spite of its header is
     returned as it is. A body that was cut short ends where it was cut.
@@ -90,7 +90,7 @@ def _inflated(body: bytes, bits: int, most: int) -> bytes:
         except zlib.error:
             if not data:
                 raise
-            break  # what follows the last member
+            break  # padding after the last member
         body = stream.unused_data
     return bytes(data)
 
@@ -108,7 +108,7 @@ def _streamed(body: bytes, codec: str, most: int) -> bytes:
 
 
 def decode_text(html: bytes, content_type: str = "", url: str = "") -> str:
-    """Decode a page as browsers do: by mark, header, declaration, or else a guess.
+    """Decode a page by its mark, header, declaration, or else a guess.
 
     Other than in browsers, a page that is UTF-8 in all its parts is read as UTF-8 whatever it
     says, and an encoding that lacks many of a page's characters is passed over.
@@ -134,7 +134,7 @@ def decode_text(html: bytes, content_type: str = "", url: str = "") -> str:
 
 
 def _candidates(html: bytes, content_type: str, url: str) -> Iterator[str]:
-    """Yield Python's names of the encodings a page may be in, the likeliest first."""
+    """Yield Python's names of a page's possible encodings, best first."""
     if not html.isascii():
         yield "utf-8"
     for label in (*_charsets(content_type), *_declared(html[:_HEAD_BYTES]), _guess(html, url)):
@@ -163,7 +163,7 @@ def _declared(head: bytes) -> Iterator[str]:
 
 
 def _guess(html: bytes, url: str) -> str:
-    """Return what Firefox would guess."""
+    """Guess an encoding as Firefox does."""
     detector = EncodingDetector()
     detector.feed(html, last=True)
     try:

@@ -1,4 +1,4 @@
-"""Text of documents before it is split: without invisible marks, in NFC, with whole words.
+"""Cleaning of documents before they are split into sentences.
 
 A cleaned text knows where its characters were in the document, as ids of sentences say.
 """
@@ -30,7 +30,7 @@ _HARD_BREAK = re.compile(rf"((?:{LETTER}|\d)+)([-\u2010])[ \t]*\n[ \t]*((?:{LETT
 _LINE_END = re.compile(r"\S[ \t]*\n[ \t]*(?=\S)")
 _WORDS = re.compile(rf"{LETTER}+")
 _COMPOUNDS = re.compile(rf"{LETTER}+[-\u2010]{LETTER}+")
-# What follows a word whose second half comes later, as in German "Vor- und Nachteile".
+# Conjunctions after a word whose second half comes later, as in German "Vor- und Nachteile".
 _CONJUNCTIONS = frozenset(
     "und oder bis bzw sowie and or to en of och eller og ja tai eli sekä või ehk és vagy".split()
 )
@@ -38,11 +38,11 @@ _CONJUNCTIONS = frozenset(
 _MIN_EVIDENCE = log(20)
 
 Edit = tuple[int, int, str]
-"""Where a part of a text begins and ends, and what replaces it."""
+"""Start and end of a part of a text, and its replacement."""
 
 
 class CleanText:
-    """A document's text after edits, with the places of its characters before them."""
+    """A cleaned text that knows the places of its characters in the document."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -50,7 +50,7 @@ class CleanText:
 
     @classmethod
     def of(cls, text: str, *, is_wrapped: bool) -> Self:
-        """Clean a text; only in wrapped ones a hyphen at a line's end may divide a word."""
+        """Clean a text, and join words at hyphens if its lines are wrapped."""
         clean = cls(_CONTROL.sub(" ", text))
         clean._edit((*match.span(), "") for match in _SOFT_BREAK.finditer(clean.text))
         clean._edit((*match.span(), "") for match in INVISIBLE.finditer(clean.text))
@@ -78,7 +78,7 @@ class CleanText:
 
 
 class _Places:
-    """Where edits were made: ``old`` places of a text and ``new`` ones, of starts and ends."""
+    """Places of one round of edits, in the text before and after."""
 
     def __init__(self) -> None:
         self._old: list[tuple[int, int]] = []
@@ -107,7 +107,7 @@ class _Places:
 
 
 def _compositions(text: str) -> Iterator[Edit]:
-    """Yield what NFC changes, each as few characters as it can be changed by themselves."""
+    """Yield the edits of NFC, each of as few characters as possible."""
     for word in re.finditer(r"\S+", text):
         if not unicodedata.is_normalized("NFC", word[0]):
             start = word.start()
@@ -130,7 +130,7 @@ def _pieces(word: str) -> Iterator[str]:
 
 
 def _joints(text: str) -> Iterator[Edit]:
-    """Yield what becomes of hyphens at line ends: nothing, hyphens within words, or no change.
+    """Yield the edits that join words which a hyphen divides at a line's end.
 
     Writing shows which: words, and words with hyphens, that occur elsewhere in the text, and
     whether line ends have more hyphens than other places have.
@@ -158,7 +158,7 @@ def _joints(text: str) -> Iterator[Edit]:
 
 
 def _is_compound(left: str, right: str) -> bool:
-    """Return whether two parts show a hyphen that is no division: "EU-Norm", "x-ray", "5-fach"."""
+    """Return whether a hyphen is part of a word, as in "EU-Norm" or "x-ray"."""
     both = left + right
     is_name = right[0].isupper() or (left.isupper() and len(left) > 1)
     is_short = min(len(left), len(right)) == 1 or any(map(str.isdigit, both))
@@ -166,5 +166,5 @@ def _is_compound(left: str, right: str) -> bool:
 
 
 def _evidence(seen: int, expected: float) -> float:
-    """Return the log likelihood ratio of a Poisson rate as seen to one as expected."""
+    """Return the log likelihood ratio of the seen and the expected rate."""
     return seen * log(seen / expected) - (seen - expected) if seen > expected else 0.0
