@@ -140,11 +140,12 @@ def _value_table() -> NDArray[np.uint8]:
 @lru_cache(maxsize=1 << 16)
 def _read(token: str) -> frozenset[Number]:
     """Return the one number of a token, or those between its marks, as in 2.5.2010."""
-    runs = _RUN.findall(with_ascii_digits([token])[0])
-    power = sum(_POWERS.get(word, 0) for word in token)
-    if len(runs) < 2 and not power and not token[-1].isdecimal():
-        return frozenset([_fraction(runs, token[-1])])
-    marks = [_KINDS[mark] for mark in token if mark in _KINDS]
+    digits = token.rstrip(" " + "".join(_POWERS))
+    power = sum(_POWERS.get(word, 0) for word in token[len(digits) :])
+    runs = _RUN.findall(with_ascii_digits([digits])[0])
+    if len(runs) < 2 and not digits[-1].isdecimal():
+        return frozenset([_fraction(runs, digits[-1])])
+    marks = [_KINDS[mark] for mark in digits if mark in _KINDS]
     readings = set(_readings(runs, marks))
     if power:
         readings.update(*(_multiples(value, power) for value in readings or map(_value, runs[-1:])))

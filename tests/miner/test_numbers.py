@@ -86,6 +86,8 @@ def compare(source: str, target: str) -> tuple[int, int]:
         ("28億", "2,8 Milliarden"),
         ("5천만", "50 million"),
         ("3万", "3万"),
+        ("310 億", "31 billion"),
+        ("½ 万", "0.5"),
     ],
 )
 def test_equal(source: str, target: str) -> None:
