@@ -31,9 +31,9 @@ class Coverage:
 
 
 def individual(language: str) -> str:
-    """Return one name for a language of several codes, ISO 639-3's where it is known.
+    """Return one name for a language of several codes.
 
-    Scripts and regions do not count: the codes are those that ``parse_language`` reads.
+    It is ISO 639-3's if that is known. Scripts and regions of a code do not count.
     """
     if known := INDIVIDUAL.get(language):
         return known

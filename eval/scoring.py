@@ -1,7 +1,7 @@
 """Score pairs, as mine-corpus writes them, against gold, and extract those above a threshold.
 
-Of the pairs (``miner.storage.pair_files``) the scores and ids are used, those of duplicates
-included. Pairs without ids (``.tsv``) have those of their texts.
+``miner.storage.pair_files`` reads the pairs. The ids of duplicates count, too. If pairs have no ids
+(``.tsv``), all ids of their texts are used.
 """
 
 import math
@@ -59,7 +59,7 @@ def read_candidates(path: Path, sides: Sides | None) -> bucc.Candidates:
 
 
 def read_scored_texts(path: Path) -> list[ScoredTexts]:
-    """Read pairs by their texts; a ValueError names one without texts or a score."""
+    """Read the scores and texts of pairs."""
     rows = []
     for pair in read_pairs(path):
         if pair.texts is None:

@@ -73,7 +73,7 @@ def _flush_stdout() -> None:
 
 
 def _drop_stdout() -> None:
-    """Send what stdout still holds to nowhere, or the interpreter complains as it exits."""
+    """Drop the buffer of stdout, which the interpreter would write as it exits."""
     with open(os.devnull, "wb") as nowhere:
         os.dup2(nowhere.fileno(), sys.stdout.fileno())
 

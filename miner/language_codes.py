@@ -1,10 +1,10 @@
-"""Codes of languages, as users and files write them, parsed into BCP 47 tags in one place."""
+"""Parse codes of languages, as users and files write them."""
 
 import argparse
 import re
 from functools import cache
 
-# Codes that CLDR, whose aliases langcodes follows, replaces by those of a wider or another name.
+# Codes that CLDR, whose aliases langcodes follows, replaces by other codes.
 _KEPT = {"tl": "tl", "tgl": "tl", "prs": "prs"}
 _WIDER = {"fil": "tl", "nb": "no"}  # Filipino is a standard of Tagalog
 _NO_LANGUAGE = {"und", "mul", "mis", "zxx"}  # undetermined, several, uncoded, none
@@ -15,7 +15,7 @@ def parse_language(text: str) -> str:
     """Parse the code of a language into its BCP 47 tag.
 
     Letters may be of any case, and ``_`` stands for ``-``. Codes of ISO 639-2 and 639-3 become
-    those of two letters, deprecated ones the present ones. A script that goes without saying goes.
+    codes of two letters, and deprecated codes the present ones. The usual script is removed.
 
     >>> [parse_language(text) for text in ("UK", "ukr_UA", "ger", "iw", "zh_hant", "uk-Cyrl")]
     ['uk', 'uk-UA', 'de', 'he', 'zh-Hant', 'uk']
@@ -32,8 +32,9 @@ def parse_language(text: str) -> str:
         tag = standardize_tag(code)
         if kept := _KEPT.get(first.lower()):
             tag = kept + standardize_tag(f"und-{rest}").removeprefix("und") if rest else kept
-        found = Language.get(tag, normalize=False)
-        if found.is_valid() and not found.extlangs and found.language not in _NO_LANGUAGE | {None}:
+        language = Language.get(tag, normalize=False)
+        base, is_valid = language.language, language.is_valid() and not language.extlangs
+        if is_valid and base not in _NO_LANGUAGE | {None}:
             return tag
     except LanguageTagError:
         pass
@@ -71,7 +72,7 @@ def base_language(code: str) -> str:
 
 @cache
 def macrolanguage(code: str) -> str:
-    """Return the wider language that a language belongs to, or else ``base_language``.
+    """Return the macrolanguage of a language, or else ``base_language``.
 
     >>> [macrolanguage(code) for code in ("cmn", "nb", "arb", "yue", "de-AT")]
     ['zh', 'no', 'ar', 'yue', 'de']
@@ -88,7 +89,7 @@ def macrolanguage(code: str) -> str:
 
 
 def _meant(text: str) -> str | None:
-    """Return the code that a name, a POSIX locale or a country stands for, if any."""
+    """Return the code for a name, a POSIX locale or a country, if any."""
     from langcodes import Language
 
     locale = re.split(r"[.@]", text)[0]
@@ -107,7 +108,7 @@ def _meant(text: str) -> str | None:
 
 @cache
 def _codes_by_name() -> dict[str, str]:
-    """Return the code of each language by its English names in IANA's registry."""
+    """Map the English names in IANA's registry to codes."""
     from langcodes.registry_parser import parse_registry
 
     codes: dict[str, str] = {}

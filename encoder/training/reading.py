@@ -233,7 +233,7 @@ def lines_of(data: bytes, name: str) -> list[str]:
 
 
 def split_lines(data: bytes, name: str) -> list[str]:
-    """Return the lines of a UTF-8 file that is not compressed, like ``lines_of``."""
+    """Split a UTF-8 file that is not compressed, like ``lines_of``."""
     try:
         *lines, last = data.decode().removeprefix("\ufeff").split("\n")
     except UnicodeDecodeError as error:

@@ -51,10 +51,10 @@ class Sentences:
 
 
 def read_sentences(path: Path, ids: Path | None = None) -> Sentences:
-    """Read ``ID TAB sentence`` lines, or sentences whose ids are in another file, line by line.
+    """Read ``ID TAB sentence`` lines, or sentences and a file of ids.
 
-    The first tab is the one that counts, blank lines do not. JSON lines and Parquet are read as for
-    mining.
+    Line i of the ids names line i of the sentences. The first tab of a line ends its id, and blank
+    lines are skipped. JSON lines and Parquet are read as for mining.
 
     Raises:
         ValueError: There is no sentence, an id is missing or comes again, or numbers of lines

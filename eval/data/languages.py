@@ -25,7 +25,7 @@ def iso_639_1(code: str) -> str:
 
 
 def name_of(code: str, names: Collection[str]) -> str | None:
-    """Return which of ``names``, as files have them, a code is of, or else None.
+    """Return the one of ``names`` that means the same as a code, or None.
 
     A code without a script or region also stands for the only name of its language.
     """
@@ -33,8 +33,8 @@ def name_of(code: str, names: Collection[str]) -> str | None:
         return code
     same = [name for name in names if _tag(name) == _tag(code)]
     alone = [name for name in names if individual(name) == individual(code)]
-    found = same or (alone if _tag(code) == base_language(code) else [])
-    return found[0] if len(found) == 1 else None
+    matches = same or (alone if _tag(code) == base_language(code) else [])
+    return matches[0] if len(matches) == 1 else None
 
 
 def _tag(name: str) -> str:

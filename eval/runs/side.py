@@ -178,7 +178,7 @@ class Side:
         return [found.get(name) for name in ids]
 
     def check_ids(self) -> None:
-        """Refuse a run of an earlier version in which an id names several sentences."""
+        """Refuse a run of an earlier version whose ids are not unique."""
         if self._corpus.facts.get("unique_ids") or self._are_unique:
             return
         tables = (file.read(columns=["id"]) for file in (*self._files, self._duplicates))

@@ -195,7 +195,7 @@ class Run:
         )
 
     def candidates(self) -> Candidates:
-        """Return the pairs as ``eval.metrics.bucc`` scores them, merged ones with all their ids."""
+        """Return the pairs as ``eval.metrics.bucc`` scores them."""
         sources, targets = self.all_ids()
         if self.options.get("alignment") == MONOTONE:
             sources, targets = ([*map(tuple, side)] for side in self.pair_ids())

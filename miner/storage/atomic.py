@@ -67,7 +67,7 @@ def atomic_file(path: AnyPath) -> Iterator[Path]:
 
 @contextmanager
 def naming_errors(place: object) -> Iterator[None]:
-    """Name the place in errors of the operating system that name no file, such as a full disk's."""
+    """Name the place in errors that name no file, such as a full disk's."""
     try:
         yield
     except OSError as error:

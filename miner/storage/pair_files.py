@@ -1,4 +1,4 @@
-"""Reading files of pairs, in the formats that ``miner.storage.writers`` writes and others alike.
+"""Read files of pairs in the formats of ``miner.storage.writers``.
 
 =====================  ============================================================================
 .tsv                   score TAB source text TAB target text, and the reason in rejected pairs
@@ -41,8 +41,8 @@ class FilePair:
     Attributes:
         place: The file and the line or record in it, for messages.
         score: None if it has none. Of a cost, as ``adit align`` writes it, the negative.
-        ids: Of either side the sentence's id, or those of merged ones, then those of its
-            duplicates. None if there are no ids.
+        ids: For each side the ids of its sentences, then of their duplicates.
+            None if there are no ids.
         texts: None if there are none.
     """
 
@@ -67,12 +67,12 @@ def read_pairs(path: Place) -> Iterator[FilePair]:
 
 
 def pairs_format(path: Place) -> str:
-    """Return the suffix that decides the format: in lower case, below that of a compression."""
+    """Return the suffix below a compression's, in lower case."""
     return split_compression(path)[0]
 
 
 def file_of_pairs(path: Place) -> Place:
-    """Return the file that holds the pairs: in a folder ``.dataset``, the one of Parquet."""
+    """Return the file of pairs, which a folder ``.dataset`` contains."""
     return path / "pairs.parquet" if pairs_format(path) == ".dataset" else path
 
 
@@ -153,7 +153,7 @@ def _is_number(value: object) -> bool:
 
 
 def _ids(place: str, record: Mapping[str, Any], side: str) -> Ids | None:
-    """Return the ids of a side, or None if there are none; of an empty side of a bead, ()."""
+    """Return the ids of a side, () of a gap, or None if it has no field."""
     own, merged = record.get(f"{side}_id"), record.get(f"{side}_ids")
     if own is None and merged is None:
         return None
@@ -161,11 +161,11 @@ def _ids(place: str, record: Mapping[str, Any], side: str) -> Ids | None:
     for name, value in (("duplicates", duplicates), ("ids", merged or [])):
         if not isinstance(value, list):
             raise CorpusError(f"{place}: {side}_{name} must be a list of ids, not {value!r}")
-    found = [own] if merged is None else merged
-    for one in (*found, *duplicates):
+    names = [own] if merged is None else merged
+    for one in (*names, *duplicates):
         if not isinstance(one, str | int) or isinstance(one, bool):
             raise CorpusError(f"{place}: the {side} id {one!r} is not a string or an integer")
-    return tuple(str(one).strip() for one in (*found, *duplicates))
+    return tuple(str(one).strip() for one in (*names, *duplicates))
 
 
 def _read_tmx(path: Place) -> Iterator[FilePair]:

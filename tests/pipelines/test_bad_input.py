@@ -20,7 +20,10 @@ BAD_SOURCES: dict[str, tuple[bytes | None, str]] = {
     "long": (b"x" * 1_000_000, "none of 1 sentence can be mined (1 too long)"),
     "x.gz": (b"plain text", "is not a whole .gz file"),
     "x.parquet": (b"plain text", "is not a whole Parquet file"),
-    "x.xml": (b"<tmx><body><tu/></body></tmx>", "contains no documents with text; check that it"),
+    "x.xml": (
+        b"<tmx><body><tu/></body></tmx>",
+        "contains no documents with text; check its format",
+    ),
     "x.jsonl": (b"{}\n[]\nx\n", "none of 3 sentences can be mined (3 malformed)"),
 }
 

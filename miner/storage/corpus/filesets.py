@@ -236,7 +236,7 @@ def language_pairs(languages: Sequence[str], wanted: str) -> list[tuple[str, str
 
 
 def _parsed_pairs(name: str) -> Iterator[tuple[str, ...]]:
-    """Yield the tags of both codes in a name such as ``pt_br-eng``, for each way to part them."""
+    """Yield both tags in a name such as ``pt_br-eng``, for each way to part it."""
     for hyphen in re.finditer("-", name):
         with suppress(ValueError):
             yield parse_language(name[: hyphen.start()]), parse_language(name[hyphen.end() :])

@@ -1,6 +1,6 @@
-"""Recognises, by the first lines of a file, what is not a list of sentences.
+"""Recognise files that are not lists of sentences by their first lines.
 
-A false alarm costs more than a miss, so each rule asks for what no list of sentences has. A format
+A false alarm costs more than a miss, so no rule fits a list of sentences. A format
 that is given (``--input-format``) is never questioned.
 """
 
@@ -19,14 +19,14 @@ from miner.storage.places import AnyPath
 from miner.storage.streams import split_compression
 
 Found = tuple[str, str] | None
-"""What a file contains, and the remedy."""
+"""The contents of a file, and the remedy."""
 Rule = Callable[[Sequence[str]], Found]
 
 logger = logging.getLogger(__name__)
 
 SAMPLED_LINES = 200
 MAX_CHARACTERS = 2000  # of a line
-MOST = 0.8  # of the lines that have what the format asks for
+MOST = 0.8  # of the lines that fit the format
 MIN_LINES = 3  # of a table
 MIN_NUMBERED = 5
 # Of the mean length of the last column: columns of text are about as long.
@@ -37,7 +37,7 @@ ONE_LANGUAGE = (
 )
 ONE_COLUMN = "write the column of one language to a file (or force --input-format lines)"
 
-# First lines by which a format is known, and what to do with such a file.
+# First lines that show a format, and the remedy.
 _FIRST_LINES = {
     r"<\?xml[^>]*\?>\s*(<|$)": ("XML markup", ONE_LANGUAGE),
     r"<!doctype\s+html\b|<html(\s[^<>]*)?>": ("a web page", "rename it to end in .html"),
@@ -77,13 +77,13 @@ _UNSPACED = re.compile(
 
 
 def check_lines(path: AnyPath, lines: Iterable[str], text_format: str) -> None:
-    """Refuse a file that begins with ``lines`` unless these are sentences, as far as can be seen.
+    """Refuse a file whose first ``lines`` show another format.
 
-    ``text_format`` is what it would be read as: ``lines``, or ``tsv`` by its suffix. What may be a
-    list of sentences all the same is logged once.
+    ``text_format`` is the format to check: ``lines``, or ``tsv`` by its suffix. A file in doubt is
+    accepted, with one warning.
 
     Raises:
-        CorpusError: One line that says what the file is, and what to do.
+        CorpusError: One line with the format and the remedy.
     """
     filled = (line[:MAX_CHARACTERS] for line in lines if line.strip())
     sample = list(islice(filled, SAMPLED_LINES))
@@ -249,7 +249,7 @@ def _is_text(cell: str) -> bool:
 
 
 def _doubt(sample: Sequence[str]) -> str | None:
-    """Return a warning of what may be no list of sentences."""
+    """Return a warning about a file in doubt, if it is."""
     numbers = [int(match[1][:18]) if (match := _NUMBER.match(line)) else -1 for line in sample]
     first = numbers[0]
     following = sum(number == first + place for place, number in enumerate(numbers))

@@ -97,7 +97,7 @@ class Records:
 
 
 def place_of(row: int, names: Sequence[str], starts: Sequence[int]) -> str:
-    """Return the line of a row, with its file's name if there are several files.
+    """Return the line of a row, and its file if there are several.
 
     ``starts`` are the rows at which the files called ``names`` begin.
     """

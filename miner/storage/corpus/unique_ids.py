@@ -23,7 +23,7 @@ MAX_SUSPECTS = 1000  # pairs of records with one hash, whose ids are compared
 
 
 class PlacedRecords(Protocol):
-    """Batches of records of files by ``names``, which begin at the rows ``starts``, as read."""
+    """Batches of records, whose files by ``names`` begin at rows ``starts``."""
 
     names: list[str]
     starts: list[int]
@@ -41,10 +41,10 @@ class RepeatedId(NamedTuple):
 
 
 class UniqueIds:
-    """Iterates over a corpus once, to the end, and then checks that its ids are unique.
+    """Iterates over a corpus once, and then checks that ids are unique.
 
     A record without an id has its number for one, and nothing is stored as long as none has any.
-    ``within_documents``, ids are compared with those of the same document only.
+    ``within_documents``, an id may come again in another document.
     """
 
     def __init__(
@@ -71,15 +71,15 @@ class UniqueIds:
             yield records
 
     def check(self, path: Place) -> None:
-        """Refuse the corpus at ``path`` if its ids are not unique; log that some were trimmed.
+        """Refuse the corpus at ``path`` if its ids are not unique.
 
         Raises:
             CorpusError: One line with the first id that comes again and both of its places.
         """
-        if (found := self.first_repeat()) is not None:
-            first, again = map(self._place_of, (found.first_row, found.row))
+        if (repeat := self.first_repeat()) is not None:
+            first, again = map(self._place_of, (repeat.first_row, repeat.row))
             raise CorpusError(
-                f"{path}: the id {found.name!r} is in {first} and again in {again}; give each "
+                f"{path}: the id {repeat.name!r} is in {first} and again in {again}; give each "
                 "record its own id"
             )
         if self._trimmed is not None:
@@ -101,7 +101,7 @@ class UniqueIds:
             self._numbered.append((start, end))
 
     def first_repeat(self) -> RepeatedId | None:
-        """Return the first id that comes again, if any; the corpus is read again to be sure."""
+        """Return the first id that comes again, if any."""
         if not len(self._hashes):
             return None
         for first, last in self._numbered:
@@ -126,7 +126,7 @@ class UniqueIds:
         self._hashes.append(hashes if kept is None else hashes[kept])
 
     def _suspects(self) -> Iterator[tuple[int, int]]:
-        """Yield the rows of records next to each other that share a hash, the first ones."""
+        """Yield pairs of rows that share a hash, the first ones."""
         count = -(-len(self._hashes) // self._block)
         for part in range(count):
             low, high = (part << 64) // count, ((part + 1) << 64) // count - 1

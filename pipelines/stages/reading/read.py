@@ -158,8 +158,8 @@ def _write_side(
         facts["first_places"] = {why: place_of(row, names, starts) for why, row in first}
     if not facts["read"]:
         raise CorpusError(
-            f"{path}: contains no documents with text; check that it is what its suffix says "
-            "(.xml: a dump of MediaWiki)"
+            f"{path}: contains no documents with text; check its format "
+            "(.xml is read as a dump of MediaWiki)"
         )
     if not counts.kept:
         why = ", ".join(f"{count} {reason}" for reason, count in facts["rejected"].items())

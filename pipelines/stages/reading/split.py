@@ -94,7 +94,7 @@ def join_side(run: RunContext, groups: Sequence[DocumentFiles]) -> str:
 
 
 class Repeated(NamedTuple):
-    """A document with the name of an earlier one: its rows, and how many have the name by then."""
+    """A document with the name of an earlier one, by its rows and number."""
 
     name: str
     first_row: int
@@ -141,7 +141,7 @@ class SplitCorpus:
         self.starts += [row] * (len(self.names) - len(self.starts))
 
     def _batches(self) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Yield the sentences in batches, each with the number of its group's first file."""
+        """Yield sentences in batches, each with the number of its first file."""
         first_file = 0
         for files, whole in self._groups:
             for number in range(whole.facts["parts"]):
@@ -169,7 +169,7 @@ class SplitCorpus:
 
 
 def repeated_documents(batches: Iterable[pa.RecordBatch]) -> list[Repeated]:
-    """Return the documents whose names earlier ones have; ``batches`` are of ``SENTENCE_TABLE``."""
+    """Return the documents whose names earlier ones have."""
     counts: Counter[int] = Counter()  # by hashes of names, which take less memory
     found: list[Repeated] = []
     before, end, number, row = "", 0, 1, 0
