@@ -27,7 +27,7 @@ _CODE = re.compile(r"([a-z]{2,3})([-_][a-z0-9]{2,8})*", re.IGNORECASE)
 
 
 def is_code(text: str) -> bool:
-    """Return whether a text is the code of a language, with a script or a country or without."""
+    """Return whether a text is a language code, with or without script or country."""
     match = _CODE.fullmatch(text)
     if match is None or match[1].lower() not in CODES:
         return False
