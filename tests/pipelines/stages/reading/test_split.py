@@ -187,7 +187,19 @@ def test_text_in_another_language_is_rejected_and_listed(tmp_path: Path) -> None
     (folder / "logo.png").write_bytes(b"\x89PNG\xff")
     (folder / "style.css").write_text("a { b: c }", encoding="utf-8")
     out, work = tmp_path / "pairs.jsonl", tmp_path / "work"
-    mine_corpus([str(folder), str(other), "-o", str(out), "--work-dir", str(work), "--all", "--scope", "corpus"])
+    mine_corpus(
+        [
+            str(folder),
+            str(other),
+            "-o",
+            str(out),
+            "--work-dir",
+            str(work),
+            "--all",
+            "--scope",
+            "corpus",
+        ]
+    )
     rejected = pq.read_table(work / "rejected" / "source.parquet").to_pylist()
     assert [(row["why"], row["text"]) for row in rejected] == [("in another language", ENGLISH)] * 3
     assert pq.read_table(work / "rejected" / "target.parquet").num_rows == 0
