@@ -56,12 +56,12 @@ def language_of(text: str) -> str:
 
 
 def chances(text: str) -> dict[str, float]:
-    """Return the probability of each language for a text, by its label, the likeliest first."""
+    """Return the probability of each language for a text."""
     return {str(code): float(chance) for code, chance in identifier().rank(text)}
 
 
 def known_label(code: str) -> str | None:
-    """Return what the identifier calls a language, or else one that it belongs to or contains."""
+    """Return the identifier's name for a language or a related one."""
     known = identifier().labels
     by_base = {base_language(label): label for label in known}
     by_wider = {macrolanguage(label): label for label in known}

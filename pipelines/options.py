@@ -45,7 +45,7 @@ class CorpusOptions:
 
     @property
     def decided_language(self) -> str | None:
-        """The language that the side is encoded as: given, named by its path, or most seen.
+        """The side's language, given, named by its path, or seen most.
 
         It is without script and region, which no encoder looks at.
         """
@@ -53,7 +53,7 @@ class CorpusOptions:
         return given or main_language(self.shares)
 
     def _named_language(self) -> str | None:
-        """Return the language of a path such as ``docs/de-AT`` that the sample has, too."""
+        """Return the language that the path names and the sample has."""
         from miner.storage.corpus.filesets import is_code  # which loads NumPy
 
         names = [name for part in reversed(str(self.path).split("/")) for name in part.split(".")]

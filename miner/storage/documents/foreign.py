@@ -14,16 +14,16 @@ RELATED = 3
 # The same in a document that has such paragraphs, of one that is likely in their language.
 MAX_CHANCE_BESIDE, LIKELY = 0.05, 0.5
 MIN_BYTES = 40  # in UTF-8; a name may be in any language
-MAX_OWN = 0.1  # of what is told apart in a document that is foreign as a whole
+MAX_OWN = 0.1  # share of the text with a verdict in a document that is foreign as a whole
 NO_LANGUAGE = "zxx"
 
 
 def foreign_sentences(paragraphs: Sequence[int], texts: Sequence[str], language: str) -> list[bool]:
-    """Return which sentences of a document are not in a language, by its ``known_label``.
+    """Return which sentences of a document are in another language.
 
-    ``paragraphs`` are the numbers of the sentences' paragraphs. A sentence shares the fate of its
-    paragraph unless it is likely in the language itself. Short and doubtful paragraphs are kept
-    unless the document is foreign as a whole.
+    ``language`` is a ``known_label``. ``paragraphs`` are the numbers of the sentences' paragraphs.
+    A sentence shares the fate of its paragraph unless it is likely in the language itself. Short
+    and doubtful paragraphs are kept unless the document is foreign as a whole.
     """
     joined = {
         number: " ".join(text for _, text in group)
@@ -43,7 +43,7 @@ def foreign_sentences(paragraphs: Sequence[int], texts: Sequence[str], language:
 
 
 class _Guess(NamedTuple):
-    """The likeliest language of a text, its probability, and that of the corpus's language."""
+    """The likeliest language of a text, and the corpus's language."""
 
     best: str
     chance: float
@@ -51,14 +51,14 @@ class _Guess(NamedTuple):
     is_sure: bool
 
     def is_foreign(self, others: Set[str]) -> bool:
-        """Return whether a text is in another language, in a document that is in others, too."""
+        """Return whether a text is in another language."""
         is_like = self.best in others and self.chance > LIKELY and self.own < MAX_CHANCE_BESIDE
         return self.is_sure or is_like
 
 
 def _guess(text: str, language: str) -> _Guess:
-    found = chances(text)
-    own = found[language]
-    ranked = [(name, chance) for name, chance in found.items() if name != NO_LANGUAGE][:RELATED]
+    likely = chances(text)
+    own = likely[language]
+    ranked = [(name, chance) for name, chance in likely.items() if name != NO_LANGUAGE][:RELATED]
     is_sure = own < MAX_CHANCE and sum(chance for _, chance in ranked) > MIN_SURE
     return _Guess(*ranked[0], own, is_sure)

@@ -1,4 +1,4 @@
-"""Markdown to plain text: CommonMark with GitHub's additions, and the markup of documentation."""
+"""Read the prose of Markdown, with the markup of documentation."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -106,14 +106,14 @@ def _parser(*, is_mdx: bool) -> MarkdownIt:
 
 
 def _is_default_title(opening: Token, title: str) -> bool:
-    """Return whether the parser has made the title of a note up, from its kind."""
+    """Return whether the parser made up the title of a note."""
     kind = opening.markup.split()[-1:]
     is_note = opening.type == "admonition_title_open" and kind == [title.lower()]
     return is_note or opening.type == "alert_title_open"
 
 
 def _skip_lines(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Skip lines that hold nothing but markup; a container's title is a paragraph."""
+    """Skip lines of markup, and keep a container's title."""
     if state.is_code_block(start):
         return False
     place, limit = state.bMarks[start] + state.tShift[start], state.eMarks[end - 1]
@@ -139,7 +139,7 @@ def _skip_lines(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 
 def _interrupts(line: str) -> bool:
-    """Return whether a paragraph ends before a line of tags; inline tags may stand in it."""
+    """Return whether a paragraph ends before a line of tags."""
     _, name = _name(line)
     if not name or _ends_paragraphs(name) or name.lower() in _HIDDEN:
         return True
@@ -147,7 +147,7 @@ def _interrupts(line: str) -> bool:
 
 
 def _after_markup(source: str, place: int, limit: int) -> tuple[int, str | None]:
-    """Return the end of the line that markup ends in, and the text that follows it there.
+    """Return the end of the markup's last line, and the text in its rest.
 
     The text is None where the line has to be read as one, with tags among the text.
     """
@@ -174,7 +174,7 @@ def _closing(name: str) -> re.Pattern[str]:
 
 
 def _go_to(state: StateBlock, start: int, end: int, place: int) -> None:
-    """Go on after the line that ends at a place; what follows it directly is no indented code."""
+    """Continue after a line's end, where no indented code begins."""
     line = start + 1
     while line < end and state.bMarks[line] < place:
         line += 1
@@ -200,7 +200,7 @@ def _skip_inline(state: StateInline, silent: bool) -> bool:
 
 
 def _paragraphs(tokens: Sequence[Token]) -> Iterator[str]:
-    """Yield the paragraphs of inline tokens but those that are nothing but code.
+    """Yield the paragraphs of inline tokens, without paragraphs of code.
 
     Wrapped lines are joined; line ends that are meant are kept.
     """
@@ -225,8 +225,8 @@ _BREAK = _Piece("")
 
 
 def _pieces(tokens: Sequence[Token]) -> Iterator[_Piece]:
-    """Yield what inline tokens show, with a ``_BREAK`` where a paragraph ends."""
-    element = ""  # the innermost of code or of what is hidden that text is in
+    """Yield the text of inline tokens, with a ``_BREAK`` where a paragraph ends."""
+    element = ""  # the innermost element of code or hidden content around the text
     links: list[str] = []
     for token in tokens:
         if token.type == "html_inline":

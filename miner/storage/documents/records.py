@@ -101,7 +101,7 @@ def checked(name: str, text: str) -> Document:
 
 
 def text_blocks(text: str, size: int, marks: Sequence[str]) -> Iterator[str]:
-    """Yield a text in blocks of at most ``size``, which end before the first mark that is there."""
+    """Yield a text in blocks that end before the first mark found."""
     start = 0
     while len(text) - start > size:
         end = start + size
@@ -113,6 +113,6 @@ def text_blocks(text: str, size: int, marks: Sequence[str]) -> Iterator[str]:
 
 
 def unwrapped(text: str) -> str:
-    """Return a paragraph of marked up text with its lines joined but at a ``LINE_BREAK``."""
+    """Join the lines of a paragraph, except at a ``LINE_BREAK``."""
     lines = _WIDE_BREAK.sub("", text).split(LINE_BREAK)
     return "\n".join(" ".join(line.split()) for line in lines).strip()

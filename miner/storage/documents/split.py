@@ -78,7 +78,7 @@ def holds_documents(folder: Place) -> bool:
 
 
 def _suffixes(folder: Place) -> dict[str, list[Place]]:
-    """Return the files of a folder by suffix, without what pages only show or are made with.
+    """Return the files of a folder by suffix, without pictures and styles.
 
     These are pictures and the like, and files of unknown suffixes where most have a known one.
     """

@@ -34,7 +34,7 @@ BLOCK = 1 << 15  # characters of an article that are parsed together
 ARTICLES = "0"  # the name space of what is neither talk nor help
 MAX_HEADERS = 1 << 20  # bytes of the headers of a record, which warcio holds whole
 
-# What is put before text that is no prose: without it, trafilatura takes titles for menus.
+# A mark before listings, which stay in the tree: else trafilatura takes their titles for menus.
 _NO_PROSE = "\u2bd1\u2bd1"
 # Elements that are no prose: listings, and paragraphs without a letter outside of code.
 _CODE = ("code", "kbd", "samp", "tt", "var")
@@ -113,7 +113,7 @@ def page(name: str, html: bytes, content_type: str = "", codings: Sequence[str] 
 
 
 def _paragraphs(body: Any) -> Iterator[str]:  # noqa: ANN401 - lxml has no types
-    """Yield the paragraphs, items, cells and headings of trafilatura's tree, lines joined."""
+    """Yield the paragraphs, items, cells and headings of a tree."""
     pieces: list[str] = []
     for event, element in etree.iterwalk(body, events=("start", "end")):
         is_start = event == "start"

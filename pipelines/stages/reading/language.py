@@ -111,7 +111,7 @@ def best_of_run(options: MiningOptions) -> str:
 
 
 def _seen(run: RunContext, side: str, *, remember: bool) -> Seen:
-    """Look at a sample of the corpus, or return what was seen before if that is the same."""
+    """Return the languages of a sample, from before if it is unchanged."""
     corpus, path = run.options.side(side), run.folder.seen_languages(side)
     texts = language_sample(corpus.path, corpus.input_format)
     if path.exists():
@@ -129,7 +129,7 @@ def _seen(run: RunContext, side: str, *, remember: bool) -> Seen:
 
 
 def only_language(options: MiningOptions, side: str) -> str | None:
-    """Return the language that a side's documents are mined in, by its label; None if in any.
+    """Return the one language of a side's documents, None for any.
 
     It is any where the language is not known to the identifier, or hardly in the sample; where both
     sides are in it, or rows of vectors belong to all sentences.
@@ -145,9 +145,9 @@ def only_language(options: MiningOptions, side: str) -> str | None:
 
 
 def language_sample(path: Place, input_format: str) -> list[str]:
-    """Return sentences that say what language a corpus is in: those at its beginning.
+    """Return a sample of a corpus, which shows its language.
 
-    Of many documents they are some of every few: the first may be unlike the rest.
+    It is the beginning, or of many documents some sentences of every few.
     """
     try:
         several = path.is_dir() and is_documents(path, input_format)
