@@ -54,8 +54,6 @@ class CorpusOptions:
 
     def _named_language(self) -> str | None:
         """Return the language that the path names and the sample has."""
-        from miner.storage.corpus.filesets import is_code  # which loads NumPy
-
         names = [name for part in reversed(str(self.path).split("/")) for name in part.split(".")]
         codes = (base_language(name) for name in names if is_code(name))
         return next((code for code in codes if self.shares.get(code, 0) >= MIN_NAMED), None)
