@@ -25,12 +25,12 @@ def distinct_pairs(source: IntArray, target: IntArray) -> tuple[IntArray, int]:
 
 
 def lines_of(pairs: IntArray, source: IntArray, target: IntArray) -> IntArray:
-    """Return the first line of each of some pairs, (P,), which are among ``distinct_pairs``."""
+    """Return the first line (P,) of pairs that ``distinct_pairs`` returned."""
     sources, targets, lines = pairs
     width = int(targets.max(initial=0)) + 1
     places = np.searchsorted(sources * width + targets, source * width + target)
-    found: IntArray = lines[places]
-    return found
+    first_lines: IntArray = lines[places]
+    return first_lines
 
 
 def given_pairs(

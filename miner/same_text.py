@@ -1,4 +1,4 @@
-"""Which pairs have the same text on both sides: no translation, so no training data.
+"""Find pairs with the same text on both sides, which are no translations.
 
 A text is the same as another if both have the same letters, marks and digits in the same order,
 whatever their case, their Unicode form (NFKC), punctuation and white space. Two texts without any
@@ -17,7 +17,7 @@ _COUNTED = "LMN"  # categories of Unicode: letters, marks (vowels in many script
 
 
 def same_texts(source: Sequence[str], target: Sequence[str]) -> Mask:
-    """Return which of P pairs of texts have the same text on both sides: bool (P,)."""
+    """Return a mask (P,) of the pairs whose sides are the same text."""
     pairs = zip(source, target, strict=True)
     return np.fromiter((_is_same(*pair) for pair in pairs), np.bool_, count=len(source))
 
@@ -34,8 +34,7 @@ def _is_same(source: str, target: str) -> bool:
 
 def _first(text: str) -> str:
     """Return the first character that counts, folded."""
-    found = next(filter(_counts, text), "")
-    return found.casefold()[:1]
+    return next(filter(_counts, text), "").casefold()[:1]
 
 
 def _bare(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Thresholds that select what they say, in as few digits as that takes."""
+"""Find thresholds of few digits that select given pairs."""
 
 import math
 from decimal import ROUND_CEILING, Decimal
@@ -7,7 +7,7 @@ MAX_DECIMALS = 20
 
 
 def shortest_between(kept: float, dropped: float) -> float:
-    """Return the number of fewest decimals below ``kept`` and not below ``dropped``.
+    """Return the shortest number below ``kept`` that is at least ``dropped``.
 
     Scores above it are those from ``kept`` on. ``dropped`` is the next lesser score, -inf if there
     is none.

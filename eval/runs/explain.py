@@ -130,7 +130,7 @@ def _verdict(run: Run, why: Explanation) -> str:
 
 
 def _left_out(run: Run, pair: Mapping[str, Any]) -> str:
-    """Say what became of a pair that was chosen by its margin, and is not written."""
+    """Explain a pair that was selected and is not written."""
     chosen = run.chosen if run.judged is None else run.judged
     where = f"pair {pair['place'] + 1} of {len(chosen)} by the {run.score_name} {pair['score']:.4f}"
     if "probability" in pair:

@@ -155,15 +155,15 @@ class Side:
         return [ids[first:last] for first, last in itertools.pairwise(starts.tolist())]
 
     def all_ids(self, rows: Rows, lines: Rows | None = None) -> list[Ids]:
-        """Return each row's id and those of its repetitions, beginning with that of a line."""
+        """Return each row's ids with duplicates, the id of its line first."""
         self.check_ids()
-        found = []
+        ids = []
         lines = rows if lines is None else lines
         for row, line, first in zip(rows, lines, self.ids(rows), strict=True):
             names = {int(row): first, **self._repeats.get(int(row), {})}
             own = names.pop(int(line))
-            found.append((own, *names.values()))
-        return found
+            ids.append((own, *names.values()))
+        return ids
 
     def rows_of(self, ids: Sequence[str]) -> list[int | None]:
         """Return the row of the sentence that each id names or repeats, None where none does."""
@@ -246,7 +246,7 @@ class Side:
 
     @cached_property
     def _repeats(self) -> dict[int, dict[int, str]]:
-        """By first row: the rows that repeat it, and their ids."""
+        """The rows and ids of duplicates by their first row."""
         repeats: defaultdict[int, dict[int, str]] = defaultdict(dict)
         table = self._duplicates.read(columns=["first_row", "row", "id"])
         for first, row, name in zip(*(column.to_pylist() for column in table), strict=True):

@@ -48,7 +48,7 @@ class PairFile:
 
     @property
     def scores(self) -> NDArray[np.float64]:
-        """The scores of all pairs, best first: float64 (P,)."""
+        """The scores of all pairs, float64 (P,), best first."""
         scores: NDArray[np.float64] = self._file.read(columns=["score"])["score"].to_numpy()
         return scores
 
@@ -83,8 +83,8 @@ class Run:
     """A finished run: both corpora, its pairs, and what ``run.json`` says, its ``summary``.
 
     Of pairs, ``chosen`` are those of the margins, before words and filters were looked at;
-    ``judged`` all that the judge has scored, with those left out, but for the ``identical`` ones,
-    which have the same text on both sides; both are None where it was not asked;
+    ``judged`` the pairs that the judge scored, except for the ``identical`` ones, which have the
+    same text on both sides; both are None without a judge;
     ``output`` those of the output; ``rejected`` those that filters rejected, with each one's
     ``reason``, None without filters. Where ``by_words`` is set they are scored by their words, too;
     ``score_name`` is the name of the scores, which order pairs and are held against a threshold.
@@ -118,7 +118,7 @@ class Run:
 
     @property
     def best_left_out(self) -> float:
-        """The greatest score below those of the output, of pairs that are not in it."""
+        """The greatest score below the output's of any other pair."""
         scores = (self.chosen if self.judged is None else self.judged).scores
         limit = self.options["threshold"]
         lower = scores[scores < self.pairs.score.min(initial=np.inf)]
@@ -141,17 +141,20 @@ class Run:
     def lines(
         self, sources: NDArray[np.int64], targets: NDArray[np.int64]
     ) -> NDArray[np.int64] | None:
-        """Return the lines, from 0, that pairs of rows are on; None where pairs are not given."""
+        """Return the first lines of given pairs, counted from 0.
+
+        None if the run has mined its pairs.
+        """
         return None if self._lines is None else lines_of(self._lines, sources, targets)
 
     def all_ids(self, pairs: Pairs | None = None) -> tuple[list[Ids], list[Ids]]:
-        """Return all ids of the sources and of the targets of pairs, those of their line first."""
+        """Return all ids of both sides of pairs, the id of their line first."""
         pairs = self.pairs if pairs is None else pairs
         lines = self.lines(pairs.source, pairs.target)
         return self.source.all_ids(pairs.source, lines), self.target.all_ids(pairs.target, lines)
 
     def pair_ids(self, pairs: Pairs | None = None) -> tuple[list[list[str]], list[list[str]]]:
-        """Return the ids of what the sources and the targets of pairs are made of."""
+        """Return the ids of the sentences that are merged in both sides of pairs."""
         if self._lines is None:
             return self.both(Side.pair_ids, pairs)
         source, target = ([[own] for own, *_ in side] for side in self.all_ids(pairs))

@@ -63,7 +63,7 @@ def _export(run: RunContext, chosen: ChosenPairs, name: str, stage: str, path: P
 
 
 def _by_lines(chosen: ChosenPairs, table: pa.Table) -> pa.Table:
-    """Return given pairs with the ids and rows of their lines, which others may repeat."""
+    """Return given pairs with the ids and rows of their own lines."""
     if chosen.lines is None:
         return table
     pairs = np.load(chosen.lines.file(LINES), mmap_mode="r")
@@ -79,7 +79,10 @@ def _by_lines(chosen: ChosenPairs, table: pa.Table) -> pa.Table:
 def _named_by_lines(
     shard: Shard, table: pa.Table, side: str, lines: IntArray
 ) -> Mapping[str, pa.Array]:
-    """Return a side's columns ``row``, ``id``, ``doc`` and ``duplicates`` of pairs on lines."""
+    """Return a side's columns of given pairs by their lines.
+
+    These are ``row``, ``id``, ``doc`` and ``duplicates``. A duplicate's document is not stored.
+    """
     rows, ids, docs = (table[f"{side}_{name}"].to_pylist() for name in ("row", "id", "doc"))
     others = table[f"{side}_duplicates"].to_pylist()
     moved = np.flatnonzero(lines != table[f"{side}_row"].to_numpy())
@@ -225,7 +228,7 @@ def _fetch(shard: Shard, rows: IntArray) -> list[pa.RecordBatch]:
 
 
 def _repeats(shard: Shard, rows: IntArray, *, by: str = "first_row") -> pa.Table:
-    """Return the ids of what repeats the sentences at ``rows`` of a whole side, or is there."""
+    """Return the ids of duplicates, by their rows or by their first rows."""
     columns = [by, "id"]
     with pq.ParquetFile(shard.corpus.file(DUPLICATES)) as file:
         found = [

@@ -105,9 +105,9 @@ def cut_pairs(run: RunContext, chosen: ChosenPairs) -> list[PairBatch]:
 
 
 def _best_texts(run: RunContext, chosen: ChosenPairs, rows: int) -> BothTexts:
-    """Return the texts of the first ``USUAL_PAIRS`` whose sides differ; of fewer if all are seen.
+    """Return the texts of up to ``USUAL_PAIRS`` best pairs whose sides differ.
 
-    What has the same text on both sides says nothing of translations.
+    Pairs of identical texts show nothing of translations.
     """
     best: BothTexts = [], []
     start, stop = 0, USUAL_PAIRS
@@ -234,7 +234,7 @@ def judge_pairs(run: RunContext, scored: Sequence[PairBatch]) -> ChosenPairs:
 def _write_judged(
     run: RunContext, draft: Draft, name: str, files: Sequence[Sorted], found: Probabilities
 ) -> int:
-    """Write scored pairs with their probabilities, best first; return how many there are."""
+    """Write scored pairs with their probabilities, and count them."""
     count, schema = 0, numbers_schema(judged=True)
     with draft.file(name) as path, pq.ParquetWriter(path, schema) as writer:
         for part in merge_in_ranges(files, size=range_pairs(run.options)):

@@ -1,7 +1,7 @@
-"""The stages that leave out pairs: those that filters reject, near-copies, and unlikely ones.
+"""Filter pairs, remove near-copies, and keep the pairs that are written.
 
-What is left in the end is what is written, and all figures of a run are of it. Where the options
-ask for nothing that a stage does, the pairs stay as they are.
+All figures of a run are of the pairs that the last of these stages keeps. If the options need
+nothing that a stage does, the stage returns the pairs unchanged.
 """
 
 import math
@@ -37,7 +37,10 @@ MIN_HELD = 1 << 16
 
 
 def _rule(options: MiningOptions) -> tuple[str, float]:
-    """Return what decides which pairs are kept; without scores by words margins have decided."""
+    """Return the rule that keeps pairs, and its limit.
+
+    Without scores by words, the selection by margins has applied the threshold.
+    """
     if not options.by_words:
         return "all", 0.0
     if options.fdr is not None:
@@ -49,9 +52,9 @@ def _rule(options: MiningOptions) -> tuple[str, float]:
 
 
 def _within_reach(run: RunContext, chosen: ChosenPairs) -> range:
-    """Return the places of the pairs that may be kept, whatever becomes of the others.
+    """Return the places of the pairs that the rule can keep.
 
-    Those of a share of wrong pairs depend on all that are better, so all may be.
+    A share of wrong pairs depends on all better pairs, so that rule can keep any pair.
     """
     rule = _rule(run.options)
     if rule[0] in ("all", "fdr"):
@@ -60,7 +63,10 @@ def _within_reach(run: RunContext, chosen: ChosenPairs) -> range:
 
 
 def _numbers(pairs: Artefact, *, by_words: bool) -> tuple[FloatArray, FloatArray]:
-    """Return the scores of the pairs, and how likely each is wrong, 0 by margins: (P,) each."""
+    """Return the scores of P pairs and their probabilities of being wrong.
+
+    Both are (P,). Without scores by words, the probabilities are 0.
+    """
     columns = ["score", *(["probability"] if by_words else [])]
     table = pq.read_table(pairs.file(PAIRS), columns=columns)
     scores = table["score"].to_numpy()
@@ -68,12 +74,12 @@ def _numbers(pairs: Artefact, *, by_words: bool) -> tuple[FloatArray, FloatArray
 
 
 def keep_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
-    """Keep the pairs that are written; seals ``kept``, which every figure of a run is of.
+    """Keep the pairs that are written, and seal them as ``kept``.
 
-    These are the first of those that are left: as many as keep to the share ``options.fdr`` of
-    wrong ones, those above ``options.threshold``, all, or else those that are more likely right
-    than wrong; and of them at most ``options.top``. What filters rejected is there if it scores
-    like these.
+    The rule is ``options.fdr``, ``options.threshold``, all pairs, or else a probability of at
+    least one half. It applies to the pairs that filters and near-copies have left, and
+    ``options.top`` to the pairs that it keeps. A rejected pair is sealed with them if it scores as
+    high as the last pair kept.
     """
     options, pairs = run.options, chosen.pairs
     if not (options.by_words or options.top or options.filters):
@@ -110,9 +116,9 @@ def keep_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
 def _estimate(
     chosen: ChosenPairs, scores: FloatArray, wrong: FloatArray, kept: int
 ) -> dict[str, Any]:
-    """Return what is known of the first pairs: a threshold that keeps these, and the wrong ones.
+    """Estimate the wrong ones of the first pairs, and find a threshold for them.
 
-    There is no such threshold where the next pair scores the same.
+    The threshold is None if the next pair has the same score.
     """
     assert chosen.identical is not None
     threshold = None
@@ -121,24 +127,25 @@ def _estimate(
         lower = judged[np.searchsorted(-judged, -scores[kept - 1], side="right") :]
         following = float(lower[0]) if len(lower) else -math.inf
         threshold = shortest_between(float(scores[kept - 1]), following)
-    found: dict[str, Any] = {
+    estimate: dict[str, Any] = {
         "pairs": kept,
         "threshold": threshold,
         "wrong": math.fsum(wrong[:kept]),
     }
     alike = chosen.pairs.facts["probabilities"]["alike"]
     if alike > MAX_ALIKE:
-        found["doubt"] = (
+        estimate["doubt"] = (
             f"{alike:.0%} of the likely pairs' sentences would find another that looks like a "
             "translation without theirs; near-copies may be among the pairs"
         )
-    return found
+    return estimate
 
 
 def _write_rejected(chosen: ChosenPairs, least: float, draft: Draft) -> tuple[int, dict[str, int]]:
-    """Write the rejected pairs that score at least so much, then those of identical texts.
+    """Write rejected pairs with at least a score, then identical ones.
 
-    Return how many filters rejected, and how many each.
+    Returns:
+        How many pairs filters rejected, and how many each filter.
     """
     assert chosen.rejected is not None
     rows, counts = 0, Counter[str]()
@@ -162,7 +169,7 @@ def _write_rejected(chosen: ChosenPairs, least: float, draft: Draft) -> tuple[in
 
 
 def _write_some(pairs: Artefact, kept: Mask, draft: Draft) -> None:
-    """Write those of the first pairs that are kept."""
+    """Write the first pairs under a mask, whose end may come before theirs."""
     start = 0
     with (
         pq.ParquetFile(pairs.file(PAIRS)) as file,
@@ -272,7 +279,7 @@ def drop_near_copies(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
 def _signatures(
     run: RunContext, chosen: ChosenPairs, rows: range, path: Path
 ) -> NDArray[np.uint32]:
-    """Write the signatures of some pairs, uint32 (P, HASHES), and map them into memory."""
+    """Map signatures of pairs into memory, uint32 (P, HASHES)."""
     following = pair_meter(run, chosen, PAIRS, "near copies", limit=rows.stop)
     with following as meter, path.open("wb") as file:
         for table in completed_pairs(run, chosen, PAIRS, rows=rows):

@@ -161,7 +161,7 @@ def join_tile(run: RunContext, tile: SearchTile, cells: range) -> Artefact:
 
 
 def wanted(run: RunContext, tile: SearchTile) -> int:
-    """Return how many neighbours a list has: k, or all rows of the larger side."""
+    """Return k, or the number of rows of the larger side if it is less."""
     return min(run.options.k, max(map(_rows, (tile.sources, tile.targets))))
 
 

@@ -40,7 +40,7 @@ def test_calibrated_pairs(judged_run: Path, tmp_path: Path, capsys: Captured) ->
     for line, (wanted, threshold, kept, right, _) in zip(
         told[1:5], thresholds(by_judge(run)), strict=True
     ):
-        assert line.split() == [f"{wanted:.0%}", f"{threshold:.4f}", str(kept), f"{right:.0f}"]
+        assert line.split() == [f"{wanted:.0%}", repr(threshold), str(kept), f"{right:.0f}"]
     assert told[5] == f"{len(records)} of {len(records)} pairs written"
     assert adit([*arguments, "--fdr", "0.01"]) == 0
     assert 0 < len(out.read_text(encoding="utf-8").splitlines()) < len(records)

@@ -73,7 +73,7 @@ def test_marks_correct_what_the_judge_says() -> None:
         for count in (30, 300):
             places = np.sort(random.choice(4000, count, replace=False))
             found = by_marks(
-                SimpleNamespace(pairs=pairs, probabilities=said),
+                SimpleNamespace(pairs=pairs, probabilities=said, best_left_out=-np.inf),
                 Judged(places=places, right=right[places]),
             )
             errors[count] = np.abs(found.probabilities - true).mean()
