@@ -1,4 +1,4 @@
-"""Score pairs, as mine-corpus writes them, against gold, and extract those above a threshold.
+"""Score mined pairs against gold, and extract pairs above a threshold.
 
 ``miner.storage.pair_files`` reads the pairs. The ids of duplicates count, too. If pairs have no ids
 (``.tsv``), all ids of their texts are used.

@@ -1,4 +1,4 @@
-"""Run a command: its exit status, one line for the user's errors, and the options all share."""
+"""Run commands, report errors in one line, and add common options."""
 
 import argparse
 import atexit
@@ -126,7 +126,7 @@ def add_version(parser: argparse.ArgumentParser) -> None:
 
 
 def names(text: str) -> tuple[str, ...]:
-    """Parse names between commas, each once; such an option is repeatable by the action extend."""
+    """Parse names between commas, each once."""
     return tuple(dict.fromkeys(text.split(",")))
 
 

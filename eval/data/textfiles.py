@@ -1,4 +1,4 @@
-"""Text files: UTF-8, split at LF only, so that line numbers agree with other programs'."""
+"""Read text files as UTF-8, split at LF only."""
 
 import hashlib
 import re

@@ -15,7 +15,7 @@ BATCH_ROWS = 32_768
 
 
 class CorpusError(ValueError):
-    """A corpus that cannot be read as a whole: one line that names it and says how to mend it."""
+    """A corpus that cannot be read, in one line with the remedy."""
 
 
 class Rejection(StrEnum):
