@@ -78,7 +78,7 @@ def test_mining_with_laser2(laser2: Path, tmp_path: Path) -> None:
     out = tmp_path / "pairs.jsonl"
     arguments = [*corpora(tmp_path), "-o", str(out), "-k", "2", "--encoder", f"laser:{laser2}"]
     languages = ["--src-lang", "de", "--tgt-lang", "en", "--work-dir", str(tmp_path / "work")]
-    assert mine_corpus([*arguments, *languages, "--keep-identical"]) == 0
+    assert mine_corpus([*arguments, *languages, "--all", "--keep-identical"]) == 0
     same = {(pair["source_text"], pair["target_text"]) for pair in read_jsonl(out)}
     assert {(sentence, sentence) for sentence in SENTENCES[:2]} <= same
 
@@ -96,7 +96,7 @@ def test_mining_with_sentence_transformers(tmp_path: Path, monkeypatch: pytest.M
     np.testing.assert_array_equal(encoder.encode(SENTENCES[1]), encoder.encode(SENTENCES[1:2])[0])
     out = tmp_path / "pairs.jsonl"
     arguments = [*corpora(tmp_path), "-o", str(out), "-k", "2", "--encoder", f"st:{model}"]
-    assert mine_corpus([*arguments, "--keep-identical"]) == 0
+    assert mine_corpus([*arguments, "--all", "--keep-identical"]) == 0
     same = {(pair["source_text"], pair["target_text"]) for pair in read_jsonl(out)}
     assert {(sentence, sentence) for sentence in SENTENCES[:2]} <= same
     with pytest.raises(ValueError, match="cannot be loaded"):
