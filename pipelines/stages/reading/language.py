@@ -131,8 +131,8 @@ def _seen(run: RunContext, side: str, *, remember: bool) -> Seen:
 def only_language(options: MiningOptions, side: str) -> str | None:
     """Return the one language of a side's documents, None for any.
 
-    It is any where the language is not known to the identifier, or hardly in the sample; where both
-    sides are in it, or rows of vectors belong to all sentences.
+    It is any where the language is not known to the identifier, or not given and hardly in the
+    sample; where both sides are in it, or rows of vectors belong to all sentences.
     """
     corpus = options.side(side)
     language = corpus.decided_language
@@ -141,7 +141,8 @@ def only_language(options: MiningOptions, side: str) -> str | None:
         return None
     if is_same and options.source.path != options.target.path:
         return None
-    return known_label(language) if _share(corpus.shares, language) >= CONTRADICTED else None
+    is_meant = corpus.language is not None or _share(corpus.shares, language) >= CONTRADICTED
+    return known_label(language) if is_meant else None
 
 
 def language_sample(path: Place, input_format: str) -> list[str]:

@@ -219,5 +219,5 @@ def test_what_language_documents_are_mined_in(tmp_path: Path) -> None:
     assert found({"en": 0.8, "de": 0.2}) is None  # that of the other side, too
     assert found({"en": 0.8, "de": 0.2}, name="de-AT") == "de"
     assert found({"en": 0.95, "de": 0.05}, name="de-AT") is None
-    assert found({"de": 0.95, "fr": 0.05}, language="fr") is None  # given, and contradicted
+    assert found({"de": 0.95, "fr": 0.05}, language="fr") == "fr"  # given, although hardly seen
     assert found({"de": 0.9}, language="gsw") is None  # not known
