@@ -87,8 +87,8 @@ def load_encoder(
         return load(Path(place), vocabulary, pretokenized, precision)
     if vocabulary is not None or pretokenized:
         raise ValueError(
-            f"encoder {spec!r} brings its own tokeniser; a vocabulary file and tokens as input "
-            "(--vocab, --pretokenized) are for laser: and laser3: encoders"
+            f"encoder {spec!r} has its own tokeniser; use --vocab and --pretokenized only with "
+            "laser: and laser3: encoders"
         )
     if parts:
         return load_joined(parts, precision=precision)
@@ -103,7 +103,7 @@ def load_encoder(
     from encoder.checkpoint import load_folder
 
     if not (folder := folder_of(spec)).is_dir():
-        raise ValueError(f"encoder {spec!r} is unknown; there are {ENCODERS}")
+        raise ValueError(f"encoder {spec!r} is unknown; use {ENCODERS}")
     return load_folder(folder, name=folder.resolve().name, precision=precision)
 
 

@@ -31,7 +31,9 @@ class SentenceTransformerEncoder(BaseEncoder):
         ModuleNotFoundError, that sentence-transformers is not installed.
         """
         if precision == "int8":
-            raise ValueError(f"encoder 'st:{place}' runs in float32 or bfloat16, not in int8")
+            raise ValueError(
+                f"encoder 'st:{place}' cannot run in int8; use --precision float32 or bfloat16"
+            )
         try:
             self._model = _load(place)
         except ModuleNotFoundError:
@@ -77,7 +79,7 @@ def _load(place: str) -> Model:
         HfApi().model_info(place, timeout=HUB_TIMEOUT)
     except Exception as error:
         raise ValueError(
-            f"it is no folder, was not fetched before, and the Hugging Face hub says: {error}"
+            f"it is not a folder and not in the cache, and the Hugging Face hub reports: {error}"
         ) from error
     return _model(place)
 

@@ -120,9 +120,7 @@ def _load_alone(folder: Path, name: str, precision: Precision) -> Encoder:
 
         return load_networks(folder, name=name, precision=precision)
     if precision not in ("float32", "auto"):
-        raise ValueError(
-            f"encoder {name!r} has no network to run in {precision}; leave out the precision"
-        )
+        raise ValueError(f"encoder {name!r} has no network; omit --precision {precision}")
     config, tokenizer, weights = read_folder(folder)
     ngram_rows = config["ngram_rows"]
     return BagEncoder(
@@ -140,8 +138,8 @@ def _facts(folder: Path, encoder: Encoder) -> dict[str, Any]:
     teacher = config.get("facts", {}).get("teacher")
     if _digest(teacher) != _digest(encoder.name) or config["dim"] != encoder.dim:
         raise ValueError(
-            f"encoder {folder}: was trained to be added to {teacher}, and not to {encoder.name}; "
-            "move it away"
+            f"encoder {folder}: adds languages to {teacher}, not to {encoder.name}; move it to "
+            "another folder"
         )
     return config["facts"]
 
@@ -157,8 +155,8 @@ def read_folder(folder: Path) -> tuple[dict[str, Any], Tokenizer, bytes]:
     model, weights = (_present(folder, name).read_bytes() for name in (TOKENIZER, WEIGHTS))
     if _checksum(model, weights) != config["sha256"]:
         raise ValueError(
-            f"encoder {folder}: {TOKENIZER} or {WEIGHTS} is damaged, or not of the same training "
-            f"as {CONFIG}; copy the folder again"
+            f"encoder {folder}: {TOKENIZER} or {WEIGHTS} is damaged, or from another training "
+            f"than {CONFIG}; copy the folder again"
         )
     try:
         return config, Tokenizer(model), weights
@@ -170,7 +168,7 @@ def _present(folder: Path, file_name: str) -> Path:
     path = folder / file_name
     if not path.is_file():
         raise ValueError(
-            f"encoder {folder}: {file_name} is missing; give a folder made by train-encoder"
+            f"encoder {folder}: {file_name} is missing; pass a folder that 'adit train' wrote"
         )
     return path
 
@@ -191,7 +189,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     found = config.get("format") if isinstance(config, dict) else None
     if found not in FORMATS:
         raise ValueError(
-            f"encoder {folder}: {CONFIG} says format {found!r}; this version reads "
+            f"encoder {folder}: {CONFIG} has format {found!r}; this version reads "
             f"{', '.join(map(repr, FORMATS))}"
         )
     numbers = {"vocabulary", "dim", *(["ngram_rows"] if found in SCHEMES else [])}
@@ -202,7 +200,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     for key in sorted(numbers):
         if not isinstance(config[key], int):
             raise ValueError(
-                f"encoder {folder}: {CONFIG} says {key} {config[key]!r}; expected a number"
+                f"encoder {folder}: {CONFIG} has {key} {config[key]!r}; expected a number"
             )
     return config
 
@@ -212,17 +210,17 @@ def _read_table(folder: Path, weights: bytes, rows: int, dim: int) -> PackedTabl
         tensors = load(weights)
         packed, scales = tensors["table"], tensors["scales"]
     except (SafetensorError, KeyError, ValueError) as error:
-        raise ValueError(f"encoder {folder}: {WEIGHTS} holds no vector table") from error
+        raise ValueError(f"encoder {folder}: {WEIGHTS} contains no vector table") from error
     if packed.dtype != np.uint8 or scales.dtype != np.float32:
         raise ValueError(
-            f"encoder {folder}: {WEIGHTS} holds {packed.dtype} and {scales.dtype}; "
+            f"encoder {folder}: {WEIGHTS} contains {packed.dtype} and {scales.dtype}; "
             "expected uint8 and float32"
         )
     expected = rows, (dim + 1) // 2
     if packed.shape != expected or scales.shape != (rows,):
         raise ValueError(
-            f"encoder {folder}: {WEIGHTS} holds a table of {packed.shape} bytes and "
-            f"{scales.shape} scales; {CONFIG} says {(rows, dim)}, which takes {expected} bytes"
+            f"encoder {folder}: {WEIGHTS} contains a table of {packed.shape} bytes and "
+            f"{scales.shape} scales; {CONFIG} has {(rows, dim)}, which needs {expected} bytes"
         )
     return PackedTable(codes=packed, scales=scales, dim=dim)
 
@@ -243,7 +241,7 @@ def load_head(folder: Path) -> Callable[[Matrix], Matrix]:
     """
     path = folder / HEAD
     if not path.is_file():
-        raise ValueError(f"{folder}: has no head of inference, as --objective nli would keep")
+        raise ValueError(f"{folder}: has no inference head; train one with --objective nli")
     try:
         with safe_open(path, framework="np") as file:
             metadata = file.metadata() or {}
@@ -251,7 +249,7 @@ def load_head(folder: Path) -> Callable[[Matrix], Matrix]:
     except SafetensorError as error:
         raise ValueError(f"{path}: is damaged; copy it again") from error
     if metadata.get(ENCODER) != read_config(folder)["sha256"]:
-        raise ValueError(f"{path}: is of another encoder than the one beside it; copy both again")
+        raise ValueError(f"{path}: belongs to another encoder; copy the folder again")
 
     def logits(rows: Matrix) -> Matrix:
         hidden = np.tanh(rows @ weights["0.weight"].T + weights["0.bias"])

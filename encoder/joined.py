@@ -47,7 +47,7 @@ def parse_joined(spec: str) -> tuple[Weighted, ...]:
     names = [part.spec for part in parts]
     for name in names:
         if names.count(name) > 1:
-            raise ValueError(f"encoder {spec!r} has the part {name!r} twice; name it once")
+            raise ValueError(f"encoder {spec!r} has the part {name!r} twice; list it once")
     return parts
 
 
@@ -56,14 +56,14 @@ def _parse_part(spec: str, part: str) -> Weighted:
     if not name:
         raise ValueError(f"encoder {spec!r} has an empty part; write A+B, such as 0.5*mini+use")
     if name == BEST:
-        raise ValueError(f"encoder {spec!r}: {BEST} stands alone; name the parts")
+        raise ValueError(f"encoder {spec!r}: {BEST} cannot be joined; list the parts")
     try:
         weight = float(given) if star else WEIGHTS.get(name, 1.0)
     except ValueError:
         weight = math.nan
     if not 0 < weight < math.inf:
         raise ValueError(
-            f"encoder {spec!r}: the weight {given!r} of {name} is not a positive number"
+            f"encoder {spec!r}: the weight {given!r} of {name} must be a positive number"
         )
     return Weighted(weight, name)
 

@@ -98,7 +98,7 @@ def _in_precision(network: nn.Module, precision: Precision, device: torch.device
     if precision == "int8":
         if not isinstance(network, BiLSTM) or device.type != "cpu":
             raise ValueError(
-                "int8 is for LASER1 and LASER2 on processors; choose float32, bfloat16 or auto"
+                "int8 is for LASER1 and LASER2 on CPUs; choose float32, bfloat16 or auto"
             )
         from encoder.laser.int8 import Int8BiLSTM  # loads Numba
 

@@ -41,7 +41,7 @@ def build_network(architecture: str, tensors: Tensors, *, dropout: float = 0.0) 
         return Transformer(tensors, SETTINGS, dropout=dropout)
     if architecture in KINDS:
         return KINDS[architecture].build(tensors, dropout=dropout)
-    raise ValueError(f"is of an architecture {architecture!r} that is not known")
+    raise ValueError(f"has an unknown architecture {architecture!r}")
 
 
 class EndingTokenizer(SentenceTokenizer):
@@ -131,7 +131,7 @@ def _saved_network(config: checkpoint.Facts, tensors: Tensors, pieces: int) -> T
     if network.vocabulary != pieces + 1:
         raise ValueError(
             f"has {network.vocabulary} vectors for {pieces} pieces and an end; weights and "
-            "tokeniser are not from the same training"
+            "tokeniser are from different trainings"
         )
     return network
 
@@ -161,6 +161,6 @@ class ApartEncoder(BaseEncoder):
 
     def _embed(self, sentences: Sequence[str], *, normalize: bool) -> NDArray[np.float32]:
         raise ValueError(
-            f"encoder {self.name} has a network for each of {self._languages}; say which "
-            "language the text is in (--src-lang, --tgt-lang or --lang)"
+            f"encoder {self.name} has one network for each of {self._languages}; pass the "
+            "language of the text (--src-lang, --tgt-lang or --lang)"
         )

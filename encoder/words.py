@@ -73,7 +73,7 @@ def word_encoders(
         coverage = find_coverage(known, language) if language else None
         if coverage is None or coverage.quality == "weak":
             raise ValueError(
-                f"the encoder has no vectors of words, and those of {BUNDLED} do not cover "
-                f"{language or 'a language that was not recognised'} well"
+                f"the encoder has no word vectors, and {BUNDLED} does not cover "
+                f"{language or 'an unrecognised language'} well"
             )
     return word_encoders(load_encoder(), languages)

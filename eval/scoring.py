@@ -100,7 +100,7 @@ class ScoringOptions:
     def __post_init__(self) -> None:
         given = isinstance(self.threshold, float) and self.threshold > -math.inf
         if self.gold is None and not (given and self.output is not None):
-            raise ValueError("without --gold only --threshold with --output has a meaning")
+            raise ValueError("missing --gold; only --threshold with --output works without it")
 
     def read_sides(self) -> Sides | None:
         """Read the sentences of both sides, where they are given."""
@@ -158,7 +158,7 @@ def score_pairs_like_laser(options: ScoringOptions) -> ScoringReport:
 
 def _needs_sides(path: Path) -> ValueError:
     return ValueError(
-        f"{path} holds texts, not ids: give the sentences with ids as --src and --tgt, or as "
+        f"{path}: contains texts, not ids; pass the sentences with ids as --src and --tgt, or as "
         "--src-texts, --src-ids, --tgt-texts and --tgt-ids"
     )
 
@@ -170,7 +170,7 @@ def _stranger_ids(ranked: bucc.Candidates, gold: Gold) -> str | None:
         if ids and ids.isdisjoint(pair[column] for pair in gold):
             return (
                 f"no {side} id of the gold occurs in the pairs, whose first is {known[0][0]!r}; "
-                "is it the gold of these pairs, with the source first?"
+                "check that the gold belongs to these pairs, source first"
             )
     return None
 

@@ -143,7 +143,7 @@ def once(option: str, given: Iterable[tuple[str, Value]]) -> dict[str, Value]:
     found: dict[str, Value] = {}
     for name, value in given:
         if name in found:
-            raise ValueError(f"{option}: {name} is given twice; give it once")
+            raise ValueError(f"{option}: {name} is given twice; pass it once")
         found[name] = value
     return found
 

@@ -137,7 +137,7 @@ def pair_documents(
         threshold: pairs below it are left out.
     """
     if not len(source) or not len(target):
-        raise ValueError("a side without documents cannot be paired")
+        raise ValueError("a side has no documents to pair")
     sides = DocumentsInMemory(source), DocumentsInMemory(target)
     return pair_sides(*sides, k=candidates, threshold=threshold)
 
@@ -170,7 +170,11 @@ def pair_sides(
 
 
 def document_vectors(documents: Documents) -> Matrix:
-    """The mean of each document's sentences, less the mean of all documents: unit rows, (P, D)."""
+    """Return each document's mean vector minus the mean of all.
+
+    Returns:
+        float32 (P, D), unit rows.
+    """
     means = documents.sums / documents.sizes[:, None]
     own = means - means.mean(axis=0) if len(means) > 1 else means
     own[~own.any(axis=1), 0] = 1  # nothing of its own: any direction is as good
@@ -178,7 +182,7 @@ def document_vectors(documents: Documents) -> Matrix:
 
 
 def mutual_share(source: Matrix, target: Matrix) -> float:
-    """The share of sentences in pairs that are nearest to each other, by cosine: 0 to 1."""
+    """Return the share of sentences that are mutual nearest neighbours, by cosine."""
     cosines = source.astype(np.float64) @ target.astype(np.float64).T
     nearest = cosines.argmax(axis=1)
     row = np.arange(len(source))

@@ -104,7 +104,7 @@ def short(suspects: Suspects) -> Mask:
 
 
 def length(suspects: Suspects) -> Mask:
-    """The ratio of lengths is far from the usual one."""
+    """Reject a ratio of lengths that is far from the languages' median."""
     return length_odds(suspects) > LENGTH_ODDS
 
 
@@ -172,17 +172,17 @@ def check_filters(names: Sequence[str], languages: tuple[str | None, str | None]
     """Refuse names of no filter, and a language filter that could not work, with a ValueError."""
     for name in names:
         if name not in FILTERS:
-            raise ValueError(f"no filter {name!r}; choose of {', '.join(FILTERS)}")
+            raise ValueError(f"unknown filter {name!r}; use {', '.join(FILTERS)}")
     if "language" not in names:
         return
     if None in languages:
-        raise ValueError(
-            "the filter 'language' needs to know both languages: --src-lang and --tgt-lang"
-        )
+        raise ValueError("the filter 'language' requires --src-lang and --tgt-lang")
     for code in languages:
         if known_label(code or "") is None:
             all_known = ", ".join(sorted(identifier().labels))
-            raise ValueError(f"the filter 'language' knows no {code!r}; it knows {all_known}")
+            raise ValueError(
+                f"the filter 'language' does not support {code!r}; it supports {all_known}"
+            )
 
 
 def reasons(suspects: Suspects, names: Sequence[str]) -> list[str]:

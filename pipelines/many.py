@@ -57,7 +57,7 @@ def find_corpora(corpora: Place, work_dir: Place, input_format: str) -> dict[str
         ValueError, OSError: they cannot be read, or have one name.
     """
     if not corpora.exists():
-        raise FileNotFoundError(f"{corpora}: there is no such file or folder")
+        raise FileNotFoundError(f"{corpora}: file or folder not found")
     if corpora.is_dir():
         logger.info("%s", describe_languages(corpora))
         found, _ = languages_of(corpora)
@@ -66,8 +66,8 @@ def find_corpora(corpora: Place, work_dir: Place, input_format: str) -> dict[str
         input_format = "jsonl"
     if len(found) < 2:
         raise ValueError(
-            f"{corpora}: has {counted(len(found), 'languages')}; give a file or folder for each of "
-            "two or more, named by its ISO 639 code, such as de.txt and en.txt"
+            f"{corpora}: contains {counted(len(found), 'languages')}; add a file or folder for "
+            "at least two, named by ISO 639 codes, such as de.txt and en.txt"
         )
     return {
         name: CorpusOptions(path=path, language=parse_language(name), input_format=input_format)
@@ -82,7 +82,7 @@ def _parted(corpus: Place, work_dir: Place, input_format: str) -> dict[str, Plac
     artefact = produce(WorkFolder(work_dir).languages, key=key, write=write)
     counts = dict(artefact.facts)
     if lost := counts.pop("", 0):
-        logger.warning("%s: %s without a language are left out", corpus, counted(lost, "records"))
+        logger.warning("%s: %s without a language rejected", corpus, counted(lost, "records"))
     return {name: artefact.folder / f"{name}.jsonl" for name in counts}
 
 

@@ -20,7 +20,7 @@ def parse_size(text: str) -> int:
     parts = re.fullmatch(r"(\d+(?:\.\d+)?) ?([KMGT]?)(?:iB|B)?", text.strip(), re.IGNORECASE)
     size = int(float(parts[1]) * (1 << UNITS[parts[2].upper()])) if parts else 0
     if size < 1:
-        raise ValueError(f"--memory {text}: is not a size such as 800M or 6G")
+        raise ValueError(f"--memory {text}: must be a size such as 800M or 6G")
     return size
 
 

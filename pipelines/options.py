@@ -232,7 +232,7 @@ def check_options(options: MiningOptions) -> None:
     from miner.storage.pairs import check_output
 
     if options.k < 1:
-        raise ValueError(f"-k {options.k}: a neighbourhood needs at least 1 sentence")
+        raise ValueError(f"-k {options.k}: must be at least 1")
     if math.isnan(options.threshold) or options.threshold == math.inf:
         raise ValueError(f"--threshold {options.threshold}: no pair can score above it")
     choices.check_choice("margin", options.margin, choices.MARGINS)
@@ -271,15 +271,15 @@ def _check_score(options: MiningOptions) -> None:
     if options.score is not None:
         choices.check_choice("--score", options.score, choices.SCORES)
     if options.all and (options.fdr is not None or options.threshold != -math.inf):
-        raise ValueError("--all: keeps every pair; leave out --fdr and --threshold")
+        raise ValueError("--all conflicts with --fdr and --threshold; omit one of them")
     if options.fdr is None:
         return
     if not 0 < options.fdr < 1:
-        raise ValueError(f"--fdr {options.fdr:g}: give a share between 0 and 1, such as 0.05")
+        raise ValueError(f"--fdr {options.fdr:g}: must be between 0 and 1, such as 0.05")
     if options.score == MARGIN:
-        raise ValueError("--fdr: estimates need scores by words; leave out --score margin")
+        raise ValueError("--fdr requires scores by words; omit --score margin")
     if options.threshold != -math.inf:
-        raise ValueError("--fdr chooses the threshold; leave out --threshold")
+        raise ValueError("--fdr conflicts with --threshold; omit one of them")
 
 
 def _check_scopes(options: MiningOptions) -> None:
@@ -288,20 +288,19 @@ def _check_scopes(options: MiningOptions) -> None:
             choices.check_choice(name, scope, SCOPES)
     choices.check_choice("--alignment", options.alignment, (*choices.ALIGNMENTS, choices.LINES))
     if options.is_monotone and options.scope != DOCUMENT:
-        raise ValueError("--alignment monotone: is for --scope document; give both or neither")
+        raise ValueError("--alignment monotone requires --scope document")
     if options.is_monotone and options.retrieval != MiningOptions.retrieval:
         raise ValueError(
-            f"--retrieval {options.retrieval}: chooses among neighbours; leave it out with "
-            "--alignment monotone"
+            f"--retrieval {options.retrieval} conflicts with --alignment monotone; omit one of them"
         )
     if options.scope != DOCUMENT and options.document_pairs is not None:
-        raise ValueError("--document-pairs: is for --scope document; give both or neither")
+        raise ValueError("--document-pairs requires --scope document")
     if options.scope != DOCUMENT and options.margin_scope == DOCUMENT:
-        raise ValueError("--margin-scope document: is for --scope document; give both or neither")
+        raise ValueError("--margin-scope document requires --scope document")
     if CORPUS not in options.scopes and options.index not in ("auto", "exact"):
         raise ValueError(
-            f"--index {options.index}: documents are searched exactly; leave it out, or compare "
-            "with the whole corpus by --margin-scope corpus"
+            f"--index {options.index} conflicts with --scope document, which searches exactly; "
+            "omit it, or add --margin-scope corpus"
         )
 
 
@@ -310,7 +309,9 @@ def _check_sides(options: MiningOptions) -> None:
     vectors = [side.embeddings for side in (options.source, options.target) if side.embeddings]
     folders = [path for path in (source, target) if path.is_dir()]
     if any(options.output.parent.resolve() == folder.resolve() for folder in folders):
-        raise ValueError(f"{options.output}: would lie among the inputs; name another folder")
+        raise ValueError(
+            f"{options.output}: folder is a corpus of this run; pass another output folder"
+        )
     files = [path for path in (source, target) if path not in folders]
     files += [*vectors, *([options.document_pairs] if options.document_pairs else [])]
     for output in options.outputs:
@@ -318,34 +319,34 @@ def _check_sides(options: MiningOptions) -> None:
             check_files(files, file)
     if same_file(source, target):
         raise ValueError(
-            f"{source}: source and target are the same file, "
-            "so every sentence would be its own translation; give two corpora"
+            f"{source}: SRC and TGT are the same file, so every sentence would be its own "
+            "translation; pass two corpora"
         )
     if len(vectors) == 1:
         only = "--src-embeddings" if options.source.embeddings else "--tgt-embeddings"
         raise ValueError(
-            f"only {only} is given; the vectors of two sides can be compared only if the same "
-            "encoder made both: give both files or neither"
+            f"{only} requires the embeddings of the other side, because both sides need vectors of "
+            "one encoder; pass both files"
         )
     if vectors and same_file(*vectors):
-        raise ValueError(f"{vectors[0]}: both sides are given the same vectors; give each its own")
+        raise ValueError(f"{vectors[0]}: both sides have the same vectors; pass one file per side")
     if (dim := options.source.dim) is not None and dim < 1:
-        raise ValueError(f"--dim {dim}: a vector has at least 1 dimension")
+        raise ValueError(f"--dim {dim}: must be at least 1")
 
 
 def check_files(inputs: Sequence[Place], output: Place) -> None:
     """Raise a ValueError or OSError for an input that cannot be read twice, or is the output."""
     for path in inputs:
         if path.is_dir():
-            raise IsADirectoryError(f"{path}: is a folder; name a file in it")
+            raise IsADirectoryError(f"{path}: is a folder; pass a file in it")
         if not path.exists():
-            raise FileNotFoundError(f"{path}: there is no such file")
+            raise FileNotFoundError(f"{path}: file not found")
         if not path.is_file():
             raise ValueError(
-                f"{path}: is read more than once, so a pipe will not do; save it first"
+                f"{path}: must be a regular file, because it is read more than once; save it first"
             )
         if output.exists() and same_file(output, path):
-            raise ValueError(f"{output}: the output would overwrite an input; name another file")
+            raise ValueError(f"{output}: output would overwrite an input; pass another file")
 
 
 def _check_work_dir(options: MiningOptions) -> None:
@@ -355,5 +356,5 @@ def _check_work_dir(options: MiningOptions) -> None:
     # Other outputs are beside this one.
     if any(lies_in(options.output, work_dir / kept) for kept in OWN_FOLDERS):
         raise ValueError(
-            f"{options.output}: the work folder keeps its own files there; name another folder"
+            f"{options.output}: is reserved for files of the work folder; pass another output"
         )

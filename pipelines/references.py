@@ -450,6 +450,6 @@ def check_whole(found: Sequence[int], expected: int, what: str) -> None:
     """Raise a ValueError if the ascending indices are not those of all of ``what``, each once."""
     if list(found) != list(range(expected)):
         raise ValueError(
-            f"--runner: it has handed on {len(found)} references to the {expected} {what}, "
-            "where there should be one to each; use another runner"
+            f"--runner lost or repeated work: received {len(found)} references for {expected} "
+            f"{what}; use another runner"
         )

@@ -37,7 +37,7 @@ def _same(kept: Any, text: Any, start: Any, stop: Any) -> Any:
 def number_texts(
     text: Any, lengths: Any, table: Any, before: Any, numbers: Any, counts: Any, new: Any
 ) -> Any:
-    """Number the texts between the spaces of each sentence, whose bytes are ``text``, end to end.
+    """Assign numbers to the texts between the spaces of the sentences in ``text``.
 
     In a sentence with a text that is too long to be kept, all numbers are 0. ``table`` has keys,
     uint64, a power of two of slots for hashes, of which half are used at most; values, int32, the

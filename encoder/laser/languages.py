@@ -41,7 +41,9 @@ def files_of(language: str) -> list[str]:
         for names in (LASER3, LASER2)
     )
     if len(found) > 1:
-        raise ValueError(f"language {language!r} has encoders {' and '.join(found)}; name one")
+        raise ValueError(
+            f"language {language!r} has several encoders; use one of {' and '.join(found)}"
+        )
     if found:
         stem = f"laser3-{found[0]}.v1"
         subwords = stem if found[0] in OWN_SUBWORDS else SHARED
@@ -49,8 +51,8 @@ def files_of(language: str) -> list[str]:
     if shared:
         return [f"{SHARED}.pt", f"{SHARED}.spm"]
     raise ValueError(
-        f"LASER has no encoder for the language {language!r}; give an ISO 639 code (de, swh), or "
-        "a FLORES one (wol_Latn)"
+        f"LASER has no encoder for the language {language!r}; pass an ISO 639 code (de, swh) or "
+        "a FLORES code (wol_Latn)"
     )
 
 
@@ -71,8 +73,8 @@ def fetch_laser(language: str, folder: Path, *, publisher: str, offline: bool = 
     missing = [name for name in names if not (folder / name).is_file()]
     if missing and offline:
         raise ValueError(
-            f"{folder}: lacks {', '.join(missing)}; fetch them without --offline, or copy them "
-            f"there from {publisher}"
+            f"{folder}: lacks {', '.join(missing)}; omit --offline to fetch them, or copy them "
+            f"from {publisher}"
         )
     folder.mkdir(parents=True, exist_ok=True)
     for name in names:
@@ -109,10 +111,10 @@ def _fetch(address: str, target: Path) -> Path:
                 with part.open("ab" if answer.status == 206 else "wb") as stream:
                     shutil.copyfileobj(answer, stream)
     except (urllib.error.URLError, TimeoutError, ConnectionError, TypeError) as error:
-        raise ValueError(f"{address}: cannot be fetched ({error}); run again to go on") from error
+        raise ValueError(f"{address}: cannot be fetched ({error}); rerun to resume") from error
     if (there := part.stat().st_size) != size:
         raise ValueError(
-            f"{address}: broke off after {there:,} of {size:,} bytes; run again to go on"
+            f"{address}: download stopped after {there:,} of {size:,} bytes; rerun to resume"
         )
     return part
 
@@ -130,5 +132,5 @@ def _check(path: Path, target: Path) -> None:
     elif known != found:
         raise ValueError(
             f"{target}: its SHA-256 is {found}, and {sums} has {known}; "
-            "delete the file and fetch it again, or the line if the publisher has changed it"
+            "delete the file and fetch it again, or the line if the publisher changed the file"
         )

@@ -53,7 +53,7 @@ def read_torch_file(path: Path) -> dict[str, Any]:
     A ValueError says that it is no such file, is damaged, or has something in it that is not data.
     """
     if not path.is_file():
-        raise ValueError(f"{path}: there is no such checkpoint file")
+        raise ValueError(f"{path}: checkpoint file not found")
     try:
         with (
             torch.serialization.safe_globals([argparse.Namespace, *_NODES, *_TYPES]),
@@ -64,7 +64,7 @@ def read_torch_file(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path}: {_reason(error)}") from error
     if not isinstance(content, dict):
         raise ValueError(
-            f"{path}: holds a {type(content).__name__}, not the mapping that a checkpoint is"
+            f"{path}: contains a {type(content).__name__}; a checkpoint must be a mapping"
         )
     return {str(key): plain(value) for key, value in content.items()}
 
@@ -91,7 +91,7 @@ def _reason(error: Exception) -> str:
             "Take the file from its publisher, or save its tensors alone"
         )
     first = (message or type(error).__name__).splitlines()[0].split(". ")[0]
-    return f"is no checkpoint file, or damaged ({first}); download it again"
+    return f"is not a checkpoint file, or is damaged ({first}); download it again"
 
 
 def load_laser(
@@ -105,7 +105,7 @@ def load_laser(
     """
     content = read_torch_file(path)
     if "params" not in content and "cfg" in content:
-        raise ValueError(f"{path}: is a LASER3 encoder; name it laser3:{path}")
+        raise ValueError(f"{path}: is a LASER3 encoder; use laser3:{path}")
     model, params, dictionary = (
         _part(path, content, name) for name in ("model", "params", "dictionary")
     )
@@ -131,7 +131,7 @@ def load_laser3(
     """Load a LASER3 encoder with its ``.cvocab`` (``vocabulary``) and ``.spm``, or LASER2's."""
     content = read_torch_file(path)
     if "params" in content:
-        raise ValueError(f"{path}: is a LASER1 or LASER2 encoder; name it laser:{path}")
+        raise ValueError(f"{path}: is a LASER1 or LASER2 encoder; use laser:{path}")
     model = _part(path, content, "model")
     config = _part(path, _part(path, content, "cfg"), "model")
     cvocab = vocabulary or _beside(path, (".cvocab",))
@@ -144,8 +144,8 @@ def load_laser3(
     count = len(ids) + len(subwords.SPECIAL)
     if count != network.vocabulary:
         raise ValueError(
-            f"{cvocab}: has {count:,} tokens, special ones included, and {path} "
-            f"vectors for {network.vocabulary:,}; give the .cvocab of this encoder with --vocab"
+            f"{cvocab}: has {count:,} tokens including special tokens, and {path} "
+            f"vectors for {network.vocabulary:,}; pass this encoder's .cvocab with --vocab"
         )
     begun = bool(config["prepend_bos"])
     words = subwords.Vocabulary(ids, prepend_bos=begun, capacity=network.capacity)
@@ -193,7 +193,9 @@ def _built(path: Path, build: Callable[[], Any]) -> Any:  # noqa: ANN401  # a ne
     try:
         return build()
     except ValueError as error:
-        raise ValueError(f"{path}: {error}; the file is damaged or no LASER encoder") from None
+        raise ValueError(
+            f"{path}: {error}; the file is damaged, or is not a LASER encoder"
+        ) from None
 
 
 def _bilstm(model: Mapping[str, Any], params: Mapping[str, Any]) -> BiLSTM:
@@ -205,7 +207,7 @@ def _bilstm(model: Mapping[str, Any], params: Mapping[str, Any]) -> BiLSTM:
     found |= {name: getattr(network.lstm, name) for name in OF_LSTM}
     for name, size in found.items():  # what the file does not say is what the tensors say
         if params.get(name, size) != size:
-            raise ValueError(f"says {name} {params[name]!r}, and its tensors have {size!r}")
+            raise ValueError(f"has {name} {params[name]!r}, but its tensors have {size!r}")
     return network
 
 
@@ -213,11 +215,11 @@ def _check_ids(path: Path, dictionary: Mapping[str, Any], vocabulary: int) -> No
     for token, row in dictionary.items():
         if not isinstance(token, str) or not isinstance(row, int) or not 0 <= row < vocabulary:
             raise ValueError(
-                f"{path}: its dictionary has {token!r} at {row!r}, and there are vectors for "
-                f"{vocabulary:,} tokens; the file is damaged or no LASER encoder"
+                f"{path}: its dictionary has {token!r} at {row!r}, but the encoder has vectors for "
+                f"{vocabulary:,} tokens; the file is damaged, or is not a LASER encoder"
             )
     if vocabulary <= subwords.UNK:
-        raise ValueError(f"{path}: has {vocabulary} vectors, too few for the special tokens")
+        raise ValueError(f"{path}: has only {vocabulary} vectors, too few for the special tokens")
 
 
 def _beside(path: Path, suffixes: Sequence[str]) -> Path:
@@ -231,5 +233,5 @@ def _beside(path: Path, suffixes: Sequence[str]) -> Path:
             return others[0]
     named = " or ".join(path.with_suffix(suffix).name for suffix in suffixes)
     raise ValueError(
-        f"{path}: needs {named} beside it to encode text; put it there, or name it with --vocab"
+        f"{path}: needs {named} in the same folder; copy it there, or pass it with --vocab"
     )

@@ -67,12 +67,12 @@ def adopt(module: nn.Module, tensors: Tensors) -> None:
     for name in expected.keys() - tensors.keys():
         raise ValueError(f"lacks the tensor {name}")
     for name in sorted(tensors.keys() - expected.keys()):
-        raise ValueError(f"has a tensor {name} that this network does not")
+        raise ValueError(f"has an unknown tensor {name}")
     for name, tensor in tensors.items():
         if tensor.shape != expected[name].shape:
             raise ValueError(
                 f"has {name} of shape {tuple(tensor.shape)}; "
-                f"the other tensors ask for {tuple(expected[name].shape)}"
+                f"the other tensors need {tuple(expected[name].shape)}"
             )
     floats = {name: tensor.float().contiguous() for name, tensor in tensors.items()}
     module.load_state_dict(floats, assign=True)
@@ -249,5 +249,5 @@ def _setting(config: Config, name: str) -> Any:  # noqa: ANN401
 def _choice(config: Config, name: str, choices: Mapping[str, Any]) -> Any:  # noqa: ANN401
     found = _setting(config, name)
     if found not in choices:
-        raise ValueError(f"has {name} {found!r}; known are {', '.join(choices)}")
+        raise ValueError(f"has {name} {found!r}; expected one of {', '.join(choices)}")
     return choices[found]

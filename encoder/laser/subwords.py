@@ -72,15 +72,15 @@ def _merged(parts: list[str], first: str, second: str) -> list[str]:
 
 def _read_fields(path: Path, count: int) -> list[list[str]]:
     if not path.is_file():
-        raise ValueError(f"{path}: there is no such file; LASER1 needs its .fcodes and its .fvocab")
+        raise ValueError(f"{path}: file not found; LASER1 needs its .fcodes and its .fvocab")
     try:
         rows = [line.decode("utf-8").split(" ") for line in _lines(path)]
     except UnicodeDecodeError:
-        raise ValueError(f"{path}: is not UTF-8 text, so no file of fastBPE's") from None
+        raise ValueError(f"{path}: is not UTF-8 text; expected a file of fastBPE") from None
     for number, row in enumerate(rows, start=1):
         if len(row) != count:
             raise ValueError(
-                f"{path}: line {number} has {len(row)} fields, not {count} as fastBPE writes them"
+                f"{path}: line {number} has {len(row)} fields; expected {count}, as fastBPE writes"
             )
     return rows
 
@@ -119,7 +119,7 @@ def read_cvocab(path: Path) -> dict[str, int]:
     A ValueError says that there is none, or which line is not of this form.
     """
     if not path.is_file():
-        raise ValueError(f"{path}: there is no such vocabulary file")
+        raise ValueError(f"{path}: vocabulary file not found")
     ids: dict[str, int] = {}
     for row, line in enumerate(_lines(path)):
         try:
@@ -128,7 +128,7 @@ def read_cvocab(path: Path) -> dict[str, int]:
             int(count)
         except ValueError:
             raise ValueError(
-                f"{path}: line {row + 1} is not a token and a count; this is no .cvocab file"
+                f"{path}: line {row + 1} is not a token and a count; this is not a .cvocab file"
             ) from None
         if (token in ids or token in SPECIAL) and not line.endswith(OVERWRITE.encode()):
             raise ValueError(f"{path}: line {row + 1} repeats the token {token!r}")
@@ -174,10 +174,10 @@ def read_pieces(path: Path) -> Split:
     import sentencepiece
 
     if not path.is_file():
-        raise ValueError(f"{path}: there is no such SentencePiece model")
+        raise ValueError(f"{path}: SentencePiece model not found")
     try:
         processor = sentencepiece.SentencePieceProcessor(model_proto=path.read_bytes())
     except RuntimeError as error:
-        raise ValueError(f"{path}: is no SentencePiece model, or damaged") from error
+        raise ValueError(f"{path}: is not a SentencePiece model, or is damaged") from error
     # As text, not as SentencePiece's ids: the vocabulary may know what the model does not.
     return partial(processor.encode, out_type=str, num_threads=thread_count())

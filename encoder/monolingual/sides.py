@@ -138,7 +138,7 @@ def of_text(
     training = SkipGram(vocabulary, rows, len(features), options)
     if state.exists():
         training.restore(state, identity)
-        logger.info("%s: going on after epoch %d", state.stem, training.epoch)
+        logger.info("%s: resuming after epoch %d", state.stem, training.epoch)
     while training.epoch < options.epochs:
         training.advance(progress)
         training.save(state, identity)

@@ -67,7 +67,9 @@ def read_vocabulary(sentences: Sequence[str], tokenizer: Tokenizer, min_count: i
     names = np.array(list(numbers), dtype=object)
     often = sorted(np.flatnonzero(counts >= min_count), key=lambda n: (-counts[n], names[n]))
     if len(often) < 2:
-        raise ValueError(f"fewer than 2 words are in the text {min_count} times; give more text")
+        raise ValueError(
+            f"fewer than 2 words occur {min_count} times; use more text, or lower --min-count"
+        )
     order = np.array(often[:MAX_WORDS])
     place = np.full(len(numbers), -1, dtype=np.int32)
     place[order] = np.arange(len(order))
@@ -137,8 +139,7 @@ class SkipGram:
             progress(int(offsets[-1] - offsets[0]))
         if not np.isfinite(self.inputs).all():
             raise ValueError(
-                "the vectors grew beyond all numbers; begin anew with a learning rate below "
-                f"{options.learning_rate}"
+                f"training diverged; restart with a learning rate below {options.learning_rate}"
             )
         self.epoch += 1
 

@@ -54,15 +54,13 @@ def read_vec(path: Path, *, most: int = MAX_WORDS) -> WordVectors:
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: not UTF-8 text ({error})") from error
     except FileNotFoundError as error:
-        raise ValueError(f"{path}: there is no such file") from error
+        raise ValueError(f"{path}: file not found") from error
     if read != count and (len(words) < most or read > count):
         raise ValueError(
-            f"{path}: has {read:,} words and says {count:,} in its first line; copy it again"
+            f"{path}: has {read:,} words, but its first line says {count:,}; copy it again"
         )
     if repeated or zero:
-        logger.warning(
-            "%s: %d repeated words and %d without a direction are left out", path, repeated, zero
-        )
+        logger.warning("%s: %d duplicate words and %d zero vectors skipped", path, repeated, zero)
     if not words:
         raise ValueError(f"{path}: no word has a vector")
     return WordVectors(words=list(words), vectors=np.stack([*words.values()]))

@@ -60,7 +60,7 @@ def hold_out(text: ParallelText, count: int, *, seed: int) -> tuple[ParallelText
     """Split off ``count`` random pairs, at most half of all: the others, and those."""
     if len(text) < 2 * count:
         raise ValueError(
-            f"{text.name}: {len(text)} pairs are too few to hold out {count}; give more text"
+            f"{text.name}: {len(text)} pairs are too few to hold out {count}; use more text"
         )
     order = np.random.default_rng(seed).permutation(len(text))
     return text.take(np.sort(order[count:])), text.take(np.sort(order[:count]))
@@ -114,8 +114,8 @@ def join_targets(texts: Texts) -> list[ParallelText]:
     languages = sorted({text.name.partition("-")[2] for text in texts})
     if len(languages) > 1:
         raise ValueError(
-            f"N-way text is joined on one target language, and these pairs have "
-            f"{', '.join(languages)}; choose with --pairs"
+            f"N-way text needs one common target language, but these pairs have "
+            f"{', '.join(languages)}; choose pairs with --pairs"
         )
     # Of each sentence its first row: it comes last here, in place of others.
     places = [{one: row for row, one in reversed([*enumerate(text.target)])} for text in texts]
@@ -130,7 +130,7 @@ def join_targets(texts: Texts) -> list[ParallelText]:
                 seen |= found
     if not rows:
         names = ", ".join(text.name for text in texts)
-        raise ValueError(f"{names}: have no target sentence in common, and no N-way text")
+        raise ValueError(f"{names}: share no target sentence, so they are not N-way text")
     return [text.take(column) for text, column in zip(texts, np.array(rows).T, strict=True)]
 
 

@@ -53,7 +53,7 @@ def choose(measures: Measures, name: str, figure: str) -> Measure:
     known = {one.name: one for one in (*measures, *([own] if figure else []))}
     if name not in known:
         raise ValueError(
-            f"the best encoder cannot be chosen by {name}; measured are {', '.join(known)}"
+            f"the best encoder cannot be chosen by {name}; measures are {', '.join(known)}"
         )
     return known[name]
 
@@ -139,5 +139,7 @@ class Keeper:
             files[CURVES] = curves.draw_curves(history, titles)
         except ImportError:
             if len(history) == 1:
-                logger.info("curves are drawn where matplotlib is: pip install 'bitext-adit[plot]'")
+                logger.info(
+                    "no curves were drawn; to draw them, run: pip install 'bitext-adit[plot]'"
+                )
         replace_files(self.folder / PROGRESS, files)

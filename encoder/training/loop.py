@@ -32,7 +32,7 @@ class RowAdam(torch.optim.Optimizer):
     """
 
     def __init__(self, parameters: Iterable[nn.Parameter], *, betas: tuple[float, float]) -> None:
-        """The learning rate is that of the parameter group, ``lr``, at each step."""
+        """Use the learning rate of the parameter group, ``lr``, at each step."""
         super().__init__(parameters, {"lr": 0.0, "betas": betas, "eps": 1e-8})
 
     @torch.no_grad()
@@ -97,7 +97,7 @@ class Training:
         self._bfloat16, on_cpu = options.precision == "bfloat16", self._device.type == "cpu"
         if self._bfloat16 and on_cpu and not torch_private.has_bfloat16_products():
             logger.warning(
-                "precision bfloat16: this processor has no AVX-512 BF16; float32 is likely faster"
+                "precision bfloat16: this CPU has no AVX-512 BF16, so float32 is probably faster"
             )
         self._modules = nn.ModuleDict({"model": model, "task": task.to(self._device)})
         self._by_sgd = options.objective.schedule == "sgd"
@@ -134,7 +134,7 @@ class Training:
         mean = parallel.total(total) / parallel.processes()
         if not math.isfinite(mean):
             raise ValueError(
-                f"step {self.step}: the loss is {mean}, and training cannot go on; begin anew with "
+                f"step {self.step}: the loss is {mean}; training diverged. Restart with "
                 f"a learning rate below {options.architecture.learning_rate}, or in float32"
             )
         return mean
@@ -160,7 +160,7 @@ class Training:
         try:
             self._modules.load_state_dict({name: tensors[name] for name in expected})
         except (KeyError, RuntimeError) as error:
-            raise ValueError("the state is that of another model") from error
+            raise ValueError("the checkpoint belongs to another model") from error
         for number, optimizer in enumerate(self._optimizers):
             moments: dict[int, dict[str, Any]] = {}
             for full, tensor in tensors.items():

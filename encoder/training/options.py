@@ -365,8 +365,7 @@ def training_options(
     taken = [{name: given.pop(name) for name in offered(part) & given.keys()} for part in parts]
     for name in given:
         raise ValueError(
-            f"{name} is no option of architecture {architecture} with objective {objective}; "
-            "leave it out"
+            f"{name} conflicts with architecture {architecture} and objective {objective}; omit it"
         )
     made = {"architecture": parts[0](**taken[0]), "objective": parts[1](**taken[1])}
     return TrainingOptions(**made, **taken[2])
@@ -400,7 +399,7 @@ def named_tasks(tasks: Sequence[TaskBeside]) -> dict[str, TaskBeside]:
         folders = [one.folder for one in found.values() if one.name == task.name]
         if task.folder in folders:
             raise ValueError(
-                f"task {task.name}: {task.folder} is given twice; give it once, with a weight"
+                f"task {task.name}: {task.folder} is given twice; pass it once, with a weight"
             )
         found[f"{task.name}-{len(folders) + 1}" if folders else task.name] = task
     return found
@@ -448,13 +447,13 @@ class Recipe(Checked):
                 )
             if objective.one_sided or objective.apart:
                 raise ValueError(
-                    f"task {task.name}: the objective {objective.name} trains no encoder of all "
-                    "languages; leave the task out"
+                    f"task {task.name} conflicts with objective {objective.name}, which trains no "
+                    "encoder of all languages; omit the task"
                 )
         if objective.apart and self.pair_weights:
             raise ValueError(
-                f"the objective {objective.name} draws all languages alike; give no weights of "
-                "language pairs"
+                f"the objective {objective.name} samples all languages equally; omit the weights "
+                "of language pairs"
             )
         for name, weight in self.pair_weights.items():
             if name not in self.files or weight <= 0:

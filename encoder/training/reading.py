@@ -104,7 +104,7 @@ def files_of(folder: Path, suffix: str) -> Files:
 
 def _listed(folder: Path) -> list[Path]:
     if not folder.is_dir():
-        raise ValueError(f"{folder}: there is no such folder")
+        raise ValueError(f"{folder}: folder not found")
     return sorted(folder.iterdir())
 
 
@@ -115,14 +115,14 @@ def find_parallel_text(folder: Path) -> dict[str, Files]:
         _, name, suffix = _parts(path)
         if suffix in (TSV, PARQUET) and not PAIR.fullmatch(name):
             raise ValueError(
-                f"{path}: its name has no language pair; name it XX-YY{suffix} or move it away"
+                f"{path}: name lacks a language pair; rename it to XX-YY{suffix}, or move it"
             )
         if suffix in (TSV, PARQUET) or name.partition("-")[0] == suffix.removeprefix("."):
             found[name] = (*found.get(name, ()), path)
     if not found:
         raise ValueError(
-            f"{folder}: no parallel text there; files are named XX-YY{TSV}, XX-YY{PARQUET}, or "
-            "XX-YY.XX beside XX-YY.YY"
+            f"{folder}: contains no parallel text; expected files XX-YY{TSV}, XX-YY{PARQUET}, or "
+            "XX-YY.XX with XX-YY.YY"
         )
     return dict(sorted(found.items()))
 
@@ -178,8 +178,8 @@ def _read_moses(path: Path) -> Rows:
     sides = [read_lines(path), read_lines(other)]
     if len(sides[0]) != len(sides[1]):
         raise ValueError(
-            f"{path}: has {len(sides[0]):,} lines, and {other.name} {len(sides[1]):,}; "
-            "line by line, they must be translations"
+            f"{path}: has {len(sides[0]):,} lines, but {other.name} has {len(sides[1]):,}; "
+            "line i of one must translate line i of the other"
         )
     return ((source, target, corpus) for source, target in zip(*sides, strict=True))
 
@@ -193,7 +193,7 @@ def _read_parquet(path: Path) -> Rows:
         table = parquet.read_table(path)
     except (pa.ArrowException, OSError) as error:
         reason = " ".join(str(error).split())[:200]
-        raise ValueError(f"{path}: is no Parquet file, or damaged ({reason})") from error
+        raise ValueError(f"{path}: is not a Parquet file, or is damaged ({reason})") from error
     there = set(table.column_names)
     wanted = next((names for names in COLUMNS if names <= there), None)
     if wanted is None:
@@ -246,7 +246,7 @@ def read_sentences(name: str, files: Files) -> ParallelText:
     """Read each line as a pair with itself, repeated ones once."""
     found = dict.fromkeys(line for path in files for line in read_lines(path) if line.strip())
     if not found:
-        raise ValueError(f"{files[0].parent}: there are no sentences")
+        raise ValueError(f"{files[0].parent}: contains no sentences")
     return ParallelText(name=name, source=[*found], target=[*found], corpus=[name] * len(found))
 
 
@@ -258,7 +258,7 @@ def read_successors(name: str, files: Files) -> ParallelText:
             if before.strip() and after.strip() and before != after:
                 pairs.setdefault(after, before)
     if not pairs:
-        raise ValueError(f"{files[0].parent}: no two lines follow one another")
+        raise ValueError(f"{files[0].parent}: contains no two consecutive lines")
     source = list(pairs.values())
     return ParallelText(name=name, source=source, target=[*pairs], corpus=[name] * len(pairs))
 

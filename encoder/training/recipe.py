@@ -90,7 +90,7 @@ def train_encoder(
         tensors = {name: torch.from_numpy(one) for name, one in state.tensors.items()}
         training.restore(tensors, state.step)
         task.prepare(model, pairs)
-        logger.info("going on after step %d", state.step)
+        logger.info("resuming after step %d", state.step)
     sample = list(sample_sentences(recipe, texts, WHITENING_SENTENCES))
 
     def finish() -> Trained:
@@ -217,7 +217,7 @@ def _check_output(folder: Path) -> None:
     if not above.is_dir():
         raise ValueError(f"{above}: is a file; the encoder needs a folder")
     if not os.access(above, os.W_OK):
-        raise ValueError(f"{folder}: not permitted to write there")
+        raise ValueError(f"{folder}: is not writable; check its permissions")
 
 
 def _read(recipe: Recipe) -> tuple[Texts, Texts]:
@@ -227,14 +227,16 @@ def _read(recipe: Recipe) -> tuple[Texts, Texts]:
     for text in TASKS[recipe.options.objective.name].text(read):
         kept, out = hold_out(text, recipe.held_out, seed=recipe.options.seed)
         if not pair_weights(kept, recipe.corpus_weights).any():
-            raise ValueError(f"{text.name}: every pair is of a corpus of weight 0; leave it out")
+            raise ValueError(f"{text.name}: every pair belongs to a corpus of weight 0; exclude it")
         logger.info("%s: %d pairs", text.name, len(kept))
         texts.append(kept)
         held_out.append(out)
     # A name may be misspelt, or of another language pair.
     known = {name for text in read for name in {*text.corpus, *text.excluded}}
     for name in sorted({*recipe.exclude, *recipe.corpus_weights} - known):
-        logger.warning("no pair is of corpus %s; corpora are %s", name, ", ".join(sorted(known)))
+        logger.warning(
+            "no pair belongs to corpus %s; corpora are %s", name, ", ".join(sorted(known))
+        )
     return texts, held_out
 
 

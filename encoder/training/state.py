@@ -56,7 +56,7 @@ def load_state(path: Path, identity: Mapping[str, Any]) -> State:
             state = State(identity=found, tokenizer_model=model, tensors=tensors, **told)
     except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
         raise ValueError(
-            f"{path}: is no state of a training, or damaged; remove it to begin anew"
+            f"{path}: is not a checkpoint of a training, or is damaged; delete it to restart"
         ) from error
     check_identity(path.parent, found, identity)
     return state
@@ -73,6 +73,6 @@ def check_identity(
     for name in sorted(wanted.keys() | found.keys()):
         if found.get(name) != wanted.get(name):
             raise ValueError(
-                f"{folder}: {what} with {name} {found.get(name)!r} was begun there, and "
-                f"this one has {wanted.get(name)!r}; name another folder, or remove it"
+                f"{folder}: {what} with {name} {found.get(name)!r} was started there, but "
+                f"this one has {wanted.get(name)!r}; pass another folder, or delete it"
             )

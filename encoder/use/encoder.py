@@ -33,10 +33,12 @@ def load_use(*, precision: Precision) -> "UseEncoder":
     Raises as ``load_weights`` does, and a ValueError where there is no such precision.
     """
     if precision not in ("float32", "int8", "auto"):
-        raise ValueError(f"encoder 'use' runs in float32 or int8, not in {precision}")
+        raise ValueError(
+            f"encoder 'use' cannot run in {precision}; use --precision float32 or int8"
+        )
     if precision == "int8" and not CHOSEN:
         raise ValueError(
-            "encoder 'use': this CPU has no instructions for int8; choose auto or float32"
+            "encoder 'use': this CPU has no int8 instructions; use --precision auto or float32"
         )
     exact = UseEncoder(Network(load_weights().tensors, "float32"))
     if precision == "float32" or not CHOSEN:

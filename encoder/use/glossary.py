@@ -188,8 +188,8 @@ def load_glossary(folder: Path = FOLDER) -> Glossary:
     there = [bundled(language).name for language in KINDS]
     if config["bundled"] != there:
         raise ValueError(
-            f"encoder use: {folder} was trained with {' and '.join(config['bundled'])}, and there "
-            f"is {' and '.join(there)}; train it again with benchmarks/glossary.py"
+            f"encoder use: {folder} was trained with {' and '.join(config['bundled'])}, but "
+            f"{' and '.join(there)} is installed; retrain it with benchmarks/glossary.py"
         )
     tensors = load(weights)
     table = PackedTable(codes=tensors["table"], scales=tensors["scales"], dim=EMBEDDING)

@@ -92,7 +92,7 @@ def calibrate(args: argparse.Namespace) -> int:
     from eval.runs.store import open_run
 
     if args.output.suffix != ".jsonl":
-        raise ValueError(f"{args.output}: these pairs are written as JSON lines; name it .jsonl")
+        raise ValueError(f"{args.output}: output must end in .jsonl")
     run = open_run(args.directory)
     if not len(run.pairs):
         raise ValueError(f"{args.directory}: the run wrote no pairs; there is nothing to calibrate")

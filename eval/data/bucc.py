@@ -75,7 +75,7 @@ def read_sentences(path: Path, ids: Path | None = None) -> Sentences:
             )
         texts.append(text)
     if not texts:
-        raise ValueError(f"{path}: empty; expected one sentence a line")
+        raise ValueError(f"{path}: empty; expected one sentence per line")
     return Sentences(ids=list(lines), texts=texts)
 
 

@@ -42,9 +42,9 @@ class Examples:
         try:
             found = np.array([float(label) for label in self.labels])
         except ValueError as error:
-            raise ValueError(f"{self.files[0]}: a score is no number: {error}") from error
+            raise ValueError(f"{self.files[0]}: a score is not a number: {error}") from error
         if not np.isfinite(found).all():
-            raise ValueError(f"{self.files[0]}: a score is no number: nan or infinite")
+            raise ValueError(f"{self.files[0]}: a score is not a number: nan or infinite")
         return found
 
 

@@ -26,7 +26,7 @@ Columns = dict[str, object]
 def render(run: Run, gold: Gold | None = None) -> str:
     """Return the whole page, with known pairs if there are any; a ValueError if none was mined."""
     if not len(run.pairs):
-        raise ValueError(f"{run.directory}: the run chose no pair; there is nothing to report")
+        raise ValueError(f"{run.directory}: the run has no pairs to report")
     quality = sections.assess(run)
     names = (str(run.summary[side]["path"]).rpartition("/")[2] for side in SIDES)
     return template("report.html").render(

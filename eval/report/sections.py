@@ -80,12 +80,12 @@ def overview(run: Run, quality: Quality) -> Section:
     estimates, kept = quality.estimates, run.summary.get("kept")
     chosen_from = f"of {run.summary['candidates']:,} candidates"
     if kept is not None and kept["judged"] != kept["pairs"]:
-        others = "; --all writes the others, too" if kept["by"] == "probability" else " judged"
+        others = "; --all also writes the others" if kept["by"] == "probability" else " judged"
         chosen_from = f"of {kept['judged']:,}{others}"
     wrong = ("not known", "see below")
     if estimates:
         wrong = f"{1 - float(estimates.probabilities.mean()):.1%}", quality.how
-    cards = [("pairs", f"{run.summary['pairs']:,}", chosen_from), ("estimated to be wrong", *wrong)]
+    cards = [("pairs", f"{run.summary['pairs']:,}", chosen_from), ("estimated error rate", *wrong)]
     for name in SIDES:
         counts = run.summary[name]
         cards.append((f"{name} sentences", f"{counts['searched']:,}", _language(counts)))
@@ -96,7 +96,7 @@ def overview(run: Run, quality: Quality) -> Section:
 def _language(counts: dict[str, object]) -> str:
     found = counts.get("language")
     if not isinstance(found, dict) or not (name := found["given"] or found["seen"]):
-        return "language not known"
+        return "unknown language"
     share = found["share"]
     return f"in {name}" if found["given"] or share is None else f"in {name} ({share:.0%} of them)"
 
@@ -184,7 +184,7 @@ def counts(run: Run) -> Grid:
             f"{counted['recall']:.1%}" if "recall" in counted else "all",
         ]
         rows.append(row)
-    return Grid(["side", "read", "left out", "repeated", "searched", "neighbours found"], rows)
+    return Grid(["side", "read", "rejected", "duplicates", "searched", "recall"], rows)
 
 
 def scores(run: Run, gold: Gold | None, quality: Quality) -> Section:

@@ -103,8 +103,8 @@ def by_judge(run: Run) -> Estimates:
     """Return the run's own estimates; a ValueError where scores are by margin alone."""
     if run.probabilities is None:
         raise ValueError(
-            f"{run.directory}: scores by margin alone do not say how many pairs are wrong; mine "
-            "with --score words (nothing is searched again), or mark some pairs: --known"
+            f"{run.directory}: a run scored by margin has no error rates; rerun with --score words "
+            "(nothing is searched again), or pass marked pairs with --known"
         )
     return Estimates(
         scores=run.pairs.score, probabilities=run.probabilities, floor=run.best_left_out
@@ -132,8 +132,8 @@ def read_judged(path: Place, run: Run) -> Judged:
     if not found:
         first, second = next(iter(marks))
         raise ValueError(
-            f"{path}: none of its {len(marks)} pairs, such as {first!r} and {second!r}, is among "
-            "those of the run; are they marks of another run?"
+            f"{path}: none of the {len(marks)} pairs, such as {first!r} and {second!r}, is a pair "
+            "of this run; pass marks of this run"
         )
     places, right = zip(*found, strict=True)
     return Judged(places=np.array(places), right=np.array(right))
@@ -170,8 +170,8 @@ def by_marks(run: Run, judged: Judged) -> Estimates:
     count, scores = len(judged.places), run.pairs.score
     if count < MIN_MARKS:
         raise ValueError(
-            f"{count} marked pairs are too few to estimate how many are wrong; mark at least "
-            f"{MIN_MARKS}, a random sample"
+            f"{count} marked pairs are too few to estimate the error rate; mark a random sample of "
+            f"at least {MIN_MARKS}"
         )
     if run.probabilities is None:
         odds, held = (scores - scores.mean()) / (scores.std() or 1.0), HELD_ALONE
@@ -226,8 +226,8 @@ def write_calibrated(run: Run, estimates: Estimates, path: Place, *, fdr: float 
     kept = len(estimates.scores) if fdr is None else estimates.kept(fdr)
     if not kept:
         raise ValueError(
-            f"no threshold has an estimated share of wrong pairs of at most {fdr}; the best has "
-            f"{estimates.rates[0]:.3f}: give a larger --fdr"
+            f"--fdr {fdr}: the lowest estimated error rate of any threshold is "
+            f"{estimates.rates[0]:.3f}; increase --fdr"
         )
     figures = estimates.scores, estimates.probabilities, estimates.rates
     merged = run.options.get("alignment") == MONOTONE

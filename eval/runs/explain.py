@@ -104,17 +104,17 @@ def _verdict(run: Run, why: Explanation) -> str:
         line = "" if why.line is None else f"; line {why.line + 1}"
         return f"mined: pair {mined['place'] + 1} of {len(run.output)} by the {final}{line}"
     if _exact(run.identical, *pair):
-        return "identical text: not written; --keep-identical writes it"
+        return "identical text: not written; add --keep-identical to write it"
     if rejected := _exact(run.rejected, *pair):
         return f"not mined: rejected by the filter {rejected['reason']}"
     if left := _exact(run.chosen if run.judged is None else run.judged, *pair):
         return _left_out(run, left)
     if run.options.get("alignment") == MONOTONE:
-        return "not mined: no pair of aligned sentences begins with both"
+        return "not mined: no aligned pair starts with both sentences"
     if run.options.get("alignment") == LINES:
-        return "not rated: no line has both, or its score is not above the threshold"
+        return "not written: no line has both sentences, or its score is not above the threshold"
     if why.margin is None:
-        return f"not mined: neither is among the {run.options['k']} nearest of the other"
+        return f"not mined: neither is among the {run.options['k']} nearest neighbours of the other"
     threshold = run.options["threshold"]
     if threshold is not None and why.margin <= threshold:
         return f"not mined: its margin is not above the threshold {threshold}"
@@ -126,7 +126,7 @@ def _verdict(run: Run, why: Explanation) -> str:
         if listed
     ]
     preferred = (f"{side.id(one.row)!r} (margin {one.margin:.4f})" for side, one in best)
-    return f"not mined: the best of its lists are {' and '.join(preferred)}"
+    return f"not mined: the best neighbours are {' and '.join(preferred)}"
 
 
 def _left_out(run: Run, pair: Mapping[str, Any]) -> str:
@@ -136,10 +136,10 @@ def _left_out(run: Run, pair: Mapping[str, Any]) -> str:
     if "probability" in pair:
         where = f"probability {pair['probability']:.3f}, {where}"
     if "near_copies" in run.summary and (run.pairs.score < pair["score"]).any():
-        return f"left out: a near-copy of a better pair; {where}"
+        return f"not written: a near-copy of a better pair; {where}"
     if len(run.output) == run.options.get("top"):
-        return f"left out: not among the {len(run.output)} best; {where}"
-    return f"left out: {where}"
+        return f"not written: not among the {len(run.output)} best; {where}"
+    return f"not written: {where}"
 
 
 def _reasons(run: Run, judged: Mapping[str, Any]) -> dict[str, float]:

@@ -213,17 +213,17 @@ def open_run(directory: Place) -> Run:
     work = WorkFolder(directory)
     if not work.summary.is_file():
         raise ValueError(
-            f"{directory}: no finished run in it; make one with adit mine ... --work-dir DIR"
+            f"{directory}: contains no finished run; pass the --work-dir of a finished run"
         )
     summary = json.loads(work.summary.read_text(encoding="utf-8"))
     if "written" not in summary:
         raise ValueError(
-            f"{directory}: a run of an earlier version (Adit {summary['version']}), which chose "
-            "pairs in another way; give its command again (nothing is encoded or searched again)"
+            f"{directory}: a run of an earlier version (Adit {summary['version']}), which selected "
+            "pairs differently; rerun its command (nothing is encoded or searched again)"
         )
     if not work.pairs.is_dir():
         raise ValueError(
-            f"{directory}: adit clean removed what this needs of the run that was there; "
-            "give the run's command again"
+            f"{directory}: 'adit clean' removed the files that this command needs; rerun the "
+            "run's command"
         )
     return Run(directory, summary)

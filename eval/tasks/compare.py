@@ -84,7 +84,7 @@ def _prepared(name: str, data: Path, languages: Sequence[str] | None) -> Suite:
     task, *words = SUITES[name].split()
     for place in _places(name, data):
         if not place.exists():
-            raise ValueError(f"{place}: there is no such folder; the suite {name} needs it")
+            raise ValueError(f"{place}: folder not found; the suite {name} needs it")
     module = load_task(task)
     parser = argparse.ArgumentParser(prog=f"adit evaluate {task}")
     module.add_arguments(parser)

@@ -123,7 +123,7 @@ def idf_weighted(own: Encoder, sentences: Sequence[str], counted: Sequence[str])
     has it, at most N (Conneau et al. 2018, section 3.3). A ValueError: the encoder has no words.
     """
     if not isinstance(own, WordEncoder):
-        raise ValueError(f"encoder {own.name} has no vectors of words for --idf to weigh")
+        raise ValueError(f"encoder {own.name} has no word vectors for --idf")
     words = own.words([*counted, *sentences])
     tokens = Tokens(ids=words.ids, offsets=words.offsets)
     shown = tokens.take(np.arange(len(counted)))

@@ -99,8 +99,8 @@ def load_judge(path: Path = BUNDLED) -> Judge:
             features = json.loads((file.metadata() or {}).get("features", "[]"))
         if features != list(FEATURES):
             raise ValueError(
-                f"judge: {path} was trained on other features than this version has; train it "
-                "again with 'adit train-judge'"
+                f"judge: {path} was trained on the features of another version; retrain it with "
+                "'adit train-judge'"
             )
         return Judge(**arrays)
     except (OSError, SafetensorError, TypeError) as error:

@@ -52,7 +52,7 @@ def search_tiles(
         try:
             return _search_on_devices(source, target, k, devices, progress)
         except DeviceError as error:
-            logger.warning("%s; searching on the processor instead", error)
+            logger.warning("%s; searching on the CPU instead", error)
     tuned = choose(source, target, k=k, precision=precision)
     left, right = encode_both(source, target, tuned.precision)
     both = passes.seeded(left, right, kept=tuned.kept)

@@ -115,7 +115,7 @@ def _beads(source_sizes: int, target_sizes: int) -> IntArray:
 
 
 def _opening(source: IntArray, target: IntArray) -> float:
-    """What a gap costs beside its sentences: the fewer the beads between gaps, the less."""
+    """Return the cost of a gap apart from its sentences, lower for fewer beads between gaps."""
     gaps = sum(
         int(np.count_nonzero(np.diff(side == 0, prepend=False) & (side == 0)))
         for side in (source, target)
@@ -133,7 +133,7 @@ def _noise(blocks: Blocks, others: Blocks) -> Matrix:
 
 
 def _length_ratio(source: FloatArray, target: FloatArray) -> float:
-    """The median ratio of a bead's source text to its target text, from lengths before each."""
+    """Return the median ratio of source to target lengths of beads."""
     lengths = np.diff(source), np.diff(target)
     matched = (lengths[0] > 0) & (lengths[1] > 0)
     if not matched.any():
@@ -142,7 +142,7 @@ def _length_ratio(source: FloatArray, target: FloatArray) -> float:
 
 
 def _band(rows: IntArray, columns: IntArray, source: int, target: int) -> tuple[IntArray, IntArray]:
-    """The columns of each row that are within ``MARGIN`` cells of a path, and of the next beads."""
+    """Return the first and last column per row within ``MARGIN`` cells of a path."""
     row = np.arange(source + 1)
     before = np.searchsorted(rows, row - MARGIN, side="left") - 1
     after = np.searchsorted(rows, row + MARGIN, side="right")

@@ -59,16 +59,16 @@ class Artefact:
     def checked(self, name: str) -> Path:
         """Return the same path, or raise an ArtefactError: the file is missing or damaged."""
         path, digest = self.folder / name, self.files[name]
-        remedy = f"remove the folder {self.folder} to make it again"
+        remedy = f"delete the folder {self.folder} to rebuild it"
         try:
             if isinstance(path, RemotePath):
                 found = cache.fetch(path, digest)
             else:
                 found = path if file_digest(path) == digest else None
         except (FileNotFoundError, IsADirectoryError):
-            raise ArtefactError(f"{path} is missing; {remedy}") from None
+            raise ArtefactError(f"{path}: file not found; {remedy}") from None
         if found is None:
-            raise ArtefactError(f"{path} is not what was sealed (damaged or exchanged); {remedy}")
+            raise ArtefactError(f"{path}: checksum mismatch (damaged or replaced); {remedy}")
         return found
 
 
@@ -144,7 +144,9 @@ def open_artefact(folder: Place) -> Artefact:
     """
     if found := _sealed(folder):
         return found
-    raise ArtefactError(f"{folder}: holds nothing finished; run mine-corpus with --work-dir")
+    raise ArtefactError(
+        f"{folder}: contains no finished run; run 'adit mine --work-dir {folder}' first"
+    )
 
 
 def _sealed(folder: Place, key: str | None = None) -> Artefact | None:
@@ -159,7 +161,7 @@ def _sealed(folder: Place, key: str | None = None) -> Artefact | None:
         case {"key": found, "files": dict(files), "facts": dict(facts), **more} if not more:
             artefact = Artefact(folder=folder, files=files, facts=facts)
             return artefact if key in (None, found) else None
-    raise ArtefactError(f"{path} is not a seal of this program; remove the folder {folder}")
+    raise ArtefactError(f"{path}: not a seal of Adit; delete the folder {folder}")
 
 
 def write_array(path: Path, values: NDArray[Any]) -> None:
@@ -206,7 +208,7 @@ class Draft:
 
     @contextmanager
     def scratch(self) -> Iterator[Path]:
-        """A folder on this machine for what is needed while the artefact is made."""
+        """Make a temporary local folder for use while the artefact is made."""
         place = self._folder if isinstance(self._folder, Path) else cache.cache_folder()
         with tempfile.TemporaryDirectory(prefix=TEMPORARY, dir=place) as folder:
             with naming_errors(folder):
@@ -214,7 +216,7 @@ class Draft:
 
     @contextmanager
     def file(self, name: str) -> Iterator[Path]:
-        """A temporary path to write."""
+        """Yield a temporary path to write, which becomes the file ``name``."""
         temporary = self.names.enter_context(atomic_file(self._folder / name))
         yield temporary
         self.digests[name] = file_digest(temporary)

@@ -94,7 +94,7 @@ def check_writable(path: AnyPath) -> None:
         return
     folder = Path(os.path.realpath(path)).parent
     if not folder.is_dir():
-        raise OutputError(f"{os.fspath(path)}: there is no folder {folder}; create it first")
+        raise OutputError(f"{os.fspath(path)}: folder not found: {folder}; create it first")
     # os.access knows nothing of quotas, and root passes all its checks.
     with suppress(_OnlyTriedError), atomic_file(path):
         raise _OnlyTriedError
@@ -115,9 +115,9 @@ def check_folder(path: AnyPath) -> None:
 def _refuse_special(final: Path) -> None:
     """Refuse what renaming would fail on (a folder) or destroy (a device such as /dev/null)."""
     if final.is_dir():
-        raise OutputError(f"{final}: is a folder; name a file in it")
+        raise OutputError(f"{final}: is a folder; pass a file in it")
     if final.exists() and not final.is_file():
-        raise OutputError(f"{final}: is not a regular file; name one to create or replace")
+        raise OutputError(f"{final}: is not a regular file; pass a regular file")
 
 
 def _flush_to_disk(path: Path) -> None:

@@ -44,13 +44,13 @@ def shared_folder() -> Path:
     folder = Path(given or Path(tempfile.gettempdir()) / f"adit-{os.getuid()}")
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700, parents=True)
-    state, remedy = folder.lstat(), f"set {FOLDER} to a folder of yours"
+    state, remedy = folder.lstat(), f"set {FOLDER} to a folder that you own"
     if not stat.S_ISDIR(state.st_mode):
-        raise PermissionError(f"{folder}: is a link or no folder; {remedy}")
+        raise PermissionError(f"{folder}: is a link, or not a folder; {remedy}")
     if state.st_uid != os.getuid():
         raise PermissionError(f"{folder}: belongs to another user; {remedy}")
     if stat.S_IMODE(state.st_mode) & 0o077:
-        raise PermissionError(f"{folder}: is open to others; run chmod 700 {folder}")
+        raise PermissionError(f"{folder}: other users can access it; run chmod 700 {folder}")
     return folder
 
 
@@ -68,7 +68,7 @@ def folder_of_run() -> Iterator[Path]:
 
 @contextmanager
 def temporary_file(suffix: str) -> Iterator[Path]:
-    """The path of an empty file beside those fetched, which is removed at the end."""
+    """Make an empty file in the cache folder, and remove it at the end."""
     path = cache_folder() / f".{secrets.token_hex(8)}{suffix}"
     path.touch(mode=0o600)
     try:

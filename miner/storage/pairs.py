@@ -85,7 +85,7 @@ def write_pairs(path: AnyPath, batches: Batches, *, origin: Origin, **kinds: boo
 
 @contextmanager
 def _compressed(path: Path, compression: str) -> Iterator[IO[bytes]]:
-    """A file open for writing that compresses what it is given; bytes alike for contents alike."""
+    """Open a file that compresses reproducibly, without names or times."""
     with open(path, "wb") as file:
         if compression == ".gz":
             with GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as zipped:

@@ -154,7 +154,7 @@ class RemotePath:
 
     @contextmanager
     def reading(self) -> Iterator[IO[bytes]]:
-        """A stream of the file's bytes; what fails while it is read is reported like all else."""
+        """Open a stream of the file's bytes; read errors are reported like others."""
         with (
             self._found() as (filesystem, path),
             filesystem.open_input_stream(path, compression=None) as stream,

@@ -33,9 +33,9 @@ _CONTAINERS = {
     b"\xed\xab\xee\xdb": "is an RPM package; unpack it",
     b"070701": "is a cpio archive; unpack it",
     b"MSCF\0\0\0\0": "is a cab archive; unpack it",
-    b"LZIP\x01": "is compressed by lzip; decompress it",
-    b"\x04\x22\x4d\x18": "is compressed by lz4; decompress it",
-    b"\x1f\x9d": "is compressed by compress; decompress it",
+    b"LZIP\x01": "is compressed with lzip; decompress it",
+    b"\x04\x22\x4d\x18": "is compressed with lz4; decompress it",
+    b"\x1f\x9d": "is compressed with compress; decompress it",
     b"%PDF-": "is a PDF document; save its text",
     b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "is an Office document; save its text",
 }
@@ -106,7 +106,7 @@ def refuse_container(path: AnyPath, head: bytes) -> None:
         raise CorpusError(f"{path}: is compressed more than once ({names}); decompress it")
     if levels not in ([], [named]) and suffix not in _COMPRESSED_INSIDE:
         name = COMPRESSIONS[levels[0]][1]
-        raise CorpusError(f"{path}: is compressed by {name}; rename it to end in {levels[0]}")
+        raise CorpusError(f"{path}: is compressed with {name}; rename it to end in {levels[0]}")
 
 
 def look_into(head: bytes) -> tuple[list[str], str]:
@@ -164,11 +164,11 @@ def open_binary(path: AnyPath) -> IO[bytes]:
     try:
         return path.open() if isinstance(path, RemotePath) else open(path, "rb")
     except FileNotFoundError:
-        raise CorpusError(f"{path}: there is no such file") from None
+        raise CorpusError(f"{path}: file not found") from None
     except IsADirectoryError:
-        raise CorpusError(f"{path}: is a folder; name a file in it") from None
+        raise CorpusError(f"{path}: is a folder; pass a file in it") from None
     except PermissionError:
-        raise CorpusError(f"{path}: may not be read; check its permissions") from None
+        raise CorpusError(f"{path}: cannot be read; check its permissions") from None
     except PlaceError:
         raise
     except OSError as error:

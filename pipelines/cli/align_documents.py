@@ -6,11 +6,10 @@ import argparse
 import json
 import sys
 import tempfile
-from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 from encoder import load_encoder
 from miner.commandline import command
@@ -23,10 +22,6 @@ from pipelines.cli.running import STANDARD, sides_of, through_pipes
 if TYPE_CHECKING:
     from miner.monotone.align import Alignment
     from pipelines.options import CorpusOptions
-
-
-Bead: TypeAlias = tuple[list[int], list[int], float]
-"""Positions of source and of target sentences, and the cost of their alignment."""
 
 
 class Sentences(NamedTuple):
@@ -69,7 +64,7 @@ def align_documents(args: argparse.Namespace) -> int:
     is_json = PurePath(str(args.output)).suffix == ".jsonl"
     paired = args.document_pairs is not None
     if paired and not is_json:
-        raise ValueError("--document-pairs needs an output (-o) that ends in .jsonl")
+        raise ValueError("--document-pairs requires an output (-o) that ends in .jsonl")
     if args.output is not None:
         check_writable(args.output)
     pairs = read_document_pairs(args.document_pairs) if paired else [("", "")]
@@ -117,7 +112,7 @@ def _alignments(
     args: argparse.Namespace,
     is_json: bool,
 ) -> Iterator[str]:
-    """The lines of one document pair after the other; those that are not there are passed over."""
+    """Yield the lines of each document pair, and skip missing documents."""
     from encoder.words import WordEncoder
     from miner.monotone.align import align
     from miner.monotone.blocks import text_blocks
@@ -129,14 +124,7 @@ def _alignments(
     ]
     encoder = load_encoder(args.encoder).for_languages(languages)
     encoders = [encoder.for_language(language) for language in languages]
-    is_bag = isinstance(encoder, WordEncoder)
-    there = [
-        names
-        for names in pairs
-        if all(
-            name in side and any(side[name].texts) for name, side in zip(names, sides, strict=True)
-        )
-    ]
+    there = [names for names in pairs if names[0] in sides[0] and names[1] in sides[1]]
     if not there:
         raise ValueError(
             f"{args.document_pairs}: none of its documents are in {args.source} and {args.target}; "
@@ -145,43 +133,24 @@ def _alignments(
     for names in there:
         documents = [side[name] for name, side in zip(names, sides, strict=True)]
         source, target = (
-            text_blocks([*filter(None, document.texts)], own.encode, is_bag=is_bag)
+            text_blocks(document.texts, own.encode, is_bag=isinstance(encoder, WordEncoder))
             for document, own in zip(documents, encoders, strict=True)
         )
-        beads = _beads(align(source, target), documents)
-        yield from _json_lines(beads, documents, names) if is_json else _lines(beads)
+        found = align(source, target)
+        yield from _json_lines(found, documents, names) if is_json else _lines(found)
 
 
-def _beads(found: Alignment, documents: Sequence[Sentences]) -> Iterator[Bead]:
-    """Yield the beads by positions of lines, and each line without a sentence as a gap."""
-    filled = [[at for at, text in enumerate(own.texts) if text] for own in documents]
-    empty = [deque(at for at, text in enumerate(own.texts) if not text) for own in documents]
-    for bead, cost in zip(found.beads(), found.costs.tolist(), strict=True):
-        source, target = ([own[at] for at in rows] for own, rows in zip(filled, bead, strict=True))
-        yield from _gaps(empty, source[:1], target[:1])
-        yield source, target, cost
-    yield from _gaps(empty, *([len(own.texts)] for own in documents))
-
-
-def _gaps(empty: Sequence[deque[int]], *ends: Sequence[int]) -> Iterator[Bead]:
-    """Yield and remove the empty lines of both sides that precede a bead."""
-    for side, (lines, end) in enumerate(zip(empty, ends, strict=True)):
-        while end and lines and lines[0] < end[0]:
-            line = [lines.popleft()]
-            yield ([], line, 0.0) if side else (line, [], 0.0)
-
-
-def _lines(beads: Iterator[Bead]) -> Iterator[str]:
-    for source, target, cost in beads:
-        yield f"{source}:{target}:{cost:.6f}\n"
+def _lines(found: Alignment) -> Iterator[str]:
+    for (source, target), cost in zip(found.beads(), found.costs, strict=True):
+        yield f"{list(source)}:{list(target)}:{cost:.6f}\n"
 
 
 def _json_lines(
-    beads: Iterator[Bead], documents: Sequence[Sentences], names: Sequence[str]
+    found: Alignment, documents: Sequence[Sentences], names: Sequence[str]
 ) -> Iterator[str]:
     from miner.monotone.blocks import joined
 
-    for *bead, cost in beads:
+    for bead, cost in zip(found.beads(), found.costs.tolist(), strict=True):
         sides = list(zip(("source", "target"), bead, documents, names, strict=True))
         record = {
             "cost": cost,
@@ -192,5 +161,5 @@ def _json_lines(
                 for side, rows, own, _ in sides
             },
         }
-        if record["source_text"] or record["target_text"]:  # else of a line without a sentence
+        if record["source_text"] or record["target_text"]:  # else of blank lines
             yield json.dumps(record, ensure_ascii=False) + "\n"

@@ -30,15 +30,15 @@ def decide_documents(args: argparse.Namespace, corpora: Sequence[Place] = ()) ->
     sides = zip(("src", "tgt"), corpora, strict=False)
     are_documents = [_is_documents(args, *each) for each in sides]
     if args.document_pairs is not None and args.scope == CORPUS:
-        raise ValueError("--document-pairs: is for --scope document; leave out --scope corpus")
+        raise ValueError("--document-pairs conflicts with --scope corpus; omit one of them")
     asked = (args.scope, args.document_pairs, args.alignment, args.margin_scope)
     usual = args.retrieval == MiningOptions.retrieval and args.index == MiningOptions.index
     is_open = usual and asked == (None,) * 4 and not (args.src_embeddings or args.plan)
     if are_documents and all(are_documents) and is_open:
         args.alignment = MONOTONE
         logger.info(
-            "folders of documents: those that are translations of each other are paired and "
-            "aligned in order; --scope corpus compares all sentences instead"
+            "both inputs are folders of documents: pairing documents and aligning their sentences "
+            "in order; use --scope corpus to compare all sentences instead"
         )
     args.alignment = args.alignment or FREE
     is_free = args.document_pairs is None and args.alignment == FREE
@@ -55,8 +55,8 @@ def _is_documents(args: argparse.Namespace, side: str, corpus: Place) -> bool:
     is_text = corpus.is_file() and split_compression(corpus)[0] in ("", ".txt")
     if chosen == "auto" and is_text and looks_like_a_document(corpus):
         logger.warning(
-            "%s: looks like a document, not like a sentence a line; --input-format documents "
-            "splits it into sentences",
+            "%s: looks like a document, not like one sentence per line; use --input-format "
+            "documents to split it into sentences",
             corpus,
         )
     found = chosen in ("auto", "documents") and corpus.is_dir() and holds_documents(corpus)

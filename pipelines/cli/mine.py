@@ -44,7 +44,7 @@ def mine_corpus(argv: Sequence[str] | None = None, prog: str = "mine-corpus") ->
     to_stdout = args.output in (None, STANDARD)
     for option in ("pairs", "multiway", *(() if to_stdout else ("format",))):
         if getattr(args, option):
-            parser.error(f"--{option} is for --languages, which is not given")
+            parser.error(f"--{option} requires --languages")
     return run_command(lambda: _mine(args), prog)
 
 
@@ -56,8 +56,8 @@ def rate_corpus(argv: Sequence[str] | None = None, prog: str = "adit rate") -> i
 
 def _refuse(name: str) -> int:
     raise ValueError(
-        f"{name} is a command and a file or folder here, too; write ./{name} for the corpus, or "
-        f"'adit {name}' for the command"
+        f"{name} is both a command and an existing path; write ./{name} for the corpus, or 'adit "
+        f"{name}' for the command"
     )
 
 
@@ -65,7 +65,7 @@ def _parsed(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Na
     own, beam_options = _split(argv)
     args = parser.parse_args(own, argparse.Namespace(beam_options=beam_options))
     if beam_options and args.runner is None:
-        parser.error("options after -- are for the --runner, which is not given")
+        parser.error("options after -- require --runner")
     return args
 
 
@@ -107,7 +107,7 @@ def _mine(args: argparse.Namespace) -> int:
         with running.interruptible(args, "was not written"):
             run(options, monitor)
         if options.only_packaged:
-            sys.stderr.write("the job is packaged; run it on its engine, such as by flink run\n")
+            sys.stderr.write("job packaged; run it on its engine, such as with flink run\n")
             return 0
         summary = read_summary(options.work_dir)
     if not args.quiet:
@@ -125,13 +125,15 @@ def _mine_languages(args: argparse.Namespace) -> int:
     from pipelines.stages.summary import describe_many, read_summaries, write_table
 
     if args.output in (None, STANDARD):
-        raise ValueError("--languages: there is a file for each pair; name a folder by -o OUT")
+        raise ValueError("--languages writes one file per language pair; pass a folder with -o OUT")
     args.to_stdout = False
     if wrong := next(filter(vars(args).get, TWO_CORPORA), None):
         name = "--" + wrong.replace("_", "-")
-        raise ValueError(f"{name}: is for two corpora; leave it out with --languages")
+        raise ValueError(f"{name} conflicts with --languages; omit one of them")
     if args.document_pairs not in (None, AUTO_PAIRS):
-        raise ValueError("--document-pairs FILE: is for two corpora; give auto with --languages")
+        raise ValueError(
+            "--document-pairs FILE conflicts with --languages; use --document-pairs auto"
+        )
     many = ManyOptions(
         corpora=args.languages,
         output=args.output,
@@ -139,7 +141,7 @@ def _mine_languages(args: argparse.Namespace) -> int:
         ending=(args.format or ManyOptions.ending).removeprefix("."),
     )
     if many.corpora.is_dir() and many.output.exists() and same_file(many.corpora, many.output):
-        raise ValueError(f"{many.output}: is the folder of the corpora; name another for the pairs")
+        raise ValueError(f"{many.output}: contains the corpora; pass another folder with -o")
     decide_documents(args)
     with _folder(many.output), running.work_dir_of(args) as work_dir:
         corpora = find_corpora(many.corpora, work_dir, input_format=args.input_format)
@@ -147,9 +149,7 @@ def _mine_languages(args: argparse.Namespace) -> int:
         options = running.mining_options(args, work_dir, source, target)
         job = job_of_languages(many, options, corpora)
         if args.multiway and options.is_monotone:
-            raise ValueError(
-                "--multiway: --alignment monotone merges sentences; leave one of both out"
-            )
+            raise ValueError("--multiway conflicts with --alignment monotone; omit one of them")
         with running.interruptible(args, "is not complete"):
             run_job(job, monitor)
         summaries = read_summaries(job)

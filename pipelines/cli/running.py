@@ -94,22 +94,20 @@ def _is_pipe(place: Place) -> bool:
 
 def _goes_to_stdout(args: argparse.Namespace) -> bool:
     if args.output is None and sys.stdout.isatty() and not getattr(args, "plan", False):
-        raise ValueError("name an output: -o OUT, or -o - for this terminal")
+        raise ValueError("missing output: pass -o OUT, or -o - to print to the terminal")
     return args.output in (None, STANDARD)
 
 
 def _check(args: argparse.Namespace, piped: list[str], form: str) -> None:
     """Refuse what no pipe can give or take."""
     if sum(getattr(args, name) == STANDARD for name in piped) > 1:
-        raise ValueError("standard input holds one corpus; name a file for the other")
+        raise ValueError("standard input can provide only one corpus; pass a file for the other")
     if getattr(args, "runner", None) is not None:
-        raise ValueError(
-            "--runner: workers elsewhere reach no pipes; name files for corpora and OUT"
-        )
+        raise ValueError("--runner cannot use pipes; pass file paths for SRC, TGT and -o")
     if args.to_stdout and form:
         files = Output.named(f"output.{form}").files(Origin(languages=("src", "tgt")))
         if len(files) > 1:
-            raise ValueError(f"--format {args.format}: is more than one file; name it by -o OUT")
+            raise ValueError(f"--format {args.format} writes several files; pass -o OUT")
 
 
 def _saved(place: Place, folder: Path, name: str) -> Path:
@@ -160,7 +158,7 @@ def work_dir_of(args: argparse.Namespace) -> Iterator[Place]:
     place, is_remote = args.output.parent, isinstance(args.output, RemotePath)
     if is_remote and args.runner is not None:
         raise ValueError(
-            f"{args.output}: workers elsewhere need a --work-dir that all of them reach, such as "
+            f"{args.output}: --runner requires a --work-dir that all workers can reach, such as "
             f"{place / 'work'}"
         )
     if not is_remote:
@@ -176,7 +174,7 @@ def interruptible(args: argparse.Namespace, state: str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as interrupt:
-        how = " (with --work-dir a second call could go on)"
+        how = " (use --work-dir to make a run resumable)"
         if args.work_dir is not None:
-            how = f"; the same command goes on from {args.work_dir}"
+            how = f"; rerun the same command to resume from {args.work_dir}"
         raise KeyboardInterrupt(f"{interrupt}; {shown_output(args)} {state}{how}") from None

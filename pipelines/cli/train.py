@@ -174,7 +174,9 @@ def _train(args: argparse.Namespace) -> int:
 
     monitor = set_up_logging(args)
     if (args.teacher is None) == OBJECTIVES[args.objective].teacher:
-        raise ValueError("--objective distillation and --teacher ENCODER need one another")
+        raise ValueError(
+            "--objective distillation, addition or alignment requires --teacher, and only they do"
+        )
     recipe = _recipe(args)
     measures = _measures(args, recipe.files)
     teacher = load_encoder(args.teacher, precision="auto") if args.teacher else None
@@ -205,7 +207,7 @@ def _recipe(args: argparse.Namespace) -> Recipe:
     there = find_text(args.data, OBJECTIVES[args.objective])
     wanted = there if args.pairs is None else dict.fromkeys(args.pairs)
     if unknown := [name for name in wanted if name not in there]:
-        raise ValueError(f"{args.data}: no text of {unknown[0]!r}; there are {', '.join(there)}")
+        raise ValueError(f"{args.data}: no text of {unknown[0]!r}; available: {', '.join(there)}")
     return Recipe(
         files={name: there[name] for name in wanted},
         exclude=frozenset(filter(None, args.exclude)),
@@ -225,7 +227,7 @@ def _measures(args: argparse.Namespace, pairs: Collection[str]) -> list[Measure]
     places = {"tatoeba": (args.tatoeba, tatoeba_error), "bucc": (args.bucc, bucc_f1)}
     for name, (place, _) in places.items():
         if place is None and (args.best_by or "").startswith(name):
-            raise ValueError(f"--best-by {args.best_by} needs --{name} DIR")
+            raise ValueError(f"--best-by {args.best_by} requires --{name} DIR")
     return [measure(place, pairs) for place, measure in places.values() if place is not None]
 
 
@@ -307,6 +309,6 @@ def rounds(args: argparse.Namespace) -> int:
     for place, found in enumerate(figures, start=1):
         sys.stdout.write(
             f"round {place}\t{found['pairs']} pairs\t{found['kept by']}\t"
-            f"{found['mutual']} held-out sentences nearest to their nearest\n"
+            f"{found['mutual']} held-out sentences with a mutual nearest neighbour\n"
         )
     return 0

@@ -23,18 +23,18 @@ def status(args: argparse.Namespace) -> int:
     folder, stages = WorkFolder(args.work_dir), _stages(args.work_dir)
     workers: Sequence[state.WorkerState] = ()
     if state.is_locked(args.work_dir):
-        found, workers = "at work", state.read_workers(folder)
+        found, workers = "running", state.read_workers(folder)
     elif _is_finished(stages):
         kept = folder.sentences(SOURCE).parent.is_dir()
-        found = "finished" if kept else "finished, and emptied by clean"
+        found = "finished" if kept else "finished, emptied by adit clean"
     elif failure := state.first_failure(folder):
         found = f"failed: {failure.line}"
     else:
-        found = "stopped; the same command goes on"
+        found = "stopped; rerun the same command to resume"
     lines = [f"{args.work_dir}: {found}", *map(_describe, stages)]
     for worker in workers:
         done, ago = counted(worker.done, "elements"), max(0.0, time.time() - worker.at)
-        last = f"the last of {worker.stage} {ago:,.0f} s ago"
+        last = f"last {worker.stage} {ago:,.0f} s ago"
         lines.append(f"  worker {worker.name}: {done} done, {last}")
     sys.stdout.write("\n".join(lines) + "\n")
     return 0
@@ -47,7 +47,7 @@ def _describe(stage: state.StageState) -> str:
         return line + (f" in {stage.seconds:,.1f} s of work" if stage.done else "")
     rate = stage.done / max(time.time() - stage.since, 1e-3)
     left = "" if stage.expected is None else f", {(stage.expected - stage.done) / rate:,.0f} s left"
-    return f"{line}, {60 * rate:,.3g} a minute{left}"
+    return f"{line}, {60 * rate:,.3g} per minute{left}"
 
 
 @command(add_work_dir, "adit clean")
@@ -59,11 +59,11 @@ def clean(args: argparse.Namespace) -> int:
     work_dir = args.work_dir
     stages = _stages(work_dir)
     if state.is_locked(work_dir):
-        raise ValueError(f"{work_dir}: a run is at work there; wait until it has finished")
+        raise ValueError(f"{work_dir}: a run is using it; wait until it has finished")
     if not _is_finished(stages):
         raise ValueError(
-            f"{work_dir}: its run has not finished and would need what is there; give its command "
-            "again, or remove the folder"
+            f"{work_dir}: the run is unfinished and still needs these files; rerun its command to "
+            "resume, or delete the folder"
         )
     freed = 0
     mined = work_dir / MINED
@@ -77,10 +77,10 @@ def clean(args: argparse.Namespace) -> int:
 
 def _stages(work_dir: Place) -> list[state.StageState]:
     if not work_dir.is_dir():
-        raise NotADirectoryError(f"{work_dir}: there is no such folder")
+        raise NotADirectoryError(f"{work_dir}: folder not found")
     if stages := state.read_stages(WorkFolder(work_dir)):
         return stages
-    raise ValueError(f"{work_dir}: no run was there; give the --work-dir of one")
+    raise ValueError(f"{work_dir}: contains no run; pass the --work-dir of a run")
 
 
 def _is_finished(stages: Sequence[state.StageState]) -> bool:

@@ -202,12 +202,12 @@ def _engine(
     else:
         known = beam_options.get_all_options().keys()
         every = beam_options.get_all_options(retain_unknown_options=True).keys()
-        _refuse_options(every - known, f"for --runner {options.runner}")
+        _refuse_options(every - known, f"of Beam for --runner {options.runner}")
     standard = beam_options.view_as(StandardOptions)
     hints = [hint.partition("=") for hint in standard.resource_hints]
     for hint, equals, _ in hints:
         if not equals:
-            raise ValueError(f"--resource_hint {hint}: is not NAME=VALUE, such as min_ram=16GB")
+            raise ValueError(f"--resource_hint {hint}: must be NAME=VALUE, such as min_ram=16GB")
     standard.resource_hints = []  # Beam would give them to all workers
     cloud = beam_options.view_as(GoogleCloudOptions)  # the name is for every engine
     cloud.job_name = f"{cloud.job_name or 'adit'}-{secrets.token_hex(4)}"
@@ -222,7 +222,7 @@ def _engine(
 def _refuse_options(unknown: Set[str], whose: str) -> None:
     if unknown:
         names = ", ".join(f"--{name}" for name in sorted(unknown))
-        raise ValueError(f"{names}: no option of Beam's {whose}")
+        raise ValueError(f"{names}: unknown option {whose}")
 
 
 class _JobService(JobServiceHandle):
@@ -233,7 +233,7 @@ class _JobService(JobServiceHandle):
         known = super().get_pipeline_options()
         self._retain_unknown_options = True
         unknown = super().get_pipeline_options().keys() - known.keys()
-        _refuse_options({name.split(":")[2] for name in unknown}, "or of the job server's")
+        _refuse_options({name.split(":")[2] for name in unknown}, "of Beam and of the job server")
         return known
 
 
@@ -261,7 +261,7 @@ def _run_on_engine(pipeline: beam.Pipeline, options: PipelineOptions) -> Pipelin
     try:
         result = pipeline.run()
     except (grpc.RpcError, grpc.FutureTimeoutError, RuntimeError) as error:
-        raise OSError(f"the engine took no job: {_cause(error)}") from error
+        raise OSError(f"the engine rejected the job: {_cause(error)}") from error
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, handler)  # Beam's own would end the job server at once
     try:
@@ -271,7 +271,7 @@ def _run_on_engine(pipeline: beam.Pipeline, options: PipelineOptions) -> Pipelin
     except RuntimeError as error:
         raise OSError(f"the engine ended the job: {_cause(error)}") from error
     except grpc.RpcError as error:
-        raise OSError(f"the job server is gone: {_cause(error)}") from error
+        raise OSError(f"the job server ended: {_cause(error)}") from error
     return result
 
 
@@ -290,7 +290,7 @@ def _cancel(result: PipelineResult, options: PipelineOptions) -> str:
         end = time.monotonic() + CANCELLING_SECONDS
         while not PipelineState.is_terminal(result.state) or _runs_on_flink(flink, name):
             if time.monotonic() > end:
-                return "; the engine was asked to cancel the job, and has not yet done so"
+                return "; the engine was asked to cancel the job, but it still runs"
             time.sleep(0.2)
     except Exception as error:
         logger.debug("cancelling failed", exc_info=error)

@@ -52,7 +52,7 @@ def bootstrap(options: BootstrapOptions, monitor: Monitor) -> list[dict[str, Any
         found.append(_mined(options, place, encoder, monitor))
         pairs, by, mutual = (found[-1][name] for name in ("pairs", "kept by", "mutual"))
         logger.info(
-            "round %d: %d pairs (%s); %d held-out sentences are nearest to their nearest",
+            "round %d: %d pairs (%s); %d held-out sentences have a mutual nearest neighbour",
             *(number, pairs, by, mutual),
         )
         if mutual < before - math.sqrt(before):
@@ -65,8 +65,8 @@ def bootstrap(options: BootstrapOptions, monitor: Monitor) -> list[dict[str, Any
             encoder = _trained(options, place, pairs, monitor)
     if best == options.encoder:
         raise ValueError(
-            f"the encoder trained on the pairs of the first round is worse than {best}: "
-            f"{options.output} was not written; give other text, or more"
+            f"{options.output}: not written, because the encoder of the first round is worse than "
+            f"{best}; use other text, or more text"
         )
     names = (TOKENIZER, WEIGHTS, CONFIG)
     replace_files(options.output, {name: (Path(best) / name).read_bytes() for name in names})
@@ -99,11 +99,11 @@ def _begin(options: BootstrapOptions, folder: Path) -> None:
 
 def _check_known(options: BootstrapOptions, known: Path) -> None:
     if not known.is_file():
-        raise ValueError(f"{known}: there is no such file")
+        raise ValueError(f"{known}: file not found")
     name = "-".join(options.languages)
     if name not in known.name.split(".") or not PAIR.fullmatch(name):
         raise ValueError(
-            f"{known}: its name has no {name}, the languages; name it such as known.{name}.tsv.xz"
+            f"{known}: name lacks the languages {name}; rename it, such as known.{name}.tsv.xz"
         )
 
 
@@ -135,7 +135,7 @@ def _mined(
         mine_corpus(replace(mining, output=trusted, fdr=fdr), monitor)
         figures = _keep(trusted, kept, 1.0, f"fdr {fdr:g}")
     except ValueError as error:  # all else would have been one without --fdr
-        logger.info("the best %g of all pairs are kept: %s", best, error)
+        logger.info("keeping the best %g of all pairs: %s", best, error)
         figures = _keep(mined, kept, best, f"best {best:g}")
     figures["mutual"] = _mutual(mined)
     _write(seal, figures)
@@ -176,7 +176,7 @@ def _keep(mined: Path, kept: Path, share: float, by: str) -> dict[str, Any]:
     taught = [source != target and not _is_held_out(source) for source, target in pairs]
     best = best.filter(pa.array(taught, pa.bool_()))
     if not len(best):
-        raise ValueError("no pairs were mined; give other text, or another encoder")
+        raise ValueError("no pairs were mined; use other text, or another encoder")
     best = best.append_column("corpus", pa.array(["mined"] * len(best)))
     with atomic_file(kept) as temporary:
         parquet.write_table(best, temporary)

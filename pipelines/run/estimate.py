@@ -57,7 +57,7 @@ def plan_run(options: MiningOptions) -> str:
     check_options(options)
     if options.scope == DOCUMENT:
         raise ValueError(
-            "--plan: is for --scope corpus; what documents cost depends on their sizes"
+            "--plan requires --scope corpus, because the cost of documents depends on their sizes"
         )
     start = time.perf_counter()
     if options.encoder == BEST:
@@ -80,11 +80,11 @@ def plan_run(options: MiningOptions) -> str:
     method = options.method or auto_method(problem.sources, problem.targets)
     costs = _costs(options, problem, machine, method)
     times = {"start": start_up, **_stage_seconds(run, sizes, lines=problem.rows / 2)}
-    why = "what --index auto comes to here" if options.index == "auto" else "as --index says"
+    why = "chosen by --index auto" if options.index == "auto" else "chosen by --index"
     work, output = map(show_size, disk_bytes(fit.options, sizes))
     lines = [
         *(_describe_side(options, side, size) for side, size in sizes.items()),
-        f"search: {method} ({why}), {options.k} neighbours of every line in both directions",
+        f"search: {method} ({why}), {options.k} neighbours per line in both directions",
         _describe_products(machine),
         _describe_memory(fit),
         f"disk: at most about {work} for the work folder and {output} for {options.output}",
@@ -106,21 +106,21 @@ def _describe_side(options: MiningOptions, side: str, size: SideSize) -> str:
 
 
 def _describe_products(machine: Machine) -> str:
-    ways = {"int8": machine.int8, "int16": machine.int8, "bfloat16": "torch", "float32": "BLAS"}
+    ways = {"int8": machine.int8, "bfloat16": "torch", "float32": "BLAS"}
     rates = (
         f"{precision} by {ways[precision]} {rate / 1e9:,.3g}"
         for precision, rate in machine.products.items()
     )
-    return f"products: {', '.join(rates)} (10^9 operations a second of one thread)"
+    return f"products: {', '.join(rates)} (10^9 operations per second of one thread)"
 
 
 def _describe_memory(fit: Fit) -> str:
     bound = fit.options.memory
-    limit = f"of the {show_size(bound)} allowed" if bound else "without a bound (--memory)"
+    limit = f"of the {show_size(bound)} allowed" if bound else "without a limit (--memory)"
     return (
         f"memory: at most about {show_size(fit.peak)} {limit}: {show_size(fit.libraries)} for "
         f"libraries, and {show_size(fit.stages[fit.largest])} for the largest stage, "
-        f"{fit.largest}, of up to {fit.options.rows_per_shard:,} lines a side at a time"
+        f"{fit.largest}, with up to {fit.options.rows_per_shard:,} lines per side at a time"
     )
 
 
@@ -203,9 +203,9 @@ def _describe_times(
     whole = "in all" if search else "without the search, which is not estimated"
     by = f"{counted(options.workers, 'workers')} and {counted(machine.threads, 'threads')}"
     return (
-        f"time: about {show_time(sum(times.values()))} {whole} ({shown}); by {by} of this machine, "
-        "from a trial run of the first lines. Lines that the run will leave out (repeated, blank) "
-        "are counted here, too."
+        f"time: about {show_time(sum(times.values()))} {whole} ({shown}) with {by} of this "
+        "machine, estimated from a trial run of the first lines. Lines that the run will skip "
+        "(duplicates, blank) are included."
     )
 
 

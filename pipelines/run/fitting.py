@@ -131,7 +131,7 @@ def fit_run(run: RunContext, sizes: Sizes) -> Fit:
     needed = max(fit.peak, memory.peak_bytes()) * memory.process_count(options)
     if options.memory is not None and needed > options.memory:
         raise ValueError(
-            f"--memory: {memory.show_size(options.memory)} cannot hold this run of {rows[0]:,} x "
+            f"--memory {memory.show_size(options.memory)} is too low for this run of {rows[0]:,} x "
             f"{rows[1]:,} lines and {dim} dimensions, which needs {memory.show_size(needed)} "
             f"({memory.show_size(libraries)} for libraries; the largest stage is {fit.largest})"
         )

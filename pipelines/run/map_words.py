@@ -37,7 +37,7 @@ from pipelines.stages.reading.language import beginning
 logger = logging.getLogger(__name__)
 
 PROGRESS = "training"  # the folder, in the encoder's, that learning goes on from
-OTHERS = f"give a file or one of {', '.join(STARTS)}"
+OTHERS = f"pass a file or one of {', '.join(STARTS)}"
 
 
 def map_languages(options: MapOptions, monitor: Monitor) -> Sequence[float]:
@@ -99,12 +99,12 @@ def _start(source: WordVectors, target: WordVectors, options: MapOptions) -> tup
         rows = identical_words(source.words, target.words)
         if not len(rows[0]):
             raise ValueError(
-                "the languages have no word in common to begin with; give a dictionary (--start "
-                f"FILE), or --start {SIMILARITY}"
+                "--start identical: the languages share no word; use a dictionary (--start FILE), "
+                f"or --start {SIMILARITY}"
             )
     else:
         rows = _known_pairs(Path(options.start), source, target)
-    logger.info("beginning with %d pairs of words", len(rows[0]))
+    logger.info("starting from %d pairs of words", len(rows[0]))
     return procrustes(source.vectors[rows[0]], target.vectors[rows[1]]), len(rows[0])
 
 
@@ -113,7 +113,7 @@ def _known_pairs(path: Path, source: WordVectors, target: WordVectors) -> tuple[
     try:
         lines = [line.split() for line in path.read_text(encoding="utf-8").splitlines()]
     except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path}: no dictionary to begin with ({error}); {OTHERS}") from error
+        raise ValueError(f"{path}: dictionary cannot be read ({error}); {OTHERS}") from error
     own, other = ({word: row for row, word in enumerate(side.words)} for side in (source, target))
     for number, line in enumerate(lines, start=1):
         if len(line) < 2:
@@ -121,8 +121,8 @@ def _known_pairs(path: Path, source: WordVectors, target: WordVectors) -> tuple[
     rows = [(own[one], other[two]) for one, two, *_ in lines if one in own and two in other]
     if not rows:
         raise ValueError(
-            f"{path}: none of its {len(lines):,} pairs has vectors on both sides; the words are in "
-            "lower case, and the source's come first"
+            f"{path}: none of the {len(lines):,} pairs has vectors on both sides; write words in "
+            "lower case, source words first"
         )
     one, two = np.array(rows, dtype=np.int64).T
     return one, two
@@ -131,12 +131,14 @@ def _known_pairs(path: Path, source: WordVectors, target: WordVectors) -> tuple[
 def _check(options: MapOptions) -> None:
     """Refuse before the text is read what could not be written, or begun, in the end."""
     if options.languages[0] == options.languages[1]:
-        raise ValueError(f"both languages are {options.languages[0]}; give those of SRC and TGT")
+        raise ValueError(
+            f"both languages are {options.languages[0]}; pass the languages of SRC and TGT"
+        )
     check_folder(options.output)
     if options.vec is not None:
         check_folder(options.vec)
     if options.start not in STARTS and not Path(options.start).is_file():
-        raise ValueError(f"--start {options.start}: there is no such dictionary; {OTHERS}")
+        raise ValueError(f"--start {options.start}: file not found; {OTHERS}")
 
 
 def _read(options: MapOptions) -> tuple[dict[str, Sequence[str]], dict[str, Side]]:
@@ -153,7 +155,7 @@ def _read(options: MapOptions) -> tuple[dict[str, Sequence[str]], dict[str, Side
     if dims[0] != dims[1]:
         raise ValueError(
             f"{options.source} has vectors of {dims[0]} dimensions and {options.target} of "
-            f"{dims[1]}; give --dim, or vectors of as many"
+            f"{dims[1]}; pass --dim, or vectors with equal dimensions"
         )
     return texts, given
 
@@ -199,5 +201,5 @@ def _sentences(place: Place, input_format: str) -> list[str]:
     for records in open_side(place, input_format, escapes=escapes):
         texts |= dict.fromkeys(records.kept_texts())
     if not texts:
-        raise ValueError(f"{place}: has no text")
+        raise ValueError(f"{place}: contains no text")
     return list(texts)

@@ -83,7 +83,9 @@ def run_steps(job: Job, steps: Sequence[Step], monitor: Monitor | None = None) -
 def _usable(workers: int) -> int:
     """Return no more workers than cores, which would only wait for each other."""
     if workers > (cores := usable_cores()):
-        logger.warning("--workers %d: more than the usable cores; using %d", workers, cores)
+        logger.warning(
+            "--workers %d exceeds the %d available cores; using %d", workers, cores, cores
+        )
     return min(workers, cores)
 
 

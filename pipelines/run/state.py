@@ -206,10 +206,14 @@ def _flocked(path: Path) -> Iterator[None]:
             _take(lock)
         except BlockingIOError:
             raise ValueError(
-                f"--work-dir {work_dir}: another run is at work there; wait, or name another folder"
+                f"--work-dir {work_dir}: another run is using it; wait, or pass another folder"
             ) from None
         except OSError as error:
-            logger.warning("%s: not locked against a second run: %s", work_dir, error.strerror)
+            logger.warning(
+                "%s: a second run cannot be detected (%s); do not start one",
+                work_dir,
+                error.strerror,
+            )
         yield
 
 
@@ -231,8 +235,8 @@ def _take(lock: TextIO) -> None:
 def _renewed(lock: RemotePath) -> Iterator[None]:
     if _is_held(lock):
         raise ValueError(
-            f"--work-dir {lock.parent}: another run is at work there; wait, name another folder, "
-            f"or remove {lock} if there is none"
+            f"--work-dir {lock.parent}: another run is using it; wait, pass another folder, "
+            f"or delete {lock} if no run is using it"
         )
     _hold(lock)
     ended = threading.Event()

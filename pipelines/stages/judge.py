@@ -71,7 +71,7 @@ def _decided_score(run: RunContext, about: str) -> str:
     if why and (options.by_words or options.fdr is not None):
         raise ValueError(f"{about}{'--fdr' if options.fdr else '--score words'}: {why}")
     if why:
-        logger.info("%spairs are scored by margin alone, and all are written: %s", about, why)
+        logger.info("%spairs are scored by margin only (%s); writing all of them", about, why)
     return MARGIN if why else options.score or WORDS
 
 

@@ -135,8 +135,9 @@ def _estimate(
     alike = chosen.pairs.facts["probabilities"]["alike"]
     if alike > MAX_ALIKE:
         estimate["doubt"] = (
-            f"{alike:.0%} of the likely pairs' sentences would find another that looks like a "
-            "translation without theirs; near-copies may be among the pairs"
+            f"the error rate may be unreliable: with their translation removed, {alike:.0%} of the "
+            "checked sentences still match a similar sentence, so some pairs may not be "
+            "translations"
         )
     return estimate
 

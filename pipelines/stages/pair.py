@@ -99,9 +99,8 @@ def pair_documents(run: RunContext, shards: Sequence[EmbeddedShard]) -> Sequence
         found = pair_sides(source, target, threshold=options.document_threshold)
         if not len(found):
             raise ValueError(
-                f"--document-pairs: no document of {options.source.path} seems to be a "
-                f"translation of one of {options.target.path}; mine with --scope corpus, or "
-                "give a list of your own"
+                f"--document-pairs: no document of {options.source.path} matches a document of "
+                f"{options.target.path}; use --scope corpus, or pass your own list"
             )
         with draft.file(DOCUMENT_PAIRS) as path:
             path.write_text("".join(_lines(source, target, found)), encoding="utf-8")
@@ -120,8 +119,8 @@ def _lines(source: ShardedDocuments, target: ShardedDocuments, found: DocumentPa
         for name in names:
             if "\t" in name or "\n" in name or "\r" in name:
                 raise ValueError(
-                    f"--document-pairs: the document {name!r} has a tab or a line end in its name; "
-                    "give it another"
+                    f"--document-pairs: the document name {name!r} contains a tab or a line end; "
+                    "rename it"
                 )
         lines.append(f"{names[0]}\t{names[1]}\t{score:.4f}\n")
     return lines

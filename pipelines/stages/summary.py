@@ -20,16 +20,17 @@ from pipelines.references import ChosenPairs
 from pipelines.stages.encode import dropped
 from pipelines.stages.reading.language import describe_language
 
-ALONE = "; most have no counterpart, and --scope corpus would compare their sentences, too"
+# Added to the pairs of documents if they are less than half.
+UNPAIRED = "; most documents have no counterpart (use --scope corpus to compare all sentences)"
 # Of a side, by reading; the places of what was rejected first, where there are several files.
 COUNTED = ("read", "rejected", "first_rejected", "first_places", "duplicates", "unique")
 MIN_SHOWN = 0.05  # seconds
-# What the pairs are that a rule keeps.
-WANTED = {
-    "probability": "more likely right than wrong; --all writes them, too",
-    "fdr": "among the best with so few wrong ones",
-    "threshold": "above the threshold",
-    "top": "among the {pairs:,} best",
+# Why a rule does not keep pairs, with the values of the options.
+NOT_KEPT = {
+    "probability": " with a probability below 0.5; add --all to write them",
+    "fdr": "; including them would exceed --fdr {fdr:g}",
+    "threshold": " with a score of at most {threshold!r}",
+    "top": " after the {pairs:,} best",
 }
 # Of the table of many languages, which has a line for each pair.
 COLUMNS = ("pair", "source", "target", "candidates", "pairs", "threshold", "wrong")
@@ -91,19 +92,19 @@ def describe(summary: Mapping[str, Any], seconds: Mapping[str, float], peak_byte
         lines.append(f"encoder: {summary['options']['encoder']}")
     if found := summary.get("documents"):
         lines.append(
-            f"documents: {found['pairs']:,} pairs of {found['source']:,} source and "
-            f"{found['target']:,} target documents, with scores from {_floored(found['lowest'])}"
-            + (ALONE if 2 * found["pairs"] < min(found["source"], found["target"]) else "")
+            f"documents: {found['pairs']:,} pairs from {found['source']:,} source and "
+            f"{found['target']:,} target documents, lowest score {_floored(found['lowest'])}"
+            + (UNPAIRED if 2 * found["pairs"] < min(found["source"], found["target"]) else "")
         )
     if given := summary.get("lines"):
         lines.append(
-            f"lines: {given['read']:,}, of which {given['unusable']:,} lack a sentence and "
-            f"{given['repeated']:,} repeat an earlier pair"
+            f"lines: {given['read']:,} read, {given['unusable']:,} rejected, "
+            f"{given['repeated']:,} duplicates of an earlier pair"
         )
-    lines.append(f"pairs: {summary['pairs']:,} of {summary['candidates']:,} candidates")
+    lines.append(f"pairs: {summary['pairs']:,} written, from {summary['candidates']:,} candidates")
     lines += describe_estimates(summary)
     if copies := summary.get("near_copies"):
-        lines.append(f"near-copies left out: {copies:,}")
+        lines.append(f"near-duplicates removed: {copies:,}")
     if filters := summary.get("filters"):
         caught = ", ".join(f"{name} {count:,}" for name, count in filters.items())
         lines.append(f"rejected by filters: {caught}")
@@ -120,33 +121,30 @@ def _costs(seconds: Mapping[str, float], peak_bytes: int) -> str:
     """Return the line of the time and the memory that a run took."""
     shown = {name: spent for name, spent in seconds.items() if spent >= MIN_SHOWN}
     stages = ", ".join(f"{name} {spent:.1f} s" for name, spent in shown.items())
-    return f"time: {stages}; peak memory {peak_bytes / 2**30:.2f} GiB"
+    return f"time: {stages}; peak memory: {peak_bytes / 2**30:.2f} GiB"
 
 
 def describe_estimates(summary: Mapping[str, Any]) -> list[str]:
-    """Say how many of the pairs are likely wrong, and how many others were left out."""
-    lines = _describe_kept(kept) if (kept := summary.get("kept")) else []
+    """Return lines on the error rate of the pairs that were kept, and on all other pairs."""
+    lines = []
+    kept = summary.get("kept", {})
+    if kept.get("pairs"):
+        lines.append(f"estimated error rate: {kept['wrong'] / kept['pairs']:.1%}")
+    if kept and (left_out := kept["judged"] - kept["pairs"]):
+        why = NOT_KEPT.get(kept["by"], "").format(**{**kept, **summary.get("options", {})})
+        lines.append(f"not written: {counted(left_out, 'pairs')}{why}")
+    if kept.get("pairs") and kept.get("doubt"):
+        lines.append(f"warning: {kept['doubt']}")
     if identical := summary.get("identical"):
-        lines.append(f"identical: {identical:,}; --keep-identical writes them")
+        lines.append(
+            f"identical: {counted(identical, 'pairs')}; add --keep-identical to write them"
+        )
     return lines
 
 
-def _describe_kept(kept: Mapping[str, Any]) -> list[str]:
-    if not kept["judged"]:
-        return []
-    left_out, wanted = kept["judged"] - kept["pairs"], WANTED.get(kept["by"], "").format(**kept)
-    if not kept["pairs"]:
-        return [f"wrong: none of {left_out:,} pairs is {wanted}"]
-    share = kept["wrong"] / kept["pairs"]
-    lines = [f"wrong: an estimated {share:.1%} of {kept['pairs']:,} pairs"]
-    if left_out:
-        lines.append(f"left out: {left_out:,} pairs that are not {wanted}")
-    return [*lines, f"beware: {kept['doubt']}"] if kept.get("doubt") else lines
-
-
 def next_steps(summary: Mapping[str, Any], work_dir: Place | None) -> str:
-    """Return what a run's pairs do and do not say, and the commands that say more."""
-    look = f"next: {_report(work_dir)} to look at them"
+    """Return the commands to run after a run, and the threshold of pairs without probabilities."""
+    look = f"next: {_report(work_dir)}"
     if summary.get("pairs") == 0:
         return f"next: {_more_pairs(summary)}"
     if summary.get("kept"):
@@ -155,50 +153,50 @@ def next_steps(summary: Mapping[str, Any], work_dir: Place | None) -> str:
 
 
 def _report(work_dir: Place | None, below: str = "") -> str:
-    """Return the command that shows what is in a work folder, or was in one that is gone."""
+    """Return how to review the pairs of a work folder, or of a temporary one."""
     folder = "DIR" if work_dir is None else shlex.quote(str(work_dir))
-    repeat = "repeat with --work-dir DIR, then " if work_dir is None else ""
-    return f"{repeat}'adit report {folder}{below} -o report.html'"
+    rerun = "rerun with --work-dir DIR, then " if work_dir is None else ""
+    return f"{rerun}review the pairs with 'adit report {folder}{below} -o report.html'"
 
 
 def _threshold(options: Mapping[str, Any]) -> str:
     if options["threshold"] is not None:
         return repr(options["threshold"])
     written = {
-        MONOTONE: "all that is aligned was written",
+        MONOTONE: "all aligned pairs were written",
         LINES: "all pairs of lines were written",
     }
-    paired = "sentences without a translation are paired, too"
+    paired = "sentences without a translation are also paired"
     return f"none, so {written.get(options.get('alignment', ''), paired)}"
 
 
 def _more_pairs(summary: Mapping[str, Any]) -> str:
-    """Return what to do where no pair was written."""
+    """Return the remedy if no pair was written."""
     options = summary["options"]
     if options["fdr"] is not None:
-        return "allow a larger share, or leave out --fdr"
+        return "increase --fdr, or omit it"
     if summary.get("filters"):
-        return "leave out --filters to see what they reject"
+        return "omit --filters to write the pairs that they reject"
     if options["threshold"] is not None:
-        return "lower --threshold, or leave it out"
+        return "lower --threshold, or omit it"
     if summary.get("identical") and not summary["kept"]["judged"]:
-        return "add --keep-identical to see the pairs with the same text on both sides"
+        return "add --keep-identical to write the pairs with the same text on both sides"
     if summary.get("kept", {}).get("judged"):
-        return "add --all to see the pairs that are likely wrong"
-    return "check that both corpora are what the encoder covers ('adit encoders')"
+        return "add --all to write the pairs that are probably wrong"
+    return "check that the encoder covers both languages ('adit encoders')"
 
 
 def _describe_side(account: Mapping[str, Any]) -> str:
     left_out = {**account["rejected"], **account["dropped"]}
     first = {why: f"line {row + 1}" for why, row in account["first_rejected"].items()}
     first |= account.get("first_places", {})
-    where = {why: f", first in {place}" for why, place in first.items()}
+    where = {why: f", first at {place}" for why, place in first.items()}
     reasons = [f"{count:,} {why}{where.get(why, '')}" for why, count in left_out.items()]
     return (
-        f"{counted(account['read'], 'sentences')} read, {sum(left_out.values()):,} dropped"
+        f"{counted(account['read'], 'sentences')} read, {sum(left_out.values()):,} rejected"
         + (f" ({'; '.join(reasons)})" if reasons else "")
-        + f", {account['duplicates']:,} repeated, {account['searched']:,} searched"
-        + (f"; {account['recall']:.1%} of their neighbours found" if "recall" in account else "")
+        + f", {account['duplicates']:,} duplicates, {account['searched']:,} searched"
+        + (f"; approximate search, recall {account['recall']:.1%}" if "recall" in account else "")
     )
 
 
@@ -237,4 +235,4 @@ def describe_many(
     lines.append(_costs(seconds, peak_bytes))
     pair = next(iter(summaries))
     look = _report(work_dir, f"/{MINED}/{pair}")
-    return "\n".join([*lines, f"next: {look} to look at the pairs of {pair}"])
+    return "\n".join([*lines, f"next: {look}, for example"])

@@ -41,7 +41,7 @@ def test_an_interrupted_submitter_cancels_the_job_and_the_same_command_goes_on(
         capsys.readouterr()
         assert mine_corpus(["status", str(work_dir)]) == 0
         status = capsys.readouterr().out
-        assert status.startswith(f"{work_dir}: at work\n")
+        assert status.startswith(f"{work_dir}: running\n")
         assert re.search(r"^  embed_shard +\d+ of +16 done", status, re.MULTILINE)
         assert re.search(
             r"^  worker \S+-\d+: \d+ elements? done, the last of", status, re.MULTILINE
@@ -51,7 +51,7 @@ def test_an_interrupted_submitter_cancels_the_job_and_the_same_command_goes_on(
     assert process.returncode == 2
     assert error.count("\n") == 1, error
     assert "interrupted; the job was cancelled on the engine; " in error
-    assert f"the same command goes on from {work_dir}" in error
+    assert f"rerun the same command to resume from {work_dir}" in error
     assert last_job(on_flink)["state"] == "CANCELED"
     subprocess.run([sys.executable, "-c", RUN, *command], cwd=ROOT, check=True)
     resumed = out.read_bytes()
@@ -91,7 +91,7 @@ def test_a_packaged_job_runs_by_flinks_own_client(
     command = [*run, "--work-dir", str(tmp_path / "work"), *options]
     package = [sys.executable, "-c", RUN, *command, f"--output_executable_path={jar}"]
     done = subprocess.run([*package, "--fastr_copy"], cwd=ROOT, stderr=subprocess.PIPE, text=True)
-    assert done.stderr.endswith("--fastr_copy: no option of Beam's or of the job server's\n")
+    assert done.stderr.endswith("--fastr_copy: unknown option of Beam and of the job server\n")
     subprocess.run([*package, "--faster_copy"], cwd=ROOT, check=True)  # the job server's own
     assert jar.is_file()
     assert not out.exists()
@@ -117,5 +117,5 @@ def test_an_error_of_the_input_is_one_line(on_flink: Engine, tmp_path: Path) -> 
     )
     assert done.returncode == 2
     assert done.stderr == (
-        f"mine-corpus: error: {blank}: none of 2 sentences can be mined (2 blank)\n"
+        f"mine-corpus: error: {blank}: 2 sentences read, none usable (2 blank)\n"
     )

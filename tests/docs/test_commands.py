@@ -117,7 +117,7 @@ def test_the_tutorial(
     printed = "".join(capsys.readouterr()).splitlines()
     assert [line for line in shown if line not in printed] == []
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert [line for line in shown if f"    {line}" not in readme and "beware" not in line] == []
+    assert [line for line in shown if f"    {line}" not in readme and "warning" not in line] == []
     good, likely, every = (
         len(Path(f"{name}.jsonl").read_text(encoding="utf-8").splitlines())
         for name in ("good", "pairs", "all")

@@ -99,9 +99,9 @@ def test_ngrams_are_saved_and_loaded(
     assert loaded.encode(sentences).tobytes() == in_memory.encode(sentences).tobytes()
     for rows in (19, 21, 0):
         change_config(folder, ngram_rows=rows)
-        assert f"{CONFIG} says ({VOCABULARY + rows}, {DIM})" in refusal(folder)
+        assert f"{CONFIG} has ({VOCABULARY + rows}, {DIM})" in refusal(folder)
     change_config(folder, vocabulary=VOCABULARY + 5, ngram_rows=15)
-    assert "not from the same training" in refusal(folder)
+    assert "from different trainings" in refusal(folder)
     change_config(folder, ngram_rows=None)
     assert f"{CONFIG} lacks ngram_rows; copy it again" in refusal(folder)
 
@@ -157,7 +157,7 @@ def test_an_interrupt_never_leaves_a_mixture(
     if renamed < 2:
         assert load(folder).name == before
     else:
-        assert "not of the same training" in refusal(folder)
+        assert "from another training" in refusal(folder)
     assert len(list(folder.iterdir())) == 3
 
 
@@ -235,7 +235,7 @@ def test_a_configuration_that_lacks_a_key(folder: Path, key: str) -> None:
 )
 def test_a_configuration_of_another_shape(folder: Path, changes: dict[str, object]) -> None:
     change_config(folder, **changes)
-    assert f"holds a table of {PACKED} bytes and ({VOCABULARY},) scales" in refusal(folder)
+    assert f"contains a table of {PACKED} bytes and ({VOCABULARY},) scales" in refusal(folder)
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_a_configuration_of_another_shape(folder: Path, changes: dict[str, objec
 )
 def test_a_configuration_with_what_is_no_number(folder: Path, change: tuple[str, object]) -> None:
     change_config(folder, **{change[0]: change[1]})
-    assert f"{CONFIG} says {change[0]} {change[1]!r}; expected a number" in refusal(folder)
+    assert f"{CONFIG} has {change[0]} {change[1]!r}; expected a number" in refusal(folder)
 
 
 def tensor_file(table: NDArray, scales: NDArray) -> bytes:
@@ -263,17 +263,17 @@ SCALES = np.ones(VOCABULARY, np.float32)
 @pytest.mark.parametrize(
     ("weights", "reason"),
     [
-        (b"", "holds no vector table"),
-        (b"junk" * 99, "holds no vector table"),
-        (struct.pack("<Q", 2**62) + b"{}", "holds no vector table"),
-        (save({"other": SCALES}), "holds no vector table"),
-        (save({"table": np.ones(PACKED, np.uint8)}), "holds no vector table"),
-        (claiming("U8", [2**40, 2**40], b"ab"), "holds no vector table"),
-        (claiming("U8", [2**62, 0], b""), "holds no vector table"),
-        (claiming("U8", [2**63 + 5, 0], b""), "holds no vector table"),
-        (claiming("U8", [10**9, 10**3], b"ab"), "holds no vector table"),
-        (claiming("BF16", [2], b"abcd"), "holds no vector table"),
-        (tensor_file(np.ones(SHAPE, np.float32), SCALES), "holds float32 and float32"),
+        (b"", "contains no vector table"),
+        (b"junk" * 99, "contains no vector table"),
+        (struct.pack("<Q", 2**62) + b"{}", "contains no vector table"),
+        (save({"other": SCALES}), "contains no vector table"),
+        (save({"table": np.ones(PACKED, np.uint8)}), "contains no vector table"),
+        (claiming("U8", [2**40, 2**40], b"ab"), "contains no vector table"),
+        (claiming("U8", [2**62, 0], b""), "contains no vector table"),
+        (claiming("U8", [2**63 + 5, 0], b""), "contains no vector table"),
+        (claiming("U8", [10**9, 10**3], b"ab"), "contains no vector table"),
+        (claiming("BF16", [2], b"abcd"), "contains no vector table"),
+        (tensor_file(np.ones(SHAPE, np.float32), SCALES), "contains float32 and float32"),
         (tensor_file(np.ones(PACKED, np.uint8), SCALES.astype(np.float64)), "uint8 and float64"),
         (tensor_file(np.ones((4, DIM // 2), np.uint8), SCALES), f"of (4, {DIM // 2}) bytes"),
         (tensor_file(np.ones(PACKED, np.uint8), SCALES[:4]), "(4,) scales"),
@@ -341,7 +341,7 @@ def test_load_encoder_of_nothing(
     spec: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match=r"^encoder .*(is unknown; there|is missing)") as caught:
+    with pytest.raises(ValueError, match=r"^encoder .*(is unknown; use|is missing)") as caught:
         load_encoder(spec)
     assert "\n" not in str(caught.value)
 
@@ -349,5 +349,5 @@ def test_load_encoder_of_nothing(
 def test_load_encoder_of_a_file(tmp_path: Path) -> None:
     path = tmp_path / "weights"
     path.write_bytes(b"")
-    with pytest.raises(ValueError, match="weights' is unknown; there are mini"):
+    with pytest.raises(ValueError, match="weights' is unknown; use mini"):
         load_encoder(str(path))

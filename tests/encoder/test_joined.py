@@ -79,10 +79,10 @@ def test_weights_are_part_of_the_name() -> None:
     ("spec", "message"),
     [
         ("mini+mini", "has the part 'mini' twice"),
-        ("0*mini+use", "the weight '0' of mini is not a positive number"),
-        ("-1*use", "not a positive number"),
-        ("nan*mini+use", "not a positive number"),
-        ("inf*mini+use", "not a positive number"),
+        ("0*mini+use", "the weight '0' of mini must be a positive number"),
+        ("-1*use", "must be a positive number"),
+        ("nan*mini+use", "must be a positive number"),
+        ("inf*mini+use", "must be a positive number"),
         ("much*mini", "the weight 'much' of mini"),
         ("mini+", "an empty part"),
         ("0.5*", "an empty part"),
@@ -95,7 +95,7 @@ def test_what_is_no_joined_encoder_is_refused(spec: str, message: str) -> None:
 
 
 def test_tokens_are_refused() -> None:
-    with pytest.raises(ValueError, match="brings its own tokeniser"):
+    with pytest.raises(ValueError, match="has its own tokeniser"):
         load_encoder("mini+use", pretokenized=True)
 
 

@@ -54,7 +54,7 @@ def test_weights_that_are_no_network(architecture: str) -> None:
         lacking = {other: tensor for other, tensor in whole.items() if other != name}
         with pytest.raises(ValueError, match=r"^(lacks the tensor|has )"):
             kind.build(lacking, dropout=0)
-    with pytest.raises(ValueError, match="has a tensor other that this network does not"):
+    with pytest.raises(ValueError, match="has an unknown tensor other"):
         kind.build({**whole, "other": whole["embed_tokens.weight"]}, dropout=0)
 
 
@@ -86,7 +86,7 @@ def test_what_cannot_be_loaded(tmp_path: Path, tokenizer: Tokenizer) -> None:
     save(folder, tokenizer, "bilstm")
     config = json.loads((folder / CONFIG).read_text())
     (folder / CONFIG).write_text(json.dumps({**config, "architecture": "cnn"}))
-    assert refusal() == f"{WEIGHTS} is of an architecture 'cnn' that is not known"
+    assert refusal() == f"{WEIGHTS} has an unknown architecture 'cnn'"
     (folder / CONFIG).write_text(json.dumps({**config, "architecture": "transformer"}))
     assert refusal() == f"{WEIGHTS} lacks the tensor layers.0.fc1.weight"
     (folder / WEIGHTS).write_bytes(b"")

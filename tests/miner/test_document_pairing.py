@@ -106,7 +106,7 @@ def test_mutual_share():
 def test_one_document_and_none():
     source, target = documents(np.random.default_rng(3), 1)
     assert len(pair_documents(source, target)) == 1
-    with pytest.raises(ValueError, match="without documents"):
+    with pytest.raises(ValueError, match="has no documents"):
         pair_documents([], target)
 
 

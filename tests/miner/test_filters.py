@@ -138,12 +138,16 @@ def test_reasons() -> None:
 @pytest.mark.parametrize(
     ("names", "languages", "message"),
     [
-        (("length", "loud"), ("de", "en"), "no filter 'loud'; choose of short, length, copied,"),
-        (("language",), ("de", None), "needs to know both languages: --src-lang and --tgt-lang"),
+        (
+            ("length", "loud"),
+            ("de", "en"),
+            "unknown filter 'loud'; use short, length, copied,",
+        ),
+        (("language",), ("de", None), "requires --src-lang and --tgt-lang"),
         (
             ("language",),
             ("de", "klingon"),
-            "the filter 'language' knows no 'klingon'; it knows ace",
+            "the filter 'language' does not support 'klingon'; it supports ace",
         ),
     ],
 )

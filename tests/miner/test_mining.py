@@ -108,7 +108,7 @@ def test_rows_without_a_direction_are_refused(side, value):
     vectors = {"source": random_vectors(6), "target": random_vectors(6)}
     vectors[side][[2, 4]] = 0
     vectors[side][[2, 4], 3] = value
-    message = rf"^{side} row 2 is zero or not finite \(2 such rows\); leave those sentences out$"
+    message = rf"^{side} row 2 is zero or not finite \(2 such rows\); remove these sentences$"
     with pytest.raises(ValueError, match=message):
         mine(**vectors)
 

@@ -13,18 +13,18 @@ from tests.pipelines.conftest import Refused
 from tests.pipelines.worlds import World, one_line, snapshot, write_lines
 
 BAD_SOURCES: dict[str, tuple[bytes | None, str]] = {
-    "missing": (None, "there is no such file"),
-    "empty": (b"", "is empty; give a corpus"),
-    "blank": (b"\n \n\t\n", "none of 3 sentences can be mined (3 blank)"),
+    "missing": (None, "file not found"),
+    "empty": (b"", "is empty; pass a corpus"),
+    "blank": (b"\n \n\t\n", "3 sentences read, none usable (3 blank)"),
     "utf-16": ("Satz\n".encode("utf-16"), "is UTF-16; convert it with iconv"),
-    "long": (b"x" * 1_000_000, "none of 1 sentence can be mined (1 too long)"),
+    "long": (b"x" * 1_000_000, "1 sentence read, none usable (1 too long)"),
     "x.gz": (b"plain text", "is not a whole .gz file"),
     "x.parquet": (b"plain text", "is not a whole Parquet file"),
     "x.xml": (
         b"<tmx><body><tu/></body></tmx>",
         "contains no documents with text; check its format",
     ),
-    "x.jsonl": (b"{}\n[]\nx\n", "none of 3 sentences can be mined (3 malformed)"),
+    "x.jsonl": (b"{}\n[]\nx\n", "3 sentences read, none usable (3 malformed)"),
 }
 
 
@@ -40,13 +40,13 @@ def test_corpora(world: World, run: list[str], refused: Refused, name: str) -> N
 
 def test_a_folder_and_a_pipe(world: World, run: list[str], refused: Refused) -> None:
     error = refused([run[0], str(world.folder), *run[2:]])
-    assert error.endswith("out.jsonl: would lie among the inputs; name another folder\n")
+    assert error.endswith("out.jsonl: folder is a corpus of this run; pass another output folder\n")
     world.path("empty").mkdir()
     error = refused([run[0], str(world.path("empty")), *run[2:]])
-    assert "empty: folder contains no corpus files; put them there" in error
+    assert "empty: folder contains no corpus files" in error
     os.mkfifo(world.path("pipe"))
     error = refused([*run, "--scope", "document", "--document-pairs", str(world.path("pipe"))])
-    assert "pipe: is read more than once, so a pipe will not do" in error
+    assert "pipe: must be a regular file, because it is read more than once" in error
 
 
 @pytest.mark.parametrize("link", ["same", "symlink", "hard link"])
@@ -59,13 +59,13 @@ def test_source_and_target_are_one_file(
     elif link == "hard link":
         other.hardlink_to(world.path("src.txt"))
     error = refused([run[0], str(other), *run[2:]])
-    assert "source and target are the same file" in error
+    assert "SRC and TGT are the same file" in error
 
 
 OPTIONS: list[tuple[list[str], str]] = [
-    (["-k", "0"], "-k 0: a neighbourhood needs at least 1"),
-    (["-k", "-3"], "-k -3: a neighbourhood needs at least 1"),
-    (["--dim", "0"], "--dim 0: a vector has at least 1 dimension"),
+    (["-k", "0"], "-k 0: must be at least 1"),
+    (["-k", "-3"], "-k -3: must be at least 1"),
+    (["--dim", "0"], "--dim 0: must be at least 1"),
     (["--dim", "8"], "has 16 dimensions, but --dim is 8"),
     (["--threshold", "nan"], "--threshold nan: no pair can score above it"),
     (["--threshold", "inf"], "--threshold inf: no pair can score above it"),
@@ -120,7 +120,7 @@ def test_an_unknown_encoder_is_told_before_anything_is_read(
         "miner.storage.corpus.filesets.open_corpus", lambda *_, **__: pytest.fail("was read")
     )
     error = refused([*run[:2], *run[-2:], "--encoder", "nosuch"])
-    assert "encoder 'nosuch' is unknown; there are mini (bundled)" in error
+    assert "encoder 'nosuch' is unknown; use mini (bundled)" in error
 
 
 def damage_embeddings(world: World, kind: str) -> None:
@@ -139,10 +139,10 @@ def damage_embeddings(world: World, kind: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "expected"),
     [
-        ("rows", "holds 39 rows, but"),
+        ("rows", "has 39 rows, but"),
         ("dimensions", "source vectors have 5 dimensions, target vectors 16"),
         ("cut", "is not a whole .npy file"),
-        ("zero", "none of its sentences has a vector that can be mined (40 zero vector)"),
+        ("zero", "no sentence has a usable vector (40 zero vector)"),
     ],
 )
 def test_embeddings(
@@ -156,31 +156,31 @@ def test_embeddings_are_given_for_both_sides_and_not_twice(
     world: World, run: list[str], refused: Refused
 ) -> None:
     one_side = [*run[:4], *run[6:]]
-    assert "only --src-embeddings is given" in refused(one_side)
+    assert "--src-embeddings requires the embeddings of the other side" in refused(one_side)
     other_side = [*run[:2], *run[4:]]
-    assert "only --tgt-embeddings is given" in refused(other_side)
+    assert "--tgt-embeddings requires the embeddings of the other side" in refused(other_side)
     twice = [*run[:5], run[3], *run[6:]]
-    assert "both sides are given the same vectors" in refused(twice)
+    assert "both sides have the same vectors" in refused(twice)
     missing = [*run[:5], "nosuch.npy", *run[6:]]
-    assert "nosuch.npy: there is no such file" in refused(missing)
+    assert "nosuch.npy: file not found" in refused(missing)
 
 
 def test_raw_embeddings_need_the_right_dim(world: World, run: list[str], refused: Refused) -> None:
     for short in ("src", "tgt"):
         np.load(world.path(f"{short}.npy")).tofile(world.path(f"{short}.raw"))
     raw = [argument.replace(".npy", ".raw") for argument in run]
-    assert "has no header, so give --dim" in refused(raw)
+    assert "has no header; pass --dim" in refused(raw)
     assert "is --dim right?" in refused([*raw, "--dim", "17"])
 
 
 @pytest.mark.parametrize(
     ("output", "expected"),
     [
-        ("nowhere/out.tsv", "there is no folder"),
-        ("folder.tsv", "is a folder; name a file in it"),
-        ("out.csv", "names no format of pairs; use one of .tsv"),
-        ("out", "names no format of pairs"),
-        ("src.txt/out.tsv", "there is no folder"),
+        ("nowhere/out.tsv", "folder not found:"),
+        ("folder.tsv", "is a folder; pass a file in it"),
+        ("out.csv", "unknown output format; use one of .tsv"),
+        ("out", "unknown output format"),
+        ("src.txt/out.tsv", "folder not found:"),
     ],
 )
 def test_outputs(
@@ -202,12 +202,12 @@ def test_the_output_is_no_input(world: World, run: list[str], refused: Refused) 
     for name in ("tgt.tsv", "link.tsv"):
         arguments = [run[0], str(world.path("tgt.tsv")), *run[2:-1], str(world.path(name))]
         error = refused([*arguments, "--input-format", "lines"])
-        assert "the output would overwrite an input" in error
+        assert "output would overwrite an input" in error
     os.rename(world.path("src.npy"), world.path("src.tsv"))
     vectors = [argument.replace("src.npy", "src.tsv") for argument in run[2:-1]]
     arguments = [run[0], str(world.path("tgt.tsv")), *vectors, str(world.path("src.tsv"))]
     error = refused([*arguments, "--input-format", "lines"])
-    assert "the output would overwrite an input" in error
+    assert "output would overwrite an input" in error
 
 
 def test_an_unwritable_folder(
@@ -238,14 +238,14 @@ def test_a_work_dir_that_is_a_file(world: World, run: list[str], refused: Refuse
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["nosuch.txt", "-o", "a.npy"], "nosuch.txt: there is no such file"),
-        ([".", "-o", "a.npy"], ".: is a folder; name a file in it"),
+        (["nosuch.txt", "-o", "a.npy"], "nosuch.txt: file not found"),
+        ([".", "-o", "a.npy"], ".: is a folder; pass a file in it"),
         ([os.devnull, "-o", "a.npy"], "is read more than once"),
         (["empty.txt", "-o", "a.npy"], "empty.txt: is empty"),
-        (["src.txt", "-o", "src.txt"], "src.txt: the output would overwrite an input"),
-        (["src.txt", "-o", "no/a.npy"], "no/a.npy: there is no folder"),
-        (["src.txt", "-o", "."], ": is a folder; name a file in it"),
-        (["src.txt", "-o", "a.npy", "--encoder", "x"], "encoder 'x' is unknown; there are mini"),
+        (["src.txt", "-o", "src.txt"], "src.txt: output would overwrite an input"),
+        (["src.txt", "-o", "no/a.npy"], "no/a.npy: folder not found:"),
+        (["src.txt", "-o", "."], ": is a folder; pass a file in it"),
+        (["src.txt", "-o", "a.npy", "--encoder", "x"], "encoder 'x' is unknown; use mini"),
         (["src.txt", "-o", "a.f16"], "the suffix .f16 is not for float32"),
     ],
 )
@@ -272,4 +272,4 @@ def test_the_first_rejected_line_of_several_files(world: World, capsys) -> None:
     write_lines(world.path("two") / "b.txt", ["Vier.", "", "Sechs."])
     out = str(world.path("o.tsv"))
     assert mine_corpus([str(world.path("two")), str(world.path("tgt.txt")), "-o", out]) == 0
-    assert "1 dropped (1 blank, first in b.txt line 2)" in capsys.readouterr().err
+    assert "1 rejected (1 blank, first at b.txt line 2)" in capsys.readouterr().err

@@ -190,7 +190,7 @@ def test_damaged_cells_are_refused_by_name(
     capsys.readouterr()
     assert mine_corpus([*world.inputs(), "-o", str(world.path("out.jsonl")), "-q", *work]) == 2
     error = one_line(capsys.readouterr().err, "mine-corpus")
-    assert f"{damaged} is not what was sealed" in error
+    assert f"{damaged}: checksum mismatch" in error
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_recall_is_told(large: World, capsys: pytest.CaptureFixture[str]) -> Non
         error = capsys.readouterr().err
         found = [told_of(work_dir)[side]["recall"] for side in ("source", "target")]
         for share in found:
-            assert f", 88 searched; {share:.1%} of their neighbours found\n" in error
+            assert f", 88 searched; approximate search, recall {share:.1%}\n" in error
         return found
 
     assert recalls("cells16:probes=16") == [1.0, 1.0]

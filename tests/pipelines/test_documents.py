@@ -175,20 +175,20 @@ def test_rows_without_an_allowed_neighbour_have_none(articles: Articles) -> None
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (["--scope", "corpus", "--document-pairs", "auto"], "leave out --scope corpus"),
-        (["--margin-scope", "document"], "--margin-scope document: is for --scope document"),
+        (["--scope", "corpus", "--document-pairs", "auto"], "conflicts with --scope corpus"),
+        (["--margin-scope", "document"], "--margin-scope document requires --scope document"),
         (
             ["--scope", "document", "--document-pairs", "PAIRS", "--index", "Flat"],
-            "--index Flat: documents are searched exactly",
+            "--index Flat conflicts with --scope document",
         ),
         (
             ["--scope", "document", "--document-pairs", "PAIRS", "--plan"],
-            "--plan: is for --scope corpus",
+            "--plan requires --scope corpus",
         ),
-        (["--scope", "document", "--document-pairs", "nowhere"], "nowhere: there is no such file"),
+        (["--scope", "document", "--document-pairs", "nowhere"], "nowhere: file not found"),
         (
             ["--scope", "document", "--document-pairs", "OTHER"],
-            "s.jsonl: no sentence of it is in a document that",
+            "s.jsonl: contains no source document of",
         ),
     ],
 )

@@ -103,7 +103,7 @@ def test_a_run_that_ends_within_a_stage_leaves_nothing(
 
     monkeypatch.setattr("pipelines.run.mining.steps_of", failing)
     line = refused(run)
-    interrupted = f"interrupted; {world.path('out.jsonl')} was not written (with --work-dir"
+    interrupted = f"interrupted; {world.path('out.jsonl')} was not written (use --work-dir"
     assert (interrupted if isinstance(error, KeyboardInterrupt) else "out of memory: 9 TiB") in line
 
 
@@ -121,7 +121,9 @@ def test_a_run_that_was_interrupted_goes_on(
         patch.setattr("pipelines.stages.export.write_pairs", interrupt)
         assert mine_corpus([*run, "-q"]) == 2
     work_dir, out = world.path("work"), world.path("out.jsonl")
-    expected = f"interrupted; {out} was not written; the same command goes on from {work_dir}\n"
+    expected = (
+        f"interrupted; {out} was not written; rerun the same command to resume from {work_dir}\n"
+    )
     assert capsys.readouterr().err == f"mine-corpus: error: {expected}"
     assert out.read_bytes() == OLD
     monkeypatch.setattr(

@@ -135,7 +135,7 @@ def test_nothing_is_rejected(world: World) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--filters", "loud"], "no filter 'loud'; choose of short, length"),
+        (["--filters", "loud"], "unknown filter 'loud'; use short, length"),
         (["--filters", "language"], "--src-lang and --tgt-lang"),
     ],
 )
@@ -155,4 +155,4 @@ def test_rejected_pairs_do_not_overwrite_an_input(
     source = world.path("src.txt").rename(world.path("out.rejected.tsv"))
     arguments = [str(source), *world.inputs()[1:], "-o", str(world.path("out.tsv"))]
     assert mine_corpus([*arguments, "--filters", "length"]) == 2
-    assert "the output would overwrite an input" in capsys.readouterr().err
+    assert "output would overwrite an input" in capsys.readouterr().err

@@ -192,4 +192,4 @@ def test_embeddings_count_every_line_the_bad_ones_too(
     world.path("src.txt").write_bytes(b"\n".join(lines) + b"\n")
     np.save(world.path("src.npy"), np.delete(world.source_vectors, 3, axis=0))
     assert mine_corpus([*world.inputs(), "-o", str(world.path("out.tsv")), "-q"]) == 2
-    assert "holds 39 rows, but" in capsys.readouterr().err
+    assert "has 39 rows, but" in capsys.readouterr().err

@@ -180,7 +180,7 @@ def test_an_interrupted_run_goes_on(
         patch.setattr(BagEncoder, "encode", encode)
         with pytest.raises(AssertionError):
             mine("out", *kept)
-    assert "; the same command goes on from" in capsys.readouterr().err
+    assert "; rerun the same command to resume from" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
     encoded = work.taken()[0]
     assert mine("out", *kept) == expected
@@ -221,12 +221,12 @@ def test_what_is_shown_and_summed_up(
     with caplog.at_level(logging.INFO, logger="pipelines"):
         assert mine_corpus([*run, "--pairs", "de-en,fr-en"]) == 0
     error = capsys.readouterr().err
-    assert f"{folder}: reads de.txt, fr, news.en, zh; leaves out 1 (README.md)" in caplog.messages
+    assert f"{folder}: reads de.txt, fr, news.en, zh; skips 1 (README.md)" in caplog.messages
     count = {
         pair: len((tmp_path / "out" / f"{pair}.tsv").read_text(encoding="utf-8").splitlines())
         for pair in ("de-en", "fr-en")
     }
-    assert f"de-en  60 x 70 sentences, {count['de-en']} pairs; wrong: " in error
+    assert f"de-en  60 x 70 sentences, {count['de-en']} pairs; not written: " in error
     lines = (tmp_path / "out" / "summary.tsv").read_text(encoding="utf-8").splitlines()
     assert [line.split("\t")[:3] for line in lines] == [
         ["pair", "source", "target"],
@@ -292,12 +292,12 @@ def test_a_table_of_all_languages(folder: Path, tmp_path: Path, ending: str, min
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        (["--pairs", "de-xx"], "--pairs de-xx: is no pair of de, en, fr, zh; write pairs as"),
-        (["--pairs", "de-de"], "--pairs de-de: is no pair of"),
-        (["--pairs", "de-en,en-de"], "--pairs en-de: is named twice"),
-        (["--format", "doc"], "de-en.doc: the ending names no format of pairs"),
-        (["--src-lang", "de"], "--src-lang: is for two corpora; leave it out with --languages"),
-        (["--plan"], "--plan: is for two corpora"),
+        (["--pairs", "de-xx"], "--pairs de-xx: is not a pair of de, en, fr, zh; write pairs as"),
+        (["--pairs", "de-de"], "--pairs de-de: is not a pair of"),
+        (["--pairs", "de-en,en-de"], "--pairs en-de: is given twice"),
+        (["--format", "doc"], "de-en.doc: unknown output format"),
+        (["--src-lang", "de"], "--src-lang conflicts with --languages"),
+        (["--plan"], "--plan conflicts with --languages"),
     ],
 )
 def test_what_cannot_be_mined(
@@ -325,12 +325,12 @@ def test_folders_without_languages(
         assert not (tmp_path / "out").exists()
         return one_line(capsys.readouterr().err, "mine-corpus")
 
-    assert "there is no such file or folder" in refused(tmp_path / "none")
-    assert "has 0 languages; give a file or folder for each of two or more" in refused(corpora)
+    assert "file or folder not found" in refused(tmp_path / "none")
+    assert "contains 0 languages; add a file or folder for" in refused(corpora)
     write_lines(corpora / "de.txt", sample_sentences[:5])
-    assert "has 1 language; give" in refused(corpora)
+    assert "contains 1 language; add" in refused(corpora)
     write_lines(corpora / "news.de", sample_sentences[:5])
-    assert "news.de: a second corpus of de beside de.txt; put" in refused(corpora)
+    assert "news.de: a second corpus of de next to de.txt; put" in refused(corpora)
     write_lines(tmp_path / "all.jsonl", ['{"text": "Ein Satz"}'])
     assert "no record has a field 'language'" in refused(tmp_path / "all.jsonl")
 
@@ -341,4 +341,4 @@ def test_options_of_many_languages_need_them(
     with pytest.raises(SystemExit) as ended:
         mine_corpus([*run, "--pairs", "de-en"])
     assert ended.value.code == 2
-    assert "--pairs is for --languages, which is not given" in capsys.readouterr().err
+    assert "--pairs requires --languages" in capsys.readouterr().err

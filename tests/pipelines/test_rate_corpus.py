@@ -148,7 +148,7 @@ def test_why_and_the_report_name_the_line(
         assert f"\n{line}  Ja.\n" in out
         assert f"; line {line}\n" in out
     assert adit(["why", str(work), "2", "1"]) == 0
-    assert "not rated: no line has both" in capsys.readouterr().out
+    assert "not written: no line has both" in capsys.readouterr().out
     assert adit(["report", str(work), "-o", str(page)]) == 0
     assert ("3", "3") in {tuple(ids.split("\n")) for ids in pair_table_ids(work)}
 
@@ -174,7 +174,7 @@ def test_what_became_of_the_lines(corpus: Path, capsys: pytest.CaptureFixture[st
     assert summary["lines"] == {"read": COUNT, "unusable": 3, "repeated": 1}
     assert summary["candidates"] == summary["pairs"] == COUNT - 4
     assert adit(["why", str(work), "1", "2"]) == 0
-    assert "not rated: no line has both" in capsys.readouterr().out
+    assert "not written: no line has both" in capsys.readouterr().out
     # Another margin searches nothing again.
     seals = {path: path.stat().st_mtime_ns for path in (work / "tiles").rglob("seal.json")}
     rated(corpus, "out.tsv", *("--score", "margin", "--margin", "csls", "--work-dir", str(work)))

@@ -160,11 +160,11 @@ def test_a_damaged_object_is_refused_by_name(
         "truncated": whole[:-10],
         "swapped": s3.path("work/embeddings/target/00000/vectors.npy").read_bytes(),
     }
-    advice = f"remove the folder {s3.told(folder)} to make it again"
+    advice = f"delete the folder {s3.told(folder)} to rebuild it"
     for content in others.values():
         s3.put(name, content)
         error = refused(run, capsys)
-        assert f"{s3.told(name)} is not what was sealed (damaged or exchanged); {advice}" in error
+        assert f"{s3.told(name)}: checksum mismatch (damaged or replaced); {advice}" in error
     s3.path(name).unlink()
     assert f"{s3.told(name)} is missing; {advice}" in refused(run, capsys)
     s3.put(name, whole)
@@ -180,10 +180,10 @@ def test_one_run_at_a_time(
 
     monkeypatch.setattr("time.time", lambda: 10_000.0)
     hold("another", 1, 9_950.0)
-    assert f"--work-dir {s3.told('work')}: another run is at work there" in refused(run, capsys)
+    assert f"--work-dir {s3.told('work')}: another run is using it" in refused(run, capsys)
     assert mine_corpus(["clean", s3.uri("work")]) == 2
     hold(socket.gethostname(), 1, 9_950.0)
-    assert "another run is at work there" in refused(run, capsys)
+    assert "another run is using it" in refused(run, capsys)
     monkeypatch.undo()
 
 
@@ -199,7 +199,7 @@ def test_a_killed_run_keeps_nobody_out(s3: S3, host: str, process: int, age: flo
     assert not is_locked(work_dir)
     with sole_run(work_dir):
         assert is_locked(work_dir)
-        with pytest.raises(ValueError, match="another run is at work there"), sole_run(work_dir):
+        with pytest.raises(ValueError, match="another run is using it"), sole_run(work_dir):
             pass
     assert s3.names("work") == set()
 
@@ -229,18 +229,18 @@ def test_what_cannot_be_reached_is_told_in_one_line(
     error = refused(changed("work", s3.uri("work", bucket="nothing")), capsys)
     assert "The specified bucket does not exist" in error
     assert "check the URI, its options and the credentials" in error
-    expected = f"{s3.told('none.txt')}: there is no such file"
+    expected = f"{s3.told('none.txt')}: file not found"
     assert expected in refused(changed("src.txt", s3.uri("none.txt")), capsys)
     error = refused(changed("src.txt", f"{s3.uri('src.txt')}&nonsense=1"), capsys)
     assert f"{s3.told('src.txt')}: Unexpected query parameter in S3 URI: 'nonsense'" in error
     error = refused(changed("out.jsonl", s3.uri("work/pairs/x.jsonl")), capsys)
-    assert "the work folder keeps its own files there" in error
+    assert "is reserved for files of the work folder" in error
     error = refused(changed("tgt.txt", s3.uri("src.txt")), capsys)
-    assert "source and target are the same file" in error
+    assert "SRC and TGT are the same file" in error
     outside = [argument for argument in run if argument not in ("--work-dir", s3.uri("work"))]
     error = refused([*outside, "--runner", "DirectRunner"], capsys)
-    assert "workers elsewhere need a --work-dir that all of them reach" in error
-    assert {*s3.path("").iterdir()} == {*map(s3.path, ("src.txt", "tgt.txt", "work"))}
+    assert "--runner requires a --work-dir that all workers can reach" in error
+    assert [*s3.path("").iterdir()] == [s3.path("src.txt"), s3.path("tgt.txt")]
 
 
 def test_given_vectors_are_read_from_there(

@@ -89,7 +89,7 @@ def test_signals_end_a_run_in_one_line_and_leave_nothing(
     out, error = process.communicate(timeout=PATIENCE_SECONDS)
     assert (process.returncode, out) == (2, "")
     told = f"interrupted; {world.path('out.jsonl')} was not written"
-    assert error == f"mine-corpus: error: {told} (with --work-dir a second call could go on)\n"
+    assert error == f"mine-corpus: error: {told} (use --work-dir to make a run resumable)\n"
     assert snapshot(world.folder) == before
 
 
@@ -124,7 +124,7 @@ def test_signals_end_worker_processes(
     world: World, end: Callable[[subprocess.Popen[str]], None]
 ) -> None:
     told = f"{world.path('out.tsv')} was not written"
-    again = f"the same command goes on from {world.path('work')}"
+    again = f"rerun the same command to resume from {world.path('work')}"
     error = end_of_workers(world, end)
     assert error == f"mine-corpus: error: interrupted; {told}; {again}\n"
 
@@ -163,5 +163,5 @@ def test_plain_lines_elsewhere(world: World) -> None:
     stages = [line.split()[1] for line in ends]
     assert stages == [f"{name}:" for name in "read read encode encode search select export".split()]
     (source,) = (line for line in lines if line.startswith("source: "))
-    assert source.startswith("source: 40 sentences read, 0 dropped, 0 repeated, 40 searched")
+    assert source.startswith("source: 40 sentences read, 0 rejected, 0 duplicates, 40 searched")
     assert any(line.startswith("time: start ") for line in lines)

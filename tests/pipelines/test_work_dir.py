@@ -187,7 +187,7 @@ def test_given_vectors_are_known_by_content_and_by_how_they_are_read(
     run = [*world.inputs(), *work_dir, "-o", str(world.path("out.jsonl")), "-q"]
     capsys.readouterr()
     assert mine_corpus(run) == 2
-    assert "holds 40 rows, but" in capsys.readouterr().err
+    assert "has 40 rows, but" in capsys.readouterr().err
 
 
 DAMAGE = [
@@ -216,9 +216,9 @@ def test_a_damaged_artefact_is_refused_by_name(
     capsys.readouterr()
     assert mine_corpus(run) == 2
     error = capsys.readouterr().err
-    assert error.startswith(f"mine-corpus: error: {damaged} is not what was sealed")
+    assert error.startswith(f"mine-corpus: error: {damaged}: checksum mismatch")
     assert error.count("\n") == 1
-    assert f"remove the folder {damaged.parent} " in error
+    assert f"delete the folder {damaged.parent} " in error
 
 
 def test_a_missing_file_and_a_broken_seal_are_refused_by_name(
@@ -228,10 +228,10 @@ def test_a_missing_file_and_a_broken_seal_are_refused_by_name(
     first = Path(run[3]).read_bytes()
     (work_dir / "pairs/pairs.parquet").unlink()
     assert mine_corpus(run) == 2
-    assert f"{work_dir / 'pairs/pairs.parquet'} is missing" in capsys.readouterr().err
+    assert f"{work_dir / 'pairs/pairs.parquet'}: file not found" in capsys.readouterr().err
     (work_dir / "tiles/00000-00000/seal.json").write_text("{}", encoding="utf-8")
     assert mine_corpus(run) == 2
-    assert f"{work_dir / 'tiles/00000-00000/seal.json'} is not a seal" in capsys.readouterr().err
+    assert f"{work_dir / 'tiles/00000-00000/seal.json'}: not a seal" in capsys.readouterr().err
     # The messages advise to remove the folders.
     shutil.rmtree(work_dir / "pairs")
     shutil.rmtree(work_dir / "tiles/00000-00000")
@@ -258,7 +258,7 @@ def test_one_run_at_a_time(world: World, capsys: pytest.CaptureFixture[str]) -> 
     with (work_dir / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         assert mine_corpus(run) == 2
-    expected = f"mine-corpus: error: --work-dir {work_dir}: another run is at work there"
+    expected = f"mine-corpus: error: --work-dir {work_dir}: another run is using it"
     assert capsys.readouterr().err.startswith(expected)
     assert not world.path("out.jsonl").exists()
     assert mine_corpus(run) == 0
@@ -275,7 +275,7 @@ def test_a_file_system_without_locks_is_told_of(
     with caplog.at_level(logging.WARNING, logger="pipelines"):
         assert mine_corpus(arguments) == 0
     messages = [record.getMessage() for record in caplog.records]
-    assert sum("not locked against a second run" in message for message in messages) == 1
+    assert sum("a second run cannot be detected" in message for message in messages) == 1
 
 
 def test_the_output_may_lie_beside_the_artefacts_but_not_among_them(
@@ -287,7 +287,7 @@ def test_the_output_may_lie_beside_the_artefacts_but_not_among_them(
     for name in ("work/pairs/pairs.parquet", "work/sentences/source/00000.parquet"):
         run = [*world.inputs(), *work_dir, "-q", "-o", str(world.path(name))]
         assert mine_corpus(run) == 2
-        assert "the work folder keeps its own files there" in capsys.readouterr().err
+        assert "is reserved for files of the work folder" in capsys.readouterr().err
     assert world.mine("again.parquet", *work_dir).read_bytes() == first
 
 

@@ -46,14 +46,14 @@ class Bag(Model):
         """Take the rows of a bag that has as many of them, for the same features."""
         if not isinstance(encoder, BagEncoder) or encoder.scheme != SCHEME:
             raise ValueError(
-                "a bag begins with a bag of this version; name a folder that train-encoder made"
+                "--start: a bag can only start from a bag that this version's 'adit train' wrote"
             )
         rows = encoder.rows()
         if rows.shape != self.table.shape:
             found, wanted = ("{} rows of {}".format(*one.shape) for one in (rows, self.table))
             raise ValueError(
-                f"the encoder to begin with has {found} numbers, and what is trained {wanted}; "
-                "give its --dim and --ngram-rows"
+                f"--start: the base encoder has {found} parameters, and the new encoder {wanted}; "
+                "pass the base encoder's --dim and --ngram-rows"
             )
         with torch.no_grad():
             self.table.copy_(torch.from_numpy(rows))

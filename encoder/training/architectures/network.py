@@ -99,14 +99,16 @@ class Network(Model):
     def begin_with(self, encoder: Encoder) -> None:
         """Take the weights of a network of the same architecture and sizes."""
         if not isinstance(encoder, trained.TrainedNetwork):
-            raise ValueError("a network begins with a network that train-encoder made; name one")
+            raise ValueError(
+                "--start: a network can only start from a network that 'adit train' wrote"
+            )
         given = encoder.weights()
         sides = self.network.state_dict(), given
         own, others = ({name: one.shape for name, one in side.items()} for side in sides)
         if own != others:
             raise ValueError(
-                "the network to begin with has other layers than what is trained; give its "
-                "--architecture, --dim and --layers, and no --ngram-rows"
+                "--start: the base encoder has other layers; pass its --architecture, --dim and "
+                "--layers, and omit --ngram-rows"
             )
         self.network.load_state_dict(given)
 

@@ -43,7 +43,7 @@ def find_paths(languages: Sequence[str], options: PathsOptions) -> dict[str, Pat
     for target in options.targets:
         if target not in languages:
             raise ValueError(
-                f"targets {target}: the text has {', '.join(languages)}; choose among these"
+                f"targets {target}: the text has only {', '.join(languages)}; use these"
             )
     found = {}
     for count, share in options.shares().items():
@@ -54,8 +54,8 @@ def find_paths(languages: Sequence[str], options: PathsOptions) -> dict[str, Pat
         }
         if not some:
             raise ValueError(
-                f"sources {count}: of {', '.join(languages)} no target language is left to write; "
-                "give fewer sources, or more targets"
+                f"sources {count}: leaves no target language of {', '.join(languages)}; use fewer "
+                "sources, or more targets"
             )
         for chosen, left in some.items():
             found["+".join(chosen)] = Path(sources=chosen, targets=left, share=share / len(some))
@@ -97,15 +97,10 @@ class Paths(Task):
         for language in encoded(_paths(options, texts)):
             network = make_model(options, features)
             if not isinstance(network, Network):
-                raise ValueError(
-                    "an encoder for each language is a network; give --architecture bilstm"
-                )
+                raise ValueError("--objective paths requires --architecture bilstm")
             networks[language] = network
         if rate := options.architecture.token_dropout:
-            raise ValueError(
-                f"token_dropout {rate}: the objective paths leaves no token out; leave the option "
-                "out"
-            )
+            raise ValueError(f"token_dropout {rate} conflicts with objective paths; omit it")
         return Apart(networks)
 
     def drawn(self, pairs: Sequence[TokenPairs]) -> Sequence[TokenPairs]:

@@ -29,11 +29,10 @@ class Taught(Task):
         super().__init__()
         teacher = setting.teacher
         if teacher is None:
-            raise ValueError("there is no teacher; name an encoder to learn from")
+            raise ValueError("no teacher; pass an encoder with --teacher")
         if teacher.dim != setting.dim:
             raise ValueError(
-                f"the teacher's vectors have {teacher.dim} dimensions and what is trained "
-                f"{setting.dim}; give --dim {teacher.dim}"
+                f"--dim {setting.dim} is not the teacher's dimension; use --dim {teacher.dim}"
             )
         self._options = setting.options.objective
         self._languages = [text.name.partition("-")[0] for text in setting.texts]
@@ -45,7 +44,7 @@ class Taught(Task):
             ]
             for text in setting.texts
         }
-        logger.info("encoding %d different sentences with the teacher", len(numbers))
+        logger.info("encoding %d distinct sentences with the teacher", len(numbers))
         self._vectors = teacher.encode(list(numbers)).astype(np.float16)
 
     def taught(self, pairs: TokenPairs, rows: Rows, like: Tensor) -> list[Tensor]:
@@ -72,8 +71,8 @@ class Alignment(Taught):
     def __init__(self, setting: Setting) -> None:
         if not isinstance(setting.teacher, BagEncoder | TrainedNetwork):
             raise ValueError(
-                "languages are added to a bag or a network; name as teacher mini, or a folder that "
-                "train-encoder made"
+                "--teacher: languages can only be added to a bag or a network; pass mini, or a "
+                "folder that 'adit train' wrote"
             )
         super().__init__(setting)
         self._teacher = setting.teacher
@@ -102,8 +101,8 @@ class Addition(Alignment):
         architecture = setting.options.architecture.name
         if not isinstance(setting.teacher, BagEncoder) or architecture != "bag":
             raise ValueError(
-                "languages are added by a bag to a bag; name as teacher mini, or a folder that "
-                "train-encoder made"
+                "--teacher: a bag can only add languages to a bag; pass mini, or a bag that 'adit "
+                "train' wrote"
             )
         super().__init__(setting)
         self._names = {text.name: names(text.source) for text in setting.texts}

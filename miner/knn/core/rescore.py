@@ -81,10 +81,10 @@ def checked_vectors(vectors: ArrayLike, side: str) -> NDArray[Any]:
     rows = np.asarray(vectors)
     if rows.ndim != 2:
         raise ValueError(
-            f"{side} vectors have the shape {rows.shape}; give a row for each sentence: (N, D)"
+            f"{side} vectors have the shape {rows.shape}; expected one row per sentence: (N, D)"
         )
     if rows.dtype.kind not in "fiub":
-        raise ValueError(f"{side} vectors are of type {rows.dtype}; give real numbers")
+        raise ValueError(f"{side} vectors are of type {rows.dtype}; expected real numbers")
     # Not the norms: of large or small numbers they overflow or vanish.
     ends = rows.max(axis=1, initial=0), rows.min(axis=1, initial=0)
     largest = np.maximum(*(np.abs(end.astype(np.float64)) for end in ends))
@@ -92,7 +92,7 @@ def checked_vectors(vectors: ArrayLike, side: str) -> NDArray[Any]:
     if len(bad):
         raise ValueError(
             f"{side} row {bad[0]} is zero or not finite ({len(bad)} such rows); "
-            "leave those sentences out"
+            "remove these sentences"
         )
     return rows
 

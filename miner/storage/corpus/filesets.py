@@ -59,7 +59,7 @@ def _list_files(
     try:
         entries: list[Place] = sorted(folder.iterdir(), key=lambda entry: entry.name)
     except PermissionError:
-        raise CorpusError(f"{folder}: may not be listed; check its permissions") from None
+        raise CorpusError(f"{folder}: cannot be listed; check its permissions") from None
     for entry in entries:
         name = prefix + entry.name.encode(errors="backslashreplace").decode()
         is_folder = entry.is_dir()
@@ -85,14 +85,14 @@ def describe_folder(folder: Place) -> str:
     """
     files, others = _corpus_of(folder)
     line = f"{folder}: reads {named([name for name, _ in files])} as sentences"
-    return line + (f"; leaves out {named(others)}" if others else "")
+    return line + (f"; skips {named(others)}" if others else "")
 
 
 def _corpus_of(folder: Place) -> tuple[list[NamedPlace], list[str]]:
     files, others = folder_files(folder)
     if not files:
         only = f", only {named(others)}" if others else ""
-        raise CorpusError(f"{folder}: folder contains no corpus files{only}; put them there")
+        raise CorpusError(f"{folder}: folder contains no corpus files{only}")
     return files, others
 
 
@@ -179,7 +179,7 @@ def languages_of(folder: Place) -> tuple[dict[str, Place], list[Place]]:
             left_out.append(entry)
         elif (other := by_tag.setdefault(parse_language(language), entry)) is not entry:
             raise CorpusError(
-                f"{entry}: a second corpus of {language} beside {other.name}; put the files of a "
+                f"{entry}: a second corpus of {language} next to {other.name}; put the files of a "
                 f"language into one folder {folder / language}"
             )
         else:
@@ -192,7 +192,7 @@ def describe_languages(folder: Place) -> str:
     found, left_out = languages_of(folder)
     line = f"{folder}: reads {', '.join(entry.name for entry in found.values()) or 'nothing'}"
     names = [entry.name for entry in left_out]
-    return line + (f"; leaves out {named(names)}" if names else "")
+    return line + (f"; skips {named(names)}" if names else "")
 
 
 def _language(entry: Place) -> str | None:
@@ -207,7 +207,9 @@ def _language(entry: Place) -> str | None:
     codes = {code for code in codes if len(re.split("[-_]", code)[0]) == 2} or codes
     if len(codes) > 1:
         one, other = sorted(codes)
-        raise CorpusError(f"{entry}: is it {one} or {other}? name it by one language, as {one}.txt")
+        raise CorpusError(
+            f"{entry}: could be {one} or {other}; rename it to one language, such as {one}.txt"
+        )
     return next(iter(codes), None)
 
 
@@ -226,11 +228,11 @@ def language_pairs(languages: Sequence[str], wanted: str) -> list[tuple[str, str
         pair = known.get(name) or next(filter(None, map(by_tags.get, _parsed_pairs(name))), None)
         if pair is None:
             raise ValueError(
-                f"--pairs {name}: is no pair of {', '.join(sorted(languages))}; write pairs as "
+                f"--pairs {name}: is not a pair of {', '.join(sorted(languages))}; write pairs as "
                 "de-en,fr-en, or all"
             )
         if {*pair} in [{*other} for other in pairs]:
-            raise ValueError(f"--pairs {name}: is named twice; give each pair of languages once")
+            raise ValueError(f"--pairs {name}: is given twice; pass each language pair once")
         pairs.append(pair)
     return pairs
 
@@ -267,7 +269,7 @@ def split_languages(corpus: Place, draft: Draft, *, input_format: str = "auto") 
             counts[language] += 1
     if not files:
         raise CorpusError(
-            f"{corpus}: no record has a field '{LANGUAGE}' with an ISO 639 code such as de; name "
+            f"{corpus}: no record has a field '{LANGUAGE}' with an ISO 639 code such as de; pass "
             "a folder of files such as de.txt, or a corpus with that field"
         )
     return dict(counts)

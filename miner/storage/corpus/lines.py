@@ -107,6 +107,6 @@ def _refuse_other_than_text(path: AnyPath, head: bytes) -> None:
     other = sum(len(line) for line in sample.split(b"\n") if not is_text(line))
     if len(sample) >= _ENOUGH_TO_JUDGE_BYTES and other > len(sample) / 2:
         raise CorpusError(
-            f"{path}: is not UTF-8 text: of its first {len(sample)} bytes, {other} are in lines "
-            "that are not; convert it with iconv, or unpack it if it is compressed"
+            f"{path}: is not UTF-8 text: of its first {len(sample)} bytes, {other} are in invalid "
+            "lines; convert it with iconv, or unpack it if it is compressed"
         )

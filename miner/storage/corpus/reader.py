@@ -107,7 +107,7 @@ def open_corpus(
         batches = _read_text(path, chosen, first_row, is_given=input_format != "auto")
     first = next(batches, None)
     if first is None:
-        raise CorpusError(f"{path}: is empty; give a corpus of at least one sentence")
+        raise CorpusError(f"{path}: is empty; pass a corpus with at least one sentence")
     return chain([first], batches)
 
 
@@ -129,7 +129,7 @@ def _read_parquet(path: AnyPath, first_row: int) -> Iterator[Records]:
     A row whose text is null is malformed; one whose strings are not UTF-8 is undecodable. A
     CorpusError says that the file is no Parquet file, or lacks such columns.
     """
-    with parquet_file(path, "; write it again, or name its format with --input-format") as file:
+    with parquet_file(path, "; write it again, or set its format with --input-format") as file:
         columns = _columns(path, file.schema_arrow)
         for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=columns):
             if len(batch):
@@ -242,7 +242,7 @@ def read_document_pairs(path: AnyPath) -> list[tuple[str, str]]:
                 "a tab between them"
             ) from None
     if not pairs:
-        raise CorpusError(f"{path}: holds no pair of documents")
+        raise CorpusError(f"{path}: contains no document pairs")
     return list(pairs)
 
 

@@ -55,7 +55,9 @@ def read_sentences(path: AnyPath, name: str, first_row: int) -> Iterator[Records
     """
     reader = reader_of(path)
     if reader is None:
-        raise CorpusError(f"{path}: documents are in files that end in one of {' '.join(FORMATS)}")
+        raise CorpusError(
+            f"{path}: unknown document format; use a file that ends in one of {' '.join(FORMATS)}"
+        )
     found = reader(path, name)
     for table in sentence_tables((0, read_found(one)) for one in found):
         yield table_records(table, first_row)

@@ -47,7 +47,7 @@ class SplitCounts:
     def describe(self) -> str:
         """Return a line for people."""
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in self.broken.items())
-        left_out = f"; left out: {reasons}" if reasons else ""
+        left_out = f"; rejected: {reasons}" if reasons else ""
         most = self.languages.most_common(SHOWN_LANGUAGES)
         shares = ", ".join(f"{count / self.sentences:.0%} {language}" for language, count in most)
         languages = f" ({shares})" if shares else ""
@@ -136,7 +136,7 @@ def document_files(path: Place) -> list[NamedPlace]:
         files = [(path.name, path)] if reader_of(path) else []
     if not files:
         known = " ".join(FORMATS)
-        raise CorpusError(f"{path}: no documents; give files that end in one of {known}")
+        raise CorpusError(f"{path}: contains no documents; pass files that end in one of {known}")
     return files
 
 

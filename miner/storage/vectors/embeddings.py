@@ -43,9 +43,9 @@ class RemoteVectors:
             shape, by_columns, dtype = read(stream)
             start = stream.tell()
         if by_columns:
-            raise ValueError("it is in column-major order, save numpy.ascontiguousarray of it")
+            raise ValueError("it is in column-major order; save numpy.ascontiguousarray of it")
         if path.stat().st_size < start + dtype.itemsize * int(np.prod(shape)):
-            raise ValueError("it ends too soon")
+            raise ValueError("it is truncated")
         return cls(path, dtype, shape, start)
 
     def __getitem__(self, rows: NDArray[np.int64]) -> NDArray[Any]:
@@ -98,7 +98,7 @@ def open_embeddings(
             head = file.read(HEAD_BYTES)
             size = file.seek(0, os.SEEK_END)
     except FileNotFoundError:
-        raise EmbeddingsError(f"{name}: there is no such file") from None
+        raise EmbeddingsError(f"{name}: file not found") from None
     except PlaceError as error:
         raise EmbeddingsError(str(error)) from error
     except OSError as error:
@@ -106,7 +106,7 @@ def open_embeddings(
     if not head:
         raise EmbeddingsError(f"{name}: is empty; write the embeddings again")
     if dim is not None and dim < 1:
-        raise EmbeddingsError(f"{name}: --dim is {dim}; it must be at least 1")
+        raise EmbeddingsError(f"{name}: --dim {dim} must be at least 1")
     if head.startswith(_NPY_MAGIC):
         return _map_npy(path, rows, dim, corpus)
     _refuse_other_files(name, head)
@@ -204,19 +204,19 @@ def _map_npy(
         vectors = _open_npy(path)  # whose type is checked before any value is read
     except _NPY_DAMAGE as error:
         if "object" in str(error).lower():
-            cause = f"holds Python objects, {expected}"
+            cause = f"contains Python objects, {expected}"
         else:
             cause = f"is not a whole .npy file ({str(error).partition(chr(10))[0]})"
         raise EmbeddingsError(f"{path}: {cause}; write it again") from error
     shape = vectors.shape
     if vectors.dtype.kind != "f" or vectors.dtype.itemsize not in (2, 4, 8):
-        wrong = f"holds {vectors.dtype}, {expected}; convert it"
+        wrong = f"contains {vectors.dtype}, {expected}; convert it"
     elif len(shape) != 2 or shape[1] == 0:
         wrong = f"has shape {shape}, expected (rows, dimensions)"
     elif shape[0] != rows:
-        wrong = f"holds {shape[0]} rows, but {corpus} has {rows} lines; is it of that corpus?"
+        wrong = f"has {shape[0]} rows, but {corpus} has {rows} lines; pass vectors of that corpus"
     elif dim not in (None, shape[1]):
-        wrong = f"has {shape[1]} dimensions, but --dim is {dim}; leave it out for .npy"
+        wrong = f"has {shape[1]} dimensions, but --dim is {dim}; omit --dim for .npy"
     else:
         return vectors
     raise EmbeddingsError(f"{path}: {wrong}")
@@ -233,7 +233,7 @@ def _refuse_other_files(name: str, head: bytes) -> None:
     """Refuse what raw floats are not, by name: any bytes at all are floats of some size."""
     suffix = PurePath(name).suffix.lower()
     if suffix == ".npy":
-        raise EmbeddingsError(f"{name}: is not a NumPy file; raw floats need another suffix")
+        raise EmbeddingsError(f"{name}: is not a NumPy file; rename raw floats to another suffix")
     if head.startswith(b"PK\x03\x04") and suffix in {".npz", ".pt", ".zip"}:
         raise EmbeddingsError(f"{name}: is an archive; save its array alone with numpy.save")
     if suffix in COMPRESSIONS:
@@ -251,7 +251,7 @@ def _raw_layout(
     )
     fits = f" (its size fits {fitting})" if fitting else ""
     if dim is None:
-        raise EmbeddingsError(f"{name}: has no header, so give --dim{fits}")
+        raise EmbeddingsError(f"{name}: has no header; pass --dim{fits}")
     for dtype in _RAW_DTYPES:
         if size == rows * dim * dtype.itemsize:
             return dtype, dim

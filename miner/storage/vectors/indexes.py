@@ -35,5 +35,5 @@ def read_index(path: Path, *, mapped: bool) -> faiss.Index:
     except RuntimeError as error:
         raise ArtefactError(
             f"{path} cannot be read by FAISS {faiss.__version__}; "
-            f"remove the folder {path.parent} to make it again"
+            f"delete the folder {path.parent} to rebuild it"
         ) from error

@@ -80,14 +80,18 @@ class Output(NamedTuple):
 
     @classmethod
     def named(cls, path: AnyPath) -> Output:
-        """The output at a path; a ValueError says that its name has the ending of no format."""
+        """Return the output at a path.
+
+        Raises:
+            ValueError: The name has no known ending.
+        """
         place = path if isinstance(path, RemotePath) else Path(path)
         parts = _NAME.fullmatch(place.name) or _LINES_NAME.fullmatch(place.name)
         found = parts and cls(place, parts[1], parts[2], (parts[3] or "").lower())
         if not found or (found.compression and not found.format.compresses):
             known = ", ".join(name for name in FORMATS if name != LINES)
             raise ValueError(
-                f"{path}: the ending names no format of pairs; use one of {known}, or a name with "
+                f"{path}: unknown output format; use one of {known}, or a name with "
                 f"{LINES} such as pairs.{LINES} for two files of lines (text also with "
                 f"{' or '.join(COMPRESSIONS)})"
             )
@@ -108,7 +112,7 @@ class Output(NamedTuple):
         languages = origin.languages
         if self.format.names_languages and None in languages:
             raise ValueError(
-                f"{self.path}: names the languages of its sentences; give --src-lang and --tgt-lang"
+                f"{self.path}: the file name needs the languages; pass --src-lang and --tgt-lang"
             )
         if self.format is not FORMATS[LINES]:
             return [self.path / name for name in self.format.files] or [self.path]

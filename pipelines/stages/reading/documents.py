@@ -44,8 +44,8 @@ def one_to_one(run: RunContext) -> list[tuple[str, str]]:
         [(name, count)] = Counter(names).most_common(1)
         if count > 1:
             raise ValueError(
-                f"{run.options.document_pairs}: the document {name!r} is in {count} pairs; a list "
-                "for --alignment monotone has each document once"
+                f"{run.options.document_pairs}: document {name!r} is in {count} pairs; "
+                "--alignment monotone requires each document once"
             )
     return pairs
 
@@ -64,8 +64,8 @@ def check_documents(run: RunContext, side: str, shards: Sequence[Shard]) -> None
     if listed is None:
         if not _any_document(shards, lambda docs: pc.not_equal(docs, "")):
             raise ValueError(
-                f"{path}: no sentence of it is in a document; give raw documents, with "
-                "--input-format documents where they are .txt, or records with doc and text"
+                f"{path}: no sentence belongs to a document; pass raw documents (for .txt with "
+                "--input-format documents), or records with doc and text"
             )
         return
     if run.options.is_monotone:
@@ -75,8 +75,8 @@ def check_documents(run: RunContext, side: str, shards: Sequence[Shard]) -> None
     wanted = pa.array(names, pa.string())
     if not _any_document(shards, lambda docs: pc.is_in(docs, wanted)):
         raise ValueError(
-            f"{path}: no sentence of it is in a document that {listed} lists for the {side}; give "
-            "records with id, document and text, and the list in the order of the corpora"
+            f"{path}: contains no {side} document of {listed}; pass records with id, document and "
+            "text, and a list with source documents first"
         )
 
 

@@ -97,7 +97,7 @@ def _decide_encoders(run: RunContext) -> RunContext:
             users[corpus].append(spec)
         if left := without(whole, spec):
             about = f"{name}: " if name else ""
-            logger.info("%s%s left out: not for %s", about, left, "-".join(map(str, languages)))
+            logger.info("%sskipping %s: not for %s", about, left, "-".join(map(str, languages)))
     for name, side in run.job.corpora:
         options = parts.get(name, run.of(name).options)
         parts[name] = replace(options, encoder=all_parts(users[run.of(name).folder.corpus(side)]))
@@ -202,21 +202,21 @@ def language_warnings(options: MiningOptions, side: str) -> list[str]:
         return []
     name = options.corpus_names[SIDES.index(side)]
     code, share = next(iter(shares.items()))
-    mixed = f"no language has {MIN_SHARE:.0%} of a sample; {code} has most, {share:.0%}"
+    mixed = f"no language has {MIN_SHARE:.0%} of a sample; the largest is {code}, {share:.0%}"
     if language is None:
         return [
-            f"{name}: its language was not recognised ({mixed}); if {options.encoder} "
-            f"does not cover it, few pairs will be right ('adit encoders' lists what it covers)"
+            f"{name}: language not recognised ({mixed}); if {options.encoder} does not cover it, "
+            "few pairs will be correct (run 'adit encoders' to list its languages)"
         ]
     lines = []
     if given and _share(shares, given) < CONTRADICTED:
         seen = main_language(shares)
         found = f"{shares[seen]:.0%} of a sample is {seen}" if seen else mixed
-        lines.append(f"{name}: {given} was given as its language, but {found}")
+        lines.append(f"{name}: given as {given}, but {found}")
     coverage = find_coverage(known, language)
     if coverage is None:
         lines.append(
-            f"{name}: {language} is not covered by {options.encoder}, so few pairs will be right"
+            f"{name}: {options.encoder} does not cover {language}, so few pairs will be correct"
             + _laser(language)
         )
     elif coverage.quality == "weak":
@@ -240,4 +240,4 @@ def _languages(options: MiningOptions) -> Mapping[str, Coverage]:
 def _laser(language: str) -> str:
     name = individual(language)
     covered = any(code.startswith(f"{name}_") for code in (*LASER2, *LASER3))
-    return f"; LASER covers it: adit fetch {language} -o DIR" if covered else ""
+    return f"; to use LASER, which covers it, run 'adit fetch {language} -o DIR'" if covered else ""

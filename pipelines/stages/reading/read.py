@@ -164,7 +164,7 @@ def _write_side(
     if not counts.kept:
         why = ", ".join(f"{count} {reason}" for reason, count in facts["rejected"].items())
         read = counted(facts["read"], "sentences")
-        raise CorpusError(f"{path}: none of {read} can be mined ({why})")
+        raise CorpusError(f"{path}: {read} read, none usable ({why})")
     with draft.file(INPUTS) as inputs:
         inputs.write_text(json.dumps([names, starts]), encoding="utf-8")
     return {**facts, "shards": shards, "unique_ids": True}
@@ -223,7 +223,7 @@ def collect_rejected(run: RunContext, sides: Mapping[str, Sequence[EmbeddedShard
     if most is not None and total > most:
         raise ValueError(
             f"--max-rejected {most}: {total:,} sentences were rejected (source {counts[0]:,}, "
-            f"target {counts[1]:,}); with --work-dir DIR, DIR/rejected lists them"
+            f"target {counts[1]:,}); to list them, add --work-dir DIR and see DIR/rejected"
         )
 
 

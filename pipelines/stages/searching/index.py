@@ -69,8 +69,8 @@ def _check_usable(corpus: object, shards: Shards) -> None:
     if sum(embedded.shard.rows for embedded in shards) == counts.total():
         why = ", ".join(f"{count} {reason}" for reason, count in counts.items())
         raise ValueError(
-            f"{corpus}: none of its sentences has a vector that can be mined ({why}); "
-            "check the encoder or the embeddings"
+            f"{corpus}: no sentence has a usable vector ({why}); check the encoder or the "
+            "embeddings"
         )
 
 

@@ -59,8 +59,8 @@ def _train(run: RunContext, side: EmbeddedSide, spec: IndexSpec) -> tuple[faiss.
     cells = faiss_index.cells_of(index)
     if count < faiss_index.MIN_POINTS * cells:
         logger.warning(
-            "index %s: the %s %s sentences are fewer than the %d that FAISS wants for each of %d "
-            "cells; less will be found",
+            "index %s: the %s %s sentences are fewer than the %d per cell that FAISS needs for %d "
+            "cells, so it will find fewer neighbours; use fewer cells",
             *(spec.factory, f"{count:,}", side.name, faiss_index.MIN_POINTS, cells),
         )
     return index, count

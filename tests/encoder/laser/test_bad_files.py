@@ -65,7 +65,7 @@ def test_a_truncated_file(tmp_path: Path, share: float) -> None:
     whole = (GOLDEN / "bilstm_3layer.pt").read_bytes()
     path = tmp_path / "x.pt"
     path.write_bytes(whole[: int(len(whole) * share)])
-    assert "no checkpoint file, or damaged" in refusal(f"laser:{path}", pretokenized=True)
+    assert "not a checkpoint file, or is damaged" in refusal(f"laser:{path}", pretokenized=True)
 
 
 BILSTM_EDITS: dict[str, tuple[Callable[[dict], object], str]] = {
@@ -76,12 +76,12 @@ BILSTM_EDITS: dict[str, tuple[Callable[[dict], object], str]] = {
     "no tensor": (lambda c: c["model"].pop("lstm.bias_hh_l1"), "lacks the tensor lstm.bias_hh_l1"),
     "no embeddings": (lambda c: c["model"].pop("embed_tokens.weight"), "lacks the tensor embed_"),
     "not a tensor": (lambda c: c["model"].update({"embed_tokens.weight": 3}), "not a tensor"),
-    "one more": (lambda c: c["model"].update({"x": torch.ones(2)}), "has a tensor x"),
+    "one more": (lambda c: c["model"].update({"x": torch.ones(2)}), "has an unknown tensor x"),
     "shape": (
         lambda c: c["model"].update({"lstm.weight_ih_l1": torch.ones(32, 3)}),
-        r"has lstm.weight_ih_l1 of shape (32, 3); the other tensors ask for (32, 16)",
+        r"has lstm.weight_ih_l1 of shape (32, 3); the other tensors need (32, 16)",
     ),
-    "sizes": (lambda c: c["params"].update(num_layers=10**9), "says num_layers 1000000000"),
+    "sizes": (lambda c: c["params"].update(num_layers=10**9), "has num_layers 1000000000"),
     "ids": (lambda c: c["dictionary"].update(w00=60), "has 'w00' at 60"),
 }
 
@@ -127,17 +127,19 @@ def test_laser3_without_its_vocabulary(changed: Callable[..., Path], tmp_path: P
     path = changed("laser3_cls_prenorm", lambda content: None)
     message = refusal(f"laser3:{path}", pretokenized=True)
     assert message == (
-        f"{path}: needs laser3_cls_prenorm.cvocab beside it to encode text; put it there, or name "
-        "it with --vocab"
+        f"{path}: needs laser3_cls_prenorm.cvocab in the same folder; copy it there, or pass it "
+        "with --vocab"
     )
-    assert "no such vocabulary" in refusal(f"laser3:{path}", vocabulary=tmp_path / "x.cvocab")
+    assert "vocabulary file not found" in refusal(
+        f"laser3:{path}", vocabulary=tmp_path / "x.cvocab"
+    )
 
 
 def test_another_vocabulary(changed: Callable[..., Path], tmp_path: Path) -> None:
     path = changed("laser3_cls_prenorm", lambda content: None)
     lines = (GOLDEN / "laser3.cvocab").read_text(encoding="utf-8").splitlines(keepends=True)
     for content, expected in (
-        ("".join(lines[:-1]), "has 60 tokens, special ones included, and"),
+        ("".join(lines[:-1]), "has 60 tokens including special tokens, and"),
         ("".join(lines) + lines[0], "line 57 repeats the token 'w00'"),
         ("word without a count\n", "line 1 is not a token and a count"),
     ):
@@ -147,18 +149,20 @@ def test_another_vocabulary(changed: Callable[..., Path], tmp_path: Path) -> Non
 
 def test_text_needs_the_subwords(changed: Callable[..., Path]) -> None:
     path = changed("bilstm_1layer", lambda content: None)
-    assert "needs bilstm_1layer.spm or bilstm_1layer.fcodes beside it" in refusal(f"laser:{path}")
+    assert "needs bilstm_1layer.spm or bilstm_1layer.fcodes in the same folder" in refusal(
+        f"laser:{path}"
+    )
     path.with_suffix(".spm").write_bytes(b"no model")
-    assert "is no SentencePiece model" in refusal(f"laser:{path}")
+    assert "is not a SentencePiece model" in refusal(f"laser:{path}")
 
 
 def test_the_other_kind_of_checkpoint_is_told() -> None:
-    assert "name it laser3:" in refusal(f"laser:{GOLDEN / 'laser3_cls_prenorm.pt'}")
-    assert "name it laser:" in refusal(f"laser3:{GOLDEN / 'bilstm_1layer.pt'}")
-    assert "there is no such checkpoint" in refusal("laser:nosuch.pt")
-    assert "'nosuch:x' is unknown; there are mini" in refusal("nosuch:x")
-    assert "are for laser: and laser3:" in refusal("mini", pretokenized=True)
-    assert "no network to run in int8" in refusal("mini", precision="int8")
+    assert "use laser3:" in refusal(f"laser:{GOLDEN / 'laser3_cls_prenorm.pt'}")
+    assert "use laser:" in refusal(f"laser3:{GOLDEN / 'bilstm_1layer.pt'}")
+    assert "checkpoint file not found" in refusal("laser:nosuch.pt")
+    assert "'nosuch:x' is unknown; use mini" in refusal("nosuch:x")
+    assert "only with laser: and laser3:" in refusal("mini", pretokenized=True)
+    assert "has no network; omit --precision int8" in refusal("mini", precision="int8")
 
 
 def test_checkpoints_in_half_precision_and_in_the_old_format(changed: Callable[..., Path]) -> None:

@@ -36,7 +36,7 @@ def test_repeated_and_zero_words_are_left_out_with_one_line(
     with caplog.at_level(logging.WARNING, "encoder"):
         found = read_vec(tmp_path / "a.vec")
     assert (found.words, found.vectors.tolist()) == (["a", "c"], [[1, 2], [7, 8]])
-    assert "1 repeated words and 1 without a direction" in caplog.text
+    assert "1 duplicate words and 1 zero vectors" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -45,8 +45,8 @@ def test_repeated_and_zero_words_are_left_out_with_one_line(
         (b"", "expected the number of words and of dimensions"),
         (b"a 1 2\n", "expected the number of words and of dimensions"),
         (b"2 0\na\nb\n", "expected the number of words and of dimensions"),
-        (b"2 2\na 1 2\n", "has 1 words and says 2"),
-        (b"1 2\na 1 2\nb 1 2\n", "has 2 words and says 1"),
+        (b"2 2\na 1 2\n", "has 1 words, but its first line says 2"),
+        (b"1 2\na 1 2\nb 1 2\n", "has 2 words, but its first line says 1"),
         (b"1 2\na 1\n", ":2: 'a 1\\n'; expected a word and 2 numbers"),
         (b"1 2\na 1 x\n", "expected a word and 2 numbers"),
         (b"1 99999999999999\na 1 2\n", "expected a word and 99999999999999 numbers"),
@@ -70,5 +70,5 @@ def test_bad_files_are_refused_in_one_line(tmp_path: Path, content: bytes, expec
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"a\.vec: there is no such file"):
+    with pytest.raises(ValueError, match=r"a\.vec: file not found"):
         read_vec(tmp_path / "a.vec")

@@ -128,7 +128,7 @@ def test_it_is_not_added_to_another_encoder(place: Path, both: Path, tmp_path: P
     other = tmp_path / "other"
     assert train_encoder([str(place / "xx-yy"), "-o", str(other), *SMALL, "--seed", "2"]) == 0
     shutil.copytree(both / MORE, other / MORE)
-    with pytest.raises(ValueError, match=r"other/more: was trained to be added to both@\w+, and"):
+    with pytest.raises(ValueError, match=r"other/more: adds languages to both@\w+, not to"):
         load_encoder(str(other))
 
 
@@ -176,8 +176,14 @@ def test_training_begins_with_the_rows_of_another_bag(place: Path, both: Path) -
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (("--ngram-rows", "299"), "has 400 rows of 32 numbers, and what is trained 399 rows of 32"),
-        (("--architecture", "bilstm", "--objective", "ranking"), "a network begins with a network"),
+        (
+            ("--ngram-rows", "299"),
+            "has 400 rows of 32 parameters, and the new encoder 399 rows of 32",
+        ),
+        (
+            ("--architecture", "bilstm", "--objective", "ranking"),
+            "a network can only start from a network",
+        ),
     ],
 )
 def test_what_training_cannot_begin_with(
@@ -210,9 +216,9 @@ def test_languages_and_their_errors(both: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (("--dim", "16"), "vectors have 32 dimensions and what is trained 16; give --dim 32"),
-        (("--architecture", "bilstm"), "languages are added by a bag to a bag"),
-        (("--whitening", "0.1"), "whitening is no option of architecture bag with objective"),
+        (("--dim", "16"), "--dim 16 is not the teacher's dimension; use --dim 32"),
+        (("--architecture", "bilstm"), "a bag can only add languages to a bag"),
+        (("--whitening", "0.1"), "whitening conflicts with architecture bag and objective"),
     ],
 )
 def test_what_cannot_be_added(

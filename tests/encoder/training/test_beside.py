@@ -210,12 +210,12 @@ def test_reading_successors(tmp_path: Path) -> None:
     found = list(zip(text.source, text.target, strict=True))
     assert found == [("one", "two"), ("two", "three"), ("five", "six")]
     write(tmp_path / "c" / "a.txt", "one\n\ntwo\n")
-    with pytest.raises(ValueError, match="no two lines follow one another"):
+    with pytest.raises(ValueError, match="contains no two consecutive lines"):
         read_successors("response", files_of(tmp_path / "c", ".txt"))
     text = read_sentences("autoencoding", files_of(tmp_path, ".txt"))
     assert text.source == text.target == ["one", "two", "three", "four", "five", "six"]
     write(tmp_path / "d" / "a.txt", "\n\n")
-    with pytest.raises(ValueError, match="there are no sentences"):
+    with pytest.raises(ValueError, match="contains no sentences"):
         read_sentences("autoencoding", files_of(tmp_path / "d", ".txt"))
     with pytest.raises(ValueError, match=r"no \.tsv or \.tsv\.xz file"):
         read_labelled("nli", files_of(tmp_path, ".tsv"))
@@ -326,7 +326,7 @@ def test_a_mixture_goes_on_as_if_undisturbed(
             "task naming of weight 1.0: expected more than 0, and one of resp",
         ),
         (("--task", "nli=x:0"), "task nli of weight 0.0: expected more than 0"),
-        (("--task", "quick-thought=/nowhere"), "/nowhere: there is no such folder"),
+        (("--task", "quick-thought=/nowhere"), "/nowhere: folder not found"),
     ],
 )
 def test_tasks_that_cannot_be(

@@ -85,14 +85,14 @@ def test_the_head_that_was_kept_classifies(data: Path, whole: Path, capsys: Capt
 
 
 def test_a_head_of_another_encoder_is_refused(whole: Path, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="has no head of inference"):
+    with pytest.raises(ValueError, match="has no inference head"):
         load_head(tmp_path)
     for name in ("config.json", "tokenizer.model", "weights.safetensors", HEAD):
         (tmp_path / name).write_bytes((whole / name).read_bytes())
     load_head(tmp_path)
     config = json.loads((tmp_path / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps({**config, "sha256": "0"}))
-    with pytest.raises(ValueError, match="is of another encoder than the one beside it"):
+    with pytest.raises(ValueError, match="belongs to another encoder"):
         load_head(tmp_path)
     (tmp_path / HEAD).write_bytes(b"no head")
     with pytest.raises(ValueError, match=f"{HEAD}: is damaged"):

@@ -210,7 +210,7 @@ def test_translations_cannot_be_made_of_one_language(
     (tmp_path / "xx.txt").write_text("a\n")
     command = [str(tmp_path), *SMALL, "--objective", "tlm", "-o", str(tmp_path / "out")]
     assert train_encoder(command) == 2
-    assert "no parallel text there" in capsys.readouterr().err
+    assert "contains no parallel text" in capsys.readouterr().err
 
 
 def test_the_first_step_is_from_the_weights_begun_with(data: Path, tmp_path: Path) -> None:
@@ -227,10 +227,13 @@ def test_the_first_step_is_from_the_weights_begun_with(data: Path, tmp_path: Pat
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (("--objective", "mlm"), "give --architecture transformer"),
-        (("--architecture", "gated", "--objective", "clm"), "architecture gated does not have"),
-        (("--best-by", "perplexity"), "cannot be chosen by perplexity; measured are held_out"),
-        (("--architecture", "transformer", "--start", "mini"), "begins with a network that"),
+        (("--objective", "mlm"), "use --architecture transformer"),
+        (("--architecture", "gated", "--objective", "clm"), "architecture gated lacks"),
+        (("--best-by", "perplexity"), "cannot be chosen by perplexity; measures are held_out"),
+        (
+            ("--architecture", "transformer", "--start", "mini"),
+            "can only start from a network that",
+        ),
     ],
 )
 def test_what_does_not_fit_is_one_line(
@@ -254,4 +257,4 @@ def test_networks_of_other_sizes_are_refused(
     assert train_encoder([*command, "-o", str(tmp_path / "a")]) == 0
     start = ["--start", str(tmp_path / "a"), "-o", str(tmp_path / "b")]
     assert train_encoder([*command, *start, "--layers", "2"]) == 2
-    assert "has other layers than what is trained" in capsys.readouterr().err
+    assert "the base encoder has other layers" in capsys.readouterr().err

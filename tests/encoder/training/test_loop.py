@@ -178,7 +178,7 @@ def test_of_bfloat16_without_instructions_for_it_there_is_a_warning(
 ) -> None:
     monkeypatch.setattr("encoder.torch_private.has_bfloat16_products", lambda: fast)
     begun(training_options(**GIVEN, precision="bfloat16"))
-    assert ("float32 is likely faster" in caplog.text) is not fast
+    assert ("float32 is probably faster" in caplog.text) is not fast
     caplog.clear()
     begun(training_options(**GIVEN))
     assert not caplog.text
@@ -190,7 +190,7 @@ def test_a_loss_that_is_not_finite_ends_the_training() -> None:
         training.model.table.fill_(torch.nan)
     batch = next(sample_batches([bijection(1)], batch_size=16, exponent=1, seed=1))
     with pytest.raises(
-        ValueError, match=r"^step 1: the loss is nan, .* a learning rate below 0\.05"
+        ValueError, match=r"^step 1: the loss is nan; .* a learning rate below 0\.05"
     ):
         training.advance([batch])
 
@@ -261,5 +261,5 @@ def test_another_models_state_is_refused() -> None:
         Bag(one_word_each(44), options.architecture.dim), Ranking(setting_of(options)), options
     )
     for tensors in (other.tensors(), {}):
-        with pytest.raises(ValueError, match=r"^the state is that of another model$"):
+        with pytest.raises(ValueError, match=r"^the checkpoint belongs to another model$"):
             training.restore(tensors, 1)

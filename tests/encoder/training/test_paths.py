@@ -60,7 +60,7 @@ def test_rows_are_those_of_the_slow_way(texts: list[list[tuple[str, str]]]) -> N
     expected = slowly_joined(texts)
     named = [text(f"x{number}-en", pairs) for number, pairs in enumerate(texts)]
     if not expected:
-        with pytest.raises(ValueError, match="have no target sentence in common"):
+        with pytest.raises(ValueError, match="share no target sentence"):
             join_targets(named)
         return
     joined = join_targets(named)
@@ -236,7 +236,7 @@ def test_each_language_is_encoded_by_its_own_network(whole: Path) -> None:
     assert not np.allclose(xx.encode(sentences), yy.encode(sentences), atol=0.1)
     assert xx.name.endswith("/xx") and xx.name != yy.name and encoder.dim == xx.dim == 64
     assert encoder.for_language(None) is encoder
-    with pytest.raises(ValueError, match="has a network for each of xx, yy, zz; say which"):
+    with pytest.raises(ValueError, match="has one network for each of xx, yy, zz; pass the"):
         encoder.encode(sentences)
     with pytest.raises(ValueError, match="has no network for de; it has xx, yy, zz"):
         encoder.for_language("de")
@@ -262,15 +262,18 @@ def test_a_damaged_folder_is_refused(whole: Path, tmp_path: Path, lacking: str) 
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (("--architecture", "bag"), "is a network; give --architecture bilstm"),
-        (("--targets", "qq"), "targets qq: the text has xx, yy, zz; choose among these"),
-        (("--sources", "3"), "sources 3: of xx, yy, zz no target language is left to write"),
+        (("--architecture", "bag"), "requires --architecture bilstm"),
+        (("--targets", "qq"), "targets qq: the text has only xx, yy, zz; use these"),
+        (("--sources", "3"), "sources 3: leaves no target language of xx, yy, zz"),
         (("--sources", "1:x"), "sources 1:x: expected numbers of languages and their shares"),
         (("--sources", "0"), "sources 0: expected numbers of languages and their shares"),
-        (("--pair-weight", "xx-zz=2"), "paths draws all languages alike; give no weights"),
-        (("--task", "mlm=somewhere"), "paths trains no encoder of all languages; leave the task"),
-        (("--token-dropout", "0.1"), "paths leaves no token out; leave the option out"),
-        (("--held-out", "300"), "pairs are too few to hold out 300; give more text"),
+        (("--pair-weight", "xx-zz=2"), "paths samples all languages equally; omit the weights"),
+        (
+            ("--task", "mlm=somewhere"),
+            "paths, which trains no encoder of all languages; omit the task",
+        ),
+        (("--token-dropout", "0.1"), "conflicts with objective paths; omit it"),
+        (("--held-out", "300"), "pairs are too few to hold out 300; use more text"),
     ],
 )
 def test_what_does_not_fit_is_one_line(
@@ -292,8 +295,8 @@ def test_what_does_not_fit_is_one_line(
 @pytest.mark.parametrize(
     ("name", "target", "expected"),
     [
-        ("yy-qq", "same", "joined on one target language, and these pairs have qq, zz"),
-        ("yy-zz", "other", "xx-zz, yy-zz: have no target sentence in common"),
+        ("yy-qq", "same", "needs one common target language, but these pairs have qq, zz"),
+        ("yy-zz", "other", "xx-zz, yy-zz: share no target sentence"),
     ],
 )
 def test_text_that_is_not_n_way(

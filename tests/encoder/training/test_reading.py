@@ -123,7 +123,7 @@ def test_the_files_of_a_language_pair_are_one(tmp_path: Path) -> None:
 )
 def test_names_without_a_language_pair(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"")
-    with pytest.raises(ValueError, match=rf"/{name}: its name has no language pair; name it XX-"):
+    with pytest.raises(ValueError, match=rf"/{name}: name lacks a language pair; rename it to XX-"):
         find_parallel_text(tmp_path)
 
 
@@ -154,10 +154,10 @@ def damaged_parquet(folder: Path) -> Path:
     [
         (
             lambda folder: write_moses(folder, "a\nb\n", "A\n"),
-            "News.de-en.de: has 2 lines, and News.de-en.en 1; line by line, they must be ",
+            "News.de-en.de: has 2 lines, but News.de-en.en has 1; line i of one must translate ",
         ),
         (lambda folder: folder / "Gone.de-en.de", "Gone.de-en.de: is missing"),
-        (damaged_parquet, "xx-yy.parquet: is no Parquet file, or damaged ("),
+        (damaged_parquet, "xx-yy.parquet: is not a Parquet file, or is damaged ("),
         (
             lambda folder: write_parquet(folder / "xx-yy.parquet", {"a": ["b"], "source": ["c"]}),
             "xx-yy.parquet: has the columns a, source; expected source and target",

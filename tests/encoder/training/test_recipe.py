@@ -122,7 +122,7 @@ def test_all_pairs_are_trained_and_reported(
     assert run(data, "-o", tmp_path / "enc", *SMALL, *given) == 0
     out, _ = capsys.readouterr()
     (told,) = [record for record in caplog.records if record.levelname == "WARNING"]
-    assert told.getMessage() == "no pair is of corpus absent; corpora are made-up, other"
+    assert told.getMessage() == "no pair belongs to corpus absent; corpora are made-up, other"
     lines = [line.split("\t") for line in out.splitlines()]
     assert [line[:2] for line in lines] == [
         ["xx-yy", "held_out_error"],
@@ -201,8 +201,8 @@ BAD_OPTIONS = [
     ("--corpus-weight a=nan", "argument --corpus-weight: expected NAME=W"),
     ("--corpus-weight a", "argument --corpus-weight: expected NAME=W"),
     ("--corpus-weight =1", "argument --corpus-weight: expected NAME=W"),
-    ("--pairs xx-yy,aa-bb", "DATA: no text of 'aa-bb'; there are xx-yy, zz-yy"),
-    ("--pairs=", "DATA: no text of ''; there are xx-yy, zz-yy"),
+    ("--pairs xx-yy,aa-bb", "DATA: no text of 'aa-bb'; available: xx-yy, zz-yy"),
+    ("--pairs=", "DATA: no text of ''; available: xx-yy, zz-yy"),
 ]
 
 
@@ -234,13 +234,13 @@ def test_bad_places_are_refused_at_once(
     empty.mkdir()
     file.write_text("")
     for folder, output, line in (
-        (tmp_path / "no", empty, f"{tmp_path / 'no'}: there is no such folder"),
-        (file, empty, f"{file}: there is no such folder"),
+        (tmp_path / "no", empty, f"{tmp_path / 'no'}: folder not found"),
+        (file, empty, f"{file}: folder not found"),
         (
             empty,
             empty,
-            f"{empty}: no parallel text there; files are named XX-YY.tsv.xz, XX-YY.parquet, or "
-            "XX-YY.XX beside XX-YY.YY",
+            f"{empty}: contains no parallel text; expected files XX-YY.tsv.xz, XX-YY.parquet, or "
+            "XX-YY.XX with XX-YY.YY",
         ),
         (data, file, f"{file}: is a file; the encoder needs a folder"),
         (data, file / "b", f"{file}: is a file; the encoder needs a folder"),
@@ -261,15 +261,15 @@ def test_a_folder_that_may_not_be_written_is_refused_at_once(
     forbidden: list[Path] = [tmp_path]
     monkeypatch.setattr("os.access", lambda path, mode: path not in forbidden)
     assert run(data, "-o", tmp_path / "enc") == 2
-    assert last_line(capsys) == f"{tmp_path / 'enc'}: not permitted to write there"
+    assert last_line(capsys) == f"{tmp_path / 'enc'}: is not writable; check its permissions"
 
 
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        ("--held-out 201 --pairs zz-yy", "zz-yy: 400 pairs are too few to hold out 201; give more"),
+        ("--held-out 201 --pairs zz-yy", "zz-yy: 400 pairs are too few to hold out 201; use more"),
         ("--exclude other", "DATA/zz-yy.tsv.xz: no sentence pairs left after excluding other"),
-        ("--corpus-weight other=0", "zz-yy: every pair is of a corpus of weight 0; "),
+        ("--corpus-weight other=0", "zz-yy: every pair belongs to a corpus of weight 0; "),
         (
             "--vocabulary-size 9000",
             "no vocabulary of 9000 subwords (--vocabulary-size) can be made of this text: "

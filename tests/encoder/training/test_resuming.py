@@ -162,11 +162,11 @@ def test_another_training_is_refused(data: Path, whole: Path) -> None:
     for other, told in (
         (
             replace(own, options=training_options(**SMALL, margin=0.1)),
-            "with margin 0.2 was begun there, and this one has 0.1;",
+            "with margin 0.2 was started there, but this one has 0.1;",
         ),
         (
             replace(own, exclude=frozenset("ba")),
-            "with exclude [] was begun there, and this one has ['a', 'b'];",
+            "with exclude [] was started there, but this one has ['a', 'b'];",
         ),
         (replace(own, files={"xx-yy": own.files["xx-yy"]}), "with text {'xx-yy': '"),
     ):
@@ -196,7 +196,9 @@ def test_a_damaged_state_is_refused(tmp_path: Path, cut: int) -> None:
     path = tmp_path / STATE
     save_state(path, state())
     path.write_bytes(path.read_bytes()[:cut])
-    with pytest.raises(ValueError, match="is no state of a training, or damaged; remove it"):
+    with pytest.raises(
+        ValueError, match="is not a checkpoint of a training, or is damaged; delete it"
+    ):
         load_state(path, state().identity)
 
 

@@ -122,9 +122,9 @@ def test_a_missing_package_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_precisions_that_it_has_not_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ValueError, match="float32 or int8, not in bfloat16"):
+    with pytest.raises(ValueError, match="cannot run in bfloat16"):
         load_encoder("use", precision="bfloat16")
     monkeypatch.setattr("encoder.use.encoder.CHOSEN", None)
-    with pytest.raises(ValueError, match="no instructions for int8"):
+    with pytest.raises(ValueError, match="has no int8 instructions"):
         load_encoder("use", precision="int8")
     assert load_encoder("use", precision="auto").precision == "float32"

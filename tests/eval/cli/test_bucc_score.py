@@ -120,7 +120,7 @@ def test_the_gold_of_other_pairs_is_remarked_on(
     assert bucc_score(["pairs.jsonl", "--gold", "gold"]) == 0
     assert capsys.readouterr().err == (
         "bucc-score: note: no source id of the gold occurs in the pairs, whose first is 'd1'; "
-        "is it the gold of these pairs, with the source first?\n"
+        "check that the gold belongs to these pairs, source first\n"
     )
 
 
@@ -171,15 +171,18 @@ def test_golden_corrected(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["missing.jsonl", "--gold", "gold"], "missing.jsonl: there is no such file"),
-        (["pairs.jsonl", "--gold", "missing"], "missing: there is no such file"),
-        (["pairs.tsv", "--gold", "gold"], "pairs.tsv holds texts, not ids: give the sentences"),
+        (["missing.jsonl", "--gold", "gold"], "missing.jsonl: file not found"),
+        (["pairs.jsonl", "--gold", "missing"], "missing: file not found"),
+        (["pairs.tsv", "--gold", "gold"], "pairs.tsv: contains texts, not ids; pass the sentences"),
         (["gold", "--gold", "gold"], "gold: unknown format; give a name in .tsv, "),
-        (["pairs.jsonl"], "without --gold only --threshold with --output has a meaning"),
-        (["pairs.jsonl", "--optimize", "--output", "o"], "without --gold only --threshold with"),
-        (["pairs.jsonl", "--threshold", "1"], "without --gold only --threshold with --output"),
+        (["pairs.jsonl"], "missing --gold; only --threshold with --output works without it"),
+        (["pairs.jsonl", "--optimize", "--output", "o"], "missing --gold; only --threshold with"),
+        (["pairs.jsonl", "--threshold", "1"], "missing --gold; only --threshold with --output"),
         (["pairs.jsonl", "--gold", "gold", "--compat", "laser"], "pairs.jsonl: --compat laser"),
-        (["pairs.tsv", "--gold", "gold", "--compat", "laser"], "pairs.tsv holds texts, not ids"),
+        (
+            ["pairs.tsv", "--gold", "gold", "--compat", "laser"],
+            "pairs.tsv: contains texts, not ids",
+        ),
         (
             ["pairs.jsonl", "--gold", "gold", "--src", "en", "--tgt", "de"],
             "gold: 3 of its source ids are not among the source sentences, first 'd1'",

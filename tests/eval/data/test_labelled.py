@@ -20,8 +20,8 @@ def test_scores_of_pairs(tmp_path: Path) -> None:
     [
         ("", "empty; expected LABEL TAB sentence TAB sentence lines"),
         ("1\ta\tb\nx\tc\n", "line 2: expected LABEL TAB sentence TAB sentence, not 'x"),
-        ("1\ta\tb\nx\tc\td\n", "a score is no number: .*'x'"),
-        ("nan\ta\tb\n", "a score is no number"),
+        ("1\ta\tb\nx\tc\td\n", "a score is not a number: .*'x'"),
+        ("nan\ta\tb\n", "a score is not a number"),
         ("1\ta\n", "line 1: expected LABEL"),
     ],
 )

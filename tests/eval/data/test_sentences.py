@@ -39,8 +39,8 @@ def test_bom_crlf_and_blank_lines(file) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "file: empty; expected one sentence a line"),
-        ("\n\n", "file: empty; expected one sentence a line"),
+        ("", "file: empty; expected one sentence per line"),
+        ("\n\n", "file: empty; expected one sentence per line"),
         ("1\ta\nb c\n", "file line 2: expected ID TAB sentence, not 'b c'"),
         (" \tb\n", r"file line 1: expected ID TAB sentence, not ' \\tb'"),
         (

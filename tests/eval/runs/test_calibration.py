@@ -49,8 +49,8 @@ def test_calibrated_pairs(judged_run: Path, tmp_path: Path, capsys: Captured) ->
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["-o", "x.jsonl"], "mine with --score words"),
-        (["-o", "x.tsv"], "x.tsv: these pairs are written as JSON lines"),
+        (["-o", "x.jsonl"], "rerun with --score words"),
+        (["-o", "x.tsv"], "x.tsv: output must end in .jsonl"),
     ],
 )
 def test_bad_input(

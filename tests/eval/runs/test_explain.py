@@ -68,7 +68,7 @@ def test_strangers_are_never_scored(run: Run) -> None:
     )
     told = explain(run, int(run.source.searched[0]), far)
     assert (told.margin, told.cosine) == (None, None)
-    assert told.verdict == "not mined: neither is among the 4 nearest of the other"
+    assert told.verdict == "not mined: neither is among the 4 nearest neighbours of the other"
 
 
 def test_command(finished_run: Path, run: Run, capsys: pytest.CaptureFixture[str]) -> None:
@@ -126,7 +126,7 @@ def test_a_judged_run(judged_run: Path, capsys: pytest.CaptureFixture[str]) -> N
     others = [one.verdict for one in found if one not in mined]
     copies = [verdict for verdict in others if verdict.startswith("identical text: not written")]
     assert copies
-    assert len(copies) + sum("left out: probability 0." in one for one in others) == len(others)
+    assert len(copies) + sum("not written: probability 0." in one for one in others) == len(others)
     ids = run.source.id(mined[0].source), run.target.id(mined[0].target)
     assert adit(["why", str(judged_run), *ids]) == 0
     out = capsys.readouterr().out

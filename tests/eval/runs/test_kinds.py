@@ -69,7 +69,7 @@ def test_what_runs_are_asked(
     calibrated = ["calibrate", work, "-o", str(second)]
     if "--all" not in KINDS[kind]:
         assert adit(calibrated) == 2
-        assert "scores by margin alone do not say how many" in capsys.readouterr().err
+        assert "a run scored by margin has no error rates" in capsys.readouterr().err
     else:
         assert adit(calibrated) == 0
         probabilities = [json.loads(line)["probability"] for line in second.open()]

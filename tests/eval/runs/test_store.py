@@ -75,15 +75,15 @@ def test_what_is_read_is_checked_and_nothing_else(tmp_path: Path) -> None:
     run = open_run(tmp_path)
     assert run.target.text(0) == "target 0"
     assert len(run.target.neighbours) == 2500
-    with pytest.raises(ArtefactError, match=r"target/00000/vectors.npy is not what was sealed"):
+    with pytest.raises(ArtefactError, match=r"target/00000/vectors.npy: checksum mismatch"):
         run.target.vectors()
     (tmp_path / "sentences/source/00001.parquet").write_bytes(b"damaged")
-    with pytest.raises(ArtefactError, match=r"source/00001.parquet is not what was sealed"):
+    with pytest.raises(ArtefactError, match=r"source/00001.parquet: checksum mismatch"):
         run.source.text(0)
 
 
 def test_no_run(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="no finished run in it; make one with"):
+    with pytest.raises(ValueError, match="contains no finished run; pass"):
         open_run(tmp_path)
 
 
@@ -99,7 +99,7 @@ def test_a_cleaned_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
         ["calibrate", str(tmp_path), "-o", pairs, "--known", page],
     ):
         assert adit(command) == 2
-        assert "clean removed" in capsys.readouterr().err
+        assert "'adit clean' removed" in capsys.readouterr().err
 
 
 def test_a_run_of_an_older_version(tmp_path: Path) -> None:
@@ -110,7 +110,5 @@ def test_a_run_of_an_older_version(tmp_path: Path) -> None:
     summary = json.loads(path.read_text(encoding="utf-8"))
     del summary["written"]
     path.write_text(json.dumps(summary), encoding="utf-8")
-    with pytest.raises(
-        ValueError, match=r"of an earlier version \(Adit .*; give its command again"
-    ):
+    with pytest.raises(ValueError, match=r"of an earlier version \(Adit .*; rerun its command"):
         open_run(folder)

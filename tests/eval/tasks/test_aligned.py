@@ -207,7 +207,7 @@ def test_means_of_words_by_idf(seed: int) -> None:
 
 
 def test_words_are_needed_to_be_weighed() -> None:
-    with pytest.raises(ValueError, match="has no vectors of words"):
+    with pytest.raises(ValueError, match="has no word vectors"):
         idf_weighted(NumberEncoder(), ["a"], ["b"])
 
 

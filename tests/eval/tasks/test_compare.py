@@ -132,7 +132,7 @@ def test_table_and_figure(data: Path, tmp_path: Path, capsys: Captured) -> None:
     [
         (["one"], "name two or more different ones"),
         (["one", "one"], "name two or more different ones"),
-        (["one", "two", "--suite", "probe"], "en: there is no such folder; the suite probe needs"),
+        (["one", "two", "--suite", "probe"], "en: folder not found; the suite probe needs"),
     ],
 )
 def test_what_cannot_be_compared(

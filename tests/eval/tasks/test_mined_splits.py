@@ -65,7 +65,7 @@ def test_words_count_where_there_are_some() -> None:
     score = likely_score(judged)
     assert score.extracted == (judged.pairs.probability >= LIKELY).sum() > 0
     assert score.f1 > 0.8 * best_score(plain.judgements).f1
-    with pytest.raises(ValueError, match="has no vectors of words"):
+    with pytest.raises(ValueError, match="has no word vectors"):
         mine_split(replace(DATA, pair="tlh-en"), encoder=NumberEncoder(), judged=True)
 
 

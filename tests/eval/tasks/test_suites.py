@@ -176,7 +176,7 @@ def test_compressed_files(tmp_path: Path, capsys: Captured) -> None:
     ]
     assert figures[0] == figures[1]
     (tmp_path / "MR.tsv.xz").write_bytes(b"no xz")
-    assert "MR.tsv.xz: is not a whole .xz file" in refused(capsys, "senteval", tmp_path)
+    assert "MR.tsv.xz: not compressed with xz" in refused(capsys, "senteval", tmp_path)
 
 
 def slow_bayes(texts: list[list[str]], labels: list[int], train: list[bool]) -> list[int]:
@@ -321,7 +321,7 @@ def test_reviews_are_positive_by_more_than_three_stars(tmp_path: Path, capsys: C
     told = record(capsys, "classify", tmp_path, "--classifier", "mlp-512", "--lang", "de")
     assert told["figures"]["de"]["value"] > 0.9
     write(tmp_path / "en.train.tsv", [("many", "a")])
-    assert "a score is no number" in refused(capsys, "classify", tmp_path)
+    assert "a score is not a number" in refused(capsys, "classify", tmp_path)
 
 
 def test_word_translation(tmp_path: Path, capsys: Captured) -> None:

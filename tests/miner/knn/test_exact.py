@@ -250,7 +250,7 @@ def test_vectors_of_any_scale_are_searched_by_their_directions():
         ([1, 2], r"target vectors have the shape \(2,\)"),
         ([], r"target vectors have the shape \(0,\)"),
         ([[[1, 2]]], r"target vectors have the shape \(1, 1, 2\)"),
-        ([["a", "b"]], "target vectors are of type <U1; give real numbers"),
+        ([["a", "b"]], "target vectors are of type <U1; expected real numbers"),
         ([[1j, 2]], "target vectors are of type complex128"),
         ([[1, 2, 3]], "target vectors 3"),
     ],
@@ -362,7 +362,7 @@ def test_a_device_that_fails_is_left(monkeypatch, caplog):
     monkeypatch.setattr(cuda, "generate_on_devices", fail)
     sides = random_units(9, 8, 1), random_units(12, 8, 2)
     assert_is_full_sort(*sides, 4, search_unit_rows(*sides, k=4))
-    assert "cuda:0: out of memory; searching on the processor instead" in caplog.text
+    assert "cuda:0: out of memory; searching on the CPU instead" in caplog.text
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)

@@ -124,8 +124,8 @@ def test_a_damaged_file_is_refused_by_name(stage, damage):
     with pytest.raises(ArtefactError) as caught:
         stage()
     assert str(caught.value) == (
-        f"{stage.folder / 'a.npy'} is not what was sealed (damaged or exchanged); "
-        f"remove the folder {stage.folder} to make it again"
+        f"{stage.folder / 'a.npy'}: checksum mismatch (damaged or replaced); "
+        f"delete the folder {stage.folder} to rebuild it"
     )
     assert stage.runs == 1
 
@@ -136,7 +136,7 @@ def test_a_missing_file_is_refused_by_name(stage):
     with pytest.raises(ArtefactError) as caught:
         stage()
     assert str(caught.value) == (
-        f"{stage.folder / 'b.npy'} is missing; remove the folder {stage.folder} to make it again"
+        f"{stage.folder / 'b.npy'}: file not found; delete the folder {stage.folder} to rebuild it"
     )
     assert stage.runs == 1
 
@@ -147,7 +147,7 @@ def test_the_seal_of_other_files_is_refused(stage, tmp_path):
     other = Stage(tmp_path / "other")
     other(start=7)
     (other.folder / SEAL).rename(stage.folder / SEAL)
-    with pytest.raises(ArtefactError, match=r"a\.npy is not what was sealed"):
+    with pytest.raises(ArtefactError, match=r"a\.npy: checksum mismatch"):
         stage()
 
 
@@ -174,7 +174,7 @@ def test_what_is_no_seal_is_refused(stage, content):
     with pytest.raises(ArtefactError) as caught:
         stage()
     assert str(caught.value) == (
-        f"{stage.folder / SEAL} is not a seal of this program; remove the folder {stage.folder}"
+        f"{stage.folder / SEAL}: not a seal of Adit; delete the folder {stage.folder}"
     )
     assert stage.runs == 1
 

@@ -137,7 +137,7 @@ def test_missing_folder(tmp_path):
     with pytest.raises(OutputError) as caught, atomic_file(path):
         pass
     assert str(caught.value) == f"{path}: cannot be written: No such file or directory"
-    with pytest.raises(OutputError, match=r"there is no folder .*none; create it first"):
+    with pytest.raises(OutputError, match=r"folder not found: .*none; create it first"):
         check_writable(path)
     assert names(tmp_path) == []
 

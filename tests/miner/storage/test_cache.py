@@ -134,7 +134,7 @@ def test_what_was_planted_under_the_folder_s_name_is_refused(
         planted.touch()
     else:
         planted.symlink_to(own if kind == "link to a folder" else tmp_path / "nothing")
-    with pytest.raises(PermissionError, match="is a link or no folder"):
+    with pytest.raises(PermissionError, match="is a link, or not a folder"):
         cache.cache_folder()
     assert list(own.iterdir()) == []
     assert not (tmp_path / "nothing").exists()

@@ -227,7 +227,7 @@ def test_unknown_suffix(tmp_path, name):
 def test_check_output(tmp_path):
     for suffix in (*SUFFIXES, ".TSV"):
         check_output(tmp_path / f"out{suffix}")
-    with pytest.raises(OutputError, match="there is no folder"):
+    with pytest.raises(OutputError, match="folder not found:"):
         check_output(tmp_path / "none" / "out.tsv")
     assert names(tmp_path) == []
     (tmp_path / "folder.tsv").mkdir()

@@ -93,7 +93,7 @@ def test_a_tar_archive_under_any_name(tmp_path: Path, name: str, data: bytes) ->
         (b"7z\xbc\xaf\x27\x1c\0\4" + bytes(range(256)), "is a 7z archive; unpack it"),
         (b"Rar!\x1a\7\1\0" + bytes(range(256)), "is a rar archive; unpack it"),
         (b"!<arch>\ndebian-binary   1410122664" + bytes(range(256)), "is an ar archive; unpack it"),
-        (b"\x04\x22\x4d\x18\x64\x40\xa7" + bytes(99), "is compressed by lz4; decompress it"),
+        (b"\x04\x22\x4d\x18\x64\x40\xa7" + bytes(99), "is compressed with lz4; decompress it"),
         (b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n1 0 obj\n", "is a PDF document; save its text"),
         (
             zipped("mimetype", "content.opf"),
@@ -129,9 +129,9 @@ def test_files_that_are_compressed_more_than_once(tmp_path: Path) -> None:
 
 def test_files_that_are_compressed_otherwise_than_their_names_say(tmp_path: Path) -> None:
     message = refusal(tmp_path, "x.txt.gz", bz2.compress(b"one\ntwo\n"))
-    assert message == "is compressed by bzip2; rename it to end in .bz2"
+    assert message == "is compressed with bzip2; rename it to end in .bz2"
     message = refusal(tmp_path, "x.bz2", zstd(b"one\ntwo\n"))
-    assert message == "is compressed by zstd; rename it to end in .zst"
+    assert message == "is compressed with zstd; rename it to end in .zst"
 
 
 def test_text_that_begins_like_a_container_is_text(tmp_path: Path) -> None:

@@ -128,10 +128,10 @@ def test_rounds_end_where_no_more_is_found(
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (("--steps", "70"), "a bootstrap with steps 200 was begun there, and this one has 70"),
-        (("--src-lang", "qaz"), "its name has no qaz-qay"),
-        (("--known", "none"), "none: there is no such file"),
-        (("--known", "qax"), "its name has no qax-qay"),
+        (("--steps", "70"), "a bootstrap with steps 200 was started there, but this one has 70"),
+        (("--src-lang", "qaz"), "name lacks the languages qaz-qay"),
+        (("--known", "none"), "none: file not found"),
+        (("--known", "qax"), "name lacks the languages qax-qay"),
         (("--fdr", "2"), "fdr 2.0: expected 0.0001 to 0.5"),
         (("--encoder", "nothing"), "encoder 'nothing' is unknown"),
     ],
@@ -177,7 +177,7 @@ def test_too_few_pairs_to_train_on_are_refused(
 def test_a_round_that_mines_no_pair_says_so(tmp_path: Path) -> None:
     none = pa.table({name: pa.array([], pa.string()) for name in ("source_text", "target_text")})
     parquet.write_table(none, tmp_path / "mined.parquet")
-    with pytest.raises(ValueError, match="no pairs were mined; give other text"):
+    with pytest.raises(ValueError, match="no pairs were mined; use other text"):
         _keep(tmp_path / "mined.parquet", tmp_path / "kept.parquet", 1.0, "fdr 0.1")
 
 

@@ -38,7 +38,7 @@ def test_the_precision_of_the_encoder(corpora: Path, capsys: pytest.CaptureFixtu
 def test_what_may_be_either_is_refused(corpora: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert mine_corpus(["report", "report.en", "-o", "out.tsv"]) == 2
     error = capsys.readouterr().err
-    assert error.startswith("mine-corpus: error: report is a command and a file")
+    assert error.startswith("mine-corpus: error: report is both a command and an existing path")
     assert "./report" in error
     assert "adit report" in error
     assert sorted(path.name for path in corpora.iterdir()) == ["report", "report.en"]
@@ -60,7 +60,7 @@ def test_the_commands_of_a_work_folder(
     ):
         assert run([str(tmp_path), *rest]) == 2
         error = capsys.readouterr().err
-        assert error.startswith(f"{program}: error: {tmp_path}: no ")
+        assert error.startswith(f"{program}: error: {tmp_path}: contains no ")
         assert error.count("\n") == 1
     assert not list(tmp_path.iterdir())
 

@@ -107,10 +107,10 @@ def vectors(path: Path, words: list[str], dim: int) -> str:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (("--start", "none.txt"), "--start none.txt: there is no such dictionary"),
-        (("--start", "unknown.txt"), "none of its 1 pairs has vectors on both sides"),
+        (("--start", "none.txt"), "--start none.txt: file not found"),
+        (("--start", "unknown.txt"), "none of the 1 pairs has vectors on both sides"),
         (("--start", "short.txt"), "short.txt:1: expected a word and its translation"),
-        ((), "the languages have no word in common to begin with"),
+        ((), "the languages share no word"),
         (("--vec", "a.vec"), "a.vec is a file; name a folder"),
         (("--vec", "a.vec/b"), "a.vec is a file; name a folder"),
         (("--refinements", "-1"), "--refinements -1: must be at least 0"),
@@ -149,4 +149,4 @@ def test_sides_that_do_not_fit_and_empty_ones_are_refused(
     (tmp_path / "empty.txt").write_text("\n\n")
     sides = [str(tmp_path / "empty.txt"), str(place / "is.txt")]
     assert map_command([*sides, "-o", str(tmp_path / "none"), *SMALL]) == 2
-    assert "empty.txt: has no text" in capsys.readouterr().err
+    assert "empty.txt: contains no text" in capsys.readouterr().err

@@ -93,14 +93,20 @@ def test_the_other_commands(tmp_path: Path, pipe: Pipe) -> None:
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["-", "-", "-o", "-"], "standard input holds one corpus; name a file for the other"),
-        (["-", "b.txt", "--runner", "FlinkRunner"], "--runner: workers elsewhere reach no pipes"),
-        (["a.txt", "b.txt", "--format", "%"], "--format %: is more than one file"),
-        (["a.txt", "b.txt", "--format", "dataset"], "--format dataset: is more than one file"),
-        (["a.txt", "b.txt", "--format", "csv"], "names no format of pairs"),
-        (["a.txt", "b.txt", "-o", "x.tsv", "--format", "tsv"], "--format is for --languages"),
-        (["--languages", "."], "--languages: there is a file for each pair; name a folder"),
-        (["--languages", ".", "-o", "out", "--src-format", "tsv"], "--src-format: is for two"),
+        (
+            ["-", "-", "-o", "-"],
+            "standard input can provide only one corpus; pass a file for the other",
+        ),
+        (["-", "b.txt", "--runner", "FlinkRunner"], "--runner cannot use pipes"),
+        (["a.txt", "b.txt", "--format", "%"], "--format % writes several files"),
+        (["a.txt", "b.txt", "--format", "dataset"], "--format dataset writes several files"),
+        (["a.txt", "b.txt", "--format", "csv"], "unknown output format"),
+        (["a.txt", "b.txt", "-o", "x.tsv", "--format", "tsv"], "--format requires --languages"),
+        (["--languages", "."], "--languages writes one file per language pair; pass a folder"),
+        (
+            ["--languages", ".", "-o", "out", "--src-format", "tsv"],
+            "--src-format conflicts with --languages",
+        ),
     ],
 )
 def test_what_pipes_cannot_do(
@@ -129,7 +135,7 @@ def test_an_empty_pipe_is_named(
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
     assert mine_corpus([*inputs(world, "-"), "-q"]) == 2
     error = one_line(capsys.readouterr().err, "mine-corpus")
-    assert "source-from-standard-input: is empty; give a corpus" in error
+    assert "source-from-standard-input: is empty; pass a corpus" in error
 
 
 def test_a_terminal_is_no_output_unless_asked_for(
@@ -138,7 +144,7 @@ def test_a_terminal_is_no_output_unless_asked_for(
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     assert mine_corpus(world.inputs()) == 2
     error = one_line(capsys.readouterr().err, "mine-corpus")
-    assert "error: name an output: -o OUT, or -o - for this terminal" in error
+    assert "error: missing output: pass -o OUT, or -o - to print to the terminal" in error
     assert mine_corpus([*world.inputs(), "-o", "-", "-q"]) == 0
     assert capsys.readouterr().out
 

@@ -69,20 +69,23 @@ def test_status_of_a_run_in_the_middle(
     monkeypatch.setattr(searching, "_search", search)
     run = [*world.inputs(), "-o", str(world.path("out.jsonl")), "--work-dir", str(work_dir), "-q"]
     assert mine_corpus([*run, "--shards", "3"]) == 2
-    assert middle[0] == f"{work_dir}: at work"
+    assert middle[0] == f"{work_dir}: running"
     worker = middle.pop()
     assert re.fullmatch(
-        rf"  worker .+-{os.getpid()}: \d+ elements done, .+ search_tile \d s ago", worker
+        rf"  worker .+-{os.getpid()}: \d+ elements done, last search_tile \d s ago", worker
     )
     (tile,) = (line for line in middle if "search_tile" in line)
     assert tile.split()[:5] == ["search_tile", "3", "of", "9", "done,"]
-    assert "a minute" in tile
+    assert "per minute" in tile
     assert tile.endswith("s left")
     (merge,) = (line for line in middle if "find_neighbours" in line)
     assert merge.split() == ["find_neighbours", "0", "of", "6", "done"]
     capsys.readouterr()
-    assert told("status", work_dir, capsys)[0] == f"{work_dir}: stopped; the same command goes on"
-    assert "its run has not finished and would need" in refused("clean", work_dir, capsys)
+    assert (
+        told("status", work_dir, capsys)[0]
+        == f"{work_dir}: stopped; rerun the same command to resume"
+    )
+    assert "the run is unfinished and still needs" in refused("clean", work_dir, capsys)
 
 
 def test_clean_leaves_the_account(
@@ -96,7 +99,7 @@ def test_clean_leaves_the_account(
     assert {name for name in left if not name.startswith("progress/")} == {
         *(".lock", "run.json", "rejected/source.parquet", "rejected/target.parquet"),
     }
-    assert told("status", finished, capsys)[0] == f"{finished}: finished, and emptied by clean"
+    assert told("status", finished, capsys)[0] == f"{finished}: finished, emptied by adit clean"
     world.mine("out.jsonl", "--work-dir", str(finished))
     assert world.path("out.jsonl").read_bytes() == out
 
@@ -106,12 +109,12 @@ def test_what_is_no_work_folder_or_in_use(
 ) -> None:
     with (finished / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        assert "a run is at work there" in refused("clean", finished, capsys)
-        assert told("status", finished, capsys)[0] == f"{finished}: at work"
+        assert "a run is using it" in refused("clean", finished, capsys)
+        assert told("status", finished, capsys)[0] == f"{finished}: running"
     for command in ("status", "clean"):
-        assert "there is no such folder" in refused(command, tmp_path / "none", capsys)
+        assert "folder not found" in refused(command, tmp_path / "none", capsys)
         (tmp_path / "empty").mkdir(exist_ok=True)
-        assert "no run was there" in refused(command, tmp_path / "empty", capsys)
+        assert "contains no run" in refused(command, tmp_path / "empty", capsys)
 
 
 def test_a_line_that_is_half_written_is_left_out(finished: Path) -> None:

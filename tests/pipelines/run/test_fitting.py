@@ -60,7 +60,7 @@ def test_sizes(text: str, size: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "G", "six", "-1G", "0", "0.0G", "1e9", "6X", "6G6", "inf"])
 def test_what_is_no_size(text: str, run: list[str], refused: Refused) -> None:
-    expected = f"mine-corpus: error: --memory {text}: is not a size such as 800M or 6G\n"
+    expected = f"mine-corpus: error: --memory {text}: must be a size such as 800M or 6G\n"
     assert refused([*run, f"--memory={text}"]) == expected
 
 
@@ -75,7 +75,7 @@ def test_sizes_are_shown_rounded_up() -> None:
 def test_a_bound_that_cannot_hold_the_run(run: list[str], refused: Refused) -> None:
     error = refused([*run, "--memory", "20M"])
     assert re.fullmatch(
-        r"mine-corpus: error: --memory: 20.0 MiB cannot hold this run of 40 x 50 lines and 16 "
+        r"mine-corpus: error: --memory 20.0 MiB is too low for this run of 40 x 50 lines and 16 "
         r"dimensions, which needs [\d.,]+ [MG]iB \([\d.,]+ [MG]iB for libraries; the largest stage "
         r"is \w+\)\n",
         error,

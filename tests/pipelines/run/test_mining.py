@@ -178,6 +178,6 @@ def test_no_more_workers_than_cores(
     with caplog.at_level(logging.WARNING, logger="pipelines"):
         mine_corpus(world.options("out.jsonl", world.path("work"), workers=100))
     (line,) = [record.getMessage() for record in caplog.records]
-    assert line.startswith("--workers 100: ")
+    assert line.startswith("--workers 100 exceeds the 1 available cores;")
     assert line.endswith(" using 1")
     assert world.path("out.jsonl").read_bytes() == world.mine("one.jsonl").read_bytes()

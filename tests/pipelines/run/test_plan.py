@@ -45,13 +45,11 @@ def test_everything_is_told(world: World, plan) -> None:
         f"16 dimensions from {world.path('src.npy')}\n"
     ) in told
     assert f"target: 50 lines of {world.path('tgt.txt')}, " in told
-    assert "search: exact (what --index auto comes to here), 3 neighbours of every line" in told
-    products = (
-        r"(int8 by \S+ \S+, )?(int16 by \S+ \S+, )?(bfloat16 by torch \S+, )?float32 by BLAS \S+"
-    )
-    unit = r"\(10\^9 operations a second of one thread\)"
+    assert "search: exact (chosen by --index auto), 3 neighbours per line" in told
+    products = r"(int8 by \S+ \S+, )?(bfloat16 by torch \S+, )?float32 by BLAS \S+"
+    unit = r"\(10\^9 operations per second of one thread\)"
     assert re.search(rf"^products: {products} {unit}$", told, re.MULTILINE)
-    assert re.search(r"memory: at most about \S+ [MG]iB without a bound \(--memory\): ", told)
+    assert re.search(r"memory: at most about \S+ [MG]iB without a limit \(--memory\): ", told)
     assert re.search(r"disk: at most about \S+ KiB for the work folder and \S+ KiB for ", told)
     # 2 N M D operations
     assert re.search(
@@ -59,7 +57,9 @@ def test_everything_is_told(world: World, plan) -> None:
     )
     assert re.search(r"^  cells, 7 of 32 a row +\S+ +\S+ m?s  most$", told, re.MULTILINE)
     assert re.search(r"^time: about \S+ m?s in all \(", told, re.MULTILINE)
-    assert re.search("; by 1 worker and [12] threads? of this machine, from a trial run", told)
+    assert re.search(
+        " with 1 worker and [12] threads? of this machine, estimated from a trial run", told
+    )
 
 
 def test_the_table_is_aligned(plan) -> None:
@@ -92,13 +92,13 @@ def test_an_index_that_is_chosen(plan) -> None:
     assert re.search(r"^  IVF4,Flat .* most <- chosen$", plan("--index", "IVF4,Flat"), re.MULTILINE)
     told = plan("--index", "HNSW16")
     assert re.search("time: about .* s without the search, which is not estimated", told)
-    assert "search: HNSW16 (as --index says)" in told
+    assert "search: HNSW16 (chosen by --index)" in told
     assert re.search(r"^  HNSW16 +\? +\?  not estimated <- chosen$", told, re.MULTILINE)
 
 
 def test_what_a_run_would_refuse(world: World, run: list[str], refused: Refused) -> None:
     world.path("src.npy").write_bytes(world.path("tgt.npy").read_bytes())
-    assert "holds 50 rows, but" in refused([*run, "--plan"])
+    assert "has 50 rows, but" in refused([*run, "--plan"])
 
 
 @pytest.mark.parametrize(

@@ -47,10 +47,10 @@ def test_what_is_likely_right_is_kept(command: list[str], tmp_path: Path, capsys
     wrong = sum(1 - pair["probability"] for pair in expected)
     assert kept["wrong"] == pytest.approx(wrong)
     lines = capsys.readouterr().err.splitlines()
-    assert f"wrong: an estimated {wrong / len(expected):.1%} of {len(expected)} pairs" in lines
-    (line,) = [line for line in lines if line.startswith("left out: ")]
-    assert line.startswith(f"left out: {len(pairs) - len(expected):,} pairs")
-    assert "--all writes them, too" in line
+    assert f"estimated error rate: {wrong / len(expected):.1%}" in lines
+    (line,) = [line for line in lines if line.startswith("not written: ")]
+    assert line.startswith(f"not written: {len(pairs) - len(expected):,} pairs")
+    assert "add --all to write them" in line
 
 
 def test_as_many_as_keep_to_a_share_of_wrong_ones(command: list[str], tmp_path: Path) -> None:
@@ -153,12 +153,15 @@ def test_calibrate_says_what_the_run_did(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--fdr", "1.5"], "--fdr 1.5: give a share between 0 and 1"),
-        (["--fdr", "0.05", "--threshold", "1", "--align"], "leave out --threshold"),
-        (["--fdr", "0.05"], "leave out --score margin"),  # which the world's run has
-        (["--fdr", "0.05", "--align", "--src-lang", "tlh"], "--fdr: the encoder has no vectors of"),
-        (["--all", "--fdr", "0.05", "--align"], "--all: keeps every pair; leave out --fdr"),
-        (["--all", "--threshold", "2"], "--all: keeps every pair; leave out --fdr"),
+        (["--fdr", "1.5"], "--fdr 1.5: must be between 0 and 1"),
+        (["--fdr", "0.05", "--threshold", "1", "--align"], "--fdr conflicts with --threshold"),
+        (["--fdr", "0.05"], "omit --score margin"),  # which the world's run has
+        (
+            ["--fdr", "0.05", "--align", "--src-lang", "tlh"],
+            "--fdr: the encoder has no word vectors",
+        ),
+        (["--all", "--fdr", "0.05", "--align"], "--all conflicts with --fdr"),
+        (["--all", "--threshold", "2"], "--all conflicts with --fdr"),
         (["--top", "0"], "--top 0: must be at least 1"),
     ],
 )

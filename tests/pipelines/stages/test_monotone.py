@@ -208,7 +208,7 @@ def test_a_finished_run_shows_merged_texts(
     assert adit(["why", work, first["source_ids"][0], first["target_ids"][0]]) == 0
     assert capsys.readouterr().out.startswith("mined: pair 1 of")
     assert adit(["why", work, first["source_ids"][0], "t-0"]) == 0
-    assert "not mined: no pair of aligned sentences begins with both" in capsys.readouterr().out
+    assert "not mined: no aligned pair starts with both sentences" in capsys.readouterr().out
     report = book.folder / "report.html"
     assert adit(["report", work, "-o", str(report)]) == 0
     assert report.stat().st_size
@@ -243,9 +243,9 @@ def test_the_command_aligns_alike(tmp_path: Path, tiny_encoder: str) -> None:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (["--scope", "corpus"], "--alignment monotone: is for --scope document"),
-        (["--retrieval", "forward"], "--retrieval forward: chooses among neighbours"),
-        (["--document-pairs", "TWICE"], "the document 's0' is in 2 pairs"),
+        (["--scope", "corpus"], "--alignment monotone requires --scope document"),
+        (["--retrieval", "forward"], "--retrieval forward conflicts with --alignment"),
+        (["--document-pairs", "TWICE"], "document 's0' is in 2 pairs"),
     ],
 )
 def test_bad_options(

@@ -132,7 +132,7 @@ def test_without_documents_nothing_is_paired(
     run = [str(plain), str(folder / "t.jsonl"), "-o", str(tmp_path / "o.tsv"), "-q"]
     assert mine_corpus([*run, "--scope", "document"]) == 2
     line = one_line(capsys.readouterr().err, "mine-corpus")
-    assert "plain.txt: no sentence of it is in a document" in line
+    assert "plain.txt: no sentence belongs to a document" in line
 
 
 def test_unrelated_documents_are_not_paired(
@@ -146,5 +146,5 @@ def test_unrelated_documents_are_not_paired(
         run += [f"--{side}-embeddings", str(tmp_path / f"{name}.npy")]
     assert mine_corpus([str(tmp_path / "s.jsonl"), str(tmp_path / "t.jsonl"), *run]) == 2
     line = one_line(capsys.readouterr().err, "mine-corpus")
-    assert "seems to be a translation of one of" in line
+    assert "matches a document of" in line
     assert not (tmp_path / "o.tsv").exists()

@@ -56,10 +56,10 @@ def test_everything_is_accounted_for(messy: World, capsys: pytest.CaptureFixture
 
     error = capsys.readouterr().err
     assert (
-        "source: 40 sentences read, 4 dropped (2 blank, first in line 4; "
-        "1 undecodable, first in line 9; 1 zero vector), 3 repeated, 33 searched\n"
-        "target: 50 sentences read, 0 dropped, 0 repeated, 50 searched\n"
-        f"pairs: {told['pairs']} of {told['candidates']} candidates\n"
+        "source: 40 sentences read, 4 rejected (2 blank, first at line 4; "
+        "1 undecodable, first at line 9; 1 zero vector), 3 duplicates, 33 searched\n"
+        "target: 50 sentences read, 0 rejected, 0 duplicates, 50 searched\n"
+        f"pairs: {told['pairs']} written, from {told['candidates']} candidates\n"
     ) in error
     closing = error[error.index("\ntime: ") :]
     assert "threshold: none" in closing
@@ -71,8 +71,8 @@ def test_the_next_steps_can_be_typed() -> None:
     told = next_steps(summary, Path("a run"))
     assert "threshold: 1.25;" in told
     assert "adit report 'a run' -o" in told
-    assert "repeat with --work-dir DIR" in next_steps(summary, None)
-    assert "repeat" not in told
+    assert "rerun with --work-dir DIR" in next_steps(summary, None)
+    assert "rerun" not in told
 
 
 KEPT = {"by": "probability", "pairs": 120, "judged": 500, "wrong": 6.0}
@@ -85,35 +85,39 @@ NONE = {"by": "probability", "pairs": 0, "judged": 500, "wrong": 0.0}
         (
             {"kept": KEPT},
             [
-                "wrong: an estimated 5.0% of 120 pairs",
-                "left out: 380 pairs that are not more likely right than wrong; --all writes them, "
-                "too",
+                "estimated error rate: 5.0%",
+                "not written: 380 pairs with a probability below 0.5; add --all to write them",
             ],
-            "next: 'adit report run -o report.html' to look at them",
+            "next: review the pairs with 'adit report run -o report.html'",
         ),
         (
             {"kept": {**KEPT, "judged": 120, "doubt": "half are alike"}},
-            ["wrong: an estimated 5.0% of 120 pairs", "beware: half are alike"],
-            "next: 'adit report run",
+            ["estimated error rate: 5.0%", "warning: half are alike"],
+            "next: review the pairs with 'adit report run",
+        ),
+        (
+            {"kept": {**KEPT, "by": "threshold", "threshold": 2.1}, "options": {"threshold": 1.5}},
+            ["estimated error rate: 5.0%", "not written: 380 pairs with a score of at most 1.5"],
+            "next: review",
         ),
         (
             {},
             [],
-            "threshold: none, so sentences without a translation are paired, too; margins are",
+            "threshold: none, so sentences without a translation are also paired; margins are",
         ),
         (
             {"kept": {**NONE, "by": "fdr"}, "pairs": 0, "options": {"fdr": 0.05}},
-            ["wrong: none of 500 pairs is among the best with so few wrong ones"],
-            "next: allow a larger share, or leave out --fdr",
+            ["not written: 500 pairs; including them would exceed --fdr 0.05"],
+            "next: increase --fdr, or omit it",
         ),
         (
             {"kept": NONE, "pairs": 0},
-            ["wrong: none of 500 pairs is more likely right than wrong; --all writes them, too"],
-            "next: add --all to see the pairs that are likely wrong",
+            ["not written: 500 pairs with a probability below 0.5; add --all to write them"],
+            "next: add --all to write the pairs that are probably wrong",
         ),
         ({"pairs": 0, "options": {"threshold": 1.5}}, [], "next: lower --threshold"),
-        ({"pairs": 0, "filters": {"short": 3}}, [], "next: leave out --filters"),
-        ({"pairs": 0}, [], "next: check that both corpora"),
+        ({"pairs": 0, "filters": {"short": 3}}, [], "next: omit --filters"),
+        ({"pairs": 0}, [], "next: check that the encoder covers"),
     ],
 )
 def test_every_outcome_has_its_next_step(summary: dict, lines: list[str], following: str) -> None:
@@ -157,12 +161,12 @@ def test_describe_writes_large_numbers_for_people() -> None:
     summary = {"source": side, "target": side, "pairs": 10_000, "candidates": 5_000_000}
     lines = describe(summary, {"read": 1.25, "search": 30.0}, 3 << 29).split("\n")
     assert lines == [
-        "source: 1,234,567 sentences read, 1,000 dropped (1,000 blank, first in line 1000), "
-        "3,567 repeated, 1,230,000 searched",
-        "target: 1,234,567 sentences read, 1,000 dropped (1,000 blank, first in line 1000), "
-        "3,567 repeated, 1,230,000 searched",
-        "pairs: 10,000 of 5,000,000 candidates",
-        "time: read 1.2 s, search 30.0 s; peak memory 1.50 GiB",
+        "source: 1,234,567 sentences read, 1,000 rejected (1,000 blank, first at line 1000), "
+        "3,567 duplicates, 1,230,000 searched",
+        "target: 1,234,567 sentences read, 1,000 rejected (1,000 blank, first at line 1000), "
+        "3,567 duplicates, 1,230,000 searched",
+        "pairs: 10,000 written, from 5,000,000 candidates",
+        "time: read 1.2 s, search 30.0 s; peak memory: 1.50 GiB",
     ]
 
 
@@ -224,19 +228,19 @@ def test_the_lowest_score_of_documents_is_a_threshold_for_all(lowest: float, sho
     documents = {"pairs": 3, "source": 4, "target": 4, "lowest": lowest}
     summary = {"source": side | {"read": 1}, "target": side | {"read": 2}, "documents": documents}
     text = describe(summary | {"pairs": 1, "candidates": 1}, {}, 0)
-    assert f"with scores from {shown}\n" in text
+    assert f"lowest score {shown}\n" in text
     assert float(shown) <= lowest
 
 
 def test_what_was_left_out_by_number_and_as_identical() -> None:
     kept = {"by": "top", "pairs": 50, "judged": 586, "wrong": 1.5}
     assert describe_estimates({"kept": kept, "identical": 3883}) == [
-        "wrong: an estimated 3.0% of 50 pairs",
-        "left out: 536 pairs that are not among the 50 best",
-        "identical: 3,883; --keep-identical writes them",
+        "estimated error rate: 3.0%",
+        "not written: 536 pairs after the 50 best",
+        "identical: 3,883 pairs; add --keep-identical to write them",
     ]
     nothing = {"kept": {**kept, "pairs": 0, "judged": 0}, "identical": 2, "pairs": 0}
-    assert describe_estimates(nothing) == ["identical: 2; --keep-identical writes them"]
+    assert describe_estimates(nothing) == ["identical: 2 pairs; add --keep-identical to write them"]
     nothing["options"] = {"threshold": None, "fdr": None}
     assert "add --keep-identical" in next_steps(nothing, None)
 

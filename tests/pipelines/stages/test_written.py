@@ -78,7 +78,7 @@ def test_all_figures_are_of_what_is_written(
     lines = capsys.readouterr().err.splitlines()
     run = open_run(Path(mixed[3]))
     assert told["pairs"] == len(pairs) == len(run.pairs)
-    assert f"pairs: {len(pairs):,} of {told['candidates']:,} candidates" in lines
+    assert f"pairs: {len(pairs):,} written, from {told['candidates']:,} candidates" in lines
     assert run.pairs.score.tolist() == [pair["score"] for pair in pairs]
     if top := re.search(r"--top (\d+)", options):
         assert len(pairs) <= int(top[1])
@@ -102,14 +102,16 @@ def check_estimates(told: dict, pairs: list[dict], lines: list[str], page: dict)
     wrong = sum(1 - pair["probability"] for pair in pairs)
     assert told["kept"]["wrong"] == pytest.approx(wrong)
     share = f"{wrong / len(pairs):.1%}"
-    assert f"wrong: an estimated {share} of {len(pairs):,} pairs" in lines
+    assert f"estimated error rate: {share}" in lines
     assert page["cards"][1][1] == share
     threshold = told["kept"]["threshold"]
     assert threshold is None or threshold < pairs[-1]["score"]
     is_same = same_texts(*([pair[f"{side}_text"] for pair in pairs] for side in SIDES))
     if told["identical"]:
         assert not is_same.any()
-        assert f"identical: {told['identical']:,}; --keep-identical writes them" in lines
+        assert (
+            f"identical: {told['identical']:,} pairs; add --keep-identical to write them" in lines
+        )
     else:
         assert is_same.sum() > 20
 
@@ -124,7 +126,9 @@ def check_why(run: Run, pairs: list[dict]) -> None:
         if pair in places:
             assert verdict.startswith(f"mined: pair {places[pair]} of {len(pairs)} by the ")
         else:
-            assert verdict.startswith(("left out: ", "identical text: ", "not mined: rejected by"))
+            assert verdict.startswith(
+                ("not written: ", "identical text: ", "not mined: rejected by")
+            )
             assert "its source was paired" not in verdict
 
 
@@ -142,7 +146,7 @@ def test_identical_pairs_are_named(mixed: list[str], tmp_path: Path, capsys: Cap
     capsys.readouterr()
     assert adit(["why", mixed[3], one["source_id"], one["target_id"]]) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith("identical text: not written; --keep-identical writes it\n")
+    assert shown.startswith("identical text: not written; add --keep-identical to write it\n")
     every, told = mined(mixed, out, "--all", "--keep-identical")
     assert told["identical"] == 0
     assert len(every) == len(pairs) + len(rejected)
@@ -184,7 +188,10 @@ def test_rate_leaves_copies_out(tmp_path: Path, capsys: Captured) -> None:
     out = tmp_path / "out.jsonl"
     assert adit(["rate", *inputs, "--src-lang=de", "--tgt-lang=en", "-o", str(out)]) == 0
     assert sorted(pair["source_row"] for pair in read_jsonl(out)) == list(range(40))
-    assert f"identical: {len(COPIES) + 40}; --keep-identical writes them" in capsys.readouterr().err
+    assert (
+        f"identical: {len(COPIES) + 40} pairs; add --keep-identical to write them"
+        in capsys.readouterr().err
+    )
     arguments = ["--src-lang=de", "--tgt-lang=en", "--keep-identical", "-q", "-o", str(out)]
     assert adit(["rate", *inputs, *arguments]) == 0
     assert len(read_jsonl(out)) == len(lines)
@@ -198,9 +205,9 @@ def test_two_corpora_of_the_same_text(tmp_path: Path, capsys: Captured) -> None:
     assert adit(["mine", *inputs, *languages, "-o", str(out)]) == 0
     assert read_jsonl(out) == []
     lines = capsys.readouterr().err.splitlines()
-    assert "identical: 50; --keep-identical writes them" in lines
-    assert "next: add --keep-identical to see the pairs with the same text on both sides" in lines
-    assert not any(line.startswith("wrong:") for line in lines)
+    assert "identical: 50 pairs; add --keep-identical to write them" in lines
+    assert "next: add --keep-identical to write the pairs with the same text on both sides" in lines
+    assert not any(line.startswith("estimated") for line in lines)
     for options in ([], ["--fdr", "0.1"]):
         assert adit(["calibrate", work, "-o", str(tmp_path / "good.jsonl"), *options]) == 2
         assert "the run wrote no pairs" in one_line(capsys.readouterr().err, "adit calibrate")

@@ -92,7 +92,7 @@ def test_a_folder_that_may_not_be_listed(tmp_path: Path, monkeypatch: pytest.Mon
         return listed(folder)
 
     monkeypatch.setattr(Path, "iterdir", refused)
-    with pytest.raises(CorpusError, match="a: may not be listed; check its permissions"):
+    with pytest.raises(CorpusError, match="a: cannot be listed; check its permissions"):
         names(tmp_path)
 
 
@@ -114,5 +114,5 @@ def test_a_folder_without_a_corpus(tmp_path: Path, others: tuple[str, ...]) -> N
         with pytest.raises(CorpusError) as error:
             refuse(tmp_path)
         only = f", only 2 ({', '.join(others)})" if others else ""
-        expected = f"{tmp_path}: folder contains no corpus files{only}; put them there"
+        expected = f"{tmp_path}: folder contains no corpus files{only}"
         assert str(error.value) == expected

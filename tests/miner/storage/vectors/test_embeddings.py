@@ -95,29 +95,29 @@ def test_raw_floats_need_dim(tmp_path):
     path = tmp_path / "x.raw"
     path.write_bytes(VECTORS.tobytes())
     assert error_of(path, dim=None) == (
-        "has no header, so give --dim (its size fits 6 for float32 or 12 for float16)"
+        "has no header; pass --dim (its size fits 6 for float32 or 12 for float16)"
     )
 
 
 @pytest.mark.parametrize(
     ("array", "message"),
     [
-        (VECTORS[:-1], "holds 23 rows, but src.txt has 24 lines"),
+        (VECTORS[:-1], "has 23 rows, but src.txt has 24 lines"),
         (VECTORS[:, 1:], "has 5 dimensions, but --dim is 6"),
         (VECTORS.ravel(), "has shape (144,), expected (rows, dimensions)"),
         (VECTORS[None], "has shape (1, 24, 6), expected"),
         (np.float32(1), "has shape (), expected"),
-        (VECTORS[:0], "holds 0 rows, but src.txt has 24 lines"),
+        (VECTORS[:0], "has 0 rows, but src.txt has 24 lines"),
         (VECTORS[:, :0], "has shape (24, 0), expected"),
-        (VECTORS.astype(np.int8), "holds int8, expected float16, float32 or float64"),
-        (VECTORS.astype(np.complex64), "holds complex64, expected"),
+        (VECTORS.astype(np.int8), "contains int8, expected float16, float32 or float64"),
+        (VECTORS.astype(np.complex64), "contains complex64, expected"),
         pytest.param(
             VECTORS.astype(np.longdouble),
-            "holds float128, expected",
+            "contains float128, expected",
             marks=pytest.mark.skipif(np.dtype(np.longdouble).itemsize != 16, reason="no float128"),
         ),
-        (VECTORS.astype("S4"), "holds |S4, expected"),
-        (VECTORS.astype(object), "holds Python objects, expected"),
+        (VECTORS.astype("S4"), "contains |S4, expected"),
+        (VECTORS.astype(object), "contains Python objects, expected"),
         (np.zeros(3, dtype=[("a", "f4")]), "expected float16"),
     ],
 )
@@ -143,7 +143,7 @@ def test_other_files(tmp_path):
 
 
 def test_missing_empty_and_folder(tmp_path):
-    assert error_of(tmp_path / "x.npy") == "there is no such file"
+    assert error_of(tmp_path / "x.npy") == "file not found"
     (tmp_path / "x.npy").touch()
     assert error_of(tmp_path / "x.npy").startswith("is empty")
     assert error_of(tmp_path) == "cannot be read: Is a directory"
@@ -151,7 +151,7 @@ def test_missing_empty_and_folder(tmp_path):
 
 @pytest.mark.parametrize("dim", [0, -1])
 def test_dim_below_one(tmp_path, dim):
-    assert "it must be at least 1" in error_of(saved(tmp_path, VECTORS), dim=dim)
+    assert " must be at least 1" in error_of(saved(tmp_path, VECTORS), dim=dim)
 
 
 @settings(max_examples=300)

@@ -42,10 +42,10 @@ def test_their_dimensions(s3: S3) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "expected"),
     [
-        ("v.npy", saved(VECTORS)[:-1], "is not a whole .npy file (it ends too soon); write it"),
-        ("v.npy", saved(np.asfortranarray(VECTORS)), "it is in column-major order, save numpy"),
-        ("v.npy", saved(VECTORS.astype(int)), "holds int64, expected float16"),
-        ("v.npy", saved(VECTORS[:40]), "holds 40 rows, but the corpus has 50 lines"),
+        ("v.npy", saved(VECTORS)[:-1], "is not a whole .npy file (it is truncated); write it"),
+        ("v.npy", saved(np.asfortranarray(VECTORS)), "it is in column-major order; save numpy"),
+        ("v.npy", saved(VECTORS.astype(int)), "contains int64, expected float16"),
+        ("v.npy", saved(VECTORS[:40]), "has 40 rows, but the corpus has 50 lines"),
         ("v.npy", b"\x93NUMPY\x07\x00", "is not a whole .npy file (of version (7, 0))"),
         ("v.npy", b"nothing", "is not a NumPy file"),
         ("v.raw", b"x" * 7, "7 bytes are"),
@@ -61,6 +61,6 @@ def test_what_cannot_be_used(s3: S3, name: str, content: bytes, expected: str) -
 
 
 def test_what_is_not_there(s3: S3) -> None:
-    with pytest.raises(EmbeddingsError, match="there is no such file"):
+    with pytest.raises(EmbeddingsError, match="file not found"):
         open_embeddings(s3.path("none.npy"), rows=50, dim=6)
     assert peek_dim(s3.path("none.npy")) is None

@@ -44,10 +44,14 @@ def options_for(
         ("deu", {"de": 0.9, "nl": 0.1}, []),
         ("de", {"nl": 0.8, "de": 0.2}, []),
         ("de", {"nl": 0.95, "de": 0.05}, ["95% of a sample is nl"]),
-        (None, {"sv": 1.0}, ["search error of about 74%; LASER covers it: adit fetch sv"]),
-        (None, {"pl": 1.0}, ["pl is not covered by"]),
-        ("tlh", {"uz": 0.3, "hr": 0.2}, ["uz has most, 30%", "tlh is not covered by"]),
-        (None, {"uz": 0.3, "hr": 0.2}, ["was not recognised"]),
+        (
+            None,
+            {"sv": 1.0},
+            ["search error of about 74%; to use LASER, which covers it, run 'adit fetch sv"],
+        ),
+        (None, {"pl": 1.0}, ["does not cover pl"]),
+        ("tlh", {"uz": 0.3, "hr": 0.2}, ["the largest is uz, 30%", "does not cover tlh"]),
+        (None, {"uz": 0.3, "hr": 0.2}, ["language not recognised"]),
         ("sv", {}, []),
     ],
 )

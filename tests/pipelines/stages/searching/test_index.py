@@ -197,7 +197,7 @@ def test_a_damaged_index_is_refused_by_name(
     capsys.readouterr()
     assert mine_corpus([*world.inputs(), "-o", str(world.path("out.jsonl")), "-q", *work]) == 2
     error = one_line(capsys.readouterr().err, "mine-corpus")
-    assert f"{damaged} is not what was sealed" in error
+    assert f"{damaged}: checksum mismatch" in error
 
 
 def test_few_sentences_for_the_cells_are_told_in_our_own_words(
@@ -207,8 +207,8 @@ def test_few_sentences_for_the_cells_are_told_in_our_own_words(
         run(large.options("out.tsv", large.path("few"), index="OPQ8,IVF16,PQ8x4"))
     told = [record.getMessage() for record in caplog.records]
     assert told == [
-        f"index OPQ8,IVF16,PQ8x4: the {count} {side} sentences are fewer than the 39 that FAISS "
-        "wants for each of 256 cells; less will be found"
+        f"index OPQ8,IVF16,PQ8x4: the {count} {side} sentences are fewer than the 39 per cell "
+        "that FAISS needs for 256 cells, so it will find fewer neighbours; use fewer cells"
         for count, side in ((340, "source"), (380, "target"))
     ]
     assert "WARNING" not in capfd.readouterr().err
