@@ -63,7 +63,7 @@ def search_both(
         target: vectors (M, D).
         k: neighbours of each row; clipped to the size of the other side.
         precision: of the product; affects speed, never results (default: fastest here). bfloat16
-            needs torch, and so does int8 where the processor has no VNNI instructions.
+            needs torch, and so does int8 if the CPU has no set of ``miner.instructions``.
         progress: called with the number of similarities computed so far, in parts.
 
     Returns:
