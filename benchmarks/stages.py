@@ -20,7 +20,7 @@ from encoder import load_encoder
 from encoder.words import word_encoders
 from miner.judge.features import TEXTS, Usual, features, match_words, read_texts
 from miner.judge.model import load_judge
-from miner.numbers import shared_and_unmatched_numbers
+from miner.numbers import count_numbers
 from pipelines.context import RunContext
 from pipelines.options import CorpusOptions, MiningOptions, job_of
 from pipelines.stages.reading.read import read_side
@@ -65,7 +65,7 @@ def main() -> int:
     for name, count, work in (
         ("reading texts", pairs, lambda: read_texts(encoders, *texts)),
         ("of that, matching", min(pairs, TEXTS), lambda: match_words(*words)),
-        ("of that, numbers", pairs, lambda: shared_and_unmatched_numbers(*texts)),
+        ("of that, numbers", pairs, lambda: count_numbers(*texts)),
         ("features of these", pairs, lambda: features(seen, None, Usual.of(seen))),
         ("trees", pairs, lambda: load_judge().scores(known)),
     ):

@@ -67,8 +67,14 @@ def compare_numbers(source: frozenset[Number], target: frozenset[Number]) -> tup
     Two numbers match if they share a reading. A number also matches its parts, if the other text
     has all of them.
     """
+    one, two = _matched(source, target)
+    return min(one, two), len(source) + len(target) - one - two
+
+
+def _matched(source: frozenset[Number], target: frozenset[Number]) -> tuple[int, int]:
+    """Return how many numbers of either text the other one has."""
     if not source or not target or source == target:
-        return (len(source), 0) if source == target else (0, len(source) + len(target))
+        return (len(source), len(target)) if source == target else (0, 0)
     sides = source, target
     values = [_union(number.readings for number in side) for side in sides]
     split = [
@@ -85,18 +91,24 @@ def compare_numbers(source: frozenset[Number], target: frozenset[Number]) -> tup
             (target, values[0], values[0] | split[0]),
         )
     )
-    return min(one, two), len(source) + len(target) - one - two
+    return one, two
 
 
-def shared_and_unmatched_numbers(source: Sequence[str], target: Sequence[str]) -> FloatArray:
-    """Return how many numbers both texts of each pair have, and how many only one: (2, P)."""
-    counts, none = np.zeros((2, len(source))), frozenset[Number]()
+def count_numbers(source: Sequence[str], target: Sequence[str]) -> FloatArray:
+    """Count the numbers that both texts of a pair have, that one has, and that contradict: (3, P).
+
+    Numbers contradict if either text has one that the other lacks.
+    """
+    counts, none = np.zeros((3, len(source))), frozenset[Number]()
     found = [
         {place: numbers_in(texts[place]) for place in _places_of_digits(texts).tolist()}
         for texts in (source, target)
     ]
     for place in found[0].keys() | found[1].keys():
-        counts[:, place] = compare_numbers(*(numbers.get(place, none) for numbers in found))
+        one, two = (numbers.get(place, none) for numbers in found)
+        matched = _matched(one, two)
+        left = len(one) - matched[0], len(two) - matched[1]
+        counts[:, place] = min(matched), sum(left), min(left)
     return counts
 
 

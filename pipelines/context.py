@@ -96,8 +96,12 @@ class RunContext:
     def word_encoders(self) -> tuple[WordEncoder, ...]:
         """Return what makes the words of both sides; a ValueError says that nothing does."""
         encoder = None if self.options.source.embeddings is not None else self.encoder()
-        languages = [self.options.side(side).decided_language for side in SIDES]
-        return self._encoders.words(encoder, *languages)
+        return self._encoders.words(encoder, *self.languages)
+
+    @property
+    def languages(self) -> list[str | None]:
+        """The languages of both sides, None where one is not recognised."""
+        return [self.options.side(side).decided_language for side in SIDES]
 
 
 def _joined(encoders: Iterable[Encoder | WordEncoder]) -> str:

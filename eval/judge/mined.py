@@ -81,7 +81,8 @@ class Mined:
 
     def _read(self, sources: NDArray[np.int64], targets: NDArray[np.int64]) -> Texts:
         sides = zip(self.texts, (sources, targets), strict=True)
-        return read_texts(self.makers, *([texts[row] for row in rows] for texts, rows in sides))
+        chosen = ([texts[row] for row in rows] for texts, rows in sides)
+        return read_texts(self.makers, *chosen, languages=self.languages)
 
 
 def mine_texts(

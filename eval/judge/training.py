@@ -75,7 +75,7 @@ def train_judge(all_examples: Sequence[Examples]) -> Judge:
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    seen = np.concatenate([one.features for one in all_examples])
+    seen = np.concatenate([one.features[:, : len(FEATURES)] for one in all_examples])
     right = np.concatenate([one.right for one in all_examples])
     sizes = [len(one.right) for one in all_examples]
     comparable = np.repeat([one.comparable for one in all_examples], sizes)
@@ -120,7 +120,7 @@ def _usual_peaks(
     sizes = [len(one.right) for one in all_examples]
     scores = offset + cross_val_predict(
         trees,
-        np.concatenate([one.features for one in all_examples]),
+        np.concatenate([one.features[:, : len(FEATURES)] for one in all_examples]),
         np.concatenate([one.right for one in all_examples]),
         groups=np.repeat([known.index(name) for name in names], sizes),
         cv=GroupKFold(min(FOLDS, len(known))),

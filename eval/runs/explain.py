@@ -146,7 +146,8 @@ def _reasons(run: Run, judged: Mapping[str, Any]) -> dict[str, float]:
     merged = run.options.get("alignment") == MONOTONE
     near = Near(*(np.array([judged[name]]) for name in ("cosine", "source_mean", "target_mean")))
     texts = (side.pair_texts(np.array([judged[f"{side.name}_row"]])) for side in run.sides)
-    seen, usual = read_texts(run.word_encoders, *texts), Usual(**run.summary["usual"])
+    seen = read_texts(run.word_encoders, *texts, languages=run.languages)
+    usual = Usual(**run.summary["usual"])
     return load_judge().reasons(features(seen, None if merged else near, usual)[0])
 
 

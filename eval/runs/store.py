@@ -175,8 +175,13 @@ class Run:
         """The encoders of the words of both sides; a ValueError where one is no longer there."""
         given = self.summary["encoder"] == "precomputed"
         encoder = None if given else load_encoder(self.options["encoder"])
+        return word_encoders(encoder, self.languages)
+
+    @property
+    def languages(self) -> list[str | None]:
+        """The languages of both sides, None where one was not recognised."""
         known = [self.summary[side]["language"] for side in SIDES]
-        return word_encoders(encoder, [each["given"] or each["seen"] for each in known])
+        return [each["given"] or each["seen"] for each in known]
 
     @cached_property
     def lists(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -117,7 +117,7 @@ def _removed(clean: Sides, foreign: Foreign, encoder: Encoder, pair: tuple[str, 
     ratio, scripts = usual_ratio(*clean), (usual_script(clean[0]), usual_script(clean[1]))
     shares: Shares = {name: {} for name in (*MEASURED, "any", JUDGE, LOST)}
     makers = word_encoders(encoder, pair)
-    usual = Usual.of(read_texts(makers, *clean))
+    usual = Usual.of(read_texts(makers, *clean, languages=pair))
     judged = np.empty(0)
     for kind, (source, target) in {CLEAN: clean, **noises(*clean, foreign)}.items():
         if not source:
@@ -128,7 +128,7 @@ def _removed(clean: Sides, foreign: Foreign, encoder: Encoder, pair: tuple[str, 
         masks = {name: FILTERS[name](suspects) for name in MEASURED}
         for name, mask in {**masks, "any": np.any(list(masks.values()), axis=0)}.items():
             shares[name][kind] = float(mask.mean())
-        seen = features(read_texts(makers, source, target), None, usual)
+        seen = features(read_texts(makers, source, target, languages=pair), None, usual)
         scores = load_judge().scores(seen)
         judged = scores if kind == CLEAN else judged
         found = Probabilities.estimated(load_judge().usual, [scores, judged])

@@ -207,3 +207,49 @@ def sum_leaves(features: Any, nodes: Any, roots: Any, sums: Any) -> None:
                     node = right[node]
             total += value[node]
         sums[pair] += total
+
+
+@_part
+def _count_ngrams(text: Any, model: Any, counts: Any, seen: Any) -> Any:
+    """Count the n-grams of a text; write the different ones to ``seen``; return how many."""
+    state, different = 0, 0
+    for letter in text:
+        state = model.moves[model.rows[state] + letter]
+        ngram = model.found[state]
+        if ngram >= 0:
+            if counts[ngram] == 0:
+                seen[different] = ngram
+                different += 1
+            counts[ngram] = min(counts[ngram] + 1, len(model.logs) - 1)
+    return different
+
+
+@_part
+def _add_weights(scores: Any, weights: Any, log: Any) -> None:
+    for language in range(len(scores)):
+        scores[language] += log * np.int32(weights[language])
+
+
+@_compile
+def beat_languages(codes: Any, offsets: Any, model: Any, own: Any, beats: Any) -> None:
+    """Write the best score of ``own`` languages less that of all others: (P,), 0 of no n-gram.
+
+    ``codes`` are the bytes of all P texts, of which each has those from one of ``offsets`` (P + 1,)
+    to the next.
+    """
+    counts = np.zeros(len(model.weights), np.int16)
+    seen, scores = np.empty(len(model.weights), np.int32), np.empty(len(own), np.int32)
+    for text in range(len(beats)):
+        part = codes[offsets[text] : offsets[text + 1]]
+        different = _count_ngrams(part, model, counts, seen)
+        scores[:] = model.priors
+        for ngram in seen[:different]:
+            _add_weights(scores, model.weights[ngram], model.logs[counts[ngram]])
+            counts[ngram] = 0
+        best, other = -(1 << 31), -(1 << 31)
+        for language in range(len(scores)):
+            if own[language]:
+                best = max(best, scores[language])
+            else:
+                other = max(other, scores[language])
+        beats[text] = best - other if different else 0

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miner.arrays import NO_NEIGHBOUR, FloatArray, Neighbours, Pairs, code_points
+from miner.judge.languages import own_language
 from miner.margin import margin_scores
-from miner.numbers import shared_and_unmatched_numbers, with_ascii_digits
+from miner.numbers import count_numbers, with_ascii_digits
 from miner.threads import blocks, in_threads, map_in_threads
 
 TEXTS = 8192  # pairs of a thread at a time: the vectors of their words take about 50 MB
@@ -31,7 +32,7 @@ _OF_SIDE = (
 )
 _MARKS = ("letters", "question marks", "colons", "brackets", "commas", "capitals")
 NEIGHBOURHOOD = ("margin", "lesser gap to neighbours", "greater gap to neighbours")
-FEATURES = (
+FEATURES = (  # of the judge's trees
     *(f"{name}, lesser side" for name in _OF_SIDE),
     *(f"{name}, greater side" for name in _OF_SIDE),
     *("ratio of weights", "ratio of letters"),
@@ -39,6 +40,8 @@ FEATURES = (
     *("shared numbers", "unmatched numbers"),
     *NEIGHBOURHOOD,
 )
+LANGUAGE, CONTRADICTED = "own language", "contradicting numbers"  # see ``Judge.scores``
+SEEN = (*FEATURES, LANGUAGE, CONTRADICTED)
 
 
 class Words(Protocol):
@@ -73,13 +76,17 @@ class Texts:
     """What is seen of the texts of P pairs; the second axis is source and target.
 
     ``words`` is float32 (P, 2, SIDE), ``weights`` of all words float64 (P, 2), ``marks`` float32
-    (P, 2, MARKS). ``numbers`` (P, 2) are how many numbers both have, and how many only one.
+    (P, 2, MARKS). ``numbers`` (P, 3) are how many numbers both have, how many only one, and
+    how many contradict.
+    ``language`` (P,) is how much likelier a text's own language is than any other, of the side
+    where it is less; NaN if neither language is known.
     """
 
     words: NDArray[np.float32]
     weights: FloatArray
     marks: NDArray[np.float32]
     numbers: FloatArray
+    language: NDArray[np.float32]
 
 
 def read_texts(
@@ -87,23 +94,33 @@ def read_texts(
     source: Sequence[str],
     target: Sequence[str],
     *,
+    languages: Sequence[str | None] = (None, None),
     progress: Callable[[int], object] = lambda pairs: None,
 ) -> Texts:
-    """Look at the texts of P pairs; ``progress`` gets the number done since it was last called."""
+    """Read the texts of P pairs.
+
+    Args:
+        makers: word encoders of both sides.
+        source: source texts.
+        target: target texts.
+        languages: ISO 639-1 codes of both corpora, None if unknown.
+        progress: called with the number of pairs that were read since the last call.
+    """
     reading = threading.Lock()
 
     def read_piece(piece: slice) -> tuple[NDArray[np.floating], ...]:
         texts = [with_ascii_digits(side[piece]) for side in (source, target)]
         words = [own.words(part) for own, part in zip(makers, texts, strict=True)]
         marks = np.stack([_marks_in(part) for part in texts], axis=1)
-        found = *match_words(*words), marks, shared_and_unmatched_numbers(*texts).T
+        own = np.fmin(*map(own_language, texts, languages))
+        found = *match_words(*words), marks, count_numbers(*texts).T, own
         with reading:
             progress(len(texts[0]))
         return found
 
     read = map_in_threads(read_piece, blocks(len(source), TEXTS) or [slice(0, 0)])
-    words, weights, marks, numbers = map(np.concatenate, zip(*read, strict=True))
-    return Texts(words=words, weights=weights, marks=marks, numbers=numbers)
+    words, weights, marks, numbers, own = map(np.concatenate, zip(*read, strict=True))
+    return Texts(words=words, weights=weights, marks=marks, numbers=numbers, language=own)
 
 
 def match_words(source: Words, target: Words) -> tuple[NDArray[np.float32], FloatArray]:
@@ -191,7 +208,7 @@ def _spacings(found: Neighbours) -> tuple[int, int]:
 
 
 def features(texts: Texts, near: Near | None, usual: Usual) -> NDArray[np.float32]:
-    """Return what the judge sees of P pairs: float32 (P, F), in the order of ``FEATURES``.
+    """Return what the judge sees of P pairs: float32 (P, F), in the order of ``SEEN``.
 
     ``near`` is None where there are no neighbours.
     """
@@ -207,7 +224,9 @@ def features(texts: Texts, near: Near | None, usual: Usual) -> NDArray[np.float3
         *texts.words.max(axis=1).T,
         *(np.maximum(ratio, 1 / ratio) for ratio in (weights, letters)),
         *np.abs(texts.marks[:, 0, 1:] - texts.marks[:, 1, 1:]).T,
-        *texts.numbers.T,
+        *texts.numbers[:, :2].T,
         *around,
+        texts.language,
+        texts.numbers[:, 2],
     ]
     return np.stack(columns, axis=1).astype(np.float32)

@@ -18,13 +18,15 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from miner.arrays import FloatArray
-from miner.judge.features import FEATURES
+from miner.judge.features import CONTRADICTED, FEATURES, LANGUAGE, SEEN
 from miner.judge.prior import Peak, Peaks
 from miner.threads import blocks, in_threads
 
 BUNDLED = Path(__file__).parents[1] / "assets" / "judge.safetensors"
 LEAF = 1 << 16
 THREAD_PAIRS = 4096
+FOREIGN = 2  # times the log odds that a side is in its language
+OTHER_NUMBERS = 6  # less if numbers contradict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +56,7 @@ class Judge:
     def name(self) -> str:
         """A hash of the model: pairs that two judges scored are not compared."""
         arrays = [np.ascontiguousarray(array).tobytes() for array in vars(self).values()]
-        return hashlib.sha256(b"".join(arrays)).hexdigest()[:12]
+        return hashlib.sha256(b"".join([*arrays, bytes([FOREIGN, OTHER_NUMBERS])])).hexdigest()[:12]
 
     def scores(self, features: NDArray[np.float32]) -> FloatArray:
         """Return the log likelihood ratios of P pairs, of features (P, F): float64 (P,)."""
@@ -66,7 +68,25 @@ class Judge:
             lambda block: sum_leaves(features[block], nodes, self.roots, sums[block]),
             blocks(len(features), THREAD_PAIRS),
         )
-        return sums / LEAF
+        return (sums + sum(self._corrections(sums, features).values())) / LEAF
+
+    def _corrections(
+        self, sums: NDArray[np.int64], features: NDArray[np.float32]
+    ) -> dict[str, NDArray[np.int64]]:
+        """Return what is added to the trees' sums, (P,), by the feature that it is added for.
+
+        The trees learned from mined pairs, which are hardly ever in a wrong language and seldom
+        have other numbers. Neither lowers a pair below the usual wrong pairs: how wrong pairs
+        score says how probable the others are.
+        """
+        columns = features.astype(np.float64).T
+        odds = np.minimum(np.nan_to_num(columns[SEEN.index(LANGUAGE)]), 0) * FOREIGN
+        contradicted = (columns[SEEN.index(CONTRADICTED)] > 0) * -OTHER_NUMBERS
+        room, found = np.minimum(round(self.usual[0].place * LEAF) - sums, 0), {}
+        for name, change in ((LANGUAGE, odds), (CONTRADICTED, contradicted)):
+            found[name] = np.maximum(np.rint(change * LEAF).astype(np.int64), room)
+            room = room - found[name]
+        return found
 
     def reasons(self, row: NDArray[np.float32]) -> dict[str, float]:
         """Return how much each feature of one pair, (F,), raised or lowered its score.
@@ -74,7 +94,7 @@ class Judge:
         What a split on a feature changed counts for that feature (Saabas 2014); with the score of a
         pair of which nothing is known, they add up to the pair's own.
         """
-        found = dict.fromkeys(FEATURES, 0.0)
+        found, total = dict.fromkeys(SEEN, 0.0), 0
         for node in self.roots.tolist():
             while self.left[node] >= 0:
                 number, value = row[self.feature[node]], int(self.value[node])
@@ -82,6 +102,9 @@ class Judge:
                 to = self.left if unknown or number <= self.threshold[node] else self.right
                 feature, node = FEATURES[self.feature[node]], int(to[node])
                 found[feature] += (int(self.value[node]) - value) / LEAF
+            total += int(self.value[node])
+        for feature, change in self._corrections(np.array([total]), row[None]).items():
+            found[feature] += int(change[0]) / LEAF
         return found
 
     def save(self, path: Path, facts: dict[str, object]) -> None:

@@ -166,6 +166,7 @@ def _scores_key(run: RunContext, chosen: ChosenPairs, stage: str, **more: object
         sentences=[found.embedded.shard.digest for found in chosen.shards],
         neighbours=[lists for found in chosen.shards for lists in found.content],
         maker=run.words_name,
+        languages=run.languages,
         judge=load_judge().name,
         numbers=READING,
         **more,
@@ -183,7 +184,8 @@ def _read(
     target: list[str],
     progress: Callable[[int], object] = lambda pairs: None,
 ) -> Texts:
-    return read_texts(run.word_encoders(), source, target, progress=progress)
+    makers, languages = run.word_encoders(), run.languages
+    return read_texts(makers, source, target, languages=languages, progress=progress)
 
 
 def judge_pairs(run: RunContext, scored: Sequence[PairBatch]) -> ChosenPairs:
@@ -287,7 +289,7 @@ def _left_out_scores(
         texts_of([found.embedded.shard for found in chosen.of_side(side)], rows)
         for side, rows in ((SOURCE, source), (TARGET, target))
     ]
-    known = read_texts(run.word_encoders(), *texts)
+    known = read_texts(run.word_encoders(), *texts, languages=run.languages)
     scores = load_judge().scores(features(known, Near(*near), usual))
     return scores[~same_texts(*texts)]  # copies are not written
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from miner.numbers import (
     Number,
     compare_numbers,
+    count_numbers,
     numbers_in,
-    shared_and_unmatched_numbers,
     with_ascii_digits,
 )
 
@@ -176,8 +176,27 @@ def test_the_order_of_numbers_means_nothing(texts: list[str]) -> None:
 
 @given(st.lists(st.tuples(TEXTS, TEXTS)))
 def test_numbers_of_pairs_are_those_of_each_text(pairs: list[tuple[str, str]]) -> None:
-    found = shared_and_unmatched_numbers([one for one, _ in pairs], [two for _, two in pairs])
-    assert found.T.tolist() == [list(compare(*pair)) for pair in pairs]
+    found = count_numbers([one for one, _ in pairs], [two for _, two in pairs])
+    assert found[:2].T.tolist() == [list(compare(*pair)) for pair in pairs]
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "contradicting"),
+    [
+        ("12 Boote", "13 boats", 1),
+        ("12 Boote, 3 Tage", "3 days, 13 boats", 1),
+        ("1 und 2", "3 and 4", 2),
+        ("1 und 2", "3", 1),
+        ("3 bis 9 Grad", "three to nine degrees", 0),
+        ("1.000 Euro", "1,000 euros", 0),
+        ("5 Tage, 7 Nächte", "5 days", 0),
+        ("keine", "none", 0),
+    ],
+)
+def test_numbers_contradict_if_either_text_has_one_more(
+    source: str, target: str, contradicting: int
+) -> None:
+    assert count_numbers([source, target], [target, source])[2].tolist() == [contradicting] * 2
 
 
 @given(st.integers(0, 10**12), st.integers(0, 99))
@@ -205,6 +224,6 @@ def test_all_digits_are_looked_for() -> None:
         character for character in map(chr, range(sys.maxunicode + 1)) if character.isdecimal()
     ]
     assert len(digits) >= 660
-    _, unmatched = shared_and_unmatched_numbers(digits, [""] * len(digits))
+    _, unmatched, _ = count_numbers(digits, [""] * len(digits))
     assert unmatched.tolist() == [1] * len(digits)
     assert all(text in "0123456789" for text in with_ascii_digits(digits))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from eval.runs.store import open_run
 from pipelines.cli.main import adit
 from pipelines.stages.summary import read_summary
 from tests.miner.test_given import slow_score
+from tests.pipelines.conftest import SAMPLE
 from tests.pipelines.worlds import ON_BEAM, read_jsonl, write_lines
 
 COUNT, DIM = 90, 16
@@ -216,3 +218,45 @@ def test_words_filters_and_probabilities(tmp_path: Path, sample_sentences: list[
     assert len(set(kept) - right) <= 0.1 * len(kept)
     assert all(json.loads(line)["reason"] == "numbers" for line in rejected)
     assert all(0 <= pair["probability"] <= 1 and "margin" in pair for pair in pairs)
+
+
+def other_numbers(text: str) -> str:
+    return re.sub(r"\d", lambda digit: str(9 - int(digit[0])), text)
+
+
+@pytest.mark.parametrize("kind", ["nearly a copy", "other numbers", "in another language"])
+def test_copies_other_languages_and_other_numbers_are_likely_wrong(
+    tmp_path: Path, kind: str
+) -> None:
+    sides = [
+        dict(
+            line.split("\t", 1)
+            for line in (SAMPLE / "de-en" / f"de-en.training.{language}")
+            .read_text(encoding="utf-8")
+            .splitlines()
+        )
+        for language in ("de", "en")
+    ]
+    gold = (SAMPLE / "de-en" / "de-en.training.gold").read_text(encoding="utf-8").splitlines()
+    pairs = [line.split("\t") for line in gold]
+    texts = [[side[pair[place]] for pair in pairs] for place, side in enumerate(sides)]
+    rows = [row for row in range(0, len(pairs), 2) if re.search(r"\d", texts[1][row])]
+    expected = "en"
+    spoil = {
+        "nearly a copy": lambda row: f"{texts[0][row]} ({row})",
+        "other numbers": lambda row: other_numbers(texts[1][row]),
+    }
+    if kind == "in another language":  # all of it
+        rows, expected = list(range(len(pairs))), "fr"
+    for row in rows if kind in spoil else ():
+        texts[1][row] = spoil[kind](row)
+    for name, lines in zip(("de", "en"), texts, strict=True):
+        write_lines(tmp_path / name, lines)
+    command = ["rate", str(tmp_path / "de"), str(tmp_path / "en"), "-q", "--all"]
+    languages = ["--src-lang", "de", "--tgt-lang", expected]
+    assert adit([*command, *languages, "-o", str(tmp_path / "out.jsonl")]) == 0
+    found = {pair["source_row"]: pair["probability"] for pair in read_jsonl(tmp_path / "out.jsonl")}
+    assert len(rows) > 10
+    assert np.mean([found[row] >= 0.5 for row in rows]) < 0.02
+    clean = [chance >= 0.5 for row, chance in found.items() if row not in rows]
+    assert not clean or np.mean(clean) > 0.9

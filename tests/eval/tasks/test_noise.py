@@ -48,7 +48,8 @@ def test_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     told = json.loads(capsys.readouterr().out)["removed"]
     assert list(told) == ["de", "ru", "mean"]
     shares = told["de"]
-    usual = Usual.of(read_texts([load_encoder()] * 2, GERMAN, ENGLISH))
+    languages = ("de", "en")
+    usual = Usual.of(read_texts([load_encoder()] * 2, GERMAN, ENGLISH, languages=languages))
     assert list(shares) == [
         *(name for name in FILTERS if name != "hub"),
         "any",
@@ -71,7 +72,8 @@ def test_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         for name, mask in zip(shares, masks, strict=False):
             assert shares[name][kind] == pytest.approx(mask.mean())
         either = [any(mask[row] for mask in masks) for row in range(len(source))]
-        seen = features(read_texts([load_encoder()] * 2, source, target), None, usual)
+        texts = read_texts([load_encoder()] * 2, source, target, languages=languages)
+        seen = features(texts, None, usual)
         scores[kind] = load_judge().scores(seen)
         found = Probabilities.estimated(load_judge().usual, [scores[kind], scores["clean"]])
         assert shares["judge"][kind] == (found.of_scores(scores[kind]) < LIKELY).mean()

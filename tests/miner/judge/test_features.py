@@ -11,8 +11,11 @@ from hypothesis import strategies as st
 from miner.arrays import NO_NEIGHBOUR, Neighbours
 from miner.judge import features as module
 from miner.judge.features import (
+    CONTRADICTED,
     FEATURES,
+    LANGUAGE,
     NEIGHBOURHOOD,
+    SEEN,
     Near,
     Texts,
     Usual,
@@ -118,7 +121,7 @@ VOCABULARY = sorted({word for text in [*SOURCE, *TARGET] for word in text.split(
 
 
 def named(row):
-    return dict(zip(FEATURES, row.tolist(), strict=True))
+    return dict(zip(SEEN, row.tolist(), strict=True))
 
 
 def test_marks_and_numbers():
@@ -153,7 +156,7 @@ def test_what_is_usual_is_the_median_of_the_best_pairs(monkeypatch):
 def test_features_of_neighbours():
     texts = read_texts([Maker(), Maker()], SOURCE[:2], TARGET[:2])
     near = Near(np.array([0.8, 0.5]), np.array([0.4, 0.6]), np.array([0.3, 0.0]))
-    found = features(texts, near, PLAIN)[:, -3:]
+    found = features(texts, near, PLAIN)[:, len(FEATURES) - 3 : len(FEATURES)]
     np.testing.assert_allclose(found[0], [0.8 / 0.35, 0.8, 1.0], rtol=1e-6)
     np.testing.assert_allclose(found[1], [0.5 / 0.3, -0.2, 1.0], rtol=1e-6)
 
@@ -165,7 +168,8 @@ def test_the_features_of_a_pair_are_of_both_sides():
         words=random.random((5, 2, len(module._OF_SIDE)), dtype=np.float32),
         weights=random.uniform(1, 9, (5, 2)),
         marks=random.integers(0, 6, (5, 2, len(module._MARKS))).astype(np.float32),
-        numbers=random.integers(0, 4, (5, 2)).astype(float),
+        numbers=random.integers(0, 4, (5, 3)).astype(float),
+        language=random.random(5, dtype=np.float32),
     )
     usual = Usual(weights=1.3, letters=0.8, spacing=0.5)
     for pair, row in enumerate(features(texts, None, usual)):
@@ -183,9 +187,34 @@ def test_the_features_of_a_pair_are_of_both_sides():
         for place, name in enumerate(module._MARKS[1:], start=1):
             source, target = texts.marks[pair, :, place]
             expected[f"difference in {name}"] = abs(source - target)
-        expected["shared numbers"], expected["unmatched numbers"] = texts.numbers[pair]
+        names = "shared numbers", "unmatched numbers", CONTRADICTED
+        expected |= dict(zip(names, texts.numbers[pair], strict=True))
+        expected[LANGUAGE] = texts.language[pair]
         found = {name: value for name, value in named(row).items() if name not in NEIGHBOURHOOD}
         assert found == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_text_in_another_language_is_seen_on_either_side():
+    languages, english = ("de", "en"), "The sun is shining over the sea today."
+    texts = (
+        ["Heute scheint die Sonne über dem Meer.", "Hoy brilla el sol sobre el mar.", english],
+        [english, english, english],
+    )
+    makers = [AnyWords(), AnyWords()]
+    right, *wrong = read_texts(makers, *texts, languages=languages).language
+    assert right > 0 > max(wrong)
+    back = read_texts(makers, *texts[::-1], languages=languages[::-1]).language
+    assert back.tolist() == [right, *wrong]
+    assert np.isnan(read_texts(makers, *texts).language).all()
+    one_known = read_texts(makers, *texts, languages=("de", None)).language
+    assert one_known[0] > 0 > one_known[1]
+
+
+class AnyWords:
+    """Sentences have one word each."""
+
+    def words(self, sentences):
+        return words_of([1] * len(sentences), 1)
 
 
 def test_sides_change_places():
@@ -203,7 +232,7 @@ def test_texts_in_blocks_are_texts_at_once(monkeypatch):
     parts = read_texts([Maker(), Maker()], SOURCE, TARGET, progress=done.append)
     assert sorted(done) == [1, 2, 2]
     for name in vars(whole):
-        assert np.array_equal(getattr(whole, name), getattr(parts, name))
+        np.testing.assert_array_equal(getattr(whole, name), getattr(parts, name))
     assert isinstance(parts, Texts)
 
 
@@ -227,4 +256,4 @@ def test_digits_of_any_script_are_those_of_ascii(zero):
     plain = read_texts([Maker(), Maker()], ["12 13"], ["12 a"])
     for name in ("words", "weights", "marks", "numbers"):
         np.testing.assert_array_equal(getattr(found, name), getattr(plain, name))
-    assert found.numbers.tolist() == [[1, 1]]
+    assert found.numbers.tolist() == [[1, 1, 0]]

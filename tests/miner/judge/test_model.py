@@ -1,13 +1,14 @@
 """Trees against a walk of one pair through one tree at a time."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from miner.judge.features import FEATURES
-from miner.judge.model import BUNDLED, LEAF, Judge, load_judge
+from miner.judge.features import CONTRADICTED, LANGUAGE, SEEN
+from miner.judge.model import BUNDLED, FOREIGN, LEAF, OTHER_NUMBERS, Judge, load_judge
 
 TREE = Judge(
     feature=np.array([0, 1, 0, 0, 0, 0], dtype=np.int32),
@@ -32,18 +33,36 @@ def walk(judge: Judge, row: np.ndarray) -> float:
             )
             node = judge.left[node] if goes_left else judge.right[node]
         total += int(judge.value[node])
-    return total / LEAF
+    language = row[SEEN.index(LANGUAGE)]
+    foreign = 0 if np.isnan(language) else round(min(0.0, float(language)) * FOREIGN * LEAF)
+    other_numbers = OTHER_NUMBERS * LEAF if row[SEEN.index(CONTRADICTED)] > 0 else 0
+    floor = min(total, round(judge.usual[0].place * LEAF))
+    return max(floor, total + foreign - other_numbers) / LEAF
 
 
 def test_a_tree_by_hand() -> None:
-    rows = [[0.5, -1], [0.5, 0], [0.6, 0], [np.nan, np.nan], [np.nan, -2]]
-    scores = TREE.scores(np.array(rows, dtype=np.float32))
-    assert scores.tolist() == [18, 20, 24, 20, 18]
+    rows = np.zeros((5, len(SEEN)), dtype=np.float32)
+    rows[:, :2] = [[0.5, -1], [0.5, 0], [0.6, 0], [np.nan, np.nan], [np.nan, -2]]
+    assert TREE.scores(rows).tolist() == [18, 20, 24, 20, 18]
+
+
+def test_a_pair_in_another_language_or_with_other_numbers_scores_less() -> None:
+    rows = np.zeros((8, len(SEEN)), dtype=np.float32)
+    rows[:, SEEN.index(LANGUAGE)] = [0, 9, np.nan, -0.5, -8, -80, 0, 0]
+    rows[:, SEEN.index(CONTRADICTED)] = [0, 0, 0, 0, 0, 0, 1, 2]
+    full = float(TREE.scores(rows[:1])[0])
+    lowest = float(TREE.peaks[0, 0])
+    foreign = [full - 0.5 * FOREIGN, full - 8 * FOREIGN, lowest]
+    assert TREE.scores(rows).tolist() == [full] * 3 + [*foreign] + [full - OTHER_NUMBERS] * 2
+    assert TREE.reasons(rows[4])[LANGUAGE] == -8 * FOREIGN
+    assert TREE.reasons(rows[7])[CONTRADICTED] == -OTHER_NUMBERS
+    wrong = replace(TREE, value=TREE.value - 40 * LEAF)  # below the usual wrong pairs already
+    assert len(set(wrong.scores(rows[:6]).tolist())) == 1
 
 
 def random_rows(count: int) -> np.ndarray:
     random = np.random.default_rng(1)
-    rows = random.uniform(-1, 3, (count, len(FEATURES))).astype(np.float32)
+    rows = random.uniform(-1, 3, (count, len(SEEN))).astype(np.float32)
     rows[random.random(rows.shape) < 0.1] = np.nan
     return rows
 
@@ -70,7 +89,7 @@ def test_a_judge_is_loaded_as_it_was_saved(tmp_path: Path) -> None:
     TREE.save(path, {"pairs": 3})
     again = load_judge(path)
     assert again.name == TREE.name != load_judge().name
-    rows = np.zeros((1, 2), dtype=np.float32)
+    rows = np.zeros((1, len(SEEN)), dtype=np.float32)
     assert again.scores(rows) == TREE.scores(rows)
 
 

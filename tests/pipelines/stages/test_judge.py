@@ -52,8 +52,10 @@ def test_the_scores_are_their_definition(corpora: Corpora, tmp_path: Path) -> No
     out = tmp_path / "out.jsonl"
     assert mine_corpus([*command, "-o", str(out), "--all"]) == 0
     pairs, run = read_jsonl(plain), open_run(work)
+    languages = run.languages
     read = [
-        read_texts([encoder] * 2, [pair["source_text"]], [pair["target_text"]]) for pair in pairs
+        read_texts([encoder] * 2, [pair["source_text"]], [pair["target_text"]], languages=languages)
+        for pair in pairs
     ]
     lists = run.source.neighbours, run.target.neighbours
     whole = read_texts([encoder] * 2, *zip(*(texts_of(pair) for pair in pairs), strict=True))
@@ -124,7 +126,8 @@ def left_one_by_one(run: Run, own: Side, other: Side, place: int) -> list[float]
     both = {own: own.text(rows[own]), other: other.text(best)}
     ends = (mean, means[best]) if own is run.source else (means[best], mean)
     near = Near(np.array([left[best]]), *(np.array([end]) for end in ends))
-    texts = read_texts(run.word_encoders, [both[run.source]], [both[run.target]])
+    sides = [both[run.source]], [both[run.target]]
+    texts = read_texts(run.word_encoders, *sides, languages=run.languages)
     usual = Usual(**run.summary["usual"])
     return load_judge().scores(features(texts, near, usual)).tolist()
 
