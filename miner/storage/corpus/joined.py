@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from miner.storage.corpus.records import MAX_CHARACTERS
-
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -72,8 +70,8 @@ class JoinedLines(Sequence[str]):
         return pa.StringArray.from_buffers(len(self), pa.py_buffer(offsets), texts)
 
 
-def doubtful_texts(texts: Sequence[str]) -> list[tuple[int, str]]:
-    """Return all texts that cannot be mined, and maybe some that can, after their positions."""
+def doubtful_texts(texts: Sequence[str], *, longest: int) -> list[tuple[int, str]]:
+    """Return the texts that may be blank or longer than ``longest``, with positions."""
     if isinstance(texts, JoinedLines):
         data = np.frombuffer(texts.data + b"\n", np.uint8)
         lengths = texts.lengths
@@ -85,7 +83,7 @@ def doubtful_texts(texts: Sequence[str]) -> list[tuple[int, str]]:
         # isspace() is true of what str.strip() would leave nothing of, without the copy.
         bad = np.fromiter(map(str.isspace, texts), np.bool_, len(texts))
         bad |= np.array(["\0" in text for text in texts], dtype=np.bool_)
-    bad |= (lengths == 0) | (lengths > MAX_CHARACTERS)
+    bad |= (lengths == 0) | (lengths > longest)
     positions = np.flatnonzero(bad).tolist()
     if isinstance(texts, JoinedLines):
         return [(position, texts.raw(position).decode()) for position in positions]

@@ -67,7 +67,7 @@ class Records:
         """
         from miner.storage.corpus.joined import doubtful_texts  # loads NumPy
 
-        for position, text in doubtful_texts(columns[2]):
+        for position, text in doubtful_texts(columns[2], longest=MAX_CHARACTERS):
             if reason := _reason(text):
                 rejected.setdefault(position, reason)
         rejected = dict(sorted(rejected.items()))
