@@ -95,7 +95,7 @@ def calibrate(args: argparse.Namespace) -> int:
         raise ValueError(f"{args.output}: output must end in .jsonl")
     run = open_run(args.directory)
     if not len(run.pairs):
-        raise ValueError(f"{args.directory}: the run wrote no pairs; there is nothing to calibrate")
+        raise ValueError(f"{args.directory}: the run wrote no pairs to calibrate")
     if args.known:
         estimates = calibration.by_marks(run, calibration.read_judged(args.known, run))
     else:

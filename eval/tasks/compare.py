@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--data", type=Path, required=True, metavar="DIR", help="folder of the suites' folders")
     text = f"suites to run: {', '.join(SUITES)} (default: suites with a folder in DIR)"
     add_list(parser, "--suite", "NAME", text, choices=SUITES)
-    text = f"of {', '.join(SEARCHES)}, beside English (default: {' '.join(LANGUAGES)})"
+    text = f"of {', '.join(SEARCHES)}, next to English (default: {' '.join(LANGUAGES)})"
     add_list(parser, "--lang", "XX", text)
     add("--figure", type=Path, metavar="FILE.svg", help="write a chart of the suites' means")
     parser.set_defaults(encoder="")  # so that there is no --encoder beside these

@@ -71,8 +71,8 @@ def test_case_and_width_are_folded(tokenizer: Tokenizer) -> None:
     [
         (["few words only"] * 9, 5_000, "Vocabulary size too high (5000)."),
         (["few words only"] * 9, 4, "Vocabulary size is smaller than required_chars."),
-        ([], 100, "there is no text"),
-        (["", " "], 100, "there is no text"),
+        ([], 100, "the text is empty"),
+        (["", " "], 100, "the text is empty"),
     ],
 )
 def test_a_vocabulary_that_cannot_be_made(
