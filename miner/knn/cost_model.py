@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from miner.arrays import Matrix, Neighbours
-from miner.knn.core.codes import PRECISIONS, Codes, Precision, codes_of, encode_both
+from miner.knn.core.codes import Codes, Precision, codes_of, encode_both
 from miner.knn.core.passes import SEEDED_FROM, SEEDS, TILE_COLUMNS, TILE_ROWS, Candidates, find_hits
 from miner.knn.core.products import (
     INT8_DIMENSIONS,
@@ -53,7 +53,7 @@ REPEATS = 3
 SUSTAINED = 0.3
 ROWS = 8192  # of each side: 8 MiB of 256 dimensions, more than a core's own caches hold
 # Candidates that a row keeps, about: what bounds ask for where vectors are spread as usual.
-KEPT: dict[Precision, int] = {"int8": 16, "bfloat16": 16, "float32": 8}
+KEPT: dict[Precision, int] = {"int8": 16, "int16": 16, "bfloat16": 16, "float32": 8}
 WANTED = 4  # of a tile by each list, while the time of insertions is taken
 
 
@@ -207,7 +207,7 @@ def _measure(dim: int, k: int) -> Machine:
     random = np.random.default_rng(0)
     wide = dim >= INT8_DIMENSIONS
     rates = product_rates()
-    usable = [each for each in PRECISIONS if each in rates and (each != "int8" or not wide)]
+    usable = [each for each in rates if not (wide and each in ("int8", "int16"))]
     kept = {precision: max(KEPT[precision], k + SPARE) for precision in usable}
     products, insertions = {}, []
     x, y = (unit_rows(random.standard_normal((ROWS, dim))) for _ in range(2))

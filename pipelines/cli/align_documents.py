@@ -6,10 +6,11 @@ import argparse
 import json
 import sys
 import tempfile
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from encoder import load_encoder
 from miner.commandline import command
@@ -22,6 +23,10 @@ from pipelines.cli.running import STANDARD, sides_of, through_pipes
 if TYPE_CHECKING:
     from miner.monotone.align import Alignment
     from pipelines.options import CorpusOptions
+
+
+Bead: TypeAlias = tuple[list[int], list[int], float]
+"""Positions of source and of target sentences, and the cost of their alignment."""
 
 
 class Sentences(NamedTuple):
@@ -124,7 +129,14 @@ def _alignments(
     ]
     encoder = load_encoder(args.encoder).for_languages(languages)
     encoders = [encoder.for_language(language) for language in languages]
-    there = [names for names in pairs if names[0] in sides[0] and names[1] in sides[1]]
+    is_bag = isinstance(encoder, WordEncoder)
+    there = [
+        names
+        for names in pairs
+        if all(
+            name in side and any(side[name].texts) for name, side in zip(names, sides, strict=True)
+        )
+    ]
     if not there:
         raise ValueError(
             f"{args.document_pairs}: none of its documents are in {args.source} and {args.target}; "
@@ -133,24 +145,43 @@ def _alignments(
     for names in there:
         documents = [side[name] for name, side in zip(names, sides, strict=True)]
         source, target = (
-            text_blocks(document.texts, own.encode, is_bag=isinstance(encoder, WordEncoder))
+            text_blocks([*filter(None, document.texts)], own.encode, is_bag=is_bag)
             for document, own in zip(documents, encoders, strict=True)
         )
-        found = align(source, target)
-        yield from _json_lines(found, documents, names) if is_json else _lines(found)
+        beads = _beads(align(source, target), documents)
+        yield from _json_lines(beads, documents, names) if is_json else _lines(beads)
 
 
-def _lines(found: Alignment) -> Iterator[str]:
-    for (source, target), cost in zip(found.beads(), found.costs, strict=True):
-        yield f"{list(source)}:{list(target)}:{cost:.6f}\n"
+def _beads(found: Alignment, documents: Sequence[Sentences]) -> Iterator[Bead]:
+    """Yield the beads by positions of lines, and each line without a sentence as a gap."""
+    filled = [[at for at, text in enumerate(own.texts) if text] for own in documents]
+    empty = [deque(at for at, text in enumerate(own.texts) if not text) for own in documents]
+    for bead, cost in zip(found.beads(), found.costs.tolist(), strict=True):
+        source, target = ([own[at] for at in rows] for own, rows in zip(filled, bead, strict=True))
+        yield from _gaps(empty, source[:1], target[:1])
+        yield source, target, cost
+    yield from _gaps(empty, *([len(own.texts)] for own in documents))
+
+
+def _gaps(empty: Sequence[deque[int]], *ends: Sequence[int]) -> Iterator[Bead]:
+    """Yield and remove the empty lines of both sides that precede a bead."""
+    for side, (lines, end) in enumerate(zip(empty, ends, strict=True)):
+        while end and lines and lines[0] < end[0]:
+            line = [lines.popleft()]
+            yield ([], line, 0.0) if side else (line, [], 0.0)
+
+
+def _lines(beads: Iterator[Bead]) -> Iterator[str]:
+    for source, target, cost in beads:
+        yield f"{source}:{target}:{cost:.6f}\n"
 
 
 def _json_lines(
-    found: Alignment, documents: Sequence[Sentences], names: Sequence[str]
+    beads: Iterator[Bead], documents: Sequence[Sentences], names: Sequence[str]
 ) -> Iterator[str]:
     from miner.monotone.blocks import joined
 
-    for bead, cost in zip(found.beads(), found.costs.tolist(), strict=True):
+    for *bead, cost in beads:
         sides = list(zip(("source", "target"), bead, documents, names, strict=True))
         record = {
             "cost": cost,
@@ -161,5 +192,5 @@ def _json_lines(
                 for side, rows, own, _ in sides
             },
         }
-        if record["source_text"] or record["target_text"]:  # else of blank lines
+        if record["source_text"] or record["target_text"]:  # else of a line without a sentence
             yield json.dumps(record, ensure_ascii=False) + "\n"

@@ -106,7 +106,7 @@ def _describe_side(options: MiningOptions, side: str, size: SideSize) -> str:
 
 
 def _describe_products(machine: Machine) -> str:
-    ways = {"int8": machine.int8, "bfloat16": "torch", "float32": "BLAS"}
+    ways = {"int8": machine.int8, "int16": machine.int8, "bfloat16": "torch", "float32": "BLAS"}
     rates = (
         f"{precision} by {ways[precision]} {rate / 1e9:,.3g}"
         for precision, rate in machine.products.items()

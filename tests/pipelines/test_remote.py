@@ -240,7 +240,7 @@ def test_what_cannot_be_reached_is_told_in_one_line(
     outside = [argument for argument in run if argument not in ("--work-dir", s3.uri("work"))]
     error = refused([*outside, "--runner", "DirectRunner"], capsys)
     assert "--runner requires a --work-dir that all workers can reach" in error
-    assert [*s3.path("").iterdir()] == [s3.path("src.txt"), s3.path("tgt.txt")]
+    assert {*s3.path("").iterdir()} == {*map(s3.path, ("src.txt", "tgt.txt", "work"))}
 
 
 def test_given_vectors_are_read_from_there(

@@ -80,7 +80,7 @@ def test_both_values_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
     for name, parser in list(parsers(monkeypatch)):
         for option in [action.option_strings[-1] for action in parser._actions if several(action)]:
-            values = TWO.get(option, ("aa", "bb"))
+            values = TWO.get(option, ("aa", "ab"))  # which are codes of languages, too
             if (name, option) == ("evaluate probe", "--set"):
                 values = ("WC", "SOMO")
             found = parsed(parser, option, values)

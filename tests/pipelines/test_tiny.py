@@ -50,7 +50,8 @@ def test_every_tiny_size_gives_the_pairs_of_the_library(
     options = ["-k", str(k), "--retrieval", retrieval, "--index", index, *more]
     with tempfile.TemporaryDirectory() as folder:
         pairs = mined(Path(folder), (sources, targets), "--score", score, "--all", *options)
-    assert 1 <= len(pairs) <= max(sources, targets)
+    may_miss = index == "cells2:probes=1"  # both sides' only sentence may be in other cells
+    assert (0 if may_miss else 1) <= len(pairs) <= max(sources, targets)
     if index == "exact" and not more:
         assert len(pairs) == len(expected(sources, targets, k, retrieval))
 

@@ -30,9 +30,10 @@ from miner.knn.core.products import (
 )
 from miner.threads import blocks, in_threads
 
-Precision = Literal["float32", "bfloat16", "int8"]
+# int16 holds codes up to 127, where int8 codes are smaller (AVX2). Only trials choose it.
+Precision = Literal["float32", "bfloat16", "int8", "int16"]
 PRECISIONS: tuple[Precision, ...] = ("int8", "bfloat16", "float32")
-TYPES = {"int8": np.int8, "bfloat16": np.uint16, "float32": np.float32}
+TYPES = {"int8": np.int8, "int16": np.int16, "bfloat16": np.uint16, "float32": np.float32}
 
 BLOCK_ROWS = 256  # what is made of them stays in the cache
 UNIT = 2.0**-24  # the relative rounding error of float32
@@ -88,9 +89,9 @@ def encode_both(
         ValueError: an unknown precision, or int8 whose products overflow or are wrong here.
         ModuleNotFoundError: torch is not installed, and the products need it.
     """
-    check_choice("precision", precision, PRECISIONS)
+    check_choice("precision", precision, (*PRECISIONS, "int16"))
     dim = source.shape[1]
-    if precision == "int8" and dim >= INT8_DIMENSIONS:
+    if precision in ("int8", "int16") and dim >= INT8_DIMENSIONS:
         raise ValueError(f"int8 products of {dim} dimensions may overflow; choose bfloat16")
     if precision == "int8" and not int8_is_exact():
         raise ValueError("int8 products saturate on this machine; choose bfloat16 or float32")
@@ -145,7 +146,7 @@ def product_rounding(precision: Precision, dim: int) -> float:
     section 3.1). Integers sum exactly; Arm's bfloat16 instructions round sums to odd, which errs by
     twice as much as to nearest.
     """
-    steps = (dim + 2) * {"int8": 0.0, "bfloat16": 2 * UNIT, "float32": UNIT}[precision]
+    steps = (dim + 2) * {"bfloat16": 2 * UNIT, "float32": UNIT}.get(precision, 0.0)
     return steps / (1 - steps)
 
 
@@ -174,9 +175,10 @@ class _Side:
 
     def _encode(self, block: slice) -> None:
         lengths, errors = self._lengths[block], np.empty(len(self._lengths[block]), np.float32)
-        if self._precision == "int8":
+        if self._precision in ("int8", "int16"):
             codes = self._numbers[block], self._scale[block], lengths, errors
-            loops().round_centred(self._rows[block], self.mean, np.float32(largest_code()), codes)
+            largest = np.float32(largest_code() if self._precision == "int8" else INT8_MAX)
+            loops().round_centred(self._rows[block], self.mean, largest, codes)
         else:
             centred = self._rows[block] - self.mean
             self._numbers[block] = round_to_bfloat16(centred)

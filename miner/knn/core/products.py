@@ -38,9 +38,11 @@ INT8_DIMENSIONS = 1 << 17  # of fewer, 127 * 127 * D stays below 2**31
 
 
 def product(left: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
-    """Return the product of codes, (R, D) by (C, D): int32 of int8, else in their type, (R, C)."""
+    """Return the product of codes, (R, D) by (C, D): int32 of integers, else in their type."""
     if left.dtype == np.float32 or left.dtype == np.float64:
         return np.asarray(left @ right.T)
+    if left.dtype == np.int16:
+        left, right = left.astype(np.int8), right.astype(np.int8)
     if left.dtype == np.int8:
         kernels = compiled_int8()
         multiplied = kernels.Columns(right).multiplied(left) if kernels else None

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
 
 from miner.arrays import IntArray, Matrix
-from miner.knn.core.codes import PRECISIONS, Codes, Precision, encode_both
+from miner.knn.core.codes import Precision, encode_both
 from miner.knn.core.passes import find_hits
 from miner.knn.core.products import (
     COLUMNS,
@@ -42,6 +41,9 @@ MAX_KEPT, SPARE, SHARE = 64, 4, 0.98
 # Products that a row's second search comes to, in one direction: the product, and exact cosines of
 # all that lies as near, which may be many more than are looked at here.
 SECOND_SEARCH = 4
+# Seconds that a candidate costs until it is rescored (20,000 lines a side, 256 dimensions).
+CANDIDATE = 1e-6
+SEARCHED: tuple[Precision, ...] = ("int8", "int16", "bfloat16", "float32")
 FLOAT32_MAX_DIMENSIONS = 1040  # 127 * 127 * D stays below 2**24: float32 sums it exactly
 
 
@@ -52,7 +54,7 @@ class Tuning(NamedTuple):
     kept: int
 
 
-def product_rates() -> dict[str, float]:
+def product_rates() -> dict[Precision, float]:
     """Return operations a second (a multiply-add is two) of one thread, by type of codes.
 
     They are those of tiles whose products are all compared with floors. Measured once, in about 50
@@ -63,33 +65,26 @@ def product_rates() -> dict[str, float]:
 
 
 @cache
-def _rates(with_torch: bool) -> dict[str, float]:
+def _rates(with_torch: bool) -> dict[Precision, float]:
     return on_one_thread(partial(_measure_products, with_torch))
 
 
-def _measure_products(with_torch: bool) -> dict[str, float]:
+def _measure_products(with_torch: bool) -> dict[Precision, float]:
     random = np.random.default_rng(0)
     x, y = (random.standard_normal((rows, DIM), dtype=np.float32) for rows in (ROWS, COLUMNS))
     floors = (np.full(ROWS, LARGE, np.float32), np.full(COLUMNS, LARGE, np.float32))
-    rates: dict[str, float] = {}
+    rates: dict[Precision, float] = {}
 
-    def measure(name: str, left: Codes, right: Codes) -> None:
-        work = partial(find_hits, left, right, *floors)
-        rates[name] = 2 * x.size * len(y) / seconds_of(work)
-
-    for precision in PRECISIONS:
+    for precision in SEARCHED:
         if precision == "bfloat16" and not with_torch:
             continue
+        if precision == "int16" and largest_code() == INT8_MAX:
+            continue
         try:
-            measure(precision, *encode_both(x, y, precision))
+            work = partial(find_hits, *encode_both(x, y, precision), *floors)
+            rates[precision] = 2 * x.size * len(y) / seconds_of(work)
         except (RuntimeError, AttributeError, ValueError, ImportError) as error:  # of torch
             logger.debug("no %s products here: %s", precision, error)
-    if largest_code() < INT8_MAX:
-        left, right = (
-            replace(side, numbers=side.numbers.astype(np.int16))
-            for side in encode_both(x, y, "int8")
-        )
-        measure("int16", left, right)
     shown = ", ".join(f"{name} {rate / 1e9:.0f}" for name, rate in rates.items())
     logger.debug("products of one thread, 10^9 operations a second: %s", shown)
     return rates
@@ -106,7 +101,8 @@ def type_of_integers(dim: int, operations: float) -> type[np.number]:
     if dim >= INT8_DIMENSIONS or not low_precision_pays(operations):
         return floats
     rates = product_rates()
-    faster = rates.get(integers.__name__, 0.0) > rates["float32"] * (1 if narrow else 0.5)
+    rate = rates.get("int8" if integers is np.int8 else "int16", 0.0)
+    faster = rate > rates["float32"] * (1 if narrow else 0.5)
     return integers if faster else floats
 
 
@@ -124,15 +120,17 @@ def choose(
     pays = low_precision_pays(2 * source.size * len(target))
     rates = product_rates() if pays else {"float32": 1.0}
     chosen, least = Tuning(precision="float32", kept=k + SPARE), np.inf
-    for candidate in (precision,) if precision else PRECISIONS:
+    for candidate in (precision,) if precision else SEARCHED:
         if not (precision or candidate in rates):
             continue
-        if candidate == "int8" and source.shape[1] >= INT8_DIMENSIONS and not precision:
+        integers = candidate in ("int8", "int16")
+        if integers and source.shape[1] >= INT8_DIMENSIONS and not precision:
             continue
         hidden = np.concatenate([trial(candidate) for trial in trials])
         kept = int(np.clip(np.quantile(hidden, SHARE) + 2, k + SPARE, max(MAX_KEPT, k + SPARE)))
         again = float((hidden >= kept).mean())
-        cost = (1 + SECOND_SEARCH * again) / rates.get(candidate, 1.0)
+        cost = 2 * source.shape[1] * (1 + SECOND_SEARCH * again) / rates.get(candidate, 1.0)
+        cost += CANDIDATE * kept * (1 / len(source) + 1 / len(target))
         logger.debug("%s: %d candidates, %.0f %% again", candidate, kept, 100 * again)
         if cost < least:
             chosen, least = Tuning(precision=candidate, kept=kept), cost

@@ -48,8 +48,8 @@ _FIRST_LINES = {
     ),
     r"WEBVTT\b": ("subtitles (WebVTT)", ONE_LANGUAGE),
     r"\[Script Info\]": ("subtitles (SubStation)", ONE_LANGUAGE),
-    r"%PDF-": ("a PDF file", "extract its text, for example with pdftotext"),
-    r"%!PS-": ("a PostScript file", "extract its text, for example with ps2ascii"),
+    r"%PDF-\d": ("a PDF file", "extract its text, for example with pdftotext"),
+    r"%!PS-Adobe": ("a PostScript file", "extract its text, for example with ps2ascii"),
     r"\{\\rtf": ("an RTF file", "save it as plain text"),
     r"\\documentclass\b": ("LaTeX source", "extract its text, for example with detex"),
 }

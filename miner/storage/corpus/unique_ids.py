@@ -131,6 +131,11 @@ class UniqueIds:
         for part in range(count):
             low, high = (part << 64) // count, ((part + 1) << 64) // count - 1
             hashes = self._hashes.between(low, high)
+            shared = np.zeros(len(hashes), dtype=np.bool_)
+            shared[1:] = hashes["hash"][1:] == hashes["hash"][:-1]
+            shared[:-1] |= shared[1:]
+            hashes = hashes[shared]
+            hashes = hashes[np.lexsort((hashes["row"], hashes["hash"]))]
             again = np.flatnonzero(hashes["hash"][1:] == hashes["hash"][:-1])
             rows = hashes["row"][again + 1]
             again = again[np.argsort(rows, kind="stable")[:MAX_SUSPECTS]]

@@ -113,8 +113,13 @@ def test_what_filters_say(page: Path) -> None:
     texts = list(zip(data["source"], data["target"], strict=True))
     ratios = [math.log2((len(source) + 1) / (len(target) + 1)) for source, target in texts]
     lengths = [abs(ratio - statistics.median(ratios)) > 0.7 for ratio in ratios]
-    found = [[set(re.findall(r"\d+", re.sub(r"(?<=\d)[.,](?=\d)", "", text))) for text in pair]
-             for pair in texts]  # fmt: skip
+    found = [
+        [
+            {float(one.replace(",", ".")) for one in re.findall(r"\d+(?:[.,]\d+)?", text)}
+            for text in pair
+        ]
+        for pair in texts
+    ]
     numbers = [bool(one) and bool(other) and one.isdisjoint(other) for one, other in found]
     seen = words(page.read_text(encoding="utf-8"))
     half = (len(texts) + 1) // 2

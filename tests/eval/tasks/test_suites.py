@@ -176,7 +176,7 @@ def test_compressed_files(tmp_path: Path, capsys: Captured) -> None:
     ]
     assert figures[0] == figures[1]
     (tmp_path / "MR.tsv.xz").write_bytes(b"no xz")
-    assert "MR.tsv.xz: not compressed with xz" in refused(capsys, "senteval", tmp_path)
+    assert "MR.tsv.xz: is not a whole .xz file" in refused(capsys, "senteval", tmp_path)
 
 
 def slow_bayes(texts: list[list[str]], labels: list[int], train: list[bool]) -> list[int]:

@@ -56,9 +56,23 @@ def test_lines_without_a_sentence_keep_their_numbers(
 ) -> None:
     Path(documents[0]).write_bytes("\n".join([GERMAN[0], "", *GERMAN[1:]]).encode() + b"\n\xff")
     assert align_documents(documents) == 0
-    out = capsys.readouterr().out
-    assert "[2]:[1, 2]" in out
-    assert "[6]:[]" in out
+    lines = [line.rpartition(":") for line in capsys.readouterr().out.splitlines()]
+    beads = ["[0]:[0]", "[1]:[]", "[2]:[1, 2]", "[3, 4]:[3]", "[5]:[4]", "[6]:[]"]
+    assert [bead for bead, _, _ in lines] == beads
+
+
+def test_a_line_without_a_sentence_within_a_bead(
+    documents: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = ["", *GERMAN[:3], "", GERMAN[3], GERMAN[4], "", ""]
+    Path(documents[0]).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    Path(documents[1]).write_text("\n\n".join(ENGLISH) + "\n", encoding="utf-8")
+    assert align_documents(documents) == 0
+    lines = [line.rpartition(":")[0] for line in capsys.readouterr().out.splitlines()]
+    beads = ["[1]:[0]", "[2]:[2, 4]", "[3, 5]:[6]", "[6]:[8]"]
+    assert [line for line in lines if "[]" not in line] == beads
+    gaps = ["[0]:[]", "[]:[1]", "[]:[3]", "[4]:[]", "[]:[5]", "[]:[7]", "[7]:[]", "[8]:[]"]
+    assert sorted(line for line in lines if "[]" in line) == sorted(gaps)
 
 
 @pytest.mark.parametrize(

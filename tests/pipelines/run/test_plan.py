@@ -46,7 +46,9 @@ def test_everything_is_told(world: World, plan) -> None:
     ) in told
     assert f"target: 50 lines of {world.path('tgt.txt')}, " in told
     assert "search: exact (chosen by --index auto), 3 neighbours per line" in told
-    products = r"(int8 by \S+ \S+, )?(bfloat16 by torch \S+, )?float32 by BLAS \S+"
+    products = (
+        r"(int8 by \S+ \S+, )?(int16 by \S+ \S+, )?(bfloat16 by torch \S+, )?float32 by BLAS \S+"
+    )
     unit = r"\(10\^9 operations per second of one thread\)"
     assert re.search(rf"^products: {products} {unit}$", told, re.MULTILINE)
     assert re.search(r"memory: at most about \S+ [MG]iB without a limit \(--memory\): ", told)

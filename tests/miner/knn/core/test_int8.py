@@ -205,7 +205,8 @@ def test_of_sets_each_passes_all_tests_above(chosen):
 RESULTS = """
 import hashlib
 import numpy as np
-from miner.knn import cells, exact
+from miner.knn import cells, tiled
+from miner.knn.core.products import largest_code
 from miner.knn.core.rescore import unit_rows
 digest = hashlib.sha256()
 for dim, spread in ((64, 1.0), (300, 0.1), (1100, 0.3)):
@@ -215,7 +216,10 @@ for dim, spread in ((64, 1.0), (300, 0.1), (1100, 0.3)):
         unit_rows(centres[random.integers(40, size=n)] + spread * random.standard_normal((n, dim)))
         for n in (2500, 2700)
     ]
-    found = exact.search_unit_rows(*sides, k=4)
+    found = ()
+    for precision in (None, "int8", "int16" if largest_code() < 127 else None):
+        options = {"precision": precision, "progress": lambda products: None}
+        found += tiled.search_tiles(*sides, k=4, **options)
     centroids = cells.train_cells(np.concatenate(sides), 64)
     reach = cells.find_reach(sides[0], sides[1][found[0].ids[:, 0]], centroids, probes=7)
     own = [cells.nearest_cells(side, centroids, probes=7, reach=reach) for side in sides]

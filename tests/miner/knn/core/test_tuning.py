@@ -43,6 +43,34 @@ def test_crowds_closer_than_int8_can_tell_are_searched_in_more_bits(rates):
     assert choose(*sides, k=4, precision=None).precision == "float32"
 
 
+@pytest.mark.parametrize(
+    ("dim", "rates", "expected"),
+    [
+        (48, {"int8": 2.2, "int16": 1.4, "float32": 1.0}, "int8"),
+        (1024, {"int8": 2.2, "int16": 1.4, "float32": 1.0}, "int16"),
+        (1024, {"int8": 2.2, "int16": 0.9, "float32": 1.0}, "float32"),
+        (1024, {"int8": 2.2, "float32": 1.0}, "float32"),
+    ],
+)
+def test_8_bits_are_searched_where_7_hide_too_much(monkeypatch, dim, rates, expected):
+    """Of rows far apart in many dimensions nearly all cosines are as near as 7 bits round."""
+    monkeypatch.setattr(codes, "largest_code", lambda: 63)
+    rates = {name: 9e10 * rate for name, rate in rates.items()}
+    monkeypatch.setattr(tuning, "product_rates", lambda: rates)
+    monkeypatch.setattr(tuning, "CANDIDATE", 0)  # there are few rows here
+    chosen = choose(apart(4000, dim, 1), apart(4000, dim, 2), k=4, precision=None)
+    assert chosen.precision == expected
+
+
+def test_candidates_count_where_there_are_few_rows(monkeypatch):
+    rates = {"int8": 1.1e11, "float32": 1e11}
+    monkeypatch.setattr(tuning, "product_rates", lambda: rates)
+    sides = apart(500, 128, 1), apart(500, 128, 2)
+    assert choose(*sides, k=4, precision=None).precision == "float32"
+    monkeypatch.setattr(tuning, "CANDIDATE", 0)
+    assert choose(*sides, k=4, precision=None).precision == "int8"
+
+
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("spread", [0.04, 1.0])
 def test_what_is_given_is_kept(rates, precision, spread):

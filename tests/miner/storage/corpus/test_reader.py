@@ -633,4 +633,5 @@ def test_rejections_are_strings():
         "too long",
         "malformed",
         "unreadable file",
+        "in another language",
     ]
