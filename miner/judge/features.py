@@ -20,6 +20,7 @@ from miner.threads import blocks, in_threads, map_in_threads
 
 TEXTS = 8192  # pairs of a thread at a time: the vectors of their words take about 50 MB
 USUAL_PAIRS = 1000
+SURE = 0.9  # quantile of how sure the language model is of these pairs: many may be wrong
 SPACING = 2.0**40  # parts of a cosine that spacings are summed in
 
 _STEPS = ("15", "25", "35", "45", "55", "70", "85")
@@ -160,19 +161,25 @@ class Usual:
     """What is usual in a run, which its pairs are measured by.
 
     ``weights`` and ``letters`` are the median ratios of source to target of the best pairs by
-    margin; ``spacing`` is how far neighbours are apart.
+    margin; ``spacing`` is how far neighbours are apart. ``language`` is at most 0: below that,
+    even the surest of these pairs are in a spelling or variety that the language model does not
+    know, such as romanised text.
     """
 
     weights: float
     letters: float
     spacing: float
+    language: float
 
     @classmethod
     def of(cls, texts: Texts, spacing: float = math.nan) -> "Usual":
         """Return what is usual of the first pairs, which should be the best ones."""
         both = texts.weights[:USUAL_PAIRS], texts.marks[:USUAL_PAIRS, :, 0] + 1.0
         weights, letters = (float(np.median(_ratios(s))) if len(s) else 1.0 for s in both)
-        return cls(weights=weights, letters=letters, spacing=spacing)
+        own = texts.language[:USUAL_PAIRS].astype(np.float64)
+        own = own[~np.isnan(own)]
+        language = min(0.0, float(np.quantile(own, SURE))) if len(own) else 0.0
+        return cls(weights=weights, letters=letters, spacing=spacing, language=language)
 
 
 def _ratios(sides: NDArray[np.floating]) -> FloatArray:
@@ -226,7 +233,7 @@ def features(texts: Texts, near: Near | None, usual: Usual) -> NDArray[np.float3
         *np.abs(texts.marks[:, 0, 1:] - texts.marks[:, 1, 1:]).T,
         *texts.numbers[:, :2].T,
         *around,
-        texts.language,
+        texts.language - usual.language,
         texts.numbers[:, 2],
     ]
     return np.stack(columns, axis=1).astype(np.float32)

@@ -166,7 +166,7 @@ def test_a_damaged_object_is_refused_by_name(
         error = refused(run, capsys)
         assert f"{s3.told(name)}: checksum mismatch (damaged or replaced); {advice}" in error
     s3.path(name).unlink()
-    assert f"{s3.told(name)} is missing; {advice}" in refused(run, capsys)
+    assert f"{s3.told(name)}: file not found; {advice}" in refused(run, capsys)
     s3.put(name, whole)
     assert mine_corpus(run) == 0
     assert output(s3) == local.output

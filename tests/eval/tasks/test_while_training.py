@@ -98,8 +98,11 @@ def test_what_is_measured_of_numbers(tmp_path: Path) -> None:
         ("--bucc ROOT/bucc --pairs-of zz", "ROOT/bucc: no gold pairs of the languages of zz-yy"),
         ("--bucc ROOT/no", "ROOT/no: not a directory"),
         ("--tatoeba ROOT/bucc", "ROOT/bucc: no Tatoeba data; expected "),
-        ("--best-by bucc_f1", "--best-by bucc_f1 needs --bucc DIR"),
-        ("--best-by tatoeba_error --bucc ROOT/bucc", "--best-by tatoeba_error needs --tatoeba DIR"),
+        ("--best-by bucc_f1", "--best-by bucc_f1 requires --bucc DIR"),
+        (
+            "--best-by tatoeba_error --bucc ROOT/bucc",
+            "--best-by tatoeba_error requires --tatoeba DIR",
+        ),
     ],
 )
 def test_sets_that_are_not_there(

@@ -1,6 +1,7 @@
 """Features against a slow statement of what each of them is."""
 
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -24,11 +25,12 @@ from miner.judge.features import (
     read_texts,
     spacing_of,
 )
+from miner.judge.languages import own_language
 from tests.miner.judge.words import one, words_of
 
 STEPS = (0.15, 0.25, 0.35, 0.45, 0.55, 0.7, 0.85)
 MATCHED, LINKED = 0.4, 0.3
-PLAIN = Usual(weights=1.0, letters=1.0, spacing=0.5)
+PLAIN = Usual(weights=1.0, letters=1.0, spacing=0.5, language=0.0)
 
 
 def side_oracle(own, other):
@@ -146,11 +148,26 @@ def test_what_is_usual_is_the_median_of_the_best_pairs(monkeypatch):
     monkeypatch.setattr(module, "USUAL_PAIRS", 3)
     texts = read_texts([Maker(), Maker()], ["a b c", "a b", "a", "a b"], ["a", "a", "a", "a b c"])
     usual = Usual.of(texts, 0.25)
-    assert usual == Usual(weights=2.0, letters=1.5, spacing=0.25)
+    assert usual == Usual(weights=2.0, letters=1.5, spacing=0.25, language=0.0)
     ratios = features(texts, None, usual)[:, FEATURES.index("ratio of weights")]
     assert ratios.tolist() == pytest.approx([1.5, 1.0, 2.0, 3.0])
     nothing = Usual.of(read_texts([Maker(), Maker()], [], []))
     assert (nothing.weights, nothing.letters) == (1.0, 1.0)
+
+
+def test_language_is_measured_by_the_surest_of_the_best_pairs():
+    """Romanised text, of whose language the model never is sure, is not all foreign."""
+    romanised = ["aap kaise hain mere dost", "mera naam ravi hai aur main yahan rehta hoon"] * 20
+    for rows, expected in ((40, True), (20, False)):
+        sides = [*romanised[:rows], *["The train arrives at eight o'clock."] * (40 - rows)]
+        language = "hi" if rows == 40 else "en"
+        own = own_language(sides, language)
+        texts = replace(read_texts([Maker(), Maker()], ["a"] * 40, ["a"] * 40), language=own)
+        usual = Usual.of(texts)
+        assert (usual.language < 0) is expected
+        own = features(texts, None, usual)[:, SEEN.index(LANGUAGE)]
+        assert np.quantile(own, 0.9) == pytest.approx(0, abs=1e-6) or not expected
+        assert expected or own[:rows].max() < 0 < own[rows:].min()
 
 
 def test_features_of_neighbours():
@@ -171,7 +188,7 @@ def test_the_features_of_a_pair_are_of_both_sides():
         numbers=random.integers(0, 4, (5, 3)).astype(float),
         language=random.random(5, dtype=np.float32),
     )
-    usual = Usual(weights=1.3, letters=0.8, spacing=0.5)
+    usual = Usual(weights=1.3, letters=0.8, spacing=0.5, language=-0.25)
     for pair, row in enumerate(features(texts, None, usual)):
         expected = {}
         for which, pick in (("lesser", min), ("greater", max)):
@@ -189,7 +206,7 @@ def test_the_features_of_a_pair_are_of_both_sides():
             expected[f"difference in {name}"] = abs(source - target)
         names = "shared numbers", "unmatched numbers", CONTRADICTED
         expected |= dict(zip(names, texts.numbers[pair], strict=True))
-        expected[LANGUAGE] = texts.language[pair]
+        expected[LANGUAGE] = texts.language[pair] + 0.25
         found = {name: value for name, value in named(row).items() if name not in NEIGHBOURHOOD}
         assert found == pytest.approx(expected, rel=1e-6)
 

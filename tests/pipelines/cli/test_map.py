@@ -67,7 +67,7 @@ def test_an_encoder_that_was_made_mines(made: Path, tmp_path: Path) -> None:
         (tmp_path / language).write_text("\n".join(lines) + "\n")
     out = tmp_path / "out.tsv"
     given = [str(tmp_path / "ar"), str(tmp_path / "is"), "-o", str(out), "--encoder", str(made)]
-    assert mine_corpus([*given, "--src-lang", "ar", "--tgt-lang", "is", "--quiet"]) == 0
+    assert mine_corpus([*given, "--src-lang", "ar", "--tgt-lang", "is", "--quiet", "--all"]) == 0
     pairs = [line.split("\t")[1:] for line in out.read_text().splitlines()]
     translation = dict(
         zip(*(made_up_text(language, 60, seed=9) for language in ("ar", "is")), strict=True)
