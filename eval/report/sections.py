@@ -95,7 +95,7 @@ def overview(run: Run, quality: Quality) -> Section:
 
 def _language(counts: dict[str, object]) -> str:
     found = counts.get("language")
-    if not isinstance(found, dict) or not (name := found["given"] or found["seen"]):
+    if not isinstance(found, dict) or not (name := found["given"] or found["decided"]):
         return "unknown language"
     share = found["share"]
     return f"in {name}" if found["given"] or share is None else f"in {name} ({share:.0%} of them)"

@@ -180,8 +180,7 @@ class Run:
     @property
     def languages(self) -> list[str | None]:
         """The languages of both sides, None where one was not recognised."""
-        known = [self.summary[side]["language"] for side in SIDES]
-        return [each["given"] or each["seen"] for each in known]
+        return [self.summary[side]["language"]["decided"] for side in SIDES]
 
     @cached_property
     def lists(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -182,14 +182,14 @@ def _digest(texts: Sequence[str]) -> str:
 
 
 def describe_language(options: MiningOptions, side: str) -> dict[str, Any]:
-    """Return what is known of a side's language: given, seen, its share, the encoder's quality."""
+    """Describe a side's language: given, decided, its share of a sample, the encoder's quality."""
     corpus = options.side(side)
-    language, seen = corpus.decided_language, main_language(corpus.shares)
+    language = corpus.decided_language
     coverage = find_coverage(_languages(options), language) if language else None
     return {
         "given": corpus.language,
-        "seen": seen,
-        "share": corpus.shares.get(seen, 0.0) if seen else None,
+        "decided": language,
+        "share": _share(corpus.shares, language) if language and not corpus.language else None,
         "quality": coverage.quality if coverage else None,
     }
 

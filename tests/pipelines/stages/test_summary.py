@@ -37,7 +37,7 @@ def test_everything_is_accounted_for(messy: World, capsys: pytest.CaptureFixture
     side = told["source"]
     assert side == {
         "path": str(messy.path("src.txt")),
-        "language": {"given": "de", "seen": None, "share": None, "quality": None},
+        "language": {"given": "de", "decided": "de", "share": None, "quality": None},
         "read": 40,
         "rejected": {"blank": 2, "undecodable": 1},
         "first_rejected": {"blank": 3, "undecodable": 8},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -117,16 +118,27 @@ def test_what_the_summary_has(tmp_path: Path) -> None:
     shares = {"sv": 0.9, "da": 0.1}
     assert describe_language(options_for(tmp_path, None, shares), "source") == {
         "given": None,
-        "seen": "sv",
+        "decided": "sv",
         "share": 0.9,
         "quality": "weak",
     }
     assert describe_language(options_for(tmp_path, "de"), "target") == {
         "given": "de",
-        "seen": None,
+        "decided": "de",
         "share": None,
         "quality": "good",
     }
+
+
+def test_the_summary_has_the_language_that_the_side_is_mined_in(tmp_path: Path) -> None:
+    """That of its path, and the one given without its country."""
+    shares = {"en": 0.55, "fr": 0.45}
+    options = options_for(tmp_path, None, shares)
+    named = replace(options, source=replace(options.source, path=tmp_path / "fr-FR"))
+    found = describe_language(named, "source")
+    assert (found["decided"], found["share"]) == ("fr", 0.45)
+    found = describe_language(options_for(tmp_path, "de-AT"), "target")
+    assert (found["given"], found["decided"]) == ("de-AT", "de")
 
 
 def escapes(folder: Path, *lines: str) -> int:
