@@ -365,7 +365,9 @@ def test_search(run: Run) -> None:
     assert re.search(r"IndexFlatIP x2 +[\d.]+ s +[\d.]+ times ours", out)
     told = run("search.py", "--sets").splitlines()
     assert [line.partition(":")[0] for line in told] == USABLE
-    assert all(re.search(r": int8 \d+ \([\d.]+\), float32 \d+ \(1\.00\)", line) for line in told)
+    rate = r"\d+ \([\d.]+\)"
+    shown = rf": int8 {rate}, (int16 {rate}, )?float32 \d+ \(1\.00\)"
+    assert all(re.search(shown, line) for line in told)
 
 
 def test_cells(run: Run) -> None:

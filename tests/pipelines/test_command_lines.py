@@ -20,7 +20,8 @@ def test_the_names_offered_are_those_there_are() -> None:
     assert tuple(MARGINS) == choices.MARGINS
     assert tuple(RETRIEVALS) == choices.RETRIEVALS
     assert tuple(FILTERS) == choices.FILTERS
-    assert set(choices.SEARCH_PRECISIONS) == {"auto", *get_args(Precision)}
+    # int16 has instructions on some CPUs only: a trial chooses it there.
+    assert set(choices.SEARCH_PRECISIONS) == {"auto", *get_args(Precision)} - {"int16"}
 
 
 def test_the_defaults_of_training_are_those_of_the_library(tmp_path: Path) -> None:
