@@ -222,8 +222,8 @@ def open_run(directory: Place) -> Run:
     summary = json.loads(work.summary.read_text(encoding="utf-8"))
     if "written" not in summary:
         raise ValueError(
-            f"{directory}: a run of an earlier version (Adit {summary['version']}), which selected "
-            "pairs differently; rerun its command (nothing is encoded or searched again)"
+            f"{directory}: the run is by an earlier version of Adit, which selected pairs "
+            "differently; rerun its command (nothing is encoded or searched again)"
         )
     if not work.pairs.is_dir():
         raise ValueError(

@@ -110,5 +110,5 @@ def test_a_run_of_an_older_version(tmp_path: Path) -> None:
     summary = json.loads(path.read_text(encoding="utf-8"))
     del summary["written"]
     path.write_text(json.dumps(summary), encoding="utf-8")
-    with pytest.raises(ValueError, match=r"of an earlier version \(Adit .*; rerun its command"):
+    with pytest.raises(ValueError, match=r"by an earlier version of Adit, .*; rerun its command"):
         open_run(folder)
