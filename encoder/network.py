@@ -20,7 +20,7 @@ from encoder import Precision, torch_private
 from encoder.base import MIN_COSINE, BaseEncoder
 from encoder.laser.networks import BiLSTM
 from encoder.tokenizer import Tokens
-from miner.threads import ahead, in_threads
+from miner.threads import in_threads, prefetch
 
 CHUNK_SENTENCES = 4096  # tokenised and sorted by length together; the next ones meanwhile
 BATCH_TOKENS = {"cpu": 4096, "cuda": 65_536}
@@ -132,7 +132,7 @@ class NetworkEncoder(BaseEncoder):
         vectors = torch.empty(len(unique), self.dim)
         starts = range(0, len(unique), CHUNK_SENTENCES)
         chunks = (unique[start : start + CHUNK_SENTENCES] for start in starts)
-        for start, tokens in zip(starts, ahead(self._tokenizer.encode, chunks), strict=True):
+        for start, tokens in zip(starts, prefetch(self._tokenizer.encode, chunks), strict=True):
             vectors[start : start + len(tokens)] = embed_tokens(self._network, tokens)
         if normalize:
             functional.normalize(vectors, out=vectors)

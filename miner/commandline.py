@@ -125,12 +125,12 @@ def add_version(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--version", action="version", version=version, help="print the version")
 
 
-def names(text: str) -> tuple[str, ...]:
+def parse_names(text: str) -> tuple[str, ...]:
     """Parse names between commas, each once."""
     return tuple(dict.fromkeys(text.split(",")))
 
 
-def number(text: str) -> float:
+def parse_number(text: str) -> float:
     """Parse a number; what is none is not within any limits."""
     try:
         return float(text)
@@ -138,7 +138,7 @@ def number(text: str) -> float:
         return math.nan
 
 
-def once(option: str, given: Iterable[tuple[str, Value]]) -> dict[str, Value]:
+def reject_repeats(option: str, given: Iterable[tuple[str, Value]]) -> dict[str, Value]:
     """Return the values of a repeatable option by name; one that is given twice is a ValueError."""
     found: dict[str, Value] = {}
     for name, value in given:

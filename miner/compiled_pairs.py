@@ -6,7 +6,9 @@ from miner.compiling import compiled
 
 
 @compiled()
-def look_up(own: Any, found: Any, ids: Any, lists: Any, means: Any, mean: Any, rank: Any) -> None:
+def fill_reverse_ranks(
+    own: Any, found: Any, ids: Any, lists: Any, means: Any, mean: Any, rank: Any
+) -> None:
     """Enter what some rows of the other side say of those whose neighbours they are.
 
     ``own`` (Q,) are rows of this side and ``found`` (Q, K) their neighbours. Of these, ``ids`` (R,)

@@ -9,16 +9,16 @@ from numpy.typing import NDArray
 from miner.arrays import Direction, IntArray, Neighbours, Pairs
 from miner.margin import margin_scores
 
-NOT_THERE = -1  # of lines without a usable sentence
+NO_SENTENCE = -1  # of lines without a usable sentence
 
 
 def distinct_pairs(source: IntArray, target: IntArray) -> tuple[IntArray, int]:
     """Return the different pairs of lines, int64 (3, P), and how many lines have one.
 
     They are sources, targets and the first line of each, ascending. Of each side, given are the
-    rows (N,) that stand for the lines' sentences, or ``NOT_THERE``.
+    rows (N,) that stand for the lines' sentences, or ``NO_SENTENCE``.
     """
-    whole = np.flatnonzero((source != NOT_THERE) & (target != NOT_THERE))
+    whole = np.flatnonzero((source != NO_SENTENCE) & (target != NO_SENTENCE))
     width = int(target.max(initial=0)) + 1
     found, first = np.unique(source[whole] * width + target[whole], return_index=True)
     return np.stack([found // width, found % width, whole[first]]), len(whole)

@@ -23,7 +23,7 @@ from miner.choices import check_choice
 from miner.margin import margin_scores
 from miner.selection import RETRIEVALS, best_of_both, order_best_first, take_free
 from miner.storage.artefacts import write_array
-from miner.threads import ahead, in_threads
+from miner.threads import in_threads, prefetch
 
 ROW_BYTES = 64  # of a part for each neighbour of each row, at most, while the other side is read
 # Pairs: fewer at a time cost more than they save, and more take memory; the next range is loaded
@@ -40,7 +40,7 @@ JUDGED_RECORD = [*RECORD, ("probability", "<f8"), ("margin", "<f8")]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class RowNeighbours:
     """Some rows of a side, and the neighbours of each.
 
     ``ids`` (Q,) ascend; ``means`` (Q,) are the mean cosines of the neighbourhoods that margins
@@ -66,23 +66,27 @@ class BestPairs:
 
 
 def best_pairs(
-    parts: Sequence[Part], others: Iterable[Part], *, side: Direction, margin: str = "ratio"
+    parts: Sequence[RowNeighbours],
+    others: Iterable[RowNeighbours],
+    *,
+    side: Direction,
+    margin: str = "ratio",
 ) -> Iterator[BestPairs]:
     """Yield, for each part, the best pairs by score of each row's list, with ties; by row.
 
     The parts are of one ``side``: FORWARD for sources, BACKWARD for targets. ``others``, the whole
     other side, is gone through once for all of them, and one part of it held at a time.
     """
-    from miner.compiled_pairs import look_up  # loads Numba
+    from miner.compiled_pairs import fill_reverse_ranks  # loads Numba
 
     shapes = [part.lists.ids.shape for part in parts]
     # The mean of each neighbour, and the rows' ranks in their lists.
     known = [(np.zeros(shape), np.zeros(shape, dtype=np.int32)) for shape in shapes]
 
-    def enter(place: int, other: Part) -> None:
+    def enter(place: int, other: RowNeighbours) -> None:
         own = parts[place]
         there = other.ids, other.lists.ids, other.means
-        look_up(own.ids, own.lists.ids, *there, *known[place])
+        fill_reverse_ranks(own.ids, own.lists.ids, *there, *known[place])
 
     for other in others:
         if len(other.ids):
@@ -92,7 +96,11 @@ def best_pairs(
 
 
 def _best(
-    part: Part, mean: FloatArray, rank_there: NDArray[np.int32], side: Direction, margin: str
+    part: RowNeighbours,
+    mean: FloatArray,
+    rank_there: NDArray[np.int32],
+    side: Direction,
+    margin: str,
 ) -> BestPairs:
     found = part.lists.ids
     there = found != NO_NEIGHBOUR
@@ -118,7 +126,7 @@ def _best(
     return BestPairs(pairs=pairs, side=side, candidates=int(there.sum()) - shared)
 
 
-def joined(ours: Pairs, theirs: Pairs) -> tuple[Pairs, NDArray[np.int8]]:
+def merge_directions(ours: Pairs, theirs: Pairs) -> tuple[Pairs, NDArray[np.int8]]:
     """Return the best pairs of sources and of targets, each once, in order of source, then target.
 
     Also whose best they are: int8 (P,), a ``Direction``.
@@ -136,7 +144,7 @@ def joined(ours: Pairs, theirs: Pairs) -> tuple[Pairs, NDArray[np.int8]]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sorted:
+class SortedPairsFile:
     """Pairs sorted by score, ascending, in an ``.npy`` file: the best ones of rows of ``side``."""
 
     path: Path
@@ -147,7 +155,7 @@ class Sorted:
         return np.asarray(np.load(self.path, mmap_mode="r"))
 
 
-def sort_pairs(path: Path, pairs: Pairs, side: Direction) -> Sorted:
+def sort_pairs(path: Path, pairs: Pairs, side: Direction) -> SortedPairsFile:
     """Write the best pairs of some rows of a side, sorted."""
     record = JUDGED_RECORD if isinstance(pairs, JudgedPairs) else RECORD
     records = np.empty(len(pairs), dtype=record)
@@ -155,11 +163,15 @@ def sort_pairs(path: Path, pairs: Pairs, side: Direction) -> Sorted:
     for name, _ in record:
         records[name] = getattr(pairs, name)[order]
     write_array(path, records)
-    return Sorted(path=path, side=side)
+    return SortedPairsFile(path=path, side=side)
 
 
 def select_in_ranges(
-    files: Sequence[Sorted], *, size: int, retrieval: str = "max", threshold: float = -np.inf
+    files: Sequence[SortedPairsFile],
+    *,
+    size: int,
+    retrieval: str = "max",
+    threshold: float = -np.inf,
 ) -> Iterator[Pairs]:
     """Yield what ``miner.selection.select`` chooses of the same pairs, in the same order, in parts.
 
@@ -172,9 +184,9 @@ def select_in_ranges(
     sides = [[file for file in files if file.side is direction] for direction in directions]
 
     def load(bounds: tuple[float, float]) -> tuple[Pairs, NDArray[np.int8]]:
-        return joined(*(_load(own, *bounds) for own in sides))
+        return merge_directions(*(_load(own, *bounds) for own in sides))
 
-    for pairs, best in ahead(load, _ranges(files, size, threshold)):
+    for pairs, best in prefetch(load, _ranges(files, size, threshold)):
         # As the lists of a range see it, a pair's direction is whose best it is.
         seen = replace(pairs, direction=best)
         if retrieval == "max":
@@ -187,7 +199,7 @@ def select_in_ranges(
 
 
 def merge_in_ranges(
-    files: Sequence[Sorted], *, size: int, threshold: float = -np.inf
+    files: Sequence[SortedPairsFile], *, size: int, threshold: float = -np.inf
 ) -> Iterator[Pairs]:
     """Yield all pairs that score above ``threshold``, in the order of ``select``, in such parts."""
 
@@ -197,14 +209,16 @@ def merge_in_ranges(
         return pairs.take(ranked[pairs.score[ranked] > threshold])
 
     if files:
-        yield from ahead(load, _ranges(files, size, threshold))
+        yield from prefetch(load, _ranges(files, size, threshold))
 
 
-def _largest(files: Sequence[Sorted], name: str) -> int:
+def _largest(files: Sequence[SortedPairsFile], name: str) -> int:
     return max((int(file.records()[name].max(initial=0)) for file in files), default=0)
 
 
-def _ranges(files: Sequence[Sorted], size: int, threshold: float) -> Iterator[tuple[float, float]]:
+def _ranges(
+    files: Sequence[SortedPairsFile], size: int, threshold: float
+) -> Iterator[tuple[float, float]]:
     """Yield ranges of scores, above the first up to the second, best first, to the threshold."""
     total, samples = 0, []
     for scores in (file.records()["score"] for file in files):  # mapped one at a time
@@ -219,7 +233,7 @@ def _ranges(files: Sequence[Sorted], size: int, threshold: float) -> Iterator[tu
             yield low, high
 
 
-def _load(files: Sequence[Sorted], low: float, high: float) -> Pairs:
+def _load(files: Sequence[SortedPairsFile], low: float, high: float) -> Pairs:
     """Return the pairs of the files that score above ``low`` and not above ``high``."""
     parts = []
     for file in files:

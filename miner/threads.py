@@ -50,7 +50,7 @@ def using_threads(count: int) -> Iterator[None]:
         _counts.pop()
 
 
-def all_threads() -> AbstractContextManager[None]:
+def use_all_threads() -> AbstractContextManager[None]:
     """Work in the threads of all workers, while one alone has something to do."""
     return using_threads(_given(ALL_THREADS) or thread_count())
 
@@ -141,7 +141,7 @@ def on_one_thread(work: Callable[[], Result]) -> Result:
         return pool.submit(work).result()
 
 
-def ahead(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+def prefetch(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
     """Do ``map`` in a thread of its own, one item ahead of the caller."""
     with ThreadPoolExecutor(1) as pool:
         pending = None

@@ -17,7 +17,7 @@ from encoder.use.glossary import KNOWN_BYTES, GlossaryWords, added_languages, bu
 from encoder.use.network import DIM, PREPARED, Network, rounded
 from encoder.use.weights import DIGEST, load_tokenizer, load_weights
 from miner.instructions import CHOSEN
-from miner.threads import ahead, blocks, in_threads
+from miner.threads import blocks, in_threads, prefetch
 
 RowsOf = Callable[[NDArray[np.int64]], Matrix]  # vectors (P, 512) of pieces by their ids (P,)
 
@@ -82,7 +82,7 @@ class UseEncoder(BaseEncoder):
                 self._words.forget()
                 self._prepared = PreparedPieces(self._rows, self._network)
             texts = (sentences[chunk] for chunk in chunks)
-            for chunk, tokens in zip(chunks, ahead(self._tokenizer.encode, texts), strict=True):
+            for chunk, tokens in zip(chunks, prefetch(self._tokenizer.encode, texts), strict=True):
                 vectors[chunk] = self._chunk(tokens)
         if normalize:
             normalize_rows(vectors)

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from miner.commandline import command, number
+from miner.commandline import command, parse_number
 
 if TYPE_CHECKING:
     from eval.scoring import SideFiles
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _threshold(text: str) -> float:
-    if math.isnan(number(text)):
+    if math.isnan(parse_number(text)):
         raise argparse.ArgumentTypeError(f"expected a number, not {text!r}")
     return float(text)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from miner.commandline import command, names
+from miner.commandline import command, parse_names
 from miner.extras import require
 
 if TYPE_CHECKING:
@@ -50,13 +50,13 @@ def add_sources(parser: argparse.ArgumentParser) -> None:
     text = "folder of parallel text that no encoder was trained on"
     add("parallel", type=Path, metavar="DIR", help=text)
     text = "language pairs of DIR to use"
-    add("--pairs", type=names, action="extend", required=True, metavar="XX-YY,...", help=text)
+    add("--pairs", type=parse_names, action="extend", required=True, metavar="XX-YY,...", help=text)
     text = "folder of monolingual text, mixed in on one side as distractors"
     add("--among", type=Path, required=True, metavar="DIR", help=text)
     text = "folder of comparable corpora in BUCC's layout"
     add("--bucc", type=Path, required=True, metavar="DIR", help=text)
     text = "corpora to exclude"
-    add("--exclude", type=names, action="extend", default=[], metavar="NAMES", help=text)
+    add("--exclude", type=parse_names, action="extend", default=[], metavar="NAMES", help=text)
 
 
 def worlds_of(args: argparse.Namespace) -> "Iterator[World]":

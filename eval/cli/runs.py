@@ -2,7 +2,7 @@
 
 import argparse
 
-from miner.commandline import command, number
+from miner.commandline import command, parse_number
 from miner.storage.places import place
 
 
@@ -76,7 +76,7 @@ def _add_calibrate(parser: argparse.ArgumentParser) -> None:
 
 
 def _rate(text: str) -> float:
-    if not 0 < number(text) < 1:
+    if not 0 < parse_number(text) < 1:
         raise argparse.ArgumentTypeError(f"expected a share between 0 and 1, not {text!r}")
     return float(text)
 

@@ -221,7 +221,7 @@ class Draft:
         yield temporary
         self.digests[name] = file_digest(temporary)
         if isinstance(self._folder, RemotePath):
-            cache.keep(temporary, self.digests[name])
+            cache.store(temporary, self.digests[name])
 
     def array(self, name: str, values: NDArray[Any]) -> None:
         """Write an ``.npy`` file."""

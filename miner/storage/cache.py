@@ -55,7 +55,7 @@ def shared_folder() -> Path:
 
 
 @contextmanager
-def folder_of_run() -> Iterator[Path]:
+def run_cache() -> Iterator[Path]:
     """Keep what this thread fetches in a folder of its own, which goes at the end of the block."""
     place = cache_folder() if os.environ.get(FOLDER) else None
     with tempfile.TemporaryDirectory(prefix="adit-", dir=place) as folder:
@@ -77,7 +77,7 @@ def temporary_file(suffix: str) -> Iterator[Path]:
         path.unlink(missing_ok=True)
 
 
-def keep(local: Path, digest: str) -> None:
+def store(local: Path, digest: str) -> None:
     """Keep a ``temporary_file`` with this SHA-256, as if it had been fetched."""
     with suppress(FileExistsError):
         os.link(local, cache_folder() / digest)
@@ -96,7 +96,7 @@ def fetch(remote: RemotePath, digest: str) -> Path | None:
         with temporary_file("") as temporary:
             if _copy(remote, temporary) != digest:
                 return None
-            keep(temporary, digest)
+            store(temporary, digest)
     return path
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from encoder import ENCODERS
 from encoder import PRECISIONS as ENCODER_PRECISIONS
 from miner.choices import ALIGNMENTS, FILTERS, LINES, MARGINS, RETRIEVALS, SCORES, SEARCH_PRECISIONS
-from miner.commandline import add_common_options, add_version, names
+from miner.commandline import add_common_options, add_version, parse_names
 from miner.language_codes import base_language, parse_option
 from miner.storage.corpus.formats import INPUT_FORMATS
 from miner.storage.layout import SCOPES
@@ -192,7 +192,7 @@ def _add_mining_options(parser: argparse.ArgumentParser, *, given: bool = False)
     add("--fdr", type=float, metavar="R")
     add("--all", action="store_true")
     add("--top", type=int, metavar="N")
-    add("--filters", type=names, action="extend", default=[], metavar="NAMES")
+    add("--filters", type=parse_names, action="extend", default=[], metavar="NAMES")
     add("--near-duplicates", action="store_true")
     add("--keep-identical", action="store_true")
     add("--index", default=Default.index, metavar="INDEX")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from encoder.monolingual.options import WordOptions
 from encoder.training import options as training
 from encoder.training.options import ARCHITECTURES, OBJECTIVES, Recipe, TrainingOptions, offered
-from miner.commandline import add_common_options, command, names, number, once
+from miner.commandline import add_common_options, command, parse_names, parse_number, reject_repeats
 from pipelines import making_options as making
 from pipelines.cli.arguments import add_encoder, add_texts, adder, given_texts
 from pipelines.cli.running import set_up_logging
@@ -72,8 +72,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", type=Path, metavar="DATA", help="folder of parallel text")
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="OUT", help=text)
     add = adder(parser, HELP)
-    add("--pairs", type=names, action="extend", metavar="XX-YY,...")
-    add("--exclude", type=names, action="extend", default=[], metavar="NAME,...")
+    add("--pairs", type=parse_names, action="extend", metavar="XX-YY,...")
+    add("--exclude", type=parse_names, action="extend", default=[], metavar="NAME,...")
     add("--corpus-weight", type=_corpus_weight, action="append", default=[], metavar="NAME=W")
     add("--pair-weight", type=_pair_weight, action="extend", default=[], metavar="XX-YY,...=W")
     add("--task", type=_task, action="append", default=[], metavar="NAME=DIR[:W]")
@@ -119,7 +119,7 @@ def add_fields(group: argparse._ArgumentGroup, kinds: Mapping[str, type]) -> Non
         only = "" if len(each) == len(kinds) else f"for {', '.join(each)}; "
         group.add_argument(
             f"--{name.replace('_', '-')}",
-            type=names if several else type(first.default),
+            type=parse_names if several else type(first.default),
             action="extend" if several else "store",
             default=argparse.SUPPRESS,
             choices=first.metadata["choices"] or None,
@@ -136,7 +136,7 @@ def given_fields(args: argparse.Namespace, *kinds: type, more: Collection[str] =
 
 def _corpus_weight(text: str) -> tuple[str, float]:
     name, _, weight = text.partition("=")
-    if not (name and 0 <= number(weight) <= 1):
+    if not (name and 0 <= parse_number(weight) <= 1):
         raise argparse.ArgumentTypeError(f"expected NAME=W with W from 0 to 1, not {text!r}")
     return name, float(weight)
 
@@ -146,16 +146,16 @@ def _task(text: str) -> training.TaskBeside:
     folder, _, weight = place.rpartition(":")
     if not (name and equals and place):
         raise argparse.ArgumentTypeError(f"expected NAME=DIR or NAME=DIR:W, not {text!r}")
-    if not folder or math.isnan(number(weight)):
+    if not folder or math.isnan(parse_number(weight)):
         return training.TaskBeside(name=name, folder=Path(place))
     return training.TaskBeside(name=name, folder=Path(folder), weight=float(weight))
 
 
 def _pair_weight(text: str) -> list[tuple[str, float]]:
     pairs, _, weight = text.partition("=")
-    if not (pairs and 0 < number(weight) < math.inf):
+    if not (pairs and 0 < parse_number(weight) < math.inf):
         raise argparse.ArgumentTypeError(f"expected XX-YY,...=W with W above 0, not {text!r}")
-    return [(name, float(weight)) for name in names(pairs)]
+    return [(name, float(weight)) for name in parse_names(pairs)]
 
 
 @command(add_arguments, "train-encoder")
@@ -211,8 +211,8 @@ def _recipe(args: argparse.Namespace) -> Recipe:
     return Recipe(
         files={name: there[name] for name in wanted},
         exclude=frozenset(filter(None, args.exclude)),
-        corpus_weights=once("--corpus-weight", args.corpus_weight),
-        pair_weights=once("--pair-weight", args.pair_weight),
+        corpus_weights=reject_repeats("--corpus-weight", args.corpus_weight),
+        pair_weights=reject_repeats("--pair-weight", args.pair_weight),
         tasks=training.named_tasks(args.task),
         best_by=args.best_by or options.objective.best_by,
         options=options,

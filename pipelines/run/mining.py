@@ -54,7 +54,7 @@ def run_steps(job: Job, steps: Sequence[Step], monitor: Monitor | None = None) -
         threading.Thread(target=identifier, daemon=True).start()  # loads while the encoder does
         run = run.fixed(precision=run.encoder().precision)
     options.work_dir.mkdir(parents=True, exist_ok=True)
-    with sole_run(options.work_dir), cache.folder_of_run() as own:
+    with sole_run(options.work_dir), cache.run_cache() as own:
         _sweep(options.work_dir)
         if is_best:  # no later call in the folder takes another
             write_text(run.folder.best_encoder, f"{options.encoder}\n")

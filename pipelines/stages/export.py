@@ -20,7 +20,7 @@ from miner.storage.layout import DUPLICATES, LINES, MERGES, PAIRS, REJECTED, SID
 from miner.storage.pair_tables import Merges, joined_texts, list_offsets
 from miner.storage.pairs import write_pairs
 from miner.storage.places import Place
-from miner.threads import ahead, all_threads, map_in_threads
+from miner.threads import map_in_threads, prefetch, use_all_threads
 from pipelines.context import RunContext
 from pipelines.memory import spare_bytes
 from pipelines.progress import Meter
@@ -45,7 +45,7 @@ def export_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
 
 def _export(run: RunContext, chosen: ChosenPairs, name: str, stage: str, path: Place) -> None:
     options = run.options
-    with pair_meter(run, chosen, name, stage) as meter, all_threads():
+    with pair_meter(run, chosen, name, stage) as meter, use_all_threads():
 
         def counted() -> Iterator[pa.Table]:
             for table in completed_pairs(run, chosen, name):
@@ -129,7 +129,7 @@ def completed_pairs(
                 for side, shards in sides.items()
             }
             starts = range(0, len(batch), EXPORT_ROWS)
-            yield from ahead(partial(_completed, batch, sentences), starts)
+            yield from prefetch(partial(_completed, batch, sentences), starts)
             del sentences  # before those of the next pass are collected
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from miner.arrays import Direction, IntArray, Matrix
-from miner.given import NOT_THERE, distinct_pairs, given_pairs
+from miner.given import NO_SENTENCE, distinct_pairs, given_pairs
 from miner.knn.core.rescore import rescore
 from miner.score_ranges import sort_pairs
 from miner.storage.artefacts import Draft, content_key, produce
@@ -84,7 +84,7 @@ def rate_lines(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPair
 def _standing(side: Sequence[ShardNeighbours]) -> IntArray:
     """Return the row that stands for each line of a side: its own, or that of an equal sentence."""
     corpus = side[0].shard.corpus
-    rows = np.full(corpus.facts["read"], NOT_THERE, dtype=np.int64)
+    rows = np.full(corpus.facts["read"], NO_SENTENCE, dtype=np.int64)
     for found in side:
         own = found.embedded.row_ids()
         rows[own] = own

@@ -21,7 +21,7 @@ from miner.judge.model import load_judge
 from miner.judge.prior import LIKELY, Probabilities, best_left, likely_places
 from miner.numbers import READING
 from miner.same_text import same_texts
-from miner.score_ranges import Sorted, merge_in_ranges, sort_pairs
+from miner.score_ranges import SortedPairsFile, merge_in_ranges, sort_pairs
 from miner.storage.artefacts import Draft, content_key, produce
 from miner.storage.layout import (
     IDENTICAL,
@@ -34,7 +34,7 @@ from miner.storage.layout import (
     TARGET,
 )
 from miner.storage.pair_tables import numbers_schema, pairs_of, table_of
-from miner.threads import all_threads, even_blocks
+from miner.threads import even_blocks, use_all_threads
 from pipelines.context import RunContext
 from pipelines.options import MARGIN, WORDS
 from pipelines.references import ChosenPairs, PairBatch, ShardNeighbours, check_whole
@@ -92,7 +92,7 @@ def cut_pairs(run: RunContext, chosen: ChosenPairs) -> list[PairBatch]:
         best = _read(run, *_best_texts(run, chosen, rows))
         return asdict(Usual.of(best, spacing_of(lists)))
 
-    with all_threads():
+    with use_all_threads():
         key = _scores_key(run, chosen, "usual of texts")
         usual = produce(run.folder.usual, key=key, write=write)
     count = BATCHES * max(1, -(-rows // (BATCHES * BATCH)))
@@ -211,11 +211,11 @@ def judge_pairs(run: RunContext, scored: Sequence[PairBatch]) -> ChosenPairs:
 
     def write(draft: Draft) -> Mapping[str, Any]:
         files, same = (
-            [Sorted(path=part.file(name), side=Direction.BOTH) for part in parts]
+            [SortedPairsFile(path=part.file(name), side=Direction.BOTH) for part in parts]
             for name in (SCORED, SCORED_SAME)
         )
         found, left_out = Probabilities(), np.empty(0)
-        with all_threads():
+        with use_all_threads():
             if usual:
                 found, left_out = _probabilities(run, chosen, files, Usual(**usual))
             draft.array(LEFT_OUT, left_out)
@@ -234,7 +234,7 @@ def judge_pairs(run: RunContext, scored: Sequence[PairBatch]) -> ChosenPairs:
 
 
 def _write_judged(
-    run: RunContext, draft: Draft, name: str, files: Sequence[Sorted], found: Probabilities
+    run: RunContext, draft: Draft, name: str, files: Sequence[SortedPairsFile], found: Probabilities
 ) -> int:
     """Write scored pairs with their probabilities, and count them."""
     count, schema = 0, numbers_schema(judged=True)
@@ -247,7 +247,7 @@ def _write_judged(
 
 
 def _probabilities(
-    run: RunContext, chosen: ChosenPairs, files: Sequence[Sorted], usual: Usual
+    run: RunContext, chosen: ChosenPairs, files: Sequence[SortedPairsFile], usual: Usual
 ) -> tuple[Probabilities, FloatArray]:
     """Estimate by all scores and those of sentences without their translation; and these."""
     usual_scores = load_judge().usual

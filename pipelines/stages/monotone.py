@@ -17,7 +17,7 @@ from encoder.words import WordEncoder
 from miner.arrays import Direction, FloatArray, IntArray, Pairs
 from miner.margin import margin_scores
 from miner.monotone.blocks import Blocks, merged_blocks, text_blocks
-from miner.score_ranges import Sorted, sort_pairs
+from miner.score_ranges import SortedPairsFile, sort_pairs
 from miner.storage.artefacts import Draft, content_key, produce
 from miner.storage.layout import BEADS, MERGES, ROWS, SIDES
 from miner.storage.pair_tables import MERGE_FIELDS
@@ -196,7 +196,7 @@ def select_beads(run: RunContext, parts: Sequence[DocumentBatch]) -> ChosenPairs
 
     def write(draft: Draft) -> Mapping[str, Any]:
         means = [_Means(shards, side, scope) for side in SIDES]
-        files: list[Sorted] = []
+        files: list[SortedPairsFile] = []
         beads = 0
         with (
             draft.scratch() as scratch,

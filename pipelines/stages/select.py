@@ -9,11 +9,11 @@ import pyarrow.parquet as pq
 
 from miner import score_ranges
 from miner.arrays import Direction
-from miner.score_ranges import BestPairs, Part, best_pairs
+from miner.score_ranges import BestPairs, RowNeighbours, best_pairs
 from miner.storage.artefacts import Draft, content_key, produce
 from miner.storage.layout import PAIRS, ROWS
 from miner.storage.pair_tables import numbers_schema, table_of
-from miner.threads import ahead, all_threads, in_threads
+from miner.threads import in_threads, prefetch, use_all_threads
 from pipelines.context import RunContext
 from pipelines.memory import spare_bytes
 from pipelines.options import MiningOptions
@@ -45,7 +45,9 @@ def range_pairs(options: MiningOptions) -> int:
     return max(least, min(most, spare_bytes(options) // score_ranges.RANGE_BYTES))
 
 
-def write_sorted(draft: Draft, files: Sequence[score_ranges.Sorted], options: MiningOptions) -> int:
+def write_sorted(
+    draft: Draft, files: Sequence[score_ranges.SortedPairsFile], options: MiningOptions
+) -> int:
     """Write all pairs above the threshold of margins, best first, as they are; return how many."""
     kept, size, threshold = 0, range_pairs(options), options.margin_threshold
     with draft.file(PAIRS) as path, pq.ParquetWriter(path, numbers_schema()) as writer:
@@ -57,10 +59,10 @@ def write_sorted(draft: Draft, files: Sequence[score_ranges.Sorted], options: Mi
 
 def _select(run: RunContext, sources: Side, targets: Side, draft: Draft) -> Mapping[str, Any]:
     options = run.options
-    files: list[score_ranges.Sorted] = []
+    files: list[score_ranges.SortedPairsFile] = []
     candidates = pairs = 0
     with (
-        all_threads(),
+        use_all_threads(),
         run.monitor.stage("select", None, "candidates") as meter,
         draft.scratch() as scratch,
         draft.file(PAIRS) as path,
@@ -96,9 +98,9 @@ def _best_pairs(options: MiningOptions, sources: Side, targets: Side) -> Iterato
     The other side is read once for as many shards as memory has room for, one shard at a time.
     """
 
-    def part(found: ShardNeighbours) -> Part:
+    def part(found: ShardNeighbours) -> RowNeighbours:
         lists, means = found.load(options.scopes[0]), found.load(options.scopes[-1]).means()
-        return Part(ids=found.embedded.row_ids(), lists=lists, means=means)
+        return RowNeighbours(ids=found.embedded.row_ids(), lists=lists, means=means)
 
     both = (Direction.FORWARD, sources, targets), (Direction.BACKWARD, targets, sources)
     for side, own, others in both:
@@ -107,4 +109,4 @@ def _best_pairs(options: MiningOptions, sources: Side, targets: Side) -> Iterato
         count = 1 + spare_bytes(options) // (2 * waiting)
         for start in range(0, len(own), count):
             parts = list(map(part, own[start : start + count]))
-            yield from best_pairs(parts, ahead(part, others), side=side, margin=options.margin)
+            yield from best_pairs(parts, prefetch(part, others), side=side, margin=options.margin)

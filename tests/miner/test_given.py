@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from miner.arrays import Pairs
-from miner.given import NOT_THERE, distinct_pairs, given_pairs, lines_of
+from miner.given import NO_SENTENCE, distinct_pairs, given_pairs, lines_of
 from miner.knn.core.rescore import rescore, unit_rows
 from miner.knn.exact import search_both
 from miner.margin import MARGINS
@@ -86,14 +86,14 @@ def test_the_scores_of_laser(margin: str) -> None:
     assert found.score.tolist() == pytest.approx([score for score, _, _ in expected], abs=2e-6)
 
 
-ROWS = st.lists(st.tuples(*[st.integers(NOT_THERE, 4)] * 2), max_size=12)
+ROWS = st.lists(st.tuples(*[st.integers(NO_SENTENCE, 4)] * 2), max_size=12)
 
 
 @given(ROWS)
 def test_different_pairs(lines: list[tuple[int, int]]) -> None:
     source, target = (np.array([line[side] for line in lines], dtype=np.int64) for side in (0, 1))
     found, whole = distinct_pairs(source, target)
-    usable = [line for line in lines if NOT_THERE not in line]
+    usable = [line for line in lines if NO_SENTENCE not in line]
     assert [tuple(pair[:2]) for pair in found.T.tolist()] == sorted(set(usable))
     assert [lines.index((own, other)) for own, other, _ in found.T.tolist()] == found[2].tolist()
     assert lines_of(found, *found[:2, ::-1]).tolist() == found[2, ::-1].tolist()

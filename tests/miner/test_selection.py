@@ -11,9 +11,9 @@ from miner.arrays import Direction, Neighbours, Pairs
 from miner.choices import check_choice
 from miner.margin import MARGINS
 from miner.score_ranges import (
-    Part,
+    RowNeighbours,
     best_pairs,
-    joined,
+    merge_directions,
     merge_in_ranges,
     select_in_ranges,
     sort_pairs,
@@ -44,11 +44,11 @@ def candidates_of(table, *, k, margin="ratio", source_ids=None, target_ids=None)
 
 def best_of_lists(forward, backward, *, source_ids, target_ids, margin="ratio"):
     """The pairs that may be chosen, and how many candidates there are."""
-    sources = Part(ids=source_ids, lists=forward, means=forward.means())
-    targets = Part(ids=target_ids, lists=backward, means=backward.means())
+    sources = RowNeighbours(ids=source_ids, lists=forward, means=forward.means())
+    targets = RowNeighbours(ids=target_ids, lists=backward, means=backward.means())
     (ours,) = best_pairs([sources], [targets], side=Direction.FORWARD, margin=margin)
     (theirs,) = best_pairs([targets], [sources], side=Direction.BACKWARD, margin=margin)
-    return joined(ours.pairs, theirs.pairs)[0], ours.candidates + theirs.candidates
+    return merge_directions(ours.pairs, theirs.pairs)[0], ours.candidates + theirs.candidates
 
 
 def edges_of(pairs):
@@ -145,7 +145,7 @@ def test_ranges_choose_what_one_choice_among_all_does(retrieval, sides, k, cuts,
     )
     sources, targets = (
         [
-            Part(ids=ids, lists=found.part(ids), means=found.means()[ids])
+            RowNeighbours(ids=ids, lists=found.part(ids), means=found.means()[ids])
             for ids in np.split(np.arange(len(found)), sorted(cut))
         ]
         for found, cut in zip(lists, cuts, strict=True)
@@ -206,7 +206,7 @@ def test_ranges_are_as_large_as_asked_for(tmp_path):
     lists = Neighbours(
         ids=random.permutation(1000)[:, None], cosines=random.random((1000, 1), dtype=np.float32)
     )
-    part = Part(ids=ids, lists=lists, means=np.ones(1000))
+    part = RowNeighbours(ids=ids, lists=lists, means=np.ones(1000))
     (best,) = best_pairs([part], [part], side=Direction.FORWARD)
     files = [sort_pairs(tmp_path / "pairs.npy", best.pairs, best.side)]
     sizes = [len(part) for part in select_in_ranges(files, size=100, retrieval="forward")]

@@ -13,14 +13,14 @@ import torch
 from miner import threads
 from miner.knn.core.passes import Claims
 from miner.threads import (
-    ahead,
-    all_threads,
     blocks,
     even_blocks,
     in_threads,
     map_in_threads,
     on_one_thread,
+    prefetch,
     thread_count,
+    use_all_threads,
     using_threads,
 )
 
@@ -182,7 +182,7 @@ def test_how_many_threads(monkeypatch, given, cores, expected):
 
 def test_one_item_ahead():
     begun = []
-    mapped = ahead(lambda item: (begun.append(item), 10 * item)[1], iter(range(5)))
+    mapped = prefetch(lambda item: (begun.append(item), 10 * item)[1], iter(range(5)))
     assert next(mapped) == 0
     assert len(begun) <= 2
     assert list(mapped) == [10, 20, 30, 40]
@@ -205,7 +205,7 @@ def test_threads_see_what_the_caller_has_set():
     variable.set("something")
     with using_threads(2):
         assert map_in_threads(lambda item: variable.get(), range(4)) == ["something"] * 4
-    assert list(ahead(lambda item: variable.get(), range(3))) == ["something"] * 3
+    assert list(prefetch(lambda item: variable.get(), range(3))) == ["something"] * 3
 
 
 def test_a_row_is_changed_by_one_thread_at_a_time(monkeypatch):
@@ -259,10 +259,10 @@ def test_threads_of_all_workers(monkeypatch):
     """While one alone has something to do, and only where there are workers."""
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
     monkeypatch.delenv("ADIT_ALL_THREADS", raising=False)
-    with all_threads():
+    with use_all_threads():
         assert thread_count() == 2
     monkeypatch.setenv("ADIT_ALL_THREADS", "7")
-    with all_threads():
+    with use_all_threads():
         assert thread_count() == 7
         with using_threads(3):
             assert thread_count() == 3

@@ -47,7 +47,7 @@ def parsers(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, argparse.Arg
 def several(action: argparse.Action) -> bool:
     """Whether an option holds several values, or several can be given with commas."""
     holds = isinstance(action.default, list | tuple) or isinstance(action.nargs, int)
-    named = getattr(action.type, "__name__", "") == "names"
+    named = getattr(action.type, "__name__", "") == "parse_names"
     kept = isinstance(action, argparse._AppendAction | argparse._ExtendAction)
     many = action.nargs in ("+", "*") or (action.nargs != 0 and holds)
     return bool(action.option_strings) and (many or named or kept)

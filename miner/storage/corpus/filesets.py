@@ -25,7 +25,9 @@ _PLAIN = (".txt", *FORMAT_BY_SUFFIX)
 SHOWN = 5  # names in a line
 
 # Files that come with a corpus, and are none of it.
-ABOUT = re.compile(r"(readme|licen[cs]e|copying|notice)(\.(md|txt|rst|html))?", re.IGNORECASE)
+NON_CORPUS_FILES = re.compile(
+    r"(readme|licen[cs]e|copying|notice)(\.(md|txt|rst|html))?", re.IGNORECASE
+)
 
 
 NamedPlace = tuple[str, Place]
@@ -34,7 +36,7 @@ NamedPlace = tuple[str, Place]
 
 def may_hold_corpus(entry: Place) -> bool:
     """Return whether a file or folder is neither hidden nor about the corpus."""
-    return not (entry.name.startswith(".") or ABOUT.fullmatch(entry.name))
+    return not (entry.name.startswith(".") or NON_CORPUS_FILES.fullmatch(entry.name))
 
 
 def folder_files(folder: Place) -> tuple[list[NamedPlace], list[str]]:
@@ -84,19 +86,19 @@ def describe_folder(folder: Place) -> str:
         CorpusError: The folder contains no file of a corpus.
     """
     files, others = _corpus_of(folder)
-    line = f"{folder}: reads {named([name for name, _ in files])} as sentences"
-    return line + (f"; skips {named(others)}" if others else "")
+    line = f"{folder}: reads {summarise_names([name for name, _ in files])} as sentences"
+    return line + (f"; skips {summarise_names(others)}" if others else "")
 
 
 def _corpus_of(folder: Place) -> tuple[list[NamedPlace], list[str]]:
     files, others = folder_files(folder)
     if not files:
-        only = f", only {named(others)}" if others else ""
+        only = f", only {summarise_names(others)}" if others else ""
         raise CorpusError(f"{folder}: folder contains no corpus files{only}")
     return files, others
 
 
-def named(names: Sequence[str]) -> str:
+def summarise_names(names: Sequence[str]) -> str:
     """Return how many names there are, and the first of them."""
     shown = ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
     return f"{len(names):,} ({shown})"
@@ -192,7 +194,7 @@ def describe_languages(folder: Place) -> str:
     found, left_out = languages_of(folder)
     line = f"{folder}: reads {', '.join(entry.name for entry in found.values()) or 'nothing'}"
     names = [entry.name for entry in left_out]
-    return line + (f"; skips {named(names)}" if names else "")
+    return line + (f"; skips {summarise_names(names)}" if names else "")
 
 
 def _language(entry: Place) -> str | None:

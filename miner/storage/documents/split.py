@@ -120,7 +120,7 @@ def _is_filled(text: str) -> bool:
 
 def describe_documents(folder: Place) -> str:
     """Return a line that says which files of a folder are read."""
-    files = filesets.named([name for name, _ in document_files(folder)])
+    files = filesets.summarise_names([name for name, _ in document_files(folder)])
     return f"{folder}: reads {files} as documents, which are split into sentences"
 
 

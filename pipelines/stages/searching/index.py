@@ -22,7 +22,7 @@ from miner.knn.method import (
 )
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
 from miner.storage.layout import CELLS, CENTROIDS, CORPUS, SOURCE, TARGET
-from miner.threads import all_threads
+from miner.threads import use_all_threads
 from pipelines.context import RunContext
 from pipelines.options import MiningOptions
 from pipelines.references import (
@@ -98,7 +98,7 @@ def _trained_cells(run: RunContext, spec: CellSpec, both: Sequence[Shards]) -> A
 
     def write(draft: Draft) -> Mapping[str, Any]:
         sample = _sample(sides, POINTS * count)
-        with all_threads():
+        with use_all_threads():
             with run.monitor.stage("train", len(sample), "sentences", "cells") as meter:
                 centroids = train_cells(sample, count)
                 meter.advance(len(sample))

@@ -63,8 +63,8 @@ def test_other_content_is_not_taken_for_it(s3: S3) -> None:
 def test_what_was_written_here_is_not_fetched(s3: S3, fetched: list[str]) -> None:
     with cache.temporary_file(".npy") as path:
         path.write_bytes(b"mine")
-        cache.keep(path, digest(b"mine"))
-        cache.keep(path, digest(b"mine"))
+        cache.store(path, digest(b"mine"))
+        cache.store(path, digest(b"mine"))
     kept = cache.fetch(s3.path("never sent"), digest(b"mine"))
     assert kept is not None
     assert kept.read_bytes() == b"mine"
