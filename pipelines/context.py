@@ -11,7 +11,7 @@ from encoder import Encoder, load_encoder
 from encoder.joined import stored_parts, taken_parts
 from encoder.words import WordEncoder, word_encoders
 from miner.storage.layout import SIDES, WorkFolder
-from pipelines.options import WHOLE, Job, MiningOptions
+from pipelines.options import WHOLE_JOB, Job, MiningOptions
 from pipelines.progress import Monitor
 
 # Each reference that a stage is handed has a context of its own.
@@ -49,25 +49,25 @@ class RunContext:
 
     job: Job
     monitor: Monitor = field(default_factory=Monitor)
-    part: str = WHOLE
+    part: str = WHOLE_JOB
     _encoders: _Encoders = field(default_factory=_Encoders)
 
     def __post_init__(self) -> None:
         self.options = self.job.parts[self.part]
         self.folder = _work_folder(self.options.work_dir, self.options.corpus_names)
 
-    def of(self, part: str) -> RunContext:
+    def for_part(self, part: str) -> RunContext:
         """Return another part of the same run."""
-        return replace(self, monitor=self.monitor.of(part), part=part)
+        return replace(self, monitor=self.monitor.for_part(part), part=part)
 
-    def fixed(self, **changes: object) -> RunContext:
+    def with_options(self, **changes: object) -> RunContext:
         """Return the whole run with some options decided, and the encoder that was loaded."""
-        return replace(self, job=self.job.fixed(**changes), part=WHOLE)
+        return replace(self, job=self.job.with_options(**changes), part=WHOLE_JOB)
 
-    def decided(self, parts: Mapping[str, MiningOptions]) -> RunContext:
+    def with_part_options(self, parts: Mapping[str, MiningOptions]) -> RunContext:
         """Return the whole run with other options for some of its parts."""
         job = replace(self.job, parts={**self.job.parts, **parts})
-        return replace(self, job=job, part=WHOLE)
+        return replace(self, job=job, part=WHOLE_JOB)
 
     def encoder(self, language: str | None = None) -> Encoder:
         """Return the run's encoder, loaded once, with what it does to a language."""
@@ -75,7 +75,7 @@ class RunContext:
 
     def side_encoder(self, side: str) -> Encoder:
         """Return the run's encoder for the language that a side is in."""
-        return self.encoder(self.options.side(side).decided_language)
+        return self.encoder(self.options.side(side).effective_language)
 
     def stored_encoder(self, side: str) -> Encoder:
         """Return what makes the vectors that are stored of a side: parts without weights."""
@@ -101,7 +101,7 @@ class RunContext:
     @property
     def languages(self) -> list[str | None]:
         """The languages of both sides, None where one is not recognised."""
-        return [self.options.side(side).decided_language for side in SIDES]
+        return [self.options.side(side).effective_language for side in SIDES]
 
 
 def _joined(encoders: Iterable[Encoder | WordEncoder]) -> str:

@@ -24,7 +24,7 @@ from miner.storage.corpus.filesets import (
 from miner.storage.layout import SOURCE, WorkFolder
 from miner.storage.places import Place
 from miner.storage.writers.formats import on_a_line
-from pipelines.options import WHOLE, CorpusOptions, Job, MiningOptions, Of
+from pipelines.options import WHOLE_JOB, CorpusOptions, Element, Job, MiningOptions
 from pipelines.progress import counted
 from pipelines.stages.reading.cut import digest_of
 
@@ -106,8 +106,8 @@ def job_of_languages(
     # Where a language is read and encoded it is the source of a part of its own.
     alone = {name: part(name, name, name) for pair in pairs for name in pair}
     return Job(
-        parts={WHOLE: base, **alone, **parts},
-        corpora=[Of(name, SOURCE) for name in alone],
+        parts={WHOLE_JOB: base, **alone, **parts},
+        corpora=[Element(name, SOURCE) for name in alone],
         pairs=[*parts],
     )
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from miner.knn.core.codes import Precision as SearchPrecision
 
 WORDS, MARGIN = choices.SCORES
-WHOLE = ""  # the part that is a whole job
+WHOLE_JOB = ""  # the part that is a whole job
 MIN_NAMED = 0.1  # share of a sample that a language must have if the path of its corpus names it
 ROWS_PER_SHARD = 1 << 18  # 262,144 float32 vectors of 384 dimensions are 400 MB
 
@@ -44,7 +44,7 @@ class CorpusOptions:
     dim: int | None = None
 
     @property
-    def decided_language(self) -> str | None:
+    def effective_language(self) -> str | None:
         """The side's language, given, named by its path, or seen most.
 
         It is without script and region, which no encoder looks at.
@@ -136,17 +136,17 @@ class MiningOptions:
         return self.workers == 1 and self.runner is None
 
     @property
-    def only_packaged(self) -> bool:
+    def is_packaging_job(self) -> bool:
         """Whether Beam is to write the job to a file, which an engine is given later."""
         return "--output_executable_path" in (name.partition("=")[0] for name in self.beam_options)
 
     @property
     def margin_threshold(self) -> float:
         """The threshold where it is one of margins; none where words change the scores."""
-        return -math.inf if self.by_words else self.threshold
+        return -math.inf if self.scores_by_words else self.threshold
 
     @property
-    def by_words(self) -> bool:
+    def scores_by_words(self) -> bool:
         """Whether pairs are scored by their words, too; only a run has decided that."""
         return self.score == WORDS
 
@@ -182,7 +182,7 @@ class MiningOptions:
         return None if self.search_precision == "auto" else self.search_precision
 
 
-class Of(NamedTuple):
+class Element(NamedTuple):
     """A reference, and the part of a job that it belongs to."""
 
     part: str
@@ -197,20 +197,20 @@ class Job:
     """
 
     parts: Mapping[str, MiningOptions]
-    corpora: Sequence[Of]
+    corpora: Sequence[Element]
     pairs: Sequence[str]
 
     @property
-    def working(self) -> list[str]:
+    def active_parts(self) -> list[str]:
         """The parts that something is done for: corpora are read for them, or they are mined."""
         return list(dict.fromkeys([*(part for part, _ in self.corpora), *self.pairs]))
 
     @property
     def whole(self) -> MiningOptions:
         """The options of the whole run."""
-        return self.parts[WHOLE]
+        return self.parts[WHOLE_JOB]
 
-    def fixed(self, **changes: object) -> Job:
+    def with_options(self, **changes: object) -> Job:
         """Return the same job with some options of all its parts decided."""
         parts = {name: replace(part, **changes) for name, part in self.parts.items()}  # type: ignore[arg-type]
         return replace(self, parts=parts)
@@ -218,7 +218,11 @@ class Job:
 
 def job_of(options: MiningOptions) -> Job:
     """Return the job of mining two corpora: a single part."""
-    return Job(parts={WHOLE: options}, corpora=[Of(WHOLE, side) for side in SIDES], pairs=[WHOLE])
+    return Job(
+        parts={WHOLE_JOB: options},
+        corpora=[Element(WHOLE_JOB, side) for side in SIDES],
+        pairs=[WHOLE_JOB],
+    )
 
 
 def check_options(options: MiningOptions) -> None:

@@ -107,7 +107,7 @@ class Monitor:
         self._meter = meter
         self._begun = time.perf_counter()
 
-    def of(self, part: str) -> "Monitor":
+    def for_part(self, part: str) -> "Monitor":
         """Return a monitor for a part of the run, which it names; its seconds count here, too."""
         monitor = copy.copy(self)
         monitor._part = part

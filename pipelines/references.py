@@ -30,7 +30,7 @@ from miner.storage.artefacts import Artefact, Draft
 
 BLOCK_NUMBERS = 1 << 22  # of stored vectors at a time: with their copies about 64 MB
 
-Reference = TypeVar("Reference", bound="EmbeddedShard | OfShard")
+Reference = TypeVar("Reference", bound="EmbeddedShard | ShardReference")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,7 +190,7 @@ class EmbeddedSide:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OfShard:
+class ShardReference:
     """What belongs to a shard with vectors."""
 
     embedded: EmbeddedShard
@@ -202,7 +202,7 @@ class OfShard:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchableShard(OfShard):
+class SearchableShard(ShardReference):
     """A shard to be searched through its index or cells, or exactly where it has none.
 
     Before ``fill_index``, ``index`` is its side's: trained and empty, or the centroids of cells.
@@ -257,7 +257,7 @@ class RecallSample:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TileNeighbours(OfShard):
+class TileNeighbours(ShardReference):
     """A shard's neighbours from one tile, in the shards ``others`` of the other side's ``of``."""
 
     others: range
@@ -268,7 +268,7 @@ class TileNeighbours(OfShard):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SomeNeighbours(OfShard):
+class SomeNeighbours(ShardReference):
     """Neighbours of some of a shard's rows: ``part`` of an artefact's lists."""
 
     part: range
@@ -298,7 +298,7 @@ class SampledNeighbours(SomeNeighbours):
 
 
 @dataclass(frozen=True, kw_only=True)
-class IndexLookup(OfShard):
+class IndexLookup(ShardReference):
     """A shard whose neighbours are to be looked up in the index of a shard of the other side."""
 
     other: SearchableShard
@@ -308,7 +308,7 @@ FoundPart: TypeAlias = TileNeighbours | CellNeighbours | IndexLookup | SampledNe
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShardNeighbours(OfShard):
+class ShardNeighbours(ShardReference):
     """A shard's neighbours on the other side by scope, sealed: ids are rows of the corpus."""
 
     neighbours: Mapping[str, Artefact]
@@ -399,13 +399,13 @@ def load_list(file: Callable[[str], Path], name: str) -> Neighbours:
     return Neighbours(ids=ids, cosines=cosines)
 
 
-def named(neighbours: Neighbours, rows: IntArray) -> Neighbours:
+def to_row_ids(neighbours: Neighbours, rows: IntArray) -> Neighbours:
     """Replace the neighbours' positions by what stands there in ``rows`` of the other corpus."""
     rows = np.append(rows, NO_NEIGHBOUR)  # so that -1 stays -1
     return Neighbours(ids=rows[neighbours.ids], cosines=neighbours.cosines)
 
 
-def save_some(
+def save_row_neighbours(
     draft: Draft, vectors: SideVectors, side: str, positions: IntArray, neighbours: Neighbours
 ) -> list[int]:
     """Save neighbours of the rows at ascending positions; return where each shard's begin."""
@@ -419,7 +419,7 @@ def save_some(
 def parts_of(
     saved: Artefact, shards: Iterable[EmbeddedShard]
 ) -> list[tuple[EmbeddedShard, range, Artefact]]:
-    """Return what ``save_some`` saved of each shard: its part, by the fact ``starts`` of its side.
+    """Return what ``save_row_neighbours`` saved of each shard: its part, by the fact ``starts`` of its side.
 
     References have no need of that fact, which grows with the number of shards.
     """
@@ -430,23 +430,23 @@ def parts_of(
     ]
 
 
-def whole_side(references: Iterable[Reference], side: str) -> list[Reference]:
+def collect_side(references: Iterable[Reference], side: str) -> list[Reference]:
     """Return the references to a side's shards, in order; there must be one to each."""
     found = sorted(
         (reference for reference in references if reference.shard.side == side),
         key=lambda reference: reference.shard.index,
     )
     expected = found[0].shard.corpus.facts["shards"] if found else 1
-    check_whole([reference.shard.index for reference in found], expected, f"{side} shards")
+    check_complete([reference.shard.index for reference in found], expected, f"{side} shards")
     return found
 
 
-def whole_sides(references: Iterable[Reference]) -> dict[str, list[Reference]]:
-    """Return those of both sides as ``whole_side`` does."""
-    return {side: whole_side(references, side) for side in layout.SIDES}
+def collect_sides(references: Iterable[Reference]) -> dict[str, list[Reference]]:
+    """Return those of both sides as ``collect_side`` does."""
+    return {side: collect_side(references, side) for side in layout.SIDES}
 
 
-def check_whole(found: Sequence[int], expected: int, what: str) -> None:
+def check_complete(found: Sequence[int], expected: int, what: str) -> None:
     """Raise a ValueError if the ascending indices are not those of all of ``what``, each once."""
     if list(found) != list(range(expected)):
         raise ValueError(

@@ -97,9 +97,9 @@ def calibrate(args: argparse.Namespace) -> int:
     if not len(run.pairs):
         raise ValueError(f"{args.directory}: the run wrote no pairs to calibrate")
     if args.known:
-        estimates = calibration.by_marks(run, calibration.read_judged(args.known, run))
+        estimates = calibration.estimates_from_marks(run, calibration.read_judged(args.known, run))
     else:
-        estimates = calibration.by_judge(run)
+        estimates = calibration.estimates_from_judge(run)
     table = Table("wrong", [f"{run.score_name} above", "pairs", "right", "95% interval"])
     print_line(table.header)
     for wanted, threshold, kept, right, interval in calibration.thresholds(estimates):

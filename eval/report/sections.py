@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from eval.report.charts import Chart, decile_ranks, gold_curve, histogram, hubs, spread
-from eval.runs.calibration import Estimates, Gold, by_judge, thresholds
+from eval.runs.calibration import Estimates, Gold, estimates_from_judge, thresholds
 from eval.runs.explain import explain
 from eval.runs.side import Side
 from eval.runs.store import Run
@@ -69,7 +69,7 @@ class Quality(NamedTuple):
 def assess(run: Run) -> Quality:
     """Return what the run says of how many pairs are wrong."""
     try:
-        return Quality(by_judge(run), "by the probability of each pair")
+        return Quality(estimates_from_judge(run), "by the probability of each pair")
     except ValueError as error:
         why = str(error).removeprefix(f"{run.directory}: ")
         return Quality(None, f"No estimate: {why}")

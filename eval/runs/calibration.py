@@ -28,7 +28,7 @@ BLOCK = 1 << 16  # pairs whose sentences are in memory
 MIN_MARKS = 30  # below, the 95 % interval of a share is more than 35 points wide
 Z = 1.959964  # of a 95 % interval
 # How much the slope and the shift of log odds are held at 1 and 0; the second by margin alone.
-HELD, HELD_ALONE = (4.0, 1.0), (0.04, 0.01)
+PRIOR_PRECISION, HELD_ALONE = (4.0, 1.0), (0.04, 0.01)
 STEPS = 50
 
 
@@ -99,7 +99,7 @@ class Estimates:
         return max(0.0, (middle - half) / (1 + squared)), min(1.0, (middle + half) / (1 + squared))
 
 
-def by_judge(run: Run) -> Estimates:
+def estimates_from_judge(run: Run) -> Estimates:
     """Return the run's own estimates; a ValueError where scores are by margin alone."""
     if run.probabilities is None:
         raise ValueError(
@@ -160,7 +160,7 @@ def _marks(path: Place, lines: Sequence[str]) -> Mapping[IdPair, bool]:
     return marks
 
 
-def by_marks(run: Run, judged: Judged) -> Estimates:
+def estimates_from_marks(run: Run, judged: Judged) -> Estimates:
     """Estimate from judged pairs, which are taken for a random sample of those around them.
 
     What the run says of its pairs is corrected: log odds get a slope and a shift (Platt 1999),
@@ -177,7 +177,7 @@ def by_marks(run: Run, judged: Judged) -> Estimates:
         odds, held = (scores - scores.mean()) / (scores.std() or 1.0), HELD_ALONE
     else:
         chances = np.clip(run.probabilities, PROBABILITY, 1 - PROBABILITY)
-        odds, held = np.log(chances / (1 - chances)), HELD
+        odds, held = np.log(chances / (1 - chances)), PRIOR_PRECISION
     slope, shift = _corrected(odds[judged.places], judged.right, held)
     likely = logistic(slope * odds + shift)
     return Estimates(scores=scores, probabilities=likely, judged=judged, floor=run.best_left_out)

@@ -18,7 +18,7 @@ from miner.language_codes import base_language
 from miner.languages import seen_language
 from miner.storage.places import place
 from pipelines.cli.arguments import add_corpora, add_encoder, add_input_formats, add_languages
-from pipelines.cli.running import STANDARD, sides_of, through_pipes
+from pipelines.cli.running import STANDARD, sides_of, supports_pipes
 
 if TYPE_CHECKING:
     from miner.monotone.align import Alignment
@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 @command(add_arguments, "align-documents")
-@through_pipes("source", "target")
+@supports_pipes("source", "target")
 def align_documents(args: argparse.Namespace) -> int:
     """Align the sentences of a document and its translation, in order.
 

@@ -95,7 +95,7 @@ HELP = {
     "fit the memory limit)",
     "--plan": "estimate the run's time, memory and disk; run and write nothing",
 }
-ENCODED = {  # of embed
+EMBED_HELP = {  # of embed
     "--lang": "language of IN (a code such as uk or pt-BR; default: detected from a sample)",
     "--vocab": "a LASER encoder's .cvocab, .spm or .fcodes",
     "--pretokenized": "lines contain a LASER encoder's subword tokens; blank lines are sentences",
@@ -106,7 +106,7 @@ ENCODED = {  # of embed
 }
 
 
-def adder(group: Group, texts: Mapping[str, str] = HELP) -> Callable[..., object]:
+def make_add_option(group: Group, texts: Mapping[str, str] = HELP) -> Callable[..., object]:
     """Return what adds an option to a group, with its help."""
     return lambda option, **more: group.add_argument(option, help=texts[option], **more)
 
@@ -157,7 +157,7 @@ def _add_inputs(
         ending="tsv",
     )
     if with_languages:
-        add = adder(parser.add_argument_group("many languages"))
+        add = make_add_option(parser.add_argument_group("many languages"))
         add("--languages", type=place, metavar="DIR")
         add("--pairs", action="append", metavar="PAIRS")
         add("--format", metavar="ENDING")
@@ -165,12 +165,12 @@ def _add_inputs(
     group = parser.add_argument_group("input")
     add_languages(group)
     add_input_formats(group)
-    add = adder(group)
+    add = make_add_option(group)
     add("--max-rejected", type=int, metavar="N")
     add("--keep-duplicates", action="store_true")
     group = parser.add_argument_group("vectors")
     add_encoder(group)
-    add = adder(group)
+    add = make_add_option(group)
     add("--precision", choices=ENCODER_PRECISIONS, default=Default.precision)
     text = "precomputed vectors of all lines of {}: .npy, or raw float32 or float16 with --dim"
     for side, corpus in CORPORA:
@@ -181,7 +181,7 @@ def _add_inputs(
 
 def _add_mining_options(parser: argparse.ArgumentParser, *, given: bool = False) -> None:
     """Add what decides the pairs, those that are ``given`` are not retrieved, and the run."""
-    add = adder(parser.add_argument_group("mining"))
+    add = make_add_option(parser.add_argument_group("mining"))
     add("-k", type=int, default=Default.k, metavar="K")
     add("--margin", choices=MARGINS, default=Default.margin)
     if not given:
@@ -198,12 +198,12 @@ def _add_mining_options(parser: argparse.ArgumentParser, *, given: bool = False)
     add("--index", default=Default.index, metavar="INDEX")
     add("--search-precision", choices=SEARCH_PRECISIONS, default=Default.search_precision)
     if not given:
-        add = adder(parser.add_argument_group("documents"))
+        add = make_add_option(parser.add_argument_group("documents"))
         add("--scope", choices=SCOPES)
         add("--document-pairs", type=_document_pairs, metavar="FILE")
         add("--alignment", choices=ALIGNMENTS)
         add("--margin-scope", choices=SCOPES)
-    add = adder(parser.add_argument_group("run (affects time and memory, never results)"))
+    add = make_add_option(parser.add_argument_group("run (affects time and memory, never results)"))
     add("--work-dir", type=place, metavar="DIR")
     add("--memory", metavar="SIZE")
     add("--workers", type=int, default=Default.workers, metavar="N")
@@ -229,7 +229,7 @@ def add_corpora(
 
 
 def add_output(parser: argparse.ArgumentParser, text: str, *, ending: str) -> None:
-    """Add the output, which may be standard output (``pipelines.cli.running.through_pipes``)."""
+    """Add the output, which may be standard output (``pipelines.cli.running.supports_pipes``)."""
     text = f"{text} (default: -, standard output, as {ending}; a terminal needs an explicit -)"
     parser.add_argument("-o", "--output", type=place, metavar="OUT", help=text)
 
@@ -245,7 +245,9 @@ def add_languages(group: Group, *, required: bool = False) -> None:
 
 def add_input_format(group: Group) -> None:
     """Add the format of corpora."""
-    adder(group)("--input-format", choices=INPUT_FORMATS, default=CorpusOptions.input_format)
+    make_add_option(group)(
+        "--input-format", choices=INPUT_FORMATS, default=CorpusOptions.input_format
+    )
 
 
 def add_input_formats(group: Group) -> None:
@@ -258,7 +260,7 @@ def add_input_formats(group: Group) -> None:
 
 def add_encoder(group: Group) -> None:
     """Add the encoder."""
-    adder(group)("--encoder", default=Default.encoder, metavar="SPEC")
+    make_add_option(group)("--encoder", default=Default.encoder, metavar="SPEC")
 
 
 def add_texts(parser: argparse.ArgumentParser, source: str, target: str) -> None:
@@ -292,7 +294,7 @@ def add_embedding(parser: argparse.ArgumentParser) -> None:
         ending=".npy",
     )
     add_encoder(parser)
-    add = adder(parser, ENCODED)
+    add = make_add_option(parser, EMBED_HELP)
     add("--lang", type=parse_option, metavar="XX")
     add("--vocab", type=Path, metavar="FILE")
     add("--pretokenized", action="store_true")

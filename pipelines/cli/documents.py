@@ -13,7 +13,7 @@ from miner.storage.layout import CORPUS, DOCUMENT, DOCUMENT_PAIRS, WorkFolder
 from miner.storage.places import Place, place
 from miner.storage.streams import split_compression
 from pipelines.cli import arguments, running
-from pipelines.cli.running import through_pipes
+from pipelines.cli.running import supports_pipes
 from pipelines.options import MiningOptions, check_files
 
 logger = logging.getLogger(__name__)
@@ -84,7 +84,7 @@ def add_pairing(parser: argparse.ArgumentParser) -> None:
 
 
 @command(add_pairing, "adit pair")
-@through_pipes("source", "target", ending="tsv")
+@supports_pipes("source", "target", ending="tsv")
 def pair_command(args: argparse.Namespace) -> int:
     """Pair the documents of two corpora that are translations of each other, one to one.
 
@@ -127,7 +127,7 @@ def _add_split(parser: argparse.ArgumentParser) -> None:
 
 
 @command(_add_split, "adit split")
-@through_pipes(ending="jsonl")
+@supports_pipes(ending="jsonl")
 def split_command(args: argparse.Namespace) -> int:
     """Split raw documents into sentences, as a corpus for mining."""
     from miner.storage.atomic import atomic_file, check_writable

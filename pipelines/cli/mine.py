@@ -15,7 +15,7 @@ from pipelines.cli import running
 from pipelines.cli.arguments import AUTO_PAIRS, add_embedding, mine_parser, rate_parser
 from pipelines.cli.documents import decide_documents
 from pipelines.cli.main import MINING_COMMANDS, run
-from pipelines.cli.running import STANDARD, shown_output, through_pipes
+from pipelines.cli.running import STANDARD, shown_output, supports_pipes
 
 logger = logging.getLogger(__name__)
 
@@ -75,7 +75,7 @@ def _split(argv: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
     return argv[:end], argv[end + 1 :]
 
 
-@through_pipes("source", "target", ending="tsv")
+@supports_pipes("source", "target", ending="tsv")
 def _mine(args: argparse.Namespace) -> int:
     monitor = running.set_up_logging(args)  # its clock counts what is loaded now, too
     from miner.storage.corpus.filesets import describe_folder
@@ -106,7 +106,7 @@ def _mine(args: argparse.Namespace) -> int:
         options = running.mining_options(args, work_dir, *sides)
         with running.interruptible(args, "was not written"):
             run(options, monitor)
-        if options.only_packaged:
+        if options.is_packaging_job:
             sys.stderr.write("job packaged; run it on its engine, such as with flink run\n")
             return 0
         summary = read_summary(options.work_dir)
@@ -177,7 +177,7 @@ def _folder(output: Place) -> Iterator[None]:
 
 
 @command(add_embedding, "embed-corpus")
-@through_pipes("corpus", ending="npy")
+@supports_pipes("corpus", ending="npy")
 def embed_corpus(args: argparse.Namespace) -> int:
     """Encode every line of a corpus. Row i of the output belongs to line i."""
     from pipelines.cli.embed import embed_file

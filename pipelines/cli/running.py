@@ -49,7 +49,7 @@ def set_up_logging(args: argparse.Namespace) -> progress.Monitor:
     return progress.Monitor(progress.Bar if bars else progress.LogLines)
 
 
-def through_pipes(*inputs: str, ending: str | None = None) -> Callable[[Work], Work]:
+def supports_pipes(*inputs: str, ending: str | None = None) -> Callable[[Work], Work]:
     """Return what has a command read pipes, and write to standard output where OUT is ``-``.
 
     Without an OUT it does so, too, unless standard output is a terminal. What comes through a pipe

@@ -16,7 +16,7 @@ from encoder.training import options as training
 from encoder.training.options import ARCHITECTURES, OBJECTIVES, Recipe, TrainingOptions, offered
 from miner.commandline import add_common_options, command, parse_names, parse_number, reject_repeats
 from pipelines import making_options as making
-from pipelines.cli.arguments import add_encoder, add_texts, adder, given_texts
+from pipelines.cli.arguments import add_encoder, add_texts, given_texts, make_add_option
 from pipelines.cli.running import set_up_logging
 
 if TYPE_CHECKING:
@@ -71,27 +71,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     text = "output folder"
     parser.add_argument("data", type=Path, metavar="DATA", help="folder of parallel text")
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="OUT", help=text)
-    add = adder(parser, HELP)
+    add = make_add_option(parser, HELP)
     add("--pairs", type=parse_names, action="extend", metavar="XX-YY,...")
     add("--exclude", type=parse_names, action="extend", default=[], metavar="NAME,...")
     add("--corpus-weight", type=_corpus_weight, action="append", default=[], metavar="NAME=W")
     add("--pair-weight", type=_pair_weight, action="extend", default=[], metavar="XX-YY,...=W")
     add("--task", type=_task, action="append", default=[], metavar="NAME=DIR[:W]")
     group = parser.add_argument_group("architecture")
-    add = adder(group, HELP)
+    add = make_add_option(group, HELP)
     add("--architecture", choices=ARCHITECTURES, default=next(iter(ARCHITECTURES)))
     add_fields(group, ARCHITECTURES)
     group = parser.add_argument_group("objective")
-    add = adder(group, HELP)
+    add = make_add_option(group, HELP)
     add("--objective", choices=OBJECTIVES, default=next(iter(OBJECTIVES)))
     add("--teacher", metavar="ENCODER")
     add_fields(group, OBJECTIVES)
     group = parser.add_argument_group("training")
-    adder(group, HELP)("--start", metavar="ENCODER")
+    make_add_option(group, HELP)("--start", metavar="ENCODER")
     add_fields(group, {"": TrainingOptions})
     group = parser.add_argument_group("vocabulary, and evaluation during training")
     add_fields(group, {"": Recipe})
-    add = adder(group, HELP)
+    add = make_add_option(group, HELP)
     add("--tatoeba", type=Path, metavar="DIR")
     add("--bucc", type=Path, metavar="DIR")
     add("--best-by", choices=training.MEASURES)

@@ -40,13 +40,13 @@ from miner.storage import cache
 from miner.threads import ALL_THREADS, THREADS, given_threads, usable_cores
 from pipelines.context import RunContext
 from pipelines.memory import peak_bytes
-from pipelines.options import WHOLE, CorpusOptions, Job, MiningOptions, Of
+from pipelines.options import WHOLE_JOB, CorpusOptions, Element, Job, MiningOptions
 from pipelines.progress import Monitor
-from pipelines.run.steps import Each, Gather, StageRunner, Step
+from pipelines.run.steps import GatherStep, MapStep, StageRunner, Step
 
 logger = logging.getLogger(__name__)
 
-ENDING_SECONDS = 10.0  # that workers which were interrupted get
+SHUTDOWN_SECONDS = 10.0  # that workers which were interrupted get
 MESSAGE_LENGTH = 300  # of what an engine says
 CANCELLING_SECONDS = 60.0  # that an engine gets to cancel a job
 ENDED_ON_FLINK = ("FINISHED", "FAILED", "CANCELED")
@@ -83,14 +83,18 @@ def build(
     run_id = secrets.token_hex(8)
     references = pipeline | beam.Create(job.corpora)
     for step in steps:
-        if isinstance(step, Each):
+        if isinstance(step, MapStep):
             transform: beam.PTransform = beam.ParDo(Stage(step, job, run_id))
             if step.encodes:
                 transform = transform.with_resource_hints(**hints or {})
-        elif isinstance(step, Gather):
+        elif isinstance(step, GatherStep):
             transform = _gather(step)
         else:
-            transform = _offer(shared / step.name, job.whole.workers) if shared else _spread()
+            transform = (
+                _distribute_on_demand(shared / step.name, job.whole.workers)
+                if shared
+                else _reshuffle()
+            )
         references = references | step.name >> transform
 
 
@@ -101,13 +105,13 @@ class Stage(beam.DoFn):
     distributions are the ``milliseconds`` of each element and the ``peak bytes`` of a worker.
     """
 
-    def __init__(self, step: Each, job: Job, run_id: str) -> None:
+    def __init__(self, step: MapStep, job: Job, run_id: str) -> None:
         self._step, self._job, self._run_id = step, job, run_id
         self._done = Metrics.counter("stages", step.name)
         self._milliseconds = Metrics.distribution("milliseconds", step.name)
         self._peak = Metrics.distribution("memory", "peak bytes")
 
-    def process(self, element: Of) -> Iterator[Of]:
+    def process(self, element: Element) -> Iterator[Element]:
         """Run the stage on one reference, or on all those of a group."""
         start = time.perf_counter()
         made = _of_worker(self._run_id, self._job)(self._step, element)
@@ -133,22 +137,22 @@ def _of_worker(run_id: str, job: Job) -> StageRunner:
 
 
 @beam.ptransform_fn
-def _gather(references: PCollection, step: Gather) -> PCollection:
+def _gather(references: PCollection, step: GatherStep) -> PCollection:
     key, whole = step.key, step.whole
 
-    def keyed(element: Of) -> tuple[str, Of]:
-        part = WHOLE if whole else element.part
-        return f"{part} {key(element.reference)}", Of(part, element.reference)
+    def keyed(element: Element) -> tuple[str, Element]:
+        part = WHOLE_JOB if whole else element.part
+        return f"{part} {key(element.reference)}", Element(part, element.reference)
 
-    def together(group: tuple[str, Iterable[Of]]) -> Of:
+    def together(group: tuple[str, Iterable[Element]]) -> Element:
         found = list(group[1])
-        return Of(found[0].part, [reference for _, reference in found])
+        return Element(found[0].part, [reference for _, reference in found])
 
     return references | beam.Map(keyed) | beam.GroupByKey() | beam.Map(together)
 
 
 @beam.ptransform_fn
-def _spread(references: PCollection) -> PCollection:
+def _reshuffle(references: PCollection) -> PCollection:
     """Deal references out to all workers.
 
     By ``Reshuffle``, which does nothing on Dask, nor on Flink if the last shuffle was one, too:
@@ -160,7 +164,7 @@ def _spread(references: PCollection) -> PCollection:
 
 
 @beam.ptransform_fn
-def _offer(references: PCollection, claims: Path, workers: int) -> PCollection:
+def _distribute_on_demand(references: PCollection, claims: Path, workers: int) -> PCollection:
     """Have workers of this machine take references when ready, not as many each at the start."""
     whole = references | beam.Map(lambda element: ("", element)) | beam.GroupByKey()
     lists = whole | beam.FlatMap(lambda group: [[*group[1]] for _ in range(workers)])
@@ -173,7 +177,7 @@ class Claim(beam.DoFn):
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def process(self, elements: Sequence[Of]) -> Iterator[Of]:
+    def process(self, elements: Sequence[Element]) -> Iterator[Element]:
         """Take the next that is left, when the one before is done."""
         self._folder.mkdir(exist_ok=True)
         for place, element in enumerate(elements):
@@ -333,7 +337,7 @@ def _run_with_workers(pipeline: beam.Pipeline, running: Path) -> PipelineResult:
         thread.join()
     finally:
         running.unlink(missing_ok=True)
-        thread.join(ENDING_SECONDS)
+        thread.join(SHUTDOWN_SECONDS)
     return ended.result()
 
 

@@ -49,7 +49,7 @@ def bootstrap(options: BootstrapOptions, monitor: Monitor) -> list[dict[str, Any
     before = 0
     for number in range(1, options.each.rounds + 2):  # the last one judges an encoder alone
         place = folder / str(number)
-        found.append(_mined(options, place, encoder, monitor))
+        found.append(_mine_round(options, place, encoder, monitor))
         pairs, by, mutual = (found[-1][name] for name in ("pairs", "kept by", "mutual"))
         logger.info(
             "round %d: %d pairs (%s); %d held-out sentences have a mutual nearest neighbour",
@@ -62,7 +62,7 @@ def bootstrap(options: BootstrapOptions, monitor: Monitor) -> list[dict[str, Any
             break
         before = mutual
         if number <= options.each.rounds:
-            encoder = _trained(options, place, pairs, monitor)
+            encoder = _train_round(options, place, pairs, monitor)
     if best == options.encoder:
         raise ValueError(
             f"{options.output}: not written, because the encoder of the first round is worse than "
@@ -111,7 +111,7 @@ def _write(path: Path, values: Mapping[str, Any]) -> None:
     write_text(path, json.dumps(values, indent=1) + "\n")
 
 
-def _mined(
+def _mine_round(
     options: BootstrapOptions, place: Path, encoder: str, monitor: Monitor
 ) -> dict[str, Any]:
     """Mine with an encoder, keep pairs for the next one; return the figures, which seal it."""
@@ -137,7 +137,7 @@ def _mined(
     except ValueError as error:  # all else would have been one without --fdr
         logger.info("keeping the best %g of all pairs: %s", best, error)
         figures = _keep(mined, kept, best, f"best {best:g}")
-    figures["mutual"] = _mutual(mined)
+    figures["mutual"] = _count_mutual_pairs(mined)
     _write(seal, figures)
     return figures
 
@@ -146,7 +146,7 @@ def _pairs(options: BootstrapOptions, place: Path, which: str) -> Path:
     return place / "pairs" / f"{which}.{'-'.join(options.languages)}.parquet"
 
 
-def _trained(options: BootstrapOptions, place: Path, pairs: int, monitor: Monitor) -> str:
+def _train_round(options: BootstrapOptions, place: Path, pairs: int, monitor: Monitor) -> str:
     """Train an encoder on the pairs of a round, or go on; return its folder."""
     kept = _pairs(options, place, "kept")
     recipe = _recipe(options, "-".join(options.languages), kept, pairs)
@@ -161,7 +161,7 @@ def _is_held_out(text: str) -> bool:
     return zlib.crc32(text.encode("utf-8", "surrogatepass")) % HELD_OUT == 0
 
 
-def _mutual(mined: Path) -> int:
+def _count_mutual_pairs(mined: Path) -> int:
     """Count held-out sentences with a pair of mutual nearest: it rises with what encoders find."""
     table = parquet.read_table(mined, columns=["source_text", "direction"])
     pairs = zip(*(column.to_pylist() for column in table.columns), strict=True)

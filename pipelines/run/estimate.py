@@ -31,8 +31,8 @@ from pipelines.options import CorpusOptions, MiningOptions, check_options, job_o
 from pipelines.progress import Meter, Monitor, counted
 from pipelines.run.fitting import Fit, SideSize, Sizes, fit_run, load_libraries, measure_side
 from pipelines.run.mining import run_job
-from pipelines.stages.judge import decide_score
-from pipelines.stages.reading.language import beginning, best_of_run, decide_languages
+from pipelines.stages.judge import resolve_score_method
+from pipelines.stages.reading.language import beginning, decide_languages, resolve_best_encoder
 from pipelines.stages.searching.search import group_sizes
 
 PAIR_BYTES = 130  # of the numbers of a pair, and of those with its score
@@ -61,8 +61,8 @@ def plan_run(options: MiningOptions) -> str:
         )
     start = time.perf_counter()
     if options.encoder == BEST:
-        options = replace(options, encoder=best_of_run(options))
-    run = decide_score(decide_languages(RunContext(job_of(options)), remember=False))
+        options = replace(options, encoder=resolve_best_encoder(options))
+    run = resolve_score_method(decide_languages(RunContext(job_of(options)), remember=False))
     options = run.options
     load_libraries(run)
     start_up = process_seconds + time.perf_counter() - start

@@ -98,9 +98,9 @@ def measure_side(run: RunContext, side: str) -> SideSize:
 
 def fit_shards(run: RunContext) -> int:
     """Return how many rows a shard may have for every pair to fit into memory, as ``fit_run``."""
-    pairs = [run.of(name) for name in run.job.pairs]
+    pairs = [run.for_part(name) for name in run.job.pairs]
     if run.options.memory is not None:
-        corpora = [(run.of(part), side) for part, side in run.job.corpora]
+        corpora = [(run.for_part(part), side) for part, side in run.job.corpora]
         sizes = {own.folder.corpus(side): measure_side(own, side) for own, side in corpora}
         sides = ({side: sizes[pair.folder.corpus(side)] for side in SIDES} for pair in pairs)
         fits = map(fit_run, pairs, sides)
@@ -192,8 +192,8 @@ def known_bytes(run: RunContext) -> int:
     """
     encoders: list[Encoder | WordEncoder] = []
     if run.options.source.embeddings is None:
-        encoders += [run.of(part).side_encoder(side) for part, side in run.job.corpora]
-    for pair in map(run.of, run.job.pairs):
+        encoders += [run.for_part(part).side_encoder(side) for part, side in run.job.corpora]
+    for pair in map(run.for_part, run.job.pairs):
         if pair.options.score != MARGIN:
             encoders += pair.word_encoders()
     parts = [part for each in encoders for part in parts_of(each)]

@@ -16,11 +16,11 @@ from pipelines.context import RunContext
 from pipelines.options import Job, MiningOptions, check_options, job_of
 from pipelines.progress import Monitor
 from pipelines.run.fitting import fit_shards, measure_side
-from pipelines.run.state import Ledger, begin, first_failure, sole_run
+from pipelines.run.state import Ledger, exclusive_run, first_failure, start_ledger
 from pipelines.run.steps import Step, execute, sources_of_elements, steps_of
 from pipelines.stages.given import check_lines
-from pipelines.stages.judge import decide_score
-from pipelines.stages.reading.language import best_of_run, decide_languages
+from pipelines.stages.judge import resolve_score_method
+from pipelines.stages.reading.language import decide_languages, resolve_best_encoder
 
 logger = logging.getLogger(__name__)
 
@@ -47,23 +47,23 @@ def run_job(job: Job, monitor: Monitor | None = None) -> None:
 def run_steps(job: Job, steps: Sequence[Step], monitor: Monitor | None = None) -> None:
     """Take steps of a run with options that can be run."""
     if is_best := job.whole.encoder == BEST:
-        job = job.fixed(encoder=best_of_run(job.whole))
+        job = job.with_options(encoder=resolve_best_encoder(job.whole))
     options = job.whole
-    run = RunContext(job.fixed(workers=_usable(options.workers)), monitor or Monitor())
+    run = RunContext(job.with_options(workers=_usable(options.workers)), monitor or Monitor())
     if options.source.embeddings is None:
         threading.Thread(target=identifier, daemon=True).start()  # loads while the encoder does
-        run = run.fixed(precision=run.encoder().precision)
+        run = run.with_options(precision=run.encoder().precision)
     options.work_dir.mkdir(parents=True, exist_ok=True)
-    with sole_run(options.work_dir), cache.run_cache() as own:
+    with exclusive_run(options.work_dir), cache.run_cache() as own:
         _sweep(options.work_dir)
         if is_best:  # no later call in the folder takes another
             write_text(run.folder.best_encoder, f"{options.encoder}\n")
-        begin(run.folder, sources_of_elements(steps, run.job))
+        start_ledger(run.folder, sources_of_elements(steps, run.job))
         run.monitor.started()
         if options.alignment == LINES:
             check_lines(run, [measure_side(run, side).rows for side in SIDES])
-        run = decide_score(decide_languages(run))
-        run = run.fixed(rows_per_shard=fit_shards(run))
+        run = resolve_score_method(decide_languages(run))
+        run = run.with_options(rows_per_shard=fit_shards(run))
         if run.options.runs_inside:
             execute(run, steps)
             return

@@ -110,7 +110,7 @@ class Ledger:
                 self._lines, self._full = [], self._full + 1
 
 
-def begin(folder: WorkFolder, elements: Mapping[str, int | str]) -> None:
+def start_ledger(folder: WorkFolder, elements: Mapping[str, int | str]) -> None:
     """Forget what earlier runs have done; a run of these stages begins.
 
     ``elements`` are how many each takes: a number, or the name of the stage that makes them.
@@ -179,7 +179,7 @@ def _notes(folder: Place) -> Iterator[dict[str, Any]]:
                 yield json.loads(line)
 
 
-def sole_run(work_dir: Place) -> AbstractContextManager[None]:
+def exclusive_run(work_dir: Place) -> AbstractContextManager[None]:
     """Keep other runs out of the work folder; a ValueError says that one is at work there."""
     path = WorkFolder(work_dir).lock
     return _renewed(path) if isinstance(path, RemotePath) else _flocked(path)

@@ -8,7 +8,7 @@
 Elements are small references to sealed artefacts, never sentences or vectors, so next to nothing
 is moved. ``execute`` interprets the steps in this process, ``pipelines.run.beam`` on Beam's
 engines; both call the same functions and make the same artefacts. References that an engine lost
-are missed by the next stage that gathers (``pipelines.references.whole_side``).
+are missed by the next stage that gathers (``pipelines.references.collect_side``).
 """
 
 import time
@@ -20,7 +20,7 @@ from miner.choices import LINES
 from miner.storage.documents.split import is_documents
 from pipelines.context import RunContext
 from pipelines.memory import release
-from pipelines.options import WHOLE, Job, MiningOptions, Of
+from pipelines.options import WHOLE_JOB, Element, Job, MiningOptions
 from pipelines.references import EmbeddedShard, Shard, element_name
 from pipelines.run.state import Ledger
 from pipelines.stages.encode import embed_shard, share_corpora
@@ -40,11 +40,11 @@ from pipelines.stages.summary import write_summary
 
 
 @dataclass(frozen=True, kw_only=True)
-class Each:
+class MapStep:
     """Call a stage's function on each reference; what it returns goes on.
 
     Where it makes ``many``, each item of its list goes on by itself. They belong to the part of the
-    job that the reference belongs to, unless it ``deals``: then each is an ``Of``. ``account``
+    job that the reference belongs to, unless it ``deals``: then each is an ``Element``. ``account``
     counts what became of the sentences that were read; ``encodes`` says that accelerators help.
     """
 
@@ -61,7 +61,7 @@ class Each:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gather:
+class GatherStep:
     """Put the references of each key into a list, for each part of the job or for the ``whole``.
 
     There are as many lists as the stage ``as_many_as`` makes references, or one for each; or one
@@ -76,13 +76,13 @@ class Gather:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spread:
+class ReshuffleStep:
     """Deal the references out to all workers evenly; else one stage's does the next one's."""
 
     name: str
 
 
-Step: TypeAlias = Each | Gather | Spread
+Step: TypeAlias = MapStep | GatherStep | ReshuffleStep
 
 
 def _account_of_reading(shards: Sequence[Shard]) -> Mapping[str, int]:
@@ -97,63 +97,63 @@ def _account_of_encoding(made: Sequence[EmbeddedShard]) -> Mapping[str, int]:
 
 
 SPLITTING: tuple[Step, ...] = (
-    Each(stage=group_files, many=True),
-    Spread(name="spread files"),
-    Each(stage=split_group),
-    Gather(name="all files", key=lambda files: files.side, each_corpus=True),
-    Each(stage=join_side),
+    MapStep(stage=group_files, many=True),
+    ReshuffleStep(name="spread files"),
+    MapStep(stage=split_group),
+    GatherStep(name="all files", key=lambda files: files.side, each_corpus=True),
+    MapStep(stage=join_side),
 )
 
 ENCODING: tuple[Step, ...] = (
-    Each(stage=read_side, many=True, account=_account_of_reading),
-    Spread(name="spread shards"),
-    Each(stage=embed_shard, encodes=True, account=_account_of_encoding),
+    MapStep(stage=read_side, many=True, account=_account_of_reading),
+    ReshuffleStep(name="spread shards"),
+    MapStep(stage=embed_shard, encodes=True, account=_account_of_encoding),
 )
 
 SHARING: tuple[Step, ...] = (
-    Gather(name="all shards", whole=True),
-    Each(stage=share_corpora, many=True, deals=True),
+    GatherStep(name="all shards", whole=True),
+    MapStep(stage=share_corpora, many=True, deals=True),
 )
 
-PAIRING = (*ENCODING, Each(stage=sum_documents), *SHARING, Each(stage=pair_documents))
+PAIRING = (*ENCODING, MapStep(stage=sum_documents), *SHARING, MapStep(stage=pair_documents))
 
 SEARCHING: tuple[Step, ...] = (
-    Each(stage=prepare_sides, many=True),
-    Each(stage=train_side, many=True),
-    Spread(name="spread sides"),
-    Each(stage=fill_index),
-    Gather(name="all indexes"),
-    Each(stage=cut_nearest, many=True),
-    Spread(name="spread nearest"),
-    Each(stage=join_nearest),
-    Gather(name="all floors"),
-    Each(stage=cut_tiles, many=True),
-    Spread(name="spread tiles"),
-    Each(stage=search_tile, many=True),
-    Gather(name="by shard", key=lambda part: part.shard.name, as_many_as=fill_index),
-    Each(stage=find_neighbours),
-    Gather(name="all neighbours"),
+    MapStep(stage=prepare_sides, many=True),
+    MapStep(stage=train_side, many=True),
+    ReshuffleStep(name="spread sides"),
+    MapStep(stage=fill_index),
+    GatherStep(name="all indexes"),
+    MapStep(stage=cut_nearest, many=True),
+    ReshuffleStep(name="spread nearest"),
+    MapStep(stage=join_nearest),
+    GatherStep(name="all floors"),
+    MapStep(stage=cut_tiles, many=True),
+    ReshuffleStep(name="spread tiles"),
+    MapStep(stage=search_tile, many=True),
+    GatherStep(name="by shard", key=lambda part: part.shard.name, as_many_as=fill_index),
+    MapStep(stage=find_neighbours),
+    GatherStep(name="all neighbours"),
 )
 
 ALIGNING: tuple[Step, ...] = (
-    Each(stage=cut_documents, many=True),
-    Spread(name="spread documents"),
-    Each(stage=align_documents, encodes=True),
-    Gather(name="all documents"),
-    Each(stage=select_beads),
+    MapStep(stage=cut_documents, many=True),
+    ReshuffleStep(name="spread documents"),
+    MapStep(stage=align_documents, encodes=True),
+    GatherStep(name="all documents"),
+    MapStep(stage=select_beads),
 )
 
 ENDING: tuple[Step, ...] = (
-    Each(stage=cut_pairs, many=True),
-    Spread(name="spread pairs"),
-    Each(stage=score_pairs),
-    Gather(name="all scored pairs"),
-    Each(stage=judge_pairs),
-    Each(stage=filter_pairs),
-    Each(stage=drop_near_copies),
-    Each(stage=keep_pairs),
-    Each(stage=write_summary),
-    Each(stage=export_pairs),
+    MapStep(stage=cut_pairs, many=True),
+    ReshuffleStep(name="spread pairs"),
+    MapStep(stage=score_pairs),
+    GatherStep(name="all scored pairs"),
+    MapStep(stage=judge_pairs),
+    MapStep(stage=filter_pairs),
+    MapStep(stage=drop_near_copies),
+    MapStep(stage=keep_pairs),
+    MapStep(stage=write_summary),
+    MapStep(stage=export_pairs),
 )
 
 
@@ -164,7 +164,7 @@ def steps_of(options: MiningOptions) -> tuple[Step, ...]:
     encoding = PAIRING if options.pairs_documents else (*ENCODING, *SHARING)
     choosing = ALIGNING
     if not options.is_monotone:
-        choosing = (Each(stage=rate_lines if options.alignment == LINES else select_pairs),)
+        choosing = (MapStep(stage=rate_lines if options.alignment == LINES else select_pairs),)
     return (*(SPLITTING if has_documents else ()), *encoding, *SEARCHING, *choosing, *ENDING)
 
 
@@ -173,10 +173,10 @@ def sources_of_elements(steps: Sequence[Step], job: Job) -> dict[str, int | str]
     found: dict[str, int | str] = {}
     feed: int | str = len(job.corpora)
     for step in steps:
-        if isinstance(step, Gather):
+        if isinstance(step, GatherStep):
             one_each = 1 if step.whole else len(job.corpora if step.each_corpus else job.pairs)
             feed = step.as_many_as.__name__ if step.as_many_as else one_each
-        elif isinstance(step, Each):
+        elif isinstance(step, MapStep):
             found[step.name] = feed
             feed = step.name if step.many else feed
     return found
@@ -188,11 +188,11 @@ class StageRunner:
     def __init__(self, run: RunContext) -> None:
         self._run, self._ledger = run, Ledger(run.folder)
 
-    def __call__(self, step: Each, element: Of) -> list[Of]:
+    def __call__(self, step: MapStep, element: Element) -> list[Element]:
         """Return what a stage makes of one reference, or of the list of a group."""
         start = time.perf_counter()
         try:
-            result = step.stage(self._run.of(element.part), element.reference)
+            result = step.stage(self._run.for_part(element.part), element.reference)
         except BaseException as error:
             self._ledger.note_failed(step.name, error)
             raise
@@ -202,7 +202,7 @@ class StageRunner:
         name = f"{element.part} {element_name(element.reference)}"
         self._ledger.note_done(step.name, name, made=len(made), seconds=seconds)
         self._run.monitor.note(step.name, seconds)
-        return made if step.deals else [Of(element.part, reference) for reference in made]
+        return made if step.deals else [Element(element.part, reference) for reference in made]
 
 
 def execute(run: RunContext, steps: Sequence[Step]) -> None:
@@ -210,11 +210,11 @@ def execute(run: RunContext, steps: Sequence[Step]) -> None:
     call = StageRunner(run)
     found = list(run.job.corpora)
     for step in steps:
-        if isinstance(step, Each):
+        if isinstance(step, MapStep):
             found = [made for element in found for made in call(step, element)]
-        elif isinstance(step, Gather):
+        elif isinstance(step, GatherStep):
             groups: dict[tuple[str, str], list[Any]] = {}
             for part, reference in found:
-                group = WHOLE if step.whole else part, step.key(reference)
+                group = WHOLE_JOB if step.whole else part, step.key(reference)
                 groups.setdefault(group, []).append(reference)
-            found = [Of(part, references) for (part, _), references in groups.items()]
+            found = [Element(part, references) for (part, _), references in groups.items()]

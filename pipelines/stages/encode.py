@@ -26,7 +26,7 @@ from miner.storage.layout import DROPPED, ROWS, SIDES, VECTORS
 from miner.storage.places import Place, RemotePath, file_state, remove_tree
 from miner.storage.vectors.embeddings import open_embeddings, usable_rows
 from pipelines.context import RunContext
-from pipelines.options import CorpusOptions, Of
+from pipelines.options import CorpusOptions, Element
 from pipelines.references import BLOCK_NUMBERS, EmbeddedShard, Shard
 from pipelines.stages.reading.cut import digest_of
 
@@ -175,9 +175,9 @@ def _write_vectors(
     return dict(counts)
 
 
-def share_corpora(run: RunContext, shards: Sequence[EmbeddedShard]) -> list[Of]:
+def share_corpora(run: RunContext, shards: Sequence[EmbeddedShard]) -> list[Element]:
     """Return the shards of each pair of corpora; those of a corpus go to all its pairs."""
-    return [Of(pair, _both_sides(run.of(pair), shards)) for pair in run.job.pairs]
+    return [Element(pair, _both_sides(run.for_part(pair), shards)) for pair in run.job.pairs]
 
 
 def _both_sides(run: RunContext, shards: Sequence[EmbeddedShard]) -> list[EmbeddedShard]:

@@ -56,7 +56,7 @@ def _export(run: RunContext, chosen: ChosenPairs, name: str, stage: str, path: P
             path,
             counted(),
             origin=options.origin,
-            judged=options.by_words,
+            judged=options.scores_by_words,
             merged=options.is_monotone,
             reasons=name == REJECTED,
         )

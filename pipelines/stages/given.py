@@ -18,7 +18,7 @@ from miner.storage.artefacts import Draft, content_key, produce
 from miner.storage.layout import DUPLICATES, LINES, SIDES
 from miner.threads import blocks
 from pipelines.context import RunContext
-from pipelines.references import ChosenPairs, ShardNeighbours, SideVectors, whole_sides
+from pipelines.references import ChosenPairs, ShardNeighbours, SideVectors, collect_sides
 from pipelines.stages.judge import lists_of
 from pipelines.stages.select import write_sorted
 
@@ -37,7 +37,7 @@ def check_lines(run: RunContext, lines: Sequence[int]) -> None:
 
 def rate_lines(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPairs:
     """Score the lines of both sides as pairs; seals ``pairs``. Checks as ``check_lines`` does."""
-    sources, targets = whole_sides(shards).values()
+    sources, targets = collect_sides(shards).values()
     both, margin, threshold = [*sources, *targets], run.options.margin, run.options.margin_threshold
     corpora = [side[0].shard.corpus for side in (sources, targets)]
     check_lines(run, [corpus.facts["read"] for corpus in corpora])

@@ -37,7 +37,7 @@ from miner.storage.pair_tables import numbers_schema, pairs_of, table_of
 from miner.threads import even_blocks, use_all_threads
 from pipelines.context import RunContext
 from pipelines.options import MARGIN, WORDS
-from pipelines.references import ChosenPairs, PairBatch, ShardNeighbours, check_whole
+from pipelines.references import ChosenPairs, PairBatch, ShardNeighbours, check_complete
 from pipelines.stages.export import EXPORT_ROWS, completed_pairs, texts_of
 from pipelines.stages.select import range_pairs
 
@@ -51,13 +51,13 @@ BATCH = 1 << 20
 BATCHES = 4  # or a multiple, if they have ``EXPORT_ROWS`` pairs or more: workers end together
 
 
-def decide_score(run: RunContext) -> RunContext:
+def resolve_score_method(run: RunContext) -> RunContext:
     """Return the run with all scores decided; a ValueError if words are asked for in vain."""
     parts = {}
     for name in run.job.pairs:
-        own = run.of(name)
+        own = run.for_part(name)
         parts[name] = replace(own.options, score=_decided_score(own, f"{name}: " if name else ""))
-    return run.decided(parts)
+    return run.with_part_options(parts)
 
 
 def _decided_score(run: RunContext, about: str) -> str:
@@ -68,7 +68,7 @@ def _decided_score(run: RunContext, about: str) -> str:
             run.word_encoders()
         except ValueError as error:
             why = str(error)
-    if why and (options.by_words or options.fdr is not None):
+    if why and (options.scores_by_words or options.fdr is not None):
         raise ValueError(f"{about}{'--fdr' if options.fdr else '--score words'}: {why}")
     if why:
         logger.info("%spairs are scored by margin only (%s); writing all of them", about, why)
@@ -79,9 +79,9 @@ def cut_pairs(run: RunContext, chosen: ChosenPairs) -> list[PairBatch]:
     """Cut the chosen pairs into batches.
 
     Seals ``usual``: what is usual of the first pairs, the best by margin. Without
-    ``options.by_words`` there is one batch, which nothing is to be done to.
+    ``options.scores_by_words`` there is one batch, which nothing is to be done to.
     """
-    if not run.options.by_words:
+    if not run.options.scores_by_words:
         return [PairBatch(chosen=chosen, index=0, of=1, rows=range(0), usual=None)]
     rows = pq.read_metadata(chosen.pairs.file(PAIRS)).num_rows
 
@@ -196,7 +196,7 @@ def judge_pairs(run: RunContext, scored: Sequence[PairBatch]) -> ChosenPairs:
     """
     scored = sorted(scored, key=lambda part: part.index)
     batch = scored[0]
-    check_whole([part.index for part in scored], batch.of, "batches of pairs")
+    check_complete([part.index for part in scored], batch.of, "batches of pairs")
     if batch.usual is None:
         return batch.chosen
     chosen, usual = batch.chosen, batch.usual.facts
@@ -264,12 +264,12 @@ def _probabilities(
             break  # the best come first
     places = likely_places(np.concatenate(likely))
     chosen_rows = {side: np.concatenate(own)[places] for side, own in rows.items()}
-    left_out = _left_out_scores(run, chosen, chosen_rows, usual)
+    left_out = _leave_one_out_scores(run, chosen, chosen_rows, usual)
     scores = (file.records()["score"] for file in files)
     return Probabilities.estimated(usual_scores, scores, left_out), left_out
 
 
-def _left_out_scores(
+def _leave_one_out_scores(
     run: RunContext, chosen: ChosenPairs, likely: Mapping[str, IntArray], usual: Usual
 ) -> FloatArray:
     """Return the judge's scores of what is mined without each other for rows of likely pairs."""
@@ -278,8 +278,8 @@ def _left_out_scores(
     parts = []
     for own, other in ((SOURCE, TARGET), (TARGET, SOURCE)):
         lists = lists_of(run, chosen.of_side(own), likely[own])
-        theirs = _means(run, chosen.of_side(other), lists.ids)
-        taken = _taken(chosen, other, lists.ids)
+        theirs = _neighbourhood_means(run, chosen.of_side(other), lists.ids)
+        taken = _best_margins(chosen, other, lists.ids)
         left = best_left(likely[other], lists, theirs, taken, margin=run.options.margin)
         rows = {own: likely[own][left.queries], other: left.rows}
         means = {own: left.own_mean, other: left.other_mean}
@@ -298,7 +298,7 @@ def lists_of(run: RunContext, shards: Sequence[ShardNeighbours], rows: IntArray)
     """Return the neighbours of some rows of a side, in their order."""
     parts = []
     for shard in shards:
-        wanted, places = _places(shard, rows)
+        wanted, places = _locate_rows(shard, rows)
         parts.append((wanted, shard.load(run.options.scopes[0]).part(places)))
     found = Neighbours.none(len(rows), max(part.ids.shape[1] for _, part in parts))
     for wanted, part in parts:
@@ -307,16 +307,18 @@ def lists_of(run: RunContext, shards: Sequence[ShardNeighbours], rows: IntArray)
     return found
 
 
-def _means(run: RunContext, shards: Sequence[ShardNeighbours], rows: IntArray) -> FloatArray:
+def _neighbourhood_means(
+    run: RunContext, shards: Sequence[ShardNeighbours], rows: IntArray
+) -> FloatArray:
     """Return what margins are measured against at some rows, in the shape of these; 0 at -1."""
     means = np.zeros(rows.shape)
     for shard in shards:
-        wanted, places = _places(shard, rows)
+        wanted, places = _locate_rows(shard, rows)
         means[wanted] = shard.load(run.options.scopes[-1]).part(places).means()
     return means
 
 
-def _places(shard: ShardNeighbours, rows: IntArray) -> tuple[Mask, IntArray]:
+def _locate_rows(shard: ShardNeighbours, rows: IntArray) -> tuple[Mask, IntArray]:
     """Return which of the rows are in a shard, and where."""
     own = shard.embedded.row_ids()
     places = np.minimum(np.searchsorted(own, rows), max(0, len(own) - 1))
@@ -324,7 +326,7 @@ def _places(shard: ShardNeighbours, rows: IntArray) -> tuple[Mask, IntArray]:
     return wanted, places[wanted]
 
 
-def _taken(chosen: ChosenPairs, side: str, rows: IntArray) -> FloatArray:
+def _best_margins(chosen: ChosenPairs, side: str, rows: IntArray) -> FloatArray:
     """Return the best margin of the mined pairs that some rows of a side have, -inf if none."""
     if not rows.size:
         return np.empty(rows.shape)

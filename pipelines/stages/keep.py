@@ -36,12 +36,12 @@ from pipelines.stages.export import MAX_PAIRS, completed_pairs, pair_meter
 MIN_HELD = 1 << 16
 
 
-def _rule(options: MiningOptions) -> tuple[str, float]:
+def _keep_rule(options: MiningOptions) -> tuple[str, float]:
     """Return the rule that keeps pairs, and its limit.
 
     Without scores by words, the selection by margins has applied the threshold.
     """
-    if not options.by_words:
+    if not options.scores_by_words:
         return "all", 0.0
     if options.fdr is not None:
         return "fdr", options.fdr
@@ -56,7 +56,7 @@ def _within_reach(run: RunContext, chosen: ChosenPairs) -> range:
 
     A share of wrong pairs depends on all better pairs, so that rule can keep any pair.
     """
-    rule = _rule(run.options)
+    rule = _keep_rule(run.options)
     if rule[0] in ("all", "fdr"):
         return range(MAX_PAIRS)
     return range(count_kept(*_numbers(chosen.pairs, by_words=True), *rule))
@@ -82,9 +82,9 @@ def keep_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     high as the last pair kept.
     """
     options, pairs = run.options, chosen.pairs
-    if not (options.by_words or options.top or options.filters):
+    if not (options.scores_by_words or options.top or options.filters):
         return chosen
-    rule = _rule(options)
+    rule = _keep_rule(options)
     key = content_key(
         "keep last",
         pairs=pairs.files[PAIRS],
@@ -96,7 +96,7 @@ def keep_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     )
 
     def write(draft: Draft) -> Mapping[str, Any]:
-        scores, wrong = _numbers(pairs, by_words=options.by_words)
+        scores, wrong = _numbers(pairs, by_words=options.scores_by_words)
         in_rule = count_kept(scores, wrong, *rule)
         kept = min(in_rule, options.top or MAX_PAIRS)
         _write_some(pairs, np.arange(len(scores)) < kept, draft)
@@ -104,7 +104,7 @@ def keep_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
         if chosen.rejected:
             least = scores[kept - 1] if 0 < kept < len(scores) else -math.inf
             rejected, facts["filters"] = _write_rejected(chosen, least, draft)
-        if options.by_words:
+        if options.scores_by_words:
             left = pairs.facts["judged"] - rejected - pairs.facts.get("near_copies", 0)
             by = rule[0] if kept == in_rule else "top"
             facts["kept"] = {"by": by, "judged": left, **_estimate(chosen, scores, wrong, kept)}

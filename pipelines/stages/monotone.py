@@ -28,8 +28,8 @@ from pipelines.references import (
     EmbeddedShard,
     ShardNeighbours,
     SideVectors,
-    check_whole,
-    whole_sides,
+    check_complete,
+    collect_sides,
 )
 from pipelines.stages.reading.documents import one_to_one, places_by_value
 from pipelines.stages.select import write_sorted
@@ -54,7 +54,7 @@ class Sentences(NamedTuple):
 
 def cut_documents(run: RunContext, shards: Sequence[ShardNeighbours]) -> list[DocumentBatch]:
     """Cut the list of document pairs into as many batches as there are source shards."""
-    sources, targets = whole_sides(shards).values()
+    sources, targets = collect_sides(shards).values()
     count, both = min(len(sources), len(one_to_one(run))), [*sources, *targets]
     return [DocumentBatch(index=index, of=count, shards=both) for index in range(count)]
 
@@ -182,7 +182,7 @@ def select_beads(run: RunContext, parts: Sequence[DocumentBatch]) -> ChosenPairs
     The mean of a merged sentence's neighbourhood is that of its sentences' means.
     """
     parts = sorted(parts, key=lambda part: part.index)
-    check_whole([part.index for part in parts], parts[0].of, "document")
+    check_complete([part.index for part in parts], parts[0].of, "document")
     options, shards, scope = run.options, parts[0].shards, run.options.scopes[-1]
     aligned = [part.beads for part in parts if part.beads is not None]
     key = content_key(

@@ -17,7 +17,7 @@ from miner.document_pairing import DocumentPairs, pair_sides
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
 from miner.storage.layout import DOCUMENT_PAIRS, DOCUMENT_SIZES, DOCUMENT_SUMS, SIDES
 from pipelines.context import RunContext
-from pipelines.references import EmbeddedShard, SideVectors, whole_sides
+from pipelines.references import EmbeddedShard, SideVectors, collect_sides
 from pipelines.stages.reading.documents import rows_by_document
 
 
@@ -84,7 +84,7 @@ def pair_documents(run: RunContext, shards: Sequence[EmbeddedShard]) -> Sequence
 
     A ValueError says that none has a translation, or one a name that no list can hold.
     """
-    options, sides = run.options, whole_sides(shards)
+    options, sides = run.options, collect_sides(shards)
     sums = {side: [_sums(run, embedded) for embedded in found] for side, found in sides.items()}
     key = content_key(
         "pair documents",

@@ -17,7 +17,7 @@ from miner.threads import in_threads, prefetch, use_all_threads
 from pipelines.context import RunContext
 from pipelines.memory import spare_bytes
 from pipelines.options import MiningOptions
-from pipelines.references import ChosenPairs, ShardNeighbours, whole_sides
+from pipelines.references import ChosenPairs, ShardNeighbours, collect_sides
 
 Side: TypeAlias = Sequence[ShardNeighbours]
 
@@ -25,7 +25,7 @@ Side: TypeAlias = Sequence[ShardNeighbours]
 def select_pairs(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPairs:
     """Score all candidates and choose among them; seals ``pairs``."""
     options = run.options
-    sources, targets = whole_sides(shards).values()
+    sources, targets = collect_sides(shards).values()
     both = [*sources, *targets]
     key = content_key(
         "select",

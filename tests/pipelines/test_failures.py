@@ -16,7 +16,7 @@ import pytest
 from miner.languages import identifier
 from pipelines.cli.mine import embed_corpus, mine_corpus
 from pipelines.options import MiningOptions
-from pipelines.run.steps import Each, Step, steps_of
+from pipelines.run.steps import MapStep, Step, steps_of
 from tests.pipelines.conftest import OLD, Refused
 from tests.pipelines.worlds import World, one_line, snapshot
 
@@ -97,7 +97,7 @@ def test_a_run_that_ends_within_a_stage_leaves_nothing(
 
     def failing(options: MiningOptions) -> list[Step]:
         return [
-            replace(step, stage=fail) if isinstance(step, Each) and step.name == stage else step
+            replace(step, stage=fail) if isinstance(step, MapStep) and step.name == stage else step
             for step in steps_of(options)
         ]
 

@@ -192,14 +192,14 @@ def test_one_run_at_a_time(
     [("another", 1, 91.0), (socket.gethostname(), 2**22 + 1, 0.0)],
 )
 def test_a_killed_run_keeps_nobody_out(s3: S3, host: str, process: int, age: float) -> None:
-    from pipelines.run.state import is_locked, sole_run
+    from pipelines.run.state import exclusive_run, is_locked
 
     work_dir = s3.path("work")
     s3.put("work/.lock", json.dumps([host, process, time.time() - age]).encode())
     assert not is_locked(work_dir)
-    with sole_run(work_dir):
+    with exclusive_run(work_dir):
         assert is_locked(work_dir)
-        with pytest.raises(ValueError, match="another run is using it"), sole_run(work_dir):
+        with pytest.raises(ValueError, match="another run is using it"), exclusive_run(work_dir):
             pass
     assert s3.names("work") == set()
 
@@ -208,7 +208,7 @@ def test_a_lock_is_renewed(s3: S3, monkeypatch: pytest.MonkeyPatch) -> None:
     from pipelines.run import state
 
     monkeypatch.setattr(state, "RENEWED_SECONDS", 0.05)
-    with state.sole_run(s3.path("work")):
+    with state.exclusive_run(s3.path("work")):
         before = s3.path("work/.lock").read_bytes()
         end = time.monotonic() + 30
         while s3.path("work/.lock").read_bytes() == before and time.monotonic() < end:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.cli.mine import mine_corpus
-from pipelines.references import EmbeddedShard, whole_side
+from pipelines.references import EmbeddedShard, collect_side
 from pipelines.stages.reading.read import read_side
 from tests.pipelines.worlds import World, make_world, one_line, write_lines
 
@@ -156,9 +156,9 @@ def test_a_runner_that_loses_or_repeats_elements_is_found_out(
     world = make_world(tmp_path)
     read = read_side(world.run("x.tsv", tmp_path / "work", shards=3), "source")
     shards = [EmbeddedShard(shard=shard, vectors=shard.corpus) for shard in read]
-    assert whole_side(shards[::-1], "source") == shards
+    assert collect_side(shards[::-1], "source") == shards
     with pytest.raises(ValueError, match="use another runner"):
-        whole_side([shards[index] for index in handed_on], "source")
+        collect_side([shards[index] for index in handed_on], "source")
 
 
 def test_accelerators_are_for_the_workers_that_encode(world: World) -> None:

@@ -57,8 +57,8 @@ def decide_languages(run: RunContext, *, remember: bool = True) -> RunContext:
         return run
     seen: dict[Place, Seen] = {}
     parts = {}
-    for name in run.job.working:
-        own, new = run.of(name), []
+    for name in run.job.active_parts:
+        own, new = run.for_part(name), []
         for side in SIDES:  # a language's own part has it on both
             if (path := own.options.side(side).path) not in seen:
                 seen[path] = _seen(own, side, remember=remember)
@@ -75,7 +75,7 @@ def decide_languages(run: RunContext, *, remember: bool = True) -> RunContext:
         parts[name] = replace(own.options, source=source, target=target)
         for line in chain.from_iterable(language_warnings(parts[name], side) for side in new):
             logger.warning("%s", line)
-    return _decide_encoders(run.decided(parts))
+    return _decide_encoders(run.with_part_options(parts))
 
 
 def _decide_encoders(run: RunContext) -> RunContext:
@@ -89,8 +89,8 @@ def _decide_encoders(run: RunContext) -> RunContext:
     parts: dict[str, MiningOptions] = {}
     users = defaultdict(list)
     for name in run.job.pairs:
-        options = run.of(name).options
-        languages = [options.side(side).decided_language for side in SIDES]
+        options = run.for_part(name).options
+        languages = [options.side(side).effective_language for side in SIDES]
         spec = covering(whole, languages)
         parts[name] = replace(options, encoder=spec)
         for corpus in options.corpus_names:
@@ -99,12 +99,14 @@ def _decide_encoders(run: RunContext) -> RunContext:
             about = f"{name}: " if name else ""
             logger.info("%sskipping %s: not for %s", about, left, "-".join(map(str, languages)))
     for name, side in run.job.corpora:
-        options = parts.get(name, run.of(name).options)
-        parts[name] = replace(options, encoder=all_parts(users[run.of(name).folder.corpus(side)]))
-    return run.decided(parts)
+        options = parts.get(name, run.for_part(name).options)
+        parts[name] = replace(
+            options, encoder=all_parts(users[run.for_part(name).folder.corpus(side)])
+        )
+    return run.with_part_options(parts)
 
 
-def best_of_run(options: MiningOptions) -> str:
+def resolve_best_encoder(options: MiningOptions) -> str:
     """Return what ``--encoder best`` is: what it was before in the work folder, if anything."""
     path = WorkFolder(options.work_dir).best_encoder
     return path.read_text(encoding="utf-8").strip() if path.exists() else best_encoder()
@@ -135,8 +137,8 @@ def only_language(options: MiningOptions, side: str) -> str | None:
     sample; where both sides are in it, or rows of vectors belong to all sentences.
     """
     corpus = options.side(side)
-    language = corpus.decided_language
-    is_same = options.source.decided_language == options.target.decided_language
+    language = corpus.effective_language
+    is_same = options.source.effective_language == options.target.effective_language
     if language is None or corpus.embeddings is not None:
         return None
     if is_same and options.source.path != options.target.path:
@@ -184,7 +186,7 @@ def _digest(texts: Sequence[str]) -> str:
 def describe_language(options: MiningOptions, side: str) -> dict[str, Any]:
     """Describe a side's language: given, decided, its share of a sample, the encoder's quality."""
     corpus = options.side(side)
-    language = corpus.decided_language
+    language = corpus.effective_language
     coverage = find_coverage(_languages(options), language) if language else None
     return {
         "given": corpus.language,
@@ -197,7 +199,7 @@ def describe_language(options: MiningOptions, side: str) -> dict[str, Any]:
 def language_warnings(options: MiningOptions, side: str) -> list[str]:
     """Return a line for each thing about a side's language that a user should know."""
     corpus = options.side(side)
-    shares, given, language = corpus.shares, corpus.language, corpus.decided_language
+    shares, given, language = corpus.shares, corpus.language, corpus.effective_language
     if not shares or not (known := _languages(options)):
         return []
     name = options.corpus_names[SIDES.index(side)]

@@ -30,7 +30,7 @@ from pipelines.references import (
     EmbeddedSide,
     SearchableShard,
     SideVectors,
-    whole_sides,
+    collect_sides,
 )
 from pipelines.stages.encode import dropped
 from pipelines.stages.reading.read import collect_rejected
@@ -48,7 +48,7 @@ def prepare_sides(run: RunContext, shards: Shards) -> list[EmbeddedSide]:
     have other dimensions.
     """
     options = run.options
-    sides = whole_sides(shards)
+    sides = collect_sides(shards)
     collect_rejected(run, sides)
     for name, embedded in sides.items():
         _check_usable(options.side(name).path, embedded)

@@ -24,7 +24,13 @@ from miner.storage.vectors.indexes import read_index, save_index
 from miner.threads import blocks
 from pipelines.context import RunContext
 from pipelines.progress import Meter
-from pipelines.references import EmbeddedShard, EmbeddedSide, SearchableShard, SideVectors, named
+from pipelines.references import (
+    EmbeddedShard,
+    EmbeddedSide,
+    SearchableShard,
+    SideVectors,
+    to_row_ids,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -103,7 +109,7 @@ def look_up(
     with run.monitor.stage("search", total, "similarities", embedded.shard.name) as meter:
         candidates = _candidates(queries, others, base, k=run.options.k, meter=meter)
         found = _rescore(queries, base, candidates, k=min(run.options.k, len(base)))
-    return named(found, np.concatenate([other.embedded.row_ids() for other in others]))
+    return to_row_ids(found, np.concatenate([other.embedded.row_ids() for other in others]))
 
 
 def _index(other: SearchableShard) -> tuple[Artefact, IndexSpec]:
@@ -149,6 +155,6 @@ def _rescore(queries: Matrix, base: SideVectors, candidates: Neighbours, *, k: i
         if not len(positions):
             continue  # cells may be empty
         places = np.where(ids == NO_NEIGHBOUR, NO_NEIGHBOUR, np.searchsorted(positions, ids))
-        part = named(rescore(queries[block], base.take(positions), places, k=k), positions)
+        part = to_row_ids(rescore(queries[block], base.take(positions), places, k=k), positions)
         found.ids[block], found.cosines[block] = part.ids, part.cosines
     return found

@@ -27,10 +27,10 @@ from pipelines.references import (
     SearchableShard,
     SearchTile,
     SideVectors,
-    check_whole,
-    named,
-    save_some,
-    whole_sides,
+    check_complete,
+    collect_sides,
+    save_row_neighbours,
+    to_row_ids,
 )
 
 CUT_BY = 1 << 18  # rows of the larger side, evenly spread, whose cells decide where cells are cut
@@ -43,7 +43,7 @@ def cut_nearest(run: RunContext, shards: Sequence[SearchableShard]) -> list[Sear
 
     That join costs little, and gives the join of all cells its floors, see ``join_cells``.
     """
-    sides, method = whole_sides(shards), shards[0].method
+    sides, method = collect_sides(shards), shards[0].method
     whole = SearchTile(sources=sides[SOURCE], targets=sides[TARGET], method=method)
     if isinstance(method, CellSpec) and method.probes > 1 and CORPUS in run.options.scopes:
         return numbered(cell_tiles(replace(whole, method=replace(method, probes=1))))
@@ -90,7 +90,7 @@ def floors_of(tiles: Sequence[SearchTile]) -> list[Artefact]:
         return []
     found = sorted(tiles, key=lambda tile: tile.cells.start if tile.cells else 0)
     cells = [cell for tile in found for cell in tile.cells or ()]
-    check_whole(cells, assigned_to(tiles[0].sources[0]).facts["cells"], "cells")
+    check_complete(cells, assigned_to(tiles[0].sources[0]).facts["cells"], "cells")
     return [artefact for tile in found for artefact in tile.floors]
 
 
@@ -152,8 +152,10 @@ def join_tile(run: RunContext, tile: SearchTile, cells: range) -> Artefact:
         numbers = [rows.vectors.row_ids(rows.positions) for rows in sides]
         for side, rows, best, others in zip(SIDES, sides, lists, numbers[::-1], strict=True):
             some = np.flatnonzero(best.cosines[:, 0] > -np.inf)
-            near = named(best.part(some), others)
-            starts[side] = save_some(draft, rows.vectors, side, rows.positions[some], near)
+            near = to_row_ids(best.part(some), others)
+            starts[side] = save_row_neighbours(
+                draft, rows.vectors, side, rows.positions[some], near
+            )
         return {"starts": starts}
 
     folder = run.folder.cell_tile(cells.start)

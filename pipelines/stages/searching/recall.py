@@ -16,7 +16,7 @@ from pipelines.references import (
     SampledNeighbours,
     SideVectors,
     parts_of,
-    save_some,
+    save_row_neighbours,
 )
 
 # Rows of a side, evenly spread; each is compared with the whole other side. A prime: strides of a
@@ -64,7 +64,7 @@ def search_sample(run: RunContext, sample: RecallSample) -> list[SampledNeighbou
                 near.ids[:] += start
                 exact = merge([exact, near], k=k)
                 start += len(others)
-        return {"starts": {side: save_some(draft, own, side, positions, exact)}}
+        return {"starts": {side: save_row_neighbours(draft, own, side, positions, exact)}}
 
     artefact = produce(run.folder.recall(side), key=key, write=write)
     return [

@@ -34,13 +34,13 @@ from pipelines.references import (
     SearchTile,
     ShardNeighbours,
     TileNeighbours,
-    check_whole,
+    check_complete,
+    collect_side,
     load_list,
-    named,
     parts_of,
     save_list,
     tile_list,
-    whole_side,
+    to_row_ids,
 )
 from pipelines.stages.reading.documents import document_pairs, paired_rows
 from pipelines.stages.searching import join
@@ -167,8 +167,8 @@ def _search_groups(run: RunContext, tile: SearchTile) -> Artefact:
                 for target in tile.targets:
                     name = tile_list(target.embedded)
                     found, backward = _search(run, tile, source, target)
-                    forward = [merge([*forward, named(found, target.embedded.row_ids())], k=k)]
-                    parts = [named(backward, source.embedded.row_ids())]
+                    forward = [merge([*forward, to_row_ids(found, target.embedded.row_ids())], k=k)]
+                    parts = [to_row_ids(backward, source.embedded.row_ids())]
                     if source is not tile.sources[0]:
                         parts.insert(0, load_list(scratch.joinpath, name))
                     save_list(wait, name, merge(parts, k=k))
@@ -223,13 +223,13 @@ def _neighbours(run: RunContext, parts: Sequence[FoundPart], scope: str) -> Arte
     if indexed:
         from pipelines.stages.searching import index_search  # loads FAISS
 
-        indexed = whole_side(indexed, other)
+        indexed = collect_side(indexed, other)
         lookup = index_search.lookup_key(run, embedded, indexed)
     elif cells:
-        check_whole([cell for part in cells for cell in part.cells], cells[0].of, "cells")
+        check_complete([cell for part in cells for cell in part.cells], cells[0].of, "cells")
     else:
         found = [index for part in tiles for index in part.others]
-        check_whole(found, tiles[0].of if tiles else 1, f"{other} shards")
+        check_complete(found, tiles[0].of if tiles else 1, f"{other} shards")
     key = content_key(
         "merge",
         lookup=lookup,

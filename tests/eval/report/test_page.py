@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from eval.report.page import render
-from eval.runs.calibration import by_judge
+from eval.runs.calibration import estimates_from_judge
 from eval.runs.store import open_run
 from miner.storage.layout import SIDES
 from pipelines.cli.main import adit
@@ -369,7 +369,7 @@ def test_at_a_glance(judged_run: Path, finished_run: Path) -> None:
     assert f"estimated error rate {1 - likely.mean():.1%} by the probability of each pair" in seen
     judged = run.summary["kept"]["judged"]
     assert f"pairs {len(run.pairs)} of {judged:,}; --all also writes the others" in seen
-    found = by_judge(run)
+    found = estimates_from_judge(run)
     assert f"20% {found.threshold(0.2)} {found.kept(0.2)} " in seen
     unknown = words(render(open_run(finished_run / "work")))
     assert "estimated error rate not known see below" in unknown

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eval.runs.calibration import Estimates, by_judge, thresholds
+from eval.runs.calibration import Estimates, estimates_from_judge, thresholds
 from eval.runs.store import open_run
 from pipelines.cli.main import adit
 
@@ -36,9 +36,9 @@ def test_calibrated_pairs(judged_run: Path, tmp_path: Path, capsys: Captured) ->
     for record, pair in zip(records, map(json.loads, mined), strict=True):
         for name in ("score", "probability", "source_id", "target_text", "target_duplicates"):
             assert record[name] == pair[name]
-    assert [record["fdr"] for record in records] == by_judge(run).rates.tolist()
+    assert [record["fdr"] for record in records] == estimates_from_judge(run).rates.tolist()
     for line, (wanted, threshold, kept, right, _) in zip(
-        told[1:5], thresholds(by_judge(run)), strict=True
+        told[1:5], thresholds(estimates_from_judge(run)), strict=True
     ):
         assert line.split() == [f"{wanted:.0%}", repr(threshold), str(kept), f"{right:.0f}"]
     assert told[5] == f"{len(records)} of {len(records)} pairs written"

@@ -9,7 +9,7 @@ import pytest
 
 from eval.data.bucc import read_gold
 from eval.runs import calibration
-from eval.runs.calibration import Gold, Judged, by_marks, read_judged
+from eval.runs.calibration import Gold, Judged, estimates_from_marks, read_judged
 from eval.runs.store import Run, open_run
 from pipelines.cli.main import adit
 
@@ -47,7 +47,7 @@ def test_marks_are_of_some_pairs_and_gold_of_all(
 def test_estimates_by_margin_alone(run: Run, finished_run: Path) -> None:
     """With all pairs marked, they are near the counts, and never rise with the score."""
     judged = read_judged(finished_run / "gold", run)
-    found = by_marks(run, judged)
+    found = estimates_from_marks(run, judged)
     assert (np.diff(found.probabilities) <= 1e-12).all()
     assert found.probabilities.sum() == pytest.approx(judged.right.sum(), rel=0.02)
     counted = np.cumsum(~judged.right) / np.arange(1, len(run.pairs) + 1)
@@ -72,7 +72,7 @@ def test_marks_correct_what_the_judge_says() -> None:
         errors = {}
         for count in (30, 300):
             places = np.sort(random.choice(4000, count, replace=False))
-            found = by_marks(
+            found = estimates_from_marks(
                 SimpleNamespace(pairs=pairs, probabilities=said, best_left_out=-np.inf),
                 Judged(places=places, right=right[places]),
             )
@@ -90,10 +90,13 @@ def test_the_correction_is_the_likeliest() -> None:
 
     def value(slope: float, shift: float) -> float:
         signed = np.where(right, 1, -1) * (slope * odds + shift)
-        held = calibration.HELD[0] * (slope - 1) ** 2 + calibration.HELD[1] * shift**2
+        held = (
+            calibration.PRIOR_PRECISION[0] * (slope - 1) ** 2
+            + calibration.PRIOR_PRECISION[1] * shift**2
+        )
         return float(-np.log1p(np.exp(-signed)).sum() - held / 2)
 
-    slope, shift = calibration._corrected(odds, right, calibration.HELD)
+    slope, shift = calibration._corrected(odds, right, calibration.PRIOR_PRECISION)
     grid = [(a, b) for a in np.linspace(0, 3, 61) for b in np.linspace(-3, 3, 61)]
     assert value(slope, shift) >= max(value(*one) for one in grid)
 
@@ -105,7 +108,7 @@ def test_calibrate(run: Run, finished_run: Path, tmp_path: Path, capsys: Capture
     more = ["--known", str(marks), "-o", str(out)]
     assert adit(["calibrate", str(finished_run / "work"), *more, "--fdr", "0.5"]) == 0
     written = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
-    expected = by_marks(run, read_judged(marks, run))
+    expected = estimates_from_marks(run, read_judged(marks, run))
     assert len(written) == expected.kept(0.5) > 10
     assert [pair["probability"] for pair in written] == pytest.approx(
         expected.probabilities[: len(written)].tolist()

@@ -111,8 +111,8 @@ def test_rounds_end_where_no_more_is_found(
         return str(folder)
 
     monkeypatch.setattr(rounds, "_begin", lambda *_: None)
-    monkeypatch.setattr(rounds, "_mined", lambda *_: next(figures))
-    monkeypatch.setattr(rounds, "_trained", train)
+    monkeypatch.setattr(rounds, "_mine_round", lambda *_: next(figures))
+    monkeypatch.setattr(rounds, "_train_round", train)
     options = BootstrapOptions(
         source="qax",
         target="qay",

@@ -12,7 +12,7 @@ import pytest
 from miner.storage.layout import WorkFolder
 from pipelines.cli.mine import mine_corpus
 from pipelines.run.state import read_stages
-from pipelines.run.steps import Each, steps_of
+from pipelines.run.steps import MapStep, steps_of
 from tests.pipelines.worlds import World, one_line
 
 
@@ -46,7 +46,7 @@ def test_status_of_a_finished_run(
     assert counts["search_tile"] == ["9", "of", "9"]
     assert counts["export_pairs"] == ["1", "of", "1"]
     steps = steps_of(world.options("out.jsonl", finished))
-    assert list(counts) == [step.name for step in steps if isinstance(step, Each)]
+    assert list(counts) == [step.name for step in steps if isinstance(step, MapStep)]
 
 
 def test_status_of_a_run_in_the_middle(

@@ -16,11 +16,11 @@ from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 
 from miner.storage.places import place
 from pipelines.cli.mine import mine_corpus
-from pipelines.options import Of, job_of
+from pipelines.options import Element, job_of
 from pipelines.run import beam as runner_of_beam
 from pipelines.run import mining as run
 from pipelines.run.beam import Claim, build
-from pipelines.run.steps import Each, Spread, StageRunner, steps_of
+from pipelines.run.steps import MapStep, ReshuffleStep, StageRunner, steps_of
 from tests.pipelines.worlds import World
 
 RESHUFFLE = composites.RESHUFFLE.urn
@@ -55,7 +55,7 @@ def test_only_create_pardo_and_group_by_key(world: World) -> None:
         *("write_summary", "export_pairs"),
     ]
     assert [label for label in stages if "/" not in label] == [
-        step.name for step in steps_of(options) if isinstance(step, Each)
+        step.name for step in steps_of(options) if isinstance(step, MapStep)
     ]
 
 
@@ -69,7 +69,7 @@ def test_engines_deal_out_what_is_spread(world: World) -> None:
     build(pipeline, steps_of(options), job_of(options))
     parts = pipeline.to_runner_api().components.transforms.values()
     urns = {part.unique_name: part.spec.urn for part in parts}
-    spread = [step.name for step in steps_of(options) if isinstance(step, Spread)]
+    spread = [step.name for step in steps_of(options) if isinstance(step, ReshuffleStep)]
     assert spread
     for name in spread:
         assert urns[f"{name}/GroupByKey"] == primitives.GROUP_BY_KEY.urn
@@ -77,7 +77,7 @@ def test_engines_deal_out_what_is_spread(world: World) -> None:
 
 
 def test_workers_take_what_no_other_has_taken(tmp_path: Path) -> None:
-    elements = [Of("", number) for number in range(5)]
+    elements = [Element("", number) for number in range(5)]
     one, other = (Claim(tmp_path / "claims").process(elements) for _ in range(2))
     taken = [next(one), next(other), next(other), next(one), next(other)]
     assert taken == elements
@@ -89,7 +89,7 @@ def test_workers_here_are_offered_what_is_spread(tmp_path: Path, world: World) -
     options = world.options("out.tsv", world.path("work"), workers=2)
     build(pipeline, steps_of(options), job_of(options), shared=tmp_path)
     names = [part.full_label for part in transforms(pipeline.transforms_stack[0])]
-    spread = [step.name for step in steps_of(options) if isinstance(step, Spread)]
+    spread = [step.name for step in steps_of(options) if isinstance(step, ReshuffleStep)]
     assert [name for name in names if "Claim" in name] == [
         f"{name}/ParDo(Claim)" for name in spread
     ]
@@ -120,7 +120,7 @@ def test_elements_are_small_however_large_the_corpus(
     sizes: dict[str, list[int]] = {}
     really_call = StageRunner.__call__
 
-    def call(runner: StageRunner, step: Each, element: Of) -> list[Of]:
+    def call(runner: StageRunner, step: MapStep, element: Element) -> list[Element]:
         made = really_call(runner, step, element)
         sizes.setdefault(step.name, []).extend(len(pickle.dumps(result)) for result in made)
         return made
@@ -179,7 +179,7 @@ def test_no_element_holds_what_a_corpus_says(
     pickles: list[bytes] = []
     really_call = StageRunner.__call__
 
-    def call(runner: StageRunner, step: Each, element: object) -> list:
+    def call(runner: StageRunner, step: MapStep, element: object) -> list:
         made = really_call(runner, step, element)
         pickles.extend(pickle.dumps(result) for result in made)
         return made
@@ -202,7 +202,7 @@ def test_no_element_holds_what_a_corpus_says(
         Noting(io.BytesIO(data)).load()
     allowed = ("pipelines.references.", "miner.storage.", "miner.knn.method.", "pathlib.")
     others = {name for name in found if not name.startswith(allowed)}
-    assert others <= {"builtins.range", "pipelines.options.Of"}
+    assert others <= {"builtins.range", "pipelines.options.Element"}
 
 
 def test_no_name_that_an_engine_shows_holds_a_secret(world: World) -> None:

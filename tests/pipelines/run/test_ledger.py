@@ -9,11 +9,18 @@ import pytest
 
 from miner.storage.layout import WorkFolder
 from miner.storage.places import RemotePath, place
-from pipelines.options import Of, job_of
+from pipelines.options import Element, job_of
 from pipelines.references import element_name
 from pipelines.run.mining import mine_corpus
-from pipelines.run.state import CHUNK, Ledger, begin, first_failure, read_stages, read_workers
-from pipelines.run.steps import Each, StageRunner, sources_of_elements, steps_of
+from pipelines.run.state import (
+    CHUNK,
+    Ledger,
+    first_failure,
+    read_stages,
+    read_workers,
+    start_ledger,
+)
+from pipelines.run.steps import MapStep, StageRunner, sources_of_elements, steps_of
 from tests.pipelines.worlds import World
 
 
@@ -45,7 +52,7 @@ def test_how_many_elements_each_stage_takes(world: World) -> None:
 
 def test_expectations_follow_from_what_was_made(tmp_path: Path) -> None:
     folder = WorkFolder(tmp_path)
-    begin(folder, {"read": 2, "embed": "read", "select": 1})
+    start_ledger(folder, {"read": 2, "embed": "read", "select": 1})
     notes = Ledger(folder), Ledger(folder)
     notes[0].note_done("read", "source", made=3, seconds=0.5)
     assert [(state.done, state.expected) for state in read_stages(folder)] == [
@@ -62,7 +69,7 @@ def test_expectations_follow_from_what_was_made(tmp_path: Path) -> None:
 def test_an_element_that_is_done_again_counts_once(tmp_path: Path) -> None:
     """As where an engine has lost a worker: its elements are done by another one."""
     folder = WorkFolder(tmp_path)
-    begin(folder, {"read": 2, "embed": "read", "select": 1})
+    start_ledger(folder, {"read": 2, "embed": "read", "select": 1})
     one, other = Ledger(folder), Ledger(folder)
     one._name, other._name = "one", "other"
     for notes in (one, other):
@@ -79,7 +86,7 @@ def test_an_element_that_is_done_again_counts_once(tmp_path: Path) -> None:
 
 def test_the_first_failure_is_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = WorkFolder(tmp_path)
-    begin(folder, {"read": 2})
+    start_ledger(folder, {"read": 2})
     assert first_failure(folder) is None
     one, other = Ledger(folder), Ledger(folder)
     one._name, other._name = "b", "a"  # their files are read in another order
@@ -92,7 +99,7 @@ def test_the_first_failure_is_the_first(tmp_path: Path, monkeypatch: pytest.Monk
     failure = first_failure(folder)
     assert failure is not None
     assert (failure.line, failure.is_users) == ("x: No space left", True)
-    begin(folder, {"read": 2})
+    start_ledger(folder, {"read": 2})
     assert first_failure(folder) is None
 
 
@@ -126,7 +133,7 @@ def test_the_elements_of_a_stage_have_names_of_their_own(world: World) -> None:
     found: dict[str, list[str]] = {}
     really_call = StageRunner.__call__
 
-    def call(runner: StageRunner, step: Each, element: Of) -> list[Of]:
+    def call(runner: StageRunner, step: MapStep, element: Element) -> list[Element]:
         names = [element_name(element.reference)]
         if isinstance(element.reference, list):
             names.append(element_name(element.reference[::-1]))

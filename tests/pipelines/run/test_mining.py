@@ -20,7 +20,7 @@ from pipelines.progress import Meter, Monitor
 from pipelines.run import mining, state
 from pipelines.run.beam import submit
 from pipelines.run.mining import mine_corpus
-from pipelines.run.state import begin
+from pipelines.run.state import start_ledger
 from pipelines.run.steps import execute, sources_of_elements, steps_of
 from tests.pipelines.worlds import World, make_world, snapshot
 
@@ -43,11 +43,11 @@ def test_both_interpreters_make_the_same_bytes(
         folder.mkdir()
         run = world.run(f"{engine}/out.jsonl", folder / "work", **options)
         steps = steps_of(run.options)
-        begin(run.folder, sources_of_elements(steps, run.job))
+        start_ledger(run.folder, sources_of_elements(steps, run.job))
         if engine == "here":
             execute(run, steps)
         else:
-            submit(run.fixed(runner="DirectRunner"), steps, folder)
+            submit(run.with_options(runner="DirectRunner"), steps, folder)
         kept = {
             name: content
             for name, content in snapshot(folder).items()
@@ -151,15 +151,15 @@ def test_asking_for_the_state_keeps_no_run_out(tmp_path: Path) -> None:
     """A run that starts while somebody looks waits for a moment; another run does not."""
     import fcntl
 
-    with state.sole_run(tmp_path):
+    with state.exclusive_run(tmp_path):
         assert state.is_locked(tmp_path)
-        with pytest.raises(ValueError, match="another run"), state.sole_run(tmp_path):
+        with pytest.raises(ValueError, match="another run"), state.exclusive_run(tmp_path):
             pass
     assert not state.is_locked(tmp_path)
     started = threading.Event()
 
     def start() -> None:
-        with state.sole_run(tmp_path):
+        with state.exclusive_run(tmp_path):
             started.set()
 
     with WorkFolder(tmp_path).lock.open("r") as looking:

@@ -171,4 +171,4 @@ def test_bad_input(refused: Refused, run: list[str], arguments: list[str], messa
 
 def test_no_pair_is_likely() -> None:
     nothing = np.empty((0, 4), dtype=np.int64)
-    assert judge._taken(None, "source", nothing).shape == (0, 4)
+    assert judge._best_margins(None, "source", nothing).shape == (0, 4)

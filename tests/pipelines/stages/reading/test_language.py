@@ -68,7 +68,7 @@ def seen(folder: Path, *lines: str) -> str | None:
     """The language that a run decides on for a corpus of these lines."""
     write_lines(folder / "a.txt", lines)
     run = decide_languages(RunContext(job_of(options_for(folder))))
-    return run.options.source.decided_language
+    return run.options.source.effective_language
 
 
 def test_a_corpus_that_grows_stays_in_its_language(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_a_few_sentences_are_taken_as_one(tmp_path: Path) -> None:
 def test_what_is_given_decides(tmp_path: Path) -> None:
     write_lines(tmp_path / "a.txt", [GERMAN] * 30)
     run = decide_languages(RunContext(job_of(options_for(tmp_path, "nl"))))
-    assert run.options.source.decided_language == "nl"
+    assert run.options.source.effective_language == "nl"
     assert run.options.source.shares == {"de": 1.0}
 
 
@@ -99,7 +99,7 @@ def test_a_corpus_on_both_sides_is_warned_of_once(
 
 def test_a_corpus_that_cannot_be_read_is_left_to_the_stage_that_reads_it(tmp_path: Path) -> None:
     run = decide_languages(RunContext(job_of(options_for(tmp_path))))
-    assert run.options.source.decided_language is None
+    assert run.options.source.effective_language is None
 
 
 def test_only_where_the_encoder_knows_its_languages(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ class Searched:
 
     def recall(self, found: Neighbours, *, k: int) -> list[dict[str, int]]:
         """What is counted of each source shard, of all rows' neighbours."""
-        run = self._run.fixed(k=k)
+        run = self._run.with_options(k=k)
         sample = RecallSample(shards=self.source, others=self.target)
         counts, start = [], 0
         for sampled in search_sample(run, sample):

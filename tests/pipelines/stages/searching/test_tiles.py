@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.references import check_whole
+from pipelines.references import check_complete
 from pipelines.stages.searching.search import MAX_GROUPS, group_sizes
 from tests.pipelines.worlds import World, make_world
 
@@ -113,6 +113,6 @@ def test_recall_is_measured_on_all_shards(tied: World, monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize("found", [[0, 1], [0, 1, 1, 2], [0, 2, 3], []])
 def test_lists_that_a_runner_lost_or_repeated_are_found_out(found: list[int]) -> None:
-    check_whole([0, 1, 2], 3, "source shards")
+    check_complete([0, 1, 2], 3, "source shards")
     with pytest.raises(ValueError, match="3 source shards; "):
-        check_whole(found, 3, "source shards")
+        check_complete(found, 3, "source shards")
