@@ -108,7 +108,10 @@ def load_encoder(
 
 
 def best_encoder() -> str:
-    """Return the best encoder of those installed; for languages, ``joined.covering``."""
+    """Return the best installed encoder.
+
+    ``encoder.joined.drop_uncovered_parts`` restricts it to languages.
+    """
     from importlib.util import find_spec
 
     return JOINED if find_spec(USE_MODULE) else BUNDLED

@@ -73,7 +73,7 @@ def spell_joined(parts: Iterable[Weighted]) -> str:
     return "+".join(f"{part.weight!r}*{part.spec}" for part in parts)
 
 
-def covering(spec: str, languages: Sequence[str | None]) -> str:
+def drop_uncovered_parts(spec: str, languages: Sequence[str | None]) -> str:
     """Return what is left of an encoder without the parts that lack a language, if any is.
 
     Parts and languages of which nothing is known do not count.
@@ -90,14 +90,14 @@ def absolute_spec(spec: str) -> str:
     return str(Path(spec).absolute()) if is_folder else spec
 
 
-def all_parts(specs: Iterable[str]) -> str:
+def union_spec(specs: Iterable[str]) -> str:
     """Return the parts of several encoders as one joined encoder; a single encoder as it is."""
     found = list(specs)
     parts = {part.spec: part for spec in found for part in parse_joined(spec)}
     return spell_joined(parts.values()) or found[0]
 
 
-def taken_parts(encoder: Encoder, spec: str) -> Encoder:
+def select_parts(encoder: Encoder, spec: str) -> Encoder:
     """Return what a joined encoder is with some of its parts, and these weights."""
     if not isinstance(encoder, JoinedEncoder):
         return encoder
@@ -105,7 +105,7 @@ def taken_parts(encoder: Encoder, spec: str) -> Encoder:
     return JoinedEncoder([replace(known[name], weight=w) for w, name in parse_joined(spec)])
 
 
-def without(spec: str, kept: str) -> str:
+def dropped_part_names(spec: str, kept: str) -> str:
     """Return the names of the parts of an encoder that are not kept, as a list in words."""
     names = {part.spec for part in parse_joined(kept)}
     return ", ".join(part.spec for part in parse_joined(spec) if part.spec not in names)
@@ -175,7 +175,7 @@ class JoinedEncoder(BaseEncoder):
         return JoinedEncoder(parts, stored=self._stored)
 
     def for_languages(self, languages: Sequence[str | None]) -> "JoinedEncoder":
-        """Return what is left without the parts that lack one of the languages (``covering``)."""
+        """Drop the parts that lack a language, like ``drop_uncovered_parts``."""
         kept = [part for part in self.parts if covers(part.spec, languages)]
         return JoinedEncoder(kept, stored=self._stored) if kept else self
 

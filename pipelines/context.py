@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from encoder import Encoder, load_encoder
-from encoder.joined import stored_parts, taken_parts
+from encoder.joined import select_parts, stored_parts
 from encoder.words import WordEncoder, word_encoders
 from miner.storage.layout import SIDES, WorkFolder
 from pipelines.options import WHOLE_JOB, Job, MiningOptions
@@ -32,7 +32,7 @@ class _Encoders:
             if self._loaded is None:
                 self._loaded = load_encoder(whole.encoder, precision=whole.precision)
             if (spec, language) not in self._prepared:
-                taken = taken_parts(self._loaded, spec)
+                taken = select_parts(self._loaded, spec)
                 self._prepared[spec, language] = taken.for_language(language)
             return self._prepared[spec, language]
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from encoder.monolingual.options import WordOptions
-from encoder.training.options import Checked, option
+from encoder.training.options import ValidatedOptions, option
 from miner.storage.places import Place
 
 STARTS = ("identical", "similarity", "adversarial", "adversarial-alone")
@@ -36,7 +36,7 @@ class MapOptions(TextOptions):
     words: WordOptions = field(default_factory=WordOptions)
 
 
-class RoundOptions(Checked):
+class RoundOptions(ValidatedOptions):
     """What a round keeps of the pairs and trains on them; values out of range are ValueErrors."""
 
     rounds: int = option(3, "maximum number of rounds", low=1)

@@ -419,7 +419,7 @@ def save_row_neighbours(
 def parts_of(
     saved: Artefact, shards: Iterable[EmbeddedShard]
 ) -> list[tuple[EmbeddedShard, range, Artefact]]:
-    """Return what ``save_row_neighbours`` saved of each shard: its part, by the fact ``starts`` of its side.
+    """Find the rows that ``save_row_neighbours`` saved of each shard, by the fact ``starts``.
 
     References have no need of that fact, which grows with the number of shards.
     """

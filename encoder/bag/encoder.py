@@ -23,7 +23,7 @@ from encoder.tokenizer import Tokenizer, Tokens
 from encoder.words import Words, joined
 
 if TYPE_CHECKING:
-    from encoder.bag.known_words import KnownWords  # loads Numba
+    from encoder.bag.known_words import WordCache  # loads Numba
 
 KNOWN_FROM = 4096  # sentences: for fewer, to remember their words takes longer than it saves
 CHUNK_SENTENCES = 16_384  # bounds the memory of one call: ids, pieces and vectors of this many
@@ -53,7 +53,7 @@ class BagEncoder(BaseEncoder):
         self.tokenizer_model = tokenizer.model
         self._tokenizer, self._table = tokenizer, table
         self._features = Features(tokenizer.pieces(), ngram_rows, scheme=scheme)
-        self._known: KnownWords | None = None
+        self._known: WordCache | None = None
         self._lock = threading.Lock()  # around what is known, which each call adds to
         self.namer: BagEncoder | None = None
 
@@ -103,9 +103,9 @@ class BagEncoder(BaseEncoder):
         many = self._known is not None or len(sentences) >= KNOWN_FROM
         if len(sentences) and many and "encoder.compiled" in sys.modules:
             if self._known is None:
-                from encoder.bag.known_words import KnownWords
+                from encoder.bag.known_words import WordCache
 
-                self._known = KnownWords(self._tokenizer, self._features, self._table)
+                self._known = WordCache(self._tokenizer, self._features, self._table)
             return self._known.split(sentences)
         numbers, words = self._features.split(self._tokenizer.encode(sentences))
         return numbers, sum_rows(self._table, words)

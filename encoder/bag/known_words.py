@@ -17,7 +17,7 @@ from encoder.bag.features import Features
 from encoder.rows import Matrix, PackedTable, sum_rows
 from encoder.tokenizer import Tokenizer, Tokens
 
-ROOM = 1 << 18  # texts between spaces that are kept, and vectors: 256 MiB of 256 dimensions
+MAX_CACHED_WORDS = 1 << 18  # texts between spaces, and vectors: 256 MiB of 256 dimensions
 LONGEST = 48  # bytes: what is longer is seldom met again, or written without spaces
 MANY = 4  # words between two spaces, likewise
 
@@ -59,7 +59,7 @@ class Cuts:
         return margins, costs
 
 
-class KnownWords:
+class WordCache:
     """Texts between spaces, as words, and the vectors of these; it begins anew when full."""
 
     def __init__(
@@ -67,9 +67,9 @@ class KnownWords:
     ) -> None:
         self._tokenizer, self._features, self._table = tokenizer, features, table
         self._cuts = Cuts(tokenizer.pieces(), tokenizer.scores())
-        self._vectors = np.empty((ROOM, table.shape[1]), dtype=np.float32)
-        self._keys = np.zeros(2 * ROOM, dtype=np.uint64)
-        self._kept = np.empty((ROOM + 1, 1 + LONGEST), dtype=np.uint8)
+        self._vectors = np.empty((MAX_CACHED_WORDS, table.shape[1]), dtype=np.float32)
+        self._keys = np.zeros(2 * MAX_CACHED_WORDS, dtype=np.uint64)
+        self._kept = np.empty((MAX_CACHED_WORDS + 1, 1 + LONGEST), dtype=np.uint8)
         self._forget()
 
     def _forget(self) -> None:
@@ -128,7 +128,7 @@ class KnownWords:
             kept = np.flatnonzero(np.repeat(~many, counts))
             words, offsets = words.take(kept), np.searchsorted(kept, offsets)
         stop = self._rows + len(words)
-        if stop > ROOM:
+        if stop > MAX_CACHED_WORDS:
             return False
         rows = self._features.rows(words)
         sum_rows(self._table, rows, out=self._vectors[self._rows : stop])
@@ -157,7 +157,7 @@ class KnownWords:
         ids[of_others], ids[~of_others] = others.ids + self._rows, known.ids
         tokens = Tokens(ids=ids, offsets=np.concatenate(([0], lengths.cumsum())))
         stop = self._rows + len(vectors)
-        if stop > ROOM:
+        if stop > MAX_CACHED_WORDS:
             return tokens, np.concatenate([self._vectors[: self._rows], vectors])
         self._vectors[self._rows : stop] = vectors
         return tokens, self._vectors

@@ -1,11 +1,11 @@
 """The options of words learnt from the text of a language; no library is loaded for them."""
 
-from encoder.training.options import Checked, option
+from encoder.training.options import ValidatedOptions, option
 
 MAX_WORDS = 200_000  # of a language that have vectors: Conneau et al. 2018, section 3.1
 
 
-class WordOptions(Checked):
+class WordOptions(ValidatedOptions):
     """The options of the vectors of a language's words, given its text."""
 
     dim: int = option(300, "dimensions of the word vectors", low=1)

@@ -17,7 +17,7 @@ MEASURES = (HELD_OUT_ERROR, PERPLEXITY, ACCURACY, "tatoeba_error", "bucc_f1")
 WORD_DIM = 320  # of LASER's subwords (Artetxe & Schwenk 2019, section 3.1)
 INFERENCE_LABELS = ("entailment", "neutral", "contradiction")
 # Tasks beside the objective, see ``tasks.beside``, and what their folders hold.
-BESIDE = {
+AUXILIARY_TASKS = {
     "response": "dialogues, one turn per line",
     "quick-thought": "documents, one sentence per line",
     "skip-thought": "documents, one sentence per line",
@@ -41,25 +41,25 @@ def option(
     return field(default=default, metadata=metadata)
 
 
-def offered(part: type) -> dict[str, Field]:
+def option_fields(part: type) -> dict[str, Field]:
     """Return the fields that are options, by name."""
     return {one.name: one for one in fields(part) if "low" in one.metadata}
 
 
-def same(inherited: type, name: str, default: T) -> T:
+def inherit_option(inherited: type, name: str, default: T) -> T:
     """Make a field that differs from the inherited one in its default."""
-    return field(default=default, metadata=offered(inherited)[name].metadata)
+    return field(default=default, metadata=option_fields(inherited)[name].metadata)
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
-class Checked:
+class ValidatedOptions:
     """Makes a subclass a frozen dataclass; a ValueError names a value out of range or choices."""
 
     def __init_subclass__(cls) -> None:
         dataclass(frozen=True, kw_only=True)(cls)
 
     def __post_init__(self) -> None:
-        for name, one in offered(type(self)).items():
+        for name, one in option_fields(type(self)).items():
             value, low, high = getattr(self, name), one.metadata["low"], one.metadata["high"]
             choices = one.metadata["choices"]
             if isinstance(value, int | float) and not low <= value <= high:
@@ -69,7 +69,7 @@ class Checked:
                 raise ValueError(f"{name} {value}: choose one of {', '.join(choices)}")
 
 
-class ArchitectureOptions(Checked):
+class ArchitectureOptions(ValidatedOptions):
     """What all architectures have."""
 
     name: ClassVar[str]
@@ -90,15 +90,15 @@ class BagOptions(ArchitectureOptions):
 class SentenceOptions(ArchitectureOptions):
     """Options of the networks of ``encoder.sentence_networks``."""
 
-    dim: int = same(ArchitectureOptions, "dim", 1024)
-    learning_rate: float = same(ArchitectureOptions, "learning_rate", 1e-3)
+    dim: int = inherit_option(ArchitectureOptions, "dim", 1024)
+    learning_rate: float = inherit_option(ArchitectureOptions, "learning_rate", 1e-3)
 
 
 class GatedOptions(SentenceOptions):
     """Of one of them."""
 
     name, summary = "gated", "eight gated convolutional layers with max pooling"
-    dim: int = same(ArchitectureOptions, "dim", 512)
+    dim: int = inherit_option(ArchitectureOptions, "dim", 512)
 
 
 class RecurrentOptions(SentenceOptions):
@@ -118,9 +118,9 @@ class TransformerOptions(ArchitectureOptions):
     """A dual encoder's transformer, see ``encoder.trained``."""
 
     name, summary = "transformer", "a transformer with mean pooling"
-    dim: int = same(ArchitectureOptions, "dim", 512)
-    learning_rate: float = same(ArchitectureOptions, "learning_rate", 5e-4)
-    layers: int = same(RecurrentOptions, "layers", 3)
+    dim: int = inherit_option(ArchitectureOptions, "dim", 512)
+    learning_rate: float = inherit_option(ArchitectureOptions, "learning_rate", 5e-4)
+    layers: int = inherit_option(RecurrentOptions, "layers", 3)
 
 
 def _named(base: type[T], name: str, summary: str, **facts: bool) -> type[T]:
@@ -128,7 +128,7 @@ def _named(base: type[T], name: str, summary: str, **facts: bool) -> type[T]:
     return type(f"{base.__name__}:{name}", (base,), {"name": name, "summary": summary, **facts})
 
 
-class ObjectiveOptions(Checked):
+class ObjectiveOptions(ValidatedOptions):
     """What all objectives have.
 
     A batch is measured in sentence pairs, or ``in_tokens``; the learning rate falls to zero at the
@@ -159,7 +159,7 @@ class RankingOptions(ObjectiveOptions):
     """Of ``encoder.training.tasks.ranking``."""
 
     name, summary = "ranking", "translations are closer than the rest of the batch"
-    whitening: float = same(ObjectiveOptions, "whitening", 0.1)
+    whitening: float = inherit_option(ObjectiveOptions, "whitening", 0.1)
     hard_negatives: int = option(0, "wrong translations per pair, mined during training", high=100)
     margin: float = option(0.2, "amount subtracted from the cosine of correct pairs", high=1)
     scale: float = option(
@@ -175,7 +175,7 @@ class TranslationOptions(ObjectiveOptions):
     name, summary = "translation", "a decoder translates from the vector, as in LASER"
     in_tokens = constant = True  # Artetxe & Schwenk 2019, section 3.2
     figure = PERPLEXITY
-    batch_size: int = same(ObjectiveOptions, "batch_size", 8000)
+    batch_size: int = inherit_option(ObjectiveOptions, "batch_size", 8000)
     targets: tuple[str, ...] = option(("en", "es"), "target languages of the decoder")
     decoder_dim: int = option(2048, "hidden size of the decoder", low=1)
 
@@ -186,11 +186,11 @@ class PathsOptions(ObjectiveOptions):
     name = "paths"
     summary = "an encoder and a decoder per language, from pairs that share their targets"
     apart, figure = True, PERPLEXITY
-    batch_size: int = same(ObjectiveOptions, "batch_size", 96)
+    batch_size: int = inherit_option(ObjectiveOptions, "batch_size", 96)
     whitening: float = 0.0
     clip: float = option(0.0, "maximum length of gradients, 2 in the paper; 0 disables the limit")
-    targets: tuple[str, ...] = same(TranslationOptions, "targets", ("en",))
-    decoder_dim: int = same(TranslationOptions, "decoder_dim", 512)
+    targets: tuple[str, ...] = inherit_option(TranslationOptions, "targets", ("en",))
+    decoder_dim: int = inherit_option(TranslationOptions, "decoder_dim", 512)
     sources: tuple[str, ...] = option(
         ("1",),
         "number of languages whose vectors are averaged in a batch, or several numbers with their "
@@ -226,8 +226,8 @@ class AdditionOptions(ObjectiveOptions):
     summary = "ranking by a teacher's vectors in the target languages, which stay unchanged"
     teacher = one_sided = names = True
     whitening: float = 0.0
-    margin: float = same(RankingOptions, "margin", 0.2)
-    scale: float = same(RankingOptions, "scale", 20.0)
+    margin: float = inherit_option(RankingOptions, "margin", 0.2)
+    scale: float = inherit_option(RankingOptions, "scale", 20.0)
 
 
 class AlignmentOptions(ObjectiveOptions):
@@ -245,7 +245,7 @@ class LanguageModelOptions(ObjectiveOptions):
 
     in_tokens = True
     figure = best_by = PERPLEXITY
-    batch_size: int = same(ObjectiveOptions, "batch_size", 4000)
+    batch_size: int = inherit_option(ObjectiveOptions, "batch_size", 4000)
 
 
 class InferenceOptions(ObjectiveOptions):
@@ -254,7 +254,7 @@ class InferenceOptions(ObjectiveOptions):
     name, summary = "nli", "inference, from labelled pairs in one language; its head is saved"
     labelled = True
     figure = best_by = ACCURACY
-    batch_size: int = same(ObjectiveOptions, "batch_size", 64)
+    batch_size: int = inherit_option(ObjectiveOptions, "batch_size", 64)
     schedule: str = option(  # type: ignore[misc]  # of an instance, here
         "adam",
         "sgd: a learning rate that falls by a hundredth per evaluation, and to a fifth if accuracy "
@@ -305,7 +305,7 @@ OBJECTIVES: dict[str, type[ObjectiveOptions]] = {
 }
 
 
-class TrainingOptions(Checked):
+class TrainingOptions(ValidatedOptions):
     """What decides the weights, given the token pairs; a step takes ``accumulate`` batches."""
 
     architecture: ArchitectureOptions = field(default_factory=BagOptions)
@@ -362,7 +362,9 @@ def training_options(
         _chosen("objective", objective, OBJECTIVES),
         TrainingOptions,
     ]
-    taken = [{name: given.pop(name) for name in offered(part) & given.keys()} for part in parts]
+    taken = [
+        {name: given.pop(name) for name in option_fields(part) & given.keys()} for part in parts
+    ]
     for name in given:
         raise ValueError(
             f"{name} conflicts with architecture {architecture} and objective {objective}; omit it"
@@ -405,13 +407,13 @@ def named_tasks(tasks: Sequence[TaskBeside]) -> dict[str, TaskBeside]:
     return found
 
 
-class Recipe(Checked):
+class Recipe(ValidatedOptions):
     """What an encoder is made of.
 
     ``files`` has the files of each language pair, see ``reading.find_text``. ``corpus_weights``
     maps a corpus's name to the probability that a pass uses a pair of it, 1 if it is not named.
     ``pair_weights`` maps a language pair to a factor of how often it is drawn. ``tasks`` are those
-    beside the objective, of ``BESIDE``, under names of their own (``named_tasks``).
+    beside the objective, of ``AUXILIARY_TASKS``, under names of their own (``named_tasks``).
     """
 
     files: Mapping[str, tuple[Path, ...]]
@@ -440,10 +442,10 @@ class Recipe(Checked):
             if not 0 <= weight <= 1:
                 raise ValueError(f"weight {weight} of corpus {name}: expected 0 to 1")
         for task in self.tasks.values():
-            if task.name not in BESIDE or not 0 < task.weight < math.inf:
+            if task.name not in AUXILIARY_TASKS or not 0 < task.weight < math.inf:
                 raise ValueError(
                     f"task {task.name} of weight {task.weight}: expected more than 0, and one of "
-                    f"{', '.join(BESIDE)}"
+                    f"{', '.join(AUXILIARY_TASKS)}"
                 )
             if objective.one_sided or objective.apart:
                 raise ValueError(

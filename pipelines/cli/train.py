@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from encoder.monolingual.options import WordOptions
 from encoder.training import options as training
-from encoder.training.options import ARCHITECTURES, OBJECTIVES, Recipe, TrainingOptions, offered
+from encoder.training.options import (
+    ARCHITECTURES,
+    OBJECTIVES,
+    Recipe,
+    TrainingOptions,
+    option_fields,
+)
 from miner.commandline import add_common_options, command, parse_names, parse_number, reject_repeats
 from pipelines import making_options as making
 from pipelines.cli.arguments import add_encoder, add_texts, given_texts, make_add_option
@@ -38,7 +44,7 @@ HELP = {
     "--pair-weight": "multiply the sampling rate of these language pairs by W; repeatable",
     "--task": "also train an auxiliary task on text in DIR, with W times as many batches as for "
     "parallel text (default: 1); repeatable, with one folder per language, whose sentences are "
-    f"ranked only among each other; {'; '.join(map(': '.join, training.BESIDE.items()))}",
+    f"ranked only among each other; {'; '.join(map(': '.join, training.AUXILIARY_TASKS.items()))}",
     "--architecture": _kinds(ARCHITECTURES),
     "--objective": _kinds(OBJECTIVES),
     "--teacher": "encoder whose vectors distillation, addition and alignment match; named as in "
@@ -105,7 +111,7 @@ def add_fields(group: argparse._ArgumentGroup, kinds: Mapping[str, type]) -> Non
     """
     found: dict[str, dict[str, Field]] = {}
     for kind, options in kinds.items():
-        for name, one in offered(options).items():
+        for name, one in option_fields(options).items():
             if one.metadata["help"]:
                 found.setdefault(name, {})[kind] = one
     for name, each in found.items():
@@ -129,7 +135,7 @@ def add_fields(group: argparse._ArgumentGroup, kinds: Mapping[str, type]) -> Non
 
 def given_fields(args: argparse.Namespace, *kinds: type, more: Collection[str] = ()) -> Given:
     """Return the options of ``add_fields`` of some kinds that were given, and ``more``, by name."""
-    wanted = {*more, *itertools.chain.from_iterable(map(offered, kinds))}
+    wanted = {*more, *itertools.chain.from_iterable(map(option_fields, kinds))}
     found = {name: value for name, value in vars(args).items() if name in wanted}
     return {name: tuple(each) if isinstance(each, list) else each for name, each in found.items()}
 

@@ -11,14 +11,14 @@ from encoder.joined import (
     JoinedEncoder,
     Weighted,
     absolute_spec,
-    all_parts,
-    covering,
     covers,
+    drop_uncovered_parts,
+    dropped_part_names,
     parse_joined,
     read_joined_coverage,
+    select_parts,
     spell_joined,
-    taken_parts,
-    without,
+    union_spec,
 )
 from encoder.tokenizer import Tokenizer
 from encoder.words import word_encoders
@@ -104,8 +104,8 @@ def test_specs() -> None:
     parts = parse_joined("mini+2*use")
     assert parts == (Weighted(0.5, "mini"), Weighted(2.0, "use"))
     assert parse_joined(spell_joined(parts)) == parts
-    assert all_parts(["0.5*mini", "0.5*mini+1.0*use"]) == "0.5*mini+1.0*use"
-    assert all_parts(["mini", "mini"]) == "mini"
+    assert union_spec(["0.5*mini", "0.5*mini+1.0*use"]) == "0.5*mini+1.0*use"
+    assert union_spec(["mini", "mini"]) == "mini"
 
 
 def test_a_folder_may_have_a_plus_in_its_name(
@@ -120,12 +120,12 @@ def test_a_folder_may_have_a_plus_in_its_name(
 
 
 def test_parts_that_lack_a_language_are_left_out(joined: JoinedEncoder) -> None:
-    assert covering("mini+use", ["de", "en"]) == "0.5*mini+1.0*use"
-    assert covering("mini+use", ["la", "en"]) == "0.5*mini"
-    assert without("mini+use", "0.5*mini") == "use"
-    assert covering("mini+use", ["tlh", "en"]) == "mini+use"  # neither has it
-    assert covering("mini+use", [None, "en"]) == "0.5*mini+1.0*use"
-    assert covering("mini", ["tlh", "en"]) == "mini"
+    assert drop_uncovered_parts("mini+use", ["de", "en"]) == "0.5*mini+1.0*use"
+    assert drop_uncovered_parts("mini+use", ["la", "en"]) == "0.5*mini"
+    assert dropped_part_names("mini+use", "0.5*mini") == "use"
+    assert drop_uncovered_parts("mini+use", ["tlh", "en"]) == "mini+use"  # neither has it
+    assert drop_uncovered_parts("mini+use", [None, "en"]) == "0.5*mini+1.0*use"
+    assert drop_uncovered_parts("mini", ["tlh", "en"]) == "mini"
     assert [part.spec for part in joined.for_languages(["la", "en"]).parts] == ["mini"]
     assert covers("laser:any.pt", ["tlh"])
 
@@ -138,9 +138,9 @@ def test_coverage_is_the_best_of_the_parts() -> None:
 
 
 def test_some_parts_are_taken_of_one_that_is_loaded(joined: JoinedEncoder) -> None:
-    taken = taken_parts(joined, "0.5*use")
+    taken = select_parts(joined, "0.5*use")
     assert taken.name == load_encoder("0.5*use").name
-    assert taken_parts(load_encoder("mini"), "mini").name == load_encoder("mini").name
+    assert select_parts(load_encoder("mini"), "mini").name == load_encoder("mini").name
 
 
 def test_a_part_without_stored_means_loses_that_of_the_sample(folder: Path) -> None:

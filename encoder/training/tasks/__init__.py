@@ -24,7 +24,7 @@ TASKS: dict[str, type[Task]] = {
     "paths": paths.Paths,
 }
 Read = Callable[[str, tuple[Path, ...]], ParallelText]
-BESIDE: dict[str, tuple[Read, Callable[[Setting], Task]]] = {
+AUXILIARY_TASKS: dict[str, tuple[Read, Callable[[Setting], Task]]] = {
     "response": (reading.read_successors, beside.ResponsePrediction),
     "quick-thought": (reading.read_successors, beside.QuickThought),
     "skip-thought": (reading.read_successors, beside.SkipThought),
@@ -39,7 +39,7 @@ def read_beside(tasks: Mapping[str, TaskBeside]) -> list[ParallelText]:
     """Read the text of each task beside the objective, under the task's name."""
     suffixes = {name: ".tsv" if task.name == "nli" else ".txt" for name, task in tasks.items()}
     return [
-        BESIDE[task.name][0](name, reading.files_of(task.folder, suffixes[name]))
+        AUXILIARY_TASKS[task.name][0](name, reading.files_of(task.folder, suffixes[name]))
         for name, task in tasks.items()
     ]
 
@@ -49,7 +49,9 @@ def make_task(setting: Setting, tasks: Mapping[str, TaskBeside], texts: Texts) -
     objective = setting.options.objective.name
     main = TASKS[objective](setting)
     made = {
-        text.name: BESIDE[tasks[text.name].name][1](replace(setting, texts=[text], held_out=()))
+        text.name: AUXILIARY_TASKS[tasks[text.name].name][1](
+            replace(setting, texts=[text], held_out=())
+        )
         for text in texts
     }
     return Mixture(objective, main, made) if made else main

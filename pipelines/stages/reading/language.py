@@ -15,7 +15,13 @@ from typing import Any, NamedTuple
 
 from encoder import best_encoder
 from encoder.coverage import Coverage, find_coverage, individual
-from encoder.joined import all_parts, covering, parse_joined, read_joined_coverage, without
+from encoder.joined import (
+    drop_uncovered_parts,
+    dropped_part_names,
+    parse_joined,
+    read_joined_coverage,
+    union_spec,
+)
 from encoder.laser.languages import LASER2, LASER3
 from miner.languages import (
     MIN_SHARE,
@@ -91,17 +97,17 @@ def _decide_encoders(run: RunContext) -> RunContext:
     for name in run.job.pairs:
         options = run.for_part(name).options
         languages = [options.side(side).effective_language for side in SIDES]
-        spec = covering(whole, languages)
+        spec = drop_uncovered_parts(whole, languages)
         parts[name] = replace(options, encoder=spec)
         for corpus in options.corpus_names:
             users[corpus].append(spec)
-        if left := without(whole, spec):
+        if left := dropped_part_names(whole, spec):
             about = f"{name}: " if name else ""
             logger.info("%sskipping %s: not for %s", about, left, "-".join(map(str, languages)))
     for name, side in run.job.corpora:
         options = parts.get(name, run.for_part(name).options)
         parts[name] = replace(
-            options, encoder=all_parts(users[run.for_part(name).folder.corpus(side)])
+            options, encoder=union_spec(users[run.for_part(name).folder.corpus(side)])
         )
     return run.with_part_options(parts)
 

@@ -13,7 +13,7 @@ import encoder.compiled
 from encoder import load_encoder
 from encoder.bag.encoder import BagEncoder
 from encoder.bag.features import Features
-from encoder.bag.known_words import ROUNDING, Cuts, KnownWords
+from encoder.bag.known_words import ROUNDING, Cuts, WordCache
 from encoder.rows import sum_rows
 from encoder.tokenizer import Tokenizer
 
@@ -54,7 +54,7 @@ def bundled() -> BagEncoder:
 
 
 def known_and_cut(
-    bag: BagEncoder, known: KnownWords, sentences: list[str]
+    bag: BagEncoder, known: WordCache, sentences: list[str]
 ) -> tuple[np.ndarray, np.ndarray]:
     numbers, words = bag._features.split(bag._tokenizer.encode(sentences))
     expected = sum_rows(sum_rows(bag._table, words), numbers)
@@ -77,8 +77,8 @@ def odd_sentences(count: int) -> list[str]:
 def test_sums_have_the_bits_of_whole_sentences(
     bundled: BagEncoder, room: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(encoder.bag.known_words, "ROOM", room)
-    known = KnownWords(bundled._tokenizer, bundled._features, bundled._table)
+    monkeypatch.setattr(encoder.bag.known_words, "MAX_CACHED_WORDS", room)
+    known = WordCache(bundled._tokenizer, bundled._features, bundled._table)
     sentences = odd_sentences(600)
     for start in (0, 100, 0, 300):
         found, expected = known_and_cut(bundled, known, sentences[start : start + 300])
@@ -91,7 +91,7 @@ def test_texts_of_one_hash_are_told_apart(
     monkeypatch.setattr(encoder.bag.compiled, "_PRIME", np.uint64(0))
     number_texts = encoder.bag.compiled.number_texts.py_func
     monkeypatch.setattr(encoder.bag.known_words, "number_texts", number_texts)
-    known = KnownWords(bundled._tokenizer, bundled._features, bundled._table)
+    known = WordCache(bundled._tokenizer, bundled._features, bundled._table)
     found, expected = known_and_cut(bundled, known, ["ein Haus am See", "am Haus ein See"])
     assert found.tobytes() == expected.tobytes()
 

@@ -11,7 +11,7 @@ from encoder import load_encoder
 from encoder.base import MIN_COSINE, SAMPLE
 from encoder.checkpoint import CONFIG, WEIGHTS
 from encoder.coverage import read_coverage
-from encoder.joined import JoinedEncoder, covering
+from encoder.joined import JoinedEncoder, drop_uncovered_parts
 from encoder.use import glossary
 from encoder.use.encoder import UseEncoder, load_use
 from encoder.use.glossary import (
@@ -137,8 +137,8 @@ def test_the_networks_own_languages_stay_as_they_are() -> None:
 def test_added_languages_are_covered_and_say_what_reads_them() -> None:
     coverage = read_coverage("use")
     assert {"cs", "fi", "sv", "uk", "hu", "de"} <= coverage.keys()
-    assert covering("mini+use", ["sv", "en"]) == "0.5*mini+1.0*use"
-    assert covering("mini+use", ["la", "en"]) == "0.5*mini"
+    assert drop_uncovered_parts("mini+use", ["sv", "en"]) == "0.5*mini+1.0*use"
+    assert drop_uncovered_parts("mini+use", ["la", "en"]) == "0.5*mini"
     encoder = load_use(precision="float32")
     names = {encoder.for_language(language).name for language in ("de", "cs", "sv")}
     assert len(names) == 3  # pieces, and words by both parts of the bundled encoder
