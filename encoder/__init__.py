@@ -100,7 +100,7 @@ def load_encoder(
         from encoder.use.encoder import load_use
 
         return load_use(precision=precision)
-    from encoder.checkpoint import load_folder
+    from encoder.loading import load_folder
 
     if not (folder := folder_of(spec)).is_dir():
         raise ValueError(f"encoder {spec!r} is unknown; use {ENCODERS}")

@@ -62,7 +62,7 @@ def write_pairs(path: AnyPath, batches: Batches, *, origin: Origin, **kinds: boo
     ``pairs_schema``. The bytes written do not depend on how the pairs are cut into batches.
     Raises what ``check_output`` does; what was there before stays.
     """
-    from miner.storage.writers.formats import regrouped
+    from miner.storage.writers import formats
 
     output = Output.named(path)
     if output.format.files:
@@ -71,7 +71,7 @@ def write_pairs(path: AnyPath, batches: Batches, *, origin: Origin, **kinds: boo
 
     def counted() -> Iterator[pa.Table]:
         nonlocal written
-        for table in regrouped(batches, schema, output.format.rows):
+        for table in formats.regrouped(batches, schema, output.format.rows):
             written += len(table)
             yield table
 
@@ -79,7 +79,8 @@ def write_pairs(path: AnyPath, batches: Batches, *, origin: Origin, **kinds: boo
         places = [stack.enter_context(atomic_file(file)) for file in output.files(origin)]
         with ExitStack() as opened:
             files = [opened.enter_context(_compressed(at, output.compression)) for at in places]
-            output.format.write(files, counted(), schema, origin)
+            write = getattr(formats, f"write_{output.format.name}")
+            write(files, counted(), schema, origin)
             return written
 
 

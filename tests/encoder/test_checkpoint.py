@@ -19,9 +19,9 @@ from encoder.checkpoint import (
     TOKENIZER,
     WEIGHTS,
     _checksum,
-    load_folder,
     save_encoder,
 )
+from encoder.loading import load_folder
 from encoder.rows import pack
 from encoder.tokenizer import Tokenizer
 from tests.encoder.conftest import VOCABULARY

@@ -7,18 +7,12 @@ for two files, in which the languages take the place of the ``%``.
 
 from __future__ import annotations
 
-import importlib
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from miner.storage.places import AnyPath, Place, RemotePath
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from miner.storage.writers.formats import Files, Tables
 
 TEXT_ROWS = 8192  # pairs made into Python objects at a time: about 10 MB
 ROW_GROUP_ROWS = 65_536  # of Parquet
@@ -48,11 +42,6 @@ class Format(NamedTuple):
     def rows(self) -> int:
         """How many pairs are written at a time."""
         return ROW_GROUP_ROWS if self.is_grouped else TEXT_ROWS
-
-    def write(self, files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -> None:
-        """Write tables of ``rows`` pairs to an output's files; the last one may be shorter."""
-        formats = importlib.import_module("miner.storage.writers.formats")
-        getattr(formats, f"write_{self.name}")(files, tables, schema, origin)
 
 
 LINES = "%"
