@@ -1,27 +1,32 @@
 """Languages as data name them: codes of ISO 639-3 (Tatoeba's files) and 639-1, and encoders."""
 
 from collections.abc import Collection, Sequence
-from importlib.resources import files
+
+from langcodes import Language
 
 from encoder import Encoder
 from encoder.coverage import individual
 from miner.language_codes import base_language, parse_language
 
-# Where the longer code is of one member of a macrolanguage, it is the one that Tatoeba has.
-_TABLE = files("eval").joinpath("assets", "iso-639.tsv").read_text(encoding="utf-8")
-_ISO_639_3 = dict(line.split("\t") for line in _TABLE.splitlines())
-_ISO_639_1 = {longer: shorter for shorter, longer in _ISO_639_3.items()}
+# The member of each macrolanguage that Tatoeba has.
+_CODES = "fa pes lv lvs ms zsm no nob sw swh tl tgl zh cmn".split()
+_MEMBERS = dict(zip(_CODES[::2], _CODES[1::2], strict=True))
+_MACROLANGUAGES = {member: code for code, member in _MEMBERS.items()}
 
 
 def iso_639_3(code: str) -> str:
-    """Return the ISO 639-3 code of a language given by any of its codes."""
+    """Return the ISO 639-3 code of a language, or the code itself if it is unknown."""
     base = base_language(code)
-    return _ISO_639_3.get(code) or _ISO_639_3.get(base, base)
+    try:
+        return _MEMBERS.get(base) or Language.get(base).to_alpha3()
+    except LookupError:
+        return base
 
 
 def iso_639_1(code: str) -> str:
-    """Return the ISO 639-1 code of a language where it has one, else the code itself."""
-    return _ISO_639_1.get(code, code)
+    """Return the ISO 639-1 code of a language if it has one, or else the code itself."""
+    base = base_language(code)
+    return _MACROLANGUAGES.get(base, base)
 
 
 def name_of(code: str, names: Collection[str]) -> str | None:
