@@ -1,4 +1,4 @@
-"""Vectors to pairs: neighbours, margins, selection, and the artefacts they are kept in.
+"""Mine sentence pairs by their vectors.
 
 The public names load on first use, so that importing this package costs nothing.
 """

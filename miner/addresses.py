@@ -3,7 +3,7 @@
 import re
 from urllib.parse import unquote
 
-# Scripts that put spaces between words: where a letter of another follows, the text goes on.
+# Letters of scripts with spaces between words. A letter of any other script ends an address.
 _LETTER = r"[^\W\u0e00-\u1dff\u2000-\U0010ffff]"
 _SIGN = rf"(?:{_LETTER}|[-.~:/?#@!$&*+,;=%])"  # of RFC 3986 and 3987, without brackets and '
 _START = r"(?i:(?:https?|ftp)://)"
@@ -16,19 +16,19 @@ _TO_HOST = re.compile(rf"{_START}?(?i:www\.)?([^/?#]*)")
 
 
 def addresses_in(text: str) -> set[str]:
-    """Return the addresses of a text, each without what makes no difference.
+    """Find the distinct addresses in a text.
 
-    That is the scheme, ``www.``, the case of the host, percent signs for letters, and marks at the
-    end. The case of a path makes a difference.
+    Each is returned without its scheme, ``www.`` and marks at the end, with its host in lower case
+    and with its percent signs decoded. The case of a path makes a difference.
     """
     if "@" not in text and "://" not in text and "www." not in text.lower():
-        return set()  # most texts, ten times as fast as a search
-    found = _ADDRESS.finditer(text)
-    return {_bare(match[0]) if match[1] else match[0].lower() for match in found}
+        return set()  # most texts; ten times as fast as a search
+    matches = _ADDRESS.finditer(text)
+    return {_bare(match[0]) if match[1] else match[0].lower() for match in matches}
 
 
 def _bare(address: str) -> str:
-    # What ends an address, such as a letter of Chinese, may lie in one behind a percent sign.
+    # A percent sign may encode a character that ends an address, such as a Chinese letter.
     decoded = _DECODED.match(unquote(address))
     bare = decoded[0].rstrip(" .,;:!?*_~/") if decoded else ""
     return _TO_HOST.sub(lambda start: start[1].lower(), bare, count=1)

@@ -17,29 +17,31 @@ from typing import TypeAlias, TypeVar
 from miner.extras import DISTRIBUTION, how_to_install
 
 Value = TypeVar("Value")
-Command: TypeAlias = Callable[..., int]  # of arguments and a name, both optional
+Command: TypeAlias = Callable[..., int]  # takes arguments and a name, both optional
 AddArguments: TypeAlias = Callable[[argparse.ArgumentParser], None]
 
 
 def run_command(main: Callable[[], int], program: str) -> int:
-    """Run ``main`` and return its exit status; report the user's errors in one line.
+    """Run ``main``, and report errors of the user in one line on stderr.
 
-    ``ValueError`` and ``OSError`` are how this product reports bad input; they, an interrupt, the
-    lack of memory and a missing module that an extra installs become ``PROGRAM: error: ...`` on
-    stderr and status 2. SIGTERM counts as an interrupt, so that temporary files are removed. A
-    reader of stdout that went away ends the program quietly with status 141. Any other exception
-    is a defect and propagates with its traceback.
+    Bad input raises ``ValueError`` or ``OSError``. These, an interrupt, a lack of memory and a
+    missing module of an extra exit with status 2. SIGTERM counts as an interrupt, so that temporary
+    files are removed. If the reader of stdout closes it, the status is 141. Any other exception is
+    a defect, and keeps its traceback.
+
+    Raises:
+        ModuleNotFoundError: A module is missing that no extra installs.
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # characters that a terminal lacks are escaped
             stream.reconfigure(errors="backslashreplace")
-    # NumPy computes products side by side in threads of ours (``miner.threads``); OpenBLAS, which
-    # reads this when it is loaded, would have threads of its own wait for each other in each.
+    # Products run in threads of ``miner.threads``. OpenBLAS, which reads this when it is loaded,
+    # would start more threads in each of these, which wait for each other.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # At its end the interpreter looks at every object for cycles: half a second with torch's.
+    # Skips the collection of cycles at exit: half a second with torch's objects.
     atexit.register(gc.freeze)
-    # While libraries load it would do so 250 times: a tenth of a second.
+    # Fewer collections while libraries load save a tenth of a second.
     gc.set_threshold(20_000)
     try:
         status = main()
@@ -47,7 +49,7 @@ def run_command(main: Callable[[], int], program: str) -> int:
         return status
     except BrokenPipeError:
         _drop_stdout()
-        return 141  # 128 + SIGPIPE: what a shell reports of any program cut short by `| head`
+        return 141  # 128 + SIGPIPE, as shells report programs that `| head` ended
     except KeyboardInterrupt as error:
         message = f"interrupted{error}"
     except (MemoryError, OSError, ValueError) as error:
@@ -73,7 +75,7 @@ def _flush_stdout() -> None:
 
 
 def _drop_stdout() -> None:
-    """Drop the buffer of stdout, which the interpreter would write as it exits."""
+    """Discard buffered stdout, which the interpreter would flush as it exits."""
     with open(os.devnull, "wb") as nowhere:
         os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
@@ -81,10 +83,10 @@ def _drop_stdout() -> None:
 def command(
     add_arguments: AddArguments, name: str
 ) -> Callable[[Callable[[argparse.Namespace], int]], Command]:
-    """Return what makes a command of a function of its parsed arguments.
+    """Decorate a function of parsed arguments as a command.
 
-    Its docstring is the description in the command's help. The command takes arguments (default:
-    those of the process) and the name in its help and errors.
+    Its docstring is the description in the help. The command takes arguments (default: the
+    process's) and the program name in its help and errors.
     """
 
     def decorate(work: Callable[[argparse.Namespace], int]) -> Command:
@@ -101,16 +103,16 @@ def command(
 def command_parser(
     add_arguments: AddArguments, prog: str, description: str | None = None
 ) -> argparse.ArgumentParser:
-    """Return the parser of a command, with its arguments and ``--version``."""
+    """Build the parser of a command, with ``--version``."""
     parser = argparse.ArgumentParser(prog=prog, description=description)
     add_arguments(parser)
     add_version(parser)
     return parser
 
 
-@cache  # its metadata are parsed anew each time
+@cache  # parsing the metadata takes time
 def product_version() -> str:
-    """Return the version of the installed distribution; ``unknown`` in a bare checkout."""
+    """Return the installed distribution's version, or ``unknown``."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:
@@ -126,12 +128,12 @@ def add_version(parser: argparse.ArgumentParser) -> None:
 
 
 def parse_names(text: str) -> tuple[str, ...]:
-    """Parse names between commas, each once."""
+    """Parse names between commas, without duplicates."""
     return tuple(dict.fromkeys(text.split(",")))
 
 
 def parse_number(text: str) -> float:
-    """Parse a number; what is none is not within any limits."""
+    """Parse a number, or return NaN, which no limits accept."""
     try:
         return float(text)
     except ValueError:
@@ -139,13 +141,17 @@ def parse_number(text: str) -> float:
 
 
 def reject_repeats(option: str, given: Iterable[tuple[str, Value]]) -> dict[str, Value]:
-    """Return the values of a repeatable option by name; one that is given twice is a ValueError."""
-    found: dict[str, Value] = {}
+    """Collect the values of a repeatable option by name.
+
+    Raises:
+        ValueError: A name is given twice.
+    """
+    values: dict[str, Value] = {}
     for name, value in given:
-        if name in found:
+        if name in values:
             raise ValueError(f"{option}: {name} is given twice; pass it once")
-        found[name] = value
-    return found
+        values[name] = value
+    return values
 
 
 def add_common_options(parser: argparse.ArgumentParser) -> None:
@@ -156,7 +162,7 @@ def add_common_options(parser: argparse.ArgumentParser) -> None:
 
 
 def error_line(error: Exception) -> str:
-    """Return what a user is shown of an error: no ``[Errno 2]``, but the file and what it has."""
+    """Describe an error to a user, without ``[Errno 2]``."""
     if isinstance(error, MemoryError):
         return f"out of memory: {error}".removesuffix(": ")
     if isinstance(error, OSError) and error.filename is not None and error.strerror is not None:

@@ -7,31 +7,31 @@ from miner.compiling import compiled
 
 @compiled()
 def fill_reverse_ranks(
-    own: Any, found: Any, ids: Any, lists: Any, means: Any, mean: Any, rank: Any
+    rows: Any, neighbours: Any, ids: Any, lists: Any, means: Any, mean: Any, rank: Any
 ) -> None:
-    """Enter what some rows of the other side say of those whose neighbours they are.
+    """Fill in the mean cosine and the reverse rank of each neighbour.
 
-    ``own`` (Q,) are rows of this side and ``found`` (Q, K) their neighbours. Of these, ``ids`` (R,)
-    are some, ascending, with ``lists`` (R, K) and ``means`` (R,) of their own: ``mean`` (Q, K) gets
-    the mean of each, and ``rank`` (Q, K), where it has one, our place in its list, from 1.
+    ``rows`` (Q,) have the ``neighbours`` (Q, K). Of these, ``ids`` (R,), ascending, have the
+    ``lists`` (R, K) and ``means`` (R,). Outputs, of neighbours in ``ids``, are ``mean`` (Q, K) and
+    ``rank`` (Q, K), the row's position in the neighbour's list, from 1.
     """
     first, last = ids[0], ids[-1]
-    for row in range(len(own)):
-        for place in range(found.shape[1]):
-            wanted = found[row, place]
-            if wanted < first or wanted > last:
+    for row in range(len(rows)):
+        for column in range(neighbours.shape[1]):
+            neighbour = neighbours[row, column]
+            if neighbour < first or neighbour > last:
                 continue
-            # Rows ascend by 1 or more, which leaves as many places as there are gaps.
-            low = max(0, len(ids) - 1 - (last - wanted))
-            high = min(len(ids) - 1, wanted - first)
+            # Ids ascend by at least 1, which bounds the position on both sides.
+            low = max(0, len(ids) - 1 - (last - neighbour))
+            high = min(len(ids) - 1, neighbour - first)
             while low < high:
                 middle = (low + high) // 2
-                if ids[middle] < wanted:
+                if ids[middle] < neighbour:
                     low = middle + 1
                 else:
                     high = middle
-            mean[row, place] = means[low]
-            for other in range(lists.shape[1]):
-                if lists[low, other] == own[row]:
-                    rank[row, place] = other + 1
+            mean[row, column] = means[low]
+            for position in range(lists.shape[1]):
+                if lists[low, position] == rows[row]:
+                    rank[row, column] = position + 1
                     break

@@ -1,10 +1,10 @@
-"""The extras of the distribution: which of them installs a module that the base does without."""
+"""Extras of the distribution, by the modules that they install."""
 
 from importlib.util import find_spec
 
 DISTRIBUTION = "bitext-adit"
 
-# The extra by the module that is imported; pyproject.toml has what each of them installs.
+# The imported modules of each extra; pyproject.toml lists the packages.
 _MODULES = {
     "beam": "apache_beam",
     "documents": "chardetng_py lxml mwparserfromhell trafilatura warcio webencodings",
@@ -21,7 +21,7 @@ EXTRAS = {module: extra for extra, modules in _MODULES.items() for module in mod
 
 
 def how_to_install(error: ModuleNotFoundError) -> str | None:
-    """Return the line that names the missing module and its extra; None for any other module."""
+    """Say how to install a missing module, or return None without an extra."""
     module = (error.name or "").partition(".")[0]
     extra = EXTRAS.get(module)
     if extra is None:
@@ -31,6 +31,10 @@ def how_to_install(error: ModuleNotFoundError) -> str | None:
 
 
 def require(module: str) -> None:
-    """Refuse to go on without a module that will be imported later, as if it were now."""
+    """Check early that a module can be imported later.
+
+    Raises:
+        ModuleNotFoundError: The module is not installed.
+    """
     if find_spec(module) is None:
         raise ModuleNotFoundError(f"No module named {module!r}", name=module)

@@ -1,4 +1,4 @@
-"""Filters: rules that reject mined pairs, each by a name that is the reason given.
+"""Filters that reject mined pairs, and whose names are the reasons.
 
 Axes: ``P`` pairs, ``N`` rows, ``K`` neighbours.
 """
@@ -18,26 +18,25 @@ from miner.languages import identifier, known_label
 from miner.numbers import compare_numbers, numbers_in
 
 MIN_LETTERS = 3
-LENGTH_ODDS = 0.7  # in powers of 2; the best on the `sample` splits, see docs/results-full.md
-RATIO_PAIRS = 1 << 15
-COPIED_TRIGRAMS = 0.7  # of those of both texts together
-MAX_LISTS = 50
-MIN_CHANCE = 0.001
-MIN_OWN_SCRIPT = 0.5  # of a sentence's letters
-SCRIPT_TEXTS = 1000  # that say what script is usual
+LENGTH_ODDS = 0.7  # in log2; the best on the `sample` splits, see docs/results-full.md
+RATIO_PAIRS = 1 << 15  # whose median ratio counts
+COPIED_TRIGRAMS = 0.7  # shared, of the trigrams of both texts
+MAX_LISTS = 50  # neighbour lists that contain a sentence
+MIN_PROBABILITY = 0.001  # of a text's language
+MIN_OWN_SCRIPT = 0.5  # share of a sentence's letters
+SCRIPT_TEXTS = 1000  # whose letters decide the main script
 
-# By the first word of its letters' names in Unicode; Japanese is written in several scripts.
+# Scripts are first words of Unicode names. Japanese scripts count as one.
 _JAPANESE = {"HIRAGANA": "CJK", "KATAKANA": "CJK", "KATAKANA-HIRAGANA": "CJK"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Suspects:
-    """What filters know of P pairs.
+    """P pairs of texts, and the facts that filters need.
 
-    ``source`` and ``target`` are the texts, ``ratio`` the usual ``log_ratios`` of pairs like them.
-    Only the filter ``hub`` needs ``lists``, (P,) each: how many neighbour lists hold each source,
-    and each target; only ``language`` needs ``languages``, ISO 639-1, of both sides, and only
-    ``script`` needs ``scripts``, the ``usual_script`` of both sides.
+    ``ratio`` is the ``median_log_ratio`` of the corpus. ``hub`` needs ``lists``, how many neighbour
+    lists contain each source and each target, (P,) each. ``language`` needs ``languages`` (ISO
+    639-1), and ``script`` needs ``scripts``, the ``main_script`` of both sides.
     """
 
     source: Sequence[str]
@@ -48,32 +47,32 @@ class Suspects:
     scripts: tuple[str | None, str | None] = (None, None)
 
     def each(self, rule: Callable[[str, str], bool]) -> Mask:
-        """Return what a rule says of each pair of texts."""
+        """Apply a rule to the texts of each pair."""
         pairs = zip(self.source, self.target, strict=True)
         return np.fromiter((rule(*pair) for pair in pairs), np.bool_, count=len(self.source))
 
 
 def log_ratios(source: Sequence[str], target: Sequence[str]) -> FloatArray:
-    """Return the binary logarithm of each pair's ratio of lengths in characters: (P,)."""
+    """Return log2 of each pair's ratio of lengths in characters, (P,)."""
     ratios = [(len(one) + 1) / (len(other) + 1) for one, other in zip(source, target, strict=True)]
     return np.log2(np.array(ratios, dtype=np.float64))
 
 
-def usual_ratio(source: Sequence[str], target: Sequence[str]) -> float:
-    """Return the median of ``log_ratios`` of the first pairs, the best ones; 0 of no pairs."""
+def median_log_ratio(source: Sequence[str], target: Sequence[str]) -> float:
+    """Return the median of ``log_ratios`` of the best pairs, which come first."""
     ratios = log_ratios(source[:RATIO_PAIRS], target[:RATIO_PAIRS])
     return float(np.median(ratios)) if len(ratios) else 0.0
 
 
 def length_odds(suspects: Suspects) -> FloatArray:
-    """Return how far each pair's ratio of lengths is from the usual one: (P,), in powers of 2."""
+    """Return how far each length ratio is from the median, (P,), in log2."""
     return np.abs(log_ratios(suspects.source, suspects.target) - suspects.ratio)
 
 
 def occurrences(ids: IntArray, rows: int) -> IntArray:
-    """Return how many of the lists ``ids`` (N, K) hold each of the rows 0, 1, ...: (rows,).
+    """Count the neighbour lists that contain each row, (rows,).
 
-    k-occurrence, after Radovanović, Nanopoulos & Ivanović 2010, "Hubs in Space".
+    This is the k-occurrence of Radovanović, Nanopoulos & Ivanović 2010, "Hubs in Space".
     """
     return np.bincount(ids[ids != NO_NEIGHBOUR], minlength=rows)
 
@@ -88,14 +87,14 @@ def _scripts(texts: Iterable[str]) -> Counter[str]:
     return Counter(_script(letter) for text in texts for letter in text if letter.isalpha())
 
 
-def usual_script(texts: Sequence[str]) -> str | None:
-    """Return the script of most letters in the first texts, such as LATIN; None without any."""
+def main_script(texts: Sequence[str]) -> str | None:
+    """Return the script of most letters in the first texts, such as LATIN."""
     most = _scripts(texts[:SCRIPT_TEXTS]).most_common(1)
     return most[0][0] if most else None
 
 
 def short(suspects: Suspects) -> Mask:
-    """Either side has hardly a letter."""
+    """Reject pairs if a side has fewer than ``MIN_LETTERS`` letters."""
 
     def letters(text: str) -> int:
         return sum(map(str.isalpha, text))
@@ -104,26 +103,26 @@ def short(suspects: Suspects) -> Mask:
 
 
 def length(suspects: Suspects) -> Mask:
-    """Reject a ratio of lengths that is far from the languages' median."""
+    """Reject pairs if their length ratio is far from the median."""
     return length_odds(suspects) > LENGTH_ODDS
 
 
 def copied(suspects: Suspects) -> Mask:
-    """Both sides have nearly the same letters and digits in the same order."""
+    """Reject pairs if both sides share most trigrams of letters and digits."""
 
     def trigrams(text: str) -> set[str]:
         bare = "".join(filter(str.isalnum, text.casefold()))
         return {bare[start : start + 3] for start in range(max(1, len(bare) - 2))}
 
-    def alike(*texts: str) -> bool:
+    def is_copy(*texts: str) -> bool:
         one, other = map(trigrams, texts)
         return len(one & other) > COPIED_TRIGRAMS * len(one | other)
 
-    return suspects.each(alike)
+    return suspects.each(is_copy)
 
 
 def numbers(suspects: Suspects) -> Mask:
-    """Both sides have numbers in digits, and share none."""
+    """Reject pairs if both sides have numbers in digits and share none."""
 
     def differ(*texts: str) -> bool:
         one, other = map(numbers_in, texts)
@@ -133,34 +132,34 @@ def numbers(suspects: Suspects) -> Mask:
 
 
 def urls(suspects: Suspects) -> Mask:
-    """Only one side has a web or mail address, or both have different ones."""
+    """Reject pairs if their web or mail addresses differ."""
     return suspects.each(lambda source, target: addresses_in(source) != addresses_in(target))
 
 
 def script(suspects: Suspects) -> Mask:
-    """Less than half of either side's letters are in the script that is usual there."""
+    """Reject pairs if most letters of a side are not in its main script."""
 
-    def is_foreign(text: str, usual: str | None) -> bool:
+    def is_foreign(text: str, main: str | None) -> bool:
         letters = _scripts([text])
-        return usual is not None and letters[usual] < MIN_OWN_SCRIPT * letters.total()
+        return main is not None and letters[main] < MIN_OWN_SCRIPT * letters.total()
 
     return suspects.each(lambda *texts: any(map(is_foreign, texts, suspects.scripts)))
 
 
 def hub(suspects: Suspects) -> Mask:
-    """Either sentence is near to very many of the other side."""
+    """Reject pairs if more than ``MAX_LISTS`` lists contain a sentence."""
     source, target = suspects.lists
     return np.maximum(source, target) > MAX_LISTS
 
 
 def language(suspects: Suspects) -> Mask:
-    """Either side is hardly in the language that it should be in."""
+    """Reject pairs if a side is improbable in its language."""
     labels = [known_label(code or "") for code in suspects.languages]
 
-    def chance(text: str, expected: str | None) -> float:
+    def probability(text: str, expected: str | None) -> float:
         return float(dict(identifier().rank(text))[expected])
 
-    return suspects.each(lambda *texts: min(map(chance, texts, labels)) < MIN_CHANCE)
+    return suspects.each(lambda *texts: min(map(probability, texts, labels)) < MIN_PROBABILITY)
 
 
 FILTERS: dict[str, Callable[[Suspects], Mask]] = {
@@ -169,7 +168,11 @@ FILTERS: dict[str, Callable[[Suspects], Mask]] = {
 
 
 def check_filters(names: Sequence[str], languages: tuple[str | None, str | None]) -> None:
-    """Refuse names of no filter, and a language filter that could not work, with a ValueError."""
+    """Check the names of filters, and that ``language`` knows both languages.
+
+    Raises:
+        ValueError: A name or a language is unknown.
+    """
     for name in names:
         if name not in FILTERS:
             raise ValueError(f"unknown filter {name!r}; use {', '.join(FILTERS)}")
@@ -186,7 +189,7 @@ def check_filters(names: Sequence[str], languages: tuple[str | None, str | None]
 
 
 def reasons(suspects: Suspects, names: Sequence[str]) -> list[str]:
-    """For each of P pairs the filters that reject it, joined by commas; "" if none does."""
+    """Join the names of the filters that reject each pair by commas."""
     masks = [FILTERS[name](suspects).tolist() for name in names]
     rows = zip(*masks, strict=True) if masks else [()] * len(suspects.source)
     return [",".join(itertools.compress(names, row)) for row in rows]

@@ -1,6 +1,6 @@
-"""Pairs that are given, not mined: their scores against the neighbourhoods of both sentences.
+"""Score given pairs against the neighbourhoods of both sentences.
 
-It is the mode ``score`` of LASER's mine_bitexts. Axes: ``P`` pairs, ``K`` neighbours of each.
+This is mode ``score`` of LASER's mine_bitexts. Axes: ``P`` pairs, ``K`` neighbours per sentence.
 """
 
 import numpy as np
@@ -9,23 +9,24 @@ from numpy.typing import NDArray
 from miner.arrays import Direction, IntArray, Neighbours, Pairs
 from miner.margin import margin_scores
 
-NO_SENTENCE = -1  # of lines without a usable sentence
+NO_SENTENCE = -1  # row of a line without a usable sentence
 
 
 def distinct_pairs(source: IntArray, target: IntArray) -> tuple[IntArray, int]:
-    """Return the different pairs of lines, int64 (3, P), and how many lines have one.
+    """Return the distinct pairs of line-aligned sentences.
 
-    They are sources, targets and the first line of each, ascending. Of each side, given are the
-    rows (N,) that stand for the lines' sentences, or ``NO_SENTENCE``.
+    ``source`` and ``target`` (N,) are the rows of the lines' sentences, or ``NO_SENTENCE``. The
+    first result, int64 (3, P), contains sources, targets and first lines, ascending; the second is
+    the number of lines with both sentences.
     """
-    whole = np.flatnonzero((source != NO_SENTENCE) & (target != NO_SENTENCE))
+    complete = np.flatnonzero((source != NO_SENTENCE) & (target != NO_SENTENCE))
     width = int(target.max(initial=0)) + 1
-    found, first = np.unique(source[whole] * width + target[whole], return_index=True)
-    return np.stack([found // width, found % width, whole[first]]), len(whole)
+    keys, first = np.unique(source[complete] * width + target[complete], return_index=True)
+    return np.stack([keys // width, keys % width, complete[first]]), len(complete)
 
 
 def lines_of(pairs: IntArray, source: IntArray, target: IntArray) -> IntArray:
-    """Return the first line (P,) of pairs that ``distinct_pairs`` returned."""
+    """Look up the first line (P,) of pairs from ``distinct_pairs``."""
     sources, targets, lines = pairs
     width = int(targets.max(initial=0)) + 1
     places = np.searchsorted(sources * width + targets, source * width + target)
@@ -42,26 +43,26 @@ def given_pairs(
     *,
     margin: str,
 ) -> Pairs:
-    """Score pairs, in their order, by the neighbours of their sources and of their targets, (P, K).
+    """Score pairs by the neighbours (P, K) of their sources and targets.
 
-    ``rank`` and ``direction`` say where the neighbours have them, and are 0 where these do not.
+    The pairs keep their order. ``rank`` and ``direction`` are 0 for pairs in no neighbour list.
     """
-    own, other = forward.means(), backward.means()
+    source_mean, target_mean = forward.means(), backward.means()
     rank, direction = np.zeros(len(source), dtype=np.int32), np.zeros(len(source), dtype=np.int8)
     for lists, partner, bit in (
         (backward, source, Direction.BACKWARD),
-        (forward, target, Direction.FORWARD),  # last: its ranks count
+        (forward, target, Direction.FORWARD),  # last: ranks of the forward list count
     ):
-        pair, place = np.nonzero(lists.ids == partner[:, None])
-        rank[pair] = place + 1
+        pair, column = np.nonzero(lists.ids == partner[:, None])
+        rank[pair] = column + 1
         direction[pair] |= bit
     return Pairs(
         source=source,
         target=target,
-        score=margin_scores(cosine, own, other, margin=margin),
+        score=margin_scores(cosine, source_mean, target_mean, margin=margin),
         cosine=cosine,
-        source_mean=own,
-        target_mean=other,
+        source_mean=source_mean,
+        target_mean=target_mean,
         rank=rank,
         direction=direction,
     )

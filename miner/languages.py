@@ -1,4 +1,4 @@
-"""Detects the language of a corpus from a sample of its sentences."""
+"""Detect the language of a corpus from a sample of its sentences."""
 
 import logging
 import re
@@ -17,17 +17,17 @@ from miner.storage.cache import shared_folder
 logger = logging.getLogger(__name__)
 
 SAMPLED = 200  # sentences
-FEW = 20  # sentences, of which some are too short to be recognised one by one
-MIN_SHARE = 0.5  # of the sample that a language must have to be the corpus's
+FEW = 20  # sentences; single ones may be too short to be recognised
+MIN_SHARE = 0.5  # of the sample, for a corpus's language
 
-# ISO 639-1, and those of ISO 639-3 and 639-2 that have a code there, an encoder of LASER's or a set
-# in Tatoeba's (not "run", which has "rn" and is what people call a folder).
+# ISO 639-1 codes, their equivalents in ISO 639-2 and 639-3, and languages of LASER's encoders or of
+# Tatoeba. "run" (rn) is not among them, because folders have this name.
 CODES = frozenset((files("miner") / "assets" / "language-codes.txt").read_text("ascii").split())
 _CODE = re.compile(r"([a-z]{2,3})([-_][a-z0-9]{2,8})*", re.IGNORECASE)
 
 
 def is_code(text: str) -> bool:
-    """Return whether a text is a language code, with or without script or country."""
+    """Return whether a text is a language code, also with a region."""
     match = _CODE.fullmatch(text)
     if match is None or match[1].lower() not in CODES:
         return False
@@ -38,9 +38,10 @@ def is_code(text: str) -> bool:
 
 
 def language_shares(texts: Sequence[str]) -> dict[str, float]:
-    """Return the share of each language (ISO 639-1) in an even sample, the largest first.
+    """Return the share of each language in an even sample, largest first.
 
-    Fewer than ``FEW`` texts are taken as one, whose language comes with its probability.
+    Fewer than ``FEW`` texts count as one text, whose language comes with its probability. Languages
+    are ISO 639-1 codes.
     """
     sample = texts[:: max(1, len(texts) // SAMPLED)][:SAMPLED]
     if 0 < len(sample) < FEW:
@@ -51,17 +52,17 @@ def language_shares(texts: Sequence[str]) -> dict[str, float]:
 
 
 def language_of(text: str) -> str:
-    """Return the language that a text is most likely in (ISO 639-1)."""
+    """Return the most probable language of a text (ISO 639-1)."""
     return str(identifier().classify(text)[0])
 
 
-def chances(text: str) -> dict[str, float]:
+def language_probabilities(text: str) -> dict[str, float]:
     """Return the probability of each language for a text."""
     return {str(code): float(chance) for code, chance in identifier().rank(text)}
 
 
 def known_label(code: str) -> str | None:
-    """Return the identifier's name for a language or a related one."""
+    """Return the identifier's label for a language or a related one."""
     known = identifier().labels
     by_base = {base_language(label): label for label in known}
     by_wider = {macrolanguage(label): label for label in known}
@@ -70,12 +71,12 @@ def known_label(code: str) -> str | None:
 
 
 def main_language(shares: Mapping[str, float]) -> str | None:
-    """Return the language that most sentences are in, if there is one."""
+    """Return the language of most sentences, if there is one."""
     return next((code for code, share in shares.items() if share >= MIN_SHARE), None)
 
 
 def seen_language(texts: Sequence[str]) -> str | None:
-    """Return the language that texts are in by a sample of them; None if it is not recognised."""
+    """Return the main language of a sample of texts, if there is one."""
     return main_language(language_shares(texts))
 
 
@@ -83,7 +84,7 @@ _loading = threading.Lock()
 
 
 def identifier() -> Any:  # noqa: ANN401 - the library has no types
-    """Return py3langid's identifier; the first call loads it for all threads."""
+    """Return py3langid's identifier, loaded once for all threads."""
     with _loading:
         return _loaded()
 
@@ -102,7 +103,6 @@ def _loaded() -> Any:  # noqa: ANN401
 
 
 def _mapped_model(packed: Path) -> list[Any]:
-    """Return the arrays of py3langid's model, 70 MB, which are unpacked once for all processes."""
     import numpy as np
 
     state = packed.stat()

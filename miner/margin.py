@@ -1,8 +1,8 @@
-"""Margin scores: a cosine measured against the neighbourhoods of both sentences.
+"""Margin scores, which relate a cosine to both neighbourhoods.
 
-Artetxe & Schwenk 2019, "Margin-based Parallel Corpus Mining", equations 2 and 3: with
-``a = cos(x, y)`` and ``b = sum over NN_k(x) of cos / 2k + sum over NN_k(y) of cos / 2k``, the score
-is ``margin(a, b)``. CSLS is equation 6 of Conneau et al. 2018, "Word Translation without Parallel
+Artetxe & Schwenk 2019, "Margin-based Parallel Corpus Mining", equations 2 and 3: with ``a = cos(x,
+y)`` and ``b = sum over NN_k(x) of cos / 2k + sum over NN_k(y) of cos / 2k``, the score is
+``margin(a, b)``. CSLS is equation 6 of Conneau et al. 2018, "Word Translation without Parallel
 Data".
 """
 
@@ -13,11 +13,10 @@ import numpy as np
 from miner.arrays import FloatArray, Matrix
 from miner.choices import check_choice
 
-# A ratio to a neighbourhood that is not similar at all has no meaning as a/b: it would be infinite
-# or, below zero, turn the order round. Such a neighbourhood counts as barely similar instead.
+# Least b of a ratio a/b. With b = 0 the ratio would be infinite, and b < 0 would reverse the order.
 MIN_RATIO_DENOMINATOR = 1e-6
 
-# Of a and b as above. As b is (r(x) + r(y)) / 2, CSLS is 2 cos - r(x) - r(y).
+# Functions of a and b as above. Since b is (r(x) + r(y)) / 2, CSLS is 2 cos - r(x) - r(y).
 MARGINS: dict[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
     "ratio": lambda a, b: a / np.maximum(b, MIN_RATIO_DENOMINATOR),
     "distance": lambda a, b: a - b,
@@ -29,13 +28,13 @@ MARGINS: dict[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
 def margin_scores(
     cosine: Matrix, source_mean: FloatArray, target_mean: FloatArray, *, margin: str = "ratio"
 ) -> FloatArray:
-    """Score P pairs: float64 (P,).
+    """Return the scores of P pairs.
 
     Args:
         cosine: cosine of each pair, (P,).
         source_mean: mean cosine of the k nearest targets of each pair's source, (P,).
         target_mean: mean cosine of the k nearest sources of each pair's target, (P,).
-        margin: one of ``MARGINS``; another is a ValueError.
+        margin: one of ``MARGINS``.
     """
     check_choice("margin", margin, MARGINS)
     return MARGINS[margin](cosine.astype(np.float64), (source_mean + target_mean) / 2)

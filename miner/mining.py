@@ -1,4 +1,4 @@
-"""Mining as one call over arrays: search both ways, score, select."""
+"""Mine pairs of vectors in memory, in one call."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,8 +21,7 @@ def mine(
     """Mine translation pairs from two sets of sentence vectors held in memory.
 
     Args:
-        source: vectors of any scale, (N, D): what ``numpy.asarray`` makes real numbers of. No row
-            may be zero or not finite; a side without rows gives no pairs.
+        source: vectors (N, D) of any scale. A side without rows gives no pairs.
         target: vectors (M, D).
         k: neighbourhood size.
         margin: ``ratio``, ``distance``, ``absolute`` or ``csls``.

@@ -1,4 +1,4 @@
-"""Clusters of sentences that translate each other in many languages, from the pairs of two each."""
+"""Clusters of translations in many languages, from pairs of two each."""
 
 from dataclasses import dataclass
 
@@ -7,15 +7,15 @@ from numpy.typing import NDArray
 
 from miner.arrays import IntArray
 
-MAX_LANGUAGES = 64  # bits of a number
+MAX_LANGUAGES = 64  # bits of the uint64 masks
 
 
 @dataclass(frozen=True)
 class Clusters:
-    """Sentences by cluster: ``members`` is (C, L), -1 where a cluster lacks a language.
+    """C clusters of sentences, at most one per language.
 
-    ``last`` (C,) is the place of the pair that completed a cluster, the worst that joined it, and
-    ``links`` (C,) counts all pairs within it.
+    ``members`` (C, L) are sentences, -1 if a language is missing. ``last`` (C,) is the position of
+    the worst pair that joined a cluster, and ``links`` (C,) counts the pairs within it.
     """
 
     members: IntArray
@@ -24,20 +24,21 @@ class Clusters:
 
 
 def cluster_pairs(one: IntArray, other: IntArray, starts: IntArray) -> Clusters:
-    """Cluster the sentences of pairs, best first, such that each language is once in a cluster.
+    """Cluster sentences by pairs, at most one per language.
 
-    A pair joins the clusters of its sentences unless both have a sentence of one language: then
-    the better pairs that made them have decided. Connected components would chain wrong pairs to
-    clusters of any size.
+    A pair joins the clusters of its sentences unless both contain one language. Better pairs
+    therefore decide first. Connected components would chain wrong pairs to clusters of any size.
 
     Args:
-        one: a sentence of each pair, counted through all languages, (P,).
-        other: the other one, (P,).
-        starts: where each language begins in that count, and the end of all, (L + 1,); a ValueError
-            says that there are more than ``MAX_LANGUAGES``.
+        one: int64 (P,), a sentence of each pair, best first, counted through all languages.
+        other: int64 (P,), the other sentence.
+        starts: int64 (L + 1,), the first sentence of each language, and the number of sentences.
 
     Returns:
-        The clusters of two and more, those of most languages first, then by their ``last``.
+        Clusters of at least two sentences, by descending number of languages, then by ``last``.
+
+    Raises:
+        ValueError: There are more than ``MAX_LANGUAGES`` languages.
     """
     from miner.compiling import compiled  # loads Numba
 
@@ -66,9 +67,8 @@ def cluster_pairs(one: IntArray, other: IntArray, starts: IntArray) -> Clusters:
 def _join(
     one: IntArray, other: IntArray, parents: IntArray, languages: NDArray[np.uint64], last: IntArray
 ) -> None:
-    """Join clusters pair by pair; ``parents`` become the roots, which alone have a ``last``."""
-    for place in range(len(one)):
-        a, b = one[place], other[place]
+    for position in range(len(one)):
+        a, b = one[position], other[position]
         while parents[a] != a:
             parents[a] = parents[parents[a]]
             a = parents[a]
@@ -78,8 +78,8 @@ def _join(
         if a != b and languages[a] & languages[b] == 0:
             parents[b] = a
             languages[a] |= languages[b]
-            last[a] = place
+            last[a] = position
             last[b] = -1
-    for place in range(len(parents)):
-        while parents[parents[place]] != parents[place]:
-            parents[place] = parents[parents[place]]
+    for position in range(len(parents)):
+        while parents[parents[position]] != parents[position]:
+            parents[position] = parents[parents[position]]

@@ -1,6 +1,6 @@
-"""Numbers that texts write in digits, compared by value.
+"""Compare numbers that texts write in digits, by value.
 
-A number can have several readings, as 1.234 has in German and in English. Axes: ``P`` pairs.
+A number can have several readings: 1.234 differs in German and English. Axes: ``P`` pairs.
 """
 
 import re
@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from miner.arrays import FloatArray, IntArray, code_points
 
-READING = 2  # in the keys of what is made of numbers; raise it when they are read in another way
+READING = 2  # version of reading, in work-folder keys; raise it when results change
 
-# Marks between digits. Those of the first kind group by three; U+066B begins a fraction.
+# Marks between digits. The first kind groups by three; U+066B begins a fraction.
 _KINDS = {
     mark: kind[0]
     for kind in (" '\u2019\u00a0\u2009\u202f\u066c", ",\u060c\uff0c", ".\uff0e", "\u066b")
@@ -26,7 +26,7 @@ _KINDS = {
 }
 _GROUP, _COMMA, _DECIMAL = " ", ",", "\u066b"
 _VULGAR = "\u00bc-\u00be\u2150-\u215e"  # one half to seven eighths
-# Powers of ten that East Asian languages write after digits, and those that others have words for.
+# Powers of ten that East Asian languages write after digits, and powers with words elsewhere.
 _POWERS = {
     word: power
     for words, power in (("百백", 2), ("千천", 3), ("万萬만", 4), ("亿億억", 8), ("兆조", 12))
@@ -43,13 +43,13 @@ _NUMBER = re.compile(
     rf"(?:[{_VULGAR}]| ?[{''.join(_POWERS)}]+)?"
 )
 _RUN = re.compile(r"\d+")
-_FIRST_FOREIGN = 0x660  # digit beyond those of ASCII
+_FIRST_FOREIGN = 0x660  # the first digit after ASCII
 
 
 class Number(NamedTuple):
-    """A number as the values that it can have, and the values of its parts.
+    """A number, by its possible values and the values of its parts.
 
-    10.30 is 10.3, or 10 and 30. A value is in ASCII digits, without zeros that change nothing.
+    10.30 is 10.3, or 10 and 30. A value is in ASCII digits, without redundant zeros.
     """
 
     readings: frozenset[str]
@@ -57,12 +57,12 @@ class Number(NamedTuple):
 
 
 def numbers_in(text: str) -> frozenset[Number]:
-    """Return the different numbers that a text has in digits of any script."""
+    """Return the distinct numbers of a text, in digits of any script."""
     return frozenset().union(*map(_read, _NUMBER.findall(text)))
 
 
 def compare_numbers(source: frozenset[Number], target: frozenset[Number]) -> tuple[int, int]:
-    """Return how many numbers both texts have, and how many only one of them has.
+    """Count the numbers that both texts have, and that only one has.
 
     Two numbers match if they share a reading. A number also matches its parts, if the other text
     has all of them.
@@ -72,7 +72,6 @@ def compare_numbers(source: frozenset[Number], target: frozenset[Number]) -> tup
 
 
 def _matched(source: frozenset[Number], target: frozenset[Number]) -> tuple[int, int]:
-    """Return how many numbers of either text the other one has."""
     if not source or not target or source == target:
         return (len(source), len(target)) if source == target else (0, 0)
     sides = source, target
@@ -95,25 +94,25 @@ def _matched(source: frozenset[Number], target: frozenset[Number]) -> tuple[int,
 
 
 def count_numbers(source: Sequence[str], target: Sequence[str]) -> FloatArray:
-    """Count the numbers that both texts of a pair have, that one has, and that contradict: (3, P).
+    """Count the shared, unshared and contradicting numbers per pair, (3, P).
 
     Numbers contradict if either text has one that the other lacks.
     """
     counts, none = np.zeros((3, len(source))), frozenset[Number]()
-    found = [
-        {place: numbers_in(texts[place]) for place in _places_of_digits(texts).tolist()}
+    numbers_of = [
+        {position: numbers_in(texts[position]) for position in _places_of_digits(texts).tolist()}
         for texts in (source, target)
     ]
-    for place in found[0].keys() | found[1].keys():
-        one, two = (numbers.get(place, none) for numbers in found)
+    for position in numbers_of[0].keys() | numbers_of[1].keys():
+        one, two = (numbers.get(position, none) for numbers in numbers_of)
         matched = _matched(one, two)
-        left = len(one) - matched[0], len(two) - matched[1]
-        counts[:, place] = min(matched), sum(left), min(left)
+        unmatched = len(one) - matched[0], len(two) - matched[1]
+        counts[:, position] = min(matched), sum(unmatched), min(unmatched)
     return counts
 
 
 def with_ascii_digits(texts: Sequence[str]) -> Sequence[str]:
-    """Return texts with ASCII digits for those of other scripts."""
+    """Replace digits of other scripts by ASCII digits."""
     codes, starts = code_points(texts)
     places, values = _foreign_digits(codes)
     if not (values < 10).any():
@@ -125,7 +124,6 @@ def with_ascii_digits(texts: Sequence[str]) -> Sequence[str]:
 
 
 def _places_of_digits(texts: Sequence[str]) -> IntArray:
-    """Return the places of all texts with a digit or a fraction: much faster than a search."""
     codes, starts = code_points(texts)
     latin = np.flatnonzero((codes - ord("0") < 10) | (codes - ord("\u00bc") < 3))
     digits = np.concatenate([latin, _foreign_digits(codes)[0]])
@@ -133,7 +131,7 @@ def _places_of_digits(texts: Sequence[str]) -> IntArray:
 
 
 def _foreign_digits(codes: NDArray[np.uint32]) -> tuple[IntArray, NDArray[np.uint8]]:
-    """Return where digits and fractions beyond Latin-1 are, and their values; 10 of fractions."""
+    """Return positions and values of digits beyond Latin-1, 10 of fractions."""
     places = np.flatnonzero(codes >= _FIRST_FOREIGN)
     table = _value_table()
     values = table[np.minimum(codes[places], len(table) - 1)]
@@ -151,7 +149,7 @@ def _value_table() -> NDArray[np.uint8]:
 
 @lru_cache(maxsize=1 << 16)
 def _read(token: str) -> frozenset[Number]:
-    """Return the one number of a token, or those between its marks, as in 2.5.2010."""
+    """Return the number of a token, or those between its marks, as in 2.5.2010."""
     digits = token.rstrip(" " + "".join(_POWERS))
     power = sum(_POWERS.get(word, 0) for word in token[len(digits) :])
     runs = _RUN.findall(with_ascii_digits([digits])[0])
@@ -163,19 +161,19 @@ def _read(token: str) -> frozenset[Number]:
         readings.update(*(_multiples(value, power) for value in readings or map(_value, runs[-1:])))
     if readings:
         return frozenset([Number(frozenset(readings), frozenset(map(_value, runs)))])
-    # 00 is no number of its own: 10:00 is 10.
-    apart = [run for run in runs if run == "0" or run.strip("0")]
-    return frozenset(Number(frozenset([_value(run)])) for run in apart)
+    # Zeros alone do not count: 10:00 is 10.
+    numbers = [run for run in runs if run == "0" or run.strip("0")]
+    return frozenset(Number(frozenset([_value(run)])) for run in numbers)
 
 
 def _multiples(value: str, power: int) -> list[str]:
-    """Return a value times a power of ten, in ones, thousands, millions, ...: 28 x 10^8 is 2.8."""
+    """Return a value times a power of ten, in ones, thousands and so on."""
     scaled = (Decimal(value).scaleb(power - named) for named in _NAMED_POWERS)
-    return [value, *(_value(*f"{each:f}".split(".")) for each in scaled if each >= 1)]
+    return [value, *(_value(*f"{number:f}".split(".")) for number in scaled if number >= 1)]
 
 
 def _readings(runs: Sequence[str], marks: Sequence[str]) -> Iterable[str]:
-    """Return what runs of digits can be as one number; nothing of a date or a single run."""
+    """Return the values of runs of digits as one number, none of a date."""
     *group_marks, last = marks or [""]
     if marks and _are_groups(runs, marks):
         yield _value("".join(runs))
@@ -194,7 +192,7 @@ def _are_groups(runs: Sequence[str], marks: Sequence[str]) -> bool:
 
 
 def _fraction(runs: Sequence[str], sign: str) -> Number:
-    """Return the number of a sign such as that of one half, and of a whole number before it."""
+    """Return the number of a sign such as ½, after a whole number or none."""
     above, _, below = unicodedata.normalize("NFKC", sign).partition("\u2044")
     value = _value("".join(runs), f"{unicodedata.numeric(sign):.6f}".partition(".")[2])
     return Number(frozenset([value]), frozenset([*map(_value, runs), above, below]))

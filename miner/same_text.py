@@ -1,4 +1,4 @@
-"""Find pairs with the same text on both sides, which are no translations.
+"""Find pairs with the same text on both sides, which are not translations.
 
 A text is the same as another if both have the same letters, marks and digits in the same order,
 whatever their case, their Unicode form (NFKC), punctuation and white space. Two texts without any
@@ -33,7 +33,7 @@ def _is_same(source: str, target: str) -> bool:
 
 
 def _first(text: str) -> str:
-    """Return the first character that counts, folded."""
+    """Return the first letter, mark or digit, folded."""
     return next(filter(_counts, text), "").casefold()[:1]
 
 

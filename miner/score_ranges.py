@@ -1,12 +1,10 @@
-"""Selection at any size: the same pairs as ``miner.selection.select``, a range of scores at a time.
+"""Select pairs at any size, by ranges of scores.
 
-Of all candidates, (N + M) K less those in the lists of both sides, a retrieval looks at the best
-of each list alone. These are found from the lists, some rows at a time, and kept on disk, sorted.
-What is chosen among pairs that score alike depends on better pairs only by which sentences these
-have taken. So they are chosen from in ranges, best first: memory holds one range, and a byte for
-each row of both sides. Repeated matching of mutually best pairs comes to the same in many rounds
-over all of them. Axes: ``N`` source rows, ``M`` target rows, ``K`` neighbours, ``Q`` rows of a
-part, ``P`` pairs.
+The result is that of ``miner.selection.select``. Retrieval looks only at the best pairs per
+neighbour list, which are found from blocks of lists and kept on disk, sorted. Whether a pair is
+selected depends on better pairs only by the sentences that these have used. So pairs are selected
+range by range, best first: memory contains one range, and a byte per row of both sides. Axes: ``N``
+source rows, ``M`` target rows, ``K`` neighbours, ``Q`` rows of a part, ``P`` pairs.
 """
 
 import itertools
@@ -25,12 +23,11 @@ from miner.selection import RETRIEVALS, best_of_both, order_best_first, take_fre
 from miner.storage.artefacts import write_array
 from miner.threads import in_threads, prefetch
 
-ROW_BYTES = 64  # of a part for each neighbour of each row, at most, while the other side is read
-# Pairs: fewer at a time cost more than they save, and more take memory; the next range is loaded
-# while one is chosen from.
+ROW_BYTES = 64  # at most, per row and neighbour of a part, while the other side is read
+# Pairs per range. The next range is loaded while pairs are selected from one.
 MIN_RANGE, MAX_RANGE = 1 << 16, 1 << 20
-RANGE_BYTES = 500  # of a pair while its range is chosen from
-SAMPLES = 1024  # scores of each file that the ranges are made even by
+RANGE_BYTES = 500  # per pair of a range
+SAMPLES = 1024  # scores per file that decide even ranges
 
 RECORD = [
     *(("source", "<i8"), ("target", "<i8"), ("score", "<f8"), ("cosine", "<f4")),
@@ -41,11 +38,7 @@ JUDGED_RECORD = [*RECORD, ("probability", "<f8"), ("margin", "<f8")]
 
 @dataclass(frozen=True, kw_only=True)
 class RowNeighbours:
-    """Some rows of a side, and the neighbours of each.
-
-    ``ids`` (Q,) ascend; ``means`` (Q,) are the mean cosines of the neighbourhoods that margins
-    compare with.
-    """
+    """Rows of a side, ``ids`` (Q,) ascending, with neighbours and their means."""
 
     ids: NDArray[np.int64]
     lists: Neighbours
@@ -54,10 +47,10 @@ class RowNeighbours:
 
 @dataclass(frozen=True, kw_only=True)
 class BestPairs:
-    """The best pairs, with ties, of the lists of some rows of a side.
+    """The best pairs, with ties, in the lists of rows of a side.
 
-    ``candidates`` is how many pairs these lists hold; those that the other side's lists hold, too,
-    count for the targets.
+    ``candidates`` counts the pairs of these lists. Pairs in lists of both sides count for the
+    targets.
     """
 
     pairs: Pairs
@@ -72,91 +65,92 @@ def best_pairs(
     side: Direction,
     margin: str = "ratio",
 ) -> Iterator[BestPairs]:
-    """Yield, for each part, the best pairs by score of each row's list, with ties; by row.
+    """Yield the best pairs of each part's rows, with ties, by row.
 
-    The parts are of one ``side``: FORWARD for sources, BACKWARD for targets. ``others``, the whole
-    other side, is gone through once for all of them, and one part of it held at a time.
+    ``others`` is the whole other side, which is read once, part by part.
     """
     from miner.compiled_pairs import fill_reverse_ranks  # loads Numba
 
     shapes = [part.lists.ids.shape for part in parts]
-    # The mean of each neighbour, and the rows' ranks in their lists.
-    known = [(np.zeros(shape), np.zeros(shape, dtype=np.int32)) for shape in shapes]
+    # Mean cosines of the neighbours, and the rows' ranks in the neighbours' lists.
+    reverse = [(np.zeros(shape), np.zeros(shape, dtype=np.int32)) for shape in shapes]
 
     def enter(place: int, other: RowNeighbours) -> None:
-        own = parts[place]
-        there = other.ids, other.lists.ids, other.means
-        fill_reverse_ranks(own.ids, own.lists.ids, *there, *known[place])
+        part_rows = parts[place]
+        other_lists = other.ids, other.lists.ids, other.means
+        fill_reverse_ranks(part_rows.ids, part_rows.lists.ids, *other_lists, *reverse[place])
 
     for other in others:
         if len(other.ids):
             in_threads(partial(enter, other=other), range(len(parts)))
-    for part, (mean, rank_there) in zip(parts, known, strict=True):
-        yield _best(part, mean, rank_there, side, margin)
+    for part, (mean, reverse_ranks) in zip(parts, reverse, strict=True):
+        yield _best(part, mean, reverse_ranks, side, margin)
 
 
 def _best(
     part: RowNeighbours,
     mean: FloatArray,
-    rank_there: NDArray[np.int32],
+    reverse_ranks: NDArray[np.int32],
     side: Direction,
     margin: str,
 ) -> BestPairs:
-    found = part.lists.ids
-    there = found != NO_NEIGHBOUR
+    neighbours = part.lists.ids
+    is_neighbour = neighbours != NO_NEIGHBOUR
     score = margin_scores(part.lists.cosines, part.means[:, None], mean, margin=margin)
-    score[~there] = -np.inf
-    row, place = np.nonzero(there & (score == score.max(axis=1, keepdims=True, initial=-np.inf)))
-    rank, other_rank = (place + 1).astype(np.int32), rank_there[row, place]
-    ends = part.ids[row], found[row, place]
-    means = part.means[row], mean[row, place]
-    if side is Direction.BACKWARD:  # a rank is that in the source's list wherever that has the pair
-        ends, means, rank = ends[::-1], means[::-1], np.where(other_rank > 0, other_rank, rank)
+    score[~is_neighbour] = -np.inf
+    row, column = np.nonzero(
+        is_neighbour & (score == score.max(axis=1, keepdims=True, initial=-np.inf))
+    )
+    rank, reverse_rank = (column + 1).astype(np.int32), reverse_ranks[row, column]
+    ends = part.ids[row], neighbours[row, column]
+    means = part.means[row], mean[row, column]
+    if side is Direction.BACKWARD:  # ranks of the source's list come first
+        ends, means, rank = ends[::-1], means[::-1], np.where(reverse_rank > 0, reverse_rank, rank)
     pairs = Pairs(
         source=ends[0],
         target=ends[1],
-        score=score[row, place],
-        cosine=part.lists.cosines[row, place],
+        score=score[row, column],
+        cosine=part.lists.cosines[row, column],
         source_mean=means[0],
         target_mean=means[1],
         rank=rank,
-        direction=np.where(other_rank > 0, Direction.BOTH, side).astype(np.int8),
+        direction=np.where(reverse_rank > 0, Direction.BOTH, side).astype(np.int8),
     )
-    shared = int((rank_there > 0).sum()) if side is Direction.FORWARD else 0
-    return BestPairs(pairs=pairs, side=side, candidates=int(there.sum()) - shared)
+    shared = int((reverse_ranks > 0).sum()) if side is Direction.FORWARD else 0
+    return BestPairs(pairs=pairs, side=side, candidates=int(is_neighbour.sum()) - shared)
 
 
-def merge_directions(ours: Pairs, theirs: Pairs) -> tuple[Pairs, NDArray[np.int8]]:
-    """Return the best pairs of sources and of targets, each once, in order of source, then target.
+def merge_directions(forward: Pairs, backward: Pairs) -> tuple[Pairs, NDArray[np.int8]]:
+    """Merge the best pairs of sources and of targets, by source, then target.
 
-    Also whose best they are: int8 (P,), a ``Direction``.
+    The second result, int8 (P,), is a ``Direction``: the sides whose best the pairs are.
     """
-    columns = zip(vars(ours), vars(ours).values(), vars(theirs).values(), strict=True)
+    columns = zip(vars(forward), vars(forward).values(), vars(backward).values(), strict=True)
     both = Pairs(**{name: np.concatenate(halves) for name, *halves in columns})
     order = np.lexsort((both.target, both.source))
     source, target = both.source[order], both.target[order]
-    new = np.ones(len(order), dtype=np.bool_)
-    new[1:] = (source[1:] != source[:-1]) | (target[1:] != target[:-1])
-    whose = np.where(order < len(ours), Direction.FORWARD, Direction.BACKWARD)
-    first = np.flatnonzero(new)
-    best = np.bitwise_or.reduceat(whose, first) if len(first) else whose
+    is_new = np.ones(len(order), dtype=np.bool_)
+    is_new[1:] = (source[1:] != source[:-1]) | (target[1:] != target[:-1])
+    directions = np.where(order < len(forward), Direction.FORWARD, Direction.BACKWARD)
+    first = np.flatnonzero(is_new)
+    best = np.bitwise_or.reduceat(directions, first) if len(first) else directions
     return both.take(order[first]), best.astype(np.int8)
 
 
 @dataclass(frozen=True, kw_only=True)
 class SortedPairsFile:
-    """Pairs sorted by score, ascending, in an ``.npy`` file: the best ones of rows of ``side``."""
+    """An ``.npy`` file of the best pairs of a side's rows, by ascending score."""
 
     path: Path
     side: Direction
 
     def records(self) -> NDArray[np.void]:
-        """Return all of them, mapped into memory."""
+        """Map all pairs into memory."""
         return np.asarray(np.load(self.path, mmap_mode="r"))
 
 
 def sort_pairs(path: Path, pairs: Pairs, side: Direction) -> SortedPairsFile:
-    """Write the best pairs of some rows of a side, sorted."""
+    """Write the best pairs of rows of a side, sorted."""
     record = JUDGED_RECORD if isinstance(pairs, JudgedPairs) else RECORD
     records = np.empty(len(pairs), dtype=record)
     order = np.argsort(pairs.score, kind="stable")
@@ -173,10 +167,10 @@ def select_in_ranges(
     retrieval: str = "max",
     threshold: float = -np.inf,
 ) -> Iterator[Pairs]:
-    """Yield what ``miner.selection.select`` chooses of the same pairs, in the same order, in parts.
+    """Yield the pairs of ``miner.selection.select``, in the same order.
 
-    ``files`` are the best pairs of all rows of both sides; ids are rows, from 0. A range has about
-    ``size`` pairs; those that score the same are in one. The rest is as in ``select``.
+    ``files`` contain the best pairs of all rows of both sides; ids are rows, from 0. A range has
+    about ``size`` pairs, and pairs of equal scores are in one range.
     """
     check_choice("retrieval", retrieval, RETRIEVALS)
     taken = [np.zeros(_largest(files, name) + 1, dtype=np.bool_) for name in ("source", "target")]
@@ -184,16 +178,15 @@ def select_in_ranges(
     sides = [[file for file in files if file.side is direction] for direction in directions]
 
     def load(bounds: tuple[float, float]) -> tuple[Pairs, NDArray[np.int8]]:
-        return merge_directions(*(_load(own, *bounds) for own in sides))
+        return merge_directions(*(_load(side, *bounds) for side in sides))
 
     for pairs, best in prefetch(load, _ranges(files, size, threshold)):
-        # As the lists of a range see it, a pair's direction is whose best it is.
-        seen = replace(pairs, direction=best)
+        directed = replace(pairs, direction=best)
         if retrieval == "max":
-            ranked = best_of_both(seen)
+            ranked = best_of_both(directed)
             ranked = ranked[take_free(pairs.source[ranked], pairs.target[ranked], *taken)]
         else:
-            chosen = RETRIEVALS[retrieval](seen)
+            chosen = RETRIEVALS[retrieval](directed)
             ranked = chosen[order_best_first(pairs.take(chosen))]
         yield pairs.take(ranked[pairs.score[ranked] > threshold])
 
@@ -201,7 +194,7 @@ def select_in_ranges(
 def merge_in_ranges(
     files: Sequence[SortedPairsFile], *, size: int, threshold: float = -np.inf
 ) -> Iterator[Pairs]:
-    """Yield all pairs that score above ``threshold``, in the order of ``select``, in such parts."""
+    """Yield all pairs above ``threshold``, in the order of ``select``."""
 
     def load(bounds: tuple[float, float]) -> Pairs:
         pairs = _load(files, *bounds)
@@ -219,7 +212,7 @@ def _largest(files: Sequence[SortedPairsFile], name: str) -> int:
 def _ranges(
     files: Sequence[SortedPairsFile], size: int, threshold: float
 ) -> Iterator[tuple[float, float]]:
-    """Yield ranges of scores, above the first up to the second, best first, to the threshold."""
+    """Yield ranges of scores (low, high], best first, down to the threshold."""
     total, samples = 0, []
     for scores in (file.records()["score"] for file in files):  # mapped one at a time
         total += len(scores)
@@ -234,7 +227,6 @@ def _ranges(
 
 
 def _load(files: Sequence[SortedPairsFile], low: float, high: float) -> Pairs:
-    """Return the pairs of the files that score above ``low`` and not above ``high``."""
     parts = []
     for file in files:
         records = file.records()

@@ -1,8 +1,8 @@
-"""From neighbours to pairs: candidates, then the retrieval that chooses among them.
+"""Select pairs among the candidates in neighbour lists.
 
-Axes: ``N`` source rows, ``M`` target rows, ``K`` neighbours, ``P`` candidate pairs. Row ids may be
-any int64; ``source_ids`` (N,) and ``target_ids`` (M,), both ascending, say which row of the
-neighbour arrays has which id.
+Axes: ``N`` source rows, ``M`` target rows, ``K`` neighbours, ``P`` candidate pairs. Row ids are any
+int64. ``source_ids`` (N,) and ``target_ids`` (M,), both ascending, are the ids of the neighbour
+arrays' rows.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from miner.arrays import NO_NEIGHBOUR, Direction, IntArray, Mask, Neighbours, Pa
 from miner.choices import check_choice
 from miner.margin import margin_scores
 
-COMPILED_FROM = 1 << 16  # pairs, from which on a compiled loop pays for being loaded
+MIN_SIZE_TO_COMPILE = 1 << 16  # pairs; for fewer, loading Numba takes longer than it saves
 
 
 def candidate_pairs(
@@ -25,7 +25,7 @@ def candidate_pairs(
     target_ids: IntArray,
     margin: str = "ratio",
 ) -> Pairs:
-    """Every pair in a neighbour list of either side, once and scored, by source, then target.
+    """Score each pair in a neighbour list once, by source, then target.
 
     Args:
         forward: the sources' neighbours among the targets: N rows, ids from ``target_ids``.
@@ -61,24 +61,23 @@ def candidate_pairs(
 def _edges(
     neighbours: Neighbours, ids: IntArray
 ) -> tuple[IntArray, IntArray, NDArray[np.float32], NDArray[np.int32]]:
-    """Query positions, positions of their neighbours in ``ids``, cosines and ranks, flat."""
-    at = query, place = np.nonzero(neighbours.ids != NO_NEIGHBOUR)
-    found = np.searchsorted(ids, neighbours.ids[at])
-    return query, found, neighbours.cosines[at], (place + 1).astype(np.int32)
+    is_neighbour = query, column = np.nonzero(neighbours.ids != NO_NEIGHBOUR)
+    positions = np.searchsorted(ids, neighbours.ids[is_neighbour])
+    return query, positions, neighbours.cosines[is_neighbour], (column + 1).astype(np.int32)
 
 
 def order_best_first(pairs: Pairs) -> IntArray:
-    """Positions of the pairs by score, best first; ties by source id, then target id."""
+    """Order pairs by descending score, then source id, then target id."""
     same, source = np.diff(pairs.target) >= 0, np.diff(pairs.source)
-    if ((source > 0) | ((source == 0) & same)).all():  # they come in this order, as a rule
+    if ((source > 0) | ((source == 0) & same)).all():  # the common case
         return np.argsort(-pairs.score, kind="stable")
     return np.lexsort((pairs.target, pairs.source, -pairs.score))
 
 
 def _best_of_each(pairs: Pairs, ranked: IntArray, side: Direction) -> tuple[IntArray, IntArray]:
-    """Return each source's best pair in its own list (FORWARD), or each target's (BACKWARD).
+    """Return the best pair per source (FORWARD) or target, and all ties.
 
-    ``ranked`` is ``order_best_first``. Of several equally good pairs the first in order; and all.
+    ``ranked`` is ``order_best_first``. The first of equal pairs in that order is the best.
     """
     listed = ranked[(pairs.direction[ranked] & side) != 0]
     rows = (pairs.source if side is Direction.FORWARD else pairs.target)[listed]
@@ -92,38 +91,41 @@ def _own_best(pairs: Pairs, side: Direction) -> IntArray:
 
 
 def _retrieve_max(pairs: Pairs) -> IntArray:
-    """Best first and one to one over the best pairs of both directions: O(P log P)."""
+    """Match the best pairs of both directions one to one, in O(P log P)."""
     ranked = best_of_both(pairs)
     sources, source = np.unique(pairs.source[ranked], return_inverse=True)
     targets, target = np.unique(pairs.target[ranked], return_inverse=True)
-    taken = (np.zeros(len(rows), dtype=np.bool_) for rows in (sources, targets))
-    return ranked[take_free(source, target, *taken)]
+    used = (np.zeros(len(rows), dtype=np.bool_) for rows in (sources, targets))
+    return ranked[take_free(source, target, *used)]
 
 
 def best_of_both(pairs: Pairs) -> IntArray:
-    """Positions of the pairs that ``max`` chooses from, in ``order_best_first``.
+    """Return the positions of pairs that ``max`` selects from, best first.
 
-    Pairs that are equally best for both their sentences take part too: where a sentence and its
-    translation are both repeated, each copy finds a partner.
+    Pairs that tie for the best of both their sentences are included. So if a sentence and its
+    translation both have duplicates, each copy finds a partner.
     """
     ranked = order_best_first(pairs)
     forward, forward_ties = _best_of_each(pairs, ranked, Direction.FORWARD)
     backward, backward_ties = _best_of_each(pairs, ranked, Direction.BACKWARD)
     chosen = np.zeros(len(ranked), dtype=np.bool_)
-    for some in (
+    for rows in (
         forward,
         backward,
         np.intersect1d(forward_ties, backward_ties, assume_unique=True),
     ):
-        chosen[some] = True
+        chosen[rows] = True
     return ranked[chosen[ranked]]
 
 
 def take_free(source: IntArray, target: IntArray, taken_sources: Mask, taken_targets: Mask) -> Mask:
-    """Return which pairs (P,), taken in order, have neither sentence taken; it is from then on."""
+    """Select pairs greedily, in order, so that each sentence is used once.
+
+    Returns a mask (P,), and updates both masks of used rows.
+    """
     kept = np.zeros(len(source), dtype=np.bool_)
     find = _find_free
-    if len(source) >= COMPILED_FROM:
+    if len(source) >= MIN_SIZE_TO_COMPILE:
         from miner.compiling import compiled  # loads Numba
 
         find = compiled()(_find_free)
@@ -151,16 +153,16 @@ RETRIEVALS: dict[str, Callable[[Pairs], IntArray]] = {
 
 
 def select(pairs: Pairs, *, retrieval: str = "max", threshold: float = -np.inf) -> Pairs:
-    """Choose among candidate pairs; best first, ties by source id, then target id.
+    """Select among candidate pairs, best first, ties by source and target id.
 
-    ``forward`` keeps each source's best pair, ``backward`` each target's, ``intersect`` those that
-    are both, ``max`` takes the best pairs of both directions one to one, best first (Artetxe &
-    Schwenk 2019, section 3.2).
+    ``forward`` keeps each source's best pair, ``backward`` each target's, and ``intersect`` the
+    pairs in both. ``max`` matches the best pairs of both directions one to one, best first (Artetxe
+    & Schwenk 2019, section 3.2).
 
     Args:
         pairs: from ``candidate_pairs``.
-        retrieval: one of ``RETRIEVALS``; another is a ValueError.
-        threshold: only pairs that score strictly above it are returned.
+        retrieval: one of ``RETRIEVALS``.
+        threshold: pairs must score above it.
     """
     check_choice("retrieval", retrieval, RETRIEVALS)
     chosen = RETRIEVALS[retrieval](pairs)

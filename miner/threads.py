@@ -1,9 +1,9 @@
-"""How many threads there are, and work in them, for functions that release the interpreter's lock.
+"""Count threads, and run functions in threads.
 
-The number of threads that a library computes a product with belongs to the process, which may be
-a host that others compute in, too. It is never changed here: only those that OpenMP and MKL keep
-for each thread are set, in threads that end with the work. OpenBLAS keeps one for all threads, so
-commands, whose process is their own, set it as they start (``miner.commandline``).
+The number of threads that a library computes a product with belongs to the process, which may
+compute other things. Only the numbers that OpenMP and MKL keep per thread are set here, in threads
+that end with the work. OpenBLAS has one number for all threads, so commands set it as they start
+(``miner.commandline``).
 """
 
 import ctypes
@@ -22,27 +22,27 @@ Result = TypeVar("Result")
 THREADS = "OMP_NUM_THREADS"
 # In a worker process: the number of threads of all workers of its machine together.
 ALL_THREADS = "ADIT_ALL_THREADS"
-_counts: list[int] = []  # of ``using_threads``, the last one counts
+_counts: list[int] = []  # of nested ``using_threads``; the last one counts
 
 
 def thread_count() -> int:
-    """Return the number of threads to work in: OMP_NUM_THREADS, or a thread for each core."""
+    """Return the number of threads to use, by OMP_NUM_THREADS or cores."""
     return _counts[-1] if _counts else given_threads() or usable_cores()
 
 
 def given_threads() -> int:
-    """Return OMP_NUM_THREADS, 0 if it is not a number."""
+    """Return OMP_NUM_THREADS, or 0 if it is not a number."""
     return _given(THREADS)
 
 
 def _given(variable: str) -> int:
-    given = os.environ.get(variable, "").partition(",")[0].strip()
-    return int(given) if given.isdigit() else 0
+    value = os.environ.get(variable, "").partition(",")[0].strip()
+    return int(value) if value.isdigit() else 0
 
 
 @contextmanager
 def using_threads(count: int) -> Iterator[None]:
-    """Work in so many threads."""
+    """Limit work in the block to ``count`` threads."""
     _counts.append(count)
     try:
         yield
@@ -51,44 +51,46 @@ def using_threads(count: int) -> Iterator[None]:
 
 
 def use_all_threads() -> AbstractContextManager[None]:
-    """Work in the threads of all workers, while one alone has something to do."""
+    """Use the threads of all workers, while only one of them works."""
     return using_threads(_given(ALL_THREADS) or thread_count())
 
 
 def usable_cores() -> int:
-    """Return how many cores the affinity of this process allows; the machine may have more."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):  # not on macOS
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def blocks(rows: int, size: int) -> list[slice]:
-    """Return slices of at most ``size`` rows that make up all."""
+    """Split ``rows`` rows into slices of at most ``size``."""
     return [slice(start, min(start + size, rows)) for start in range(0, rows, size)]
 
 
 def even_blocks(rows: int, size: int) -> list[slice]:
-    """Return the fewest slices of at most ``size`` rows that make up all, none much smaller."""
+    """Split rows into the fewest slices of at most ``size``, of similar sizes."""
     return blocks(rows, -(-rows // -(-rows // size))) if rows else []
 
 
 def in_threads(
     work: Callable[[Item], None], items: Iterable[Item], *, count: int | None = None
 ) -> None:
-    """Call ``work`` on each item, in any order; the first error stops all threads and is raised.
+    """Call ``work`` on each item, in any order, in threads.
 
-    Items are drawn one at a time, so there may be millions. Threads, ``thread_count`` unless their
-    ``count`` is given, see the caller's context variables (where a run keeps what it fetches is
-    one). Where there are several, ``work`` computes products in one each: side by side they need no
-    barriers, which is a fifth faster than one product in all threads. A single thread is the
-    caller's, with all it has.
+    Items are drawn one at a time, so there may be millions. There are ``thread_count`` threads,
+    unless ``count`` is given. They see the caller's context variables, such as a run's cache
+    folder. With several threads, ``work`` computes each product in one: products without barriers
+    are a fifth faster than one product in all threads. A single thread is the caller's own.
+
+    Raises:
+        BaseException: The first error of ``work``; it stops all threads.
     """
     count = thread_count() if count is None else count
     if count == 1:
         for item in items:
             work(item)
         return
-    left = iter(items)
+    remaining = iter(items)
     lock = threading.Lock()
     errors: list[BaseException] = []
     stop = threading.Event()
@@ -98,29 +100,32 @@ def in_threads(
             _compute_in_one_thread()
             while not stop.is_set():
                 with lock:
-                    item = next(left, stop)
+                    item = next(remaining, stop)
                 if item is stop:
                     return
                 work(item)  # type: ignore[arg-type]  # not the sentinel
-        except BaseException as error:  # raised again below, in the caller's thread
+        except BaseException as error:  # raised again below
             errors.append(error)
             stop.set()
 
-    own = [copy_context() for _ in range(count)]
-    _run([threading.Thread(target=each.run, args=[draw], daemon=True) for each in own], stop)
+    contexts = [copy_context() for _ in range(count)]
+    _run(
+        [threading.Thread(target=context.run, args=[draw], daemon=True) for context in contexts],
+        stop,
+    )
     if errors:
         raise errors[0]
 
 
 def map_in_threads(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    """Return what ``work`` makes of each item, as ``in_threads`` has it done."""
-    found: dict[int, Result] = {}
+    """Map items in threads, like ``in_threads``, and keep their order."""
+    results: dict[int, Result] = {}
 
-    def note(place: int) -> None:
-        found[place] = work(items[place])
+    def compute(position: int) -> None:
+        results[position] = work(items[position])
 
-    in_threads(note, range(len(items)))
-    return [found[place] for place in range(len(items))]
+    in_threads(compute, range(len(items)))
+    return [results[position] for position in range(len(items))]
 
 
 def _run(threads: list[threading.Thread], stop: threading.Event) -> None:
@@ -129,20 +134,20 @@ def _run(threads: list[threading.Thread], stop: threading.Event) -> None:
     try:
         for thread in threads:
             thread.join()
-    finally:  # an interrupt ends the others' work, too
+    finally:  # an interrupt also stops the other threads
         stop.set()
         for thread in threads:
             thread.join()
 
 
 def on_one_thread(work: Callable[[], Result]) -> Result:
-    """Return what ``work`` does in a thread of its own, which computes products alone."""
+    """Call ``work`` in a new thread, which computes products alone."""
     with ThreadPoolExecutor(1, initializer=_compute_in_one_thread) as pool:
         return pool.submit(work).result()
 
 
 def prefetch(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-    """Do ``map`` in a thread of its own, one item ahead of the caller."""
+    """Map items in another thread, one item ahead of the caller."""
     with ThreadPoolExecutor(1) as pool:
         pending = None
         for item in items:
@@ -154,12 +159,12 @@ def prefetch(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[
 
 
 def _compute_in_one_thread() -> None:
-    """Have NumPy and torch, where they are loaded, compute this thread's products in it alone."""
+    """Have NumPy and torch compute this thread's products in it alone."""
     torch, numpy = map(sys.modules.get, ("torch._C", "numpy._core._multiarray_umath"))
     if torch:
-        torch.get_num_threads()  # or it would set this thread's numbers later, when first used
+        torch.get_num_threads()  # at its first use, torch sets this thread's numbers
     for library in (ctypes.CDLL(module.__file__) for module in (torch, numpy) if module):
-        # In what the library has loaded, these set numbers that are kept for each thread.
+        # These set the numbers of this thread, in all that the library loaded.
         for name in ("omp_set_num_threads", "MKL_Set_Num_Threads_Local"):
             if function := getattr(library, name, None):
                 function(1)

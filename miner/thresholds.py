@@ -7,10 +7,14 @@ MAX_DECIMALS = 20
 
 
 def shortest_between(kept: float, dropped: float) -> float:
-    """Return the shortest number below ``kept`` that is at least ``dropped``.
+    """Find the shortest decimal that separates two scores.
 
-    Scores above it are those from ``kept`` on. ``dropped`` is the next lesser score, -inf if there
-    is none.
+    Args:
+        kept: The least score to keep.
+        dropped: The next lower score; -inf if there is none.
+
+    Returns:
+        A number below ``kept`` and at least ``dropped``.
     """
     assert dropped < kept, f"no threshold keeps {kept} and drops {dropped}"
     for decimals in range(MAX_DECIMALS):

@@ -18,7 +18,7 @@ from eval.metrics.bucc import Candidates, Ids
 from eval.runs.side import Side
 from miner.arrays import JudgedPairs, Pairs
 from miner.choices import LINES, MONOTONE, SCORES
-from miner.filters import Suspects, occurrences, usual_ratio, usual_script
+from miner.filters import Suspects, main_script, median_log_ratio, occurrences
 from miner.given import lines_of
 from miner.storage import layout
 from miner.storage.artefacts import open_artefact
@@ -196,8 +196,8 @@ class Run:
         return Suspects(
             source=self.texts[0],
             target=self.texts[1],
-            ratio=usual_ratio(*self.texts),
-            scripts=(usual_script(self.texts[0]), usual_script(self.texts[1])),
+            ratio=median_log_ratio(*self.texts),
+            scripts=(main_script(self.texts[0]), main_script(self.texts[1])),
             lists=(self.lists[0][self.pairs.source], self.lists[1][self.pairs.target]),
         )
 

@@ -19,7 +19,14 @@ from eval.output import Record, Show, Table, signed
 from eval.tasks.arguments import add_bucc_data, chosen_pairs
 from eval.tasks.mined_splits import MinedSplit, mine_split, mined_texts, tune_and_test
 from miner.choices import SCORES
-from miner.filters import FILTERS, Suspects, check_filters, occurrences, usual_ratio, usual_script
+from miner.filters import (
+    FILTERS,
+    Suspects,
+    check_filters,
+    main_script,
+    median_log_ratio,
+    occurrences,
+)
 from miner.judge.model import load_judge
 
 WORDS, MARGIN = SCORES
@@ -72,13 +79,13 @@ def _mined(data: BuccSplit, encoder: Encoder, *, judged: bool) -> Split:
     suspects = Suspects(
         source=source,
         target=target,
-        ratio=usual_ratio(source, target),
+        ratio=median_log_ratio(source, target),
         lists=[
             occurrences(backward.ids, len(forward))[mined.pairs.source],
             occurrences(forward.ids, len(backward))[mined.pairs.target],
         ],
         languages=data.pair.partition("-")[::2],
-        scripts=(usual_script(source), usual_script(target)),
+        scripts=(main_script(source), main_script(target)),
     )
     return mined, {name: rejects(suspects) for name, rejects in FILTERS.items()}
 

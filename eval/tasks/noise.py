@@ -17,7 +17,7 @@ from eval.data.textfiles import fingerprint
 from eval.output import Record, Show, Table, signed
 from eval.tasks.aligned import english_of, load_aligned
 from eval.tasks.arguments import add_directory, add_languages, chosen_languages
-from miner.filters import FILTERS, Suspects, check_filters, usual_ratio, usual_script
+from miner.filters import FILTERS, Suspects, check_filters, main_script, median_log_ratio
 from miner.judge.features import Usual, features, read_texts
 from miner.judge.model import load_judge
 from miner.judge.prior import LIKELY, Probabilities
@@ -114,7 +114,7 @@ def _removed(clean: Sides, foreign: Foreign, encoder: Encoder, pair: tuple[str, 
     What is usual is that of the clean pairs. ``clean`` is a kind, too: what is removed of it is
     lost. The judge sees as many clean pairs beside each kind, and loses some of these.
     """
-    ratio, scripts = usual_ratio(*clean), (usual_script(clean[0]), usual_script(clean[1]))
+    ratio, scripts = median_log_ratio(*clean), (main_script(clean[0]), main_script(clean[1]))
     shares: Shares = {name: {} for name in (*MEASURED, "any", JUDGE, LOST)}
     makers = word_encoders(encoder, pair)
     usual = Usual.of(read_texts(makers, *clean, languages=pair))

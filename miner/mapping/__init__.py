@@ -1,1 +1,1 @@
-"""Two spaces of vectors brought together by an orthogonal map, with few known pairs or none."""
+"""Map one space of vectors to another one by an orthogonal matrix."""

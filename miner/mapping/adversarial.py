@@ -1,13 +1,12 @@
-"""A map between two spaces with no known pair, learnt against a discriminator of mapped words.
+"""Train a map between two spaces against a discriminator, without pairs.
 
-Conneau et al. 2018, "Word Translation Without Parallel Data", section 2.1. Of the constants of
-sections 3.1 and 3.2, batches of 32, the rate of 0.1 and input dropout are the same; others are for
-two cores and small corpora: 512 units a layer in place of 2,048, the 6,000 most frequent words in
-place of 50,000, labels smoothed by 0.1 in place of 0.2, and a rate that neither decays by 0.95 nor
-is halved. Five steps of the discriminator for one of the map are those of MUSE's program. Vectors
-are about as long as those of fastText: of unit length, it learns little. What is judged may be the
-map that self-learning comes to (``miner.mapping.similarity``): one may be near enough, and gone
-soon after.
+Conneau et al. 2018, "Word Translation Without Parallel Data", section 2.1. Batches of 32, the rate
+of 0.1 and input dropout follow sections 3.1 and 3.2. Other constants suit two cores and small
+corpora: 512 units per layer instead of 2,048, the 6,000 most frequent words instead of 50,000,
+labels smoothed by 0.1 instead of 0.2, and a constant rate. The map has one step per five steps of
+the discriminator, as in MUSE. Vectors have about fastText's length: of unit length, the
+discriminator learns little. The judge may refine a map by self-learning
+(``miner.mapping.similarity``) before it scores it, because good maps can be passed quickly.
 """
 
 from collections.abc import Callable
@@ -20,16 +19,16 @@ from torch.nn import functional
 from miner.arrays import Matrix
 from miner.mapping.orthogonal import Mapping, procrustes
 
-FREQUENT = 6_000  # words of each side that are drawn
-LENGTH = 4.0  # of their vectors
+FREQUENT = 6_000  # words per side to draw from
+LENGTH = 4.0  # of the vectors
 SMOOTHING = 0.1  # of the labels
-HIDDEN = 512
-BATCH = 32  # words of each side
-DISCRIMINATOR_STEPS = 5  # for each update of the map
-RATE = 0.1  # of both
+HIDDEN = 512  # units per layer
+BATCH = 32  # words per side
+DISCRIMINATOR_STEPS = 5  # per update of the map
+RATE = 0.1  # learning rate of both
 ORTHOGONAL = 0.01  # beta of equation 7
-# Updates of the map until it is judged, and how often it is. It may stay near a wrong one for long.
-UPDATES, CHECKS = 2_500, 20
+UPDATES = 2_500  # of the map per check
+CHECKS = 20  # of the map, which may change little for long
 
 
 def adversarial_start(
@@ -40,10 +39,14 @@ def adversarial_start(
     judge: Callable[[Matrix], Mapping],
     judged: Callable[[int, float], None] = lambda updates, value: None,
 ) -> Mapping:
-    """Return the best map that ``judge`` makes of any on the way, by its criterion.
+    """Train a map, and return the best one on the way by its criterion.
 
-    Sides are unit rows, most frequent first. ``judge`` makes a map of an orthogonal matrix, the
-    same or one that it leads to; ``judged`` is called with the updates so far, and the criterion.
+    Args:
+        source: unit rows, most frequent first.
+        target: likewise.
+        seed: seed of all random numbers.
+        judge: makes a ``Mapping`` of an orthogonal matrix, or of one that this leads to.
+        judged: called with the number of updates, and the criterion.
     """
     generator = np.random.default_rng(seed)
     sides = [torch.from_numpy(side[:FREQUENT] * np.float32(LENGTH)) for side in (source, target)]
@@ -52,14 +55,14 @@ def adversarial_start(
         matrix = nn.Parameter(torch.eye(source.shape[1]))
         discriminator = _discriminator(source.shape[1])
         steps = [torch.optim.SGD(each, lr=RATE) for each in ([matrix], discriminator.parameters())]
-        made: list[Mapping] = []
+        mappings: list[Mapping] = []
         for check in range(1, CHECKS + 1):
             for _ in range(UPDATES):
                 _update(matrix, discriminator, steps, sides, generator)
-            found = matrix.detach().numpy()
-            made.append(judge(procrustes(np.eye(len(found), dtype=np.float32), found)))
-            judged(check * UPDATES, made[-1].criterion)
-    return max(made, key=lambda one: one.criterion)
+            fitted = matrix.detach().numpy()
+            mappings.append(judge(procrustes(np.eye(len(fitted), dtype=np.float32), fitted)))
+            judged(check * UPDATES, mappings[-1].criterion)
+    return max(mappings, key=lambda one: one.criterion)
 
 
 def _discriminator(dim: int) -> nn.Sequential:
@@ -80,7 +83,6 @@ def _update(
     sides: list[torch.Tensor],
     generator: np.random.Generator,
 ) -> None:
-    """Teach the discriminator which words were mapped, then the map to deceive it."""
     labels = torch.cat([torch.full((BATCH,), label) for label in (1 - SMOOTHING, SMOOTHING)])
 
     def loss(matrix: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
@@ -90,7 +92,7 @@ def _update(
 
     for _ in range(DISCRIMINATOR_STEPS):
         _step(steps[1], loss(matrix.detach(), labels))
-    discriminator.eval()  # as MUSE: the map learns from the discriminator without dropout
+    discriminator.eval()  # like MUSE, the map learns without dropout
     _step(steps[0], loss(matrix, 1 - labels))
     discriminator.train()
     with torch.no_grad():
@@ -99,5 +101,5 @@ def _update(
 
 def _step(optimizer: torch.optim.Optimizer, loss: torch.Tensor) -> None:
     optimizer.zero_grad()
-    loss.backward()  # type: ignore[no-untyped-call]  # as torch has it
+    loss.backward()  # type: ignore[no-untyped-call]  # torch has no type for it
     optimizer.step()

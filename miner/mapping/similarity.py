@@ -1,8 +1,8 @@
-"""A map between two spaces with no known pair: words that mean the same are alike to others alike.
+"""Map a space to another one by similarities of words, without pairs.
 
 Artetxe, Labaka & Agirre 2018, "A robust self-learning method for fully unsupervised cross-lingual
-mappings of word embeddings", sections 3.2 and 3.3, with half the words and shorter patience, for
-two cores. Axes: ``F`` frequent words of each side, ``D`` dimensions.
+mappings of word embeddings", sections 3.2 and 3.3, with half the words and less patience, for two
+cores. Axes: ``F`` frequent words per side, ``D`` dimensions.
 """
 
 import numpy as np
@@ -10,16 +10,17 @@ import numpy as np
 from miner.arrays import Matrix
 from miner.mapping.orthogonal import NEIGHBOURS, Mapping, comparable_rows, procrustes
 
-FREQUENT = 2_000  # words of each side
-KEPT = 0.1  # share of the similarities that are looked at in the beginning
-PATIENCE, GAIN = 5, 1e-4  # rounds without a mean cosine higher by that, after which it is doubled
+FREQUENT = 2_000  # words per side
+KEPT = 0.1  # share of the similarities that count at first
+PATIENCE = 5  # rounds without ``GAIN`` until the share is doubled
+GAIN = 1e-4  # of the mean cosine
 
 
 def similarity_start(source: Matrix, target: Matrix, *, seed: int) -> Mapping:
-    """Return the map that words' similarities to their own side begin and self-learning ends.
+    """Start a map from similarities within each side, and improve it.
 
-    Each word of unit rows, most frequent first, is known at first by how near it is to all others
-    of its side, sorted. The criterion is the mean cosine of the frequent sources' nearest ones.
+    Rows are unit vectors, most frequent first. A word is matched by its sorted similarities to all
+    words of its side. The criterion is the mean cosine of frequent sources and their matches.
     """
     source, target = _frequent(source, target)
     matrix = _fitted(source, target, _profiles(source) @ _profiles(target).T)
@@ -27,10 +28,11 @@ def similarity_start(source: Matrix, target: Matrix, *, seed: int) -> Mapping:
 
 
 def learn_by_itself(source: Matrix, target: Matrix, matrix: Matrix, *, seed: int) -> Mapping:
-    """Return the best map that self-learning comes to from ``matrix``, (D, D), by its criterion.
+    """Improve a map, (D, D), by self-learning.
 
-    A map is fitted to the nearest neighbours of both sides by CSLS, of similarities of which a
-    random share is looked at, which keeps it from ending at a poor map; the share grows up to all.
+    Each round fits a map to the nearest neighbours of both sides by CSLS. Only a random share of
+    the similarities counts, which avoids poor local optima. The share grows to 1. The result is the
+    map with the best criterion.
     """
     source, target = _frequent(source, target)
     generator = np.random.default_rng(seed)
@@ -39,15 +41,15 @@ def learn_by_itself(source: Matrix, target: Matrix, matrix: Matrix, *, seed: int
         if waited == PATIENCE:
             share, waited = min(1.0, 2 * share), 0
         cosines = np.asarray(source @ matrix @ target.T, dtype=np.float32)
-        seen = _csls(cosines)
+        similarities = _csls(cosines)
         if share < 1:
-            seen[generator.random(seen.shape, dtype=np.float32) >= share] = -np.inf
-        nearest = cosines[np.arange(len(source)), seen.argmax(axis=1)]
+            similarities[generator.random(similarities.shape, dtype=np.float32) >= share] = -np.inf
+        nearest = cosines[np.arange(len(source)), similarities.argmax(axis=1)]
         value = float(nearest.mean(dtype=np.float64))
         waited += 1
         if value > best.criterion + GAIN:
             best, waited = Mapping(matrix=matrix, criterion=value), 0
-        matrix = _fitted(source, target, seen)
+        matrix = _fitted(source, target, similarities)
     return best
 
 
@@ -57,14 +59,14 @@ def _frequent(source: Matrix, target: Matrix) -> tuple[Matrix, Matrix]:
 
 
 def _profiles(rows: Matrix) -> Matrix:
-    """Return each word's sorted similarities to all of its side: comparable rows (F, F)."""
+    """Return each word's sorted similarities to its side, (F, F)."""
     left, values, _ = np.linalg.svd(rows, full_matrices=False)
     similarities = (left * values) @ left.T  # the square root of rows @ rows.T: section 3.2
     return comparable_rows(np.sort(similarities, axis=1))
 
 
 def _csls(cosines: Matrix) -> Matrix:
-    """Return 2 cos less the means of the best of each row and each column: float32 (F, F)."""
+    """Subtract the means of each row's and column's best from 2 cos."""
     count = min(NEIGHBOURS, len(cosines))
     rows, columns = (
         np.partition(cosines, -count, axis=axis)
@@ -76,8 +78,7 @@ def _csls(cosines: Matrix) -> Matrix:
 
 
 def _fitted(source: Matrix, target: Matrix, similarities: Matrix) -> Matrix:
-    """Return the map of each source to its best target, and of the best source to each target."""
-    own = np.arange(len(similarities))
-    sources = np.concatenate([own, similarities.argmax(axis=0)])
-    targets = np.concatenate([similarities.argmax(axis=1), own])
+    rows = np.arange(len(similarities))
+    sources = np.concatenate([rows, similarities.argmax(axis=0)])
+    targets = np.concatenate([similarities.argmax(axis=1), rows])
     return procrustes(source[sources], target[targets])

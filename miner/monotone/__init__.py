@@ -1,1 +1,1 @@
-"""Monotone alignment: which sentences of a document and of its translation belong together."""
+"""Align the sentences of a document and of its translation in order."""

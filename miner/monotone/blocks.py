@@ -1,4 +1,4 @@
-"""A document as the aligner sees it: vectors and lengths of its blocks of consecutive sentences.
+"""Vectors and lengths of a document's blocks of consecutive sentences.
 
 Axes: ``A`` sizes of blocks, ``N`` sentences, ``D`` dimensions.
 """
@@ -14,15 +14,15 @@ from miner.arrays import FloatArray, Matrix
 # Han, kana and their punctuation have no spaces between sentences; Hangul has.
 _UNSPACED = re.compile("[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]")
 
-MAX_BLOCK = 5  # sentences merged on one side: beads are 1-1 to 1-5 and 5-1
+MAX_BLOCK = 5  # sentences per side: beads are 1-1 to 1-5 and 5-1
 
 
 @dataclass(frozen=True, kw_only=True)
 class Blocks:
     """The blocks of a document's N sentences.
 
-    ``vectors[a - 1, i]`` is the unit vector of sentences i to i + a - 1, float32 (A, N, D), zero
-    for blocks that would end past the document. ``lengths`` are characters of sentences, (N,).
+    ``vectors[a - 1, i]`` is the unit vector of sentences i to i + a - 1, float32 (A, N, D); zero if
+    these would pass the end. ``lengths`` are characters per sentence, (N,).
     """
 
     vectors: Matrix
@@ -32,16 +32,17 @@ class Blocks:
         return len(self.lengths)
 
     def halved(self) -> "Blocks":
-        """Return the document with every two sentences as one, their sum, in blocks of size 1."""
+        """Merge every two sentences into one, in blocks of size 1."""
         even = np.arange(0, len(self), 2)
         vectors = _unit(np.add.reduceat(self.vectors[0], even, axis=0))[None]
         return Blocks(vectors=vectors, lengths=np.add.reduceat(self.lengths, even))
 
 
 def merged_blocks(sums: Matrix, lengths: FloatArray) -> Blocks:
-    """Make blocks whose vectors are sums of their sentences', which a bag of words makes exact.
+    """Make blocks whose vectors are sums of sentence vectors.
 
-    ``sums`` (N, D) are these as the encoder makes them, not normalised; ``lengths`` are characters.
+    For a bag of words, sums are exact. ``sums`` (N, D) are the encoder's unnormalised vectors, and
+    ``lengths`` are characters.
     """
     vectors = np.zeros((MAX_BLOCK, *sums.shape), dtype=np.float32)
     block = np.zeros_like(sums)
@@ -54,9 +55,9 @@ def merged_blocks(sums: Matrix, lengths: FloatArray) -> Blocks:
 def text_blocks(texts: Sequence[str], encode: Callable[..., Matrix], *, is_bag: bool) -> Blocks:
     """Make the blocks of a document's N sentences.
 
-    ``encode`` makes vectors of texts as ``encoder.Encoder.encode`` does. Where it ``is_bag``, the
-    vector of two texts with a space between them is the sum of theirs, so each sentence is encoded
-    once. Else each block is encoded as one text, which takes MAX_BLOCK times as long.
+    ``encode`` is ``encoder.Encoder.encode``. A bag (``is_bag``) has the vector of two texts as the
+    sum of theirs, so each sentence is encoded once. Another encoder reads each block as one text,
+    which takes MAX_BLOCK times as long.
     """
     lengths = np.array([len(text.strip()) for text in texts], dtype=np.float64)
     if is_bag:
@@ -65,13 +66,13 @@ def text_blocks(texts: Sequence[str], encode: Callable[..., Matrix], *, is_bag: 
     vectors = np.zeros((MAX_BLOCK, *first.shape), dtype=np.float32)
     vectors[0] = first
     for size in range(2, min(MAX_BLOCK, len(texts)) + 1):
-        merged = [joined(texts[at : at + size]) for at in range(len(texts) - size + 1)]
+        merged = [joined(texts[start : start + size]) for start in range(len(texts) - size + 1)]
         vectors[size - 1, : len(merged)] = encode(merged, normalize=True)
     return Blocks(vectors=vectors, lengths=lengths)
 
 
 def joined(texts: Sequence[str]) -> str:
-    """Return the sentences as one text: with a space between two, but for Chinese and Japanese."""
+    """Join sentences with spaces, except for Chinese and Japanese."""
     parts: list[str] = []
     for text in texts:
         if parts and text and not (_UNSPACED.match(parts[-1][-1:]) or _UNSPACED.match(text)):

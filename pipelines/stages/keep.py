@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from miner.arrays import FloatArray, IntArray, Mask
 from miner.choices import LINES
-from miner.filters import Suspects, occurrences, reasons, usual_ratio, usual_script
+from miner.filters import Suspects, main_script, median_log_ratio, occurrences, reasons
 from miner.judge.prior import LIKELY, MAX_ALIKE, count_kept
 from miner.near_copies import HASHES, HELD_BYTES, SIMILARITY, near_copies, signatures
 from miner.numbers import READING
@@ -222,8 +222,8 @@ def _part(run: RunContext, chosen: ChosenPairs, rows: range, draft: Draft) -> Ma
         for table in completed_pairs(run, chosen, PAIRS, rows=rows):
             texts = [table[f"{side}_text"].to_pylist() for side in SIDES]
             usual = usual or {  # by the first block
-                "ratio": usual_ratio(*texts),
-                "scripts": (usual_script(texts[0]), usual_script(texts[1])),
+                "ratio": median_log_ratio(*texts),
+                "scripts": (main_script(texts[0]), main_script(texts[1])),
             }
             suspects = Suspects(
                 source=texts[0],

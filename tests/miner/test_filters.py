@@ -12,9 +12,9 @@ from miner.filters import (
     Suspects,
     check_filters,
     length_odds,
+    median_log_ratio,
     occurrences,
     reasons,
-    usual_ratio,
 )
 
 GERMAN = "Die Kinder spielen heute im Garten hinter dem alten Haus."
@@ -29,7 +29,7 @@ def suspects(
     return Suspects(
         source=source,
         target=target,
-        ratio=usual_ratio(source, target),
+        ratio=median_log_ratio(source, target),
         lists=[np.array(side, dtype=np.int64) for side in lists],
         languages=("de", "en"),
         scripts=("LATIN", "LATIN"),
@@ -40,12 +40,12 @@ def test_lengths_are_held_against_the_usual_ratio() -> None:
     """Ratios are 2, 1 and 8 of lengths and one more, the usual one is 2."""
     odds = length_odds(suspects(["a" * 7, "a" * 7, "a" * 15], ["b" * 3, "b" * 7, "b" * 1]))
     assert odds.tolist() == [0.0, 1.0, 2.0]
-    assert usual_ratio(["a" * 15] * 3 + ["a"], ["b" * 3] * 3 + ["b"]) == 2.0
+    assert median_log_ratio(["a" * 15] * 3 + ["a"], ["b" * 3] * 3 + ["b"]) == 2.0
 
 
 def test_the_usual_ratio_is_that_of_the_best_pairs() -> None:
     source = ["aaa"] * RATIO_PAIRS + ["a" * 15] * (RATIO_PAIRS + 9)
-    assert usual_ratio(source, ["bbb"] * len(source)) == 0.0
+    assert median_log_ratio(source, ["bbb"] * len(source)) == 0.0
 
 
 @pytest.mark.parametrize(

@@ -196,7 +196,7 @@ def test_max_is_what_rounds_of_mutually_best_pairs_come_to(pairs):
 def test_many_are_taken_as_few_are(pairs):
     few = edges_of(select(pairs, retrieval="max"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("miner.selection.COMPILED_FROM", 0)
+        patch.setattr("miner.selection.MIN_SIZE_TO_COMPILE", 0)
         assert edges_of(select(pairs, retrieval="max")) == few
 
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from eval.runs.store import open_run
-from miner.filters import FILTERS, Suspects, usual_ratio
+from miner.filters import FILTERS, Suspects, median_log_ratio
 from miner.knn.core.rescore import unit_rows
 from miner.knn.exact import search_unit_rows
 from pipelines.cli.main import adit
@@ -41,7 +41,7 @@ def test_each_pair_is_kept_or_rejected_for_its_reasons(odd: World) -> None:
     kept = read_jsonl(odd.mine("out.jsonl", "--filters", "length,short"))
     rejected = read_jsonl(odd.path("out.rejected.jsonl"))
     texts = [[pair[f"{side}_text"] for pair in everything] for side in ("source", "target")]
-    suspects = Suspects(source=texts[0], target=texts[1], ratio=usual_ratio(*texts))
+    suspects = Suspects(source=texts[0], target=texts[1], ratio=median_log_ratio(*texts))
     masks = {name: FILTERS[name](suspects) for name in ("length", "short")}
     assert masks["length"].sum() > 2
     assert masks["short"].any()

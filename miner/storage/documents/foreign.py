@@ -5,7 +5,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
 
-from miner.languages import chances
+from miner.languages import language_probabilities
 
 # A paragraph is foreign if its corpus's language has less than this probability, and three related
 # ones together have more than that.
@@ -37,7 +37,8 @@ def foreign_sentences(paragraphs: Sequence[int], texts: Sequence[str], language:
     if foreign and size - foreign_size <= MAX_OWN * size:
         foreign |= {number for number in joined if number not in long}
     return [
-        number in foreign and (text == joined[number] or chances(text)[language] < LIKELY)
+        number in foreign
+        and (text == joined[number] or language_probabilities(text)[language] < LIKELY)
         for number, text in zip(paragraphs, texts, strict=True)
     ]
 
@@ -57,7 +58,7 @@ class _Guess(NamedTuple):
 
 
 def _guess(text: str, language: str) -> _Guess:
-    likely = chances(text)
+    likely = language_probabilities(text)
     own = likely[language]
     ranked = [(name, chance) for name, chance in likely.items() if name != NO_LANGUAGE][:RELATED]
     is_sure = own < MAX_CHANCE and sum(chance for _, chance in ranked) > MIN_SURE

@@ -8,7 +8,7 @@ import pytest
 from encoder import load_encoder
 from eval.cli.encoder import eval_encoder
 from eval.tasks.noise import SITE_LINES, noises
-from miner.filters import FILTERS, Suspects, usual_ratio, usual_script
+from miner.filters import FILTERS, Suspects, main_script, median_log_ratio
 from miner.judge.features import Usual, features, read_texts
 from miner.judge.model import load_judge
 from miner.judge.prior import LIKELY, Probabilities
@@ -64,7 +64,7 @@ def test_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         suspects = Suspects(
             source=source,
             target=target,
-            ratio=usual_ratio(GERMAN, ENGLISH),
+            ratio=median_log_ratio(GERMAN, ENGLISH),
             languages=("de", "en"),
             scripts=("LATIN", "LATIN"),
         )
@@ -90,6 +90,6 @@ def test_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_usual_script() -> None:
-    assert usual_script(["12 Собака dog", "спит"]) == "CYRILLIC"
-    assert usual_script(["これはペンです", "日本語"]) == "CJK"
-    assert usual_script(["12", ""]) is None
+    assert main_script(["12 Собака dog", "спит"]) == "CYRILLIC"
+    assert main_script(["これはペンです", "日本語"]) == "CJK"
+    assert main_script(["12", ""]) is None
