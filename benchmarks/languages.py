@@ -23,7 +23,7 @@ from encoder.training.evaluation import retrieval_error
 from encoder.training.reading import ParallelText, find_parallel_text, read_parallel_text
 from eval.data.languages import iso_639_1
 from eval.data.textfiles import read_lines
-from eval.metrics.similarity import best_by_margin, nearest, wrong
+from eval.metrics.similarity import best_by_margin, is_wrong, nearest_neighbours
 from eval.tasks.aligned import aligned_files
 from eval.tasks.tatoeba import load_tatoeba, tatoeba_languages
 
@@ -117,10 +117,10 @@ def ntrex_errors(
     errors = {}
     for language in languages or files:
         path = files[language]
-        forward, backward = nearest(
+        forward, backward = nearest_neighbours(
             encoder.for_language(language).encode(read_lines(path)), english
         )
-        missed = wrong(best_by_margin(forward, backward, margin="ratio"))
+        missed = is_wrong(best_by_margin(forward, backward, margin="ratio"))
         errors[language] = float(np.mean(missed))
     return errors
 

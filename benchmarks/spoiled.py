@@ -25,7 +25,7 @@ from sklearn.metrics import roc_auc_score
 
 from encoder import Encoder, load_encoder
 from encoder.words import word_encoders
-from eval.data.languages import own_encoders
+from eval.data.languages import encoders_of_languages
 from miner.arrays import Matrix
 from miner.judge.features import Near, Usual, features, read_texts, spacing_of
 from miner.judge.model import load_judge
@@ -190,7 +190,7 @@ class Own:
     def __init__(self, encoder: Encoder, language: str, lines: dict[str, list[str]]) -> None:
         self.source, self.english, self.spanish = (lines[one] for one in (language, "en", "es"))
         self.pair = language, "en"
-        self.encoders = own_encoders(encoder, self.pair)
+        self.encoders = encoders_of_languages(encoder, self.pair)
         self.makers = word_encoders(encoder, self.pair)
         vectors = self.encoders[0].encode(self.source), self.encoders[1].encode(self.english)
         self.vectors: tuple[Matrix, Matrix] = vectors

@@ -1,1 +1,1 @@
-"""Reading the files that evaluation needs: sentences, gold, candidates, and the published sets."""
+"""Readers of evaluation files, such as sentences, gold pairs and labels."""

@@ -1,7 +1,7 @@
-"""The files of the BUCC task: sentences with ids, and the gold that joins them.
+"""Readers of BUCC files, sentences with ids and gold pairs of ids.
 
-``DIR/xx-en/xx-en.SPLIT.xx`` and ``.en`` hold ``ID TAB sentence`` lines, ``xx-en.SPLIT.gold`` holds
-``xxID TAB enID`` lines.
+``DIR/xx-en/xx-en.SPLIT.xx`` and ``.en`` contain ``ID TAB sentence`` lines, and ``xx-en.SPLIT.gold``
+contains ``xxID TAB enID`` lines.
 """
 
 import re
@@ -18,7 +18,7 @@ from miner.storage.corpus.reader import open_corpus
 from miner.storage.layout import SIDES
 from miner.storage.places import Place
 
-# A column's name in the header of gold.
+# The name of a column in the header of a gold file.
 _HEADER = re.compile(
     r"#?\s*((source|src|target|tgt|trg|[a-z]{2,3})[ _-]?(sentence[ _-]?)?ids?"
     r"|source|src|target|tgt|trg)",
@@ -28,13 +28,13 @@ _GOLD = re.compile(r"(?P<pair>[^.]+-[^.]+)\.(?P<split>.+)\.gold")
 
 
 def text_key(text: str) -> str:
-    """Return what two texts must share to be the same sentence: all but the white space."""
+    """Normalise white space, so that equal sentences have equal keys."""
     return " ".join(text.split())
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sentences:
-    """Sentences of one side: ``ids[i]`` names ``texts[i]``; no id occurs twice."""
+    """The sentences of one side, ``texts``, with distinct ``ids``."""
 
     ids: Sequence[str]
     texts: Sequence[str]
@@ -43,21 +43,21 @@ class Sentences:
         return len(self.ids)
 
     def ids_by_text(self) -> dict[str, Ids]:
-        """Map every ``text_key``, in order of first occurrence, to all ids that have it."""
+        """Map each ``text_key``, in order of first occurrence, to all its ids."""
         ids: defaultdict[str, list[str]] = defaultdict(list)
         for identifier, text in zip(self.ids, self.texts, strict=True):
             ids[text_key(text)].append(identifier)
-        return {text: tuple(same) for text, same in ids.items()}
+        return {text: tuple(text_ids) for text, text_ids in ids.items()}
 
 
 def read_sentences(path: Path, ids: Path | None = None) -> Sentences:
-    """Read ``ID TAB sentence`` lines, or sentences and a file of ids.
+    """Read sentences from ``ID TAB sentence`` lines, JSON lines, or Parquet.
 
-    Line i of the ids names line i of the sentences. The first tab of a line ends its id, and blank
-    lines are skipped. JSON lines and Parquet are read as for mining.
+    If ``ids`` is passed, line i of it is the id of the sentence on line i of ``path``. Blank lines
+    are skipped.
 
     Raises:
-        ValueError: There is no sentence, an id is missing or comes again, or numbers of lines
+        ValueError: The file has no sentences, an id is missing or repeated, or the numbers of lines
             differ.
     """
     if ids is not None:
@@ -68,10 +68,10 @@ def read_sentences(path: Path, ids: Path | None = None) -> Sentences:
         rows = _with_ids(path)
     path, texts, lines = ids or path, list[str](), dict[str, int]()
     for number, name, text in rows:
-        if (first := lines.setdefault(name, number)) != number:
+        if (first_line := lines.setdefault(name, number)) != number:
             raise ValueError(
-                f"{path}: the id {name!r} is in line {first} and again in line {number}; ids must "
-                "be unique"
+                f"{path}: the id {name!r} is in line {first_line} and again in line {number}; ids "
+                "must be unique"
             )
         texts.append(text)
     if not texts:
@@ -109,12 +109,12 @@ def _split(path: Path, ids: Path) -> Iterator[tuple[int, str, str]]:
 
 
 def read_gold(path: Place, sides: tuple[Sentences, Sentences] | None = None) -> frozenset[IdPair]:
-    """Read ``source id TAB target id`` lines, one at least.
+    """Read ``source id TAB target id`` lines.
 
-    Blank lines do not count, and neither does a header such as ``source_id TAB target_id``.
+    Blank lines and a header such as ``source_id TAB target_id`` are skipped.
 
     Raises:
-        ValueError: A line is something else, or ids are none of the ``sides``.
+        ValueError: A line is malformed, the file has no pairs, or an id is not in ``sides``.
     """
     gold: set[IdPair] = set()
     is_first = True
@@ -142,7 +142,7 @@ def read_gold(path: Place, sides: tuple[Sentences, Sentences] | None = None) -> 
 
 
 def _are_ids(pair: IdPair, sides: tuple[Sentences, Sentences] | None) -> bool:
-    return any(one in side.ids for one, side in zip(pair, sides or (), strict=False))
+    return any(id_ in side.ids for id_, side in zip(pair, sides or (), strict=False))
 
 
 class BuccFiles(NamedTuple):
@@ -155,7 +155,7 @@ class BuccFiles(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class BuccSplit:
-    """One split of one language pair; ``gold`` holds (source id, target id)."""
+    """One split of a language pair, such as ``de-en``, with its gold id pairs."""
 
     pair: str
     split: str
@@ -166,36 +166,47 @@ class BuccSplit:
 
 
 def bucc_pairs(directory: Path) -> dict[str, dict[str, BuccFiles]]:
-    """Return the complete splits of each language pair (``de-en``), sorted; one pair at least.
+    """Find the complete splits of each language pair (``de-en``), sorted.
 
-    ``directory`` holds a folder for each pair, or is such a folder itself.
+    ``directory`` contains a folder per pair, or is such a folder itself.
+
+    Raises:
+        ValueError: ``directory`` is not a folder, or contains no complete split.
     """
     if not directory.is_dir():
         raise ValueError(f"{directory}: not a directory")
-    found: dict[str, dict[str, BuccFiles]] = {}
+    pairs: dict[str, dict[str, BuccFiles]] = {}
     for path in sorted([*directory.glob("*.gold"), *directory.glob("*/*.gold")]):
         match = _GOLD.fullmatch(path.name)
         if match and (path.parent == directory or path.parent.name == match["pair"]):
             source, _, target = match["pair"].rpartition("-")
             files = BuccFiles(path.with_suffix(f".{source}"), path.with_suffix(f".{target}"), path)
             if files.source.is_file() and files.target.is_file():
-                found.setdefault(match["pair"], {})[match["split"]] = files
-    if not found:
+                pairs.setdefault(match["pair"], {})[match["split"]] = files
+    if not pairs:
         expected = "xx-en/xx-en.SPLIT.xx, .en and .gold"
         raise ValueError(f"{directory}: no BUCC data; expected {expected} in it")
-    return {pair: dict(sorted(splits.items())) for pair, splits in sorted(found.items())}
+    return {pair: dict(sorted(splits.items())) for pair, splits in sorted(pairs.items())}
 
 
 def bucc_splits(directory: Path, pair: str) -> dict[str, BuccFiles]:
-    """Return the splits of a pair, as ``bucc_pairs``; a ValueError names the pairs there are."""
-    found = bucc_pairs(directory)
-    if pair not in found:
-        raise ValueError(f"{directory}: no pair {pair!r}; it has {', '.join(found)}")
-    return found[pair]
+    """Find the complete splits of one language pair.
+
+    Raises:
+        ValueError: ``directory`` does not contain the pair.
+    """
+    pairs = bucc_pairs(directory)
+    if pair not in pairs:
+        raise ValueError(f"{directory}: no pair {pair!r}; it has {', '.join(pairs)}")
+    return pairs[pair]
 
 
 def bucc_files(directory: Path, pair: str, split: str) -> BuccFiles:
-    """Return the files of one split; a ValueError names the pairs or splits there are."""
+    """Find the files of one split.
+
+    Raises:
+        ValueError: ``directory`` does not contain the pair or the split.
+    """
     splits = bucc_splits(directory, pair)
     if split not in splits:
         raise ValueError(
@@ -206,9 +217,11 @@ def bucc_files(directory: Path, pair: str, split: str) -> BuccFiles:
 
 
 def load_bucc(directory: Path, pair: str, split: str) -> BuccSplit:
-    """Load one split, checked: ids unique, gold not empty and all of it among the sentences.
+    """Load one split.
 
-    A ValueError says what is missing or malformed, and where.
+    Raises:
+        ValueError: A file is missing or malformed, an id is repeated, or the gold pairs do not
+            match the sentences.
     """
     files = bucc_files(directory, pair, split)
     source, target = read_sentences(files.source), read_sentences(files.target)

@@ -1,4 +1,7 @@
-"""Sentences, or pairs of them, with labels: what classifiers on frozen vectors are trained on."""
+"""Labelled sentences and sentence pairs for classifiers on vectors.
+
+Axes: ``N`` examples.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,9 +18,9 @@ TRAIN, DEV, TEST = PARTS = ("tr", "va", "te")
 
 @dataclass(frozen=True, kw_only=True)
 class Examples:
-    """N examples: ``labels``, the sentences of one side or two, and the ``parts`` they belong to.
+    """Labelled sentences (``sides`` has one sequence), or pairs (two).
 
-    ``parts`` is empty where the examples are not split. ``files`` is where they come from.
+    ``parts`` names the part (``tr``, ``va`` or ``te``) of each example, or is empty.
     """
 
     labels: Sequence[str]
@@ -29,56 +32,66 @@ class Examples:
         return len(self.labels)
 
     def part(self, name: str) -> NDArray[np.bool_]:
-        """Return which examples are of a part: bool (N,)."""
+        """Return which examples belong to the part ``name``, bool (N,)."""
         return np.array([part == name for part in self.parts], dtype=bool)
 
     def classes(self) -> tuple[list[str], NDArray[np.int64]]:
-        """Return the different labels, sorted, and the number of each example's: int64 (N,)."""
+        """Return the sorted distinct labels, and each label's index, int64 (N,)."""
         names, numbers = np.unique(np.array(self.labels, dtype=np.str_), return_inverse=True)
         return names.tolist(), numbers.astype(np.int64)
 
     def scores(self) -> NDArray[np.float64]:
-        """Return the labels as numbers: float64 (N,); a ValueError says that one is none."""
+        """Return the labels as numbers, float64 (N,).
+
+        Raises:
+            ValueError: A label is not a finite number.
+        """
         try:
-            found = np.array([float(label) for label in self.labels])
+            scores = np.array([float(label) for label in self.labels])
         except ValueError as error:
             raise ValueError(f"{self.files[0]}: a score is not a number: {error}") from error
-        if not np.isfinite(found).all():
+        if not np.isfinite(scores).all():
             raise ValueError(f"{self.files[0]}: a score is not a number: nan or infinite")
-        return found
+        return scores
 
 
 def read_examples(path: Path, *, sides: int = 1) -> Examples:
-    """Read ``[tr|va|te TAB] LABEL TAB sentence`` lines, with ``sides`` sentences each.
+    """Read ``[tr|va|te TAB] LABEL TAB sentence`` lines.
 
-    All or none name their part; a ValueError names another line, or says that there is none.
+    ``sides`` is the number of sentences per line. Either all lines name their part, or none does.
+
+    Raises:
+        ValueError: A line is malformed, or the file is empty.
     """
     rows = [line.split("\t") for line in read_lines(path)]
     split = bool(rows) and len(rows[0]) == sides + 2
     columns = sides + 1 + split
-    shown = " TAB ".join(["tr|va|te"] * split + ["LABEL"] + ["sentence"] * sides)
+    expected_format = " TAB ".join(["tr|va|te"] * split + ["LABEL"] + ["sentence"] * sides)
     for number, row in enumerate(rows, start=1):
         if len(row) != columns or (split and row[0] not in PARTS):
             line = "\t".join(row)[:60]
-            raise ValueError(f"{path} line {number}: expected {shown}, not {line!r}")
+            raise ValueError(f"{path} line {number}: expected {expected_format}, not {line!r}")
     if not rows:
-        raise ValueError(f"{path}: empty; expected {shown} lines")
+        raise ValueError(f"{path}: empty; expected {expected_format} lines")
     return _examples(path, rows, split, range(split + 1, columns), 0 if split else None)
 
 
 def read_columns(
     path: Path, *, label: int, sides: Sequence[int], part: int | None = None, skip: int = 0
 ) -> Examples:
-    """Read columns between tabs, after ``skip`` lines: the label, the sentences, and the part.
+    """Read tab-separated columns after a header of ``skip`` lines.
 
-    A ValueError names a line of too few columns or another part, or says that there is none.
+    ``label``, ``sides`` and ``part`` are the indices of the columns of labels, sentences and parts.
+
+    Raises:
+        ValueError: A line has too few columns, a part is unknown, or the file has no examples.
     """
     rows = [line.split("\t") for line in read_lines(path)][skip:]
-    needed = 1 + max(label, *sides, part or 0)
+    min_columns = 1 + max(label, *sides, part or 0)
     for number, row in enumerate(rows, start=skip + 1):
         where = f"{path} line {number}"
-        if len(row) < needed:
-            raise ValueError(f"{where}: {len(row)} columns between tabs; expected {needed}")
+        if len(row) < min_columns:
+            raise ValueError(f"{where}: {len(row)} columns between tabs; expected {min_columns}")
         if part is not None and row[part] not in PARTS:
             raise ValueError(f"{where}: part {row[part][:40]!r}; expected {', '.join(PARTS)}")
     if not rows:
@@ -100,23 +113,23 @@ def _examples(
 def read_parts(
     files: Mapping[str, Path], *, label: int, sides: Sequence[int], skip: int = 0
 ) -> Examples:
-    """Read columns of the files of parts that are there, see ``read_columns``, and join them."""
+    """Read the files of the parts that exist, with ``read_columns``."""
     read = partial(read_columns, label=label, sides=sides, skip=skip)
-    return joined({part: read(path) for part, path in files.items() if path.is_file()})
+    return join_parts({part: read(path) for part, path in files.items() if path.is_file()})
 
 
-def joined(parts: Mapping[str, Examples]) -> Examples:
-    """Put the examples of parts one after the other."""
-    sides = zip(*(one.sides for one in parts.values()), strict=True)
+def join_parts(parts: Mapping[str, Examples]) -> Examples:
+    """Concatenate the examples of all parts."""
+    sides = zip(*(examples.sides for examples in parts.values()), strict=True)
     return Examples(
-        labels=[label for one in parts.values() for label in one.labels],
-        sides=tuple([sentence for side in both for sentence in side] for both in sides),
-        parts=[name for name, one in parts.items() for _ in one.labels],
-        files=[path for one in parts.values() for path in one.files],
+        labels=[label for examples in parts.values() for label in examples.labels],
+        sides=tuple([sentence for part in side for sentence in part] for side in sides),
+        parts=[name for name, examples in parts.items() for _ in examples.labels],
+        files=[path for examples in parts.values() for path in examples.files],
     )
 
 
 def first_file(directories: Sequence[Path], name: str) -> Path | None:
-    """Return the first file of a name that is in any of the folders, as it is or with ``.xz``."""
-    paths = (folder / each for folder in directories for each in (name, f"{name}.xz"))
+    """Return the first file called ``name`` or ``name.xz`` in the folders."""
+    paths = (folder / file for folder in directories for file in (name, f"{name}.xz"))
     return next((path for path in paths if path.is_file()), None)

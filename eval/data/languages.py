@@ -1,4 +1,4 @@
-"""Languages as data name them: codes of ISO 639-3 (Tatoeba's files) and 639-1, and encoders."""
+"""Language codes of evaluation data, of ISO 639-3 or ISO 639-1."""
 
 from collections.abc import Collection, Sequence
 
@@ -30,15 +30,18 @@ def iso_639_1(code: str) -> str:
 
 
 def name_of(code: str, names: Collection[str]) -> str | None:
-    """Return the one of ``names`` that means the same as a code, or None.
+    """Return the one of ``names`` that means the same language as ``code``.
 
-    A code without a script or region also stands for the only name of its language.
+    A code without a script or region also matches the only name of its language.
+
+    Returns:
+        None if no name matches, or several do.
     """
     if code in names:
         return code
-    same = [name for name in names if _tag(name) == _tag(code)]
-    alone = [name for name in names if individual(name) == individual(code)]
-    matches = same or (alone if _tag(code) == base_language(code) else [])
+    same_tag = [name for name in names if _tag(name) == _tag(code)]
+    same_language = [name for name in names if individual(name) == individual(code)]
+    matches = same_tag or (same_language if _tag(code) == base_language(code) else [])
     return matches[0] if len(matches) == 1 else None
 
 
@@ -50,12 +53,12 @@ def _tag(name: str) -> str:
 
 
 def code_of(name: str) -> str:
-    """Return the code that encoders know, without a script or region: ``deu_Latn`` is ``de``."""
+    """Return the language code of an encoder, such as ``de`` for ``deu_Latn``."""
     return iso_639_1(base_language(name))
 
 
-def own_encoders(encoder: Encoder, languages: Sequence[str]) -> list[Encoder]:
-    """Return the encoder of each language, all in one space: nothing but the language decides."""
+def encoders_of_languages(encoder: Encoder, languages: Sequence[str]) -> list[Encoder]:
+    """Return the encoder of each language, all in the same vector space."""
     codes = [code_of(language) for language in languages]
-    both = encoder.for_languages(codes)
-    return [both.for_language(code) for code in codes]
+    joint_encoder = encoder.for_languages(codes)
+    return [joint_encoder.for_language(code) for code in codes]

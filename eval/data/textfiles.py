@@ -1,4 +1,4 @@
-"""Read text files as UTF-8, split at LF only."""
+"""Readers of UTF-8 text files, whose lines end in LF only."""
 
 import hashlib
 import re
@@ -10,7 +10,7 @@ from miner.storage.streams import read_chunks
 
 
 def read_lines(path: Place) -> list[str]:
-    """Read the lines of a file, which may be compressed, like ``split_lines``.
+    """Read the lines of a file, which may be compressed.
 
     Raises:
         ValueError: The file cannot be read, or is not UTF-8.
@@ -19,15 +19,19 @@ def read_lines(path: Place) -> list[str]:
 
 
 def fingerprint(*paths: Path) -> str:
-    """Return the first 8 digits of what ``cat PATHS | sha256sum`` prints."""
+    """Return the first 8 hex digits of the files' joint SHA-256."""
     digest = hashlib.sha256()
     for path in paths:
         digest.update(path.read_bytes())
     return digest.hexdigest()[:8]
 
 
-def named(directory: Path, pattern: str) -> dict[Path, re.Match[str]]:
-    """Return what is in a folder by names of a pattern, sorted; a ValueError where it is none."""
+def files_matching(directory: Path, pattern: str) -> dict[Path, re.Match[str]]:
+    """Find the files in a folder whose whole name matches a regex, sorted.
+
+    Raises:
+        ValueError: ``directory`` is not a folder.
+    """
     if not directory.is_dir():
         raise ValueError(f"{directory}: not a directory")
     matches = {path: re.fullmatch(pattern, path.name) for path in sorted(directory.iterdir())}

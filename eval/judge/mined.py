@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from encoder import Encoder
 from encoder.words import WordEncoder, word_encoders
-from eval.data.languages import own_encoders
+from eval.data.languages import encoders_of_languages
 from miner.arrays import JudgedPairs, Neighbours, Pairs
 from miner.judge.features import Near, Texts, Usual, features, read_texts, spacing_of
 from miner.judge.model import Judge, load_judge
@@ -96,7 +96,7 @@ def mine_texts(
 ) -> Mined:
     """Encode two corpora and mine them; sentences without a vector are not among the texts then."""
     vectors, kept = [], []
-    for side, own in zip(texts, own_encoders(encoder, languages), strict=True):
+    for side, own in zip(texts, encoders_of_languages(encoder, languages), strict=True):
         rows = own.encode(list(side))
         used = np.flatnonzero(np.any(rows, axis=1))
         vectors.append(rows[used])

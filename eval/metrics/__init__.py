@@ -1,1 +1,1 @@
-"""Figures from arrays: BUCC F1, search errors, retrieval, correlation, intervals."""
+"""Metrics of arrays, such as BUCC F1, search errors and correlation."""

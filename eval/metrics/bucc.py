@@ -1,15 +1,15 @@
-"""Scoring mined pairs against gold: precision, recall and F1, at a threshold or at the best one.
+"""Precision, recall and F1 of mined pairs against gold pairs.
 
-The task is that of the BUCC workshops (Zweigenbaum, Sharoff & Rapp 2017, 2018): two lists of
-sentences with ids, some of them translations of each other; a system returns scored id pairs.
+The task is that of the BUCC workshops (Zweigenbaum, Sharoff & Rapp 2017, 2018). Two lists contain
+sentences with ids, some of which are translations of each other. A system returns scored id pairs.
 
-Three rules differ from the scripts in circulation, because those make a figure depend on accident:
+Three rules differ from common scoring scripts, whose figures depend on the order of lines:
 
-* A threshold cannot part equal scores, so candidates with the same score stand or fall together.
-* A sentence that occurs more than once has several ids. A candidate stands for all of them, and is
-  correct if any combination is gold.
-* A gold pair is found once, however many candidates have it, and an id pair that comes twice
-  counts once, with its best score.
+* A threshold never separates equal scores.
+* A duplicate sentence has several ids. A candidate stands for all of them, and is correct if any
+  combination is gold.
+* A gold pair counts once, however many candidates contain it. A repeated id pair counts once, with
+  its best score.
 
 Axes: ``P`` candidates, ``U`` distinct scores.
 """
@@ -29,10 +29,13 @@ Scores = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class Candidates:
-    """P candidate pairs; a ValueError says which score is NaN or -inf, as none could keep it.
+    """Candidate pairs with their scores, float64 (P,), and ids.
 
-    ``scores`` is float64 (P,). ``sources[p]`` and ``targets[p]`` hold every id of the candidate's
-    two texts; the first of each names the candidate.
+    ``sources[p]`` and ``targets[p]`` are all ids of the two texts. The first of each names the
+    pair.
+
+    Raises:
+        ValueError: A score is NaN or -inf, which no threshold could keep.
     """
 
     scores: Scores
@@ -52,7 +55,7 @@ class Candidates:
         return len(self.scores)
 
     def take(self, positions: Sequence[int]) -> "Candidates":
-        """Return the candidates at some positions, in that order."""
+        """Return the candidates at ``positions``, in that order."""
         return Candidates(
             scores=self.scores[positions],
             sources=[self.sources[position] for position in positions],
@@ -60,31 +63,36 @@ class Candidates:
         )
 
     def name(self, position: int) -> IdPair:
-        """Return the id pair that the candidate at ``position`` is counted and written as."""
+        """Return the id pair by which the candidate at ``position`` is counted."""
         return self.sources[position][0], self.targets[position][0]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Judgements:
-    """P ranked candidates held against gold.
+    """Ranked candidates, compared with the gold pairs.
 
-    ``scores`` is float64 (P,), best first; ``correct`` bool (P,); ``found`` int64 (P,), the gold
-    pairs that no better candidate found already; ``gold`` the number of gold pairs.
+    Attributes:
+        scores: float64 (P,), best first.
+        correct: bool (P,).
+        new_gold: int64 (P,), number of gold pairs that no better candidate contains.
+        gold: Number of gold pairs.
     """
 
     scores: Scores
     correct: NDArray[np.bool_]
-    found: NDArray[np.int64]
+    new_gold: NDArray[np.int64]
     gold: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class BuccScore:
-    """The score of the candidates strictly above ``threshold``.
+    """The score of the candidates strictly above a threshold.
 
-    ``extracted`` counts those candidates, ``correct`` the correct ones among them, ``found`` the
-    gold pairs they find (``correct``, but where sentences repeat) and ``gold`` all gold pairs.
-    Shares of nothing are 0.
+    Attributes:
+        extracted: Number of candidates above ``threshold``.
+        correct: Number of correct candidates among these.
+        found: Number of gold pairs among these, ``correct`` if no sentence is a duplicate.
+        gold: Number of all gold pairs.
     """
 
     threshold: float
@@ -95,28 +103,28 @@ class BuccScore:
 
     @property
     def precision(self) -> float:
-        """Correct candidates among those extracted."""
+        """The share of correct candidates among those extracted, 0 if none is."""
         return self.correct / self.extracted if self.extracted else 0.0
 
     @property
     def fdr(self) -> float:
-        """Wrong candidates among those extracted."""
+        """The share of wrong candidates among those extracted, 0 if none is."""
         return 1 - self.precision if self.extracted else 0.0
 
     @property
     def recall(self) -> float:
-        """Gold pairs found among all."""
+        """The share of gold pairs found, 0 without gold pairs."""
         return self.found / self.gold if self.gold else 0.0
 
     @property
     def f1(self) -> float:
-        """Harmonic mean of precision and recall."""
-        below = self.correct * self.gold + self.found * self.extracted
-        return (2 * self.correct * self.found) / below if self.correct else 0.0
+        """The harmonic mean of precision and recall, 0 if none is correct."""
+        denominator = self.correct * self.gold + self.found * self.extracted
+        return (2 * self.correct * self.found) / denominator if self.correct else 0.0
 
 
 def rank(candidates: Candidates) -> Candidates:
-    """Sort best first, ties in the order given; an id pair that comes again is dropped."""
+    """Sort candidates best first, ties in their order, without repeated pairs."""
     first: dict[IdPair, int] = {}
     for position in np.argsort(-candidates.scores, kind="stable").tolist():
         first.setdefault(candidates.name(position), position)
@@ -124,19 +132,19 @@ def rank(candidates: Candidates) -> Candidates:
 
 
 def judge(ranked: Candidates, gold: Collection[IdPair]) -> Judgements:
-    """Hold the candidates from ``rank`` against gold, no pair of which comes twice."""
+    """Compare candidates from ``rank`` with the distinct ``gold`` pairs."""
     targets_of: defaultdict[str, set[str]] = defaultdict(set)
     for source, target in gold:
         targets_of[source].add(target)
     correct = np.zeros(len(ranked), dtype=np.bool_)
-    found = np.zeros(len(ranked), dtype=np.int64)
-    already: set[IdPair] = set()
+    new_gold = np.zeros(len(ranked), dtype=np.int64)
+    counted: set[IdPair] = set()
     for position, (sources, targets) in enumerate(zip(ranked.sources, ranked.targets, strict=True)):
-        known = targets_of.keys() & sources
-        hits = {(own, other) for own in known for other in targets_of[own].intersection(targets)}
-        correct[position], found[position] = bool(hits), len(hits - already)
-        already |= hits
-    return Judgements(scores=ranked.scores, correct=correct, found=found, gold=len(gold))
+        gold_ids = targets_of.keys() & sources
+        hits = {(id_, match) for id_ in gold_ids for match in targets_of[id_].intersection(targets)}
+        correct[position], new_gold[position] = bool(hits), len(hits - counted)
+        counted |= hits
+    return Judgements(scores=ranked.scores, correct=correct, new_gold=new_gold, gold=len(gold))
 
 
 def score_at(judgements: Judgements, threshold: float) -> BuccScore:
@@ -146,41 +154,45 @@ def score_at(judgements: Judgements, threshold: float) -> BuccScore:
         threshold=threshold,
         extracted=extracted,
         correct=int(judgements.correct[:extracted].sum()),
-        found=int(judgements.found[:extracted].sum()),
+        found=int(judgements.new_gold[:extracted].sum()),
         gold=judgements.gold,
     )
 
 
 def best_score(judgements: Judgements) -> BuccScore:
-    """Score at the threshold with the best F1; of several, at the highest.
+    """Score the candidates at the threshold with the best F1.
 
-    The threshold is halfway between the last score kept and the first one dropped, just below the
-    last where all are kept, and inf (keep nothing) where no candidate is correct.
+    If several thresholds are best, the highest is used. It is halfway between the last score kept
+    and the first one dropped, just below the last score if all are kept, and inf if no candidate is
+    correct.
     """
     scores = judgements.scores
-    following = np.append(scores, -np.inf)[1:]
-    extracted_u = np.flatnonzero(scores != following) + 1
+    next_scores = np.append(scores, -np.inf)[1:]
+    extracted_u = np.flatnonzero(scores != next_scores) + 1
     correct_u = np.cumsum(judgements.correct, dtype=np.int64)[extracted_u - 1]
-    found_u = np.cumsum(judgements.found, dtype=np.int64)[extracted_u - 1]
-    # One division of whole numbers: equal F1 values are equal floats, so ties are true ties.
-    below = correct_u * judgements.gold + found_u * extracted_u
-    f1_u = 2 * correct_u * found_u / np.maximum(below, 1)
+    found_u = np.cumsum(judgements.new_gold, dtype=np.int64)[extracted_u - 1]
+    # One division of integers, so equal F1 values are equal floats.
+    denominator_u = correct_u * judgements.gold + found_u * extracted_u
+    f1_u = 2 * correct_u * found_u / np.maximum(denominator_u, 1)
     if not f1_u.any():
         return score_at(judgements, math.inf)
     last = int(extracted_u[f1_u.argmax()]) - 1
-    return score_at(judgements, threshold_between(float(scores[last]), float(following[last])))
+    return score_at(judgements, threshold_between(float(scores[last]), float(next_scores[last])))
 
 
 def threshold_between(kept: float, dropped: float) -> float:
-    """Return a threshold below ``kept``, but not below ``dropped``, the lesser; -inf is none."""
+    """Return a threshold that keeps a score and drops the next lower one.
+
+    ``dropped`` is -inf if there is no lower score.
+    """
     if dropped == -math.inf:
         return math.nextafter(kept, -math.inf)
-    middle = kept / 2 + dropped / 2  # halved first: a sum could overflow
-    return middle if dropped <= middle < kept else dropped  # neighbours among the floats
+    middle = kept / 2 + dropped / 2  # the sum could overflow
+    return middle if dropped <= middle < kept else dropped  # no float is between the two
 
 
 def extracted_pairs(ranked: Candidates, threshold: float) -> list[IdPair]:
-    """Return the id pairs strictly above ``threshold``, best first, each by its first ids."""
+    """Return the id pairs strictly above ``threshold``, best first."""
     return [ranked.name(position) for position in range(_above(ranked.scores, threshold))]
 
 

@@ -1,7 +1,7 @@
-"""Classifiers on frozen vectors: choosing what is not learned, folds, features of pairs.
+"""Classifiers on frozen vectors, with the protocols of SentEval.
 
-The protocols are SentEval's (Conneau & Kiela 2018). Vectors are divided by one number, the root
-mean square of those that are trained on, so that penalties mean the same to every encoder.
+Conneau & Kiela 2018. The root mean square of the training vectors divides all vectors, so that
+penalties mean the same for every encoder.
 Axes: ``N`` rows, ``D`` dim, ``C`` classes.
 """
 
@@ -14,33 +14,41 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
 Predictor = Callable[[Floats], Floats]  # from rows (N, D) to probabilities (N, C)
-Score = Callable[[Floats, Floats], float]  # of probabilities and targets, both (N, C)
+Score = Callable[[Floats, Floats], float]  # from probabilities and targets, both (N, C)
 
-STEPS = 200
+MAX_ITERATIONS = 200  # of L-BFGS
 TOLERANCE = 1e-5  # of the largest number in a gradient, whose errors are means of at most 1
-BATCH, EPOCHS, PATIENCE, MAX_EPOCHS = 64, 4, 5, 200
-RATE, DECAYS, SMALL = 1e-3, (0.9, 0.999), 1e-8  # Adam's (Kingma & Ba 2015)
+BATCH_ROWS = 64
+EPOCHS_PER_CHECK = 4  # epochs of training between two scores of the development rows
+PATIENCE = 5  # checks without a better score before training ends
+MAX_EPOCHS = 200
+LEARNING_RATE = 1e-3
+DECAYS = (0.9, 0.999)  # of both moments of Adam (Kingma & Ba 2015)
+EPSILON = 1e-8  # of Adam
 PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 FOLDS = 10
 
 
 @dataclass(frozen=True)
 class Part:
-    """Rows float32 (N, D) and what they should be taken for, distributions float32 (N, C)."""
+    """Rows float32 (N, D) and their class distributions float32 (N, C)."""
 
     rows: Floats
     targets: Floats
 
     def take(self, chosen: NDArray[np.bool_]) -> "Part":
-        """Return some of the rows."""
+        """Return the rows of the mask ``chosen``, bool (N,)."""
         return Part(self.rows[chosen], self.targets[chosen])
 
 
 def softmax_regression(train: Part, penalty: float) -> Floats:
-    """Fit a softmax regression: float32 (D + 1, C), the biases last.
+    """Fit a softmax regression with SciPy's L-BFGS.
 
-    Minimised is the mean cross entropy of the rows, plus penalty / 2 times the squared weights, the
-    bias apart, by SciPy's L-BFGS.
+    It minimises the mean cross entropy plus ``penalty`` / 2 times the squared weights without
+    biases.
+
+    Returns:
+        float32 (D + 1, C), the biases last.
     """
     from scipy.optimize import minimize
 
@@ -49,27 +57,27 @@ def softmax_regression(train: Part, penalty: float) -> Floats:
 
     def objective(flat: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         weights = flat.reshape(shape)
-        near = weights.astype(np.float32)
-        errors = rows @ near[:-1] + near[-1]
+        weights32 = weights.astype(np.float32)
+        errors = rows @ weights32[:-1] + weights32[-1]
         errors -= errors.max(axis=1, keepdims=True)
-        right = np.einsum("nc,nc->n", errors, targets)
+        target_logits = np.einsum("nc,nc->n", errors, targets)
         np.exp(errors, out=errors)
         sums = errors.sum(axis=1, keepdims=True)
-        value = (np.log(sums[:, 0]) - right).mean(dtype=np.float64)
+        value = (np.log(sums[:, 0]) - target_logits).mean(dtype=np.float64)
         errors = (errors / sums - targets) / np.float32(len(rows))
         gradient = np.vstack([rows.T @ errors, errors.sum(axis=0)]).astype(np.float64)
         gradient[:-1] += penalty * weights[:-1]
         return value + penalty / 2 * np.square(weights[:-1]).sum(), gradient.ravel()
 
-    options = {"maxiter": STEPS, "gtol": TOLERANCE, "ftol": 0.0}
+    options = {"maxiter": MAX_ITERATIONS, "gtol": TOLERANCE, "ftol": 0.0}
     start = np.zeros(shape).ravel()
-    found = minimize(objective, start, jac=True, method="L-BFGS-B", options=options)
-    weights: Floats = found.x.reshape(shape).astype(np.float32)
+    solution = minimize(objective, start, jac=True, method="L-BFGS-B", options=options)
+    weights: Floats = solution.x.reshape(shape).astype(np.float32)
     return weights
 
 
 def probabilities(rows: Floats, weights: Floats) -> Floats:
-    """Return the probabilities that a fit (D + 1, C) gives the classes of each row: (N, C)."""
+    """Predict the class probabilities (N, C) of rows by a softmax regression."""
     return _softmax(rows @ weights[:-1] + weights[-1])
 
 
@@ -81,24 +89,25 @@ def _softmax(logits: Floats) -> Floats:
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """Widths of the hidden layers, what follows each of them, and how much of it is left out."""
+    """Widths of hidden layers, their activation, and the share to drop."""
 
     hidden: Sequence[int]
     activation: str = "sigmoid"
     dropout: float = 0.0
 
 
-WIDTHS, DROPOUTS = (50, 100, 200), (0.0, 0.1, 0.2)
-SHAPES = tuple(Shape(hidden=[width], dropout=rate) for width in WIDTHS for rate in DROPOUTS)
+SHAPES = tuple(
+    Shape(hidden=[width], dropout=rate) for width in (50, 100, 200) for rate in (0.0, 0.1, 0.2)
+)
 
 
 def _sigmoid(x: Floats) -> Floats:
     half = np.float32(0.5)
-    found: Floats = half * np.tanh(half * x) + half  # which overflows nowhere
-    return found
+    values: Floats = half * np.tanh(half * x) + half  # never overflows
+    return values
 
 
-# Each with its derivative, by what it has returned.
+# Each function with its derivative as a function of its output.
 ACTIVATIONS: dict[str, tuple[Callable[[Floats], Floats], Callable[[Floats], Floats]]] = {
     "sigmoid": (_sigmoid, lambda y: y * (1 - y)),
     "tanh": (np.tanh, lambda y: 1 - y * y),
@@ -106,10 +115,10 @@ ACTIVATIONS: dict[str, tuple[Callable[[Floats], Floats], Callable[[Floats], Floa
 
 
 class Perceptron:
-    """Hidden layers and a softmax, trained as SentEval does; weights are drawn for each seed.
+    """A multilayer perceptron with a softmax, trained as in SentEval.
 
-    By Adam, in batches of 64; every 4 epochs the development rows are scored, and training ends
-    when the score has not risen 5 times; the best weights are kept.
+    Adam trains it in batches of 64 rows. Every 4 epochs the development rows are scored. Training
+    ends after 5 scores without a new best one, and the best weights are kept.
     """
 
     def __init__(self, dim: int, classes: int, shape: Shape, *, seed: int) -> None:
@@ -117,100 +126,102 @@ class Perceptron:
         self._dropout = shape.dropout
         self._forward, self._slope = ACTIVATIONS[shape.activation]
         self.weights: list[Floats] = []
-        for before, after in pairwise([dim, *shape.hidden, classes]):
-            limit = np.sqrt(6 / (before + after))  # Glorot & Bengio 2010
-            drawn = self._random.uniform(-limit, limit, (before, after))
-            self.weights += [drawn.astype(np.float32), np.zeros(after, dtype=np.float32)]
+        for inputs, outputs in pairwise([dim, *shape.hidden, classes]):
+            limit = np.sqrt(6 / (inputs + outputs))  # Glorot & Bengio 2010
+            sample = self._random.uniform(-limit, limit, (inputs, outputs))
+            self.weights += [sample.astype(np.float32), np.zeros(outputs, dtype=np.float32)]
 
     def probabilities(self, rows: Floats) -> Floats:
-        """Return the probabilities of the classes of each row: float32 (N, C)."""
+        """Predict the class probabilities of each row, float32 (N, C)."""
         for layer in range(0, len(self.weights) - 2, 2):
             rows = self._forward(rows @ self.weights[layer] + self.weights[layer + 1])
         return _softmax(rows @ self.weights[-2] + self.weights[-1])
 
     def fit(self, train: Part, dev: Part, score: Score) -> float:
-        """Train until the score of ``dev`` rises no more; keep the best weights, and return it."""
-        moments = [[np.zeros_like(one) for one in self.weights] for _ in range(2)]
-        best, kept, misses, steps = -np.inf, self.weights, 0, 0
+        """Train, keep the weights with the best score of ``dev``, and return it."""
+        moments = [[np.zeros_like(weights) for weights in self.weights] for _ in range(2)]
+        best, best_weights, misses, steps = -np.inf, self.weights, 0, 0
         for epoch in range(1, MAX_EPOCHS + 1):
             order = self._random.permutation(len(train.rows))
-            for start in range(0, len(order), BATCH):
-                some = order[start : start + BATCH]
+            for start in range(0, len(order), BATCH_ROWS):
+                batch = order[start : start + BATCH_ROWS]
                 steps += 1
-                self._update(self.gradients(train.rows[some], train.targets[some]), moments, steps)
-            if epoch % EPOCHS:
+                gradients = self.gradients(train.rows[batch], train.targets[batch])
+                self._update(gradients, moments, steps)
+            if epoch % EPOCHS_PER_CHECK:
                 continue
             misses += 1
-            if (found := score(self.probabilities(dev.rows), dev.targets)) > best:
-                best, kept, misses = found, [one.copy() for one in self.weights], 0
+            if (dev_score := score(self.probabilities(dev.rows), dev.targets)) > best:
+                best, misses = dev_score, 0
+                best_weights = [weights.copy() for weights in self.weights]
             if misses == PATIENCE:
                 break
-        self.weights = kept
+        self.weights = best_weights
         return best
 
     def gradients(self, rows: Floats, targets: Floats) -> list[Floats]:
-        """Return the gradients of the mean cross entropy by all weights, with dropout."""
+        """Return the gradients of the mean cross entropy, like ``weights``."""
         outputs, masks = [rows], []
         for layer in range(0, len(self.weights) - 2, 2):
             output = self._forward(outputs[-1] @ self.weights[layer] + self.weights[layer + 1])
-            there = self._random.random(output.shape, dtype=np.float32) >= self._dropout
-            masks.append(there.astype(np.float32) / np.float32(1 - self._dropout))
+            is_kept = self._random.random(output.shape, dtype=np.float32) >= self._dropout
+            masks.append(is_kept.astype(np.float32) / np.float32(1 - self._dropout))
             outputs.append(output * masks[-1])
         errors = _softmax(outputs[-1] @ self.weights[-2] + self.weights[-1]) - targets
         errors /= len(rows)
-        found: list[Floats] = []
+        gradients: list[Floats] = []
         for layer in range(len(self.weights) - 2, -1, -2):
-            before = outputs[layer // 2]
-            found = [before.T @ errors, errors.sum(axis=0), *found]
+            inputs = outputs[layer // 2]
+            gradients = [inputs.T @ errors, errors.sum(axis=0), *gradients]
             if layer:
                 mask = masks[layer // 2 - 1]
-                kept = np.divide(before, mask, out=np.zeros_like(before), where=mask > 0)
+                kept = np.divide(inputs, mask, out=np.zeros_like(inputs), where=mask > 0)
                 errors = (errors @ self.weights[layer].T) * mask * self._slope(kept)
-        return found
+        return gradients
 
     def _update(self, gradients: list[Floats], moments: list[list[Floats]], steps: int) -> None:
         first, second = DECAYS
-        rate = RATE * np.sqrt(1 - second**steps) / (1 - first**steps)
+        rate = LEARNING_RATE * np.sqrt(1 - second**steps) / (1 - first**steps)
         for weight, gradient, mean, square in zip(self.weights, gradients, *moments, strict=True):
             mean += (1 - first) * (gradient - mean)
             square += (1 - second) * (gradient * gradient - square)
-            weight -= np.float32(rate) * mean / (np.sqrt(square) + SMALL)
+            weight -= np.float32(rate) * mean / (np.sqrt(square) + EPSILON)
 
 
-def accuracy(found: Floats, targets: Floats) -> float:
-    """Return the share of rows whose most probable class is the right one."""
-    return float((found.argmax(axis=1) == targets.argmax(axis=1)).mean())
+def accuracy(predicted: Floats, targets: Floats) -> float:
+    """Return the share of rows whose most probable class is correct."""
+    return float((predicted.argmax(axis=1) == targets.argmax(axis=1)).mean())
 
 
 @dataclass(frozen=True, kw_only=True)
 class Logistic:
-    """Softmax regression; the penalty with the best score on the development part, or in folds."""
+    """Softmax regression with the penalty that scores best."""
 
     name = "logistic"
     score: Score = accuracy
     seed: int = 1
 
     def fit(self, train: Part, dev: Part | None = None) -> Predictor:
-        """Fit; without a development part, by cross-validation in up to 10 folds."""
+        """Return a predictor with the penalty that is best on ``dev`` or in folds."""
         if dev is not None:
             trials = iter([(train, dev)])
         else:
             count = min(FOLDS, len(train.rows))
             fold = folds(train.targets, count, seed=self.seed)
             trials = ((train.take(fold != part), train.take(fold == part)) for part in range(count))
-        scores = [[self._tried(*trial, penalty) for penalty in PENALTIES] for trial in trials]
+        scores = [[self._score_of(*trial, penalty) for penalty in PENALTIES] for trial in trials]
         chosen = PENALTIES[int(np.mean(scores, axis=0).argmax())]
         weights = softmax_regression(train, chosen)
         return lambda rows: probabilities(rows, weights)
 
-    def _tried(self, some: Part, out: Part, penalty: float) -> float:
-        found = probabilities(out.rows, softmax_regression(some, penalty))
-        return self.score(found, out.targets)
+    def _score_of(self, train: Part, dev: Part, penalty: float) -> float:
+        predicted = probabilities(dev.rows, softmax_regression(train, penalty))
+        return self.score(predicted, dev.targets)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mlp:
-    """Perceptrons of some shapes; the one with the best score on the development part."""
+    """The perceptron of the shape that scores best."""
 
     name = "mlp"
     score: Score = accuracy
@@ -218,10 +229,10 @@ class Mlp:
     shapes: Sequence[Shape] = SHAPES
 
     def fit(self, train: Part, dev: Part | None = None) -> Predictor:
-        """Fit; without a development part, one of 10 folds is it."""
+        """Return a predictor of the shape that is best on ``dev`` or on a fold."""
         if dev is None:
-            out = folds(train.targets, FOLDS, seed=self.seed) == 0
-            train, dev = train.take(~out), train.take(out)
+            is_dev = folds(train.targets, FOLDS, seed=self.seed) == 0
+            train, dev = train.take(~is_dev), train.take(is_dev)
         dims = train.rows.shape[1], train.targets.shape[1]
         networks = [Perceptron(*dims, shape, seed=self.seed) for shape in self.shapes]
         scores = [network.fit(train, dev, self.score) for network in networks]
@@ -231,46 +242,56 @@ class Mlp:
 Classifier = Logistic | Mlp
 
 
-def nested(train: Part, classifier: Classifier) -> Floats:
-    """Return the probabilities (N, C) that each row gets from a fit to the other nine folds."""
+def cross_predict(train: Part, classifier: Classifier) -> Floats:
+    """Predict probabilities (N, C), each row by a fit to the other folds."""
     fold = folds(train.targets, FOLDS, seed=classifier.seed)
-    found = np.empty_like(train.targets)
-    for number in range(FOLDS):
-        out = fold == number
-        found[out] = classifier.fit(train.take(~out))(train.rows[out])
-    return found
+    predicted = np.empty_like(train.targets)
+    for index in range(FOLDS):
+        is_held_out = fold == index
+        predicted[is_held_out] = classifier.fit(train.take(~is_held_out))(train.rows[is_held_out])
+    return predicted
 
 
 def folds(targets: Floats, count: int, *, seed: int) -> NDArray[np.int64]:
-    """Deal the rows, shuffled, class by class into folds: int64 (N,), 0 to count - 1."""
+    """Shuffle the rows, and deal them class by class into folds.
+
+    Returns:
+        int64 (N,), from 0 to ``count`` - 1.
+    """
     shuffled = np.random.default_rng(seed).permutation(len(targets))
     order = shuffled[np.argsort(targets[shuffled].argmax(axis=1), kind="stable")]
-    found = np.empty(len(targets), dtype=np.int64)
-    found[order] = np.arange(len(targets)) % count
-    return found
+    fold_numbers = np.empty(len(targets), dtype=np.int64)
+    fold_numbers[order] = np.arange(len(targets)) % count
+    return fold_numbers
 
 
 def one_hot(labels: NDArray[np.int64], classes: int) -> Floats:
-    """Return distributions float32 (N, C) that are certain of labels int64 (N,)."""
+    """Return float32 (N, C) with a 1 at each of ``labels``, int64 (N,)."""
     return np.eye(classes, dtype=np.float32)[labels]
 
 
 def root_mean_square(vectors: Floats) -> np.float32:
-    """Return what vectors are divided by; 1 where all are zero."""
+    """Return the root mean square of all numbers, or 1 if it is 0."""
     return np.float32(np.sqrt(np.mean(np.square(vectors, dtype=np.float64))) or 1.0)
 
 
 def pair_features(first: Floats, second: Floats, *, both: bool) -> Floats:
-    """Return |u - v| and u * v of rows (N, D): (N, 2 D); with ``both``, after u and v: (N, 4 D)."""
+    """Return |u - v| and u * v, float32 (N, 2 D), of pairs of rows.
+
+    With ``both``, u and v come first: (N, 4 D).
+    """
     sides = [first, second] if both else []
     return np.hstack([*sides, np.abs(first - second), first * second])
 
 
 def grade_targets(scores: NDArray[np.float64], grades: int) -> Floats:
-    """Spread scores y from 1 to ``grades`` over the two grades around them: float32 (N, grades).
+    """Spread scores from 1 to ``grades`` over the two nearest whole grades.
 
-    The grade floor(y) gets floor(y) - y + 1, the one above it y - floor(y) (Tai et al. 2015,
-    equation 15).
+    A score y gives floor(y) - y + 1 to the grade floor(y), and y - floor(y) to the next (Tai et al.
+    2015, equation 15).
+
+    Returns:
+        float32 (N, grades).
     """
     low = np.minimum(np.floor(scores), grades - 1).astype(np.int64)
     targets = np.zeros((len(scores), grades), dtype=np.float32)
@@ -280,11 +301,11 @@ def grade_targets(scores: NDArray[np.float64], grades: int) -> Floats:
 
 
 def expected_grade(distribution: Floats) -> NDArray[np.float64]:
-    """Return the mean grade, from 1, of distributions (N, grades): float64 (N,)."""
+    """Return the mean grade of distributions (N, grades), float64 (N,)."""
     return distribution.astype(np.float64) @ np.arange(1, distribution.shape[1] + 1)
 
 
-def grade_correlation(found: Floats, targets: Floats) -> float:
-    """Return Pearson's r of two mean grades, 0 where one does not vary."""
-    grades = expected_grade(found), expected_grade(targets)
-    return float(np.corrcoef(*grades)[0, 1]) if all(one.std() for one in grades) else 0.0
+def grade_correlation(predicted: Floats, targets: Floats) -> float:
+    """Return Pearson's r of mean grades, or 0 if one side is constant."""
+    grades = expected_grade(predicted), expected_grade(targets)
+    return float(np.corrcoef(*grades)[0, 1]) if all(side.std() for side in grades) else 0.0

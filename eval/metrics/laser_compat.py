@@ -1,8 +1,8 @@
-"""BUCC scores as LASER's bucc.py prints them, for comparison with published figures.
+"""BUCC scores as LASER's bucc.py computes and prints them.
 
-Where it differs from ``eval.metrics.bucc``: a sentence that occurs more than once on its side takes
-part in nothing; equal scores can be parted by the search for a threshold, though not by the
-extraction that follows; the comparison is ``score >= threshold``.
+They are comparable with published figures. They differ from ``eval.metrics.bucc``: sentences that
+occur more than once on a side are ignored, the search for a threshold can separate equal scores
+though the extraction does not, and a score equal to the threshold is extracted.
 """
 
 from collections import Counter
@@ -15,7 +15,7 @@ Scores = Mapping[IdPair, float]
 
 
 def unique_ids(texts: Sequence[str], ids: Sequence[str]) -> dict[str, str]:
-    """Map stripped texts to their ids, without the texts that occur more than once."""
+    """Map each stripped text to its id, without texts that are repeated."""
     stripped = [text.strip() for text in texts]
     counts = Counter(stripped)
     pairs = zip(stripped, ids, strict=True)
@@ -25,44 +25,45 @@ def unique_ids(texts: Sequence[str], ids: Sequence[str]) -> dict[str, str]:
 def score_by_ids(
     candidates: Iterable[ScoredTexts], source_ids: Mapping[str, str], target_ids: Mapping[str, str]
 ) -> dict[IdPair, float]:
-    """Return the best score of each id pair, in the order of first mention.
+    """Return the best score of each id pair, in order of first mention.
 
-    Candidates with a text that is not in the ``unique_ids`` of its side are left out.
+    Texts without an entry in the ``unique_ids`` of their side are skipped.
     """
     best: dict[IdPair, float] = {}
     for score, source, target in candidates:
-        own, other = source_ids.get(source.strip()), target_ids.get(target.strip())
-        if own is not None and other is not None:
-            best[own, other] = max(score, best.get((own, other), score))
+        source_id, target_id = source_ids.get(source.strip()), target_ids.get(target.strip())
+        if source_id is not None and target_id is not None:
+            best[source_id, target_id] = max(score, best.get((source_id, target_id), score))
     return best
 
 
 def best_threshold(scores: Scores, gold: Collection[IdPair]) -> float:
-    """Return the threshold of the first best F1 on the way down; 0 if no candidate is in gold."""
+    """Return the highest threshold with the best F1, or 0 without any hit."""
     ranked = sorted(scores.items(), key=lambda item: -item[1])
-    # Past the last candidate the original reads beyond its list and crashes. Its own score keeps
-    # it, as the comparison is >=.
-    following = [score for _, score in ranked[1:] + ranked[-1:]]
+    # The original crashes after the last candidate. Its own score keeps it, because of >=.
+    next_scores = [score for _, score in ranked[1:] + ranked[-1:]]
     threshold = best_f1 = 0.0
     correct = 0
-    for place, ((pair, score), after) in enumerate(zip(ranked, following, strict=True), start=1):
+    for extracted, ((pair, score), next_score) in enumerate(
+        zip(ranked, next_scores, strict=True), start=1
+    ):
         correct += pair in gold
         if correct:
-            precision, recall = correct / place, correct / len(gold)
-            # In this order of operations: F1 values are compared by >, down to the last bit.
+            precision, recall = correct / extracted, correct / len(gold)
+            # Keep the order of operations: F1 values are compared to the last bit.
             f1 = 2 * precision * recall / (precision + recall)
             if f1 > best_f1:
-                best_f1, threshold = f1, (score + after) / 2
+                best_f1, threshold = f1, (score + next_score) / 2
     return threshold
 
 
 def extract(scores: Scores, threshold: float) -> list[IdPair]:
-    """Return the id pairs scoring at least ``threshold``, in the order of first mention."""
+    """Return the pairs that score at least ``threshold``, in their order."""
     return [pair for pair, score in scores.items() if score >= threshold]
 
 
 def measure(scores: Scores, gold: Collection[IdPair], threshold: float) -> BuccScore:
-    """Score what ``extract`` returns at ``threshold``."""
+    """Score the pairs that ``extract`` returns at ``threshold``."""
     extracted = extract(scores, threshold)
     correct = len(set(gold).intersection(extracted))
     counts = {"extracted": len(extracted), "correct": correct, "found": correct, "gold": len(gold)}
@@ -70,7 +71,7 @@ def measure(scores: Scores, gold: Collection[IdPair], threshold: float) -> BuccS
 
 
 def format_score(score: BuccScore, label: str) -> str:
-    """Return the line that bucc.py prints; percentages."""
+    """Format a score as bucc.py prints it, in percent."""
     return (
         f"- {label}={score.threshold:f}: precision={100 * score.precision:.2f}, "
         f"recall={100 * score.recall:.2f}, F1={100 * score.f1:.2f}"

@@ -1,4 +1,4 @@
-"""Nearest vectors that should be translations: search errors, ranks of translations of words.
+"""Similarity search between vectors that should be translations.
 
 Axes: ``N`` sources, ``M`` targets, ``D`` dim, ``K`` neighbours, ``Q`` queries.
 """
@@ -17,104 +17,117 @@ Matrix = NDArray[np.float32]
 Flags = NDArray[np.bool_]
 Positions = NDArray[np.int64]
 
-NEIGHBOURS = 4  # xSIM's neighbourhood, where a margin needs one
-CSLS_NEIGHBOURS = 10  # of the mean similarities that CSLS subtracts
-BLOCK = 256  # rows of a product held at once
+NEIGHBOURS = 4  # neighbours per margin in xSIM
+CSLS_NEIGHBOURS = 10  # neighbours per mean similarity that CSLS subtracts
+BLOCK_ROWS = 256  # rows per matrix product
 
 
 def search_errors(
     source: Matrix, target: Matrix, *, margin: str = "absolute"
 ) -> tuple[Flags, Flags]:
-    """Return whose nearest neighbour is wrong, bool (N,), of sources among targets and back.
+    """Find the rows whose nearest neighbour is not their translation.
 
-    Row i of one side (N, D) translates row i of the other.
+    This is the measure of Artetxe & Schwenk 2019, "Massively Multilingual Sentence Embeddings", on
+    Tatoeba. With a margin instead of the cosine (``absolute``) it is xSIM (Heffernan et al. 2022,
+    "Bitext Mining Using Distilled Sentence Representations for Low-Resource Languages", section 4).
+    Row i (D,) of each side translates row i of the other. A zero row is an error.
 
-    The measure of Artetxe & Schwenk 2019, "Massively Multilingual Sentence Embeddings", on Tatoeba;
-    with a margin in the place of the cosine (``absolute``) it is LASER's xSIM (Heffernan et al.
-    2022, "Bitext Mining Using Distilled Sentence Representations for Low-Resource Languages",
-    section 4). A zero row (a sentence of which nothing was left to encode) is near to nothing: an
-    error. A ValueError says that shapes differ or that there is no row.
+    Returns:
+        Two masks, bool (N,): errors of source rows, and of target rows.
+
+    Raises:
+        ValueError: The shapes differ, or there are no rows.
     """
     if source.shape != target.shape or not len(source):
         raise ValueError(
             f"similarity search needs two arrays of one shape with at least one row, "
             f"not {source.shape} and {target.shape}"
         )
-    forward, backward = nearest(source, target)
-    both = (forward, backward), (backward, forward)
-    there, back = (wrong(best_by_margin(*ends, margin=margin)) for ends in both)
-    return there, back
+    forward, backward = nearest_neighbours(source, target)
+    best_targets = best_by_margin(forward, backward, margin=margin)
+    return is_wrong(best_targets), is_wrong(best_by_margin(backward, forward, margin=margin))
 
 
-def wrong(found: Positions) -> Flags:
-    """Return which of N found positions are not their own: bool (N,)."""
-    missed: Flags = found != np.arange(len(found))
-    return missed
+def is_wrong(positions: Positions) -> Flags:
+    """Return which of N positions differ from their own index, bool (N,)."""
+    errors: Flags = positions != np.arange(len(positions))
+    return errors
 
 
-def nearest(
+def nearest_neighbours(
     source: Matrix, target: Matrix, *, k: int = NEIGHBOURS
 ) -> tuple[Neighbours, Neighbours]:
-    """Find the k nearest of N sources and M targets (D) by cosine, both ways; ids are positions.
+    """Find the ``k`` nearest rows (D) by cosine, from N to M and back.
 
-    Rows may have any length; zero rows have no neighbours (-1) and are nobody's.
+    Ids are positions. Rows may have any length, but zero rows have no neighbours (-1), and are
+    nobody's neighbour.
     """
-    rows, columns = (np.flatnonzero(np.any(side, axis=1)) for side in (source, target))
-    forward = Neighbours.none(len(source), min(k, len(columns)))
-    backward = Neighbours.none(len(target), min(k, len(rows)))
-    if len(rows) and len(columns):
-        both = search_unit_rows(unit_rows(source[rows]), unit_rows(target[columns]), k=k)
-        for whole, part, own, other in zip(
-            (forward, backward), both, (rows, columns), (columns, rows), strict=True
-        ):
-            whole.ids[own], whole.cosines[own] = other[part.ids], part.cosines
+    source_rows, target_rows = (np.flatnonzero(np.any(side, axis=1)) for side in (source, target))
+    forward = Neighbours.none(len(source), min(k, len(target_rows)))
+    backward = Neighbours.none(len(target), min(k, len(source_rows)))
+    if len(source_rows) and len(target_rows):
+        both = search_unit_rows(unit_rows(source[source_rows]), unit_rows(target[target_rows]), k=k)
+        directions = (source_rows, target_rows), (target_rows, source_rows)
+        for side, hits, (rows, others) in zip((forward, backward), both, directions, strict=True):
+            side.ids[rows], side.cosines[rows] = others[hits.ids], hits.cosines
     return forward, backward
 
 
 def best_by_margin(queries: Neighbours, others: Neighbours, *, margin: str) -> Positions:
-    """Choose each row's neighbour with the best margin: positions, int64 (N,), -1 for none.
+    """Choose the neighbour of each row with the best margin.
 
-    Of equally good ones the nearer counts, then the first. ``others`` are the neighbours of the
-    other side; both are from ``nearest``, so that all of a row's neighbours are there, or none.
+    ``queries`` and ``others`` are both results of one ``nearest_neighbours``. Ties go to the higher
+    cosine, then to the first neighbour.
+
+    Returns:
+        int64 (N,), positions of neighbours; -1 if the row has none.
     """
     best = np.full(len(queries), NO_NEIGHBOUR)
     rows = np.flatnonzero((queries.ids != NO_NEIGHBOUR).any(axis=1))
     if len(rows):
-        found = queries.part(rows)
-        means = queries.means()[rows, None], others.means()[found.ids]
-        scores = margin_scores(found.cosines, *means, margin=margin)
-        best[rows] = found.ids[np.arange(len(rows)), scores.argmax(axis=1)]
+        neighbours = queries.part(rows)
+        means = queries.means()[rows, None], others.means()[neighbours.ids]
+        scores = margin_scores(neighbours.cosines, *means, margin=margin)
+        best[rows] = neighbours.ids[np.arange(len(rows)), scores.argmax(axis=1)]
     return best
 
 
 def translation_ranks(
     queries: Matrix, targets: Matrix, sources: Matrix, gold: Sequence[Collection[int]]
 ) -> dict[str, Positions]:
-    """Return the rank, from 1, of the best right target of each query, int64 (Q,), by method.
+    """Rank the best correct target of each query by NN and by CSLS.
 
-    Methods are NN, by cosine, and CSLS (Conneau et al. 2018, "Word Translation Without Parallel
-    Data", section 2.3). Targets that score as high as the right one count as before it. Rows are
-    unit vectors or zero; ``sources``, all source words, are for the neighbourhoods of targets.
-    ``gold`` has the rows of the right targets of each query.
+    NN ranks by cosine. CSLS subtracts mean similarities (Conneau et al. 2018, "Word Translation
+    Without Parallel Data", section 2.3). Other targets with the same score rank before the correct
+    one.
+
+    Args:
+        queries: float32 (Q, D), unit or zero rows, as those of the next two.
+        targets: float32 (M, D).
+        sources: float32 (N, D), all source words, for the mean similarities of targets.
+        gold: The positions of the correct targets of each query.
+
+    Returns:
+        int64 (Q,), ranks from 1, by method.
     """
-    back = mean_of_nearest(targets, sources)
+    means = mean_of_nearest(targets, sources)
     ranks = {method: np.empty(len(queries), dtype=np.int64) for method in ("NN", "CSLS")}
-    for start in range(0, len(queries), BLOCK):
-        cosines = queries[start : start + BLOCK] @ targets.T
-        # A query's own neighbourhood shifts all its targets alike, and so changes no rank.
-        for method, scores in (("NN", cosines), ("CSLS", 2 * cosines - back)):
-            for row, line in enumerate(scores, start):
-                best = line[list(gold[row])].max()
-                ranks[method][row] = np.count_nonzero(line >= best)
+    for start in range(0, len(queries), BLOCK_ROWS):
+        cosines = queries[start : start + BLOCK_ROWS] @ targets.T
+        # The query's own mean would shift all its targets by the same number.
+        for method, scores in (("NN", cosines), ("CSLS", 2 * cosines - means)):
+            for row, row_scores in enumerate(scores, start):
+                best = row_scores[list(gold[row])].max()
+                ranks[method][row] = np.count_nonzero(row_scores >= best)
     return ranks
 
 
 def mean_of_nearest(rows: Matrix, others: Matrix) -> Matrix:
-    """Return the mean cosine of each row to its nearest rows among others: float32 (N,)."""
+    """Return the mean cosine (N,) of each unit row and its nearest ``others``."""
     count = min(CSLS_NEIGHBOURS, len(others))
-    found = np.empty(len(rows), dtype=np.float32)
-    for start in range(0, len(rows), BLOCK):
-        cosines = rows[start : start + BLOCK] @ others.T
+    means = np.empty(len(rows), dtype=np.float32)
+    for start in range(0, len(rows), BLOCK_ROWS):
+        cosines = rows[start : start + BLOCK_ROWS] @ others.T
         largest = np.partition(cosines, -count, axis=1)[:, -count:]
-        found[start : start + BLOCK] = largest.mean(axis=1)
-    return found
+        means[start : start + BLOCK_ROWS] = largest.mean(axis=1)
+    return means

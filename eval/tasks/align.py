@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from encoder import Encoder, load_encoder
 from encoder.words import WordEncoder
-from eval.data.languages import own_encoders
-from eval.data.textfiles import fingerprint, named, read_lines
+from eval.data.languages import encoders_of_languages
+from eval.data.textfiles import files_matching, fingerprint, read_lines
 from eval.output import Record, Show, Table, signed
 from eval.tasks.arguments import add_directory
 
@@ -91,7 +91,7 @@ def check_beads(beads: Iterable[Bead], source: int, target: int, *, path: Path) 
 def find_documents(directory: Path) -> dict[Path, tuple[Path, Path]]:
     """Find every gold ``NAME.xxyy`` with the documents ``NAME.xx`` and ``NAME.yy``, by the gold."""
     found = {}
-    for gold, match in named(directory, r".+\.([a-z]{2})([a-z]{2})").items():
+    for gold, match in files_matching(directory, r".+\.([a-z]{2})([a-z]{2})").items():
         source, target = (gold.with_suffix(f".{language}") for language in match.groups())
         if source.is_file() and target.is_file():
             found[gold] = source, target
@@ -135,6 +135,6 @@ def _aligned(sides: Sequence[list[str]], languages: Sequence[str], encoder: Enco
 
     source, target = (
         text_blocks(texts, own.encode, is_bag=isinstance(own, WordEncoder))
-        for texts, own in zip(sides, own_encoders(encoder, languages), strict=True)
+        for texts, own in zip(sides, encoders_of_languages(encoder, languages), strict=True)
     )
     return align(source, target).beads()

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from encoder import Encoder
 from encoder.rows import Matrix
-from eval.data.languages import name_of, own_encoders
-from eval.data.textfiles import named, read_lines
+from eval.data.languages import encoders_of_languages, name_of
+from eval.data.textfiles import files_matching, read_lines
 from eval.tasks.arguments import add_directory, add_languages, chosen_languages
 from eval.tasks.suite import fields_of
 
@@ -38,7 +38,7 @@ class AlignedTexts:
 def aligned_files(directory: Path) -> dict[str, Path]:
     """Find the file of each language, sorted; a ValueError: there is none, or two of a language."""
     files: dict[str, Path] = {}
-    for path, match in named(directory, LAYOUT).items():
+    for path, match in files_matching(directory, LAYOUT).items():
         if path.is_file() and (known := files.setdefault(match[1], path)) != path:
             raise ValueError(
                 f"{directory}: {known.name} and {path.name} are both of the language "
@@ -132,7 +132,7 @@ def encoded_sides(
     for language in data.languages:
         if language == english:
             continue
-        own, other = own_encoders(encoder, (language, english))
+        own, other = encoders_of_languages(encoder, (language, english))
         if other.name not in of_english:
             of_english[other.name] = embed(other, english)
         yield language, embed(own, language), of_english[other.name]

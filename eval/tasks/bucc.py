@@ -15,7 +15,7 @@ import numpy as np
 from encoder import Encoder, load_encoder
 from eval.data.bucc import bucc_files, bucc_splits, load_bucc
 from eval.data.textfiles import fingerprint
-from eval.metrics.bootstrap import SIGNED, FloatArray, interval
+from eval.metrics.bootstrap import INTERVAL_METHOD, FloatArray, interval
 from eval.metrics.bucc import extracted_pairs
 from eval.output import Record, Show, Table, id_lines, print_note, score_record, signature
 from eval.tasks import mined_splits
@@ -158,7 +158,7 @@ def _record(args: argparse.Namespace, result: SplitResult, tune: str, encoder: s
         fields[f"{name}_sha256"] = fingerprint(getattr(data.files, name))
     fields |= {"encoder": encoder, **_mining(args), "align": "yes" if args.score == WORDS else "no"}
     fields["threshold"] = "optimized" if data.split == tune else f"optimized-on-{tune}"
-    fields |= {"ties": "grouped", "repeats": "any", "compat": "none", "interval": SIGNED}
+    fields |= {"ties": "grouped", "repeats": "any", "compat": "none", "interval": INTERVAL_METHOD}
     return {
         "split": data.split,
         "source_sentences": len(data.source),

@@ -13,9 +13,18 @@ from pathlib import Path
 import numpy as np
 
 from encoder import Encoder
-from eval.data.labelled import DEV, PARTS, TEST, TRAIN, Examples, joined, read_columns, read_parts
+from eval.data.labelled import (
+    DEV,
+    PARTS,
+    TEST,
+    TRAIN,
+    Examples,
+    join_parts,
+    read_columns,
+    read_parts,
+)
 from eval.data.languages import name_of
-from eval.data.textfiles import named
+from eval.data.textfiles import files_matching
 from eval.metrics import frozen
 from eval.metrics.frozen import Part
 from eval.output import Record, Show, Table
@@ -52,7 +61,7 @@ def load_topics(directory: Path) -> dict[str, Examples]:
     """
     found: dict[str, Examples] = {}
     reviews: dict[str, dict[str, Examples]] = {}
-    for path in named(directory, ".*"):
+    for path in files_matching(directory, ".*"):
         if match := _FLAT.fullmatch(path.name):
             found[match[1]] = read_columns(path, part=0, label=2, sides=(3,))
         elif path.is_dir() and (path / "train.tsv").is_file():
@@ -61,7 +70,7 @@ def load_topics(directory: Path) -> dict[str, Examples]:
             found[path.name] = read_parts(there, label=1, sides=(2,), skip=1)
         elif match := _STARS.fullmatch(path.name):
             reviews.setdefault(match[1], {})[match[2][:2]] = _opinions(path)
-    found |= {language: joined(parts) for language, parts in reviews.items()}
+    found |= {language: join_parts(parts) for language, parts in reviews.items()}
     for name, code in MLDOC.items():
         if train := [p for p in MLDOC_TRAIN if (directory / f"{name}.{p}").is_file()]:
             files = (directory / f"{name}.{file}" for file in (train[0], "dev", "test"))

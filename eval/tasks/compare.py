@@ -10,7 +10,7 @@ from itertools import combinations
 from pathlib import Path
 
 from encoder import Encoder, load_encoder
-from eval.metrics.bootstrap import SIGNED, interval
+from eval.metrics.bootstrap import INTERVAL_METHOD, interval
 from eval.output import Record, Show, Table, signature, signed, template
 from eval.tasks import load_task
 from eval.tasks.arguments import LANGUAGES, add_list
@@ -68,7 +68,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     if args.figure is not None:
         write_text(args.figure, _drawn(list(encoders), means))
     names = ",".join(one.name for one in encoders.values())
-    fields = {"encoders": names, "interval": f"paired-{SIGNED}"}
+    fields = {"encoders": names, "interval": f"paired-{INTERVAL_METHOD}"}
     return signed(show, "compare", {"suites": results}, **fields)
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from encoder import Encoder
 from eval.data.labelled import PARTS, TEST, Examples
-from eval.data.languages import own_encoders
+from eval.data.languages import encoders_of_languages
 from eval.metrics import frozen
 from eval.metrics.frozen import Floats
 
@@ -38,7 +38,7 @@ def learner(
     known: dict[str, Learned] = {}
 
     def of(*languages: str) -> tuple[Learned, list[Encoder]]:
-        own, *others = own_encoders(encoder, (first, *languages))
+        own, *others = encoders_of_languages(encoder, (first, *languages))
         if own.name not in known:
             known[own.name] = learn(own)
         return known[own.name], others
@@ -61,7 +61,7 @@ def judged(
     nested cross-validation, U = N; else of the test part, with what is not learned chosen on the
     development part or, where there is none, by cross-validation.
     """
-    (own,) = own_encoders(encoder, [language])
+    (own,) = encoders_of_languages(encoder, [language])
     sides = [own.encode(side, normalize=False) for side in examples.sides]
     shown = ~examples.part(TEST) if examples.parts else slice(None)
     scale = frozen.root_mean_square(np.concatenate([side[shown] for side in sides]))
@@ -69,7 +69,7 @@ def judged(
     features = scaled_features(sides, scale, both=False)
     everything = frozen.Part(features, frozen.one_hot(labels, len(names)))
     if not examples.parts:
-        return frozen.nested(everything, classifier).argmax(axis=1), labels
+        return frozen.cross_predict(everything, classifier).argmax(axis=1), labels
     train, dev, test = (everything.take(examples.part(name)) for name in PARTS)
     predict = classifier.fit(train, dev if len(dev.rows) else None)
     return predict(test.rows).argmax(axis=1), labels[examples.part(TEST)]

@@ -12,7 +12,7 @@ from encoder import Encoder
 from eval.data.bucc import BuccSplit, text_key
 from eval.judge.mined import Mined, mine_texts
 from eval.metrics import bucc
-from eval.metrics.bootstrap import FloatArray, resampled
+from eval.metrics.bootstrap import FloatArray, resample
 from miner.arrays import JudgedPairs, Pairs
 from miner.judge.prior import LIKELY
 from miner.storage.layout import SIDES
@@ -46,7 +46,7 @@ class SplitResult:
     @cached_property
     def f1_samples(self) -> FloatArray:
         """F1 at the same threshold on R resamples of the source sentences: float64 (R,)."""
-        return resampled(self.f1_units, f1_of_sums)
+        return resample(self.f1_units, f1_of_sums)
 
     @property
     def f1_units(self) -> FloatArray:
@@ -58,7 +58,7 @@ class SplitResult:
         place = {name: row for row, name in enumerate(mined.data.source.ids)}
         units = np.zeros((len(place), 4))  # extracted, correct, found, gold
         for position in range(self.score.extracted):
-            judged = mined.judgements.correct[position], mined.judgements.found[position]
+            judged = mined.judgements.correct[position], mined.judgements.new_gold[position]
             units[place[mined.ranked.sources[position][0]], :3] += 1, *judged
         for source, _ in mined.data.gold:
             units[place[source], 3] += 1

@@ -15,9 +15,9 @@ from encoder import Encoder
 from encoder.checkpoint import HEAD, load_head
 from encoder.training.options import INFERENCE_LABELS as LABELS
 from encoder.training.reading import labelled, read_inference
-from eval.data.labelled import Examples, joined
+from eval.data.labelled import Examples, join_parts
 from eval.data.languages import name_of
-from eval.data.textfiles import fingerprint, named, read_lines
+from eval.data.textfiles import files_matching, fingerprint, read_lines
 from eval.metrics import frozen
 from eval.metrics.frozen import Floats
 from eval.output import Record, Show, Table
@@ -67,7 +67,7 @@ def _part(directory: Path, part: str) -> dict[str, Examples]:
     for name in (f"xnli.{part}.tsv", f"xnli.{part}.tsv.xz"):
         if (directory / name).is_file():
             return _all_languages(directory / name)
-    found = named(directory, rf"{part}\.([\w-]+)\.tsv(?:\.xz)?")
+    found = files_matching(directory, rf"{part}\.([\w-]+)\.tsv(?:\.xz)?")
     return {match[1]: _examples(path, read_inference(path)) for path, match in found.items()}
 
 
@@ -132,7 +132,7 @@ def prepare(args: argparse.Namespace, matrix: Matrix | None = None) -> Suite:
     tested = {name: tested[name] for name in names}
     if (args.head is None) != bool(args.train):
         raise ValueError("--train FILE or --head ENCODER: give one of them, to classify by")
-    train = joined({str(path): _examples(path, read_inference(path)) for path in args.train})
+    train = join_parts({str(path): _examples(path, read_inference(path)) for path in args.train})
     dev = _part(args.directory, "dev").get(args.train_lang) if part == "test" else None
     head = args.head and load_head(args.head)
     same = len(train) == MULTINLI and part == "test"

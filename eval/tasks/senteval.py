@@ -17,7 +17,7 @@ import numpy as np
 from encoder import Encoder
 from eval.data import labelled
 from eval.data.labelled import DEV, PARTS, TEST, TRAIN, Examples
-from eval.data.languages import own_encoders
+from eval.data.languages import encoders_of_languages
 from eval.data.textfiles import read_lines
 from eval.metrics import frozen
 from eval.metrics.bootstrap import FloatArray, moments, pearson
@@ -137,7 +137,7 @@ def _original(folders: Folders, name: str) -> Examples | None:
     if len(there) < len(files):
         return None
     if name == "TREC":
-        return labelled.joined({part: _read_trec(path) for part, path in there.items()})
+        return labelled.join_parts({part: _read_trec(path) for part, path in there.items()})
     if layout is not None:
         return labelled.read_parts(there, label=layout.label, sides=layout.sides, skip=layout.skip)
     lines = {label: _lines(path) for label, path in there.items()}
@@ -285,7 +285,7 @@ def _by_cosine(encoder: Encoder, year: str, sets: Sets) -> Iterator[Figure]:
     """
     parts = []
     for name, examples in sets.items():
-        (own,) = own_encoders(encoder, ["en"])
+        (own,) = encoders_of_languages(encoder, ["en"])
         first, second = (own.encode(side) for side in examples.sides)
         cosines = np.einsum("nd,nd->n", first, second, dtype=np.float64)
         parts.append(moments(cosines, examples.scores()))

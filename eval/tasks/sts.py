@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from encoder import Encoder
 from eval.data.labelled import read_examples
-from eval.data.languages import own_encoders
+from eval.data.languages import encoders_of_languages
 from eval.tasks.arguments import add_sides, languages_of_sides
 from eval.tasks.suite import Figure, Floats, Suite, correlation_figure, fields_of
 from miner.languages import seen_language
@@ -45,7 +45,7 @@ def prepare(args: argparse.Namespace) -> Suite:
 
     def measure(encoder: Encoder) -> Iterator[Figure]:
         for stream, (path, each) in enumerate(pairs.items()):
-            owners = zip(own_encoders(encoder, languages[path]), each.sides, strict=True)
+            owners = zip(encoders_of_languages(encoder, languages[path]), each.sides, strict=True)
             similarity = angular_similarity(*(own.encode(side) for own, side in owners))
             name = f"{path} {'-'.join(languages[path])}"
             yield correlation_figure(name, scores[path], similarity, stream=stream)

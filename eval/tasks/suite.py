@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from encoder import Encoder, load_encoder
 from eval.data.languages import code_of
 from eval.data.textfiles import fingerprint
-from eval.metrics.bootstrap import SIGNED, interval, moments, pearson, resampled
+from eval.metrics.bootstrap import INTERVAL_METHOD, interval, moments, pearson, resample
 from eval.output import LABEL_WIDTH, Cell, Record, Show, Table, encoder_names, signed
 
 Floats = NDArray[np.float64]
@@ -60,7 +60,7 @@ def figure_of(name: str, units: Floats, statistic: Statistic, *, stream: int = 0
     Figures of the same sentences have the same ``stream``.
     """
     value = float(statistic(units.sum(axis=0)[None])[0])
-    samples = resampled(units, statistic, stream=stream)
+    samples = resample(units, statistic, stream=stream)
     return Figure(name=name, value=value, samples=samples, units=len(units))
 
 
@@ -140,7 +140,9 @@ def run_suite(suite: Suite, spec: str, show: Show) -> Record:
     if len(counted) > 1:
         record["mean"] = shown(mean_of(counted))
     names = encoder_names(encoder, map(code_of, suite.languages))
-    record = signed(show, suite.task, record, **suite.fields, encoder=names, interval=SIGNED)
+    record = signed(
+        show, suite.task, record, **suite.fields, encoder=names, interval=INTERVAL_METHOD
+    )
     if suite.remark:
         show(suite.remark)
     return record

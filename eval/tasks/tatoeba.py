@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from encoder import Encoder
-from eval.data.languages import iso_639_3, own_encoders
-from eval.data.textfiles import named, read_lines
+from eval.data.languages import encoders_of_languages, iso_639_3
+from eval.data.textfiles import files_matching, read_lines
 from eval.metrics.similarity import Flags, search_errors
 from eval.tasks.arguments import add_directory, add_languages, chosen_languages
 from eval.tasks.suite import Figure, Suite, mean_figure, published
@@ -23,7 +23,7 @@ REMARK = (
 
 def tatoeba_languages(directory: Path) -> list[str]:
     """Return the ISO 639-3 codes that a folder has files for, sorted; a ValueError: it has none."""
-    found = named(directory, r"tatoeba\.(\w+)-eng\.\1")
+    found = files_matching(directory, r"tatoeba\.(\w+)-eng\.\1")
     if not found:
         raise ValueError(f"{directory}: no Tatoeba data; expected tatoeba.xxx-eng.xxx and .eng")
     return [match[1] for match in found.values()]
@@ -79,5 +79,5 @@ def language_errors(
     encoder: Encoder, language: str, foreign: Sequence[str], english: Sequence[str]
 ) -> tuple[Flags, Flags]:
     """Search by cosine between sentences of a language and their translations, one at least."""
-    own, other = own_encoders(encoder, (language, "en"))
+    own, other = encoders_of_languages(encoder, (language, "en"))
     return search_errors(own.encode(foreign), other.encode(english))

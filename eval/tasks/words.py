@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoder import Encoder
-from eval.data.languages import own_encoders
+from eval.data.languages import encoders_of_languages
 from eval.data.textfiles import read_lines
 from eval.metrics.bootstrap import moments, pearson
 from eval.metrics.similarity import CSLS_NEIGHBOURS, translation_ranks
@@ -158,7 +158,7 @@ def prepare(args: argparse.Namespace) -> Suite:
     def measure(encoder: Encoder) -> Iterator[Figure]:
         vectors: dict[Languages, NDArray[np.float32]] = {}  # by language and by name of its encoder
         for stream, one in enumerate(files):
-            encoders = own_encoders(encoder, one.languages)
+            encoders = encoders_of_languages(encoder, one.languages)
             if one.scores is not None:
                 yield from _similarity(encoders, one, one.scores, stream)
                 continue

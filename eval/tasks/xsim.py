@@ -7,9 +7,15 @@ from dataclasses import replace
 import numpy as np
 
 from encoder import Encoder, load_encoder
-from eval.data.languages import code_of, own_encoders
-from eval.metrics.bootstrap import SIGNED
-from eval.metrics.similarity import NEIGHBOURS, best_by_margin, nearest, search_errors, wrong
+from eval.data.languages import code_of, encoders_of_languages
+from eval.metrics.bootstrap import INTERVAL_METHOD
+from eval.metrics.similarity import (
+    NEIGHBOURS,
+    best_by_margin,
+    is_wrong,
+    nearest_neighbours,
+    search_errors,
+)
 from eval.output import Record, Show, Table, encoder_names, signed
 from eval.tasks import aligned
 from eval.tasks.arguments import chosen_languages
@@ -43,8 +49,8 @@ def prepare(args: argparse.Namespace) -> Suite:
     def measure(encoder: Encoder) -> Iterator[Figure]:
         # The sentences are the same in all languages, so they are resampled together.
         for language, *both in aligned.encoded_sides(encoder, data, english):
-            found = nearest(*both)
-            missed = {margin: wrong(best_by_margin(*found, margin=margin)) for margin in SHOWN}
+            found = nearest_neighbours(*both)
+            missed = {margin: is_wrong(best_by_margin(*found, margin=margin)) for margin in SHOWN}
             beside = {margin: float(each.mean()) for margin, each in missed.items()}
             yield replace(mean_figure(language, missed["ratio"]), lower=True, beside=beside)
 
@@ -63,7 +69,7 @@ def _matrix(args: argparse.Namespace, show: Show) -> Record:
         raise ValueError(f"--matrix: {names[0]} alone has nothing to search in; name another")
     data = aligned.load_aligned(args.directory, names)
     names, encoder = data.languages, load_encoder(args.encoder)
-    encoders = zip(names, own_encoders(encoder, names), strict=True)
+    encoders = zip(names, encoders_of_languages(encoder, names), strict=True)
     vectors = [own.encode(data.texts[name]) for name, own in encoders]
     rates = np.full((len(names), len(names)), np.nan)
     for row, column in zip(*np.tril_indices(len(names), -1), strict=True):
@@ -82,4 +88,4 @@ def _matrix(args: argparse.Namespace, show: Show) -> Record:
     record = {"rates": by_language, "mean": mean}
     fields = {**aligned.fields_of_texts(data), "k": NEIGHBOURS, "margin": args.matrix}
     named = encoder_names(encoder, map(code_of, names))
-    return signed(show, "xsim-matrix", record, **fields, encoder=named, interval=SIGNED)
+    return signed(show, "xsim-matrix", record, **fields, encoder=named, interval=INTERVAL_METHOD)

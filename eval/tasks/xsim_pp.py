@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from encoder import Encoder
-from eval.metrics.similarity import NEIGHBOURS, best_by_margin, nearest
+from eval.metrics.similarity import NEIGHBOURS, best_by_margin, nearest_neighbours
 from eval.tasks.aligned import add_aligned_data, encoded_sides, fields_of_texts, load_texts
 from eval.tasks.suite import Figure, Suite, mean_figure
 
@@ -152,7 +152,7 @@ def prepare(args: argparse.Namespace) -> Suite:
 
     def measure(encoder: Encoder) -> Iterator[Figure]:
         for language, *both in encoded_sides(encoder, data, english, more):
-            found = best_by_margin(*nearest(*both), margin="ratio")
+            found = best_by_margin(*nearest_neighbours(*both), margin="ratio")
             own = (found >= 0) & (owners[found] == np.arange(count))
             missed = ~own | (kinds[found] >= 0)
             instead = {kind: own & (kinds[found] == at) for at, kind in enumerate(KINDS)}

@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 
-from eval.metrics.bootstrap import RESAMPLES, interval, resampled
+from eval.metrics.bootstrap import RESAMPLES, interval, resample
 
 
 def mean_samples(values: np.ndarray, *, stream: int = 0) -> np.ndarray:
     units = values.astype(np.float64)[:, None]
-    return resampled(units, lambda sums: sums[:, 0] / len(units), stream=stream)
+    return resample(units, lambda sums: sums[:, 0] / len(units), stream=stream)
 
 
 def test_a_resample_is_a_sum_over_drawn_units() -> None:
     units = np.random.default_rng(3).standard_normal((7, 2))
-    samples = resampled(units, lambda sums: sums[:, 0] * 10 + sums[:, 1], stream=5)
+    samples = resample(units, lambda sums: sums[:, 0] * 10 + sums[:, 1], stream=5)
     random = np.random.default_rng([RESAMPLES, 5])
     for sample in samples.tolist():
         drawn = [units[place].tolist() for place in random.integers(7, size=7)]

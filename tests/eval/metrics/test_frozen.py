@@ -17,11 +17,11 @@ from eval.metrics.frozen import (
     Perceptron,
     Shape,
     accuracy,
+    cross_predict,
     expected_grade,
     folds,
     grade_correlation,
     grade_targets,
-    nested,
     one_hot,
     pair_features,
     probabilities,
@@ -91,7 +91,7 @@ def test_nested_folds_are_a_fit_for_each(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(frozen, "FOLDS", 4)
     monkeypatch.setattr("tests.eval.metrics.test_frozen.FOLDS", 4)
     rows, labels = clouds(120, 8, 2, seed=3)
-    found = nested(Part(rows, one_hot(labels, 2)), Logistic(seed=5)).argmax(axis=1)
+    found = cross_predict(Part(rows, one_hot(labels, 2)), Logistic(seed=5)).argmax(axis=1)
     fold = folds(one_hot(labels, 2), 4, seed=5)
     expected = np.empty(120, dtype=int)
     for number in range(4):

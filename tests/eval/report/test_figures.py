@@ -30,7 +30,7 @@ def test_gold_curve() -> None:
     random = np.random.default_rng(2)
     scores = np.sort(random.random(50))[::-1]
     right = random.random(50) < 0.6
-    judgements = Judgements(scores=scores, correct=right, found=right.astype(np.int64), gold=40)
+    judgements = Judgements(scores=scores, correct=right, new_gold=right.astype(np.int64), gold=40)
     curve = gold_curve(judgements)
     assert curve[0].threshold == scores.min()
     for found in curve:

@@ -47,7 +47,7 @@ def test_mine_split() -> None:
     assert mined.ranked.sources[:2] in ([("d1", "d3"), ("d2",)], [("d2",), ("d1", "d3")])
     assert all("d4" not in same for same in mined.ranked.sources)
     assert mined.judgements.correct.tolist()[:2] == [True, True]
-    assert mined.judgements.found.sum() == 2
+    assert mined.judgements.new_gold.sum() == 2
     assert mined.judgements.gold == 3
     assert (np.diff(mined.ranked.scores) <= 0).all()
     assert mined.seconds > 0
