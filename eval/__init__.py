@@ -1,1 +1,1 @@
-"""Measuring: scores, search, and their data sets. The package's bare name hides a builtin."""
+"""Evaluation of encoders and runs. The package's name hides a builtin."""

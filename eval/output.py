@@ -1,6 +1,6 @@
-"""Write results: tables for people, records for programs, signatures for both.
+"""Tables for people, JSON records for programs, and signatures for both.
 
-A signature, sacrebleu's habit, is what must be equal for two figures to be comparable.
+A signature, as in sacrebleu, names all that must be equal for two figures to be comparable.
 """
 
 import json
@@ -18,8 +18,8 @@ from miner.commandline import product_version
 if TYPE_CHECKING:
     from jinja2 import Template
 
-LABEL_WIDTH = 10
-MIN_WIDTH = 9
+LABEL_WIDTH = 10  # characters
+MIN_WIDTH = 9  # characters per column
 
 Cell = float | int | str | tuple[float, float] | None
 Record = dict[str, Any]
@@ -28,30 +28,30 @@ Show = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Table:
-    """Headings of the label and of the columns.
+    """A table of text with a column of labels and columns of cells.
 
-    Cells that are floats are fractions from 0 to 1, shown in percent; a pair of floats is an
-    interval of them; None is an empty cell; all else is shown as it is.
+    A float is a fraction, shown in percent. A pair of floats is an interval of fractions. None is
+    an empty cell. Any other cell is shown as it is.
     """
 
     label: str
     columns: Sequence[str]
-    width: int = LABEL_WIDTH  # of the label
+    width: int = LABEL_WIDTH  # characters of the label
 
     @property
     def header(self) -> str:
-        """The first line."""
+        """The line of headings."""
         return self.row(self.label, *self.columns)
 
     def row(self, label: str, *cells: Cell) -> str:
-        """Return a line with a cell for each column; columns without a cell stay empty."""
+        """Format a line. Columns without a cell stay empty."""
         widths = [max(MIN_WIDTH, len(column) + 2) for column in self.columns]
-        both = zip(map(_shown, cells), widths, strict=False)
-        shown = "".join(f" {cell:>{width - 1}}" for cell, width in both)
-        return (label.ljust(self.width) + shown).rstrip()
+        columns = zip(map(_format_cell, cells), widths, strict=False)
+        text = "".join(f" {cell:>{width - 1}}" for cell, width in columns)
+        return (label.ljust(self.width) + text).rstrip()
 
 
-def _shown(cell: Cell) -> str:
+def _format_cell(cell: Cell) -> str:
     match cell:
         case None:
             return ""
@@ -64,20 +64,20 @@ def _shown(cell: Cell) -> str:
 
 
 def signature(task: str, **fields: object) -> str:
-    """Return ``task|name:value|...|v:VERSION``; numbers in their shortest exact form."""
+    """Return ``task|name:value|...|v:VERSION``."""
     fields["v"] = product_version()
     return "|".join([task, *(f"{name}:{value}" for name, value in fields.items())])
 
 
-def signed(show: Show, task: str, record: Record, **fields: object) -> Record:
-    """Show the signature of a task's figures; return their record with the task and with it."""
+def sign(show: Show, task: str, record: Record, **fields: object) -> Record:
+    """Show the signature, and return the record with the task and with it."""
     line = signature(task, **fields)
     show(line)
     return {"task": task, **record, "signature": line}
 
 
 def encoder_names(encoder: Encoder, languages: Iterable[str]) -> str:
-    """Return the names of an encoder and of what was added to it for any of the languages."""
+    """Name an encoder and its added parts for any of the languages."""
     if isinstance(encoder, JoinedEncoder):
         return encoder.name
     names = [encoder.for_language(language).name for language in languages]
@@ -86,7 +86,7 @@ def encoder_names(encoder: Encoder, languages: Iterable[str]) -> str:
 
 
 def score_line(score: BuccScore) -> str:
-    """Show a score: percentages, the threshold in its shortest exact form, counts."""
+    """Format a score with percentages, the exact threshold, and counts."""
     return (
         f"P={100 * score.precision:.2f} R={100 * score.recall:.2f} F1={100 * score.f1:.2f} "
         f"threshold={score.threshold!r} extracted={score.extracted} correct={score.correct} "
@@ -95,19 +95,19 @@ def score_line(score: BuccScore) -> str:
 
 
 def score_record(score: BuccScore) -> Record:
-    """Return a score for JSON: fractions from 0 to 1; a threshold that is not finite is null."""
+    """Return a score for JSON, in which an infinite threshold is null."""
     shares = {"precision": score.precision, "recall": score.recall, "f1": score.f1}
-    finite = score.threshold if math.isfinite(score.threshold) else None
-    return {**shares, **asdict(score), "threshold": finite}
+    threshold = score.threshold if math.isfinite(score.threshold) else None
+    return {**shares, **asdict(score), "threshold": threshold}
 
 
 def id_lines(pairs: Iterable[IdPair]) -> str:
-    """Return id pairs as the BUCC tasks want them, a line each, tab between."""
+    """Format id pairs as in BUCC tasks, tab-separated, one per line."""
     return "".join(f"{source}\t{target}\n" for source, target in pairs)
 
 
-def template(name: str) -> "Template":
-    """Return a template of ``assets``; what it is filled with is escaped, unless it is Markup."""
+def load_template(name: str) -> "Template":
+    """Load a template of ``eval/assets``, which escapes text but no Markup."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -122,19 +122,19 @@ def template(name: str) -> "Template":
 
 
 def print_line(line: str) -> None:
-    """Print a line at once: a row is worth seeing while the next one is computed."""
+    """Print a line, and flush it, so that rows appear one by one."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 
 
 def print_json(record: Record) -> None:
-    """Print what ``--json`` asks for."""
+    """Print a record as JSON."""
     encoding = (sys.stdout.encoding or "").lower()
-    is_ascii = encoding not in ("utf-8", "utf8")  # what it lacks would be escaped as no JSON is
+    is_ascii = encoding not in ("utf-8", "utf8")  # stdout would escape other characters wrongly
     text = json.dumps(record, indent=2, ensure_ascii=is_ascii, allow_nan=False)
     sys.stdout.write(f"{text}\n")
 
 
 def print_note(program: str, remark: str) -> None:
-    """Print a remark that is no part of the result, to stderr."""
+    """Print a remark that is not part of the result to stderr."""
     sys.stderr.write(f"{program}: note: {remark}\n")

@@ -1,7 +1,7 @@
-"""Score mined pairs against gold, and extract pairs above a threshold.
+"""Scores of mined pairs against gold pairs, and extraction by threshold.
 
-``miner.storage.pair_files`` reads the pairs. The ids of duplicates count, too. If pairs have no ids
-(``.tsv``), all ids of their texts are used.
+``miner.storage.pair_files`` reads the pairs. A duplicate sentence counts for all its ids. If pairs
+have no ids (``.tsv``), all ids of their texts are used.
 """
 
 import math
@@ -23,7 +23,7 @@ from miner.storage.pair_files import FilePair, file_of_pairs, pairs_format, read
 
 OPTIMIZED: Literal["optimized"] = "optimized"
 
-SideFiles = tuple[Path] | tuple[Path, Path]  # ID TAB sentence lines, or sentences and ids
+SideFiles = tuple[Path] | tuple[Path, Path]  # one file with ids, or sentences and their ids
 Sides = tuple[Sentences, Sentences]
 Gold = frozenset[bucc.IdPair]
 
@@ -31,35 +31,39 @@ Gold = frozenset[bucc.IdPair]
 def read_candidates(path: Path, sides: Sides | None) -> bucc.Candidates:
     """Read mined pairs as candidates.
 
-    Pairs with ids have these; of others each text has all ids of that text among the ``sides``.
+    A pair without ids gets all ids that its texts have in ``sides``.
 
     Raises:
-        ValueError: A pair has no score, or none that can be kept, or neither ids nor known texts.
+        ValueError: A pair has no score above -inf, has neither ids nor texts, or has texts that are
+            not in ``sides``.
     """
-    known = sides and tuple(side.ids_by_text() for side in sides)
+    ids_of = sides and tuple(side.ids_by_text() for side in sides)
     scores, ids = [], []
     for pair in read_pairs(path):
         score = _score(pair)
         if pair.ids is None and pair.texts is not None:
-            if known is None:
-                raise _needs_sides(path)
-            found = [
-                _ids_of_text(pair, *each) for each in zip(SIDES, pair.texts, known, strict=True)
-            ]
+            if ids_of is None:
+                raise ValueError(_missing_sides(path))
+            sources_and_targets = zip(SIDES, pair.texts, ids_of, strict=True)
+            pair_ids = [_ids_of_text(pair, *side) for side in sources_and_targets]
         elif pair.ids is None:
             raise ValueError(f"{pair.place}: a side has neither an id nor a text")
         elif all(pair.ids):
-            found = [*pair.ids]
+            pair_ids = [*pair.ids]
         else:
             continue  # a sentence without a partner, in an alignment
         scores.append(score)
-        ids.append(found)
-    sources, targets = ([each[side] for each in ids] for side in (0, 1))
+        ids.append(pair_ids)
+    sources, targets = ([pair_ids[side] for pair_ids in ids] for side in (0, 1))
     return bucc.Candidates(scores=np.array(scores, np.float64), sources=sources, targets=targets)
 
 
 def read_scored_texts(path: Path) -> list[ScoredTexts]:
-    """Read the scores and texts of pairs."""
+    """Read the scores and texts of pairs.
+
+    Raises:
+        ValueError: A pair has no texts, or no score above -inf.
+    """
     rows = []
     for pair in read_pairs(path):
         if pair.texts is None:
@@ -76,8 +80,8 @@ def _score(pair: FilePair) -> float:
     return pair.score
 
 
-def _ids_of_text(pair: FilePair, side: str, text: str, known: Mapping[str, bucc.Ids]) -> bucc.Ids:
-    if (ids := known.get(text_key(text))) is None:
+def _ids_of_text(pair: FilePair, side: str, text: str, ids_of: Mapping[str, bucc.Ids]) -> bucc.Ids:
+    if (ids := ids_of.get(text_key(text))) is None:
         raise ValueError(
             f"{pair.place}: the {side} text is not among the {side} sentences: {text[:60]!r}"
         )
@@ -86,9 +90,12 @@ def _ids_of_text(pair: FilePair, side: str, text: str, known: Mapping[str, bucc.
 
 @dataclass(frozen=True, kw_only=True)
 class ScoringOptions:
-    """Pairs to score, and how; the sides are needed for pairs that carry texts and no ids.
+    """The pairs to score, the gold pairs, and the files of both sides.
 
-    Without gold there is nothing to do but to extract at a given threshold; else a ValueError.
+    Pairs with texts and no ids need ``sides``. Without ``gold``, pairs are only extracted.
+
+    Raises:
+        ValueError: ``gold`` is None, and ``threshold`` or ``output`` is missing.
     """
 
     pairs: Path
@@ -98,18 +105,18 @@ class ScoringOptions:
     output: Path | None = None
 
     def __post_init__(self) -> None:
-        given = isinstance(self.threshold, float) and self.threshold > -math.inf
-        if self.gold is None and not (given and self.output is not None):
+        has_threshold = isinstance(self.threshold, float) and self.threshold > -math.inf
+        if self.gold is None and not (has_threshold and self.output is not None):
             raise ValueError("missing --gold; only --threshold with --output works without it")
 
     def read_sides(self) -> Sides | None:
-        """Read the sentences of both sides, where they are given."""
+        """Read the sentences of both sides, or return None without files."""
         return self.sides and (read_sentences(*self.sides[0]), read_sentences(*self.sides[1]))
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScoringReport:
-    """The outcome as a line for people and as a record for JSON, with a signature; any doubt."""
+    """A result as a line and as a record for JSON, with a remark if any."""
 
     line: str
     record: Record
@@ -117,59 +124,62 @@ class ScoringReport:
 
 
 def score_pairs(options: ScoringOptions) -> ScoringReport:
-    """Score by the rules of ``eval.metrics.bucc``, and write the extracted id pairs if asked to."""
+    """Score by the rules of ``eval.metrics.bucc``, and write extracted ids."""
     sides = options.read_sides()
     candidates = read_candidates(options.pairs, sides)
     ranked = bucc.rank(candidates)
-    threshold, remark, shown = options.threshold, None, None
+    threshold, remark, result = options.threshold, None, None
     gold = None if options.gold is None else read_gold(options.gold, sides)
     if gold is not None:
         judged = bucc.judge(ranked, gold)
-        best = threshold == OPTIMIZED
-        score = bucc.best_score(judged) if best else bucc.score_at(judged, float(threshold))
-        threshold, shown = score.threshold, (score_line(score), score_record(score))
-        remark = _stranger_ids(ranked, gold)
+        is_optimized = threshold == OPTIMIZED
+        score = bucc.best_score(judged) if is_optimized else bucc.score_at(judged, float(threshold))
+        threshold, result = score.threshold, (score_line(score), score_record(score))
+        remark = _gold_remark(ranked, gold)
     extracted = bucc.extracted_pairs(ranked, float(threshold))
     rules = {"ties": "grouped", "repeats": "any", "compat": "none"}
-    return _report(options, extracted, gold, len(candidates), rules, shown, remark)
+    return _report(options, extracted, gold, len(candidates), rules, result, remark)
 
 
 def score_pairs_like_laser(options: ScoringOptions) -> ScoringReport:
-    """Score as LASER's bucc.py does."""
+    """Score as LASER's bucc.py does, and write the extracted ids.
+
+    Raises:
+        ValueError: The pairs are not in .tsv, or ``options`` has no sides.
+    """
     if pairs_format(options.pairs) != ".tsv":
         raise ValueError(f"{options.pairs}: --compat laser reads pairs in .tsv only")
     sides = options.read_sides()
     if sides is None:
-        raise _needs_sides(options.pairs)
+        raise ValueError(_missing_sides(options.pairs))
     rows = read_scored_texts(options.pairs)
     ids = (laser_compat.unique_ids(side.texts, side.ids) for side in sides)
     scores = laser_compat.score_by_ids(rows, *ids)
-    threshold, label, shown = options.threshold, "threshold", None
+    threshold, label, result = options.threshold, "threshold", None
     gold = None if options.gold is None else read_gold(options.gold, sides)
     if gold is not None:
         if threshold == OPTIMIZED:
             threshold, label = laser_compat.best_threshold(scores, gold), "best threshold"
-        measured = laser_compat.measure(scores, gold, float(threshold))
-        shown = laser_compat.format_score(measured, label), score_record(measured)
+        score = laser_compat.measure(scores, gold, float(threshold))
+        result = laser_compat.format_score(score, label), score_record(score)
     extracted = laser_compat.extract(scores, float(threshold))
     rules = {"ties": "split", "repeats": "dropped", "compat": "laser"}
-    return _report(options, extracted, gold, len(rows), rules, shown)
+    return _report(options, extracted, gold, len(rows), rules, result)
 
 
-def _needs_sides(path: Path) -> ValueError:
-    return ValueError(
+def _missing_sides(path: Path) -> str:
+    return (
         f"{path}: contains texts, not ids; pass the sentences with ids as --src and --tgt, or as "
         "--src-texts, --src-ids, --tgt-texts and --tgt-ids"
     )
 
 
-def _stranger_ids(ranked: bucc.Candidates, gold: Gold) -> str | None:
-    """Return a remark if gold and candidates share no id on a side: the wrong file, probably."""
-    for side, column, known in (("source", 0, ranked.sources), ("target", 1, ranked.targets)):
-        ids = {identifier for same in known for identifier in same}
+def _gold_remark(ranked: bucc.Candidates, gold: Gold) -> str | None:
+    for side, column, id_lists in (("source", 0, ranked.sources), ("target", 1, ranked.targets)):
+        ids = {identifier for pair_ids in id_lists for identifier in pair_ids}
         if ids and ids.isdisjoint(pair[column] for pair in gold):
-            return (
-                f"no {side} id of the gold occurs in the pairs, whose first is {known[0][0]!r}; "
+            return (  # probably the wrong file
+                f"no {side} id of the gold occurs in the pairs, whose first is {id_lists[0][0]!r}; "
                 "check that the gold belongs to these pairs, source first"
             )
     return None
@@ -181,10 +191,9 @@ def _report(
     gold: Gold | None,
     pairs: int,
     rules: Mapping[str, str],
-    shown: tuple[str, Record] | None,
+    result: tuple[str, Record] | None,
     remark: str | None = None,
 ) -> ScoringReport:
-    """Write the extraction, and sign; ``shown`` are the line and the record of the score."""
     if options.output is not None:
         write_text(options.output, id_lines(extracted))
     fields: Record = {"gold": "none" if gold is None else len(gold)}
@@ -194,7 +203,7 @@ def _report(
     for side, files in zip(SIDES, options.sides or (), strict=False):
         fields[f"{side}_sha256"] = "+".join(map(fingerprint, files))
     fields["threshold"] = "none" if options.threshold == -math.inf else options.threshold
-    full = signature("bucc", **fields, **rules)
-    line, record = shown or (f"threshold={options.threshold!r} extracted={len(extracted)}", {})
-    counts = {"extracted": len(extracted), "pairs": pairs}
-    return ScoringReport(line=line, record={**record, **counts, "signature": full}, remark=remark)
+    line, record = result or (f"threshold={options.threshold!r} extracted={len(extracted)}", {})
+    record |= {"extracted": len(extracted), "pairs": pairs}
+    record["signature"] = signature("bucc", **fields, **rules)
+    return ScoringReport(line=line, record=record, remark=remark)

@@ -1,1 +1,1 @@
-"""The command lines bucc-score, eval-encoder, and mine-corpus's questions to finished runs."""
+"""Commands that evaluate encoders, score pairs, and read finished runs."""

@@ -1,4 +1,4 @@
-"""Run ``adit score``; what is heavy is imported when there is work to do."""
+"""The command ``adit score``, which imports heavy modules when it runs."""
 
 import argparse
 import math
@@ -49,9 +49,15 @@ def _threshold(text: str) -> float:
     return float(text)
 
 
-def _side(args: argparse.Namespace, name: str) -> "SideFiles | None":
-    """Return one side's files, if they are given: lines with ids, or texts and ids."""
-    joined, texts, ids = (getattr(args, name + part) for part in ("", "_texts", "_ids"))
+def _sides(args: argparse.Namespace) -> "tuple[SideFiles, SideFiles] | None":
+    source, target = _side_files(args, "src"), _side_files(args, "tgt")
+    if (source is None) != (target is None):
+        raise ValueError("give the sentences of both sides or of neither")
+    return (source, target) if source and target else None
+
+
+def _side_files(args: argparse.Namespace, name: str) -> "SideFiles | None":
+    joined, texts, ids = (getattr(args, name + suffix) for suffix in ("", "_texts", "_ids"))
     if (texts is None) != (ids is None) or None not in (joined, texts):
         raise ValueError(f"give either --{name}, or both --{name}-texts and --{name}-ids")
     return (joined,) if joined else (texts, ids) if texts else None
@@ -63,15 +69,12 @@ def bucc_score(args: argparse.Namespace) -> int:
     from eval.output import print_json, print_note
     from eval.scoring import OPTIMIZED, ScoringOptions, score_pairs, score_pairs_like_laser
 
-    source, target = _side(args, "src"), _side(args, "tgt")
-    if (source is None) != (target is None):
-        raise ValueError("give the sentences of both sides or of neither")
     laser = args.compat == "laser"
     threshold = -math.inf if args.threshold is None else args.threshold
     options = ScoringOptions(
         pairs=args.pairs,
         gold=args.gold,
-        sides=(source, target) if source and target else None,
+        sides=_sides(args),
         threshold=OPTIMIZED if args.optimize or (laser and args.threshold is None) else threshold,
         output=args.output,
     )
@@ -82,6 +85,6 @@ def bucc_score(args: argparse.Namespace) -> int:
         print_json(report.record)
         return 0
     sys.stdout.write(f"{report.line}\n")
-    # Programs that read bucc.py's stdout find nothing else in it.
+    # Programs that read bucc.py's stdout must not find a signature in it.
     (sys.stderr if laser else sys.stdout).write(f"{report.record['signature']}\n")
     return 0

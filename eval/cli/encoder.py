@@ -1,4 +1,4 @@
-"""Run ``adit evaluate``: its tasks are those of ``eval.tasks``."""
+"""The command ``adit evaluate``, whose tasks are in ``eval.tasks``."""
 
 import argparse
 import sys
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 def eval_encoder(argv: Sequence[str] | None = None, prog: str = "eval-encoder") -> int:
-    """Run ``adit evaluate``; return the exit status."""
+    """Run ``adit evaluate``, and return its exit status."""
     argv = sys.argv[1:] if argv is None else argv
     args = encoder_parser(prog, argv[:1]).parse_args(argv)
     return run_command(lambda: _run(args), prog)
 
 
 def encoder_parser(prog: str, tasks: Collection[str] = TASKS) -> argparse.ArgumentParser:
-    """Return the parser, with the options of some tasks, whose modules are imported for that."""
+    """Return the parser, with the options of ``tasks``, which it imports."""
     parser = argparse.ArgumentParser(
         prog=prog,
         description="Measure a sentence encoder on data with known answers. Each figure has a 95% "

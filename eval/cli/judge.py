@@ -1,4 +1,4 @@
-"""Run ``adit train-judge``, which trains the judge of pairs (``eval.judge``)."""
+"""The command ``adit train-judge``, which trains the pair classifier."""
 
 import argparse
 from collections.abc import Iterator
@@ -31,21 +31,23 @@ def train_judge(args: argparse.Namespace) -> int:
     from eval.output import print_line
 
     examples = []
-    for one in gather(worlds_of(args)):
-        examples.append(one)
-        print_line(f"{one.world}: {len(one.right):,} pairs, {int(one.right.sum()):,} right")
+    for corpus in gather(worlds_of(args)):
+        examples.append(corpus)
+        print_line(
+            f"{corpus.world}: {len(corpus.right):,} pairs, {int(corpus.right.sum()):,} right"
+        )
     facts = {
         "encoders": ENCODERS,
         "excluded": sorted(args.exclude),
-        "pairs": sum(len(one.right) for one in examples),
-        "right": sum(int(one.right.sum()) for one in examples),
+        "pairs": sum(len(corpus.right) for corpus in examples),
+        "right": sum(int(corpus.right.sum()) for corpus in examples),
     }
     train(examples).save(args.output, facts)
     return 0
 
 
 def add_sources(parser: argparse.ArgumentParser) -> None:
-    """Add what ``worlds_of`` takes."""
+    """Add the options that ``worlds_of`` reads."""
     add = parser.add_argument
     text = "folder of parallel text that no encoder was trained on"
     add("parallel", type=Path, metavar="DIR", help=text)
@@ -60,8 +62,8 @@ def add_sources(parser: argparse.ArgumentParser) -> None:
 
 
 def worlds_of(args: argparse.Namespace) -> "Iterator[World]":
-    """Return the corpora to learn from, as the options say."""
+    """Load the labelled corpora that the options name."""
     from eval.judge.worlds import worlds
 
-    others = {"among": args.among, "bucc": args.bucc, "exclude": frozenset(args.exclude)}
-    return worlds(args.parallel, args.pairs, **others)
+    options = {"among": args.among, "bucc": args.bucc, "exclude": frozenset(args.exclude)}
+    return worlds(args.parallel, args.pairs, **options)

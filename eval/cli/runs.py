@@ -1,9 +1,13 @@
-"""Run ``adit report``, ``why`` and ``calibrate``; what is heavy is imported when there is work."""
+"""The commands ``adit report``, ``adit why`` and ``adit calibrate``."""
 
 import argparse
+from typing import TYPE_CHECKING
 
 from miner.commandline import command, parse_number
-from miner.storage.places import place
+from miner.storage.places import Place, place
+
+if TYPE_CHECKING:
+    from eval.runs.store import Run
 
 
 def _add_run(parser: argparse.ArgumentParser, output: str | None = None) -> None:
@@ -48,17 +52,21 @@ def why(args: argparse.Namespace) -> int:
     from eval.runs.store import open_run
 
     run = open_run(args.directory)
+    print_line(describe(run, explain(run, *_rows_of_ids(run, (args.source_id, args.target_id)))))
+    return 0
+
+
+def _rows_of_ids(run: "Run", ids: tuple[str, str]) -> list[int]:
     rows = []
-    for side, given in zip(run.sides, (args.source_id, args.target_id), strict=True):
-        (row,) = side.rows_of([given])
+    for side, sentence_id in zip(run.sides, ids, strict=True):
+        (row,) = side.rows_of([sentence_id])
         if row is None:
             raise ValueError(
-                f"{args.directory}: no {side.name} sentence {given!r}; its ids are such as "
+                f"{run.directory}: no {side.name} sentence {sentence_id!r}; its ids are such as "
                 f"{side.first_id!r}"
             )
         rows.append(row)
-    print_line(describe(run, explain(run, *rows)))
-    return 0
+    return rows
 
 
 def _add_calibrate(parser: argparse.ArgumentParser) -> None:
@@ -81,6 +89,17 @@ def _rate(text: str) -> float:
     return float(text)
 
 
+def _run_to_calibrate(directory: Place, output: Place) -> "Run":
+    from eval.runs.store import open_run
+
+    if output.suffix != ".jsonl":
+        raise ValueError(f"{output}: output must end in .jsonl")
+    run = open_run(directory)
+    if not len(run.pairs):
+        raise ValueError(f"{directory}: the run wrote no pairs to calibrate")
+    return run
+
+
 @command(_add_calibrate, "adit calibrate")
 def calibrate(args: argparse.Namespace) -> int:
     """Show the threshold of each error rate, and write the pairs with their probabilities.
@@ -89,21 +108,16 @@ def calibrate(args: argparse.Namespace) -> int:
     """
     from eval.output import Table, print_line
     from eval.runs import calibration
-    from eval.runs.store import open_run
 
-    if args.output.suffix != ".jsonl":
-        raise ValueError(f"{args.output}: output must end in .jsonl")
-    run = open_run(args.directory)
-    if not len(run.pairs):
-        raise ValueError(f"{args.directory}: the run wrote no pairs to calibrate")
+    run = _run_to_calibrate(args.directory, args.output)
     if args.known:
-        estimates = calibration.estimates_from_marks(run, calibration.read_judged(args.known, run))
+        estimates = calibration.estimates_from_marks(run, calibration.read_labels(args.known, run))
     else:
         estimates = calibration.estimates_from_judge(run)
     table = Table("wrong", [f"{run.score_name} above", "pairs", "right", "95% interval"])
     print_line(table.header)
-    for wanted, threshold, kept, right, interval in calibration.thresholds(estimates):
-        print_line(table.row(f"{wanted:.0%}", repr(threshold), kept, f"{right:.0f}", interval))
+    for wanted, threshold, kept, correct, interval in calibration.thresholds(estimates):
+        print_line(table.row(f"{wanted:.0%}", repr(threshold), kept, f"{correct:.0f}", interval))
     kept = calibration.write_calibrated(run, estimates, args.output, fdr=args.fdr)
     print_line(f"{kept} of {len(run.pairs)} pairs written")
     return 0

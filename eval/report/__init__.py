@@ -1,1 +1,1 @@
-"""The report of a finished run: one page of HTML, its sections, tables and charts."""
+"""The report of a finished run, a page of HTML with tables and charts."""

@@ -1,4 +1,4 @@
-"""The report of a mining run: one page of HTML that needs nothing else, to be read in a browser."""
+"""The report of a run as one self-contained page of HTML."""
 
 import base64
 import gzip
@@ -9,7 +9,7 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from eval.output import template
+from eval.output import load_template
 from eval.report import sections
 from eval.report.sections import Quality
 from eval.runs.calibration import Gold
@@ -18,18 +18,22 @@ from eval.runs.store import Run
 from miner.arrays import JudgedPairs
 from miner.storage.layout import SIDES
 
-TABLE_PAIRS = 60_000  # of more, the best are in the table; charts and counts are of all
+TABLE_PAIRS = 60_000  # best pairs in the table; charts and counts use all pairs
 
 Columns = dict[str, object]
 
 
 def render(run: Run, gold: Gold | None = None) -> str:
-    """Return the whole page, with known pairs if there are any; a ValueError if none was mined."""
+    """Return the page as HTML, with a comparison if ``gold`` is passed.
+
+    Raises:
+        ValueError: The run has no pairs.
+    """
     if not len(run.pairs):
         raise ValueError(f"{run.directory}: the run has no pairs to report")
     quality = sections.assess(run)
     names = (str(run.summary[side]["path"]).rpartition("/")[2] for side in SIDES)
-    return template("report.html").render(
+    return load_template("report.html").render(
         title=" and ".join(names),
         run=run,
         gold=gold,
@@ -45,7 +49,7 @@ def render(run: Run, gold: Gold | None = None) -> str:
         examples=sections.examples(run),
         style=_asset("report.css"),
         script=_asset("report.js"),
-        data=_packed(_columns(run, gold, quality)),
+        data=_pack(_columns(run, gold, quality)),
     )
 
 
@@ -55,16 +59,16 @@ def _asset(name: str) -> Markup:
 
 def _columns(run: Run, gold: Gold | None, quality: Quality) -> Columns:
     shown = run.pairs.take(np.arange(min(TABLE_PAIRS, len(run.pairs))))
-    chances = quality.estimates.probabilities if quality.estimates else None
+    probabilities = quality.estimates.probabilities if quality.estimates else None
     of_sides: Columns = {}
     rows = shown.source, shown.target
     all_of_sides = zip(run.sides, rows, run.pair_ids(shown), run.texts, run.docs, strict=True)
-    for side, own, named, *columns in all_of_sides:
+    for side, side_rows, pair_ids, *columns in all_of_sides:
         texts, docs = (column[: len(shown)] for column in columns)
         of_sides[side.name] = texts
-        of_sides[f"{side.name}_id"] = [" ".join(ids) for ids in named]
+        of_sides[f"{side.name}_id"] = [" ".join(ids) for ids in pair_ids]
         of_sides[f"{side.name}_doc"] = docs if any(docs) else None
-        of_sides |= _context(side, own, texts) if any(docs) else {}
+        of_sides |= _context(side, side_rows, texts) if any(docs) else {}
     return {
         "score": shown.score.tolist(),  # in full: thresholds are compared with it
         "score_name": run.score_name,
@@ -73,28 +77,29 @@ def _columns(run: Run, gold: Gold | None, quality: Quality) -> Columns:
         "source_mean": _rounded(shown.source_mean),
         "target_mean": _rounded(shown.target_mean),
         "rank": shown.rank.tolist(),
-        "chance": None if chances is None else _rounded(chances[: len(shown)]),
+        "chance": None if probabilities is None else _rounded(probabilities[: len(shown)]),
         "right": gold.judgements.correct[: len(shown)].astype(int).tolist() if gold else None,
         **of_sides,
     }
 
 
 def _context(side: Side, rows: NDArray[np.int64], texts: list[str]) -> Columns:
-    """Return the sentences before and after those of the table, each text once.
+    """Return the sentences before and after the table's pairs, each once.
 
-    A place is one in ``texts``, or beyond its end one in the list of others; -1 is none.
+    A position below the length of ``texts`` refers to ``texts``, a higher one to ``SIDE_others``,
+    and -1 to none.
     """
-    places = {"": -1}
-    for place, text in enumerate(texts):
-        places.setdefault(text, place)
+    positions = {"": -1}
+    for position, text in enumerate(texts):
+        positions.setdefault(text, position)
     others: list[str] = []
     columns: Columns = {f"{side.name}_others": others}
-    for name, around in zip(("before", "after"), side.pair_contexts(rows), strict=True):
-        for text in around:
-            if text not in places:
-                places[text] = len(texts) + len(others)
+    for name, neighbours in zip(("before", "after"), side.pair_contexts(rows), strict=True):
+        for text in neighbours:
+            if text not in positions:
+                positions[text] = len(texts) + len(others)
                 others.append(text)
-        columns[f"{side.name}_{name}"] = [places[text] for text in around]
+        columns[f"{side.name}_{name}"] = [positions[text] for text in neighbours]
     return columns
 
 
@@ -103,8 +108,8 @@ def _rounded(values: NDArray[np.float64]) -> list[float]:
     return rounded
 
 
-def _packed(columns: Columns) -> str:
-    """Return JSON, gzipped, in base64: a browser unpacks it sooner than it would read it plain."""
+def _pack(columns: Columns) -> str:
+    # A browser unpacks gzip and base64 faster than it would parse the plain data.
     text = json.dumps(columns, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     packed = gzip.compress(text.encode("utf-8", errors="replace"), compresslevel=6, mtime=0)
     return base64.b64encode(packed).decode()

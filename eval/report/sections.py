@@ -1,4 +1,4 @@
-"""The contents of the sections of a run's report; the page's template lays them out."""
+"""Contents of the sections of a run's report, for the page's template."""
 
 import itertools
 import math
@@ -19,28 +19,29 @@ from miner.storage.layout import SIDES
 Section = dict[str, Any]
 Documents = tuple[str, str]
 
-LISTED = 50  # pairs to read of each kind, and pairs of documents: those with the most pairs
-DOTS = 2_000
-SHOWN_FILTERS = ("short", "length", "copied", "numbers", "urls", "script", "hub")  # without extras
-EXAMPLES = 25
+LISTED = 50  # wrong pairs, missing pairs, and document pairs to list
+MAX_DOTS = 2_000
+# The filters that need no optional dependencies.
+SHOWN_FILTERS = ("short", "length", "copied", "numbers", "urls", "script", "hub")
+EXAMPLES = 25  # suspicious or rejected pairs to list
 
 
 class Grid(NamedTuple):
-    """Headings and rows of cells; the first ``texts`` columns may be written right to left."""
+    """A table of text, whose first ``texts`` columns may be right-to-left."""
 
     heads: Sequence[str]
     rows: Sequence[Sequence[str]]
     texts: int = 0
 
 
-def pair_table(run: Run, places: Sequence[int]) -> Grid:
-    """Return a table of the pairs at some places, with texts, scores and ids."""
-    pairs = run.pairs.take(np.array(places, dtype=np.int64))
+def pair_table(run: Run, positions: Sequence[int]) -> Grid:
+    """Tabulate the pairs at some positions, with texts, scores and ids."""
+    pairs = run.pairs.take(np.array(positions, dtype=np.int64))
     scores = {run.score_name: pairs.score}
     if isinstance(pairs, JudgedPairs):
         scores["margin"] = pairs.margin
     both_ids = zip(*run.pair_ids(pairs), strict=True)
-    ids = ("\n".join([*own, *other]) for own, other in both_ids)
+    ids = ("\n".join([*source_ids, *target_ids]) for source_ids, target_ids in both_ids)
     columns = *run.both(Side.pair_texts, pairs), *map(_four_digits, scores.values()), ids
     return Grid(["source", "target", *scores, "ids"], list(zip(*columns, strict=True)), texts=2)
 
@@ -50,24 +51,24 @@ def _four_digits(numbers: Iterable[float]) -> list[str]:
 
 
 def context_table(run: Run, source: int, target: int) -> Grid:
-    """Return a table of a pair of rows with the sentences around them; empty without documents."""
-    rows = list(zip(run.sides, (source, target), strict=True))
-    before, after = zip(*(side.context(row) for side, row in rows), strict=True)
-    texts = [side.text(row) for side, row in rows]
-    shown = [(*before, "before"), (*texts, "pair"), (*after, "after")]
+    """Tabulate a pair with the sentences around it, empty without documents."""
+    sides = list(zip(run.sides, (source, target), strict=True))
+    before, after = zip(*(side.context(row) for side, row in sides), strict=True)
+    texts = [side.text(row) for side, row in sides]
+    rows = [(*before, "before"), (*texts, "pair"), (*after, "after")]
     heads = ["source", "target", "in its documents"]
-    return Grid(heads, shown if any(before + after) else [], texts=2)
+    return Grid(heads, rows if any(before + after) else [], texts=2)
 
 
 class Quality(NamedTuple):
-    """The estimates of a run's pairs, if there are any, and their source, or why there are none."""
+    """The estimates of a run's pairs, and their source or why none exist."""
 
     estimates: Estimates | None
     how: str
 
 
 def assess(run: Run) -> Quality:
-    """Return what the run says of how many pairs are wrong."""
+    """Estimate the quality of a run's pairs from the judge's probabilities."""
     try:
         return Quality(estimates_from_judge(run), "by the probability of each pair")
     except ValueError as error:
@@ -76,48 +77,48 @@ def assess(run: Run) -> Quality:
 
 
 def overview(run: Run, quality: Quality) -> Section:
-    """Return the pairs, the estimated share of wrong ones, thresholds, languages and documents."""
+    """Return the figures at the top, thresholds, and document pairs."""
     estimates, kept = quality.estimates, run.summary.get("kept")
-    chosen_from = f"of {run.summary['candidates']:,} candidates"
+    note = f"of {run.summary['candidates']:,} candidates"
     if kept is not None and kept["judged"] != kept["pairs"]:
         others = "; --all also writes the others" if kept["by"] == "probability" else " judged"
-        chosen_from = f"of {kept['judged']:,}{others}"
-    wrong = ("not known", "see below")
+        note = f"of {kept['judged']:,}{others}"
+    error_rate = ("not known", "see below")
     if estimates:
-        wrong = f"{1 - float(estimates.probabilities.mean()):.1%}", quality.how
-    cards = [("pairs", f"{run.summary['pairs']:,}", chosen_from), ("estimated error rate", *wrong)]
+        error_rate = f"{1 - float(estimates.probabilities.mean()):.1%}", quality.how
+    cards = [("pairs", f"{run.summary['pairs']:,}", note), ("estimated error rate", *error_rate)]
     for name in SIDES:
         counts = run.summary[name]
         cards.append((f"{name} sentences", f"{counts['searched']:,}", _language(counts)))
-    chosen = [row for row in thresholds(estimates) if row[2]] if estimates else []
-    return {"cards": cards, "thresholds": chosen, "documents": _documents(run, estimates)}
+    selected = [row for row in thresholds(estimates) if row[2]] if estimates else []
+    return {"cards": cards, "thresholds": selected, "documents": _documents(run, estimates)}
 
 
 def _language(counts: dict[str, object]) -> str:
-    found = counts.get("language")
-    if not isinstance(found, dict) or not (name := found["given"] or found["decided"]):
+    counted = counts.get("language")
+    if not isinstance(counted, dict) or not (name := counted["given"] or counted["decided"]):
         return "unknown language"
-    share = found["share"]
-    return f"in {name}" if found["given"] or share is None else f"in {name} ({share:.0%} of them)"
+    share = counted["share"]
+    return f"in {name}" if counted["given"] or share is None else f"in {name} ({share:.0%} of them)"
 
 
 def _documents(
     run: Run, estimates: Estimates | None
 ) -> tuple[int, list[tuple[Documents, tuple[int, float]]]] | None:
-    """Count pairs of documents, and list the pairs, and right ones expected, of the largest."""
+    # The number of document pairs, and of the largest their pairs and expected correct pairs.
     docs = list(zip(*run.docs, strict=True))
     if not any(map(any, docs)):
         return None
-    likely = np.ones(len(docs)) if estimates is None else estimates.probabilities
+    probabilities = np.ones(len(docs)) if estimates is None else estimates.probabilities
     counts: dict[Documents, tuple[int, float]] = {}
-    for both, chance in zip(docs, likely.tolist(), strict=True):
-        pairs, right = counts.get(both, (0, 0.0))
-        counts[both] = pairs + 1, right + chance
-    return len(counts), sorted(counts.items(), key=lambda one: (-one[1][0], one[0]))[:LISTED]
+    for documents, probability in zip(docs, probabilities.tolist(), strict=True):
+        pairs, correct = counts.get(documents, (0, 0.0))
+        counts[documents] = pairs + 1, correct + probability
+    return len(counts), sorted(counts.items(), key=lambda item: (-item[1][0], item[0]))[:LISTED]
 
 
 def against_gold(run: Run, gold: Gold) -> Section:
-    """Return curves, wrong pairs and missing ones."""
+    """Return the curves, and tables of wrong and missing pairs."""
     curve = gold_curve(gold.judgements)
     by_threshold = Chart(
         title="Precision, recall and F1 against the threshold",
@@ -146,14 +147,14 @@ def against_gold(run: Run, gold: Gold) -> Section:
 
 def _missing(run: Run, gold: Gold) -> Grid:
     extracted = gold.judgements.scores > gold.best.threshold
-    places = np.flatnonzero(extracted & gold.judgements.correct)
-    both = run.all_ids(run.pairs.take(places))
-    found = {pair for ids in zip(*both, strict=True) for pair in itertools.product(*ids)}
-    missing = sorted(gold.known - found)[:LISTED]
+    positions = np.flatnonzero(extracted & gold.judgements.correct)
+    both = run.all_ids(run.pairs.take(positions))
+    mined_ids = {pair for ids in zip(*both, strict=True) for pair in itertools.product(*ids)}
+    missing = sorted(gold.known - mined_ids)[:LISTED]
     columns = zip(run.sides, zip(*missing, strict=True), strict=False)
-    known = [side.rows_of(ids) for side, ids in columns]
+    rows_of_ids = [side.rows_of(ids) for side, ids in columns]
     rows = []
-    for names, source, target in zip(missing, *known, strict=True):
+    for names, source, target in zip(missing, *rows_of_ids, strict=True):
         if source is None or target is None:
             rows.append([*names, "", "", "not among the sentences of the run"])
             continue
@@ -170,15 +171,15 @@ def _missing(run: Run, gold: Gold) -> Grid:
 
 
 def counts(run: Run) -> Grid:
-    """Return what was read, left out and searched on both sides."""
+    """Tabulate the records read, rejected and searched on both sides."""
     rows = []
     for side in SIDES:
         counted = run.summary[side]
-        left_out = {**counted["rejected"], **counted["dropped"]}
+        rejected = {**counted["rejected"], **counted["dropped"]}
         row = [
             f"{side}: {counted['path']}",
             f"{counted['read']:,}",
-            ", ".join(f"{count:,} {reason}" for reason, count in left_out.items()) or "0",
+            ", ".join(f"{count:,} {reason}" for reason, count in rejected.items()) or "0",
             f"{counted['duplicates']:,}",
             f"{counted['searched']:,}",
             f"{counted['recall']:.1%}" if "recall" in counted else "all",
@@ -188,60 +189,61 @@ def counts(run: Run) -> Grid:
 
 
 def scores(run: Run, gold: Gold | None, quality: Quality) -> Section:
-    """Return a histogram of the scores; of the right pairs, too, and of the wrong ones expected."""
-    found = run.pairs.score
-    low, high = spread(found)
-    counted = histogram(found, low=low, high=high)
-    bars, lines, uprights = [("bar", counted)], [], []
+    """Return a histogram of scores, of correct ones, and of expected errors."""
+    values = run.pairs.score
+    low, high = spread(values)
+    bars_of_all = histogram(values, low=low, high=high)
+    bars, lines, uprights = [("bar", bars_of_all)], [], []
     if gold:
-        right = histogram(found[gold.judgements.correct], low=low, high=high)
-        bars.append(("bar right", right))
+        correct = histogram(values[gold.judgements.correct], low=low, high=high)
+        bars.append(("bar right", correct))
         uprights.append((gold.best.threshold, "best F1"))
     if quality.estimates:
-        edges = np.linspace(low, high, len(counted) + 1)
-        wrong, _ = np.histogram(found, edges, weights=1 - quality.estimates.probabilities)
-        lines.append(("line f", list(zip((edges[:-1] + edges[1:]) / 2, wrong, strict=True))))
+        edges = np.linspace(low, high, len(bars_of_all) + 1)
+        errors, _ = np.histogram(values, edges, weights=1 - quality.estimates.probabilities)
+        lines.append(("line f", list(zip((edges[:-1] + edges[1:]) / 2, errors, strict=True))))
     if (threshold := run.options["threshold"]) is not None:
         uprights.append((max(low, threshold), "threshold"))
     chart = Chart(
         title="Scores of the pairs",
         x=(low, high),
-        y=(0, max(counted)),
+        y=(0, max(bars_of_all)),
         labels=(run.score_name, "pairs (square root)"),
         scale=math.sqrt,
         bars=bars,
         lines=lines,
         uprights=uprights,
     )
-    return {"chart": chart, "quantiles": np.quantile(found, (0.1, 0.5, 0.9)).tolist()}
+    return {"chart": chart, "quantiles": np.quantile(values, (0.1, 0.5, 0.9)).tolist()}
 
 
 def lengths(run: Run) -> Section:
-    """Return a dot for each of up to ``DOTS`` pairs, and the median ratio of characters."""
-    places = np.linspace(0, len(run.pairs) - 1, min(DOTS, len(run.pairs))).astype(int)
-    both = np.array([[len(text) for text in side] for side in run.texts], dtype=np.float64)
-    most = both.max(axis=1, initial=1.0).tolist()
+    """Return a chart of lengths in characters, and their median ratio."""
+    positions = np.linspace(0, len(run.pairs) - 1, min(MAX_DOTS, len(run.pairs))).astype(int)
+    sizes = np.array([[len(text) for text in side] for side in run.texts], dtype=np.float64)
+    longest = sizes.max(axis=1, initial=1.0).tolist()
     chart = Chart(
         title="Characters of sources and targets",
-        x=(0, most[0]),
-        y=(0, most[1]),
+        x=(0, longest[0]),
+        y=(0, longest[1]),
         labels=("characters of the source", "of the target"),
-        dots=both[:, places].T.tolist(),
+        dots=sizes[:, positions].T.tolist(),
     )
-    return {"chart": chart, "ratio": float(np.median((both[0] + 1) / (both[1] + 1)))}
+    return {"chart": chart, "ratio": float(np.median((sizes[0] + 1) / (sizes[1] + 1)))}
 
 
 def suspicious(run: Run) -> dict[str, Grid]:
-    """Count what each filter would reject, and list what most would reject of the better half.
+    """Count the pairs that filters would reject, and list some of them.
 
-    ``rejected`` are the best pairs that the run's own filters rejected, if it had any.
+    Listed are pairs of the better half that most filters would reject, and the best pairs that the
+    run's own filters rejected.
     """
-    caught = {name: FILTERS[name](run.suspects) for name in SHOWN_FILTERS}
+    masks = {name: FILTERS[name](run.suspects) for name in SHOWN_FILTERS}
     half = (len(run.pairs) + 1) // 2
-    rows = [[name, f"{mask.sum():,}", f"{mask[:half].sum():,}"] for name, mask in caught.items()]
-    reasons = np.sum([mask[:half] for mask in caught.values()], axis=0)
+    rows = [[name, f"{mask.sum():,}", f"{mask[:half].sum():,}"] for name, mask in masks.items()]
+    reasons = np.sum([mask[:half] for mask in masks.values()], axis=0)
     order = np.lexsort((np.arange(half), -length_odds(run.suspects)[:half], -reasons))[:EXAMPLES]
-    found = {
+    grids = {
         "caught": Grid(["filter", "would reject of all pairs", "of the better half"], rows),
         "listed": pair_table(run, order.tolist()),
     }
@@ -250,12 +252,12 @@ def suspicious(run: Run) -> dict[str, Grid]:
         texts = (side.pair_texts(best[f"{side.name}_row"].to_numpy()) for side in run.sides)
         columns = *texts, _four_digits(best["score"].to_pylist()), best["reason"].to_pylist()
         heads = ["source", "target", run.score_name, "reason"]
-        found["rejected"] = Grid(heads, list(zip(*columns, strict=True)), texts=2)
-    return found
+        grids["rejected"] = Grid(heads, list(zip(*columns, strict=True)), texts=2)
+    return grids
 
 
 def hubs_of(run: Run) -> Grid:
-    """Return the sentences in most neighbour lists."""
+    """Tabulate the sentences in most neighbour lists."""
     rows = [
         [side.text(row), side.name, f"{count:,}", side.id(row)]
         for side, lists in zip(run.sides, run.lists, strict=True)
@@ -265,24 +267,24 @@ def hubs_of(run: Run) -> Grid:
 
 
 def examples(run: Run) -> list[Section]:
-    """Return a pair from the middle of each tenth, and all that its source was near to."""
-    found = []
-    for place in decile_ranks(len(run.pairs)):
-        source, target = int(run.pairs.source[place]), int(run.pairs.target[place])
+    """Return a pair from each tenth, with the neighbours of its source."""
+    sections = []
+    for position in decile_ranks(len(run.pairs)):
+        source, target = int(run.pairs.source[position]), int(run.pairs.target[position])
         why = explain(run, source, target)
-        texts = run.target.texts([one.row for one in why.targets])
+        texts = run.target.texts([neighbour.row for neighbour in why.targets])
         rows = [
             [text, f"{cosine:.4f}", f"{margin:.4f}", "chosen" if row == target else ""]
             for text, (row, cosine, margin) in zip(texts, why.targets, strict=True)
         ]
-        found.append(
+        sections.append(
             {
                 "text": run.source.text(source),
-                "place": place,
-                "score": float(run.pairs.score[place]),
+                "place": position,
+                "score": float(run.pairs.score[position]),
                 "why": why,
                 "context": context_table(run, source, target),
                 "targets": Grid(["nearest targets", "cosine", "margin", ""], rows, texts=1),
             }
         )
-    return found
+    return sections

@@ -1,1 +1,1 @@
-"""Questions to finished mining runs: their data, explanations, thresholds, a second score."""
+"""Finished mining runs, with explanations, estimates and thresholds."""

@@ -1,6 +1,8 @@
-"""How likely a run's pairs are right, by the judge or by what a person says, and thresholds.
+"""Probabilities of a run's pairs, and thresholds for error rates.
 
-A person says it by gold, or by the marks that the page of ``adit report`` exports.
+They come from the judge, and can be corrected by gold pairs or by the marks that the page of ``adit
+report`` exports.
+Axes: ``P`` pairs, ``J`` labelled pairs.
 """
 
 import json
@@ -25,16 +27,16 @@ from miner.thresholds import shortest_between
 
 WANTED = (0.01, 0.05, 0.1, 0.2)
 BLOCK = 1 << 16  # pairs whose sentences are in memory
-MIN_MARKS = 30  # below, the 95 % interval of a share is more than 35 points wide
-Z = 1.959964  # of a 95 % interval
+MIN_MARKS = 30  # with fewer, the 95% interval of a share is more than 35 points wide
+Z = 1.959964  # standard normal quantile of a 95% interval
 # How much the slope and the shift of log odds are held at 1 and 0; the second by margin alone.
 PRIOR_PRECISION, HELD_ALONE = (4.0, 1.0), (0.04, 0.01)
-STEPS = 50
+MAX_STEPS = 50  # of Newton's method
 
 
 @dataclass(frozen=True, kw_only=True)
 class Gold:
-    """The known pairs, what is right of the run's pairs, and the best that a threshold could do."""
+    """Gold pairs, their comparison with a run's pairs, and the best F1."""
 
     known: frozenset[IdPair]
     judgements: Judgements
@@ -42,44 +44,47 @@ class Gold:
 
     @classmethod
     def of(cls, run: Run, known: frozenset[IdPair]) -> "Gold":
-        """Hold a run against known pairs."""
+        """Compare the pairs of a run with gold pairs."""
         judgements = judge(rank(run.candidates()), known)
         return cls(known=known, judgements=judgements, best=best_score(judgements))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judged:
-    """The pairs of a run that are known: ``places`` int64 (J,), ascending; ``right`` bool (J,)."""
+class LabelledPairs:
+    """Labelled pairs of a run, by ascending positions int64 (J,)."""
 
-    places: NDArray[np.int64]
-    right: NDArray[np.bool_]
+    positions: NDArray[np.int64]
+    correct: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Estimates:
-    """The estimates of P pairs, best first, float64 (P,), and the pairs they were made from.
+    """Estimated probabilities of a run's pairs, best pair first.
 
-    All score above ``floor``, which the best of the others has.
+    Attributes:
+        scores: float64 (P,), descending.
+        probabilities: float64 (P,), that the pair is correct.
+        floor: The best score below these pairs, which they all exceed.
     """
 
     scores: FloatArray
     probabilities: FloatArray
-    judged: Judged | None = None
+    labelled: LabelledPairs | None = None
     floor: float = -np.inf
 
     @cached_property
     def rates(self) -> FloatArray:
-        """The least FDR of any threshold that keeps each pair, ascending: float64 (P,)."""
+        """The lowest error rate (P,) of any threshold that keeps the pair."""
         last = np.searchsorted(-self.scores, -self.scores, side="right")
         shares = np.cumsum(1 - self.probabilities)[last - 1] / last
         return np.minimum.accumulate(shares[::-1])[::-1]
 
     def kept(self, fdr: float) -> int:
-        """Return how many of the pairs keep to an FDR."""
+        """Return the number of pairs to keep for an error rate of ``fdr``."""
         return int(np.searchsorted(self.rates, fdr, side="right"))
 
     def threshold(self, fdr: float) -> float:
-        """Return a threshold that keeps as many pairs as an FDR allows; inf where there is none."""
+        """Return a threshold that keeps ``kept(fdr)`` pairs, or inf if it is 0."""
         kept = self.kept(fdr)
         if not kept:
             return np.inf
@@ -87,56 +92,65 @@ class Estimates:
         return shortest_between(float(self.scores[kept - 1]), float(dropped))
 
     def interval(self, fdr: float) -> Interval | None:
-        """Return the 95 % interval (Wilson 1927) of an FDR, by judged pairs; None without any."""
-        if self.judged is None:
+        """Return the 95% interval (Wilson 1927) of the error rate for ``fdr``.
+
+        It is None if no labelled pair is kept.
+        """
+        if self.labelled is None:
             return None
-        right = self.judged.right[self.judged.places < self.kept(fdr)]
-        if not len(right):
+        correct = self.labelled.correct[self.labelled.positions < self.kept(fdr)]
+        if not len(correct):
             return None
-        share, squared = int((~right).sum()) / len(right), Z * Z / len(right)
+        share, squared = int((~correct).sum()) / len(correct), Z * Z / len(correct)
         middle = share + squared / 2
-        half = Z * float(np.sqrt(share * (1 - share) / len(right) + squared / len(right) / 4))
+        half = Z * float(np.sqrt(share * (1 - share) / len(correct) + squared / len(correct) / 4))
         return max(0.0, (middle - half) / (1 + squared)), min(1.0, (middle + half) / (1 + squared))
 
 
 def estimates_from_judge(run: Run) -> Estimates:
-    """Return the run's own estimates; a ValueError where scores are by margin alone."""
+    """Return the probabilities that the judge gave the run's pairs.
+
+    Raises:
+        ValueError: The run is scored by margin.
+    """
     if run.probabilities is None:
         raise ValueError(
             f"{run.directory}: a run scored by margin has no error rates; rerun with --score words "
             "(nothing is searched again), or pass marked pairs with --known"
         )
     return Estimates(
-        scores=run.pairs.score, probabilities=run.probabilities, floor=run.best_left_out
+        scores=run.pairs.score, probabilities=run.probabilities, floor=run.best_unwritten_score
     )
 
 
-def read_judged(path: Place, run: Run) -> Judged:
-    """Read what is known of a run's pairs.
+def read_labels(path: Place, run: Run) -> LabelledPairs:
+    """Read labels of a run's pairs.
 
-    Lines are SOURCE_ID TAB TARGET_ID, and all other pairs are wrong; or, with TAB ``right`` or
-    TAB ``wrong`` at the end of each, the marked pairs alone are known. A ValueError says that the
-    file is neither, or that none of its pairs is among the run's.
+    If the lines are SOURCE_ID TAB TARGET_ID, all other pairs are wrong. If TAB ``right`` or TAB
+    ``wrong`` follows, other pairs have no label.
+
+    Raises:
+        ValueError: A line is malformed, or none of the marked pairs is among the run's.
     """
     lines = read_lines(path)
-    filled = next(filter(str.strip, lines), "")
-    if filled.count("\t") != 2:
+    first_line = next(filter(str.strip, lines), "")
+    if first_line.count("\t") != 2:
         gold = Gold.of(run, read_gold(path))
-        return Judged(places=np.arange(len(run.pairs)), right=gold.judgements.correct)
+        return LabelledPairs(positions=np.arange(len(run.pairs)), correct=gold.judgements.correct)
     for side in run.sides:
         side.check_ids()
     marks = _marks(path, lines)
-    ids = ([" ".join(own) for own in side] for side in run.pair_ids())
-    names = enumerate(zip(*ids, strict=True))
-    found = [(place, marks[name]) for place, name in names if name in marks]
-    if not found:
+    names_of_sides = ([" ".join(ids) for ids in side] for side in run.pair_ids())
+    names = enumerate(zip(*names_of_sides, strict=True))
+    labels = [(position, marks[name]) for position, name in names if name in marks]
+    if not labels:
         first, second = next(iter(marks))
         raise ValueError(
             f"{path}: none of the {len(marks)} pairs, such as {first!r} and {second!r}, is a pair "
             "of this run; pass marks of this run"
         )
-    places, right = zip(*found, strict=True)
-    return Judged(places=np.array(places), right=np.array(right))
+    positions, correct = zip(*labels, strict=True)
+    return LabelledPairs(positions=np.array(positions), correct=np.array(correct))
 
 
 def _marks(path: Place, lines: Sequence[str]) -> Mapping[IdPair, bool]:
@@ -160,68 +174,74 @@ def _marks(path: Place, lines: Sequence[str]) -> Mapping[IdPair, bool]:
     return marks
 
 
-def estimates_from_marks(run: Run, judged: Judged) -> Estimates:
-    """Estimate from judged pairs, which are taken for a random sample of those around them.
+def estimates_from_marks(run: Run, labelled: LabelledPairs) -> Estimates:
+    """Estimate probabilities from a random sample of labelled pairs.
 
-    What the run says of its pairs is corrected: log odds get a slope and a shift (Platt 1999),
-    held near 1 and 0, as a person marks few. Of scores by margin alone, the marks decide. A
-    ValueError says that there are too few.
+    The judge's log odds get a slope and a shift (Platt 1999), with priors near 1 and 0, because
+    labels are few. Without a judge, the priors are wide and the margin replaces the log odds.
+
+    Raises:
+        ValueError: Fewer than ``MIN_MARKS`` pairs are labelled.
     """
-    count, scores = len(judged.places), run.pairs.score
+    count, scores = len(labelled.positions), run.pairs.score
     if count < MIN_MARKS:
         raise ValueError(
             f"{count} marked pairs are too few to estimate the error rate; mark a random sample of "
             f"at least {MIN_MARKS}"
         )
     if run.probabilities is None:
-        odds, held = (scores - scores.mean()) / (scores.std() or 1.0), HELD_ALONE
+        odds, prior = (scores - scores.mean()) / (scores.std() or 1.0), HELD_ALONE
     else:
-        chances = np.clip(run.probabilities, PROBABILITY, 1 - PROBABILITY)
-        odds, held = np.log(chances / (1 - chances)), PRIOR_PRECISION
-    slope, shift = _corrected(odds[judged.places], judged.right, held)
-    likely = logistic(slope * odds + shift)
-    return Estimates(scores=scores, probabilities=likely, judged=judged, floor=run.best_left_out)
+        probabilities = np.clip(run.probabilities, PROBABILITY, 1 - PROBABILITY)
+        odds, prior = np.log(probabilities / (1 - probabilities)), PRIOR_PRECISION
+    slope, shift = _fit_odds(odds[labelled.positions], labelled.correct, prior)
+    likely, floor = logistic(slope * odds + shift), run.best_unwritten_score
+    return Estimates(scores=scores, probabilities=likely, labelled=labelled, floor=floor)
 
 
-def _corrected(
-    odds: FloatArray, right: NDArray[np.bool_], held: tuple[float, float]
+def _fit_odds(
+    odds: FloatArray, correct: NDArray[np.bool_], prior: tuple[float, float]
 ) -> tuple[float, float]:
-    """Return the slope and the shift that make log odds fit J marks best, by Newton's method.
+    """Fit a slope and a shift of log odds to J labels by Newton's method.
 
-    ``held`` is how much they are held at 1 and 0: the inverses of their variances.
+    ``prior`` has the inverse variances of their priors around 1 and 0.
     """
     slope, shift = 1.0, 0.0
-    for _ in range(STEPS):
-        likely = logistic(slope * odds + shift)
-        rest, spread = right - likely, likely * (1 - likely)
-        uphill = [rest @ odds - held[0] * (slope - 1), rest.sum() - held[1] * shift]
-        mixed = spread @ odds
-        curve = [[spread @ odds**2 + held[0], mixed], [mixed, spread.sum() + held[1]]]
-        step = np.linalg.solve(curve, uphill)
+    for _ in range(MAX_STEPS):
+        predicted = logistic(slope * odds + shift)
+        errors, spread = correct - predicted, predicted * (1 - predicted)
+        gradient = [errors @ odds - prior[0] * (slope - 1), errors.sum() - prior[1] * shift]
+        cross = spread @ odds
+        hessian = [[spread @ odds**2 + prior[0], cross], [cross, spread.sum() + prior[1]]]
+        step = np.linalg.solve(hessian, gradient)
         step /= max(1.0, np.abs(step).max())
         slope, shift = slope + float(step[0]), shift + float(step[1])
     return max(0.0, slope), shift
 
 
 def thresholds(estimates: Estimates) -> list[tuple[float, float, int, float, Interval | None]]:
-    """Return for each wanted FDR: it, the threshold, how many pairs are above, and right of them.
+    """Return a row for each error rate in ``WANTED``.
 
-    The last is expected, by the probabilities of the pairs; then comes the interval of the FDR.
+    A row has this rate, the threshold, the number of pairs above it, the expected number of correct
+    ones, and the interval of the rate.
     """
-    right = np.append(0.0, np.cumsum(estimates.probabilities))
+    expected_correct = np.append(0.0, np.cumsum(estimates.probabilities))
     rows = []
     for fdr in WANTED:
         kept = estimates.kept(fdr)
-        about = float(right[kept]), estimates.interval(fdr)
-        rows.append((fdr, estimates.threshold(fdr), kept, *about))
+        estimate = float(expected_correct[kept]), estimates.interval(fdr)
+        rows.append((fdr, estimates.threshold(fdr), kept, *estimate))
     return rows
 
 
 def write_calibrated(run: Run, estimates: Estimates, path: Place, *, fdr: float | None) -> int:
-    """Write the pairs, or those that keep the FDR, as JSON lines; return how many there are.
+    """Write pairs as JSON lines, and return their number.
 
-    Each has its probability, and as ``fdr`` the least that any threshold has that keeps it. A
-    ValueError says that none keeps that FDR, an OutputError that the file cannot be written.
+    Without ``fdr``, all pairs are written, or else as many as that error rate allows.
+
+    Raises:
+        ValueError: No threshold has an error rate as low as ``fdr``.
+        OutputError: The file cannot be written.
     """
     kept = len(estimates.scores) if fdr is None else estimates.kept(fdr)
     if not kept:
@@ -230,23 +250,23 @@ def write_calibrated(run: Run, estimates: Estimates, path: Place, *, fdr: float 
             f"{estimates.rates[0]:.3f}; increase --fdr"
         )
     figures = estimates.scores, estimates.probabilities, estimates.rates
-    merged = run.options.get("alignment") == MONOTONE
+    is_merged = run.options.get("alignment") == MONOTONE
     with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
         for start in range(0, kept, BLOCK):
             block = np.arange(start, min(start + BLOCK, kept))
             pairs = run.pairs.take(block)
             columns = (
                 *(values[block].tolist() for values in figures),
-                *(run.pair_ids(pairs) if merged else run.all_ids(pairs)),
+                *(run.pair_ids(pairs) if is_merged else run.all_ids(pairs)),
                 *run.both(Side.pair_texts, pairs),
             )
-            for score, likely, rate, own, other, text, translation in zip(*columns, strict=True):
-                record = {"score": score, "probability": likely, "fdr": rate}
-                texts = {"source_text": text, "target_text": translation}
-                if merged:
-                    record |= {"source_ids": own, "target_ids": other, **texts}
+            for score, chance, rate, sources, targets, source, target in zip(*columns, strict=True):
+                record = {"score": score, "probability": chance, "fdr": rate}
+                texts = {"source_text": source, "target_text": target}
+                if is_merged:
+                    record |= {"source_ids": sources, "target_ids": targets, **texts}
                 else:
-                    repeats = {"source_duplicates": own[1:], "target_duplicates": other[1:]}
-                    record |= {"source_id": own[0], "target_id": other[0], **texts, **repeats}
+                    repeats = {"source_duplicates": sources[1:], "target_duplicates": targets[1:]}
+                    record |= {"source_id": sources[0], "target_id": targets[0], **texts, **repeats}
                 file.write(json.dumps(record, ensure_ascii=False) + "\n")
     return kept

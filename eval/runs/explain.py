@@ -1,4 +1,4 @@
-"""Why a pair was mined or not: both neighbour lists, the margin, and what stood in the way."""
+"""Explanations of why a pair was mined or was not."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -14,11 +14,11 @@ from miner.judge.features import Near, Usual, features, read_texts
 from miner.judge.model import load_judge
 from miner.margin import margin_scores
 
-SHOWN = 5  # features that spoke for a pair, and against it
+SHOWN = 5  # features to list for a pair, and against it
 
 
-class Listed(NamedTuple):
-    """A row of the other side in a neighbour list: its cosine, and the margin of that pair."""
+class ListEntry(NamedTuple):
+    """A neighbour in a list, with its cosine and the margin of the pair."""
 
     row: int
     cosine: float
@@ -27,19 +27,25 @@ class Listed(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Explanation:
-    """All that decided on one pair of rows.
+    """The facts that decided on a pair of rows.
 
-    ``sources`` are what the target has for neighbours, ``targets`` what the source has, nearest
-    first; means are those of these lists. ``cosine`` and ``margin`` are None where neither sentence
-    is in the other's list: such a pair is never scored. ``line`` is that of a given pair, from 0,
-    and None of all others. ``judged`` is what the judge says of the
-    pair, None where it was not asked, and ``reasons`` how much each feature raised its score.
+    Attributes:
+        targets: Neighbours of the source, nearest first.
+        sources: Neighbours of the target, nearest first.
+        source_mean: Mean cosine of the source's neighbourhood.
+        target_mean: Likewise of the target's.
+        cosine: None if neither sentence is in the list of the other, so that the pair was not
+            scored.
+        margin: Likewise.
+        line: Line of a pair of given lines, from 0.
+        judged: Fields of the pair in the judge's file, or None if it is not in it.
+        reasons: How much each feature raised the judge's score.
     """
 
     source: int
     target: int
-    targets: list[Listed]
-    sources: list[Listed]
+    targets: list[ListEntry]
+    sources: list[ListEntry]
     source_mean: float
     target_mean: float
     cosine: float | None
@@ -51,12 +57,16 @@ class Explanation:
 
 
 def explain(run: Run, source: int, target: int) -> Explanation:
-    """Explain a pair of rows; a ValueError names one that was not searched (it had no vector)."""
-    source_mean, targets = _listed(run, run.source, source, run.target)
-    target_mean, sources = _listed(run, run.target, target, run.source)
-    found = [one for one in targets if one.row == target]
-    found += [one for one in sources if one.row == source]
-    judged = _exact(run.judged, source, target) or _exact(run.identical, source, target)
+    """Explain why a pair of rows was mined or was not.
+
+    Raises:
+        ValueError: A row was not searched, because it has no vector.
+    """
+    source_mean, targets = _read_list(run, run.source, source, run.target)
+    target_mean, sources = _read_list(run, run.target, target, run.source)
+    hits = [neighbour for neighbour in targets if neighbour.row == target]
+    hits += [neighbour for neighbour in sources if neighbour.row == source]
+    judged = _find_pair(run.judged, source, target) or _find_pair(run.identical, source, target)
     why = Explanation(
         source=source,
         target=target,
@@ -64,51 +74,51 @@ def explain(run: Run, source: int, target: int) -> Explanation:
         sources=sources,
         source_mean=source_mean,
         target_mean=target_mean,
-        cosine=found[0].cosine if found else None,
-        margin=found[0].margin if found else None,
-        line=_line(run, source, target),
+        cosine=hits[0].cosine if hits else None,
+        margin=hits[0].margin if hits else None,
+        line=_line_of_pair(run, source, target),
         judged=judged,
         reasons=_reasons(run, judged) if judged else {},
     )
     return replace(why, verdict=_verdict(run, why))
 
 
-def _line(run: Run, source: int, target: int) -> int | None:
-    if run.options.get("alignment") != LINES or not _exact(run.chosen, source, target):
+def _line_of_pair(run: Run, source: int, target: int) -> int | None:
+    if run.options.get("alignment") != LINES or not _find_pair(run.chosen, source, target):
         return None
     lines = run.lines(np.array([source]), np.array([target]))
     return None if lines is None else int(lines[0])
 
 
-def _listed(run: Run, side: Side, row: int, other: Side) -> tuple[float, list[Listed]]:
+def _read_list(run: Run, side: Side, row: int, other: Side) -> tuple[float, list[ListEntry]]:
     (position,) = side.positions([row])
     if position < 0:
         raise ValueError(
             f"the {side.name} sentence {side.id(row)!r} has no vector; it was not searched"
         )
     mean, nearest = side.means_at([position]), side.neighbours_at([position])
-    there = nearest.ids[0] != NO_NEIGHBOUR
-    if not there.any():
+    is_neighbour = nearest.ids[0] != NO_NEIGHBOUR
+    if not is_neighbour.any():
         return float(mean[0]), []
-    rows, cosines = nearest.ids[0, there], nearest.cosines[0, there]
+    rows, cosines = nearest.ids[0, is_neighbour], nearest.cosines[0, is_neighbour]
     means = np.broadcast_to(mean, len(rows)), other.means_at(other.positions(rows))
     margins = margin_scores(cosines, *means, margin=run.options["margin"])
     columns = rows.tolist(), cosines.tolist(), margins.tolist()
-    return float(mean[0]), [Listed(*one) for one in zip(*columns, strict=True)]
+    return float(mean[0]), [ListEntry(*values) for values in zip(*columns, strict=True)]
 
 
 def _verdict(run: Run, why: Explanation) -> str:
     pair = why.source, why.target
-    if mined := _exact(run.output, *pair):
+    if mined := _find_pair(run.output, *pair):
         final = f"{run.score_name} {mined['score']:.4f}"
         line = "" if why.line is None else f"; line {why.line + 1}"
         return f"mined: pair {mined['place'] + 1} of {len(run.output)} by the {final}{line}"
-    if _exact(run.identical, *pair):
+    if _find_pair(run.identical, *pair):
         return "identical text: not written; add --keep-identical to write it"
-    if rejected := _exact(run.rejected, *pair):
+    if rejected := _find_pair(run.rejected, *pair):
         return f"not mined: rejected by the filter {rejected['reason']}"
-    if left := _exact(run.chosen if run.judged is None else run.judged, *pair):
-        return _left_out(run, left)
+    if unwritten := _find_pair(run.chosen if run.judged is None else run.judged, *pair):
+        return _explain_unwritten(run, unwritten)
     if run.options.get("alignment") == MONOTONE:
         return "not mined: no aligned pair starts with both sentences"
     if run.options.get("alignment") == LINES:
@@ -121,40 +131,39 @@ def _verdict(run: Run, why: Explanation) -> str:
     if rivals := _rivals(run, *pair):
         return f"not mined: {' and '.join(rivals)}"
     best = [
-        (other, max(listed, key=lambda one: one.margin))
-        for other, listed in ((run.target, why.targets), (run.source, why.sources))
-        if listed
+        (side, max(neighbours, key=lambda neighbour: neighbour.margin))
+        for side, neighbours in ((run.target, why.targets), (run.source, why.sources))
+        if neighbours
     ]
-    preferred = (f"{side.id(one.row)!r} (margin {one.margin:.4f})" for side, one in best)
+    preferred = (f"{side.id(hit.row)!r} (margin {hit.margin:.4f})" for side, hit in best)
     return f"not mined: the best neighbours are {' and '.join(preferred)}"
 
 
-def _left_out(run: Run, pair: Mapping[str, Any]) -> str:
-    """Explain a pair that was selected and is not written."""
+def _explain_unwritten(run: Run, pair: Mapping[str, Any]) -> str:
     chosen = run.chosen if run.judged is None else run.judged
-    where = f"pair {pair['place'] + 1} of {len(chosen)} by the {run.score_name} {pair['score']:.4f}"
+    rank = f"pair {pair['place'] + 1} of {len(chosen)} by the {run.score_name} {pair['score']:.4f}"
     if "probability" in pair:
-        where = f"probability {pair['probability']:.3f}, {where}"
+        rank = f"probability {pair['probability']:.3f}, {rank}"
     if "near_copies" in run.summary and (run.pairs.score < pair["score"]).any():
-        return f"not written: a near-copy of a better pair; {where}"
+        return f"not written: a near-copy of a better pair; {rank}"
     if len(run.output) == run.options.get("top"):
-        return f"not written: not among the {len(run.output)} best; {where}"
-    return f"not written: {where}"
+        return f"not written: not among the {len(run.output)} best; {rank}"
+    return f"not written: {rank}"
 
 
 def _reasons(run: Run, judged: Mapping[str, Any]) -> dict[str, float]:
-    merged = run.options.get("alignment") == MONOTONE
-    near = Near(*(np.array([judged[name]]) for name in ("cosine", "source_mean", "target_mean")))
+    is_merged = run.options.get("alignment") == MONOTONE
+    stats = Near(*(np.array([judged[name]]) for name in ("cosine", "source_mean", "target_mean")))
     texts = (side.pair_texts(np.array([judged[f"{side.name}_row"]])) for side in run.sides)
-    seen = read_texts(run.word_encoders, *texts, languages=run.languages)
+    pairs = read_texts(run.word_encoders, *texts, languages=run.languages)
     usual = Usual(**run.summary["usual"])
-    return load_judge().reasons(features(seen, None if merged else near, usual)[0])
+    return load_judge().reasons(features(pairs, None if is_merged else stats, usual)[0])
 
 
-def _exact(pairs: PairFile | None, source: int, target: int) -> dict[str, Any] | None:
-    found = pairs.find(source, target) if pairs else ()
+def _find_pair(pairs: PairFile | None, source: int, target: int) -> dict[str, Any] | None:
+    pairs_of_rows = pairs.find(source, target) if pairs else ()
     rows = source, target
-    return next((one for one in found if (one["source_row"], one["target_row"]) == rows), None)
+    return next((p for p in pairs_of_rows if (p["source_row"], p["target_row"]) == rows), None)
 
 
 def _rivals(run: Run, source: int, target: int) -> list[str]:
@@ -169,7 +178,7 @@ def _rivals(run: Run, source: int, target: int) -> list[str]:
 
 
 def describe(run: Run, why: Explanation) -> str:
-    """Return the explanation for people, in lines."""
+    """Format an explanation as lines of text."""
     cosine = "unknown" if why.cosine is None else f"{why.cosine:.4f}"
     margin = "none" if why.margin is None else f"{why.margin:.4f}"
     lines = [
@@ -179,21 +188,21 @@ def describe(run: Run, why: Explanation) -> str:
     ]
     if judged := why.judged:
         lines.append(f"probability {judged['probability']:.3f}, score {judged['score']:.4f}")
-        order = sorted(why.reasons.items(), key=lambda one: one[1])
-        for about, sign, some in (("for", 1, order[::-1]), ("against", -1, order)):
-            named = [f"{name} {value:+.2f}" for name, value in some[:SHOWN] if sign * value > 0]
-            lines.append(f"{about}: {'; '.join(named) or 'nothing'}")
+        order = sorted(why.reasons.items(), key=lambda item: item[1])
+        for heading, sign, ranked in (("for", 1, order[::-1]), ("against", -1, order)):
+            parts = [f"{name} {value:+.2f}" for name, value in ranked[:SHOWN] if sign * value > 0]
+            lines.append(f"{heading}: {'; '.join(parts) or 'nothing'}")
     rows = why.source, why.target
     ends = zip(run.sides, rows, (why.targets, why.sources), strict=True)
-    for (side, row, listed), other, partner in zip(ends, run.sides[::-1], rows[::-1], strict=True):
+    for (side, row, hits), other, partner in zip(ends, run.sides[::-1], rows[::-1], strict=True):
         before, after = side.context(row)
         lines += ["", *([f"  before: {before}"] if before else [])]
         (ids,) = side.all_ids([row], None if why.line is None else [why.line])
         lines += [f"{ids[0]}  {side.text(row)}", *([f"  after: {after}"] if after else [])]
         lines.append("    cosine  margin")
         lines += [
-            f"  {'*' if one.row == partner else ' '} {one.cosine:.4f}  {one.margin:.4f}  "
-            f"{other.id(one.row)}  {other.text(one.row)}"
-            for one in listed
+            f"  {'*' if hit.row == partner else ' '} {hit.cosine:.4f}  {hit.margin:.4f}  "
+            f"{other.id(hit.row)}  {other.text(hit.row)}"
+            for hit in hits
         ]
     return "\n".join(lines)

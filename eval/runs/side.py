@@ -1,7 +1,8 @@
-"""One corpus of a finished run, of which only what is asked for is read.
+"""One corpus of a finished run, of which only the requested data are read.
 
-Sentences come from the row groups that hold them, arrays are mapped into memory. A file is compared
-with its seal (SHA-256) when it is first read, and files that nothing is read from are not.
+Sentences are read by row group, and arrays are memory-mapped. A file is compared with its SHA-256
+when it is first read.
+Axes: ``N`` searched rows, ``D`` dim.
 """
 
 import itertools
@@ -29,8 +30,8 @@ Rows = Sequence[int] | IntArray
 KEPT_GROUPS = 32  # row groups of sentences in memory
 
 
-class Sharded:
-    """The rows of an array that lie in the files of several shards, mapped into memory."""
+class ShardedArray:
+    """An array whose rows are in the files of several shards, memory-mapped."""
 
     def __init__(self, artefacts: Sequence[Artefact], file: str) -> None:
         self._artefacts, self._file = artefacts, file
@@ -38,28 +39,29 @@ class Sharded:
     @cached_property
     def parts(self) -> list[NDArray[Any]]:
         """The rows of each shard."""
-        return [np.load(one.checked(self._file), mmap_mode="r") for one in self._artefacts]
+        return [np.load(shard.checked(self._file), mmap_mode="r") for shard in self._artefacts]
 
     @cached_property
     def starts(self) -> IntArray:
-        """The first row of each shard, and the end of the last."""
+        """The first position of each shard, and the end of the last."""
         return np.cumsum([0, *map(len, self.parts)])
 
     def all(self) -> NDArray[Any]:
-        """Return all rows, in memory where there are several shards."""
+        """Return all rows."""
         return self.parts[0] if len(self.parts) == 1 else np.concatenate(self.parts)
 
     def take(self, positions: Rows) -> NDArray[Any]:
-        """Return the rows at some positions, at least one."""
+        """Return the rows at one or more positions."""
         shards = np.searchsorted(self.starts, positions, side="right") - 1
-        places = zip(shards, positions - self.starts[shards], strict=True)
-        return np.stack([self.parts[shard][place] for shard, place in places])
+        offsets = zip(shards, positions - self.starts[shards], strict=True)
+        return np.stack([self.parts[shard][offset] for shard, offset in offsets])
 
 
 class Side:
-    """The unique sentences of a corpus by row of the file, and what was searched of them.
+    """The unique sentences of a corpus, and the results of its search.
 
-    Rows that have a vector are *searched*; a position is a row's place among them.
+    A row is the index of a record in the corpus. Rows with a vector are *searched*. A position is
+    the index of a row among these.
     """
 
     def __init__(self, work: layout.WorkFolder, name: str, summary: Mapping[str, Any]) -> None:
@@ -69,125 +71,138 @@ class Side:
         self._corpus = open_artefact(work.sentences(name))
         self._shards = range(len(self._corpus.facts["shards"]))
         embedded = [open_artefact(work.embeddings(name, index)) for index in self._shards]
-        self._rows = Sharded(embedded, layout.ROWS)
-        self._vectors = Sharded(embedded, layout.VECTORS)
+        self._rows = ShardedArray(embedded, layout.ROWS)
+        self._vectors = ShardedArray(embedded, layout.VECTORS)
         names = [layout.shard_name(name, index) for index in self._shards]
         self._scope = options["scope"]
         self._margin_scope = options["margin_scope"] or self._scope
-        self._nearest: dict[str, list[Sharded]] = {}
+        self._nearest: dict[str, list[ShardedArray]] = {}
         for scope in {self._scope, self._margin_scope}:
             lists = [open_artefact(work.neighbours(shard, scope)) for shard in names]
-            self._nearest[scope] = [Sharded(lists, file) for file in layout.list_files(name)]
+            self._nearest[scope] = [ShardedArray(lists, file) for file in layout.list_files(name)]
         self._merges = None
         if options.get("alignment") == MONOTONE:
             self._merges = Merges(open_artefact(work.pairs).checked(layout.MERGES), name)
         self._group = lru_cache(maxsize=KEPT_GROUPS)(self._read_group)
 
     def text(self, row: int) -> str:
-        """Return the sentence at a row of the file."""
+        """Return the sentence of a row."""
         return self.texts([row])[0]
 
     def id(self, row: int) -> str:
-        """Return the id of the sentence at a row."""
+        """Return the id of the sentence of a row."""
         return self.ids([row])[0]
 
     def texts(self, rows: Rows) -> list[str]:
-        """Return the sentences at rows, in their order."""
+        """Return the sentences of some rows, in their order."""
         return self._column("text", rows)
 
     def ids(self, rows: Rows) -> list[str]:
-        """Return the ids of the sentences at rows, in their order."""
+        """Return the sentence ids of some rows, in their order."""
         return self._column("id", rows)
 
     def docs(self, rows: Rows) -> list[str]:
-        """Return the documents of the sentences at rows, in their order; "" where there is none."""
+        """Return the document of each row, or "" without documents."""
         return [doc or "" for doc in self._column("doc", rows)]
 
     def context(self, row: int) -> tuple[str, str]:
-        """Return the sentences before and after that at a row, in its document.
+        """Return the sentences before and after a row in its document.
 
-        Either is "" where there is none, or where it was left out; both are without documents.
+        Either is "" if it does not exist or was rejected, or if there are no documents.
         """
-        before, after = self._texts_in(np.array([row - 1, row + 1]), 2 * self.docs([row]))
+        before, after = self._texts_in_docs(np.array([row - 1, row + 1]), 2 * self.docs([row]))
         return before, after
 
     def pair_contexts(self, rows: Rows) -> tuple[list[str], list[str]]:
-        """Return the sentences before and after pairs at rows, as ``context`` does."""
-        each, starts = self._merged(rows)
+        """Return the sentences before and after the pairs of some rows."""
+        merged, starts = self._merged_rows(rows)
         docs = self.docs(rows)
-        before, after = each[starts[:-1]] - 1, each[starts[1:] - 1] + 1
-        return self._texts_in(before, docs), self._texts_in(after, docs)
+        before, after = merged[starts[:-1]] - 1, merged[starts[1:] - 1] + 1
+        return self._texts_in_docs(before, docs), self._texts_in_docs(after, docs)
 
-    def _texts_in(self, rows: IntArray, docs: Sequence[str]) -> list[str]:
-        """Return the sentence at each row, which may be of a repeated one, if in its document."""
-        there = np.zeros(len(rows), dtype=np.bool_)
-        for table, places in self._parts(rows):
-            there[places] = np.isin(rows[places], table["row"].to_numpy())
-        own, others = rows[there], pa.array(rows[~there])
-        homes = {row: (row, doc) for row, doc in zip(own.tolist(), self.docs(own), strict=True)}
+    def _texts_in_docs(self, rows: IntArray, docs: Sequence[str]) -> list[str]:
+        """Return the sentence of each row, "" if it is not in the document; rows may repeat one."""
+        is_unique = np.zeros(len(rows), dtype=np.bool_)
+        for table, places in self._row_groups(rows):
+            is_unique[places] = np.isin(rows[places], table["row"].to_numpy())
+        unique, others = rows[is_unique], pa.array(rows[~is_unique])
+        unique_docs = zip(unique.tolist(), self.docs(unique), strict=True)
+        homes = {row: (row, doc) for row, doc in unique_docs}
         for batch in self._duplicates.iter_batches(columns=["row", "id", "first_row"]):
-            for one in batch.filter(pc.is_in(batch["row"], value_set=others)).to_pylist():
-                homes[one["row"]] = one["first_row"], one["id"].rpartition(PLACE)[0]
-        found = [homes.get(row, (row, "")) for row in rows.tolist()]
-        inside = [bool(doc) and doc == home for (_, home), doc in zip(found, docs, strict=True)]
+            for record in batch.filter(pc.is_in(batch["row"], value_set=others)).to_pylist():
+                homes[record["row"]] = record["first_row"], record["id"].rpartition(PLACE)[0]
+        places = [homes.get(row, (row, "")) for row in rows.tolist()]
+        inside = [bool(doc) and doc == home for (_, home), doc in zip(places, docs, strict=True)]
         texts = np.full(len(rows), "", dtype=object)
-        texts[inside] = self.texts([row for row, _ in itertools.compress(found, inside)])
+        texts[inside] = self.texts([row for row, _ in itertools.compress(places, inside)])
         return list(texts)
 
-    def _merged(self, rows: Rows) -> tuple[IntArray, IntArray]:
-        """Return all rows that pairs at rows are made of, and where each pair's begin and end."""
+    def _merged_rows(self, rows: Rows) -> tuple[IntArray, IntArray]:
+        """Return all rows that the pairs of ``rows`` consist of, and offsets."""
         if self._merges is None:
             return np.asarray(rows, dtype=np.int64), np.arange(len(rows) + 1)
         lists = self._merges.rows_of(pa.array(rows, pa.int64()))
         return lists.flatten().to_numpy(), list_offsets(lists)
 
     def pair_texts(self, rows: Rows) -> list[str]:
-        """Return the texts of pairs at rows: of several sentences where these were merged."""
+        """Return the text of the pair of each row, with all merged sentences."""
         if self._merges is None:
             return self.texts(rows)
-        each, starts = self._merged(rows)
-        return joined_texts(self.texts(each), starts)
+        merged, starts = self._merged_rows(rows)
+        return joined_texts(self.texts(merged), starts)
 
     def pair_ids(self, rows: Rows) -> list[list[str]]:
-        """Return the ids of what pairs at rows are made of."""
-        each, starts = self._merged(rows)
-        ids = self.ids(each)
+        """Return the ids of the merged sentences of the pair of each row."""
+        merged, starts = self._merged_rows(rows)
+        ids = self.ids(merged)
         return [ids[first:last] for first, last in itertools.pairwise(starts.tolist())]
 
     def all_ids(self, rows: Rows, lines: Rows | None = None) -> list[Ids]:
-        """Return each row's ids with duplicates, the id of its line first."""
+        """Return the ids of each row and its duplicates, that of its line first.
+
+        Raises:
+            ValueError: An id is repeated.
+        """
         self.check_ids()
         ids = []
         lines = rows if lines is None else lines
         for row, line, first in zip(rows, lines, self.ids(rows), strict=True):
-            names = {int(row): first, **self._repeats.get(int(row), {})}
-            own = names.pop(int(line))
-            ids.append((own, *names.values()))
+            names = {int(row): first, **self._ids_of_duplicates.get(int(row), {})}
+            line_id = names.pop(int(line))
+            ids.append((line_id, *names.values()))
         return ids
 
     def rows_of(self, ids: Sequence[str]) -> list[int | None]:
-        """Return the row of the sentence that each id names or repeats, None where none does."""
+        """Return the row of each id or of its first duplicate, None if unknown.
+
+        Raises:
+            ValueError: An id is repeated.
+        """
         self.check_ids()
-        found: dict[str, int] = {}
-        wanted = pa.array(ids, pa.string())
+        rows: dict[str, int] = {}
+        id_array = pa.array(ids, pa.string())
         for file in (*self._files, self._duplicates):
             column = "first_row" if file is self._duplicates else "row"
             for batch in file.iter_batches(columns=[column, "id"]):
-                known = batch.filter(pc.is_in(batch["id"], value_set=wanted))
-                found |= zip(known["id"].to_pylist(), known[column].to_pylist(), strict=True)
-        return [found.get(name) for name in ids]
+                matches = batch.filter(pc.is_in(batch["id"], value_set=id_array))
+                rows |= zip(matches["id"].to_pylist(), matches[column].to_pylist(), strict=True)
+        return [rows.get(name) for name in ids]
 
     def check_ids(self) -> None:
-        """Refuse a run of an earlier version whose ids are not unique."""
+        """Check that ids are unique, which earlier versions did not ensure.
+
+        Raises:
+            ValueError: An id is repeated.
+        """
         if self._corpus.facts.get("unique_ids") or self._are_unique:
             return
         tables = (file.read(columns=["id"]) for file in (*self._files, self._duplicates))
         ids = pa.concat_tables(tables)["id"]
         counts = ids.value_counts() if pc.count_distinct(ids).as_py() < len(ids) else ()
-        for each in counts:
-            if each["counts"].as_py() > 1:
+        for entry in counts:
+            if entry["counts"].as_py() > 1:
                 raise ValueError(
-                    f"{self.path}: the {self.name} id {each['values'].as_py()!r} comes more than "
+                    f"{self.path}: the {self.name} id {entry['values'].as_py()!r} comes more than "
                     "once; give each record its own id, and run the command again"
                 )
         self._are_unique = True
@@ -199,32 +214,32 @@ class Side:
 
     @cached_property
     def searched(self) -> IntArray:
-        """The rows that have a vector: int64 (N,), ascending."""
+        """The rows with a vector, int64 (N,), ascending."""
         return self._rows.all()
 
     def positions(self, rows: Rows) -> IntArray:
-        """Return the positions of rows, -1 of those that were not searched."""
-        wanted = np.asarray(rows, dtype=np.int64)
-        found = np.full(len(wanted), -1)
+        """Return the position of each row, or -1 if it was not searched."""
+        row_array = np.asarray(rows, dtype=np.int64)
+        positions = np.full(len(row_array), -1)
         for start, part in zip(self._rows.starts.tolist(), self._rows.parts, strict=False):
             if len(part):
-                places = np.minimum(np.searchsorted(part, wanted), len(part) - 1)
-                hits = part[places] == wanted
-                found[hits] = start + places[hits]
-        return found
+                places = np.minimum(np.searchsorted(part, row_array), len(part) - 1)
+                hits = part[places] == row_array
+                positions[hits] = start + places[hits]
+        return positions
 
     @cached_property
     def neighbours(self) -> Neighbours:
-        """The candidates of each searched row in the other corpus, by row: N rows."""
+        """The candidates of all N positions in the other corpus, as rows."""
         ids, cosines = (lists.all() for lists in self._nearest[self._scope])
         return Neighbours(ids=ids, cosines=cosines)
 
     def neighbours_at(self, positions: Rows) -> Neighbours:
-        """Return the candidates of some positions, at least one."""
+        """Return the candidates of one or more positions."""
         return self._lists_at(self._scope, positions)
 
     def means_at(self, positions: Rows) -> NDArray[np.float64]:
-        """Return what margins are measured against at some positions, at least one: float64."""
+        """Return the mean cosines that margins use, float64, of some positions."""
         return self._lists_at(self._margin_scope, positions).means()
 
     def _lists_at(self, scope: str, positions: Rows) -> Neighbours:
@@ -232,7 +247,7 @@ class Side:
         return Neighbours(ids=ids, cosines=cosines)
 
     def vectors(self) -> NDArray[np.float32]:
-        """Return the vectors of the searched rows: float32 (N, D)."""
+        """Return the vectors of the searched rows, float32 (N, D)."""
         return take_columns(self._vectors.all(), self._columns).astype(np.float32, copy=False)
 
     @cached_property
@@ -245,18 +260,16 @@ class Side:
         return pq.ParquetFile(self._corpus.checked(layout.DUPLICATES))
 
     @cached_property
-    def _repeats(self) -> dict[int, dict[int, str]]:
-        """The rows and ids of duplicates by their first row."""
-        repeats: defaultdict[int, dict[int, str]] = defaultdict(dict)
+    def _ids_of_duplicates(self) -> dict[int, dict[int, str]]:
+        ids: defaultdict[int, dict[int, str]] = defaultdict(dict)
         table = self._duplicates.read(columns=["first_row", "row", "id"])
         for first, row, name in zip(*(column.to_pylist() for column in table), strict=True):
-            repeats[first][row] = name
-        return dict(repeats)
+            ids[first][row] = name
+        return dict(ids)
 
     @cached_property
     def _groups(self) -> list[tuple[int, int, int]]:
-        """First row, shard and number of each row group, ascending."""
-        return [
+        return [  # first row, shard and number of each row group, ascending
             (file.metadata.row_group(group).column(0).statistics.min, shard, group)
             for shard, file in enumerate(self._files)
             for group in range(file.num_row_groups)
@@ -266,18 +279,18 @@ class Side:
         return self._files[shard].read_row_group(group, columns=["row", "id", "doc", "text"])
 
     def _column(self, name: str, rows: Rows) -> list[str]:
-        wanted = np.asarray(rows, dtype=np.int64)
-        values = np.empty(len(wanted), dtype=object)
-        for table, places in self._parts(wanted):
-            found = np.searchsorted(table["row"].to_numpy(), wanted[places])
-            values[places] = table[name].take(found).to_pylist()
+        row_array = np.asarray(rows, dtype=np.int64)
+        values = np.empty(len(row_array), dtype=object)
+        for table, places in self._row_groups(row_array):
+            indices = np.searchsorted(table["row"].to_numpy(), row_array[places])
+            values[places] = table[name].take(indices).to_pylist()
         return list(values)
 
-    def _parts(self, wanted: IntArray) -> Iterator[tuple[pa.Table, IntArray]]:
-        """Yield each row group that some rows would be in, and the places of these."""
-        order = np.argsort(wanted, kind="stable")
+    def _row_groups(self, rows: IntArray) -> Iterator[tuple[pa.Table, IntArray]]:
+        """Yield each row group that can contain some rows, and their indices."""
+        order = np.argsort(rows, kind="stable")
         firsts = [first for first, _, _ in self._groups]
-        bounds = np.searchsorted(wanted[order], [*firsts, np.iinfo(np.int64).max]).tolist()
+        bounds = np.searchsorted(rows[order], [*firsts, np.iinfo(np.int64).max]).tolist()
         for (_, *group), (start, end) in zip(self._groups, itertools.pairwise(bounds), strict=True):
             if start < end:
                 yield self._group(*group), order[start:end]

@@ -1,4 +1,7 @@
-"""A finished mining run, read from the folder that a run with ``--work-dir`` left."""
+"""A finished run, read from its work folder.
+
+Axes: ``P`` pairs.
+"""
 
 import itertools
 import json
@@ -27,12 +30,12 @@ from miner.storage.pair_tables import pairs_of
 from miner.storage.places import Place
 
 WORDS, _ = SCORES
-Found = TypeVar("Found")
+Column = TypeVar("Column")
 Texts = tuple[list[str], list[str]]
 
 
 class PairFile:
-    """A sealed file of pairs: read as a whole, or searched for the pairs of two rows."""
+    """A file of pairs, read as a whole or searched for two rows."""
 
     def __init__(self, folder: Place, name: str = PAIRS) -> None:
         self._folder, self._name = folder, name
@@ -54,25 +57,28 @@ class PairFile:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the file: equal where two runs have the same pairs."""
+        """The SHA-256 of the file, equal for runs with the same pairs."""
         return open_artefact(self._folder).files[self._name]
 
     def best(self, count: int) -> pa.Table:
-        """Return the table of the first pairs."""
+        """Return the first pairs as a table."""
         batches = self._file.iter_batches(batch_size=count)
         return pa.Table.from_batches([*itertools.islice(batches, 1)], self._file.schema_arrow)
 
     def find(self, source: int, target: int) -> list[dict[str, Any]]:
-        """Return the fields of the pairs with one of two rows, and their ``place``."""
-        found, start = [], 0
+        """Return the pairs that contain one of two rows.
+
+        Each is a dictionary of its fields and of its position, ``place``.
+        """
+        hits, start = [], 0
         for batch in self._file.iter_batches():
             of_source = pc.equal(batch["source_row"], source)
             mask = pc.or_(of_source, pc.equal(batch["target_row"], target))
-            places = (np.flatnonzero(mask) + start).tolist()
-            pairs = zip(batch.filter(mask).to_pylist(), places, strict=True)
-            found += [{**pair, "place": place} for pair, place in pairs]
+            positions = (np.flatnonzero(mask) + start).tolist()
+            pairs = zip(batch.filter(mask).to_pylist(), positions, strict=True)
+            hits += [{**pair, "place": position} for pair, position in pairs]
             start += len(batch)
-        return found
+        return hits
 
     @cached_property
     def _file(self) -> pq.ParquetFile:
@@ -80,14 +86,17 @@ class PairFile:
 
 
 class Run:
-    """A finished run: both corpora, its pairs, and what ``run.json`` says, its ``summary``.
+    """A finished run with both corpora and its pairs.
 
-    Of pairs, ``chosen`` are those of the margins, before words and filters were looked at;
-    ``judged`` the pairs that the judge scored, except for the ``identical`` ones, which have the
-    same text on both sides; both are None without a judge;
-    ``output`` those of the output; ``rejected`` those that filters rejected, with each one's
-    ``reason``, None without filters. Where ``by_words`` is set they are scored by their words, too;
-    ``score_name`` is the name of the scores, which order pairs and are held against a threshold.
+    Attributes:
+        summary: The contents of ``run.json``.
+        by_words: Whether the judge scored the pairs by their words.
+        score_name: Name of the scores that order pairs and are compared with the threshold.
+        chosen: Pairs selected by margin, before scoring and filters.
+        judged: Pairs that the judge scored, without identical ones; None without a judge.
+        identical: Judged pairs with the same text on both sides; None without a judge.
+        rejected: Pairs that filters rejected, each with a ``reason``; None without filters.
+        output: Pairs that were written.
     """
 
     def __init__(self, directory: Place, summary: dict[str, Any]) -> None:
@@ -113,21 +122,21 @@ class Run:
 
     @property
     def probabilities(self) -> NDArray[np.float64] | None:
-        """The probability of each pair, float64 (P,); None where they are scored by margin."""
+        """The probability of each pair, float64 (P,), or None without a judge."""
         return self.pairs.probability if isinstance(self.pairs, JudgedPairs) else None
 
     @property
-    def best_left_out(self) -> float:
-        """The greatest score below the output's of any other pair."""
+    def best_unwritten_score(self) -> float:
+        """The highest score below all pairs of the output."""
         scores = (self.chosen if self.judged is None else self.judged).scores
         limit = self.options["threshold"]
         lower = scores[scores < self.pairs.score.min(initial=np.inf)]
         return float(lower.max(initial=-np.inf if limit is None else limit))
 
     def both(
-        self, read: Callable[[Side, NDArray[np.int64]], Found], pairs: Pairs | None = None
-    ) -> tuple[Found, Found]:
-        """Return what is read of the sources and of the targets of pairs, by default of all."""
+        self, read: Callable[[Side, NDArray[np.int64]], Column], pairs: Pairs | None = None
+    ) -> tuple[Column, Column]:
+        """Call ``read`` with the rows of both sides of pairs, by default all."""
         pairs = self.pairs if pairs is None else pairs
         return read(self.source, pairs.source), read(self.target, pairs.target)
 
@@ -141,9 +150,10 @@ class Run:
     def lines(
         self, sources: NDArray[np.int64], targets: NDArray[np.int64]
     ) -> NDArray[np.int64] | None:
-        """Return the first lines of given pairs, counted from 0.
+        """Return the first line (from 0) of each pair of given lines.
 
-        None if the run has mined its pairs.
+        Returns:
+            None if the run mined its pairs.
         """
         return None if self._lines is None else lines_of(self._lines, sources, targets)
 
@@ -154,37 +164,37 @@ class Run:
         return self.source.all_ids(pairs.source, lines), self.target.all_ids(pairs.target, lines)
 
     def pair_ids(self, pairs: Pairs | None = None) -> tuple[list[list[str]], list[list[str]]]:
-        """Return the ids of the sentences that are merged in both sides of pairs."""
+        """Return the ids of the merged sentences of both sides of pairs."""
         if self._lines is None:
             return self.both(Side.pair_ids, pairs)
-        source, target = ([[own] for own, *_ in side] for side in self.all_ids(pairs))
+        source, target = ([[first_id] for first_id, *_ in side] for side in self.all_ids(pairs))
         return source, target
 
     @cached_property
     def texts(self) -> Texts:
-        """The sources and the targets of all pairs."""
+        """The source and target texts of all pairs."""
         return self.both(Side.pair_texts)
 
     @cached_property
     def docs(self) -> Texts:
-        """The documents of the sources and the targets of all pairs; "" where there is none."""
+        """The source and target documents of all pairs, "" without documents."""
         return self.both(Side.docs)
 
     @cached_property
     def word_encoders(self) -> tuple[WordEncoder, ...]:
-        """The encoders of the words of both sides; a ValueError where one is no longer there."""
-        given = self.summary["encoder"] == "precomputed"
-        encoder = None if given else load_encoder(self.options["encoder"])
+        """The word encoders of both sides."""
+        has_vectors = self.summary["encoder"] == "precomputed"
+        encoder = None if has_vectors else load_encoder(self.options["encoder"])
         return word_encoders(encoder, self.languages)
 
     @property
     def languages(self) -> list[str | None]:
-        """The languages of both sides, None where one was not recognised."""
+        """The languages of both sides, None if not recognised."""
         return [self.summary[side]["language"]["decided"] for side in SIDES]
 
     @cached_property
     def lists(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The number of neighbour lists of the other side that each row of either file is in."""
+        """The number of neighbour lists that contain each row of either side."""
         return (
             occurrences(self.target.neighbours.ids, int(self.source.searched[-1]) + 1),
             occurrences(self.source.neighbours.ids, int(self.target.searched[-1]) + 1),
@@ -192,7 +202,7 @@ class Run:
 
     @cached_property
     def suspects(self) -> Suspects:
-        """The pairs as filters see them."""
+        """The pairs as input of filters."""
         return Suspects(
             source=self.texts[0],
             target=self.texts[1],
@@ -202,7 +212,7 @@ class Run:
         )
 
     def candidates(self) -> Candidates:
-        """Return the pairs as ``eval.metrics.bucc`` scores them."""
+        """Return the pairs as candidates for ``eval.metrics.bucc``."""
         sources, targets = self.all_ids()
         if self.options.get("alignment") == MONOTONE:
             sources, targets = ([*map(tuple, side)] for side in self.pair_ids())
@@ -210,9 +220,11 @@ class Run:
 
 
 def open_run(directory: Place) -> Run:
-    """Open a finished run; little is read before it is asked for.
+    """Open a finished run, whose files are read when they are needed.
 
-    A ValueError says that there is none, that it was cleaned or that it is of another version.
+    Raises:
+        ValueError: The folder contains no finished run, or one of an earlier version, or was
+            cleaned.
     """
     work = WorkFolder(directory)
     if not work.summary.is_file():

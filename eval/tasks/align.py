@@ -16,7 +16,7 @@ from encoder import Encoder, load_encoder
 from encoder.words import WordEncoder
 from eval.data.languages import encoders_of_languages
 from eval.data.textfiles import files_matching, fingerprint, read_lines
-from eval.output import Record, Show, Table, signed
+from eval.output import Record, Show, Table, sign
 from eval.tasks.arguments import add_directory
 
 Bead = tuple[tuple[int, ...], tuple[int, ...]]  # ascending positions in source and target
@@ -126,7 +126,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
         show(TABLE.row(path.name, *counts.values(), *strict.values(), *lax.values()))
         results[path.name] = {**counts, "strict": strict, "lax": lax}
     digest = fingerprint(*(file for gold, sides in files.items() for file in (*sides, gold)))
-    return signed(show, "align", {"documents": results}, sha256=digest, encoder=encoder.name)
+    return sign(show, "align", {"documents": results}, sha256=digest, encoder=encoder.name)
 
 
 def _aligned(sides: Sequence[list[str]], languages: Sequence[str], encoder: Encoder) -> list[Bead]:

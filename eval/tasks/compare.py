@@ -11,7 +11,7 @@ from pathlib import Path
 
 from encoder import Encoder, load_encoder
 from eval.metrics.bootstrap import INTERVAL_METHOD, interval
-from eval.output import Record, Show, Table, signature, signed, template
+from eval.output import Record, Show, Table, load_template, sign, signature
 from eval.tasks import load_task
 from eval.tasks.arguments import LANGUAGES, add_list
 from eval.tasks.suite import Figure, Suite, mean_of
@@ -69,7 +69,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
         write_text(args.figure, _drawn(list(encoders), means))
     names = ",".join(one.name for one in encoders.values())
     fields = {"encoders": names, "interval": f"paired-{INTERVAL_METHOD}"}
-    return signed(show, "compare", {"suites": results}, **fields)
+    return sign(show, "compare", {"suites": results}, **fields)
 
 
 def _places(name: str, data: Path) -> list[Path]:
@@ -145,4 +145,4 @@ def _drawn(specs: Sequence[str], means: Mapping[str, Sequence[Figure]]) -> str:
             label = f"{name} (error)" if row[0].lower else name
             shares = ((one.value, *interval(one.samples)) for one in row)
             rows[label] = [(100 * value, 100 * low, 100 * high) for value, low, high in shares]
-    return template("intervals.svg").render(rows=rows, names=specs)
+    return load_template("intervals.svg").render(rows=rows, names=specs)

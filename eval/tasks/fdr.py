@@ -14,7 +14,7 @@ from eval.data.bucc import load_bucc
 from eval.data.textfiles import fingerprint
 from eval.metrics.bootstrap import FloatArray
 from eval.metrics.bucc import BuccScore, score_at
-from eval.output import Record, Show, Table, score_record, signed
+from eval.output import Record, Show, Table, score_record, sign
 from eval.tasks.arguments import add_bucc_data, chosen_pairs
 from eval.tasks.mined_splits import MinedSplit, likely_score, mine_split
 from miner.arrays import JudgedPairs
@@ -66,7 +66,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     files = [file for split in data.values() for file in split.files]
     fields = {"pairs": ",".join(names), "split": args.split, "sha256": fingerprint(*files)}
     models = {"encoder": encoder.name, "judge": load_judge().name}
-    return signed(show, "fdr", {"pairs": record}, **fields, **models)
+    return sign(show, "fdr", {"pairs": record}, **fields, **models)
 
 
 def measure(mined: MinedSplit, wanted: Sequence[float] = WANTED) -> list[Kept]:

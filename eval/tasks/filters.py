@@ -15,7 +15,7 @@ from encoder.words import WordEncoder
 from eval.data.bucc import BuccSplit, load_bucc
 from eval.data.textfiles import fingerprint
 from eval.metrics.bucc import judge
-from eval.output import Record, Show, Table, signed
+from eval.output import Record, Show, Table, sign
 from eval.tasks.arguments import add_bucc_data, chosen_pairs
 from eval.tasks.mined_splits import MinedSplit, mine_split, mined_texts, tune_and_test
 from miner.choices import SCORES
@@ -69,7 +69,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     fields = {"pairs": ",".join(names), "tune": args.tune, "test": args.test}
     models = {"encoder": encoder.name, "judge": load_judge().name}
     digest = fingerprint(*files)
-    return signed(show, "filters", {"rules": rules}, **fields, sha256=digest, **models)
+    return sign(show, "filters", {"rules": rules}, **fields, sha256=digest, **models)
 
 
 def _mined(data: BuccSplit, encoder: Encoder, *, judged: bool) -> Split:

@@ -14,7 +14,7 @@ import numpy as np
 from encoder import Encoder, load_encoder
 from encoder.words import word_encoders
 from eval.data.textfiles import fingerprint
-from eval.output import Record, Show, Table, signed
+from eval.output import Record, Show, Table, sign
 from eval.tasks.aligned import english_of, load_aligned
 from eval.tasks.arguments import add_directory, add_languages, chosen_languages
 from miner.filters import FILTERS, Suspects, check_filters, main_script, median_log_ratio
@@ -105,7 +105,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
         _show("mean", record["mean"], show)
     fields = {"lang": ",".join(languages), "judge": load_judge().name}
     digest = fingerprint(*data.files.values())
-    return signed(show, "noise", {"removed": record}, **fields, sha256=digest)
+    return sign(show, "noise", {"removed": record}, **fields, sha256=digest)
 
 
 def _removed(clean: Sides, foreign: Foreign, encoder: Encoder, pair: tuple[str, str]) -> Shares:

@@ -17,7 +17,7 @@ from encoder import Encoder, load_encoder
 from eval.data.languages import code_of
 from eval.data.textfiles import fingerprint
 from eval.metrics.bootstrap import INTERVAL_METHOD, interval, moments, pearson, resample
-from eval.output import LABEL_WIDTH, Cell, Record, Show, Table, encoder_names, signed
+from eval.output import LABEL_WIDTH, Cell, Record, Show, Table, encoder_names, sign
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -140,9 +140,7 @@ def run_suite(suite: Suite, spec: str, show: Show) -> Record:
     if len(counted) > 1:
         record["mean"] = shown(mean_of(counted))
     names = encoder_names(encoder, map(code_of, suite.languages))
-    record = signed(
-        show, suite.task, record, **suite.fields, encoder=names, interval=INTERVAL_METHOD
-    )
+    record = sign(show, suite.task, record, **suite.fields, encoder=names, interval=INTERVAL_METHOD)
     if suite.remark:
         show(suite.remark)
     return record

@@ -16,7 +16,7 @@ from eval.metrics.similarity import (
     nearest_neighbours,
     search_errors,
 )
-from eval.output import Record, Show, Table, encoder_names, signed
+from eval.output import Record, Show, Table, encoder_names, sign
 from eval.tasks import aligned
 from eval.tasks.arguments import chosen_languages
 from eval.tasks.suite import Figure, Suite, mean_figure, run_suite
@@ -88,4 +88,4 @@ def _matrix(args: argparse.Namespace, show: Show) -> Record:
     record = {"rates": by_language, "mean": mean}
     fields = {**aligned.fields_of_texts(data), "k": NEIGHBOURS, "margin": args.matrix}
     named = encoder_names(encoder, map(code_of, names))
-    return signed(show, "xsim-matrix", record, **fields, encoder=named, interval=INTERVAL_METHOD)
+    return sign(show, "xsim-matrix", record, **fields, encoder=named, interval=INTERVAL_METHOD)

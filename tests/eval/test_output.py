@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from eval.output import encoder_names, signed
+from eval.output import encoder_names, sign
 
 
 @dataclass
@@ -30,7 +30,7 @@ def test_a_preparation_of_text_is_no_other_encoder() -> None:
 
 def test_a_record_is_signed_and_the_signature_shown() -> None:
     shown: list[str] = []
-    record = signed(shown.append, "task", {"figures": 1}, sentences=3)
+    record = sign(shown.append, "task", {"figures": 1}, sentences=3)
     assert list(record) == ["task", "figures", "signature"]
     assert shown == [record["signature"]]
     assert record["signature"].startswith("task|sentences:3|v:")

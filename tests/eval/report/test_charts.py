@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from eval.output import template
+from eval.output import load_template
 from eval.report.charts import Chart, ticks
 
 NUMBERS = st.floats(-1e6, 1e6).filter(lambda value: value == 0 or abs(value) > 1e-6)
@@ -61,7 +61,7 @@ def test_marks_are_drawn_where_their_values_are() -> None:
         dots=[(2, 100)],
         uprights=[(1, "<mark>")],
     )
-    drawn = template("chart.html").module.draw(chart)  # type: ignore[attr-defined]
+    drawn = load_template("chart.html").module.draw(chart)  # type: ignore[attr-defined]
     assert re.findall(r'height="([\d.]+)"', drawn) == ["198.0", "49.5"]
     assert 'points="56.0,222.0 336.0,123.0"' in drawn
     assert 'cx="616.0" cy="24.0" r="1.6"' in drawn

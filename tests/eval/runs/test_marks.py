@@ -9,7 +9,7 @@ import pytest
 
 from eval.data.bucc import read_gold
 from eval.runs import calibration
-from eval.runs.calibration import Gold, Judged, estimates_from_marks, read_judged
+from eval.runs.calibration import Gold, LabelledPairs, estimates_from_marks, read_labels
 from eval.runs.store import Run, open_run
 from pipelines.cli.main import adit
 
@@ -36,21 +36,21 @@ def test_marks_are_of_some_pairs_and_gold_of_all(
     run: Run, finished_run: Path, tmp_path: Path
 ) -> None:
     gold = finished_run / "gold"
-    whole = read_judged(gold, run)
-    assert whole.places.tolist() == list(range(len(run.pairs)))
-    assert whole.right.tolist() == Gold.of(run, read_gold(gold)).judgements.correct.tolist()
-    some = read_judged(write_marks(tmp_path / "marks", run, gold, [3, 5, 100]), run)
-    assert some.places.tolist() == [3, 5, 100]
-    assert some.right.tolist() == whole.right[[3, 5, 100]].tolist()
+    whole = read_labels(gold, run)
+    assert whole.positions.tolist() == list(range(len(run.pairs)))
+    assert whole.correct.tolist() == Gold.of(run, read_gold(gold)).judgements.correct.tolist()
+    some = read_labels(write_marks(tmp_path / "marks", run, gold, [3, 5, 100]), run)
+    assert some.positions.tolist() == [3, 5, 100]
+    assert some.correct.tolist() == whole.correct[[3, 5, 100]].tolist()
 
 
 def test_estimates_by_margin_alone(run: Run, finished_run: Path) -> None:
     """With all pairs marked, they are near the counts, and never rise with the score."""
-    judged = read_judged(finished_run / "gold", run)
+    judged = read_labels(finished_run / "gold", run)
     found = estimates_from_marks(run, judged)
     assert (np.diff(found.probabilities) <= 1e-12).all()
-    assert found.probabilities.sum() == pytest.approx(judged.right.sum(), rel=0.02)
-    counted = np.cumsum(~judged.right) / np.arange(1, len(run.pairs) + 1)
+    assert found.probabilities.sum() == pytest.approx(judged.correct.sum(), rel=0.02)
+    counted = np.cumsum(~judged.correct) / np.arange(1, len(run.pairs) + 1)
     for fdr in (0.4, 0.5):
         kept, interval = found.kept(fdr), found.interval(fdr)
         assert kept > 20
@@ -73,8 +73,8 @@ def test_marks_correct_what_the_judge_says() -> None:
         for count in (30, 300):
             places = np.sort(random.choice(4000, count, replace=False))
             found = estimates_from_marks(
-                SimpleNamespace(pairs=pairs, probabilities=said, best_left_out=-np.inf),
-                Judged(places=places, right=right[places]),
+                SimpleNamespace(pairs=pairs, probabilities=said, best_unwritten_score=-np.inf),
+                LabelledPairs(positions=places, correct=right[places]),
             )
             errors[count] = np.abs(found.probabilities - true).mean()
         before = np.abs(said - true).mean()
@@ -90,13 +90,10 @@ def test_the_correction_is_the_likeliest() -> None:
 
     def value(slope: float, shift: float) -> float:
         signed = np.where(right, 1, -1) * (slope * odds + shift)
-        held = (
-            calibration.PRIOR_PRECISION[0] * (slope - 1) ** 2
-            + calibration.PRIOR_PRECISION[1] * shift**2
-        )
+        held = calibration.PRIOR_PRECISION[0] * (slope - 1) ** 2 + calibration.PRIOR_PRECISION[1] * shift**2
         return float(-np.log1p(np.exp(-signed)).sum() - held / 2)
 
-    slope, shift = calibration._corrected(odds, right, calibration.PRIOR_PRECISION)
+    slope, shift = calibration._fit_odds(odds, right, calibration.PRIOR_PRECISION)
     grid = [(a, b) for a in np.linspace(0, 3, 61) for b in np.linspace(-3, 3, 61)]
     assert value(slope, shift) >= max(value(*one) for one in grid)
 
@@ -108,7 +105,7 @@ def test_calibrate(run: Run, finished_run: Path, tmp_path: Path, capsys: Capture
     more = ["--known", str(marks), "-o", str(out)]
     assert adit(["calibrate", str(finished_run / "work"), *more, "--fdr", "0.5"]) == 0
     written = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
-    expected = estimates_from_marks(run, read_judged(marks, run))
+    expected = estimates_from_marks(run, read_labels(marks, run))
     assert len(written) == expected.kept(0.5) > 10
     assert [pair["probability"] for pair in written] == pytest.approx(
         expected.probabilities[: len(written)].tolist()
