@@ -23,7 +23,7 @@ from encoder.training.evaluation import retrieval_error
 from encoder.training.reading import ParallelText, find_parallel_text, read_parallel_text
 from eval.data.languages import iso_639_1
 from eval.data.textfiles import read_lines
-from eval.metrics.similarity import best_by_margin, is_wrong, nearest_neighbours
+from eval.metrics.similarity import best_by_margin, find_nearest, is_wrong
 from eval.tasks.aligned import aligned_files
 from eval.tasks.tatoeba import load_tatoeba, tatoeba_languages
 
@@ -117,7 +117,7 @@ def ntrex_errors(
     errors = {}
     for language in languages or files:
         path = files[language]
-        forward, backward = nearest_neighbours(
+        forward, backward = find_nearest(
             encoder.for_language(language).encode(read_lines(path)), english
         )
         missed = is_wrong(best_by_margin(forward, backward, margin="ratio"))

@@ -39,7 +39,7 @@ from eval.judge.mined import mine_texts
 from eval.judge.training import gather, train_judge
 from eval.judge.worlds import comparable_world
 from eval.tasks.aligned import load_aligned
-from eval.tasks.noise import noises
+from eval.tasks.noise import make_noise
 from miner.judge.features import FEATURES, Usual, features, read_texts
 
 SHOWN = ("misaligned", "truncated")
@@ -125,7 +125,7 @@ def noise_figures(
     usual = Usual.of(read_texts(makers, *clean))
     found: dict[str, list[float]] = {}
     for kind in SHOWN:
-        noise = noises(*clean, {})[kind]
+        noise = make_noise(*clean, {})[kind]
         both = [*clean[0], *noise[0]], [*clean[1], *noise[1]]
         seen = features(read_texts(makers, *both), None, usual)
         right = np.arange(len(seen)) < len(clean[0])

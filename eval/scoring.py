@@ -58,12 +58,7 @@ def read_candidates(path: Path, sides: Sides | None) -> bucc.Candidates:
     return bucc.Candidates(scores=np.array(scores, np.float64), sources=sources, targets=targets)
 
 
-def read_scored_texts(path: Path) -> list[ScoredTexts]:
-    """Read the scores and texts of pairs.
-
-    Raises:
-        ValueError: A pair has no texts, or no score above -inf.
-    """
+def _read_scored_texts(path: Path) -> list[ScoredTexts]:
     rows = []
     for pair in read_pairs(path):
         if pair.texts is None:
@@ -152,7 +147,7 @@ def score_pairs_like_laser(options: ScoringOptions) -> ScoringReport:
     sides = options.read_sides()
     if sides is None:
         raise ValueError(_missing_sides(options.pairs))
-    rows = read_scored_texts(options.pairs)
+    rows = _read_scored_texts(options.pairs)
     ids = (laser_compat.unique_ids(side.texts, side.ids) for side in sides)
     scores = laser_compat.score_by_ids(rows, *ids)
     threshold, label, result = options.threshold, "threshold", None

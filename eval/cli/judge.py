@@ -33,9 +33,8 @@ def train_judge(args: argparse.Namespace) -> int:
     examples = []
     for corpus in gather(worlds_of(args)):
         examples.append(corpus)
-        print_line(
-            f"{corpus.world}: {len(corpus.right):,} pairs, {int(corpus.right.sum()):,} right"
-        )
+        count, correct = len(corpus.right), int(corpus.right.sum())
+        print_line(f"{corpus.world}: {count:,} pairs, {correct:,} right")
     facts = {
         "encoders": ENCODERS,
         "excluded": sorted(args.exclude),

@@ -46,7 +46,7 @@ def _add_why(parser: argparse.ArgumentParser) -> None:
 
 @command(_add_why, "adit why")
 def why(args: argparse.Namespace) -> int:
-    """Show why a pair was or was not mined: neighbours, margin, rivals."""
+    """Show why a pair was or was not mined, with neighbours and rivals."""
     from eval.output import print_line
     from eval.runs.explain import describe, explain
     from eval.runs.store import open_run
@@ -102,7 +102,7 @@ def _run_to_calibrate(directory: Place, output: Place) -> "Run":
 
 @command(_add_calibrate, "adit calibrate")
 def calibrate(args: argparse.Namespace) -> int:
-    """Show the threshold of each error rate, and write the pairs with their probabilities.
+    """Show thresholds of error rates, and write pairs with probabilities.
 
     A run scored by words has probabilities. For other runs, they are estimated from marked pairs.
     """

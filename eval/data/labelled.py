@@ -115,10 +115,10 @@ def read_parts(
 ) -> Examples:
     """Read the files of the parts that exist, with ``read_columns``."""
     read = partial(read_columns, label=label, sides=sides, skip=skip)
-    return join_parts({part: read(path) for part, path in files.items() if path.is_file()})
+    return concat({part: read(path) for part, path in files.items() if path.is_file()})
 
 
-def join_parts(parts: Mapping[str, Examples]) -> Examples:
+def concat(parts: Mapping[str, Examples]) -> Examples:
     """Concatenate the examples of all parts."""
     sides = zip(*(examples.sides for examples in parts.values()), strict=True)
     return Examples(

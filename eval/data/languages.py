@@ -30,12 +30,9 @@ def iso_639_1(code: str) -> str:
 
 
 def name_of(code: str, names: Collection[str]) -> str | None:
-    """Return the one of ``names`` that means the same language as ``code``.
+    """Return the only one of ``names`` for the language of ``code``, or None.
 
     A code without a script or region also matches the only name of its language.
-
-    Returns:
-        None if no name matches, or several do.
     """
     if code in names:
         return code

@@ -23,11 +23,9 @@ def resample(
 ) -> FloatArray:
     """Compute a statistic (R,) of sums of rows that are drawn from ``units``.
 
-    Args:
-        units: float64 (U, C), at least one row.
-        statistic: Maps sums of units, float64 (R, C), to figures (R,).
-        stream: Number of the random stream. Data sets share it if they have the same sentences, so
-            that the same are drawn of each, and only then.
+    ``units`` are float64 (U, C) with U > 0, and ``statistic`` maps sums (R, C) to figures (R,).
+    Data sets share a ``stream`` of random numbers if they have the same sentences, so that the same
+    are drawn of each, and only then.
     """
     random = np.random.default_rng([RESAMPLES, stream])
     sums = np.empty((RESAMPLES, units.shape[1]))

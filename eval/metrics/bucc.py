@@ -1,7 +1,7 @@
 """Precision, recall and F1 of mined pairs against gold pairs.
 
 The task is that of the BUCC workshops (Zweigenbaum, Sharoff & Rapp 2017, 2018). Two lists contain
-sentences with ids, some of which are translations of each other. A system returns scored id pairs.
+sentences with ids, and some translate each other. A system returns scored id pairs.
 
 Three rules differ from common scoring scripts, whose figures depend on the order of lines:
 
@@ -89,8 +89,8 @@ class BuccScore:
     """The score of the candidates strictly above a threshold.
 
     Attributes:
-        extracted: Number of candidates above ``threshold``.
-        correct: Number of correct candidates among these.
+        extracted: Number of these candidates.
+        correct: Number of correct ones.
         found: Number of gold pairs among these, ``correct`` if no sentence is a duplicate.
         gold: Number of all gold pairs.
     """
@@ -183,7 +183,7 @@ def best_score(judgements: Judgements) -> BuccScore:
 def threshold_between(kept: float, dropped: float) -> float:
     """Return a threshold that keeps a score and drops the next lower one.
 
-    ``dropped`` is -inf if there is no lower score.
+    ``dropped`` is -inf if no lower score exists.
     """
     if dropped == -math.inf:
         return math.nextafter(kept, -math.inf)

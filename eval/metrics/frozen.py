@@ -42,13 +42,9 @@ class Part:
 
 
 def softmax_regression(train: Part, penalty: float) -> Floats:
-    """Fit a softmax regression with SciPy's L-BFGS.
+    """Fit a softmax regression, float32 (D + 1, C) with the biases last.
 
-    It minimises the mean cross entropy plus ``penalty`` / 2 times the squared weights without
-    biases.
-
-    Returns:
-        float32 (D + 1, C), the biases last.
+    L-BFGS minimises the mean cross entropy plus ``penalty`` / 2 times the squared weights.
     """
     from scipy.optimize import minimize
 
@@ -253,11 +249,7 @@ def cross_predict(train: Part, classifier: Classifier) -> Floats:
 
 
 def folds(targets: Floats, count: int, *, seed: int) -> NDArray[np.int64]:
-    """Shuffle the rows, and deal them class by class into folds.
-
-    Returns:
-        int64 (N,), from 0 to ``count`` - 1.
-    """
+    """Deal shuffled rows class by class into folds from 0, int64 (N,)."""
     shuffled = np.random.default_rng(seed).permutation(len(targets))
     order = shuffled[np.argsort(targets[shuffled].argmax(axis=1), kind="stable")]
     fold_numbers = np.empty(len(targets), dtype=np.int64)
@@ -276,22 +268,16 @@ def root_mean_square(vectors: Floats) -> np.float32:
 
 
 def pair_features(first: Floats, second: Floats, *, both: bool) -> Floats:
-    """Return |u - v| and u * v, float32 (N, 2 D), of pairs of rows.
-
-    With ``both``, u and v come first: (N, 4 D).
-    """
+    """Return |u - v| and u * v of pairs, after u and v themselves if ``both``."""
     sides = [first, second] if both else []
     return np.hstack([*sides, np.abs(first - second), first * second])
 
 
 def grade_targets(scores: NDArray[np.float64], grades: int) -> Floats:
-    """Spread scores from 1 to ``grades`` over the two nearest whole grades.
+    """Spread scores from 1 to ``grades`` over two whole grades, (N, grades).
 
     A score y gives floor(y) - y + 1 to the grade floor(y), and y - floor(y) to the next (Tai et al.
     2015, equation 15).
-
-    Returns:
-        float32 (N, grades).
     """
     low = np.minimum(np.floor(scores), grades - 1).astype(np.int64)
     targets = np.zeros((len(scores), grades), dtype=np.float32)

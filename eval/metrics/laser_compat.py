@@ -1,8 +1,8 @@
 """BUCC scores as LASER's bucc.py computes and prints them.
 
-They are comparable with published figures. They differ from ``eval.metrics.bucc``: sentences that
-occur more than once on a side are ignored, the search for a threshold can separate equal scores
-though the extraction does not, and a score equal to the threshold is extracted.
+They differ from ``eval.metrics.bucc``: repeated sentences are ignored, the search for a threshold
+can separate equal scores though the extraction does not, and a score equal to the threshold is
+extracted.
 """
 
 from collections import Counter

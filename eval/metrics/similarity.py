@@ -33,17 +33,17 @@ def search_errors(
     Row i (D,) of each side translates row i of the other. A zero row is an error.
 
     Returns:
-        Two masks, bool (N,): errors of source rows, and of target rows.
+        Errors of source rows and of target rows, both bool (N,).
 
     Raises:
-        ValueError: The shapes differ, or there are no rows.
+        ValueError: The shapes differ, or have no rows.
     """
     if source.shape != target.shape or not len(source):
         raise ValueError(
             f"similarity search needs two arrays of one shape with at least one row, "
             f"not {source.shape} and {target.shape}"
         )
-    forward, backward = nearest_neighbours(source, target)
+    forward, backward = find_nearest(source, target)
     best_targets = best_by_margin(forward, backward, margin=margin)
     return is_wrong(best_targets), is_wrong(best_by_margin(backward, forward, margin=margin))
 
@@ -54,7 +54,7 @@ def is_wrong(positions: Positions) -> Flags:
     return errors
 
 
-def nearest_neighbours(
+def find_nearest(
     source: Matrix, target: Matrix, *, k: int = NEIGHBOURS
 ) -> tuple[Neighbours, Neighbours]:
     """Find the ``k`` nearest rows (D) by cosine, from N to M and back.
@@ -74,13 +74,10 @@ def nearest_neighbours(
 
 
 def best_by_margin(queries: Neighbours, others: Neighbours, *, margin: str) -> Positions:
-    """Choose the neighbour of each row with the best margin.
+    """Choose each row's neighbour of best margin, int64 (N,), or -1 if none.
 
-    ``queries`` and ``others`` are both results of one ``nearest_neighbours``. Ties go to the higher
+    ``queries`` and ``others`` are both results of one ``find_nearest``. Ties go to the higher
     cosine, then to the first neighbour.
-
-    Returns:
-        int64 (N,), positions of neighbours; -1 if the row has none.
     """
     best = np.full(len(queries), NO_NEIGHBOUR)
     rows = np.flatnonzero((queries.ids != NO_NEIGHBOUR).any(axis=1))
@@ -95,20 +92,12 @@ def best_by_margin(queries: Neighbours, others: Neighbours, *, margin: str) -> P
 def translation_ranks(
     queries: Matrix, targets: Matrix, sources: Matrix, gold: Sequence[Collection[int]]
 ) -> dict[str, Positions]:
-    """Rank the best correct target of each query by NN and by CSLS.
+    """Rank the best correct target of each query, int64 (Q,), by method.
 
-    NN ranks by cosine. CSLS subtracts mean similarities (Conneau et al. 2018, "Word Translation
-    Without Parallel Data", section 2.3). Other targets with the same score rank before the correct
-    one.
-
-    Args:
-        queries: float32 (Q, D), unit or zero rows, as those of the next two.
-        targets: float32 (M, D).
-        sources: float32 (N, D), all source words, for the mean similarities of targets.
-        gold: The positions of the correct targets of each query.
-
-    Returns:
-        int64 (Q,), ranks from 1, by method.
+    NN ranks by cosine. CSLS subtracts mean similarities to ``sources``, all source words (Conneau
+    et al. 2018, "Word Translation Without Parallel Data", section 2.3). Other targets with the same
+    score rank before the correct one. Rows (D,) are unit vectors or zero, and ``gold`` has the
+    positions of correct targets.
     """
     means = mean_of_nearest(targets, sources)
     ranks = {method: np.empty(len(queries), dtype=np.int64) for method in ("NN", "CSLS")}

@@ -177,7 +177,7 @@ def _marks(path: Place, lines: Sequence[str]) -> Mapping[IdPair, bool]:
 def estimates_from_marks(run: Run, labelled: LabelledPairs) -> Estimates:
     """Estimate probabilities from a random sample of labelled pairs.
 
-    The judge's log odds get a slope and a shift (Platt 1999), with priors near 1 and 0, because
+    The judge's log odds get a slope and a shift (Platt 1999), with priors around 1 and 0, because
     labels are few. Without a judge, the priors are wide and the margin replaces the log odds.
 
     Raises:

@@ -30,13 +30,9 @@ class Explanation:
     """The facts that decided on a pair of rows.
 
     Attributes:
-        targets: Neighbours of the source, nearest first.
-        sources: Neighbours of the target, nearest first.
-        source_mean: Mean cosine of the source's neighbourhood.
-        target_mean: Likewise of the target's.
-        cosine: None if neither sentence is in the list of the other, so that the pair was not
-            scored.
-        margin: Likewise.
+        targets: Neighbours of the source, nearest first. ``source_mean`` is their mean cosine.
+        sources: Likewise of the target.
+        cosine: None if neither sentence is in the list of the other, as for ``margin``.
         line: Line of a pair of given lines, from 0.
         judged: Fields of the pair in the judge's file, or None if it is not in it.
         reasons: How much each feature raised the judge's score.

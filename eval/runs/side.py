@@ -1,4 +1,4 @@
-"""One corpus of a finished run, of which only the requested data are read.
+"""One corpus of a finished run, whose files are read only as needed.
 
 Sentences are read by row group, and arrays are memory-mapped. A file is compared with its SHA-256
 when it is first read.
@@ -108,7 +108,7 @@ class Side:
     def context(self, row: int) -> tuple[str, str]:
         """Return the sentences before and after a row in its document.
 
-        Either is "" if it does not exist or was rejected, or if there are no documents.
+        Either is "" if it does not exist or was rejected, or if the corpus has no documents.
         """
         before, after = self._texts_in_docs(np.array([row - 1, row + 1]), 2 * self.docs([row]))
         return before, after
@@ -120,8 +120,8 @@ class Side:
         before, after = merged[starts[:-1]] - 1, merged[starts[1:] - 1] + 1
         return self._texts_in_docs(before, docs), self._texts_in_docs(after, docs)
 
+    # The sentences of rows, which may be duplicates; "" if a row is outside its document.
     def _texts_in_docs(self, rows: IntArray, docs: Sequence[str]) -> list[str]:
-        """Return the sentence of each row, "" if it is not in the document; rows may repeat one."""
         is_unique = np.zeros(len(rows), dtype=np.bool_)
         for table, places in self._row_groups(rows):
             is_unique[places] = np.isin(rows[places], table["row"].to_numpy())

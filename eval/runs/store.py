@@ -66,10 +66,7 @@ class PairFile:
         return pa.Table.from_batches([*itertools.islice(batches, 1)], self._file.schema_arrow)
 
     def find(self, source: int, target: int) -> list[dict[str, Any]]:
-        """Return the pairs that contain one of two rows.
-
-        Each is a dictionary of its fields and of its position, ``place``.
-        """
+        """Return the fields and the position ``place`` of pairs with these rows."""
         hits, start = [], 0
         for batch in self._file.iter_batches():
             of_source = pc.equal(batch["source_row"], source)
@@ -150,11 +147,7 @@ class Run:
     def lines(
         self, sources: NDArray[np.int64], targets: NDArray[np.int64]
     ) -> NDArray[np.int64] | None:
-        """Return the first line (from 0) of each pair of given lines.
-
-        Returns:
-            None if the run mined its pairs.
-        """
+        """Return the first line of each pair, from 0, or None if pairs were mined."""
         return None if self._lines is None else lines_of(self._lines, sources, targets)
 
     def all_ids(self, pairs: Pairs | None = None) -> tuple[list[Ids], list[Ids]]:

@@ -1,7 +1,6 @@
-"""The evaluation tasks of ``adit evaluate``: a module and a line in ``TASKS`` for each.
+"""The tasks of ``adit evaluate``, each a module and a line in ``TASKS``.
 
-A task's module has two functions (``TaskModule``). Modules are imported when their task is asked
-for, so that ``adit evaluate --help`` is quick.
+Modules are imported when their task runs, so that ``adit evaluate --help`` is fast.
 """
 
 import argparse
@@ -14,23 +13,31 @@ if TYPE_CHECKING:
 
 
 class TaskModule(Protocol):
-    """The functions of a task's module: ``run``, or ``prepare`` where all of it is a suite.
+    """The functions of a task's module, with ``run`` or ``prepare`` or both.
 
-    The module's docstring says in the task's help what it measures.
+    A task without ``run`` is a suite. The docstring of the module is the description in the task's
+    help.
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Add the task's own options."""
+        """Add the options of the task."""
 
     def run(self, args: argparse.Namespace, show: Callable[[str], None]) -> dict[str, Any]:
-        """Measure the encoder ``args.encoder`` and return the record that ``--json`` prints.
+        """Measure the encoder ``args.encoder``, and return its record for JSON.
 
-        Every line for people goes to ``show`` as soon as it is ready. A ValueError says that data
-        or an option is wrong; all is checked before anything is encoded.
+        ``show`` prints a line as soon as it is ready. All data and options are checked before
+        anything is encoded.
+
+        Raises:
+            ValueError: The data or an option is wrong.
         """
 
     def prepare(self, args: argparse.Namespace) -> "Suite":
-        """Load the data, with the same errors, for a suite that can be measured of any encoder."""
+        """Load the data of a suite, which can then measure any encoder.
+
+        Raises:
+            ValueError: The data or an option is wrong.
+        """
 
 
 TASKS = {
@@ -55,5 +62,5 @@ TASKS = {
 
 
 def load_task(name: str) -> TaskModule:
-    """Import a task's module."""
+    """Import the module of a task."""
     return cast("TaskModule", importlib.import_module(f"eval.tasks.{name.replace('++', '_pp')}"))

@@ -1,7 +1,7 @@
-"""Align documents with their translations in order; precision, recall and F1 against gold.
+"""Align documents with their translations, and score with gold beads.
 
-Strict figures count beads with the gold bead's sentences on both sides. Lax figures count beads
-that share a sentence pair with a gold bead.
+The scores are precision, recall and F1. Strict scores count beads with the gold bead's sentences on
+both sides. Lax scores count beads that share a sentence pair with a gold bead.
 """
 
 import argparse
@@ -25,31 +25,30 @@ TABLE = Table("documents", ["source", "target", "gold", "P", "R", "F1", "lax P",
 _LINE = re.compile(r"\[([\d, ]*)\]:\[([\d, ]*)\](?::\S*)?")
 
 
-def judge_beads(found: Collection[Bead], gold: Collection[Bead]) -> NDArray[np.float64]:
-    """Return whether each different bead of ``found`` is right: 1 or 0, strict and lax, (B, 2)."""
-    known = set(gold)
+def judge_beads(beads: Collection[Bead], gold: Collection[Bead]) -> NDArray[np.float64]:
+    """Score each distinct bead strictly and laxly, 0 or 1, float64 (B, 2)."""
+    gold_set = set(gold)
     partners: dict[int, set[int]] = {}
     for source, target in gold:
         for position in source:
             partners.setdefault(position, set()).update(target)
-    judged = []
-    for bead in dict.fromkeys(found):
+    rows = []
+    for bead in dict.fromkeys(beads):
         if bead != ((), ()):
             linked = set[int]().union(*(partners.get(position, ()) for position in bead[0]))
-            judged.append((bead in known, bead in known or not linked.isdisjoint(bead[1])))
-    return np.array(judged, dtype=np.float64).reshape(-1, 2)
+            rows.append((bead in gold_set, bead in gold_set or not linked.isdisjoint(bead[1])))
+    return np.array(rows, dtype=np.float64).reshape(-1, 2)
 
 
-def score_beads(found: Collection[Bead], gold: Collection[Bead]) -> list[dict[str, float]]:
-    """Return the strict and the lax score of an alignment, as Vecalign's score.py counts them.
+def score_beads(beads: Collection[Bead], gold: Collection[Bead]) -> list[dict[str, float]]:
+    """Return the strict and the lax score, as Vecalign's score.py counts.
 
-    Strict: a bead is right if gold has the same one. Lax: if a sentence pair in it is also in a
-    bead of gold. Precision counts all beads that were found, those with an empty side too; recall
-    counts the beads of gold that have both sides.
+    Precision counts all beads, also with an empty side. Recall counts the gold beads with both
+    sides.
     """
-    two_sided = ([bead for bead in beads if all(bead)] for beads in (gold, found))
-    judged = judge_beads(found, gold), judge_beads(*two_sided)
-    shares = ((each.mean(axis=0) if len(each) else np.zeros(2)).tolist() for each in judged)
+    two_sided = ([bead for bead in side_beads if all(bead)] for side_beads in (gold, beads))
+    judged = judge_beads(beads, gold), judge_beads(*two_sided)
+    shares = ((rows.mean(axis=0) if len(rows) else np.zeros(2)).tolist() for rows in judged)
     return [
         {"precision": p, "recall": r, "f1": 2 * p * r / (p + r) if p + r else 0.0}
         for p, r in zip(*shares, strict=True)
@@ -57,10 +56,12 @@ def score_beads(found: Collection[Bead], gold: Collection[Bead]) -> list[dict[st
 
 
 def read_beads(path: Path) -> list[Bead]:
-    """Read the beads of a file as Vecalign writes them: ``[i, j]:[k]`` a line, from 0.
+    """Read beads as Vecalign writes them, such as ``[0]:[0, 1]`` per line.
 
-    A third part, the cost, may follow: ``[0]:[0, 1]:0.4137``. Blank lines mean nothing. A
-    ValueError says that a line is something else, or that there is none.
+    Positions are from 0. The cost may follow, as in ``[0]:[0, 1]:0.4137``. Blank lines are skipped.
+
+    Raises:
+        ValueError: A line is malformed, or the file has no beads.
     """
     beads: list[Bead] = []
     for number, line in enumerate(map(str.strip, read_lines(path)), 1):
@@ -77,8 +78,7 @@ def _positions(text: str) -> tuple[int, ...]:
     return tuple(sorted(int(number) for number in text.replace(",", " ").split()))
 
 
-def check_beads(beads: Iterable[Bead], source: int, target: int, *, path: Path) -> None:
-    """Check that no bead is past the end of documents of ``source`` and ``target`` sentences."""
+def _check_beads(beads: Iterable[Bead], source: int, target: int, *, path: Path) -> None:
     for bead in beads:
         for positions, count in zip(bead, (source, target), strict=True):
             if positions and max(positions) >= count:
@@ -89,18 +89,22 @@ def check_beads(beads: Iterable[Bead], source: int, target: int, *, path: Path) 
 
 
 def find_documents(directory: Path) -> dict[Path, tuple[Path, Path]]:
-    """Find every gold ``NAME.xxyy`` with the documents ``NAME.xx`` and ``NAME.yy``, by the gold."""
-    found = {}
+    """Find each gold ``NAME.xxyy`` with the documents ``NAME.xx`` and ``.yy``.
+
+    Raises:
+        ValueError: The folder contains none.
+    """
+    documents = {}
     for gold, match in files_matching(directory, r".+\.([a-z]{2})([a-z]{2})").items():
         source, target = (gold.with_suffix(f".{language}") for language in match.groups())
         if source.is_file() and target.is_file():
-            found[gold] = source, target
-    if not found:
+            documents[gold] = source, target
+    if not documents:
         raise ValueError(
             f"{directory}: no documents with gold; expected NAME.xx, NAME.yy and the alignment "
             "NAME.xxyy"
         )
-    return found
+    return documents
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -109,18 +113,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, show: Show) -> Record:
-    """Align the documents and score it."""
+    """Align the documents, and score the alignments."""
     files = find_documents(args.directory)
     texts = {path: [read_lines(file) for file in sides] for path, sides in files.items()}
     golds = {path: read_beads(path) for path in files}
     for path, gold in golds.items():
-        check_beads(gold, *map(len, texts[path]), path=path)
+        _check_beads(gold, *map(len, texts[path]), path=path)
     encoder = load_encoder(args.encoder)
     show(TABLE.header)
     results: dict[str, Record] = {}
     for path, gold in golds.items():
         languages = [file.suffix[1:] for file in files[path]]
-        strict, lax = score_beads(_aligned(texts[path], languages, encoder), gold)
+        strict, lax = score_beads(_align(texts[path], languages, encoder), gold)
         source, target = map(len, texts[path])
         counts = {"source": source, "target": target, "gold": len(gold)}
         show(TABLE.row(path.name, *counts.values(), *strict.values(), *lax.values()))
@@ -129,12 +133,12 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     return sign(show, "align", {"documents": results}, sha256=digest, encoder=encoder.name)
 
 
-def _aligned(sides: Sequence[list[str]], languages: Sequence[str], encoder: Encoder) -> list[Bead]:
+def _align(sides: Sequence[list[str]], languages: Sequence[str], encoder: Encoder) -> list[Bead]:
     from miner.monotone.align import align  # loads Numba
     from miner.monotone.blocks import text_blocks
 
     source, target = (
-        text_blocks(texts, own.encode, is_bag=isinstance(own, WordEncoder))
-        for texts, own in zip(sides, encoders_of_languages(encoder, languages), strict=True)
+        text_blocks(texts, model.encode, is_bag=isinstance(model, WordEncoder))
+        for texts, model in zip(sides, encoders_of_languages(encoder, languages), strict=True)
     )
     return align(source, target).beads()

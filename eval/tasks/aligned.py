@@ -1,7 +1,7 @@
-"""One text in many languages, a file for each: line i translates line i of all others.
+"""Texts in many languages, aligned by line.
 
-Three layouts: ``xx.txt``; NTREX-128's own, ``newstest2019-ref.xxx.txt`` (and ``-src.`` for the
-original); FLORES's, ``xxx_Yyyy.dev`` or ``.devtest``.
+There are three layouts: ``xx.txt``; ``newstest2019-ref.xxx.txt`` of NTREX-128 (and ``-src.`` for
+the original); ``xxx_Yyyy.dev`` or ``.devtest`` of FLORES.
 """
 
 import argparse
@@ -17,26 +17,30 @@ from eval.tasks.arguments import add_directory, add_languages, chosen_languages
 from eval.tasks.suite import fields_of
 
 LAYOUT = r"(?:newstest2019-(?:ref|src)\.)?([\w-]+)\.(?:txt|dev|devtest)"
-ENGLISH = ("en", "eng", "eng_Latn")  # what the three layouts call it
+ENGLISH = ("en", "eng", "eng_Latn")  # its names in the three layouts
 
 Encode = Callable[[Encoder, Sequence[str], str], Matrix]  # sentences of a language
 
 
 @dataclass(frozen=True, kw_only=True)
 class AlignedTexts:
-    """``texts[language][i]`` says in that language what ``texts[other][i]`` says in the other."""
+    """Lines by language, which translate each other if their index is equal."""
 
     files: dict[str, Path]
     texts: dict[str, list[str]]
 
     @property
     def languages(self) -> list[str]:
-        """The languages, in the order asked for."""
+        """The languages, in the order of the request."""
         return list(self.texts)
 
 
 def aligned_files(directory: Path) -> dict[str, Path]:
-    """Find the file of each language, sorted; a ValueError: there is none, or two of a language."""
+    """Find the file of each language, sorted.
+
+    Raises:
+        ValueError: The folder contains none, or several for a language.
+    """
     files: dict[str, Path] = {}
     for path, match in files_matching(directory, LAYOUT).items():
         if path.is_file() and (known := files.setdefault(match[1], path)) != path:
@@ -53,18 +57,26 @@ def aligned_files(directory: Path) -> dict[str, Path]:
 
 
 def english_of(languages: Sequence[str], directory: Path) -> str:
-    """Return what English is called among ``languages``; a ValueError says that it is not there."""
-    if found := [name for name in ENGLISH if name in languages]:
-        return found[0]
+    """Return the name of English among ``languages``.
+
+    Raises:
+        ValueError: English is not among them.
+    """
+    if names := [name for name in ENGLISH if name in languages]:
+        return names[0]
     expected = ", ".join(ENGLISH)
     raise ValueError(f"{directory}: no English text; expected one of the languages {expected}")
 
 
 def load_aligned(directory: Path, languages: Sequence[str] | None = None) -> AlignedTexts:
-    """Load the texts of ``languages``, or of all there are, none empty or longer than another."""
+    """Load the texts of ``languages``, or of all languages.
+
+    Raises:
+        ValueError: A language is missing, a file is empty, or numbers of lines differ.
+    """
     files = aligned_files(directory)
-    wanted = list(files) if languages is None else languages
-    names = list(dict.fromkeys(name_of(name, files) or name for name in wanted))
+    requested = list(files) if languages is None else languages
+    names = list(dict.fromkeys(name_of(name, files) or name for name in requested))
     for name in names:
         if name not in files:
             raise ValueError(f"{directory}: no language {name!r}; it has {', '.join(files)}")
@@ -82,16 +94,17 @@ def load_aligned(directory: Path, languages: Sequence[str] | None = None) -> Ali
 
 
 def add_aligned_data(parser: argparse.ArgumentParser) -> None:
-    """Add the options that ``load_texts`` takes its texts from."""
+    """Add the options that ``load_texts`` reads."""
     layouts = "xx.txt, newstest2019-ref.xxx.txt or xxx_Yyyy.devtest per language"
     add_directory(parser, holds=layouts)
     add_languages(parser, named="languages next to English, by the names of the files")
 
 
 def load_texts(args: argparse.Namespace) -> tuple[AlignedTexts, str]:
-    """Load the texts of the languages asked for and of English; return what English is called, too.
+    """Load the texts of the requested languages, and return English's name.
 
-    A ValueError says that data is missing or malformed, or that there is nothing but English.
+    Raises:
+        ValueError: Data are missing or malformed, or English is the only language.
     """
     known = list(aligned_files(args.directory))
     english = english_of(known, args.directory)
@@ -105,10 +118,10 @@ def load_texts(args: argparse.Namespace) -> tuple[AlignedTexts, str]:
 
 
 def fields_of_texts(data: AlignedTexts) -> dict[str, object]:
-    """Return what a signature says of the texts."""
+    """Return the fields of a signature that describe the texts."""
     count = len(data.texts[data.languages[0]])
-    known = {"languages": ",".join(data.languages), "sentences": count}
-    return fields_of(list(data.files.values()), **known)
+    fields = {"languages": ",".join(data.languages), "sentences": count}
+    return fields_of(list(data.files.values()), **fields)
 
 
 def encoded_sides(
@@ -116,23 +129,22 @@ def encoded_sides(
     data: AlignedTexts,
     english: str,
     more: Mapping[str, Sequence[str]] | None = None,
-    encode: Encode = lambda own, sentences, language: own.encode(sentences),
+    encode: Encode = lambda model, sentences, language: model.encode(sentences),
 ) -> Iterator[tuple[str, Matrix, Matrix]]:
-    """Yield each other language, its sentences' vectors and those of English: float32 (N, D).
+    """Yield each language, and vectors (N, D) of its texts and of English.
 
-    Of a joined encoder, the parts that serve both languages make them. ``more`` are further
-    sentences, by language.
+    The parts of a joined encoder that know both languages make them. Lines of ``more`` come last.
     """
 
-    def embed(own: Encoder, language: str) -> Matrix:
+    def embed(model: Encoder, language: str) -> Matrix:
         sentences = [*data.texts[language], *(more or {}).get(language, ())]
-        return encode(own, sentences, language)
+        return encode(model, sentences, language)
 
     of_english: dict[str, Matrix] = {}
     for language in data.languages:
         if language == english:
             continue
-        own, other = encoders_of_languages(encoder, (language, english))
-        if other.name not in of_english:
-            of_english[other.name] = embed(other, english)
-        yield language, embed(own, language), of_english[other.name]
+        model, english_model = encoders_of_languages(encoder, (language, english))
+        if english_model.name not in of_english:
+            of_english[english_model.name] = embed(english_model, english)
+        yield language, embed(model, language), of_english[english_model.name]

@@ -1,4 +1,4 @@
-"""Command-line options that several tasks have."""
+"""Command-line options that several tasks share."""
 
 import argparse
 from collections.abc import Callable, Sequence
@@ -7,55 +7,62 @@ from pathlib import Path
 from eval.data.bucc import bucc_pairs
 from miner.language_codes import parse_option
 
-# Those of the bundled encoder, English apart.
+# The languages of the bundled encoder except English.
 LANGUAGES = ("de", "fr", "es", "ru", "zh", "cs", "it", "pt", "nl", "tr", "ja")
 ALL = "all"
 
 
 def add_directory(parser: argparse.ArgumentParser, *, holds: str) -> None:
-    """Add ``directory``, the folder of a task's data."""
+    """Add ``directory``, the folder of the data."""
     parser.add_argument("directory", type=Path, metavar="DIR", help=f"folder with {holds}")
 
 
 def add_bucc_data(parser: argparse.ArgumentParser) -> None:
-    """Add ``directory`` and ``pair`` of tasks on data in the BUCC layout."""
+    """Add ``directory`` and ``pair`` of tasks with data in BUCC's layout."""
     add_directory(parser, holds="xx-en/xx-en.SPLIT.xx, .en and .gold")
     text = "language pair; repeatable (default: all)"
     parser.add_argument("--pair", action="append", metavar="xx-en", help=text)
 
 
 def chosen_pairs(args: argparse.Namespace) -> list[str]:
-    """Return the language pairs that ``add_bucc_data`` was asked for."""
-    every = args.pair in (None, [ALL])
-    return list(bucc_pairs(args.directory) if every else dict.fromkeys(args.pair))
+    """Return the language pairs of ``add_bucc_data``, by default all."""
+    is_all = args.pair in (None, [ALL])
+    return list(bucc_pairs(args.directory) if is_all else dict.fromkeys(args.pair))
 
 
 def add_list(
     parser: argparse.ArgumentParser, option: str, metavar: str, text: str, **more: object
 ) -> None:
-    """Add an option with several values that may be given again: None, or all that were given."""
+    """Add an option that can be repeated and has several values.
+
+    Its value is None if it is not passed.
+    """
     more |= {"nargs": "+", "action": "extend", "metavar": metavar, "help": text}
     parser.add_argument(option, **more)  # type: ignore[arg-type]
 
 
 def add_languages(parser: argparse.ArgumentParser, *, named: str) -> None:
-    """Add ``lang``."""
+    """Add ``lang``, a list of languages."""
     add_list(parser, "--lang", "XX", f"{named}, or all (default: {' '.join(LANGUAGES)})")
 
 
 def chosen_languages(args: argparse.Namespace, known: Sequence[str]) -> list[str]:
-    """Return the languages that ``add_languages`` was asked for, of those known."""
+    """Return the languages of ``add_languages``, where "all" means ``known``."""
     return list(known if args.lang == [ALL] else dict.fromkeys(args.lang or LANGUAGES))
 
 
 def add_sides(parser: argparse.ArgumentParser, *, default: str) -> None:
-    """Add ``lang``, the languages of pairs whose file does not name them."""
+    """Add ``lang``, the languages of sides whose file does not name them."""
     text = f"language of both sides, or languages of the first and second side (default: {default})"
     add_list(parser, "--lang", "XX", text, type=parse_option)
 
 
 def languages_of_sides(args: argparse.Namespace) -> tuple[str, str] | None:
-    """Return the languages of both sides that ``add_sides`` was asked for, if any; at most two."""
+    """Return the languages that ``add_sides`` parsed, or None.
+
+    Raises:
+        ValueError: There are more than two.
+    """
     if args.lang is None:
         return None
     if len(args.lang) > 2:
@@ -64,7 +71,7 @@ def languages_of_sides(args: argparse.Namespace) -> tuple[str, str] | None:
 
 
 def add_files_of_languages(parser: argparse.ArgumentParser, option: str, text: str) -> None:
-    """Add an option that takes files and the languages that they are in."""
+    """Add an option with files and their languages."""
     add_list(parser, option, "XX=FILE", text, type=_language_and_file, default=[])
 
 
@@ -78,15 +85,19 @@ def _language_and_file(text: str) -> tuple[str, Path]:
 def by_language(
     files: Sequence[tuple[str, Path]], read: Callable[[Path], list[str]]
 ) -> dict[str, list[str]]:
-    """Return what ``read`` finds in the files of each language, in their order."""
-    found: dict[str, list[str]] = {}
+    """Read the files of each language, and concatenate their lines."""
+    lines: dict[str, list[str]] = {}
     for language, path in files:
-        found.setdefault(language, []).extend(read(path))
-    return found
+        lines.setdefault(language, []).extend(read(path))
+    return lines
 
 
 def positive(text: str) -> int:
-    """Parse a whole number above 0."""
+    """Parse a whole number above 0.
+
+    Raises:
+        ArgumentTypeError: The text is not such a number.
+    """
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"expected a whole number above 0, not {text!r}")
     return int(text)

@@ -1,7 +1,8 @@
-"""Mine two splits of each language pair; F1 on the second by the best threshold of the first.
+"""Mine two splits of each language pair, one of which sets a threshold.
 
-'oracle F1' is the F1 of the second split's own best threshold. 'F1 at .5', for scores by words, is
-the F1 of the pairs with a probability of at least 0.5.
+'F1' is by the threshold with the best F1 on the first split. 'oracle F1' is by the second split's
+own best threshold. 'F1 at .5', for scores by words, counts the pairs with a probability of at least
+0.5.
 """
 
 import argparse
@@ -30,7 +31,7 @@ from miner.storage.layout import SIDES
 
 WORDS, _ = SCORES
 ROLES = ("tune", "test")
-THRESHOLD_WIDTH = 18  # all digits: a rounded one may keep other pairs
+THRESHOLD_WIDTH = 18  # all digits, because a rounded threshold can keep other pairs
 TABLE = Table(
     "pair",
     [
@@ -56,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, show: Show) -> Record:
-    """Mine each pair's splits and score them."""
+    """Mine the splits of each pair, and score them."""
     splits = {pair: _splits(args, pair) for pair in chosen_pairs(args)}
     if args.output_dir is not None:
         args.output_dir.mkdir(parents=True, exist_ok=True)
@@ -64,19 +65,20 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     samples: dict[str, list[FloatArray]] = {role: [] for role in ROLES}
     pairs: dict[str, dict[str, Record]] = {}
     show(TABLE.header)
-    for pair, both in splits.items():
+    for pair, both_splits in splits.items():
         pairs[pair] = {}
-        for role, result in zip(ROLES, _tune_and_test(args, pair, both, encoder), strict=True):
-            pairs[pair][role] = _record(args, result, both[0], encoder.name)
+        results = _tune_and_test(args, pair, both_splits, encoder)
+        for role, result in zip(ROLES, results, strict=True):
+            pairs[pair][role] = _record(args, result, both_splits[0], encoder.name)
             show(_row(pair, role, pairs[pair][role]))
             samples[role].append(result.f1_samples)
-    means = {role: _mean([both[role] for both in pairs.values()], samples[role]) for role in ROLES}
+    means = {role: _mean([rec[role] for rec in pairs.values()], samples[role]) for role in ROLES}
     if len(pairs) > 1:
         for role, mean in means.items():
             show(_row("mean", role, mean))
-    for recorded in pairs.values():
+    for records in pairs.values():
         for role in ROLES:
-            show(recorded[role]["signature"])
+            show(records[role]["signature"])
     record = {"task": "bucc", "pairs": pairs, "mean": means}
     if args.output_dir is not None:
         write_text(args.output_dir / "report.json", json.dumps(record, indent=2) + "\n")
@@ -84,12 +86,12 @@ def run(args: argparse.Namespace, show: Show) -> Record:
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Find the splits, for ``adit evaluate compare``: F1 of those that thresholds apply to."""
+    """Find the splits for ``adit evaluate compare``, which scores the second."""
     splits = {pair: _splits(args, pair) for pair in chosen_pairs(args)}
 
     def measure(encoder: Encoder) -> Iterator[Figure]:
-        for stream, (pair, both) in enumerate(splits.items()):
-            _, tested = _tune_and_test(args, pair, both, encoder)
+        for stream, (pair, both_splits) in enumerate(splits.items()):
+            _, tested = _tune_and_test(args, pair, both_splits, encoder)
             yield figure_of(pair, tested.f1_units, mined_splits.f1_of_sums, stream=stream)
 
     files = [bucc_files(args.directory, pair, test).gold for pair, (_, test) in splits.items()]
@@ -105,7 +107,7 @@ def _splits(args: argparse.Namespace, pair: str) -> tuple[str, str]:
     available = bucc_splits(args.directory, pair)
     tune, test, remark = mined_splits.choose_splits(available, tune=args.tune, test=args.test)
     for split in (tune, test):
-        bucc_files(args.directory, pair, split)  # now, not after an hour of encoding
+        bucc_files(args.directory, pair, split)  # fails before an hour of encoding
     if remark is not None:
         print_note("adit evaluate", f"{pair} is {remark}")
     return tune, test
@@ -115,8 +117,8 @@ def _tune_and_test(
     args: argparse.Namespace, pair: str, splits: tuple[str, str], encoder: Encoder
 ) -> tuple[SplitResult, SplitResult]:
     data = {split: load_bucc(args.directory, pair, split) for split in splits}
-    how = {**_mining(args), "encoder": encoder, "judged": args.score == WORDS}
-    mined = {split: mined_splits.mine_split(each, **how) for split, each in data.items()}
+    options = {**_mining(args), "encoder": encoder, "judged": args.score == WORDS}
+    mined = {split: mined_splits.mine_split(data[split], **options) for split in splits}
     results = mined_splits.tune_and_test(*(mined[split] for split in splits))
     if args.output_dir is not None:
         for result in results:
@@ -127,25 +129,24 @@ def _tune_and_test(
     return results
 
 
-def _row(label: str, role: str, one: Record) -> str:
-    """Return the line of a record of ``_record`` or ``_mean``, which has no split and threshold."""
+def _row(label: str, role: str, record: Record) -> str:
     threshold = None
-    if "threshold" in one:
-        threshold = repr(math.inf if one["threshold"] is None else one["threshold"])
-    counts = (one.get(f"{name}_sentences") for name in SIDES)
+    if "threshold" in record:  # which means over pairs lack
+        threshold = repr(math.inf if record["threshold"] is None else record["threshold"])
+    counts = (record.get(f"{name}_sentences") for name in SIDES)
     return TABLE.row(
         label,
-        *(role, one.get("split"), *counts, one.get("gold")),
-        *(one["precision"], one["recall"], one["f1"], one["f1_interval"], threshold),
-        *(one["oracle_f1"], f"{one['seconds']:.1f}", one.get("likely_f1")),
+        *(role, record.get("split"), *counts, record.get("gold")),
+        *(record["precision"], record["recall"], record["f1"], record["f1_interval"], threshold),
+        *(record["oracle_f1"], f"{record['seconds']:.1f}", record.get("likely_f1")),
     )
 
 
 def _mean(records: Sequence[Record], samples: Sequence[FloatArray]) -> Record:
-    """Return the means over the pairs, each counting the same; pairs are resampled on their own."""
+    """Return the unweighted means over pairs, which are resampled separately."""
     means: Record = {}
     for name in ("precision", "recall", "f1", "oracle_f1", "seconds", "likely_f1"):
-        if values := [one[name] for one in records if one[name] is not None]:
+        if values := [record[name] for record in records if record[name] is not None]:
             means[name] = sum(values) / len(values)
     return {**means, "f1_interval": interval(np.mean(samples, axis=0))}
 

@@ -1,4 +1,4 @@
-"""Several encoders on the same sets: one table, and whether their differences are more than chance.
+"""Several encoders on the same sets, with tests of their differences.
 
 The bootstrap draws the same units for all encoders, so the difference of two is resampled by pairs
 (Koehn 2004, "Statistical Significance Tests for Machine Translation Evaluation").
@@ -17,7 +17,7 @@ from eval.tasks.arguments import LANGUAGES, add_list
 from eval.tasks.suite import Figure, Suite, mean_of
 from miner.storage.atomic import write_text
 
-# What is measured, by name: a task and its arguments, folders being those in DIR.
+# Suites by name: a task and its arguments. Folders are in DIR.
 SUITES = {
     "mining": "bucc bucc-style",
     "tatoeba": "tatoeba tatoeba",
@@ -29,7 +29,7 @@ SUITES = {
     "words": "words dictionaries/muse-test wordsim/semeval17-2",
     "eigen": "eigen ntrex",
 }
-SEARCHES = ("tatoeba", "xsim", "eigen")  # suites of aligned texts in languages of one's choice
+SEARCHES = ("tatoeba", "xsim", "eigen")  # suites of aligned texts, for which --lang can be passed
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,47 +48,51 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     text = f"of {', '.join(SEARCHES)}, next to English (default: {' '.join(LANGUAGES)})"
     add_list(parser, "--lang", "XX", text)
     add("--figure", type=Path, metavar="FILE.svg", help="write a chart of the suites' means")
-    parser.set_defaults(encoder="")  # so that there is no --encoder beside these
+    parser.set_defaults(encoder="")  # so that no option --encoder is added
 
 
 def run(args: argparse.Namespace, show: Show) -> Record:
-    """Measure each suite of all encoders."""
+    """Measure all encoders on each suite.
+
+    Raises:
+        ValueError: Fewer than two distinct encoders are named, or the folder of a suite is missing.
+    """
     if len(args.encoders) < 2 or len(set(args.encoders)) < len(args.encoders):
         raise ValueError(f"encoders {' '.join(args.encoders)}: name two or more different ones")
-    there = [name for name in SUITES if all(path.exists() for path in _places(name, args.data))]
-    chosen = args.suite or there
-    if not chosen:
+    available = [name for name in SUITES if all(path.exists() for path in _paths(name, args.data))]
+    requested = args.suite or available
+    if not requested:
         raise ValueError(f"{args.data}: holds no folder of a suite, such as tatoeba or senteval")
-    suites = {name: _prepared(name, args.data, args.lang) for name in dict.fromkeys(chosen)}
+    suites = {name: _prepare(name, args.data, args.lang) for name in dict.fromkeys(requested)}
     encoders = {spec: load_encoder(spec) for spec in args.encoders}
     results: dict[str, Record] = {}
     means: dict[str, list[Figure]] = {}
     for name, suite in suites.items():
         results[name], means[name] = _compare(name, suite, encoders, show)
     if args.figure is not None:
-        write_text(args.figure, _drawn(list(encoders), means))
-    names = ",".join(one.name for one in encoders.values())
-    fields = {"encoders": names, "interval": f"paired-{INTERVAL_METHOD}"}
+        write_text(args.figure, _draw(list(encoders), means))
+    encoder_names = ",".join(encoder.name for encoder in encoders.values())
+    fields = {"encoders": encoder_names, "interval": f"paired-{INTERVAL_METHOD}"}
     return sign(show, "compare", {"suites": results}, **fields)
 
 
-def _places(name: str, data: Path) -> list[Path]:
-    return [data / word for word in SUITES[name].split()[1:] if _is_place(word)]
+def _paths(name: str, data: Path) -> list[Path]:
+    return [data / word for word in SUITES[name].split()[1:] if _is_path(word)]
 
 
-def _is_place(word: str) -> bool:
+def _is_path(word: str) -> bool:
     return not word.startswith("--") and word not in ("logistic", "mlp")
 
 
-def _prepared(name: str, data: Path, languages: Sequence[str] | None) -> Suite:
+def _prepare(name: str, data: Path, languages: Sequence[str] | None) -> Suite:
     task, *words = SUITES[name].split()
-    for place in _places(name, data):
-        if not place.exists():
-            raise ValueError(f"{place}: folder not found; the suite {name} needs it")
+    for path in _paths(name, data):
+        if not path.exists():
+            raise ValueError(f"{path}: folder not found; the suite {name} needs it")
     module = load_task(task)
     parser = argparse.ArgumentParser(prog=f"adit evaluate {task}")
     module.add_arguments(parser)
-    parsed = parser.parse_args([str(data / word) if _is_place(word) else word for word in words])
+    parsed = parser.parse_args([str(data / word) if _is_path(word) else word for word in words])
     if languages and name in SEARCHES:
         parsed.lang = languages
     return module.prepare(parsed)
@@ -97,52 +101,52 @@ def _prepared(name: str, data: Path, languages: Sequence[str] | None) -> Suite:
 def _compare(
     name: str, suite: Suite, encoders: dict[str, Encoder], show: Show
 ) -> tuple[Record, list[Figure]]:
-    """Show a row for each figure and, of several, their mean; return both kinds."""
+    """Show the figures of a suite and their mean, and return both."""
     pairs = list(combinations(encoders, 2))
     columns = [part for spec in encoders for part in (spec, "95% interval")]
-    differences = [f"{other} - {one}" for one, other in pairs]
+    differences = [f"{second} - {first}" for first, second in pairs]
     table = Table(name, [*columns, *differences], max(suite.width, 14))
     show(table.header)
 
-    def shown(row: Mapping[str, Figure]) -> Record:
-        found = [_difference(row, *pair) for pair in pairs]
+    def show_row(row: Mapping[str, Figure]) -> Record:
+        compared = [_difference(row, *pair) for pair in pairs]
         first = next(iter(row.values()))
-        cells = [cell for one in row.values() for cell in one.cells()]
-        show(table.row(first.name, *cells, *(cell for _, cell in found)))
+        cells = [cell for figure in row.values() for cell in figure.cells()]
+        show(table.row(first.name, *cells, *(cell for _, cell in compared)))
         return {
-            "figures": {spec: one.record() for spec, one in row.items()},
+            "figures": {spec: figure.record() for spec, figure in row.items()},
             "lower_is_better": first.lower,
-            "differences": [difference for difference, _ in found],
+            "differences": [difference for difference, _ in compared],
         }
 
-    counted: list[Sequence[Figure]] = []
+    rows_in_mean: list[Sequence[Figure]] = []
     record: Record = {}
-    for row in zip(*(suite.measure(one) for one in encoders.values()), strict=True):
-        record[row[0].name] = shown(dict(zip(encoders, row, strict=True)))
-        counted += [row] if row[0].in_mean else []
-    means = [mean_of(figures) for figures in zip(*counted, strict=True)]
-    if len(counted) > 1:
-        record["mean"] = shown(dict(zip(encoders, means, strict=True)))
+    for row in zip(*(suite.measure(encoder) for encoder in encoders.values()), strict=True):
+        record[row[0].name] = show_row(dict(zip(encoders, row, strict=True)))
+        rows_in_mean += [row] if row[0].in_mean else []
+    means = [mean_of(figures) for figures in zip(*rows_in_mean, strict=True)]
+    if len(rows_in_mean) > 1:
+        record["mean"] = show_row(dict(zip(encoders, means, strict=True)))
     line = signature(suite.task, **suite.fields)
     show(line)
     return {"figures": record, "signature": line}, means
 
 
-def _difference(row: Mapping[str, Figure], one: str, other: str) -> tuple[Record, str]:
-    """Return by how much the second is above the first, and what the table shows of it."""
-    difference = row[other].value - row[one].value
-    between = interval(row[other].samples - row[one].samples)
-    beyond = between[0] > 0 or between[1] < 0
-    number = f"{100 * difference:+.2f}" if row[one].percent else f"{difference:+.4g}"
-    record = {"of": [other, one], "value": difference, "interval": between}
-    return {**record, "beyond_chance": beyond}, number + ("*" if beyond else " ")
+def _difference(row: Mapping[str, Figure], first: str, second: str) -> tuple[Record, str]:
+    """Return the second figure minus the first, and its cell of the table."""
+    difference = row[second].value - row[first].value
+    difference_interval = interval(row[second].samples - row[first].samples)
+    is_beyond = difference_interval[0] > 0 or difference_interval[1] < 0
+    number = f"{100 * difference:+.2f}" if row[first].percent else f"{difference:+.4g}"
+    record = {"of": [second, first], "value": difference, "interval": difference_interval}
+    return {**record, "beyond_chance": is_beyond}, number + ("*" if is_beyond else " ")
 
 
-def _drawn(specs: Sequence[str], means: Mapping[str, Sequence[Figure]]) -> str:
+def _draw(specs: Sequence[str], means: Mapping[str, Sequence[Figure]]) -> str:
     rows: dict[str, list[tuple[float, float, float]]] = {}  # value, low, high
     for name, row in means.items():
         if row[0].percent:
             label = f"{name} (error)" if row[0].lower else name
-            shares = ((one.value, *interval(one.samples)) for one in row)
+            shares = ((figure.value, *interval(figure.samples)) for figure in row)
             rows[label] = [(100 * value, 100 * low, 100 * high) for value, low, high in shares]
     return load_template("intervals.svg").render(rows=rows, names=specs)

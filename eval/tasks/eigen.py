@@ -1,4 +1,4 @@
-"""Compare the vector spaces of languages with English by their sentence graphs: Psi.
+"""Compare the sentence graphs of other languages with those of English.
 
 Psi is the sum of squared differences of the Laplacian spectra of both graphs of aligned sentences,
 as a mean over samples. It is 0 for spaces of the same shape.
@@ -16,7 +16,7 @@ from eval.tasks.aligned import add_aligned_data, encoded_sides, load_texts
 from eval.tasks.arguments import positive
 from eval.tasks.suite import Figure, Floats, Suite, fields_of, mean_figure
 
-NEIGHBOURS = 10  # of a sentence, in the binary graph
+NEIGHBOURS = 10  # edges per sentence in the binary graph
 GRAPHS = ("distances", "neighbours")
 SEED = 1
 REMARK = (
@@ -27,11 +27,10 @@ REMARK = (
 
 
 def spectrum(vectors: NDArray[np.float32], graph: str) -> Floats:
-    """Return the eigenvalues of a graph's Laplacian, L = D - A, ascending: float64 (N,).
+    """Return the ascending Laplacian eigenvalues (N,) of a sentence graph.
 
-    A holds the cosine distances (``distances``; the paper does not say what is on its edges) or 1
-    where one of two sentences is among the nearest of the other (``neighbours``). ``vectors`` are
-    float32 (N, D), unit rows.
+    Vectors (N, D) have unit length. Edges of ``distances`` are cosine distances, because the paper
+    does not define them. Edges of ``neighbours`` join each sentence and its nearest neighbours.
     """
     cosines = vectors.astype(np.float64) @ vectors.T.astype(np.float64)
     np.fill_diagonal(cosines, -np.inf if graph == "neighbours" else 1)
@@ -47,7 +46,7 @@ def spectrum(vectors: NDArray[np.float32], graph: str) -> Floats:
 
 
 def spectral_difference(first: Floats, second: Floats) -> float:
-    """Return the sum of the squared differences of two spectra (N,), in order.
+    """Sum the squared differences of two sorted spectra (N,).
 
     Chidambaram et al. 2019, equation 3, after Søgaard et al. 2018.
     """
@@ -65,7 +64,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Load the texts."""
+    """Load the texts.
+
+    Raises:
+        ValueError: ``--sentences`` is too high, or too low for the graph.
+    """
     data, english = load_texts(args)
     count, size = len(data.texts[english]), args.sentences
     if size > count:
@@ -81,11 +84,11 @@ def prepare(args: argparse.Namespace) -> Suite:
     samples = [np.sort(random.choice(count, size, replace=False)) for _ in range(args.samples)]
 
     def measure(encoder: Encoder) -> Iterator[Figure]:
-        for language, *both in encoded_sides(encoder, data, english):
-            spectra = ([spectrum(side[rows], args.graph) for side in both] for rows in samples)
+        for language, *sides in encoded_sides(encoder, data, english):
+            spectra = ([spectrum(side[rows], args.graph) for side in sides] for rows in samples)
             psi = np.array([spectral_difference(*pair) for pair in spectra])
             yield replace(mean_figure(language, psi), lower=True, percent=False)
 
-    known = {"graph": args.graph, "samples": args.samples, "sentences": size}
-    fields = fields_of(list(data.files.values()), languages=",".join(data.languages), **known)
+    options = {"graph": args.graph, "samples": args.samples, "sentences": size}
+    fields = fields_of(list(data.files.values()), languages=",".join(data.languages), **options)
     return Suite("eigen", fields, measure, remark=REMARK, unit="samples")

@@ -1,6 +1,7 @@
-"""Measure the true error rate of the pairs that 'adit mine' keeps, with and without --fdr.
+"""Measure the true error rate of the pairs that 'adit mine' keeps.
 
---fdr is 1, 5, 10 and 20%. Translations that are missing in the gold pairs count as wrong.
+Pairs are kept without --fdr, and with 1, 5, 10 and 20%. Translations that are missing in the gold
+pairs count as wrong.
 """
 
 import argparse
@@ -22,15 +23,16 @@ from miner.judge.model import load_judge
 from miner.judge.prior import count_kept
 
 WANTED = (0.01, 0.05, 0.1, 0.2)
-LIKELY = "likely"  # the rule of a run without --fdr
-BINS = 10
+LIKELY = "likely"  # the default rule of a run, a probability of at least 0.5
+BINS = 10  # of probabilities
 TABLE = Table("pair", ["wanted", "true FDR", "expected", "pairs", "recall", "F1"])
 
 
 class Kept(NamedTuple):
-    """The pairs that a run keeps for a wanted share of wrong ones, or None for those likely right.
+    """The pairs that a run keeps for a wanted error rate.
 
-    ``expected`` is the share of wrong ones by the probabilities, ``score`` what gold says.
+    ``wanted`` is None for pairs with a probability of at least 0.5. ``expected`` is the error rate
+    by the probabilities.
     """
 
     wanted: float | None
@@ -45,23 +47,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, show: Show) -> Record:
-    """Keep and judge the pairs of every language pair."""
+    """Mine each language pair, and score the pairs to keep."""
     names = chosen_pairs(args)
     data = {name: load_bucc(args.directory, name, args.split) for name in names}
     encoder = load_encoder(args.encoder)
     show(TABLE.header)
     record: Record = {}
-    found: list[list[Kept]] = []
+    kept_by_pair: list[list[Kept]] = []
     for name, split in data.items():
         mined = mine_split(split, encoder=encoder, judged=True)
-        found.append(measure(mined))
-        kept = []
-        for wanted, expected, score in found[-1]:
+        kept_by_pair.append(measure(mined))
+        records = []
+        for wanted, expected, score in kept_by_pair[-1]:
             cells = score.fdr, expected, score.extracted, score.recall, score.f1
             show(TABLE.row(name, LIKELY if wanted is None else wanted, *cells))
-            kept.append({"wanted": wanted, "expected": expected, **score_record(score)})
-        record[name] = {"kept": kept, "reliability": reliability(mined)}
-    for line in _summary(found):
+            records.append({"wanted": wanted, "expected": expected, **score_record(score)})
+        record[name] = {"kept": records, "reliability": reliability(mined)}
+    for line in _summary(kept_by_pair):
         show(line)
     files = [file for split in data.values() for file in split.files]
     fields = {"pairs": ",".join(names), "split": args.split, "sha256": fingerprint(*files)}
@@ -70,16 +72,16 @@ def run(args: argparse.Namespace, show: Show) -> Record:
 
 
 def measure(mined: MinedSplit, wanted: Sequence[float] = WANTED) -> list[Kept]:
-    """Keep pairs of a judged split for each wanted share, then the likely ones."""
+    """Select pairs for each wanted error rate, and then the likely pairs."""
     assert isinstance(mined.pairs, JudgedPairs)
     scores, wrong = mined.pairs.score, 1 - mined.pairs.probability
-    found = []
+    rows = []
     for rate in wanted:
         kept = count_kept(scores, wrong, "fdr", rate)
         threshold = float(np.nextafter(scores[kept - 1], -np.inf)) if kept else np.inf
-        found.append(Kept(rate, _mean(wrong[:kept]), score_at(mined.judgements, threshold)))
+        rows.append(Kept(rate, _mean(wrong[:kept]), score_at(mined.judgements, threshold)))
     likely = likely_score(mined)
-    return [*found, Kept(None, _mean(wrong[scores > likely.threshold]), likely)]
+    return [*rows, Kept(None, _mean(wrong[scores > likely.threshold]), likely)]
 
 
 def _mean(values: FloatArray) -> float:
@@ -87,23 +89,23 @@ def _mean(values: FloatArray) -> float:
 
 
 def reliability(mined: MinedSplit) -> list[tuple[float, float, int]]:
-    """Return for each tenth of probability: its mean, the share of right pairs, and the pairs."""
+    """Return the mean probability, share correct and number of pairs by bin."""
     assert isinstance(mined.pairs, JudgedPairs)
-    likely, right = mined.pairs.probability, mined.judgements.correct
-    tenth = np.minimum((likely * BINS).astype(np.int64), BINS - 1)
+    probabilities, correct = mined.pairs.probability, mined.judgements.correct
+    bins = np.minimum((probabilities * BINS).astype(np.int64), BINS - 1)
     return [
-        (float(likely[own].mean()), float(right[own].mean()), int(own.sum()))
-        for number in range(BINS)
-        if (own := tenth == number).any()
+        (float(probabilities[mask].mean()), float(correct[mask].mean()), int(mask.sum()))
+        for bin_number in range(BINS)
+        if (mask := bins == bin_number).any()
     ]
 
 
-def _summary(found: Sequence[Sequence[Kept]]) -> list[str]:
-    """Lines of the table: for each wanted FDR the mean, the mean error and the highest."""
+def _summary(kept_by_pair: Sequence[Sequence[Kept]]) -> list[str]:
+    """Format the mean, mean error and highest true rate of each wanted rate."""
     lines = []
-    for together in zip(*found, strict=True):
-        wanted = together[0].wanted
-        rows = [(one.score.fdr, one.expected, one.score.recall, one.score.f1) for one in together]
+    for same_rate in zip(*kept_by_pair, strict=True):
+        wanted = same_rate[0].wanted
+        rows = [(k.score.fdr, k.expected, k.score.recall, k.score.f1) for k in same_rate]
         means, rates = np.mean(rows, axis=0).tolist(), [row[0] for row in rows]
         label = LIKELY if wanted is None else wanted
         lines.append(TABLE.row("mean", label, *means[:2], None, *means[2:]))

@@ -1,6 +1,7 @@
-"""Measure F1 with filters and with the judge, by thresholds from another split.
+"""Measure the F1 of mined pairs with filters and with the judge.
 
-Printed are F1 of the margin, of the margin after each filter, and of the judge's score.
+Thresholds come from another split. Rows are the margin, the margin after each filter, and the
+judge's score.
 """
 
 import argparse
@@ -31,7 +32,7 @@ from miner.judge.model import load_judge
 
 WORDS, MARGIN = SCORES
 
-Split = tuple[MinedSplit, Mapping[str, NDArray[np.bool_]]]  # of P pairs; what each filter rejects
+Split = tuple[MinedSplit, Mapping[str, NDArray[np.bool_]]]  # and masks of pairs that filters reject
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,8 +53,8 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     encoder = load_encoder(args.encoder)
     splits = {
         score: [
-            [_mined(both[place], encoder, judged=score == WORDS) for both in data.values()]
-            for place in range(len(parts))
+            [_mine(pair[index], encoder, judged=score == WORDS) for pair in data.values()]
+            for index in range(len(parts))
         ]
         for score in (SCORES if isinstance(encoder, WordEncoder) else (MARGIN,))
     }
@@ -63,16 +64,16 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     for rule in (MARGIN, *FILTERS, WORDS):
         scoring = WORDS if rule == WORDS else MARGIN
         if scoring in splits:
-            rules[rule] = measured = _measured(names, splits[scoring], rule)
+            rules[rule] = measured = _measure(names, splits[scoring], rule)
             show(table.row(rule, *measured["f1"].values(), *list(measured.values())[2:]))
-    files = (file for both in data.values() for split in both for file in split.files)
+    files = (file for splits in data.values() for split in splits for file in split.files)
     fields = {"pairs": ",".join(names), "tune": args.tune, "test": args.test}
     models = {"encoder": encoder.name, "judge": load_judge().name}
     digest = fingerprint(*files)
     return sign(show, "filters", {"rules": rules}, **fields, sha256=digest, **models)
 
 
-def _mined(data: BuccSplit, encoder: Encoder, *, judged: bool) -> Split:
+def _mine(data: BuccSplit, encoder: Encoder, *, judged: bool) -> Split:
     mined = mine_split(data, encoder=encoder, judged=judged)
     forward, backward = mined.mined.lists
     source, target = mined_texts(mined)
@@ -90,23 +91,23 @@ def _mined(data: BuccSplit, encoder: Encoder, *, judged: bool) -> Split:
     return mined, {name: rejects(suspects) for name, rejects in FILTERS.items()}
 
 
-def _measured(names: Sequence[str], splits: Sequence[Sequence[Split]], rule: str) -> Record:
-    """Measure a rule: F1 of each pair with the other split's threshold, and with the best.
+def _measure(names: Sequence[str], splits: Sequence[Sequence[Split]], rule: str) -> Record:
+    """Return the F1 of a rule for each pair, and the pairs that it rejects.
 
-    Of the tested splits, ``rejected`` counts the mined pairs that its filter rejects, and ``right``
-    those of them that gold says are right.
+    F1 is by the threshold of the other split, and by the best threshold. ``right`` counts the
+    rejected pairs that are correct.
     """
-    tune, test = ([_kept(split, rule) for split in every] for every in splits)
-    results = [tune_and_test(*both)[1] for both in zip(tune, test, strict=True)]
+    tune, test = ([_kept(split, rule) for split in part] for part in splits)
+    results = [tune_and_test(*pair)[1] for pair in zip(tune, test, strict=True)]
     judged = [(mined.judgements.correct, masks) for mined, masks in splits[1]]
-    rejected = [(masks[rule], right) for right, masks in judged if rule in masks]
+    rejected = [(masks[rule], correct) for correct, masks in judged if rule in masks]
     return {
-        "f1": {name: one.score.f1 for name, one in zip(names, results, strict=True)},
-        "oracle_f1": {name: one.oracle.f1 for name, one in zip(names, results, strict=True)},
-        "mean_f1": float(np.mean([one.score.f1 for one in results])),
-        "mean_oracle_f1": float(np.mean([one.oracle.f1 for one in results])),
+        "f1": {name: result.score.f1 for name, result in zip(names, results, strict=True)},
+        "oracle_f1": {name: result.oracle.f1 for name, result in zip(names, results, strict=True)},
+        "mean_f1": float(np.mean([result.score.f1 for result in results])),
+        "mean_oracle_f1": float(np.mean([result.oracle.f1 for result in results])),
         "rejected": sum(int(mask.sum()) for mask, _ in rejected),
-        "right": sum(int((mask & right).sum()) for mask, right in rejected),
+        "right": sum(int((mask & correct).sum()) for mask, correct in rejected),
     }
 
 

@@ -1,4 +1,4 @@
-"""Shared by tasks with a classifier on frozen vectors: its option, vectors, right or wrong."""
+"""Functions shared by tasks with a classifier on frozen vectors."""
 
 import argparse
 from collections.abc import Callable, Sequence
@@ -28,48 +28,49 @@ def add_classifier(parser: argparse.ArgumentParser, *, default: str) -> None:
     parser.add_argument("--classifier", choices=CLASSIFIERS, default=default, help=text)
 
 
-def learner(
+def make_learner(
     encoder: Encoder, first: str, learn: Callable[[Encoder], Learned]
 ) -> Callable[..., tuple[Learned, list[Encoder]]]:
-    """Return what gives, for languages tested, what was learned of the first, and their encoders.
+    """Return a function that trains on the language ``first`` when needed.
 
-    Of a joined encoder, other languages have other parts: each choice of parts learns once.
+    It takes the languages to test, and returns the result of ``learn`` and their encoders. If the
+    parts of a joined encoder depend on the languages, ``learn`` runs once per choice of parts.
     """
-    known: dict[str, Learned] = {}
+    results: dict[str, Learned] = {}
 
-    def of(*languages: str) -> tuple[Learned, list[Encoder]]:
-        own, *others = encoders_of_languages(encoder, (first, *languages))
-        if own.name not in known:
-            known[own.name] = learn(own)
-        return known[own.name], others
+    def learn_for(*languages: str) -> tuple[Learned, list[Encoder]]:
+        model, *others = encoders_of_languages(encoder, (first, *languages))
+        if model.name not in results:
+            results[model.name] = learn(model)
+        return results[model.name], others
 
-    return of
+    return learn_for
 
 
 def scaled_features(sides: Sequence[Floats], scale: np.float32, *, both: bool) -> Floats:
-    """Return what a classifier sees of sentences, or pairs of them, divided by ``scale``."""
-    divided = [side / scale for side in sides]
-    return divided[0] if len(divided) == 1 else frozen.pair_features(*divided, both=both)
+    """Return a classifier's input of sentences or pairs, over ``scale``."""
+    scaled = [side / scale for side in sides]
+    return scaled[0] if len(scaled) == 1 else frozen.pair_features(*scaled, both=both)
 
 
-def judged(
+def classify(
     encoder: Encoder, examples: Examples, classifier: frozen.Classifier, *, language: str = "en"
 ) -> tuple[Classes, Classes]:
-    """Return the classes that sentences, or paraphrases, are taken for, and theirs: int64 (U,).
+    """Return the predicted and true classes of sentences or pairs, int64 (U,).
 
-    Vectors are as long as the network makes them: their length says something. Without parts by
-    nested cross-validation, U = N; else of the test part, with what is not learned chosen on the
-    development part or, where there is none, by cross-validation.
+    Examples without parts are classified by nested cross-validation. Otherwise the test part is,
+    and hyperparameters are chosen on the development part or by cross-validation. Vectors keep
+    their length, which is informative.
     """
-    (own,) = encoders_of_languages(encoder, [language])
-    sides = [own.encode(side, normalize=False) for side in examples.sides]
-    shown = ~examples.part(TEST) if examples.parts else slice(None)
-    scale = frozen.root_mean_square(np.concatenate([side[shown] for side in sides]))
+    (model,) = encoders_of_languages(encoder, [language])
+    sides = [model.encode(side, normalize=False) for side in examples.sides]
+    is_training = ~examples.part(TEST) if examples.parts else slice(None)
+    scale = frozen.root_mean_square(np.concatenate([side[is_training] for side in sides]))
     names, labels = examples.classes()
     features = scaled_features(sides, scale, both=False)
-    everything = frozen.Part(features, frozen.one_hot(labels, len(names)))
+    data = frozen.Part(features, frozen.one_hot(labels, len(names)))
     if not examples.parts:
-        return frozen.cross_predict(everything, classifier).argmax(axis=1), labels
-    train, dev, test = (everything.take(examples.part(name)) for name in PARTS)
+        return frozen.cross_predict(data, classifier).argmax(axis=1), labels
+    train, dev, test = (data.take(examples.part(name)) for name in PARTS)
     predict = classifier.fit(train, dev if len(dev.rows) else None)
     return predict(test.rows).argmax(axis=1), labels[examples.part(TEST)]

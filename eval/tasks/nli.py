@@ -1,7 +1,7 @@
-"""Train a classifier of (u, v, |u - v|, u * v) on pairs in one language; accuracy on XNLI.
+"""Train an inference classifier in one language, and test it on XNLI.
 
-Hyperparameters are chosen on that language's development part, or on a tenth of the training pairs
-if the development part is tested.
+Its features are (u, v, |u - v|, u * v). Hyperparameters are chosen on the language's development
+part, or on a tenth of the training pairs if the development part is tested.
 """
 
 import argparse
@@ -15,21 +15,21 @@ from encoder import Encoder
 from encoder.checkpoint import HEAD, load_head
 from encoder.training.options import INFERENCE_LABELS as LABELS
 from encoder.training.reading import labelled, read_inference
-from eval.data.labelled import Examples, join_parts
+from eval.data.labelled import Examples, concat
 from eval.data.languages import name_of
 from eval.data.textfiles import files_matching, fingerprint, read_lines
 from eval.metrics import frozen
 from eval.metrics.frozen import Floats
 from eval.output import Record, Show, Table
 from eval.tasks.arguments import add_directory, add_list
-from eval.tasks.frozen import learner, scaled_features
+from eval.tasks.frozen import make_learner, scaled_features
 from eval.tasks.suite import Figure, Flags, Suite, fields_of, mean_figure, published, run_suite
 from miner.extras import require
 
-Learned = tuple[frozen.Predictor, np.float32]  # and what vectors are divided by
+Learned = tuple[frozen.Predictor, np.float32]  # and the divisor of vectors
 Matrix = dict[str, dict[str, float]]  # accuracies by premise's language, and by hypothesis's
 
-MULTINLI = 392_702
+MULTINLI = 392_702  # its training pairs
 REMARK = (
     "LASER: Artetxe & Schwenk 2019; X-BiLSTM: Conneau 2018; shown where the test part is XNLI's "
     "and the training pairs are MultiNLI's"
@@ -40,23 +40,25 @@ CLASSIFIERS: dict[str, frozen.Classifier] = {
 }
 
 
-def load_xnli(directory: Path) -> tuple[str, dict[str, Examples]]:
-    """Load the test part or, where there is none, the development part, by language.
+def _load_xnli(directory: Path) -> tuple[str, dict[str, Examples]]:
+    """Load the test part, or else the development part, of each language.
 
     Files are ``dev.xx.tsv`` and ``test.xx.tsv`` (label, premise, hypothesis) or, as published,
-    ``xnli.dev.tsv`` and ``xnli.test.tsv``, which hold all languages and have a header. A ValueError
-    says that there is none, or that row i of one language is not row i of all others.
+    ``xnli.dev.tsv`` and ``xnli.test.tsv``, which contain all languages and a header.
+
+    Raises:
+        ValueError: There are none, or languages differ in the number of rows or in labels.
     """
     for part in ("test", "dev"):
-        if found := _part(directory, part):
-            first = next(iter(found))
-            for language, one in found.items():
-                if list(one.labels) != list(found[first].labels):
+        if sets := _part(directory, part):
+            first = next(iter(sets))
+            for language, examples in sets.items():
+                if list(examples.labels) != list(sets[first].labels):
                     raise ValueError(
                         f"{directory}: pairs of {language} and {first} differ in number or labels; "
                         "row i of one language must be row i of all others"
                     )
-            return part, found
+            return part, sets
     raise ValueError(
         f"{directory}: no XNLI; expected dev.xx.tsv or test.xx.tsv for each language, or "
         "xnli.test.tsv"
@@ -67,8 +69,8 @@ def _part(directory: Path, part: str) -> dict[str, Examples]:
     for name in (f"xnli.{part}.tsv", f"xnli.{part}.tsv.xz"):
         if (directory / name).is_file():
             return _all_languages(directory / name)
-    found = files_matching(directory, rf"{part}\.([\w-]+)\.tsv(?:\.xz)?")
-    return {match[1]: _examples(path, read_inference(path)) for path, match in found.items()}
+    paths = files_matching(directory, rf"{part}\.([\w-]+)\.tsv(?:\.xz)?")
+    return {match[1]: _examples(path, read_inference(path)) for path, match in paths.items()}
 
 
 def _all_languages(path: Path) -> dict[str, Examples]:
@@ -78,12 +80,12 @@ def _all_languages(path: Path) -> dict[str, Examples]:
         columns = [header.index(name) for name in ("gold_label", "sentence1", "sentence2")]
     except ValueError as error:
         raise ValueError(f"{path}: the header lacks a column ({error})") from error
-    found: dict[str, list[tuple[int, Sequence[str]]]] = {}
+    rows_of: dict[str, list[tuple[int, Sequence[str]]]] = {}
     for number, row in enumerate(rows, start=2):
         if len(row) < len(header):
             raise ValueError(f"{path} line {number}: {len(row)} columns; expected {len(header)}")
-        found.setdefault(row[language], []).append((number, row))
-    return {name: _examples(path, labelled(path, columns, each)) for name, each in found.items()}
+        rows_of.setdefault(row[language], []).append((number, row))
+    return {key: _examples(path, labelled(path, columns, own)) for key, own in rows_of.items()}
 
 
 def _examples(path: Path, rows: Sequence[tuple[str, str, str]]) -> Examples:
@@ -110,7 +112,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, show: Show) -> Record:
-    """Learn from one language, test in all."""
+    """Learn from one language, and test in all."""
     if not args.matrix:
         return run_suite(prepare(args), args.encoder, show)
     matrix: Matrix = {}
@@ -123,68 +125,77 @@ def run(args: argparse.Namespace, show: Show) -> Record:
 
 
 def prepare(args: argparse.Namespace, matrix: Matrix | None = None) -> Suite:
-    """Load the pairs; accuracies by languages of premise and hypothesis go to ``matrix``."""
+    """Load the pairs, and fill ``matrix`` with accuracies of mixed languages.
+
+    Raises:
+        ValueError: A language is missing, or not exactly one of ``--train`` and ``--head`` is
+            passed.
+    """
     require("sklearn")
-    part, tested = load_xnli(args.directory)
+    part, tested = _load_xnli(args.directory)
     names = [name_of(name, tested) or name for name in args.lang or tested]
     if unknown := sorted(set(names) - tested.keys()):
         raise ValueError(f"{args.directory}: no {unknown[0]!r}; there are {', '.join(tested)}")
     tested = {name: tested[name] for name in names}
     if (args.head is None) != bool(args.train):
         raise ValueError("--train FILE or --head ENCODER: give one of them, to classify by")
-    train = join_parts({str(path): _examples(path, read_inference(path)) for path in args.train})
+    train = concat({str(path): _examples(path, read_inference(path)) for path in args.train})
     dev = _part(args.directory, "dev").get(args.train_lang) if part == "test" else None
     head = args.head and load_head(args.head)
-    same = len(train) == MULTINLI and part == "test"
+    is_published = len(train) == MULTINLI and part == "test"
 
     def measure(encoder: Encoder) -> Iterator[Figure]:
-        def learn(own: Encoder) -> Learned:
+        def learn(model: Encoder) -> Learned:
             if head:
-                return head, np.float32(own.dim**-0.5)
-            return _learn(own, train, dev, CLASSIFIERS[args.classifier])
+                return head, np.float32(model.dim**-0.5)
+            return _learn(model, train, dev, CLASSIFIERS[args.classifier])
 
-        correct = _judge(learner(encoder, args.train_lang, learn), tested)
+        correct = _judge(make_learner(encoder, args.train_lang, learn), tested)
         for name in tested:
-            others = published("nli", name, size=len(tested[name]) if same else 0)
+            others = published("nli", name, size=len(tested[name]) if is_published else 0)
             yield replace(mean_figure(name, correct(name, name)), beside=others)
         if matrix is not None:
-            for one in tested:
-                matrix[one] = {other: float(correct(one, other).mean()) for other in tested}
+            for premise in tested:
+                rates = {name: float(correct(premise, name).mean()) for name in tested}
+                matrix[premise] = rates
 
-    files = [*args.train, *dict.fromkeys(p for one in tested.values() for p in one.files)]
+    files = [*args.train, *dict.fromkeys(p for part in tested.values() for p in part.files)]
     learned = {"train": len(train), "train_lang": args.train_lang}
     classifier = fingerprint(args.head / HEAD) if head else args.classifier
-    known = {"languages": ",".join(tested), "part": part, **learned, "classifier": classifier}
-    fields = fields_of(files, **known)
+    options = {"languages": ",".join(tested), "part": part, **learned, "classifier": classifier}
+    fields = fields_of(files, **options)
     return Suite("nli", fields, measure, remark=REMARK, unit="pairs")
 
 
 def _learn(
-    own: Encoder, train: Examples, dev: Examples | None, classifier: frozen.Classifier
+    model: Encoder, train: Examples, dev: Examples | None, classifier: frozen.Classifier
 ) -> Learned:
-    vectors = _vectors(own, train)
+    vectors = _vectors(model, train)
     scale = frozen.root_mean_square(np.concatenate(vectors))
-    parts = [(vectors, train), *([(_vectors(own, dev), dev)] if dev else [])]
-    features = ((scaled_features(sides, scale, both=True), _targets(one)) for sides, one in parts)
-    return classifier.fit(*(frozen.Part(*both) for both in features)), scale
+    parts = [(vectors, train), *([(_vectors(model, dev), dev)] if dev else [])]
+    features = ((scaled_features(sides, scale, both=True), _targets(part)) for sides, part in parts)
+    return classifier.fit(*(frozen.Part(*rows) for rows in features)), scale
 
 
 def _judge(
     learned: Callable[..., tuple[Learned, list[Encoder]]], tested: Mapping[str, Examples]
 ) -> Callable[[str, str], Flags]:
-    """Return what says which pairs are right, by the languages of premise and hypothesis."""
+    """Return a function of two languages that tells which pairs are correct.
+
+    It takes the languages of premises and of hypotheses.
+    """
     vectors: dict[tuple[str, str], list[Floats]] = {}
     gold = _targets(next(iter(tested.values()))).argmax(axis=1)
 
     def correct(*languages: str) -> Flags:
         (predict, scale), encoders = learned(*languages)
         sides = []
-        for side, (name, own) in enumerate(zip(languages, encoders, strict=True)):
-            if (name, own.name) not in vectors:
-                vectors[name, own.name] = _vectors(own, tested[name])
-            sides.append(vectors[name, own.name][side])
-        right: Flags = predict(scaled_features(sides, scale, both=True)).argmax(axis=1) == gold
-        return right
+        for side, (name, model) in enumerate(zip(languages, encoders, strict=True)):
+            if (name, model.name) not in vectors:
+                vectors[name, model.name] = _vectors(model, tested[name])
+            sides.append(vectors[name, model.name][side])
+        is_correct: Flags = predict(scaled_features(sides, scale, both=True)).argmax(axis=1) == gold
+        return is_correct
 
     return correct
 
@@ -193,5 +204,5 @@ def _targets(examples: Examples) -> Floats:
     return frozen.one_hot(np.array([LABELS.index(label) for label in examples.labels]), len(LABELS))
 
 
-def _vectors(own: Encoder, examples: Examples) -> list[Floats]:
-    return [own.encode(side) for side in examples.sides]
+def _vectors(model: Encoder, examples: Examples) -> list[Floats]:
+    return [model.encode(side) for side in examples.sides]

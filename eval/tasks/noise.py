@@ -1,8 +1,8 @@
-"""Measure the shares of parallel sentences and of synthetic noise that filters and judge remove.
+"""Measure the shares of noise and clean pairs that filters reject.
 
 For each filter of 'adit mine --filters', the share of noise and of clean pairs is shown. For the
-judge, half of the pairs are noise, and it uses no neighbours. Shown are the shares of noise and of
-clean pairs with a probability below 0.5.
+judge, half of the pairs are noise, and it uses no neighbours. It rejects pairs with a probability
+below 0.5.
 """
 
 import argparse
@@ -33,23 +33,23 @@ SITE_LINES = (
     "Posted by admin at 10:32 | 4 comments",
 )
 LINK = " https://www.example.com/news/article?id=12"
-MEASURED = tuple(name for name in FILTERS if name != "hub")  # which takes neighbours
-CLEAN, JUDGE, LOST = "clean", "judge", "judge: lost"
-FOREIGN = ("es", "ru")  # a target in these is noise, but for pairs that have the language
+MEASURED = tuple(name for name in FILTERS if name != "hub")  # which needs neighbours
+CLEAN = "clean"  # the kind of unchanged pairs
+JUDGE, LOST = "judge", "judge: lost"  # rows of noise and of clean pairs that the judge rejects
+FOREIGN = ("es", "ru")  # languages whose targets are noise, unless the pairs are in them
 
 Sides = tuple[list[str], list[str]]
 Foreign = Mapping[str, Sequence[str]]  # lines by language
-Shares = dict[str, dict[str, float]]  # by what removes them, and by kind of pairs
+Shares = dict[str, dict[str, float]]  # rejected shares, by filter and by kind of pairs
 
 
-def noises(source: Sequence[str], target: Sequence[str], foreign: Foreign) -> dict[str, Sides]:
-    """Return by kind of noise the sources and targets that it makes of parallel lines.
+def make_noise(source: Sequence[str], target: Sequence[str], foreign: Foreign) -> dict[str, Sides]:
+    """Make each kind of noise from parallel lines.
 
-    The faults are those of parallel text from the web that Bicleaner's and OpusFilter's rules find
-    (Sánchez-Cartagena et al. 2018; Aulamo et al. 2020).
-
-    ``foreign`` has the same lines in other languages, by name. Lines that a kind leaves as they
-    were, such as those without a number to falsify, are not among its pairs.
+    The kinds are faults of parallel text from the web that Bicleaner and OpusFilter find
+    (Sánchez-Cartagena et al. 2018; Aulamo et al. 2020). ``foreign`` has the same lines in other
+    languages. Pairs that a kind does not change, such as lines without a number, are not among its
+    pairs.
     """
     changes: dict[str, Callable[[int], str]] = {
         "untranslated": lambda row: source[row],
@@ -60,22 +60,22 @@ def noises(source: Sequence[str], target: Sequence[str], foreign: Foreign) -> di
         "link": lambda row: target[row] + LINK,
         **{f"in {language}": lines.__getitem__ for language, lines in foreign.items()},
     }
-    made: dict[str, Sides] = {}
+    noise: dict[str, Sides] = {}
     for kind, change in changes.items():
         changed = [(source[row], change(row)) for row in range(len(source))]
-        kept = [both for both, before in zip(changed, target, strict=True) if both[1] != before]
-        made[kind] = [one for one, _ in kept], [other for _, other in kept]
-    return made
+        kept = [pair for pair, line in zip(changed, target, strict=True) if pair[1] != line]
+        noise[kind] = [first for first, _ in kept], [second for _, second in kept]
+    return noise
 
 
 def _half(text: str) -> str:
-    """Return the first half: of its words, or of its characters where it has no spaces."""
+    """Return the first half of the words, or of the characters of few words."""
     words = text.split()
     return " ".join(words[: len(words) // 2]) if len(words) > 3 else text[: len(text) // 2]
 
 
 def _other_number(text: str) -> str:
-    """Return a text with every digit of its numbers one higher; 9 becomes 1."""
+    """Raise every digit by one, and 9 to 1."""
     return re.sub(r"\d", lambda digit: str(int(digit[0]) % 9 + 1), text)
 
 
@@ -86,10 +86,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, show: Show) -> Record:
-    """Measure every filter on every language."""
-    known = load_aligned(args.directory).languages
-    english = english_of(known, args.directory)
-    languages = [name for name in chosen_languages(args, known) if name != english]
+    """Measure each filter on each language."""
+    available = load_aligned(args.directory).languages
+    english = english_of(available, args.directory)
+    languages = [name for name in chosen_languages(args, available) if name != english]
     data = load_aligned(args.directory, [english, *languages, *FOREIGN])
     for language in languages:
         check_filters(MEASURED, (language, english))
@@ -98,7 +98,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     for language in languages:
         foreign = {name: data.texts[name] for name in FOREIGN if name != language}
         clean = data.texts[language], data.texts[english]
-        record[language] = _removed(clean, foreign, encoder, (language, english))
+        record[language] = _measure(clean, foreign, encoder, (language, english))
         _show(language, record[language], show)
     if len(languages) > 1:
         record["mean"] = _mean(list(record.values()))
@@ -108,18 +108,17 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     return sign(show, "noise", {"removed": record}, **fields, sha256=digest)
 
 
-def _removed(clean: Sides, foreign: Foreign, encoder: Encoder, pair: tuple[str, str]) -> Shares:
-    """Return for each filter, any of them, and the judge what it removes by kind of pairs.
+def _measure(clean: Sides, foreign: Foreign, encoder: Encoder, pair: tuple[str, str]) -> Shares:
+    """Return the shares that filters and the judge reject, by kind of pairs.
 
-    What is usual is that of the clean pairs. ``clean`` is a kind, too: what is removed of it is
-    lost. The judge sees as many clean pairs beside each kind, and loses some of these.
+    Statistics come from the clean pairs. The judge scores as many clean pairs with each kind.
     """
     ratio, scripts = median_log_ratio(*clean), (main_script(clean[0]), main_script(clean[1]))
     shares: Shares = {name: {} for name in (*MEASURED, "any", JUDGE, LOST)}
-    makers = word_encoders(encoder, pair)
-    usual = Usual.of(read_texts(makers, *clean, languages=pair))
-    judged = np.empty(0)
-    for kind, (source, target) in {CLEAN: clean, **noises(*clean, foreign)}.items():
+    words = word_encoders(encoder, pair)
+    usual = Usual.of(read_texts(words, *clean, languages=pair))
+    clean_scores = np.empty(0)
+    for kind, (source, target) in {CLEAN: clean, **make_noise(*clean, foreign)}.items():
         if not source:
             continue
         suspects = Suspects(
@@ -128,22 +127,23 @@ def _removed(clean: Sides, foreign: Foreign, encoder: Encoder, pair: tuple[str, 
         masks = {name: FILTERS[name](suspects) for name in MEASURED}
         for name, mask in {**masks, "any": np.any(list(masks.values()), axis=0)}.items():
             shares[name][kind] = float(mask.mean())
-        seen = features(read_texts(makers, source, target, languages=pair), None, usual)
-        scores = load_judge().scores(seen)
-        judged = scores if kind == CLEAN else judged
-        found = Probabilities.estimated(load_judge().usual, [scores, judged])
-        for name, own in ((JUDGE, scores), (LOST, judged)):
-            shares[name][kind] = float((found.of_scores(own) < LIKELY).mean())
+        rows = features(read_texts(words, source, target, languages=pair), None, usual)
+        scores = load_judge().scores(rows)
+        clean_scores = scores if kind == CLEAN else clean_scores
+        probabilities = Probabilities.estimated(load_judge().usual, [scores, clean_scores])
+        for name, kind_scores in ((JUDGE, scores), (LOST, clean_scores)):
+            shares[name][kind] = float((probabilities.of_scores(kind_scores) < LIKELY).mean())
     return shares
 
 
 def _mean(measured: Sequence[Shares]) -> Shares:
-    """Return the mean over languages; a kind that some have not is the mean of the others."""
+    """Return the means over languages, for each kind over its languages."""
     means: Shares = {}
     for name in measured[0]:
-        kinds = dict.fromkeys(kind for one in measured for kind in one[name])
-        found = {kind: [one[name][kind] for one in measured if kind in one[name]] for kind in kinds}
-        means[name] = {kind: sum(each) / len(each) for kind, each in found.items()}
+        rows = [shares[name] for shares in measured]
+        kinds = dict.fromkeys(kind for row in rows for kind in row)
+        values = {kind: [row[kind] for row in rows if kind in row] for kind in kinds}
+        means[name] = {kind: sum(shares) / len(shares) for kind, shares in values.items()}
     return means
 
 

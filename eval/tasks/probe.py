@@ -1,7 +1,7 @@
-"""Measure classifiers that read a sentence's form from its vector (Conneau et al. 2018).
+"""Measure classifiers that read a sentence's form from its vector.
 
-Properties are sentence length, word content, tree depth, word order, tense and number. Accuracies
-are compared with classifiers that use no encoder.
+Properties are sentence length, word content, tree depth, word order, tense and number, as in
+Conneau et al. 2018. Accuracies are compared with classifiers that use no encoder.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from encoder import Encoder
 from eval.data.labelled import PARTS, TEST, TRAIN, Examples, first_file, read_examples
 from eval.metrics.frozen import Logistic, Part, accuracy, one_hot
 from eval.tasks.arguments import add_directory, add_list
-from eval.tasks.frozen import CLASSIFIERS, Classes, add_classifier, judged
+from eval.tasks.frozen import CLASSIFIERS, Classes, add_classifier, classify
 from eval.tasks.suite import Figure, Flags, Suite, fields_of, mean_figure, published
 from miner.extras import require
 from miner.language_codes import parse_option
@@ -53,10 +53,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Load the sets."""
+    """Load the sets.
+
+    Raises:
+        ValueError: A requested set is missing, the folder contains none, or a file is malformed.
+    """
     require("sklearn")
-    wanted = args.set or FILES
-    paths = {name: first_file([args.directory], f"{FILES[name]}.txt") for name in wanted}
+    names = args.set or FILES
+    paths = {name: first_file([args.directory], f"{FILES[name]}.txt") for name in names}
     if missing := [FILES[name] for name in args.set or () if paths[name] is None]:
         raise ValueError(f"{args.directory}: no {missing[0]}.txt")
     sets = {name: _read(path) for name, path in paths.items() if path is not None}
@@ -67,11 +71,11 @@ def prepare(args: argparse.Namespace) -> Suite:
 
     def measure(encoder: Encoder) -> Iterator[Figure]:
         for stream, (name, examples) in enumerate(sets.items()):
-            # Regression for the thousand classes of WC, as published.
-            chosen = Logistic() if name == "WC" else classifier
-            found, gold = judged(encoder, examples, chosen, language=args.lang)
-            others = {**baselines[name], **published("probe", name, size=len(found))}
-            yield replace(mean_figure(name, found == gold, stream=stream), beside=others)
+            # WC has a thousand classes, for which the paper uses regression.
+            set_classifier = Logistic() if name == "WC" else classifier
+            predicted, gold = classify(encoder, examples, set_classifier, language=args.lang)
+            beside = {**baselines[name], **published("probe", name, size=len(predicted))}
+            yield replace(mean_figure(name, predicted == gold, stream=stream), beside=beside)
 
     files = [path for path in paths.values() if path is not None]
     fields = fields_of(files, sets=",".join(sets), lang=args.lang, classifier=classifier.name)
@@ -88,10 +92,10 @@ def _read(path: Path) -> Examples:
     labels = defaultdict(set)
     for sentence, label in zip(*examples.sides, examples.labels, strict=True):
         labels[sentence].add(label)
-    if torn := sum(len(each) > 1 for each in labels.values()):
+    if ambiguous := sum(len(different) > 1 for different in labels.values()):
         logger.warning(
             "%s: %d of %d different sentences have several labels: no encoder can be right",
-            *(path, torn, len(labels)),
+            *(path, ambiguous, len(labels)),
         )
     return examples
 
@@ -100,34 +104,35 @@ def _baselines(examples: Examples) -> dict[str, float | None]:
     _, labels = examples.classes()
     train, test = examples.part(TRAIN), examples.part(TEST)
     sentences = examples.sides[0]
-    by_rule = {
+    predictions = {
         "majority": np.full(len(labels), np.bincount(labels[train]).argmax()),
         "unigrams": naive_bayes(sentences, labels, train, 1),
         "bigrams": naive_bayes(sentences, labels, train, 2),
     }
-    found = {name: float((each == labels)[test].mean()) for name, each in by_rule.items()}
-    lengths = np.array([[len(each.split())] for each in sentences], dtype=np.float32)
+    accuracies = {key: float((each == labels)[test].mean()) for key, each in predictions.items()}
+    lengths = np.array([[len(text.split())] for text in sentences], dtype=np.float32)
     lengths = (lengths - lengths.mean()) / max(1.0, float(lengths.std()))
-    everything = Part(lengths, one_hot(labels, labels.max() + 1))
-    learned, dev, tested = (everything.take(examples.part(part)) for part in PARTS)
-    by_length = accuracy(Logistic().fit(learned, dev)(tested.rows), tested.targets)
-    return {**found, "length": by_length}
+    data = Part(lengths, one_hot(labels, labels.max() + 1))
+    train_part, dev, test_part = (data.take(examples.part(part)) for part in PARTS)
+    by_length = accuracy(Logistic().fit(train_part, dev)(test_part.rows), test_part.targets)
+    return {**accuracies, "length": by_length}
 
 
 def naive_bayes(sentences: Sequence[str], labels: Classes, train: Flags, size: int) -> Classes:
-    """Return the class of each sentence by multinomial naive Bayes with add-one smoothing: (N,).
+    """Classify sentences (N,) by multinomial naive Bayes.
 
-    Features are the runs of up to ``size`` words; those that no training text has are left out.
+    Smoothing adds one. Features are the sequences of up to ``size`` words in the training
+    sentences, which are those with a true ``train`` (N,).
     """
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.naive_bayes import MultinomialNB
 
-    known = np.flatnonzero(train)
-    runs = CountVectorizer(
+    train_rows = np.flatnonzero(train)
+    vectorizer = CountVectorizer(
         ngram_range=(1, size), tokenizer=str.split, token_pattern=None, lowercase=False
-    ).fit([sentences[row] for row in known.tolist()])
-    _, counts = np.unique(labels[known], return_counts=True)
-    counted, prior = runs.transform(sentences), (counts + 1) / (counts + 1).sum()
-    bayes = MultinomialNB(class_prior=prior).fit(counted[known], labels[known])
-    found: Classes = bayes.predict(counted)
-    return found
+    ).fit([sentences[row] for row in train_rows.tolist()])
+    _, counts = np.unique(labels[train_rows], return_counts=True)
+    features, prior = vectorizer.transform(sentences), (counts + 1) / (counts + 1).sum()
+    bayes = MultinomialNB(class_prior=prior).fit(features[train_rows], labels[train_rows])
+    classes: Classes = bayes.predict(features)
+    return classes

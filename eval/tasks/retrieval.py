@@ -1,4 +1,4 @@
-"""Measure how often search finds a translation among other sentences: P@1, P@5, P@10."""
+"""Measure how often search finds a translation, by P@1, P@5 and P@10."""
 
 import argparse
 from collections.abc import Iterator, Sequence
@@ -24,37 +24,36 @@ BLOCK_ROWS = 1024
 def translation_ranks(
     source: Matrix, target: Matrix, *, others: int | None, seed: int = 0, csls: bool = False
 ) -> NDArray[np.int64]:
-    """Rank each source's translation among it and other targets: int64 (N,), from 1.
+    """Rank the translation of each source among other targets, int64 (N,).
 
-    Row i of float32 (N, D) is translated by row i of float32 (N + M, D), of unit or zero rows.
-    ``others`` targets are drawn without replacement for each source, None being all; Guo et al.
-    2018 and Chidambaram et al. 2019, "Learning Cross-Lingual Sentence Representations via a
-    Multi-task Dual-Encoder Model", section 3.4, draw 999. A draw depends on ``seed`` and on the
-    source's row alone; a ValueError says that there are not that many.
+    Row i of ``target`` (N + M, D) translates row i of ``source`` (N, D), of unit or zero rows. It
+    is ranked among ``others`` targets, drawn by ``seed`` and row (999 in Guo et al. 2018 and
+    Chidambaram et al. 2019, section 3.4), or all if None. Ties go to the smaller row, and zero rows
+    come last.
 
-    A target as near as the translation stands before it if its row is smaller. A zero row is near
-    to nothing: it, and what it translates, come last. With ``csls``, near is what CSLS says, not
-    cosine; a target's neighbourhood is among the sources.
+    Raises:
+        ValueError: There are fewer than ``others`` other targets.
     """
     if others is not None and others > len(target) - 1:
         raise ValueError(
             f"{others} other sentences cannot be drawn of {len(target) - 1}; ask for fewer or all"
         )
-    back = mean_of_nearest(target, source) / 2 if csls else np.float32(0)
+    means = mean_of_nearest(target, source) / 2 if csls else np.float32(0)
     ranks = np.empty(len(source), dtype=np.int64)
     for start in range(0, len(source), BLOCK_ROWS):
-        cosines = source[start : start + BLOCK_ROWS] @ target.T - back
+        cosines = source[start : start + BLOCK_ROWS] @ target.T - means
         cosines[:, ~target.any(axis=1)] = -np.inf
-        for row, near in enumerate(cosines, start):
-            drawn = _others(row, len(target), others, seed)
-            ahead = (near[drawn] > near[row]) | ((near[drawn] == near[row]) & (drawn < row))
-            lost = not source[row].any() or near[row] == -np.inf
-            ranks[row] = len(drawn) + 1 if lost else 1 + int(ahead.sum())
+        for row, scores in enumerate(cosines, start):
+            rows = _others(row, len(target), others, seed)
+            translation, competing = scores[row], scores[rows]
+            is_before = (competing > translation) | ((competing == translation) & (rows < row))
+            is_last = not source[row].any() or scores[row] == -np.inf
+            ranks[row] = len(rows) + 1 if is_last else 1 + int(is_before.sum())
     return ranks
 
 
 def _others(row: int, rows: int, others: int | None, seed: int) -> NDArray[np.int64]:
-    """Draw ``others`` rows but ``row``, or return them all."""
+    """Draw ``others`` rows other than ``row``, or return all of them."""
     if others is None:
         return np.delete(np.arange(rows), row)
     drawn = np.random.default_rng([seed, row]).choice(rows - 1, size=others, replace=False)
@@ -79,18 +78,22 @@ def _number_or_all(text: str) -> int | None:
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Load the texts, to retrieve from each language into English and back."""
-    data, english = load_texts(args)
-    more, counted = (by_language(given, read_lines) for given in (args.more, args.idf))
-    names = data.languages
-    if not {*names} >= more.keys() or counted.keys() not in (set(), {*names}):
-        known = ", ".join(sorted(names))
-        raise ValueError(f"--more takes files of {known}, and --idf one of each of them")
+    """Load the texts, to search from each language into English and back.
 
-    def embed(own: Encoder, sentences: Sequence[str], language: str) -> Matrix:
-        if not counted:
-            return own.encode(sentences)
-        return idf_weighted(own, sentences, counted[language])
+    Raises:
+        ValueError: ``--more`` or ``--idf`` names other languages.
+    """
+    data, english = load_texts(args)
+    more, idf_texts = (by_language(files, read_lines) for files in (args.more, args.idf))
+    names = data.languages
+    if not {*names} >= more.keys() or idf_texts.keys() not in (set(), {*names}):
+        expected = ", ".join(sorted(names))
+        raise ValueError(f"--more takes files of {expected}, and --idf one of each of them")
+
+    def embed(model: Encoder, sentences: Sequence[str], language: str) -> Matrix:
+        if not idf_texts:
+            return model.encode(sentences)
+        return _idf_weighted(model, sentences, idf_texts[language])
 
     def measure(encoder: Encoder) -> Iterator[Figure]:
         for language, vectors, of_english in encoded_sides(encoder, data, english, more, embed):
@@ -106,9 +109,9 @@ def prepare(args: argparse.Namespace) -> Suite:
     others = ALL if args.others is None else args.others
     similarity = "csls" if args.csls else "cosine"
     fields = {**fields_of_texts(data), "others": others, "similarity": similarity}
-    for name, given, texts in (("more", args.more, more), ("idf", args.idf, counted)):
-        if given:
-            digest = fingerprint(*(path for _, path in given))
+    for name, files, texts in (("more", args.more, more), ("idf", args.idf, idf_texts)):
+        if files:
+            digest = fingerprint(*(path for _, path in files))
             fields[name] = f"{sum(map(len, texts.values()))}-{digest}"
     after = [f"P@{depth}" for depth in DEPTHS[1:]]
     return Suite(
@@ -116,21 +119,17 @@ def prepare(args: argparse.Namespace) -> Suite:
     )
 
 
-def idf_weighted(own: Encoder, sentences: Sequence[str], counted: Sequence[str]) -> Matrix:
-    """Return the means of sentences' words, at unit length: float32 (S, D).
-
-    A word weighs the logarithm of how many of the sentences ``counted``, N, there are to each that
-    has it, at most N (Conneau et al. 2018, section 3.3). A ValueError: the encoder has no words.
-    """
-    if not isinstance(own, WordEncoder):
-        raise ValueError(f"encoder {own.name} has no word vectors for --idf")
-    words = own.words([*counted, *sentences])
+def _idf_weighted(model: Encoder, sentences: Sequence[str], counted: Sequence[str]) -> Matrix:
+    if not isinstance(model, WordEncoder):
+        raise ValueError(f"encoder {model.name} has no word vectors for --idf")
+    words = model.words([*counted, *sentences])
     tokens = Tokens(ids=words.ids, offsets=words.offsets)
-    shown = tokens.take(np.arange(len(counted)))
-    seen = np.unique(shown.owners * len(words.vectors) + shown.ids) % len(words.vectors)
-    often = np.bincount(seen, minlength=len(words.vectors))
-    idf = np.log(len(counted) / np.maximum(often, 1)).astype(np.float32)
-    asked = tokens.take(np.arange(len(counted), len(tokens)))
-    rows = sum_rows(words.vectors * idf[:, None], asked)
+    counted_tokens = tokens.take(np.arange(len(counted)))
+    size = len(words.vectors)  # the idf is that of Conneau et al. 2018, section 3.3
+    distinct = np.unique(counted_tokens.owners * size + counted_tokens.ids) % size
+    frequencies = np.bincount(distinct, minlength=size)
+    idf = np.log(len(counted) / np.maximum(frequencies, 1)).astype(np.float32)
+    sentence_tokens = tokens.take(np.arange(len(counted), len(tokens)))
+    rows = sum_rows(words.vectors * idf[:, None], sentence_tokens)
     normalize_rows(rows)
     return rows

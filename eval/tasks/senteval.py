@@ -1,4 +1,4 @@
-"""Train classifiers and regressions on frozen vectors of English sentences, as SentEval does.
+"""Train classifiers on frozen vectors of sentences, as SentEval does.
 
 Sets without given parts use nested 10-fold cross-validation. Features of pairs are |u - v| and
 u * v, for inference also u and v. STS uses the cosine. Data are SentEval's folders or NAME.tsv,
@@ -23,7 +23,7 @@ from eval.metrics import frozen
 from eval.metrics.bootstrap import FloatArray, moments, pearson
 from eval.tasks import suite
 from eval.tasks.arguments import add_list
-from eval.tasks.frozen import CLASSIFIERS, add_classifier, judged, learner, scaled_features
+from eval.tasks.frozen import CLASSIFIERS, add_classifier, classify, make_learner, scaled_features
 from eval.tasks.suite import Figure, Suite, mean_figure, published
 from miner.extras import require
 
@@ -31,9 +31,8 @@ Folders = Sequence[Path]
 Sets = Mapping[str, Examples]  # by language
 
 
+# A file for each part in SentEval's folders, and the columns of labels and sentences.
 class _Layout(NamedTuple):
-    """A file for each part in SentEval's own folders, and the columns of labels and sentences."""
-
     files: Mapping[str, str]
     label: int = 0
     sides: Sequence[int] = (1,)
@@ -68,7 +67,7 @@ STS_YEARS = ("STS12", "STS13", "STS14", "STS15", "STS16")
 NAMES = (*SINGLE, "MRPC", "SICK", "STSB", *STS_YEARS)
 REMARK = (
     "InferSent (BiLSTM-max, AllNLI) and GloVe (mean of words): Conneau 2018, where the set has as "
-    "many examples; correlations in per cent"
+    "many examples; correlations in percent"
 )
 
 
@@ -82,11 +81,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Load the sets."""
+    """Load the sets.
+
+    Raises:
+        ValueError: A requested set is missing, the folders contain none, or a file is malformed.
+    """
     require("sklearn")
-    wanted = args.set or NAMES
-    found = {name: _load(args.directories, name) for name in NAMES if name in wanted}
-    sets = {name: each for name, each in found.items() if each}
+    names = args.set or NAMES
+    loaded = {name: _load(args.directories, name) for name in NAMES if name in names}
+    sets = {name: parts for name, parts in loaded.items() if parts}
     if missing := [name for name in args.set or () if name not in sets]:
         raise ValueError(f"{args.directories[0]}: no set {', '.join(missing)}")
     if not sets:
@@ -94,25 +97,25 @@ def prepare(args: argparse.Namespace) -> Suite:
     classifier = CLASSIFIERS[args.classifier]()
 
     def measure(encoder: Encoder) -> Iterator[Figure]:
-        for name, each in sets.items():
+        for name, parts in sets.items():
             if name == "SICK":
-                yield from _sick(encoder, each, classifier)
+                yield from _sick(encoder, parts, classifier)
             elif name == "STSB":
-                yield from _graded(encoder, name, each, classifier, lowest=0)
+                yield from _graded(encoder, name, parts, classifier, lowest=0)
             elif name in STS_YEARS:
-                yield from _by_cosine(encoder, name, each)
+                yield from _by_cosine(encoder, name, parts)
             else:
-                yield from _classified(encoder, name, each[""], classifier)
+                yield from _classified(encoder, name, parts[""], classifier)
 
-    loaded = [one for each in sets.values() for one in each.values()]
-    examples = [one if isinstance(one, Examples) else one[0] for one in loaded]
-    files = dict.fromkeys(path for one in examples for path in one.files)
+    all_parts = [part for parts in sets.values() for part in parts.values()]
+    examples = [part if isinstance(part, Examples) else part[0] for part in all_parts]
+    files = dict.fromkeys(path for part in examples for path in part.files)
     fields = suite.fields_of(list(files), sets=",".join(sets), classifier=classifier.name)
     return Suite("senteval", fields, measure, label="set", remark=REMARK, unit="tested")
 
 
 def _load(folders: Folders, name: str) -> Mapping[str, Any]:
-    """Return the examples of a set by language or by part, both kinds of them for SICK."""
+    """Return the examples of a set by language or part, for SICK in pairs."""
     if name == "SICK":
         return _load_sick(folders)
     if name in STS_YEARS:
@@ -122,34 +125,36 @@ def _load(folders: Folders, name: str) -> Mapping[str, Any]:
         return {"en": benchmark} if benchmark else {}
     path = labelled.first_file(folders, f"{name}.tsv")
     sides = 1 if name in SINGLE else 2
-    found = labelled.read_examples(path, sides=sides) if path else _original(folders, name)
-    if found is not None and name == "TREC":
-        found = replace(found, labels=[label.partition(":")[0] for label in found.labels])
-    return {"": found} if found else {}
+    examples = labelled.read_examples(path, sides=sides) if path else _original(folders, name)
+    if examples is not None and name == "TREC":
+        examples = replace(examples, labels=[label.partition(":")[0] for label in examples.labels])
+    return {"": examples} if examples else {}
 
 
 def _original(folders: Folders, name: str) -> Examples | None:
-    """Load a set from SentEval's own folder; None where a file is missing."""
+    """Load a set from SentEval's folder, or return None if a file is missing."""
     layout = _LAYOUTS.get(name)
     files = _TWO_FILES[name] if layout is None else layout.files
-    found = {key: labelled.first_file(folders, file) for key, file in files.items()}
-    there = {key: path for key, path in found.items() if path is not None}
-    if len(there) < len(files):
+    paths = {key: labelled.first_file(folders, file) for key, file in files.items()}
+    present = {key: path for key, path in paths.items() if path is not None}
+    if len(present) < len(files):
         return None
     if name == "TREC":
-        return labelled.join_parts({part: _read_trec(path) for part, path in there.items()})
+        return labelled.concat({part: _read_trec(path) for part, path in present.items()})
     if layout is not None:
-        return labelled.read_parts(there, label=layout.label, sides=layout.sides, skip=layout.skip)
-    lines = {label: _lines(path) for label, path in there.items()}
+        return labelled.read_parts(
+            present, label=layout.label, sides=layout.sides, skip=layout.skip
+        )
+    lines = {label: _lines(path) for label, path in present.items()}
     return Examples(
-        labels=[label for label, some in lines.items() for _ in some],
-        sides=([line for some in lines.values() for line in some],),
-        files=list(there.values()),
+        labels=[label for label, rows in lines.items() for _ in rows],
+        sides=([line for rows in lines.values() for line in rows],),
+        files=list(present.values()),
     )
 
 
 def _lines(path: Path) -> list[str]:
-    """Read lines as UTF-8 or, where they are not, as Latin-1, as several old sets are."""
+    """Read UTF-8 lines, or Latin-1 lines, which several old sets contain."""
     try:
         return read_lines(path)
     except ValueError:
@@ -157,7 +162,6 @@ def _lines(path: Path) -> list[str]:
 
 
 def _read_trec(path: Path) -> Examples:
-    """Read ``COARSE:fine question`` lines."""
     rows = [line.partition(" ") for line in _lines(path)]
     for number, (label, _, _) in enumerate(rows, start=1):
         if ":" not in label:
@@ -166,13 +170,9 @@ def _read_trec(path: Path) -> Examples:
     return Examples(labels=labels, sides=(questions,), files=[path])
 
 
+# The file of several languages has columns xx_A and xx_B and, if they differ from English, xx_label
+# and xx_relatedness.
 def _load_sick(folders: Folders) -> dict[str, tuple[Examples, Examples]]:
-    """Load SICK in each language that is there: labels of inference, and relatedness from 1 to 5.
-
-    Read are SentEval's folder (English) or ``sick.en-nl-pt-ja.tsv``, whose header names columns
-    ``split``, ``label``, ``relatedness`` and, for each language, ``xx_A`` and ``xx_B``, with
-    ``xx_label`` and ``xx_relatedness`` where it has its own.
-    """
     path = labelled.first_file(folders, SICK_FILE)
     if path is None:
         inference, graded = (_original(folders, name) for name in ("SICK-E", "SICK-R"))
@@ -181,25 +181,21 @@ def _load_sick(folders: Folders) -> dict[str, tuple[Examples, Examples]]:
     languages = [name.removesuffix("_A") for name in header if name.endswith("_A")]
     if not {"split", "label", "relatedness"} <= set(header) or not languages:
         raise ValueError(f"{path}: expected a header with split, label, relatedness, xx_A and xx_B")
-    found = {}
+    sets = {}
     for language in languages:
         sides = [header.index(f"{language}_{side}") for side in "AB"]
         read = partial(labelled.read_columns, path, part=header.index("split"), sides=sides, skip=1)
-        own = {name: f"{language}_{name}" for name in ("label", "relatedness")}
-        names = [name if mine not in header else mine for name, mine in own.items()]
+        columns = [(name, f"{language}_{name}") for name in ("label", "relatedness")]
+        names = [column if column in header else name for name, column in columns]
         inference, graded = (read(label=header.index(name)) for name in names)
-        found[language] = inference, graded
-    return found
+        sets[language] = inference, graded
+    return sets
 
 
 def _load_year(folders: Folders, year: str) -> dict[str, Examples]:
-    """Load the sets of a year of STS: ``STS/STS12-en-test/STS.input.X.txt`` and ``STS.gs.X.txt``.
-
-    Pairs without a score are left out.
-    """
-    found = {}
+    sets = {}
     paths = ((folder / "STS" / f"{year}-en-test").glob("STS.input.*.txt") for folder in folders)
-    for path in (path for some in paths for path in sorted(some)):
+    for path in (path for files in paths for path in sorted(files)):
         scores = read_lines(path.with_name(path.name.replace("input", "gs", 1)))
         pairs = [line.split("\t") for line in read_lines(path)]
         if len(scores) != len(pairs) or any(len(pair) < 2 for pair in pairs):
@@ -207,43 +203,43 @@ def _load_year(folders: Folders, year: str) -> dict[str, Examples]:
                 f"{path}: {len(pairs)} lines and {len(scores)} scores; expected a pair between "
                 "tabs for each score"
             )
-        kept = [row for row, score in enumerate(scores) if score.strip()]
+        kept = [row for row, score in enumerate(scores) if score.strip()]  # others have no score
         sides = tuple([pairs[row][side] for row in kept] for side in (0, 1))
         labels = [scores[row] for row in kept]
-        found[path.name.split(".")[2]] = Examples(labels=labels, sides=sides, files=[path])
-    return found
+        sets[path.name.split(".")[2]] = Examples(labels=labels, sides=sides, files=[path])
+    return sets
 
 
 def _classified(
     encoder: Encoder, name: str, examples: Examples, classifier: frozen.Classifier
 ) -> Iterator[Figure]:
-    found, gold = judged(encoder, examples, classifier)
+    predicted, gold = classify(encoder, examples, classifier)
     stream = NAMES.index(name)
-    right = mean_figure(name, found == gold, stream=stream)
-    yield replace(right, beside=published("senteval", name, size=len(examples)))
+    figure = mean_figure(name, predicted == gold, stream=stream)
+    yield replace(figure, beside=published("senteval", name, size=len(examples)))
     if name == "MRPC":
         label = f"{name} F1"
-        units = np.stack([(found == 1) & (gold == 1), found == 1, gold == 1], axis=1)
+        units = np.stack([(predicted == 1) & (gold == 1), predicted == 1, gold == 1], axis=1)
         f1 = suite.figure_of(label, units.astype(np.float64), _f1, stream=stream)
         yield replace(f1, beside=published("senteval", label, size=len(examples)), in_mean=False)
 
 
 def _f1(sums: FloatArray) -> FloatArray:
-    both, found, gold = sums.T
-    scores: FloatArray = 2 * both / np.maximum(found + gold, 1)
+    hits, predicted, gold = sums.T
+    scores: FloatArray = 2 * hits / np.maximum(predicted + gold, 1)
     return scores
 
 
 def _sick(
     encoder: Encoder, sick: Mapping[str, tuple[Examples, Examples]], classifier: frozen.Classifier
 ) -> Iterator[Figure]:
-    """Learn from English, or the first language, and test on all."""
+    """Learn from English, or else the first language, and test on all."""
     first = next(iter(sick))
-    inference, graded = ({name: both[kind] for name, both in sick.items()} for kind in (0, 1))
+    inference, graded = ({name: sets[kind] for name, sets in sick.items()} for kind in (0, 1))
     names, _ = inference[first].classes()
-    numbers = {language: one.classes()[1] for language, one in inference.items()}
-    targets = {language: frozen.one_hot(each, len(names)) for language, each in numbers.items()}
-    for language, test in _tested(encoder, inference, targets, classifier, both=True):
+    labels = {language: examples.classes()[1] for language, examples in inference.items()}
+    targets = {key: frozen.one_hot(numbers, len(names)) for key, numbers in labels.items()}
+    for language, test in _predict(encoder, inference, targets, classifier, both=True):
         correct = test.rows.argmax(axis=1) == test.targets.argmax(axis=1)
         figure = mean_figure("SICK-E", correct, stream=NAMES.index("SICK"))
         yield _of_language(figure, language, first, inference[language])
@@ -253,59 +249,59 @@ def _sick(
 def _graded(
     encoder: Encoder, name: str, sets: Sets, classifier: frozen.Classifier, *, lowest: int
 ) -> Iterator[Figure]:
-    """Learn distributions over grades from the first language; correlate on all."""
+    """Learn distributions over grades from the first language, then test."""
     first = next(iter(sets))
     regression = replace(classifier, score=frozen.grade_correlation)
     stream = NAMES.index(name.partition("-")[0])
     scores = {language: examples.scores() - lowest + 1 for language, examples in sets.items()}
-    targets = {key: frozen.grade_targets(each, 6 - lowest) for key, each in scores.items()}
-    for language, test in _tested(encoder, sets, targets, regression, both=False):
+    targets = {key: frozen.grade_targets(grades, 6 - lowest) for key, grades in scores.items()}
+    for language, test in _predict(encoder, sets, targets, regression, both=False):
         examples = sets[language]
-        found, gold = frozen.expected_grade(test.rows), scores[language][examples.part(TEST)]
-        correlated = suite.correlation_figure(name, found, gold, stream=stream)
+        predicted, gold = frozen.expected_grade(test.rows), scores[language][examples.part(TEST)]
+        correlated = suite.correlation_figure(name, predicted, gold, stream=stream)
         yield replace(_of_language(correlated, language, first, examples), in_mean=False)
         if language == first:
-            ranked = suite.ranks(found), suite.ranks(gold)
+            ranked = suite.ranks(predicted), suite.ranks(gold)
             rho = suite.correlation_figure(f"{name} rho", *ranked, stream=stream)
             yield replace(rho, in_mean=False)
 
 
 def _of_language(figure: Figure, language: str, first: str, examples: Examples) -> Figure:
-    """Name a figure of a set by its language; only that of the first counts, beside others'."""
+    """Name a figure by its language, and add published ones for the first."""
     if language != first:
         return replace(figure, name=f"{figure.name} {language}", in_mean=False)
     return replace(figure, beside=published("senteval", figure.name, size=len(examples)))
 
 
 def _by_cosine(encoder: Encoder, year: str, sets: Sets) -> Iterator[Figure]:
-    """Correlate the cosines of each set of a year; then the sets' mean, plain and weighted.
+    """Correlate the cosines of each set of a year, then average the sets.
 
-    For the means the units of all sets are resampled together; each has its sums in columns of its
-    own.
+    The plain and the weighted mean resample the units of all sets together. Each set has its sums
+    in its own columns.
     """
     parts = []
     for name, examples in sets.items():
-        (own,) = encoders_of_languages(encoder, ["en"])
-        first, second = (own.encode(side) for side in examples.sides)
+        (model,) = encoders_of_languages(encoder, ["en"])
+        first, second = (model.encode(side) for side in examples.sides)
         cosines = np.einsum("nd,nd->n", first, second, dtype=np.float64)
         parts.append(moments(cosines, examples.scores()))
         yield replace(suite.figure_of(f"{year} {name}", parts[-1], pearson), in_mean=False)
-    width, sizes = parts[0].shape[1], np.array([len(one) for one in parts])
+    width, sizes = parts[0].shape[1], np.array([len(part) for part in parts])
     units = np.zeros((sizes.sum(), width * len(parts)))
-    for number, (one, end) in enumerate(zip(parts, sizes.cumsum().tolist(), strict=True)):
-        units[end - len(one) : end, width * number : width * (number + 1)] = one
+    for index, (part, end) in enumerate(zip(parts, sizes.cumsum().tolist(), strict=True)):
+        units[end - len(part) : end, width * index : width * (index + 1)] = part
     for label, weights in (("", np.ones(len(parts))), (" weighted", sizes.astype(np.float64))):
         statistic = partial(_weighted, weights=weights / weights.sum())
         yield replace(suite.figure_of(f"{year}{label}", units, statistic), in_mean=False)
 
 
 def _weighted(sums: FloatArray, *, weights: FloatArray) -> FloatArray:
-    """Return the weighted mean of correlations from their sums side by side."""
+    """Return the weighted mean of correlations from sums side by side."""
     parts = np.split(sums, len(weights), axis=1)
-    return np.stack([pearson(one) for one in parts], axis=1) @ weights
+    return np.stack([pearson(part) for part in parts], axis=1) @ weights
 
 
-def _tested(
+def _predict(
     encoder: Encoder,
     sets: Sets,
     targets: Mapping[str, frozen.Floats],
@@ -313,22 +309,22 @@ def _tested(
     *,
     both: bool,
 ) -> Iterator[tuple[str, frozen.Part]]:
-    """Yield predictions for each language's test part, learned from the first, with targets."""
+    """Learn from the first language, and yield predictions of each test part."""
     first = next(iter(sets))
 
-    def learn(own: Encoder) -> tuple[frozen.Predictor, np.float32]:
+    def learn(model: Encoder) -> tuple[frozen.Predictor, np.float32]:
         examples = sets[first]
-        sides = [own.encode(side) for side in examples.sides]
+        sides = [model.encode(side) for side in examples.sides]
         train = examples.part(TRAIN)
         scale = frozen.root_mean_square(np.concatenate([side[train] for side in sides]))
-        everything = frozen.Part(scaled_features(sides, scale, both=both), targets[first])
-        parts = [everything.take(examples.part(part)) for part in (TRAIN, DEV)]
+        data = frozen.Part(scaled_features(sides, scale, both=both), targets[first])
+        parts = [data.take(examples.part(part)) for part in (TRAIN, DEV)]
         return classifier.fit(*parts), scale
 
-    learned = learner(encoder, first, learn)
+    learned = make_learner(encoder, first, learn)
     for language, examples in sets.items():
-        (predict, scale), (own,) = learned(language)
+        (predict, scale), (model,) = learned(language)
         rows = np.flatnonzero(examples.part(TEST))
-        sides = [own.encode([side[row] for row in rows.tolist()]) for side in examples.sides]
-        found = predict(scaled_features(sides, scale, both=both))
-        yield language, frozen.Part(found, targets[language][rows])
+        sides = [model.encode([side[row] for row in rows.tolist()]) for side in examples.sides]
+        predicted = predict(scaled_features(sides, scale, both=both))
+        yield language, frozen.Part(predicted, targets[language][rows])

@@ -1,4 +1,4 @@
-"""Correlate human scores with angular similarity: Pearson's r, in percent."""
+"""Correlate human scores with angular similarity (Pearson's r in percent)."""
 
 import argparse
 from collections.abc import Iterator, Sequence
@@ -16,9 +16,9 @@ from miner.languages import seen_language
 
 
 def angular_similarity(first: NDArray[np.float32], second: NDArray[np.float32]) -> Floats:
-    """Return 1 - angle / pi of the rows of two float32 (P, D) of unit rows: float64 (P,), 0 to 1.
+    """Return 1 - angle / pi of pairs of unit rows (P, D), float64 (P,).
 
-    A zero row is at a right angle to everything (Cer et al. 2018, "Universal Sentence Encoder",
+    A zero row is at a right angle to every row (Cer et al. 2018, "Universal Sentence Encoder",
     equation 1; Chidambaram et al. 2019, section 3.5).
     """
     cosines = np.einsum("pd,pd->p", first.astype(np.float64), second.astype(np.float64))
@@ -34,32 +34,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Load the files."""
+    """Load the files.
+
+    Raises:
+        ValueError: A file is malformed or has fewer than 2 different scores, or its languages are
+            unknown.
+    """
     pairs = {path: read_examples(path, sides=2) for path in dict.fromkeys(args.files)}
-    scores = {path: each.scores() for path, each in pairs.items()}
-    for path, each in scores.items():
-        if (count := len(set(each.tolist()))) < 2:
+    scores = {path: examples.scores() for path, examples in pairs.items()}
+    for path, values in scores.items():
+        if (count := len(set(values.tolist()))) < 2:
             raise ValueError(f"{path}: {count} different scores; at least 2 are needed")
-    given = languages_of_sides(args)
-    languages = {path: given or _seen(path, each.sides) for path, each in pairs.items()}
+    requested = languages_of_sides(args)
+    languages = {path: requested or _detect(path, file.sides) for path, file in pairs.items()}
 
     def measure(encoder: Encoder) -> Iterator[Figure]:
-        for stream, (path, each) in enumerate(pairs.items()):
-            owners = zip(encoders_of_languages(encoder, languages[path]), each.sides, strict=True)
-            similarity = angular_similarity(*(own.encode(side) for own, side in owners))
+        for stream, (path, file) in enumerate(pairs.items()):
+            sides = zip(encoders_of_languages(encoder, languages[path]), file.sides, strict=True)
+            similarity = angular_similarity(*(model.encode(side) for model, side in sides))
             name = f"{path} {'-'.join(languages[path])}"
             yield correlation_figure(name, scores[path], similarity, stream=stream)
 
-    named = ",".join("-".join(pair) for pair in languages.values())
-    fields = fields_of(list(pairs), languages=named, similarity="angular")
+    names = ",".join("-".join(pair) for pair in languages.values())
+    fields = fields_of(list(pairs), languages=names, similarity="angular")
     width = max(len(str(path)) for path in pairs) + 8
     return Suite("sts", fields, measure, label="file", unit="pairs", width=width)
 
 
-def _seen(path: Path, sides: Sequence[Sequence[str]]) -> tuple[str, str]:
-    found = [seen_language(side) for side in sides]
-    if None in found:
+def _detect(path: Path, sides: Sequence[Sequence[str]]) -> tuple[str, str]:
+    codes = [seen_language(side) for side in sides]
+    if None in codes:
         raise ValueError(
-            f"{path}: the language of side {1 + found.index(None)} was not recognised; give --lang"
+            f"{path}: the language of side {1 + codes.index(None)} was not recognised; give --lang"
         )
-    return str(found[0]), str(found[1])
+    return str(codes[0]), str(codes[1])

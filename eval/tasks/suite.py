@@ -1,7 +1,8 @@
-"""Shared by tasks of several figures: figures with their intervals, one table, one signature.
+"""Figures with intervals, and suites of them in one table.
 
-A suite is prepared once, data read and checked, and can then be measured of any encoder; so
-``adit evaluate compare`` measures the same of several.
+A suite is loaded once, and can then measure any encoder. Therefore ``adit evaluate compare``
+measures the same for several.
+Axes: ``U`` units, ``C`` numbers per unit, ``R`` resamples.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,11 +27,11 @@ Statistic = Callable[[Floats], Floats]
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """A figure of an encoder and its resamples (R,); ``units`` is what it was counted over, if any.
+    """A figure of an encoder with its resamples (R,).
 
-    ``beside`` has what the table shows beside it, such as what others have published, by column.
-    Where ``lower`` is set, less is better. ``in_mean`` says whether it counts in the mean of the
-    suite, ``percent`` whether it is a share.
+    ``units`` is the number of units, if any. ``beside`` has further columns of the table, such as
+    published figures. ``lower`` means that lower is better, ``percent`` that the figure is a share,
+    and ``in_mean`` that the mean of the suite includes it.
     """
 
     name: str
@@ -43,21 +44,21 @@ class Figure:
     in_mean: bool = True
 
     def cells(self) -> tuple[Cell, Cell]:
-        """Return what a table shows of it and of its interval, in per cent or as they are."""
+        """Return the cells of the figure and of its interval."""
         low, high = interval(self.samples)
         if self.percent:
             return self.value, (low, high)
         return f"{self.value:.4g}", f"{low:.4g}-{high:.4g}"
 
     def record(self) -> Record:
-        """Return it for JSON."""
+        """Return the figure for JSON."""
         return {"value": self.value, "interval": interval(self.samples)}
 
 
 def figure_of(name: str, units: Floats, statistic: Statistic, *, stream: int = 0) -> Figure:
-    """Return a figure that is a function of sums over ``units`` (U, C), see ``bootstrap``.
+    """Compute a figure from sums over ``units``, float64 (U, C).
 
-    Figures of the same sentences have the same ``stream``.
+    ``statistic`` and ``stream`` are as in ``eval.metrics.bootstrap.resample``.
     """
     value = float(statistic(units.sum(axis=0)[None])[0])
     samples = resample(units, statistic, stream=stream)
@@ -65,43 +66,47 @@ def figure_of(name: str, units: Floats, statistic: Statistic, *, stream: int = 0
 
 
 def mean_figure(name: str, values: Flags | Floats, *, stream: int = 0) -> Figure:
-    """Return the mean of a value (U,) of each unit, such as whether it is right."""
+    """Compute the mean of a value (U,) of each unit, such as its correctness."""
     units = np.stack([np.ones(len(values)), values.astype(np.float64)], axis=1)
     return figure_of(name, units, lambda sums: sums[:, 1] / sums[:, 0], stream=stream)
 
 
 def correlation_figure(name: str, x: Floats, y: Floats, *, stream: int = 0) -> Figure:
-    """Return Pearson's r of two values (U,) of each unit."""
+    """Compute Pearson's r of two values (U,) of each unit."""
     return figure_of(name, moments(x, y), pearson, stream=stream)
 
 
 def ranks(values: Floats) -> Floats:
-    """Return the ranks (U,) of values from 1, of equal ones their mean: for Spearman's r."""
-    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    """Rank values (U,) from 1 for Spearman's r, with mean ranks for ties."""
+    _, groups, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = counts.cumsum()
-    found: Floats = ((last - counts + 1 + last) / 2)[places]
-    return found
+    mean_ranks: Floats = ((last - counts + 1 + last) / 2)[groups]
+    return mean_ranks
 
 
 def mean_of(row: Sequence[Figure]) -> Figure:
-    """Return the mean of figures and of their resamples; beside it, the means that all have."""
-    columns = {name: [one.beside.get(name) for one in row] for name in row[0].beside}
+    """Return the mean of figures, of resamples, and of figures beside them."""
+    columns = {name: [figure.beside.get(name) for figure in row] for name in row[0].beside}
     beside = {
-        name: None if None in each else float(np.mean(np.array(each, dtype=np.float64)))
-        for name, each in columns.items()
+        name: None if None in values else float(np.mean(np.array(values, dtype=np.float64)))
+        for name, values in columns.items()
     }
-    value = float(np.mean([one.value for one in row]))
-    samples = np.mean([one.samples for one in row], axis=0)
+    value = float(np.mean([figure.value for figure in row]))
+    samples = np.mean([figure.samples for figure in row], axis=0)
     return replace(row[0], name="mean", value=value, samples=samples, units=None, beside=beside)
 
 
 @dataclass(frozen=True)
 class Suite:
-    """A task whose data are at hand: what it signs with, and what it measures of an encoder.
+    """A task with its data, which can measure encoders.
 
-    Its table has columns for what stands ``before`` a figure and its interval, and ``after`` them,
-    by name, those of publishers last; ``remark`` is a line about them. ``languages`` are those of
-    the data, as they name them, where that decides what of the encoder is used.
+    Attributes:
+        fields: The fields of its signature.
+        measure: Yields the figures of an encoder.
+        before: Columns of ``Figure.beside`` to show before the figure.
+        after: Likewise after it. Columns of published figures follow.
+        unit: Heading of the numbers of units.
+        languages: Languages of the data, if they decide which parts of an encoder are used.
     """
 
     task: str
@@ -119,26 +124,26 @@ class Suite:
 
 
 def run_suite(suite: Suite, spec: str, show: Show) -> Record:
-    """Measure an encoder: a row for each figure as soon as it is there, then their mean."""
+    """Measure an encoder, and show a row per figure and their mean."""
     encoder = load_encoder(spec)
-    named = suite.before, (*suite.after, *publishers(suite.task))
-    columns = [suite.unit, *named[0], suite.figure, "95% interval", *named[1]]
+    column_names = suite.before, (*suite.after, *publishers(suite.task))
+    columns = [suite.unit, *column_names[0], suite.figure, "95% interval", *column_names[1]]
     table = Table(suite.label, columns, suite.width)
     show(table.header)
 
-    def shown(one: Figure) -> Record:
-        before, after = (map(one.beside.get, names) for names in named)
-        show(table.row(one.name, one.units, *before, *one.cells(), *after))
-        return {**one.record(), **({"beside": dict(one.beside)} if any(named) else {})}
+    def show_row(figure: Figure) -> Record:
+        before, after = (map(figure.beside.get, names) for names in column_names)
+        show(table.row(figure.name, figure.units, *before, *figure.cells(), *after))
+        return {**figure.record(), **({"beside": dict(figure.beside)} if any(column_names) else {})}
 
     results: dict[str, Record] = {}
-    counted: list[Figure] = []
-    for one in suite.measure(encoder):
-        results[one.name] = {"units": one.units, **shown(one)}
-        counted += [one] if one.in_mean else []
+    figures_in_mean: list[Figure] = []
+    for figure in suite.measure(encoder):
+        results[figure.name] = {"units": figure.units, **show_row(figure)}
+        figures_in_mean += [figure] if figure.in_mean else []
     record: Record = {"figures": results}
-    if len(counted) > 1:
-        record["mean"] = shown(mean_of(counted))
+    if len(figures_in_mean) > 1:
+        record["mean"] = show_row(mean_of(figures_in_mean))
     names = encoder_names(encoder, map(code_of, suite.languages))
     record = sign(show, suite.task, record, **suite.fields, encoder=names, interval=INTERVAL_METHOD)
     if suite.remark:
@@ -147,30 +152,30 @@ def run_suite(suite: Suite, spec: str, show: Show) -> Record:
 
 
 def fields_of(paths: Sequence[Path], /, **more: object) -> dict[str, object]:
-    """Return what a signature says of data: the digest of all files, after ``more``."""
+    """Return ``more`` and the digest of files, as fields of a signature."""
     return {**more, "sha256": fingerprint(*paths)}
 
 
 @cache
 def _published() -> list[list[str]]:
-    """Return figures that others have published; ``assets/published.tsv`` says whose they are."""
+    """Return published figures, with the columns of ``assets/published.tsv``."""
     text = files("eval").joinpath("assets", "published.tsv").read_text(encoding="utf-8")
     return [line.split("\t") for line in text.splitlines() if not line.startswith("#")]
 
 
 def publishers(task: str) -> tuple[str, ...]:
-    """Return whose figures there are for a task."""
-    return tuple(dict.fromkeys(who for of, _, _, who, _ in _published() if of == task))
+    """Return the names of the publications with figures of a task."""
+    return tuple(dict.fromkeys(source for name, _, _, source, _ in _published() if name == task))
 
 
 def published(task: str, name: str, *, size: int) -> dict[str, float | None]:
-    """Return what each publisher has for a set, from 0 to 1; None where theirs was not this one.
+    """Return the figure of each publication for a set, from 0 to 1.
 
-    Sets of one name are the same where they have the same size.
+    It is None if the publication's set had another size.
     """
-    found: dict[str, float | None] = dict.fromkeys(publishers(task))
-    for of, set_name, set_size, who, figures in _published():
-        if (of, set_name, int(set_size)) == (task, name, size):
+    means: dict[str, float | None] = dict.fromkeys(publishers(task))
+    for task_name, set_name, set_size, source, figures in _published():
+        if (task_name, set_name, int(set_size)) == (task, name, size):
             shares = [float(figure) / 100 for figure in figures.split()]
-            found[who] = sum(shares) / len(shares)
-    return found
+            means[source] = sum(shares) / len(shares)
+    return means

@@ -1,4 +1,4 @@
-"""Measure the error rate of search by cosine, into English and back, next to LASER's."""
+"""Measure the error rate of cosine search, into English and back."""
 
 import argparse
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ from eval.metrics.similarity import Flags, search_errors
 from eval.tasks.arguments import add_directory, add_languages, chosen_languages
 from eval.tasks.suite import Figure, Suite, mean_figure, published
 
-WAYS = ("xx->en", "en->xx")
+DIRECTIONS = ("xx->en", "en->xx")
 REMARK = (
     "LASER: Artetxe & Schwenk 2019, Massively Multilingual Sentence Embeddings for Zero-Shot "
     "Cross-Lingual Transfer and Beyond, TACL 7, tables 1 and 9"
@@ -22,15 +22,23 @@ REMARK = (
 
 
 def tatoeba_languages(directory: Path) -> list[str]:
-    """Return the ISO 639-3 codes that a folder has files for, sorted; a ValueError: it has none."""
-    found = files_matching(directory, r"tatoeba\.(\w+)-eng\.\1")
-    if not found:
+    """Return the sorted ISO 639-3 codes of the folder's languages.
+
+    Raises:
+        ValueError: The folder contains no Tatoeba data.
+    """
+    matches = files_matching(directory, r"tatoeba\.(\w+)-eng\.\1")
+    if not matches:
         raise ValueError(f"{directory}: no Tatoeba data; expected tatoeba.xxx-eng.xxx and .eng")
-    return [match[1] for match in found.values()]
+    return [match[1] for match in matches.values()]
 
 
 def load_tatoeba(directory: Path, language: str) -> tuple[list[str], list[str]]:
-    """Load the sentences of a language, by either code, and as many English ones, at least one."""
+    """Load the sentences of a language, with any code, and translations.
+
+    Raises:
+        ValueError: The language is missing, a file is empty, or numbers of lines differ.
+    """
     code = iso_639_3(language)
     codes = tatoeba_languages(directory)
     if code not in codes:
@@ -59,25 +67,25 @@ def prepare(args: argparse.Namespace) -> Suite:
     texts = {name: load_tatoeba(args.directory, name) for name in names}
 
     def measure(encoder: Encoder) -> Iterator[Figure]:
-        for stream, (name, both) in enumerate(texts.items()):
-            there, back = language_errors(encoder, name, *both)
+        for stream, (name, sides) in enumerate(texts.items()):
+            forward, backward = language_errors(encoder, name, *sides)
             # A pair is a unit, with the mean of its errors in both directions.
-            missed = (there.astype(np.float64) + back) / 2
-            rates = dict(zip(WAYS, (float(there.mean()), float(back.mean())), strict=True))
-            others = published("tatoeba", iso_639_3(name), size=len(there))
-            figure = mean_figure(name, missed, stream=stream)
-            yield replace(figure, lower=True, beside={**rates, **others})
+            errors = (forward.astype(np.float64) + backward) / 2
+            rates = (float(mask.mean()) for mask in (forward, backward))
+            beside = dict(zip(DIRECTIONS, rates, strict=True))
+            beside |= published("tatoeba", iso_639_3(name), size=len(forward))
+            yield replace(mean_figure(name, errors, stream=stream), lower=True, beside=beside)
 
     count = sum(len(foreign) for foreign, _ in texts.values())
     fields = {"languages": ",".join(texts), "sentences": count, "similarity": "cosine"}
     return Suite(
-        "tatoeba", fields, measure, before=WAYS, figure="mean", remark=REMARK, languages=names
+        "tatoeba", fields, measure, before=DIRECTIONS, figure="mean", remark=REMARK, languages=names
     )
 
 
 def language_errors(
     encoder: Encoder, language: str, foreign: Sequence[str], english: Sequence[str]
 ) -> tuple[Flags, Flags]:
-    """Search by cosine between sentences of a language and their translations, one at least."""
-    own, other = encoders_of_languages(encoder, (language, "en"))
-    return search_errors(own.encode(foreign), other.encode(english))
+    """Return the errors of search by cosine into English and back, (N,) each."""
+    model, english_model = encoders_of_languages(encoder, (language, "en"))
+    return search_errors(model.encode(foreign), english_model.encode(english))

@@ -1,4 +1,4 @@
-"""Measures that ``train-encoder`` takes of an encoder on the way, on data with known answers."""
+"""Measures of an encoder during its training, on data with known answers."""
 
 import logging
 from collections.abc import Collection, Mapping
@@ -18,12 +18,13 @@ logger = logging.getLogger(__name__)
 
 
 def tatoeba_error(directory: Path, pairs: Collection[str]) -> Measure:
-    """Measure the error rate of ``adit evaluate tatoeba`` in the languages of the language pairs.
+    """Measure Tatoeba's error rate in the languages of ``pairs`` (``de-en``).
 
-    A ValueError says that there are no sentences of any of them, or malformed ones.
+    Raises:
+        ValueError: The folder contains no sentences of these languages, or malformed ones.
     """
-    there = tatoeba_languages(directory)
-    languages = [name for name in sorted(_languages(pairs)) if iso_639_3(name) in there]
+    available = tatoeba_languages(directory)
+    languages = [name for name in sorted(_languages(pairs)) if iso_639_3(name) in available]
     texts = {name: load_tatoeba(directory, name) for name in languages}
     if not texts:
         raise ValueError(f"{directory}: no sentences of the languages of {', '.join(pairs)}")
@@ -31,28 +32,30 @@ def tatoeba_error(directory: Path, pairs: Collection[str]) -> Measure:
         logger.warning("%s: no sentences of %s; not measured", directory, ", ".join(missing))
 
     def take(encoder: Encoder) -> Mapping[str, float]:
-        errors = {name: language_errors(encoder, name, *both) for name, both in texts.items()}
-        return {name: float(np.mean(both)) for name, both in errors.items()}
+        errors = {name: language_errors(encoder, name, *sides) for name, sides in texts.items()}
+        return {name: float(np.mean(masks)) for name, masks in errors.items()}
 
     return Measure(name="tatoeba_error", title="Tatoeba error", parts=languages, take=take)
 
 
 def bucc_f1(directory: Path, pairs: Collection[str]) -> Measure:
-    """Measure the F1 that ``adit evaluate bucc`` reports of the split that thresholds are tuned on.
+    """Measure the F1 of ``adit evaluate bucc`` on its tuning split.
 
-    Language pairs of which both languages are in ``pairs`` count; a ValueError says that there is
-    none, or that one is malformed.
+    A language pair is measured if ``pairs`` contain both its languages.
+
+    Raises:
+        ValueError: The folder contains no such pair, or a file is malformed.
     """
-    known = _languages(pairs)
-    names = [name for name in bucc_pairs(directory) if known.issuperset(name.split("-"))]
+    languages = _languages(pairs)
+    names = [name for name in bucc_pairs(directory) if languages.issuperset(name.split("-"))]
     if not names:
         raise ValueError(f"{directory}: no gold pairs of the languages of {', '.join(pairs)}")
-    tuned = {name: choose_splits(bucc_splits(directory, name))[0] for name in names}
-    splits = [load_bucc(directory, name, split) for name, split in tuned.items()]
+    split_names = {name: choose_splits(bucc_splits(directory, name))[0] for name in names}
+    splits = [load_bucc(directory, name, split) for name, split in split_names.items()]
 
     def take(encoder: Encoder) -> Mapping[str, float]:
         mined = [mine_split(split, encoder=encoder) for split in splits]
-        return {one.data.pair: best_score(one.judgements).f1 for one in mined}
+        return {split.data.pair: best_score(split.judgements).f1 for split in mined}
 
     return Measure(
         name="bucc_f1", title="BUCC-style F1", parts=names, take=take, higher_is_better=True

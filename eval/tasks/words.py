@@ -1,4 +1,4 @@
-"""Measure word translation (P@1, P@5, P@10) by cosine (NN) and CSLS, and word similarity.
+"""Measure word translation by cosine (NN) and CSLS, and word similarity.
 
 Word similarity is correlated with human scores. Target words are the words of --vocabulary and of
 the given dictionaries.
@@ -22,14 +22,14 @@ from eval.tasks import suite
 from eval.tasks.arguments import add_files_of_languages, add_sides, by_language, languages_of_sides
 from eval.tasks.suite import Figure, Floats, Suite, mean_figure, published
 
-DOUBTFUL = frozenset({"pn", "nw"})  # names, and what is no word (Kementchedjhieva et al. 2019)
+DOUBTFUL = frozenset({"pn", "nw"})  # names and non-words (Kementchedjhieva et al. 2019)
 DEPTHS = (1, 5, 10)
 TARGETS = 200_000  # target words of the published figures
 REMARK = (
     "MUSE: Conneau et al. 2018, among 200,000 target words; among fewer, translations are easier "
-    "to find. r, rho, hm: Pearson's, Spearman's, their harmonic mean, in per cent"
+    "to find. r, rho, hm: Pearson's, Spearman's, their harmonic mean, in percent"
 )
-_SCORES = ("SimLex999", "Average Score", "Human (mean)")  # how the originals name the column
+_SCORES = ("SimLex999", "Average Score", "Human (mean)")  # names of the column
 _LANGUAGES = re.compile(r"([a-z]{2,3})(?:-([a-z]{2,3}))?\.")
 
 Languages = tuple[str, str]
@@ -40,10 +40,7 @@ Side = tuple[Sequence[str], NDArray[np.float32]]  # words and their vectors
 
 @dataclass(frozen=True, kw_only=True)
 class WordPairs:
-    """Pairs of words with ``scores`` float64 (N,), or else of a dictionary.
-
-    ``pairs[i]`` of a dictionary is of the category ``kinds[i]``, which may be empty.
-    """
+    """Word pairs with ``scores`` (N,), or of a dictionary with categories."""
 
     path: Path
     languages: Languages
@@ -52,28 +49,34 @@ class WordPairs:
     scores: Floats | None = None
 
     def translations(self, *, doubtful: bool = True) -> dict[str, set[str]]:
-        """Return all translations of each source word; without those of doubtful categories."""
-        found: dict[str, set[str]] = {}
+        """Return all translations of each source word.
+
+        Without ``doubtful``, pairs of the categories in ``DOUBTFUL`` are skipped.
+        """
+        translations: dict[str, set[str]] = {}
         for (source, target), kind in zip(self.pairs, self.kinds, strict=True):
             if doubtful or kind not in DOUBTFUL:
-                found.setdefault(source, set()).add(target)
-        return found
+                translations.setdefault(source, set()).add(target)
+        return translations
 
 
 def read_words(path: Path, languages: Languages | None = None) -> WordPairs:
-    """Read scored pairs if the third column, or that which the header names, is a number.
+    """Read scored pairs, or else a dictionary ``xx-yy.*``.
 
-    Else read a dictionary ``xx-yy.*``: a word and its translation between tabs or white space, and
-    in some a category. A ValueError: a line is neither, or the name does not begin with languages,
-    which may be given for scored pairs.
+    A file is scored if the third column, or the one that the header names, is a number. A line of a
+    dictionary has a word, its translation, and possibly a category.
+
+    Raises:
+        ValueError: A line is malformed, or ``languages`` is None and the name does not begin with
+            them.
     """
     lines = read_lines(path)
     comma = bool(lines) and "\t" not in lines[0] and lines[0].count(",") > 1
     rows = [line.split("," if comma else "\t" if "\t" in line else None) for line in lines]
     if not rows:
-        raise ValueError(f"{path}: empty; expected two words a line")
+        raise ValueError(f"{path}: empty; expected two words per line")
     if len(rows[0]) < 2:
-        raise ValueError(f"{path} line 1: expected two words a line")
+        raise ValueError(f"{path} line 1: expected two words per line")
     column = next((rows[0].index(name) for name in _SCORES if name in rows[0]), None)
     if column is not None:
         return _scored(path, rows[1:], column, first=2, languages=languages)
@@ -121,7 +124,11 @@ def _is_number(text: str) -> bool:
 
 
 def read_vocabulary(path: Path) -> list[str]:
-    """Read the first word of each line, one at least; the header of a ``.vec`` file is left out."""
+    """Read the first word of each line, except the header of a ``.vec`` file.
+
+    Raises:
+        ValueError: The file has no words.
+    """
     lines = [line.split(" ", 1) for line in read_lines(path) if line.strip()]
     header = bool(lines) and len(lines[0]) == 2 and all(map(str.isdecimal, lines[0]))
     words = list(dict.fromkeys(line[0] for line in lines[header:]))
@@ -139,16 +146,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help=text)
     words = "more target words of a language, one per line, or a .vec file"
     add_files_of_languages(parser, "--vocabulary", words)
-    add_sides(parser, default="what the file's name begins with")
+    add_sides(parser, default="the languages in the file's name")
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Load the files."""
-    given = [sorted(path.iterdir()) if path.is_dir() else [path] for path in args.files]
-    paths = [path for some in given for path in some]
+    """Load the files.
+
+    Raises:
+        ValueError: A file is malformed, or a vocabulary's language has no dictionary.
+    """
+    listings = [sorted(path.iterdir()) if path.is_dir() else [path] for path in args.files]
+    paths = [path for listing in listings for path in listing]
     files = [read_words(path, languages_of_sides(args)) for path in paths]
     more = by_language(args.vocabulary, read_vocabulary)
-    vocabularies = _vocabularies([one for one in files if one.scores is None], more)
+    vocabularies = _vocabularies([pairs for pairs in files if pairs.scores is None], more)
     if unknown := sorted(more.keys() - vocabularies.keys()):
         raise ValueError(
             f"--vocabulary {unknown[0]}: no dictionary of that language is among the files; those "
@@ -157,79 +168,80 @@ def prepare(args: argparse.Namespace) -> Suite:
 
     def measure(encoder: Encoder) -> Iterator[Figure]:
         vectors: dict[Languages, NDArray[np.float32]] = {}  # by language and by name of its encoder
-        for stream, one in enumerate(files):
-            encoders = encoders_of_languages(encoder, one.languages)
-            if one.scores is not None:
-                yield from _similarity(encoders, one, one.scores, stream)
+        for stream, pairs in enumerate(files):
+            encoders = encoders_of_languages(encoder, pairs.languages)
+            if pairs.scores is not None:
+                yield from _similarity(encoders, pairs, pairs.scores, stream)
                 continue
             sides = []
-            for language, own in zip(one.languages, encoders, strict=True):
-                if (language, own.name) not in vectors:
-                    vectors[language, own.name] = own.encode(vocabularies[language])
-                sides.append((vocabularies[language], vectors[language, own.name]))
-            yield from _translation(one, *sides, stream=stream)
+            for language, model in zip(pairs.languages, encoders, strict=True):
+                if (language, model.name) not in vectors:
+                    vectors[language, model.name] = model.encode(vocabularies[language])
+                sides.append((vocabularies[language], vectors[language, model.name]))
+            yield from _translation(pairs, *sides, stream=stream)
 
     used = [*paths, *(path for _, path in args.vocabulary)]
-    targets = ",".join(f"{name}={len(each)}" for name, each in vocabularies.items()) or "none"
+    targets = ",".join(f"{name}={len(words)}" for name, words in vocabularies.items()) or "none"
     fields = suite.fields_of(used, files=len(files), targets=targets, k=CSLS_NEIGHBOURS)
     return Suite("words", fields, measure, label="file", remark=REMARK, unit="words", width=30)
 
 
-def _vocabularies(dictionaries: Sequence[WordPairs], given: Vocabularies) -> Vocabularies:
-    """Return the words of each language: those given, then those of the dictionaries."""
-    found: dict[str, dict[str, None]] = {}
-    for one in dictionaries:
-        for language in one.languages:
-            found.setdefault(language, dict.fromkeys(given.get(language, ())))
-        for pair in one.pairs:
-            for language, word in zip(one.languages, pair, strict=True):
-                found[language].setdefault(word)
-    return {language: list(words) for language, words in found.items()}
+def _vocabularies(dictionaries: Sequence[WordPairs], more: Vocabularies) -> Vocabularies:
+    """Return the words of each language, the words of ``more`` first."""
+    vocabularies: dict[str, dict[str, None]] = {}
+    for dictionary in dictionaries:
+        for language in dictionary.languages:
+            vocabularies.setdefault(language, dict.fromkeys(more.get(language, ())))
+        for pair in dictionary.pairs:
+            for language, word in zip(dictionary.languages, pair, strict=True):
+                vocabularies[language].setdefault(word)
+    return {language: list(words) for language, words in vocabularies.items()}
 
 
-def _translation(one: WordPairs, source: Side, target: Side, *, stream: int) -> Iterator[Figure]:
-    places = [{word: row for row, word in enumerate(words)} for words, _ in (source, target)]
-    translations = one.translations()
+def _translation(pairs: WordPairs, source: Side, target: Side, *, stream: int) -> Iterator[Figure]:
+    row_of = [{word: row for row, word in enumerate(words)} for words, _ in (source, target)]
+    translations = pairs.translations()
     words = list(translations)
-    found = translation_ranks(
-        source[1][[places[0][word] for word in words]],
+    ranks = translation_ranks(
+        source[1][[row_of[0][word] for word in words]],
         target[1],
         source[1],
-        [[places[1][other] for other in sorted(translations[word])] for word in words],
+        [[row_of[1][target] for target in sorted(translations[word])] for word in words],
     )
-    name = "-".join(one.languages)
+    name = "-".join(pairs.languages)
     size = min(len(target[0]), TARGETS)
-    for method, reached in found.items():
+    for method, method_ranks in ranks.items():
         for depth in DEPTHS:
-            main = method == "CSLS" and depth == 1
-            figure = mean_figure(f"{name} {method} P@{depth}", reached <= depth, stream=stream)
-            others = published("words", name, size=size) if main else {"MUSE": None}
-            yield replace(figure, beside=others, in_mean=main)
-    kept = one.translations(doubtful=False)
-    if len(kept) < len(words):
-        there = np.array([word in kept for word in words])
-        figure = mean_figure(f"{name} CSLS P@1, no names", found["CSLS"][there] <= 1, stream=stream)
+            is_main = method == "CSLS" and depth == 1
+            figure = mean_figure(f"{name} {method} P@{depth}", method_ranks <= depth, stream=stream)
+            beside = published("words", name, size=size) if is_main else {"MUSE": None}
+            yield replace(figure, beside=beside, in_mean=is_main)
+    certain = pairs.translations(doubtful=False)
+    if len(certain) < len(words):
+        kept = ranks["CSLS"][np.array([word in certain for word in words])]
+        figure = mean_figure(f"{name} CSLS P@1, no names", kept <= 1, stream=stream)
         yield replace(figure, in_mean=False)
 
 
 def _similarity(
-    encoders: Sequence[Encoder], one: WordPairs, scores: Floats, stream: int
+    encoders: Sequence[Encoder], pairs: WordPairs, scores: Floats, stream: int
 ) -> Iterator[Figure]:
-    sides = zip(encoders, zip(*one.pairs, strict=True), strict=True)
-    cosines = np.einsum("nd,nd->n", *(own.encode(side) for own, side in sides), dtype=np.float64)
-    name = one.path.name.removesuffix(".xz").rpartition(".")[0]
-    both = [(cosines, scores), (suite.ranks(cosines), suite.ranks(scores))]
-    units = np.hstack([moments(*each) for each in both])
+    sides = zip(encoders, zip(*pairs.pairs, strict=True), strict=True)
+    vectors = (model.encode(side) for model, side in sides)
+    cosines = np.einsum("nd,nd->n", *vectors, dtype=np.float64)
+    name = pairs.path.name.removesuffix(".xz").rpartition(".")[0]
+    values = [(cosines, scores), (suite.ranks(cosines), suite.ranks(scores))]
+    units = np.hstack([moments(*variables) for variables in values])
     for figure in (
-        suite.correlation_figure(f"{name} r", *both[0], stream=stream),
-        suite.correlation_figure(f"{name} rho", *both[1], stream=stream),
+        suite.correlation_figure(f"{name} r", *values[0], stream=stream),
+        suite.correlation_figure(f"{name} rho", *values[1], stream=stream),
         suite.figure_of(f"{name} hm", units, _harmonic, stream=stream),
     ):
         yield replace(figure, in_mean=False)
 
 
 def _harmonic(sums: Floats) -> Floats:
-    """Return the harmonic mean of two correlations, 0 where one is not above 0."""
+    """Return the harmonic mean of r and rho, or 0 if one is not above 0."""
     r, rho = (np.maximum(pearson(part), 0) for part in np.split(sums, 2, axis=1))
     mean: Floats = np.divide(2 * r * rho, r + rho, out=np.zeros_like(r), where=r + rho > 0)
     return mean

@@ -1,4 +1,4 @@
-"""Measure the error rate of search by margin, into English or between all languages."""
+"""Measure the error rate of margin search, also between all languages."""
 
 import argparse
 from collections.abc import Iterator
@@ -12,8 +12,8 @@ from eval.metrics.bootstrap import INTERVAL_METHOD
 from eval.metrics.similarity import (
     NEIGHBOURS,
     best_by_margin,
+    find_nearest,
     is_wrong,
-    nearest_neighbours,
     search_errors,
 )
 from eval.output import Record, Show, Table, encoder_names, sign
@@ -48,11 +48,11 @@ def prepare(args: argparse.Namespace) -> Suite:
 
     def measure(encoder: Encoder) -> Iterator[Figure]:
         # The sentences are the same in all languages, so they are resampled together.
-        for language, *both in aligned.encoded_sides(encoder, data, english):
-            found = nearest_neighbours(*both)
-            missed = {margin: is_wrong(best_by_margin(*found, margin=margin)) for margin in SHOWN}
-            beside = {margin: float(each.mean()) for margin, each in missed.items()}
-            yield replace(mean_figure(language, missed["ratio"]), lower=True, beside=beside)
+        for language, *sides in aligned.encoded_sides(encoder, data, english):
+            lists = find_nearest(*sides)
+            errors = {name: is_wrong(best_by_margin(*lists, margin=name)) for name in SHOWN}
+            beside = {name: float(mask.mean()) for name, mask in errors.items()}
+            yield replace(mean_figure(language, errors["ratio"]), lower=True, beside=beside)
 
     fields = {**aligned.fields_of_texts(data), "k": NEIGHBOURS, "target": english}
     before, names = SHOWN[:2], data.languages
@@ -60,32 +60,32 @@ def prepare(args: argparse.Namespace) -> Suite:
 
 
 def _matrix(args: argparse.Namespace, show: Show) -> Record:
-    """Search between every two languages, tabulated as by Schwenk & Douze 2017."""
-    known = list(aligned.aligned_files(args.directory))
-    names = chosen_languages(args, known)
+    # The table is that of Schwenk & Douze 2017.
+    available = list(aligned.aligned_files(args.directory))
+    names = chosen_languages(args, available)
     if args.lang is None:
-        names.append(aligned.english_of(known, args.directory))
+        names.append(aligned.english_of(available, args.directory))
     if len(names) < 2:
         raise ValueError(f"--matrix: {names[0]} alone has nothing to search in; name another")
     data = aligned.load_aligned(args.directory, names)
     names, encoder = data.languages, load_encoder(args.encoder)
     encoders = zip(names, encoders_of_languages(encoder, names), strict=True)
-    vectors = [own.encode(data.texts[name]) for name, own in encoders]
+    vectors = [model.encode(data.texts[name]) for name, model in encoders]
     rates = np.full((len(names), len(names)), np.nan)
     for row, column in zip(*np.tril_indices(len(names), -1), strict=True):
-        there, back = search_errors(vectors[row], vectors[column], margin=args.matrix)
-        rates[row, column], rates[column, row] = there.mean(), back.mean()
+        forward, backward = search_errors(vectors[row], vectors[column], margin=args.matrix)
+        rates[row, column], rates[column, row] = forward.mean(), backward.mean()
     table = Table("from", [*names, "mean"])
     show(table.header)
     by_language: Record = {}
     means = np.nanmean(rates, axis=1).tolist()
     for name, row_rates, row_mean in zip(names, rates.tolist(), means, strict=True):
-        cells = {to: rate for to, rate in zip(names, row_rates, strict=True) if to != name}
+        cells = {key: rate for key, rate in zip(names, row_rates, strict=True) if key != name}
         show(table.row(name, *map(cells.get, names), row_mean))
         by_language[name] = cells
     mean = float(np.nanmean(rates))
     show(table.row("mean", *np.nanmean(rates, axis=0).tolist(), mean))
     record = {"rates": by_language, "mean": mean}
     fields = {**aligned.fields_of_texts(data), "k": NEIGHBOURS, "margin": args.matrix}
-    named = encoder_names(encoder, map(code_of, names))
-    return sign(show, "xsim-matrix", record, **fields, encoder=named, interval=INTERVAL_METHOD)
+    fields |= {"encoder": encoder_names(encoder, map(code_of, names)), "interval": INTERVAL_METHOD}
+    return sign(show, "xsim-matrix", record, **fields)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from eval.tasks.align import check_beads, read_beads
+from eval.tasks.align import _check_beads, read_beads
 
 
 def test_lines_with_and_without_costs(tmp_path: Path) -> None:
@@ -12,9 +12,9 @@ def test_lines_with_and_without_costs(tmp_path: Path) -> None:
     path.write_text("[0]:[0, 1]\n\n[2,1]:[2]:0.25\n[]:[3]\n", encoding="utf-8")
     beads = read_beads(path)
     assert beads == [((0,), (0, 1)), ((1, 2), (2,)), ((), (3,))]
-    check_beads(beads, 3, 4, path=path)
+    _check_beads(beads, 3, 4, path=path)
     with pytest.raises(ValueError, match="position 3"):
-        check_beads(beads, 3, 3, path=path)
+        _check_beads(beads, 3, 3, path=path)
 
 
 @pytest.mark.parametrize("text", ["", "\n", "0-0\n", "[0]:[0]\n[a]:[1]\n"])

@@ -11,7 +11,7 @@ import pytest
 from pyarrow import parquet
 
 from eval.data.bucc import Sentences
-from eval.scoring import read_candidates, read_scored_texts
+from eval.scoring import _read_scored_texts, read_candidates
 from miner.storage.pair_files import read_pairs
 from miner.storage.pairs import pairs_schema, write_pairs
 from miner.storage.writers import Origin
@@ -119,7 +119,7 @@ def test_texts_stand_for_all_their_ids(tmp_path: Path) -> None:
     path.write_text("1.5\tja doch\tyes\n-1e-3\tnein\tyes\n", encoding="utf-8")
     source = Sentences(ids=["d1", "d2", "d3"], texts=["ja\tdoch", "nein", "ja doch "])
     target = Sentences(ids=["e1", "e2"], texts=["yes", "yes"])
-    rows = read_scored_texts(path)
+    rows = _read_scored_texts(path)
     assert rows == [(1.5, "ja doch", "yes"), (-0.001, "nein", "yes")]
     candidates = read_candidates(path, (source, target))
     assert candidates.scores.tolist() == [1.5, -0.001]
@@ -132,7 +132,7 @@ def test_bad_tsv(tmp_path: Path, line: str) -> None:
     path = tmp_path / "pairs.tsv"
     path.write_text(f"1\ta\tb\n{line}\n", encoding="utf-8")
     with pytest.raises(ValueError, match=r"pairs.tsv line 2: expected SCORE TAB SOURCE TEXT TAB"):
-        read_scored_texts(path)
+        _read_scored_texts(path)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.tasks.xsim_pp import KINDS, VARIANTS, hard_negatives
+from eval.tasks.xsim_pp import KINDS, MAX_VARIANTS, hard_negatives
 
 SENTENCES = [
     "The shop in Oslo sold 11 boats in 2008.",
@@ -89,4 +89,4 @@ def test_copies_are_new_bounded_and_repeatable(sentences: list[str], seed: int) 
     for row in range(len(sentences)):
         own = [copy for copy in made if copy.row == row]
         assert len({copy.text for copy in own}) == len(own)
-        assert all(sum(copy.kind == kind for copy in own) <= VARIANTS for kind in KINDS)
+        assert all(sum(copy.kind == kind for copy in own) <= MAX_VARIANTS for kind in KINDS)

@@ -6,7 +6,7 @@ import pytest
 
 from eval.data.bucc import read_gold, read_sentences
 from eval.metrics import laser_compat
-from eval.scoring import read_scored_texts
+from eval.scoring import _read_scored_texts
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "bucc_py"
 
@@ -21,7 +21,7 @@ def golden_scores() -> dict[tuple[str, str], float]:
         read_sentences(GOLDEN / f"texts.{side}", GOLDEN / f"ids.{side}") for side in ("de", "en")
     )
     ids = (laser_compat.unique_ids(side.texts, side.ids) for side in sides)
-    return laser_compat.score_by_ids(read_scored_texts(GOLDEN / "candidates.tsv"), *ids)
+    return laser_compat.score_by_ids(_read_scored_texts(GOLDEN / "candidates.tsv"), *ids)
 
 
 def as_lines(pairs: list[tuple[str, str]]) -> str:

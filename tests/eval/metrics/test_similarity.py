@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.metrics.similarity import best_by_margin, nearest_neighbours, search_errors
+from eval.metrics.similarity import best_by_margin, find_nearest, search_errors
 
 
 def slow_errors(query: np.ndarray, base: np.ndarray) -> int:
@@ -67,7 +67,7 @@ def slow_best(source: np.ndarray, target: np.ndarray, k: int, margin: str) -> li
 )
 def test_the_best_by_margin(rows: int, columns: int, seed: int, k: int, margin: str) -> None:
     source, target = noisy_sides(rows, columns, seed)
-    forward, backward = nearest_neighbours(source, target, k=k)
+    forward, backward = find_nearest(source, target, k=k)
     found = best_by_margin(forward, backward, margin=margin)
     assert found.tolist() == slow_best(source, target, k, margin)
     found = best_by_margin(backward, forward, margin=margin)
@@ -77,7 +77,7 @@ def test_the_best_by_margin(rows: int, columns: int, seed: int, k: int, margin: 
 def test_zero_rows_are_nobodys_neighbours() -> None:
     source = np.array([[0, 0], [1, 0], [0, 1]], dtype=np.float32)
     target = np.array([[0, 1], [0, 0], [1, 0]], dtype=np.float32)
-    forward, backward = nearest_neighbours(source, target)
+    forward, backward = find_nearest(source, target)
     assert best_by_margin(forward, backward, margin="ratio").tolist() == [-1, 2, 0]
     assert best_by_margin(backward, forward, margin="ratio").tolist() == [2, -1, 1]
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from encoder.tokenizer import Tokens
 from encoder.words import Words
 from eval.cli.encoder import eval_encoder
-from eval.tasks.retrieval import idf_weighted
+from eval.tasks.retrieval import _idf_weighted
 from eval.tasks.xsim_pp import KINDS, hard_negatives
 from miner.commandline import product_version
 from tests.eval.conftest import NumberEncoder
@@ -198,7 +198,7 @@ def test_means_of_words_by_idf(seed: int) -> None:
             return Words(vectors=table, weights=np.ones(6), ids=tokens.ids, offsets=tokens.offsets)
 
     sentences = [" ".join(map(str, words)) for words in texts]
-    found = idf_weighted(OfWords(), sentences[:4], sentences[4:])
+    found = _idf_weighted(OfWords(), sentences[:4], sentences[4:])
     for words, row in zip(texts[:4], found, strict=True):
         often = [sum(word in other for other in texts[4:]) for word in range(6)]
         total = sum((np.log(5 / max(1, often[word])) * table[word] for word in words), np.zeros(6))
@@ -208,7 +208,7 @@ def test_means_of_words_by_idf(seed: int) -> None:
 
 def test_words_are_needed_to_be_weighed() -> None:
     with pytest.raises(ValueError, match="has no word vectors"):
-        idf_weighted(NumberEncoder(), ["a"], ["b"])
+        _idf_weighted(NumberEncoder(), ["a"], ["b"])
 
 
 def test_sts(folder: Path, capsys: Captured) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from encoder import load_encoder
 from eval.cli.encoder import eval_encoder
-from eval.tasks.noise import SITE_LINES, noises
+from eval.tasks.noise import SITE_LINES, make_noise
 from miner.filters import FILTERS, Suspects, main_script, median_log_ratio
 from miner.judge.features import Usual, features, read_texts
 from miner.judge.model import load_judge
@@ -28,7 +28,7 @@ SPANISH = [
 
 
 def test_what_is_made() -> None:
-    made = noises(GERMAN, ENGLISH, {"ru": RUSSIAN})
+    made = make_noise(GERMAN, ENGLISH, {"ru": RUSSIAN})
     assert made["untranslated"] == (GERMAN, GERMAN)
     assert made["misaligned"] == (GERMAN, [*ENGLISH[1:], ENGLISH[0]])
     assert made["truncated"][1][0] == "Anna bought 12"
@@ -36,7 +36,7 @@ def test_what_is_made() -> None:
     assert made["number"] == (GERMAN[:1], ["Anna bought 23 boats in Kiel."])
     assert all("https://" in text for text in made["link"][1])
     assert made["in ru"] == (GERMAN, RUSSIAN)
-    assert noises(["她买船"], ["十二条船只"], {})["truncated"][1] == ["十二"]
+    assert make_noise(["她买船"], ["十二条船只"], {})["truncated"][1] == ["十二"]
 
 
 def test_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -59,7 +59,7 @@ def test_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     scores = {}
     for kind, (source, target) in {
         "clean": (GERMAN, ENGLISH),
-        **noises(GERMAN, ENGLISH, {"es": SPANISH, "ru": RUSSIAN}),
+        **make_noise(GERMAN, ENGLISH, {"es": SPANISH, "ru": RUSSIAN}),
     }.items():
         suspects = Suspects(
             source=source,
