@@ -1,1 +1,1 @@
-"""LASER's encoders: their files, preprocessing and networks, without LASER, fairseq or Perl."""
+"""LASER's encoders, which run without LASER, fairseq or Perl."""

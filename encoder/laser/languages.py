@@ -1,8 +1,8 @@
-"""LASER's published encoders: which is for a language, and its files, fetched into a folder.
+"""LASER's published encoders by language, and the download of their files.
 
-Their publisher gives no checksums. So the SHA-256 of what was first fetched is kept in the folder's
-``SHA256SUMS`` (as the program sha256sum reads and writes it), and holds from then on; a file of
-checksums from elsewhere can be put there first.
+LASER's publisher gives no checksums. So the SHA-256 of the first download is stored in the folder's
+``SHA256SUMS`` (in the format of the program sha256sum), and later files must match it. You can put
+a file of checksums from elsewhere there first.
 """
 
 import hashlib
@@ -17,38 +17,44 @@ PUBLISHER = "https://dl.fbaipublicfiles.com/nllb/laser"
 CHECKSUMS = "SHA256SUMS"
 TIMEOUT_SECONDS = 60
 
-SHARED = "laser2"  # LASER2, and the name of the subwords that most of LASER3's encoders use, too
+SHARED = "laser2"  # the file name of LASER2, whose subwords most LASER3 encoders also use
 
 _TABLES = json.loads((Path(__file__).parents[1] / "assets" / "languages.json").read_text())
-# Languages as the names of the files have them: FLORES-200 codes, ISO 639-3 and a script.
+# Languages as in the names of the files: FLORES-200 codes, an ISO 639-3 code and a script.
 LASER3: list[str] = _TABLES["laser3"]
 LASER2: list[str] = _TABLES["laser2"]
 OWN_SUBWORDS: list[str] = _TABLES["own_subwords"]
-# ISO 639-1, and ISO 639-3's macrolanguages: the language that the files are named after.
+# From ISO 639-1 codes and ISO 639-3's macrolanguages to the language in the files' names.
 INDIVIDUAL: dict[str, str] = _TABLES["individual"]
 
 
 def files_of(language: str) -> list[str]:
-    """Return the checkpoint and the subwords of a language's encoder: LASER3's, else LASER2.
+    """List the checkpoint and subword files of a language's LASER encoder.
 
-    ``language`` is a code, with a script (``kas_Deva``, ``ks-Deva``) where there are two. A
-    ValueError says that LASER has no encoder for it, or one for each of its scripts.
+    Args:
+        language: an ISO 639 code, with a script (``kas_Deva``, ``ks-Deva``) if LASER has several.
+
+    Returns:
+        Names of files of LASER3 if it has the language, else of LASER2.
+
+    Raises:
+        ValueError: LASER has no encoder for the language, or one for each of several scripts.
     """
     code, script = _code_and_script(language)
-    wanted = f"{INDIVIDUAL.get(code, code)}_{script}"  # without a script, what names begin with
-    found, shared = (
-        [name for name in names if name.startswith(wanted) and (not script or name == wanted)]
+    prefix = f"{INDIVIDUAL.get(code, code)}_{script}"  # without a script, any script matches
+    laser3_names, laser2_names = (
+        [name for name in names if name.startswith(prefix) and (not script or name == prefix)]
         for names in (LASER3, LASER2)
     )
-    if len(found) > 1:
+    if len(laser3_names) > 1:
         raise ValueError(
-            f"language {language!r} has several encoders; use one of {' and '.join(found)}"
+            f"language {language!r} has several encoders; use one of {' and '.join(laser3_names)}"
         )
-    if found:
-        stem = f"laser3-{found[0]}.v1"
-        subwords = stem if found[0] in OWN_SUBWORDS else SHARED
+    if laser3_names:
+        stem = f"laser3-{laser3_names[0]}.v1"
+        subwords = stem if laser3_names[0] in OWN_SUBWORDS else SHARED
         return [f"{stem}.pt", f"{subwords}.spm", f"{subwords}.cvocab"]
-    if shared:
+    if laser2_names:
         return [f"{SHARED}.pt", f"{SHARED}.spm"]
     raise ValueError(
         f"LASER has no encoder for the language {language!r}; pass an ISO 639 code (de, swh) or "
@@ -63,11 +69,16 @@ def _code_and_script(language: str) -> tuple[str, str]:
 
 
 def fetch_laser(language: str, folder: Path, *, publisher: str, offline: bool = False) -> Path:
-    """Return a language's (``files_of``) checkpoint in ``folder``, which is made if need be.
+    """Download the missing files of a language's encoder into ``folder``.
 
-    What is missing is fetched, with its subwords: resumed where it broke off, and checked; nothing
-    if ``offline``. ``publisher`` is the address that names are put behind. A ValueError says that a
-    file cannot be had, or is not what it was.
+    Interrupted downloads are resumed, and each file is compared with its checksum. ``publisher`` is
+    the address of the folder of the published files.
+
+    Returns:
+        The path of the checkpoint.
+
+    Raises:
+        ValueError: A file is missing and ``offline``, cannot be fetched, or has another checksum.
     """
     names = files_of(language)
     missing = [name for name in names if not (folder / name).is_file()]
@@ -80,11 +91,11 @@ def fetch_laser(language: str, folder: Path, *, publisher: str, offline: bool = 
     for name in names:
         target = folder / name
         if name not in missing:
-            _check(target, target)
+            _check_or_store_sum(target, target)
             continue
-        part = _fetch(f"{publisher.rstrip('/')}/{name}", target)
+        part = _download_part(f"{publisher.rstrip('/')}/{name}", target)
         try:
-            _check(part, target)
+            _check_or_store_sum(part, target)
         except ValueError:
             part.unlink()
             raise
@@ -92,8 +103,7 @@ def fetch_laser(language: str, folder: Path, *, publisher: str, offline: bool = 
     return folder / names[0]
 
 
-def _fetch(address: str, target: Path) -> Path:
-    """Fetch an address into a file beside the target; keep what is there of it."""
+def _download_part(address: str, target: Path) -> Path:
     import urllib.error
     import urllib.request
 
@@ -104,33 +114,32 @@ def _fetch(address: str, target: Path) -> Path:
             version = hashlib.sha256(str(answer.headers["ETag"]).encode()).hexdigest()[:8]
         # Parts of another version at the address are never completed with parts of this one.
         part = target.with_name(f"{target.name}.{version}.part")
-        there = part.stat().st_size if part.exists() else 0
-        if there < size:
-            rest = urllib.request.Request(address, headers={"Range": f"bytes={there}-"})
+        received = part.stat().st_size if part.exists() else 0
+        if received < size:
+            rest = urllib.request.Request(address, headers={"Range": f"bytes={received}-"})
             with urllib.request.urlopen(rest, timeout=TIMEOUT_SECONDS) as answer:
                 with part.open("ab" if answer.status == 206 else "wb") as stream:
                     shutil.copyfileobj(answer, stream)
     except (urllib.error.URLError, TimeoutError, ConnectionError, TypeError) as error:
         raise ValueError(f"{address}: cannot be fetched ({error}); rerun to resume") from error
-    if (there := part.stat().st_size) != size:
+    if (received := part.stat().st_size) != size:
         raise ValueError(
-            f"{address}: download stopped after {there:,} of {size:,} bytes; rerun to resume"
+            f"{address}: download stopped after {received:,} of {size:,} bytes; rerun to resume"
         )
     return part
 
 
-def _check(path: Path, target: Path) -> None:
-    """Compare a file with the checksum under its target's name, or enter it where there is none."""
+def _check_or_store_sum(path: Path, target: Path) -> None:
     with path.open("rb") as stream:
-        found = hashlib.file_digest(stream, "sha256").hexdigest()
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
     sums = target.with_name(CHECKSUMS)
     lines = sums.read_text(encoding="utf-8").splitlines() if sums.exists() else []
     known = {line[64:].lstrip(" *"): line[:64] for line in lines}.get(target.name)
     if known is None:
         with sums.open("a", encoding="utf-8") as stream:
-            stream.write(f"{found}  {target.name}\n")
-    elif known != found:
+            stream.write(f"{digest}  {target.name}\n")
+    elif known != digest:
         raise ValueError(
-            f"{target}: its SHA-256 is {found}, and {sums} has {known}; "
+            f"{target}: its SHA-256 is {digest}, and {sums} has {known}; "
             "delete the file and fetch it again, or the line if the publisher changed the file"
         )

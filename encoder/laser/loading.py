@@ -1,8 +1,8 @@
-"""LASER's checkpoints as encoders: which files belong together, and whether they fit.
+"""LASER's checkpoints as encoders, with checks that files fit together.
 
-torch's restricted unpickler reads them as data: nothing in them is executed. Objects of the classes
-that LASER's and fairseq's configurations have become plain mappings; any other class or function is
-refused by its name.
+torch's restricted unpickler reads them as data, and executes nothing in them. Objects of the
+classes in LASER's and fairseq's configurations become plain mappings. Any other class or function
+is rejected by its name.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from encoder.network import NetworkEncoder, ready
 
 
 class _Node:
-    """Stands for an OmegaConf object: it takes the state, and has no behaviour."""
+    """Stand-in for an OmegaConf object, with its state and no behaviour."""
 
 
 def _stand_in(path: str) -> type:
@@ -44,20 +44,21 @@ _NODES = [
     )
 ]
 _TYPES = [_stand_in("typing.Any"), dict, list, str, int, float, bool]
-OF_LSTM = ("hidden_size", "num_layers", "bidirectional")  # as LASER and torch call them
+OF_LSTM = ("hidden_size", "num_layers", "bidirectional")  # names in LASER's files and in torch
 
 
 def read_torch_file(path: Path) -> dict[str, Any]:
-    """Read what ``torch.save`` wrote: tensors on the CPU, plain values, configurations as dicts.
+    """Read a file of ``torch.save`` as tensors on the CPU and plain values.
 
-    A ValueError says that it is no such file, is damaged, or has something in it that is not data.
+    Raises:
+        ValueError: The file is missing, damaged, not a mapping, or contains more than data.
     """
     if not path.is_file():
         raise ValueError(f"{path}: checkpoint file not found")
     try:
         with (
             torch.serialization.safe_globals([argparse.Namespace, *_NODES, *_TYPES]),
-            warnings.catch_warnings(action="ignore"),  # of formats that are then refused, or read
+            warnings.catch_warnings(action="ignore"),  # about formats that are handled below
         ):
             content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # a damaged pickle can raise anything
@@ -69,8 +70,8 @@ def read_torch_file(path: Path) -> dict[str, Any]:
     return {str(key): plain(value) for key, value in content.items()}
 
 
-def plain(value: Any) -> Any:  # noqa: ANN401  # whatever a pickle holds
-    """Return the value with configuration objects in it as dicts, lists and scalars."""
+def plain(value: Any) -> Any:  # noqa: ANN401  # any content of a pickle
+    """Convert configuration objects in a value to dicts, lists and scalars."""
     if isinstance(value, argparse.Namespace):
         return plain(vars(value))
     if isinstance(value, _Node):
@@ -85,23 +86,29 @@ def plain(value: Any) -> Any:  # noqa: ANN401  # whatever a pickle holds
 
 def _reason(error: Exception) -> str:
     message = str(error)
-    if named := re.search(r"GLOBAL (\S+)", message) or re.search(r"function (\S+)", message):
+    if code := re.search(r"GLOBAL (\S+)", message) or re.search(r"function (\S+)", message):
         return (
-            f"names {named[1]}, which is code and not data; it was not run. "
+            f"names {code[1]}, which is code and not data; it was not run. "
             "Take the file from its publisher, or save its tensors alone"
         )
-    first = (message or type(error).__name__).splitlines()[0].split(". ")[0]
-    return f"is not a checkpoint file, or is damaged ({first}); download it again"
+    reason = (message or type(error).__name__).splitlines()[0].split(". ")[0]
+    return f"is not a checkpoint file, or is damaged ({reason}); download it again"
 
 
 def load_laser(
     path: Path, vocabulary: Path | None, pretokenized: bool, precision: Precision
 ) -> NetworkEncoder:
-    """Load LASER1 (``.fcodes`` and ``.fvocab`` beside it) or LASER2 (``.spm`` beside it).
+    """Load LASER1 or LASER2.
 
-    ``path`` is the ``.pt`` file, a mapping of ``params``, ``model`` and ``dictionary``;
-    ``vocabulary`` another name for the ``.spm``, or for the ``.fcodes`` of LASER1. A ValueError
-    says which file is missing, damaged, or does not belong to the others.
+    Args:
+        path: the ``.pt`` file, a mapping of ``params``, ``model`` and ``dictionary``.
+        vocabulary: the ``.spm`` of LASER2, or the ``.fcodes`` of LASER1 with its ``.fvocab`` in the
+            same folder; by default next to ``path``.
+        pretokenized: whether sentences are subword tokens between spaces.
+        precision: of the network's products.
+
+    Raises:
+        ValueError: A file is missing or damaged, or does not belong to the others.
     """
     content = read_torch_file(path)
     if "params" not in content and "cfg" in content:
@@ -114,7 +121,7 @@ def load_laser(
     words = subwords.Vocabulary(dictionary)
     files, tokenizer = [path], subwords.TextTokenizer(words)
     if not pretokenized:
-        pieces = vocabulary or _beside(path, (".spm", ".fcodes"))
+        pieces = vocabulary or _find_companion(path, (".spm", ".fcodes"))
         files.append(pieces)
         if pieces.suffix == ".fcodes":
             files.append(pieces.with_suffix(".fvocab"))
@@ -128,16 +135,23 @@ def load_laser(
 def load_laser3(
     path: Path, vocabulary: Path | None, pretokenized: bool, precision: Precision
 ) -> NetworkEncoder:
-    """Load a LASER3 encoder with its ``.cvocab`` (``vocabulary``) and ``.spm``, or LASER2's."""
+    """Load a LASER3 encoder, like ``load_laser``.
+
+    ``vocabulary`` is the ``.cvocab``. The ``.spm`` of this encoder or of LASER2 is next to
+    ``path``.
+
+    Raises:
+        ValueError: A file is missing or damaged, or does not belong to the others.
+    """
     content = read_torch_file(path)
     if "params" in content:
         raise ValueError(f"{path}: is a LASER1 or LASER2 encoder; use laser:{path}")
     model = _part(path, content, "model")
     config = _part(path, _part(path, content, "cfg"), "model")
-    cvocab = vocabulary or _beside(path, (".cvocab",))
+    cvocab = vocabulary or _find_companion(path, (".cvocab",))
     ids = subwords.read_cvocab(cvocab)
-    if own := [name for name in model if name.startswith("encoder.")]:  # of a translation model
-        model = {name.removeprefix("encoder."): model[name] for name in own}
+    if inner := [name for name in model if name.startswith("encoder.")]:  # of a translation model
+        model = {name.removeprefix("encoder."): model[name] for name in inner}
     if "layer_norm.weight" in model:
         ids["<mask>"] = len(subwords.SPECIAL) + len(ids)
     network = _built(path, lambda: Transformer(model, config))
@@ -147,11 +161,11 @@ def load_laser3(
             f"{cvocab}: has {count:,} tokens including special tokens, and {path} "
             f"vectors for {network.vocabulary:,}; pass this encoder's .cvocab with --vocab"
         )
-    begun = bool(config["prepend_bos"])
-    words = subwords.Vocabulary(ids, prepend_bos=begun, capacity=network.capacity)
+    prepend_bos = bool(config["prepend_bos"])
+    words = subwords.Vocabulary(ids, prepend_bos=prepend_bos, capacity=network.capacity)
     files, tokenizer = [path, cvocab], subwords.TextTokenizer(words)
     if not pretokenized:
-        files.append(_beside(path, (".spm",)))
+        files.append(_find_companion(path, (".spm",)))
         tokenizer = subwords.TextTokenizer(words, subwords.read_pieces(files[-1]), normalizing)
     return _encoder(files, tokenizer, network, precision, ids if pretokenized else ())
 
@@ -163,21 +177,21 @@ def _encoder(
     precision: Precision,
     tokens: Iterable[str],
 ) -> NetworkEncoder:
-    """Return the encoder, whose name has a hash of the files; it encodes ``tokens``, if any."""
+    # To compare precisions, pretokenized encoders encode sentences of random tokens.
     sample: Sequence[str] = SAMPLE
     if tokens:
-        draw, known = random.Random(0), sorted(tokens)
-        sample = [" ".join(draw.choices(known, k=length)) for length in range(2, 50)]
+        draw, vocabulary = random.Random(0), sorted(tokens)
+        sample = [" ".join(draw.choices(vocabulary, k=length)) for length in range(2, 50)]
     try:
-        chosen = ready(network, precision, tokenizer.encode(sample))
+        ready_network = ready(network, precision, tokenizer.encode(sample))
     except ValueError as error:
         raise ValueError(f"{files[0]}: {error}") from None
     digest = hashlib.sha256()
     for file in files:
         with file.open("rb") as stream:
             digest.update(hashlib.file_digest(stream, "sha256").digest())
-    name = f"{files[0].stem}@{digest.hexdigest()[:12]}-{chosen.precision}"
-    return NetworkEncoder(name=name, tokenizer=tokenizer, network=chosen)
+    name = f"{files[0].stem}@{digest.hexdigest()[:12]}-{ready_network.precision}"
+    return NetworkEncoder(name=name, tokenizer=tokenizer, network=ready_network)
 
 
 def _part(path: Path, content: Mapping[str, Any], key: str) -> dict[str, Any]:
@@ -203,9 +217,9 @@ def _bilstm(model: Mapping[str, Any], params: Mapping[str, Any]) -> BiLSTM:
         if not isinstance(tensor, torch.Tensor):
             raise ValueError(f"has a {type(tensor).__name__} as {name}, not a tensor")
     network = BiLSTM(model)
-    found = {"num_embeddings": network.vocabulary, "embed_dim": network.lstm.input_size}
-    found |= {name: getattr(network.lstm, name) for name in OF_LSTM}
-    for name, size in found.items():  # what the file does not say is what the tensors say
+    sizes = {"num_embeddings": network.vocabulary, "embed_dim": network.lstm.input_size}
+    sizes |= {name: getattr(network.lstm, name) for name in OF_LSTM}
+    for name, size in sizes.items():  # a size that the file lacks is that of the tensors
         if params.get(name, size) != size:
             raise ValueError(f"has {name} {params[name]!r}, but its tensors have {size!r}")
     return network
@@ -222,16 +236,15 @@ def _check_ids(path: Path, dictionary: Mapping[str, Any], vocabulary: int) -> No
         raise ValueError(f"{path}: has only {vocabulary} vectors, too few for the special tokens")
 
 
-def _beside(path: Path, suffixes: Sequence[str]) -> Path:
-    """Find the file of this suffix with the checkpoint's name, LASER2's, or the only one there."""
+def _find_companion(path: Path, suffixes: Sequence[str]) -> Path:
     for suffix in suffixes:
         for candidate in (path.with_suffix(suffix), path.with_name(SHARED + suffix)):
             if candidate.is_file():
                 return candidate
-        others = sorted(path.parent.glob(f"*{suffix}"))
-        if len(others) == 1:
-            return others[0]
-    named = " or ".join(path.with_suffix(suffix).name for suffix in suffixes)
+        candidates = sorted(path.parent.glob(f"*{suffix}"))
+        if len(candidates) == 1:
+            return candidates[0]
+    names = " or ".join(path.with_suffix(suffix).name for suffix in suffixes)
     raise ValueError(
-        f"{path}: needs {named} in the same folder; copy it there, or pass it with --vocab"
+        f"{path}: needs {names} in the same folder; copy it there, or pass it with --vocab"
     )

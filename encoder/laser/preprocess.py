@@ -1,8 +1,8 @@
 """LASER's changes to a line of text before it is split into subwords.
 
-They are those of the Moses project's Perl scripts, by sacremoses, whose character classes and
-languages of a rule differ in places and are set right here. tests/golden/moses has the scripts'
-output for twelve languages.
+They follow the Moses project's Perl scripts. sacremoses implements these, and the differences in
+its character classes and in the languages of a rule are corrected here. tests/golden/moses has the
+scripts' output for twelve languages.
 """
 
 from collections.abc import Callable
@@ -15,31 +15,35 @@ from miner.language_codes import base_language
 Step = Callable[[str], str]
 
 _NON_PRINTING = regex.compile(r"\p{C}")
-# sacremoses has the rule on quotation marks and commas for these alone; Perl, for all but two.
-_ITS_OWN_QUOTES = ("en", "de", "es", "fr")
+# sacremoses applies the rule on quotation marks and commas to these languages only, Perl to all
+# except for two.
+_SACREMOSES_QUOTES = ("en", "de", "es", "fr")
 _NO_QUOTES = ("cs", "cz")
 _SPLIT_LEFT = ("fr", "it", "ga", "ca")  # l' amour
-_GLOTTALS = ("so", "tdt")
-# The codes that LASER takes for another one.
-SAME_AS = {"cmn": "zh", "wuu": "zh", "yue": "zh", "jpn": "ja"}
+_GLOTTAL_LANGUAGES = ("so", "tdt")
+# From an ISO 639 code to the one that LASER replaces it by.
+LASER_CODES = {"cmn": "zh", "wuu": "zh", "yue": "zh", "jpn": "ja"}
 
 
 def remove_non_printing(line: str) -> str:
-    """Do ``remove-non-printing-char.perl``: spaces for characters of the Unicode classes C*."""
+    """Replace characters of the Unicode classes C* by spaces.
+
+    This is ``remove-non-printing-char.perl``.
+    """
     return _NON_PRINTING.sub(" ", line)
 
 
 def normalize_punctuation(language: str) -> Step:
-    """Return ``normalize-punctuation.perl -l LANGUAGE``."""
-    ours = MosesPunctNormalizer(language, perl_parity=True)
-    rules = ours.substitutions
-    if language not in (*_ITS_OWN_QUOTES, *_NO_QUOTES):
-        rules = [*rules[:-1], *ours.DE_ES_FR_QUOTATION_FOLLOWED_BY_COMMA, rules[-1]]
-    compiled = [(regex.compile(pattern), replacement) for pattern, replacement in rules]
+    """Return the function of ``normalize-punctuation.perl -l LANGUAGE``."""
+    normalizer = MosesPunctNormalizer(language, perl_parity=True)
+    rules = normalizer.substitutions
+    if language not in (*_SACREMOSES_QUOTES, *_NO_QUOTES):
+        rules = [*rules[:-1], *normalizer.DE_ES_FR_QUOTATION_FOLLOWED_BY_COMMA, rules[-1]]
+    rules_compiled = [(regex.compile(pattern), replacement) for pattern, replacement in rules]
 
     def normalize(line: str) -> str:
-        line += "\n"  # Perl keeps it, and one rule asks for a character after a quotation mark
-        for pattern, replacement in compiled:
+        line += "\n"  # as in Perl, because one rule needs a character after a quotation mark
+        for pattern, replacement in rules_compiled:
             line = pattern.sub(replacement, line)
         return line.removesuffix("\n")
 
@@ -47,12 +51,15 @@ def normalize_punctuation(language: str) -> Step:
 
 
 class PerlTokenizer(MosesTokenizer):
-    """``tokenizer.perl -no-escape -l LANGUAGE``: sacremoses' with Perl's character classes."""
+    """The tokeniser of sacremoses with Perl's character classes.
+
+    It is ``tokenizer.perl -no-escape -l LANGUAGE``.
+    """
 
     COMMA_SEPARATE_1 = regex.compile(r"(\P{N}),"), r"\1 , "
     COMMA_SEPARATE_2 = regex.compile(r",(\P{N})"), r" , \1"
     COMMA_SEPARATE_3 = regex.compile(r"(\p{N}),$"), r"\1 ,"
-    ENGLISH_SPECIFIC_APOSTROPHE = [  # noqa: RUF012  # as sacremoses has them
+    ENGLISH_SPECIFIC_APOSTROPHE = [  # noqa: RUF012  # as in sacremoses
         (regex.compile(r"(\P{Alpha})'(\P{Alpha})"), r"\1 ' \2"),
         (regex.compile(r"([^\p{Alpha}\p{N}])'(\p{Alpha})"), r"\1 ' \2"),
         (regex.compile(r"(\p{Alpha})'(\P{Alpha})"), r"\1 ' \2"),
@@ -70,26 +77,26 @@ class PerlTokenizer(MosesTokenizer):
 
     def __init__(self, language: str) -> None:
         super().__init__(language)
-        # A character that may stand inside a word, but only before a lower-case letter.
+        # A character that is part of a word if a lower-case letter follows.
         inner = {"fi": ":", "sv": ":", "ca": "·"}.get(language, "")
-        alone = rf"|{inner}(?=$|\P{{Ll}})" if inner else ""
-        pattern = rf"([^\p{{Alnum}}\s.'`,\-{inner}]{alone})"
+        separate_inner = rf"|{inner}(?=$|\P{{Ll}})" if inner else ""
+        pattern = rf"([^\p{{Alnum}}\s.'`,\-{inner}]{separate_inner})"
         self.PAD_NOT_ISALNUM = (regex.compile(pattern), r" \1 ")
         if language in _SPLIT_LEFT:
-            self.lang = "fr"  # the apostrophe's rules alone depend on it from here on
-        elif language in _GLOTTALS:
+            self.lang = "fr"  # from here on, only the rules of the apostrophe depend on it
+        elif language in _GLOTTAL_LANGUAGES:
             self.lang, self.FR_IT_SPECIFIC_APOSTROPHE = "fr", self.FR_IT_SPECIFIC_APOSTROPHE[:3]
 
     def islower(self, text: str) -> bool:
-        """Return whether a character is lower case, as Perl knows it."""
+        """Return whether the first character is lower case in Perl's sense."""
         return bool(self._LOWER.match(text))
 
     def isanyalpha(self, text: str) -> bool:
-        """Return whether there is a letter, as Perl knows it."""
+        """Return whether the text has a letter in Perl's sense."""
         return bool(self._ALPHA.search(text))
 
     def handles_nonbreaking_prefixes(self, text: str) -> str:
-        """Split full stops from words; from the last one always, as it ends a sentence."""
+        """Split full stops from words, including the last, which ends a sentence."""
         return super().handles_nonbreaking_prefixes(self._LAST_STOP.sub(r"\1 .", text))
 
     def __call__(self, line: str) -> str:
@@ -98,18 +105,24 @@ class PerlTokenizer(MosesTokenizer):
 
 
 def normalizing(language: str | None) -> Step:
-    """Return steps for LASER2 and LASER3: characters and punctuation made regular, lower case.
+    """Return the preprocessing of LASER2 and LASER3 for a language.
 
-    ``language`` is an ISO 639 code as the Moses scripts take it; None does what ``en`` does.
+    It normalises characters and punctuation, and makes the line lower case.
+
+    Args:
+        language: an ISO 639 code; None means ``en``.
     """
     normalize = normalize_punctuation(_code(language))
     return lambda line: normalize(remove_non_printing(line)).lower()
 
 
 def tokenizing(language: str | None) -> Step:
-    """Return steps for LASER1: regular characters and punctuation, split words, lower case.
+    """Return the preprocessing of LASER1 for a language (ISO 639).
 
-    A ModuleNotFoundError says which package Chinese, Japanese or Greek need.
+    It normalises characters and punctuation, splits words, and makes the line lower case.
+
+    Raises:
+        ModuleNotFoundError: The package for Chinese, Japanese or Greek is not installed.
     """
     code = _code(language)
     normalize, words = normalize_punctuation(code), PerlTokenizer(code)
@@ -119,7 +132,7 @@ def tokenizing(language: str | None) -> Step:
 
 def _code(language: str | None) -> str:
     code = base_language(language or "en")
-    return SAME_AS.get(code, code)
+    return LASER_CODES.get(code, code)
 
 
 def _chinese() -> Step:

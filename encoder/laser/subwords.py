@@ -1,8 +1,9 @@
-"""Text to LASER's token ids: preprocessing, then subwords, then the vocabulary.
+"""The way from text to LASER's token ids.
 
 Byte-pair encoding (Sennrich, Haddow & Birch 2016, "Neural Machine Translation of Rare Words with
-Subword Units", section 3.2) is as fastBPE applies it, with its vocabulary filter and files:
-``.fcodes``, two parts and a count a line, in order of merging; ``.fvocab``, a token and a count.
+Subword Units", section 3.2) works as in fastBPE, with its vocabulary filter and files. A line of
+``.fcodes`` has the two parts of a merge and a count, in order of merging. A line of ``.fvocab`` has
+a token and a count.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,12 +17,12 @@ from encoder.tokenizer import Tokens
 from miner.threads import thread_count
 
 Split = Callable[[Sequence[str]], Iterable[Sequence[str]]]  # lines into subwords
-Steps = Callable[[str | None], Callable[[str], str]]  # what a language's lines are changed by
+Steps = Callable[[str | None], Callable[[str], str]]  # from a language to its preprocessing
 
-END = "</w>"  # of a word, inside the codes
-CONTINUES = "@@"  # what a token has that is not the last of its word
+END = "</w>"  # the end of a word, in the codes
+CONTINUES = "@@"  # the suffix of each token that does not end its word
 
-WORDS_KEPT = 1 << 18  # of which the tokens are remembered
+MAX_CACHED_WORDS = 1 << 18  # words whose tokens BPE keeps
 
 BOS, EOS, UNK = 0, 2, 3
 SPECIAL = {"<s>": BOS, "<pad>": PAD, "</s>": EOS, "<unk>": UNK}
@@ -29,17 +30,17 @@ OVERWRITE = " #fairseq:overwrite"
 
 
 class BPE:
-    """Splits the words of a line into subword tokens."""
+    """Byte-pair encoding of the words of a line."""
 
     def __init__(self, codes: Path, vocabulary: Path) -> None:
         pairs = [tuple(fields[:2]) for fields in _read_fields(codes, 3)]
         self._ranks = {pair: rank for rank, pair in enumerate(pairs)}
         self._parts = {first + second: (first, second) for first, second in pairs}
         self._vocabulary = {fields[0] for fields in _read_fields(vocabulary, 2)}
-        self._tokens = lru_cache(maxsize=WORDS_KEPT)(self._split)
+        self._tokens = lru_cache(maxsize=MAX_CACHED_WORDS)(self._split)
 
     def __call__(self, line: str) -> list[str]:
-        """Return the tokens of the words, which are between spaces."""
+        """Return the tokens of the words between spaces."""
         return [token for word in line.split(" ") if word for token in self._tokens(word)]
 
     def _split(self, word: str) -> list[str]:
@@ -48,19 +49,17 @@ class BPE:
             best = min(pairwise(parts), key=lambda pair: self._ranks.get(pair, len(self._ranks)))
             if best not in self._ranks:
                 break
-            parts = _merged(parts, *best)
-        return [token for part in parts for token in self._known(part)]
+            parts = _merge(parts, *best)
+        return [token for part in parts for token in self._split_unknown(part)]
 
-    def _known(self, part: str) -> list[str]:
-        """Return the part as a token, or those it was merged from where the vocabulary lacks it."""
+    def _split_unknown(self, part: str) -> list[str]:
         token = part.removesuffix(END) if part.endswith(END) else part + CONTINUES
         if token in self._vocabulary or part not in self._parts:
             return [token]
-        return [token for half in self._parts[part] for token in self._known(half)]
+        return [token for half in self._parts[part] for token in self._split_unknown(half)]
 
 
-def _merged(parts: list[str], first: str, second: str) -> list[str]:
-    """Join all pairs of ``first`` and ``second`` as one, from the left."""
+def _merge(parts: list[str], first: str, second: str) -> list[str]:
     merged: list[str] = []
     position = 0
     while position < len(parts):
@@ -86,37 +85,40 @@ def _read_fields(path: Path, count: int) -> list[list[str]]:
 
 
 def _lines(path: Path) -> list[bytes]:
-    """Return lines, which may hold any character but the newline."""
     return path.read_bytes().removesuffix(b"\n").split(b"\n")
 
 
 class Vocabulary:
-    """Ids of tokens; ``</s>`` ends each sentence, ``<s>`` begins it where ``prepend_bos``.
+    """Ids of tokens, ``</s>`` after each sentence and perhaps ``<s>`` before.
 
-    Sentences have at most ``capacity`` ids: what is longer is cut before ``</s>``.
+    A sentence is cut before ``</s>`` so that it has at most ``capacity`` ids.
     """
 
     def __init__(
         self, ids: Mapping[str, int], *, prepend_bos: bool = False, capacity: int | None = None
     ) -> None:
-        # Sentences of one length are never padded, so the token <pad> in a text is just unknown.
+        # Sentences are never padded, so the token <pad> in a text is unknown.
         self._ids = {**ids, **SPECIAL, "<pad>": UNK}
         self._first = [BOS] if prepend_bos else []
-        self._room = None if capacity is None else capacity - 1 - len(self._first)
+        self._max_tokens = None if capacity is None else capacity - 1 - len(self._first)
 
     def encode(self, sentences: Iterable[Sequence[str]]) -> Tokens:
-        """Return the ids of sentences that are split into tokens already."""
-        known = self._ids.get
+        """Return the ids of sentences that are already split into tokens."""
+        find_id = self._ids.get
         return Tokens.of(
-            [*self._first, *(known(token, UNK) for token in tokens[: self._room]), EOS]
+            [*self._first, *(find_id(token, UNK) for token in tokens[: self._max_tokens]), EOS]
             for tokens in sentences
         )
 
 
 def read_cvocab(path: Path) -> dict[str, int]:
-    """Read fairseq's dictionary file, ``token count`` a line; ids count on from the special ones.
+    """Read fairseq's dictionary file, with a token and a count in each line.
 
-    A ValueError says that there is none, or which line is not of this form.
+    Returns:
+        The id of each token, from the number of special tokens on.
+
+    Raises:
+        ValueError: The file is missing, a line has another form, or a token is repeated.
     """
     if not path.is_file():
         raise ValueError(f"{path}: vocabulary file not found")
@@ -137,15 +139,19 @@ def read_cvocab(path: Path) -> dict[str, int]:
 
 
 def split_at_spaces(lines: Sequence[str]) -> Iterable[Sequence[str]]:
-    """Return what stands between spaces in each line."""
+    """Split each line at spaces."""
     return map(str.split, lines)
 
 
 class TextTokenizer(SentenceTokenizer):
-    """Changes lines as their language (ISO 639) asks, then splits them into subwords.
+    """Tokeniser that preprocesses lines and splits them into subwords.
 
-    ``split`` is ``BPE`` for LASER1, ``read_pieces`` for LASER2 and LASER3; ``steps`` is of
-    ``encoder.laser.preprocess``. Without these, lines are subwords between spaces already.
+    Args:
+        vocabulary: the ids of subwords.
+        split: ``BPE`` for LASER1, ``read_pieces`` for LASER2 and LASER3; by default, lines are
+            subwords between spaces.
+        steps: ``normalizing`` or ``tokenizing`` of ``encoder.laser.preprocess``.
+        language: the language of the lines (ISO 639).
     """
 
     def __init__(
@@ -159,18 +165,22 @@ class TextTokenizer(SentenceTokenizer):
         self._prepare = steps(language) if steps else str
 
     def for_language(self, language: str | None) -> "TextTokenizer":
-        """Return the same subwords after the preprocessing of ``language``."""
+        """Return this tokeniser with the preprocessing of ``language``."""
         if self._steps is None:
             return self
         return TextTokenizer(self._vocabulary, self._split, self._steps, language)
 
     def encode(self, sentences: Sequence[str]) -> Tokens:
-        """Return the ids of the subwords of each sentence."""
+        """Return the ids of each sentence's subwords."""
         return self._vocabulary.encode(self._split([self._prepare(line) for line in sentences]))
 
 
 def read_pieces(path: Path) -> Split:
-    """Return what splits lines into a SentencePiece model's pieces; a ValueError if it is none."""
+    """Return the function that splits lines into SentencePiece pieces.
+
+    Raises:
+        ValueError: The file is missing, or is not a SentencePiece model.
+    """
     import sentencepiece
 
     if not path.is_file():
@@ -179,5 +189,5 @@ def read_pieces(path: Path) -> Split:
         processor = sentencepiece.SentencePieceProcessor(model_proto=path.read_bytes())
     except RuntimeError as error:
         raise ValueError(f"{path}: is not a SentencePiece model, or is damaged") from error
-    # As text, not as SentencePiece's ids: the vocabulary may know what the model does not.
+    # Pieces as text, because the vocabulary may have tokens that the model lacks.
     return partial(processor.encode, out_type=str, num_threads=thread_count())
