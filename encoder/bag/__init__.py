@@ -1,1 +1,1 @@
-"""The weighted bag: a sentence is the sum of its words, a word that of its pieces and n-grams."""
+"""The weighted bag, whose vectors are sums over words, pieces and n-grams."""

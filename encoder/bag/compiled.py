@@ -1,4 +1,4 @@
-"""Words as texts between spaces, their cuts into pieces, and their rows, compiled by Numba."""
+"""Words as numbers, pieces and table rows, compiled by Numba."""
 
 from typing import Any
 
@@ -14,21 +14,21 @@ _SHIFT, _ONE, _SPACE = np.uint64(32), np.uint64(1), np.uint8(32)
 
 
 @_part
-def _longest(text: Any, start: Any, stop: Any) -> Any:
-    longest, before = 0, start
-    for place in range(start, stop):
-        if text[place] == _SPACE:
-            longest = max(longest, place - before)
-            before = place + 1
-    return max(longest, stop - before)
+def _longest_text(text: Any, start: Any, stop: Any) -> Any:
+    longest, first = 0, start
+    for index in range(start, stop):
+        if text[index] == _SPACE:
+            longest = max(longest, index - first)
+            first = index + 1
+    return max(longest, stop - first)
 
 
 @_part
-def _same(kept: Any, text: Any, start: Any, stop: Any) -> Any:
-    if kept[0] != stop - start:
+def _equals_text(stored: Any, text: Any, start: Any, stop: Any) -> Any:
+    if stored[0] != stop - start:
         return False
-    for place in range(start, stop):
-        if kept[1 + place - start] != text[place]:
+    for index in range(start, stop):
+        if stored[1 + index - start] != text[index]:
             return False
     return True
 
@@ -37,23 +37,31 @@ def _same(kept: Any, text: Any, start: Any, stop: Any) -> Any:
 def number_texts(
     text: Any, lengths: Any, table: Any, before: Any, numbers: Any, counts: Any, new: Any
 ) -> Any:
-    """Assign numbers to the texts between the spaces of the sentences in ``text``.
+    """Assign numbers to the texts between the spaces of sentences.
 
-    In a sentence with a text that is too long to be kept, all numbers are 0. ``table`` has keys,
-    uint64, a power of two of slots for hashes, of which half are used at most; values, int32, the
-    number of the text of each slot, -1 in empty ones; and uint8, a row for the bytes of each of the
-    ``before`` texts, after their number. Written are ``numbers``, int32, of the texts of each
-    sentence; their ``counts``, int64 (S,); and ``new``, uint8, the texts met for the first time, a
-    space after each. Returned are how many texts there are now, and the bytes of ``new`` in use;
-    or, where there is no more room, -1 and 0.
+    In a sentence with a text that is too long to be kept, all numbers are 0.
+
+    Args:
+        text: uint8, the bytes of S sentences.
+        lengths: int64 (S,), the number of bytes of each sentence.
+        table: a hash table: keys, uint64, of a power of two of slots; the number of each slot's
+            text, int32, -1 if empty; and uint8, a row per text with its length and bytes.
+        before: the number of texts in the table.
+        numbers: int32, receives the numbers of each sentence's texts.
+        counts: int64 (S,), receives how many texts each sentence has.
+        new: uint8, receives the texts that were added to the table, each with a space after it.
+
+    Returns:
+        The number of texts in the table, and the bytes of ``new`` in use; -1 and 0 if more than
+        half of the slots would be used.
     """
     keys, values, kept = table
     last = np.uint64(len(keys) - 1)
-    count, place, stop, used = before, 0, 0, 0
+    count, position, stop, used = before, 0, 0, 0
     for sentence in range(len(lengths)):
-        start, first = stop, place
+        start, first = stop, position
         stop += lengths[sentence]
-        short = _longest(text, start, stop) < kept.shape[1]
+        short = _longest_text(text, start, stop) < kept.shape[1]
         key = np.uint64(0)
         for end in range(start, stop + 1):
             if end < stop and text[end] != _SPACE:
@@ -65,7 +73,7 @@ def number_texts(
                 key ^= key >> _SHIFT
                 slot = key & last
                 while values[slot] >= 0 and not (
-                    keys[slot] == key and _same(kept[values[slot]], text, start, end)
+                    keys[slot] == key and _equals_text(kept[values[slot]], text, start, end)
                 ):
                     slot = (slot + _ONE) & last
                 if values[slot] < 0:
@@ -83,41 +91,40 @@ def number_texts(
                     new[used] = _SPACE
                     used += 1
                 number = values[slot]
-            numbers[place] = number
-            place += 1
+            numbers[position] = number
+            position += 1
             start = end + 1
             key = np.uint64(0)
-        counts[sentence] = place - first
+        counts[sentence] = position - first
     return count, used
 
 
 @_part
-def _with(number: Any, character: Any) -> Any:
-    number = (number ^ np.uint64(character)) * _FIBONACCI
-    return number ^ (number >> _SHIFT)
+def _extend_hash(hash_value: Any, character: Any) -> Any:
+    hash_value = (hash_value ^ np.uint64(character)) * _FIBONACCI
+    return hash_value ^ (hash_value >> _SHIFT)
 
 
 @_compile
 def enter_pieces(characters: Any, offsets: Any, hashes: Any, slots: Any) -> None:
-    """Write the hash of each piece, and each piece's number to the slot that its hash says."""
+    """Write the hash of each piece, and enter its number into the slots."""
     last = np.uint64(len(slots) - 1)
     for piece in range(len(hashes)):
-        number = np.uint64(0)
-        for place in range(offsets[piece], offsets[piece + 1]):
-            number = _with(number, characters[place])
-        hashes[piece] = number
-        slot = number & last
+        hash_value = np.uint64(0)
+        for position in range(offsets[piece], offsets[piece + 1]):
+            hash_value = _extend_hash(hash_value, characters[position])
+        hashes[piece] = hash_value
+        slot = hash_value & last
         while slots[slot] >= 0:
             slot = (slot + _ONE) & last
         slots[slot] = piece
 
 
 @_part
-def _found(number: Any, hashes: Any, slots: Any) -> Any:
-    """Return the piece of this hash; -1 if there is none."""
+def _find_piece(hash_value: Any, hashes: Any, slots: Any) -> Any:
     last = np.uint64(len(slots) - 1)
-    slot = number & last
-    while slots[slot] >= 0 and hashes[slots[slot]] != number:
+    slot = hash_value & last
+    while slots[slot] >= 0 and hashes[slots[slot]] != hash_value:
         slot = (slot + _ONE) & last
     return slots[slot]
 
@@ -126,12 +133,15 @@ def _found(number: Any, hashes: Any, slots: Any) -> Any:
 def compare_cuts(
     characters: Any, offsets: Any, table: Any, unknown: Any, longest: Any, margins: Any, costs: Any
 ) -> None:
-    """Write margins and costs of words: the scores of the two best cuts up to each character."""
+    """Write the margin and the cost of the best cut of each word.
+
+    Scores of the two best cuts are computed up to each character, see ``known_words.Cuts.margins``.
+    """
     hashes, slots, scores = table
-    most = 0
+    max_length = 0
     for word in range(len(margins)):
-        most = max(most, offsets[word + 1] - offsets[word])
-    best, second = np.empty(most + 1), np.empty(most + 1)
+        max_length = max(max_length, offsets[word + 1] - offsets[word])
+    best, second = np.empty(max_length + 1), np.empty(max_length + 1)
     for word in range(len(margins)):
         first = offsets[word]
         length = offsets[word + 1] - first
@@ -139,10 +149,10 @@ def compare_cuts(
         second[:] = -np.inf
         best[0] = 0
         for start in range(length):
-            number = np.uint64(0)
+            hash_value = np.uint64(0)
             for end in range(start + 1, min(start + longest, length) + 1):
-                number = _with(number, characters[first + end - 1])
-                piece = _found(number, hashes, slots)
+                hash_value = _extend_hash(hash_value, characters[first + end - 1])
+                piece = _find_piece(hash_value, hashes, slots)
                 if piece < 0 and end > start + 1:
                     continue
                 score = unknown if piece < 0 else scores[piece]
@@ -157,7 +167,7 @@ def compare_cuts(
 
 
 @_part
-def _mixed(number: Any) -> Any:
+def _mix(number: Any) -> Any:
     number = number * _FIBONACCI
     number ^= number >> _SHIFT
     number *= _SECOND
@@ -165,40 +175,42 @@ def _mixed(number: Any) -> Any:
 
 
 @_part
-def _spell(pieces: Any, letters: Any, mark: Any, spelt: Any) -> Any:
-    """Write the letters of a word's pieces to ``spelt``, between marks; return how many."""
+def _spell(pieces: Any, letters: Any, mark: Any, spelling: Any) -> Any:
     ids, offsets = letters
     length = 1
     for piece in pieces:
-        for place in range(offsets[piece], offsets[piece + 1]):
-            spelt[length] = ids[place]
+        for index in range(offsets[piece], offsets[piece + 1]):
+            spelling[length] = ids[index]
             length += 1
-    spelt[0] = mark
-    spelt[length] = mark
+    spelling[0] = mark
+    spelling[length] = mark
     return length + 1 if length > 1 else 0
 
 
 @_part
-def _hash(spelt: Any, starts: Any, size: Any, hashed: Any, found: Any) -> None:
-    """Write the row of each n-gram of ``size`` that begins before ``starts`` to ``found``."""
-    base, first, rows = hashed
+def _hash_ngrams(spelling: Any, starts: Any, size: Any, hashing: Any, rows: Any) -> None:
+    base, first, row_count = hashing
     for start in range(starts):
         code = np.uint64(size)
-        for place in range(size):
-            code = code * np.uint64(base) + np.uint64(spelt[start + place])
-        found[start] = first + np.int64(_mixed(code) % np.uint64(rows))
+        for index in range(size):
+            code = code * np.uint64(base) + np.uint64(spelling[start + index])
+        rows[start] = first + np.int64(_mix(code) % np.uint64(row_count))
 
 
 @_compile
 def rows_of_words(
-    words: Any, spelling: Any, marks: Any, sizes: Any, hashed: Any, found: Any, ends: Any
+    words: Any, spelling: Any, marks: Any, sizes: Any, hashing: Any, rows: Any, ends: Any
 ) -> None:
-    """Write the rows of each word to ``found``, one after the other, and where it ends to ``ends``.
+    """Write the rows of each word to ``rows``, and where each word's rows end.
 
-    ``words`` are ids and offsets of their pieces; ``spelling`` is the same of each piece's letters,
-    of its consonants, and of the rows of its characters. ``marks`` are before and after a word's
-    letters, and its sounds; ``sizes`` of n-grams of letters, of sounds, and of those that a word
-    begins with. ``hashed`` are a number above all letters, the first row of n-grams, and how many.
+    Args:
+        words: ids and offsets of the words' pieces.
+        spelling: ids and offsets of each piece's letters, consonants, and rows of characters.
+        marks: the codes before and after the letters, and the sounds, of a word.
+        sizes: of n-grams of letters, of n-grams of sounds, and of word stems.
+        hashing: a number above all letters, the first row of n-grams, and the number of their rows.
+        rows: int32, receives the rows.
+        ends: int64 (W,), receives the end of each word's rows.
     """
     ids, offsets = words
     letters, sounds, characters = spelling
@@ -209,28 +221,28 @@ def rows_of_words(
             length += letters[1][piece + 1] - letters[1][piece]
             count += sounds[1][piece + 1] - sounds[1][piece]
         longest = max(longest, length, count)
-    spelt, sounded = np.empty((2, longest + 2), np.int32)
+    letter_codes, sound_codes = np.empty((2, longest + 2), np.int32)
     end = 0
     for word in range(len(ends)):
         pieces = ids[offsets[word] : offsets[word + 1]]
-        found[end : end + len(pieces)] = pieces
+        rows[end : end + len(pieces)] = pieces
         end += len(pieces)
-        length = _spell(pieces, letters, marks[0], spelt)
+        length = _spell(pieces, letters, marks[0], letter_codes)
         for size in sizes[0]:
             starts = max(0, length - size + 1)
-            _hash(spelt, starts, size, hashed, found[end:])
+            _hash_ngrams(letter_codes, starts, size, hashing, rows[end:])
             end += starts
-        count = _spell(pieces, sounds, marks[1], sounded)
+        count = _spell(pieces, sounds, marks[1], sound_codes)
         for size in sizes[1]:
             starts = max(0, count - size + 1)
-            _hash(sounded, starts, size, hashed, found[end:])
+            _hash_ngrams(sound_codes, starts, size, hashing, rows[end:])
             end += starts
         for size in sizes[2]:
             starts = 1 if length >= size else 0
-            _hash(spelt, starts, size, hashed, found[end:])
+            _hash_ngrams(letter_codes, starts, size, hashing, rows[end:])
             end += starts
         for piece in pieces:
-            for place in range(characters[1][piece], characters[1][piece + 1]):
-                found[end] = characters[0][place]
+            for index in range(characters[1][piece], characters[1][piece + 1]):
+                rows[end] = characters[0][index]
                 end += 1
         ends[word] = end

@@ -1,8 +1,8 @@
-"""The weighted bag: a sentence vector is the unit-length sum of its words' vectors.
+"""The encoder whose sentence vectors are unit-length sums of word vectors.
 
-A word's vector is the sum of its features' (``encoder.bag.features``): subwords and, if there are
-any, n-grams. No weights are stored beside the vectors: the length of a vector is its weight, and
-training on sums lets it shrink for what says little.
+A word's vector is the sum of the vectors of its features (``encoder.bag.features``): subwords and
+perhaps n-grams. No weights are stored, because the length of a vector is its weight. Training on
+sums shrinks the vectors of words that say little.
 """
 
 import re
@@ -25,12 +25,12 @@ from encoder.words import Words, joined
 if TYPE_CHECKING:
     from encoder.bag.known_words import WordCache  # loads Numba
 
-KNOWN_FROM = 4096  # sentences: for fewer, to remember their words takes longer than it saves
-CHUNK_SENTENCES = 16_384  # bounds the memory of one call: ids, pieces and vectors of this many
+KNOWN_FROM = 4096  # sentences; for fewer, remembering their words takes longer than it saves
+CHUNK_SENTENCES = 16_384  # sentences per step, to limit memory
 
 
 class BagEncoder(BaseEncoder):
-    """Encodes sentences with a table of feature vectors; satisfies ``encoder.Encoder``."""
+    """An ``encoder.Encoder`` with a table of feature vectors."""
 
     def __init__(
         self,
@@ -41,7 +41,11 @@ class BagEncoder(BaseEncoder):
         ngram_rows: int = 0,
         scheme: int = SCHEME,
     ) -> None:
-        """With one row of ``table`` for each piece, and ``ngram_rows`` for n-grams after them."""
+        """Check the sizes of the table, float32 (V + ngram_rows, D).
+
+        Raises:
+            ValueError: The table does not have one row per piece and ``ngram_rows`` more.
+        """
         if len(table) != len(tokenizer) + ngram_rows:
             pieces = len(table) - ngram_rows
             raise ValueError(
@@ -54,11 +58,14 @@ class BagEncoder(BaseEncoder):
         self._tokenizer, self._table = tokenizer, table
         self._features = Features(tokenizer.pieces(), ngram_rows, scheme=scheme)
         self._known: WordCache | None = None
-        self._lock = threading.Lock()  # around what is known, which each call adds to
+        self._lock = threading.Lock()  # around the known words, which each call adds to
         self.namer: BagEncoder | None = None
 
     def with_names(self, other: "BagEncoder") -> "BagEncoder":
-        """Return this encoder with names as another one in its space has them, as further words."""
+        """Return this encoder with ``other``'s vectors of names as further words.
+
+        ``other`` must be in the same space.
+        """
         both = copy(self)
         both.namer = other
         return both
@@ -68,7 +75,7 @@ class BagEncoder(BaseEncoder):
         for start in range(0, len(sentences), CHUNK_SENTENCES):
             chunk = sentences[start : start + CHUNK_SENTENCES]
             with self._lock:
-                numbers, words = self._words(chunk)
+                numbers, words = self._sum_words(chunk)
                 sum_rows(words, numbers, out=vectors[start : start + len(chunk)])
             if self.namer is not None:
                 named = self.namer.encode(names(chunk), normalize=False)
@@ -78,30 +85,30 @@ class BagEncoder(BaseEncoder):
         return vectors
 
     def rows(self) -> Matrix:
-        """Return the vectors of pieces and of n-grams after them: float32 (V, D), a copy."""
+        """Return a copy of the table, float32 (V + ngram_rows, D)."""
         return np.array(self._table[np.arange(len(self._table))])
 
     def words(self, sentences: str | Sequence[str]) -> Words:
-        """Return the words of the sentences: each the sum of its features, weighted by its length.
+        """Return the words of sentences, weighted by the length of their vectors.
 
         A sentence's vector is the sum of its words' vectors times their weights, at unit length.
         """
         with self._lock:
-            numbers, known = self._words(listed(sentences))
+            numbers, known = self._sum_words(listed(sentences))
             used = np.zeros(len(known), dtype=np.bool_)
             used[numbers.ids] = True
             vectors = known.take(np.flatnonzero(used), axis=0)  # twice as fast as a mask
         ids = (used.cumsum(dtype=np.int32) - 1)[numbers.ids]
         weights = normalize_rows(vectors)
-        own = Words(vectors=vectors, weights=weights, ids=ids, offsets=numbers.offsets)
+        own_words = Words(vectors=vectors, weights=weights, ids=ids, offsets=numbers.offsets)
         if self.namer is None:
-            return own
-        return joined(own, self.namer.words(names(listed(sentences))))
+            return own_words
+        return joined(own_words, self.namer.words(names(listed(sentences))))
 
-    def _words(self, sentences: Sequence[str]) -> tuple[Tokens, Matrix]:
-        """Return sentences as numbers of words, and sums (W, D), which the next call may change."""
-        many = self._known is not None or len(sentences) >= KNOWN_FROM
-        if len(sentences) and many and "encoder.compiled" in sys.modules:
+    def _sum_words(self, sentences: Sequence[str]) -> tuple[Tokens, Matrix]:
+        """Return word numbers, and sums (W, D) valid until the next call."""
+        uses_cache = self._known is not None or len(sentences) >= KNOWN_FROM
+        if len(sentences) and uses_cache and "encoder.compiled" in sys.modules:
             if self._known is None:
                 from encoder.bag.known_words import WordCache
 
@@ -112,21 +119,21 @@ class BagEncoder(BaseEncoder):
 
 
 def names(sentences: Sequence[str]) -> list[str]:
-    """Return the names in each sentence: the words inside of it that begin with a capital letter.
+    """Return the names in each sentence, between spaces.
 
-    Names are spelt much alike in many languages, so that an encoder that has met more of them knows
-    better what a language's names stand for than one that was trained on little text of it. Where
-    more than half of a sentence's words have capitals, as in headlines, it has no names.
+    A name is a word with a capital letter inside the sentence. Names are spelled similarly in many
+    languages, so an encoder trained on more text represents them better. A sentence with capitals
+    in more than half of its words, such as a headline, has no names.
     """
-    found = map(_name().findall, sentences)
+    words_by_sentence = map(_name_pattern().findall, sentences)
     return [
         " ".join(words) if 2 * len(words) <= 1 + sentence.count(" ") else ""
-        for words, sentence in zip(found, sentences, strict=True)
+        for words, sentence in zip(words_by_sentence, sentences, strict=True)
     ]
 
 
 @cache
-def _name() -> re.Pattern[str]:
+def _name_pattern() -> re.Pattern[str]:
     capitals = "".join(letter for letter in map(chr, range(2**16)) if letter.isupper())
-    # After a space, for any first word has a capital; quotes and brackets may stand before it.
+    # After a space, because any first word has a capital; quotes and brackets may precede it.
     return re.compile(rf"(?<=\s)[^\w\s]*[{capitals}]\S*")

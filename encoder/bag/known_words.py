@@ -1,10 +1,9 @@
-"""Words met before: what stands between two spaces is cut into pieces and summed once.
+"""A cache of words, which cuts a text between two spaces only once.
 
-A sentence's vector has the same bits as without this: the tokeniser's normaliser has no rule with a
-space in it, no piece goes across one, and a sentence in which rounding might cut a word otherwise
-than alone is left to the tokeniser. For that adds scores up from the sentence's beginning, in
-float32, and of two ways to cut a word that score nearly the same ("aa a" and "a aa" do), what
-stands before it may decide.
+Vectors are bit-identical to those without the cache. The tokeniser's normaliser has no rule with a
+space in it, and no piece crosses one. The tokeniser adds scores in float32 from the sentence's
+beginning, so the text before a word may decide between two cuts with nearly equal scores ("aa a"
+and "a aa"). Sentences with such a word go to the tokeniser.
 """
 
 from collections.abc import Sequence
@@ -17,17 +16,18 @@ from encoder.bag.features import Features
 from encoder.rows import Matrix, PackedTable, sum_rows
 from encoder.tokenizer import Tokenizer, Tokens
 
-MAX_CACHED_WORDS = 1 << 18  # texts between spaces, and vectors: 256 MiB of 256 dimensions
-LONGEST = 48  # bytes: what is longer is seldom met again, or written without spaces
-MANY = 4  # words between two spaces, likewise
+MAX_CACHED_WORDS = 1 << 18  # texts between spaces, and vectors, 256 MiB in 256 dimensions
+LONGEST = 48  # bytes; longer texts seldom recur, or are written without spaces
+MAX_WORDS = 4  # words between two spaces; texts of more words seldom recur
 
-# A sum is rounded by 2^-24 of itself at most, each of two at each character; and twice that much.
+# Each addition rounds by at most 2^-24 of the sum. There are two sums per character, and this is
+# twice their error.
 ROUNDING = 2.0**-22
-UNKNOWN = 10.0  # that a character of no piece scores below all pieces
+UNKNOWN = 10.0  # how much a character without a piece scores below all pieces
 
 
 class Cuts:
-    """The pieces of a unigram model (Kudo 2018) and their scores, to cut words into."""
+    """The pieces of a unigram model (Kudo 2018) with their scores."""
 
     def __init__(self, pieces: Sequence[str], scores: Sequence[float]) -> None:
         self._scores = np.array(scores)
@@ -43,24 +43,27 @@ class Cuts:
         enter_pieces(self._characters.ids, self._characters.offsets, self._hashes, self._slots)
 
     def margins(self, words: Tokens) -> tuple[Matrix, Matrix]:
-        """Return by how much the best cut of each word beats the next, and what it costs.
+        """Return the margin of the best cut of each word, and its cost.
 
-        Margins are per character, float32 (W,), infinite where there is one cut, and 0 where a
-        character has no piece; costs are negative log probabilities, float32 (W,). In a sentence
-        whose words cost C together, one with a margin above C ``ROUNDING`` is cut as it is alone.
+        If the words of a sentence cost C together, a word with a margin above C times ``ROUNDING``
+        is cut as it is alone.
+
+        Returns:
+            The lead over the second best cut per character, float32 (W,), infinite if there is one
+            cut, 0 if a character has no piece; and negative log probabilities, float32 (W,).
         """
-        spelt = self._characters.take(words.ids.astype(np.int64))
+        spellings = self._characters.take(words.ids.astype(np.int64))
         margins, costs = np.zeros((2, len(words)), dtype=np.float32)
-        offsets = spelt.offsets[words.offsets]
+        offsets = spellings.offsets[words.offsets]
         unknown = self._scores.min() - UNKNOWN
         table = self._hashes, self._slots, self._scores
-        compare_cuts(spelt.ids, offsets, table, unknown, self._longest, margins, costs)
+        compare_cuts(spellings.ids, offsets, table, unknown, self._longest, margins, costs)
         margins[words.owners[words.ids == self._unknown]] = 0
         return margins, costs
 
 
 class WordCache:
-    """Texts between spaces, as words, and the vectors of these; it begins anew when full."""
+    """Texts between spaces as words with vectors, emptied when it is full."""
 
     def __init__(
         self, tokenizer: Tokenizer, features: Features, table: Matrix | PackedTable
@@ -70,9 +73,9 @@ class WordCache:
         self._vectors = np.empty((MAX_CACHED_WORDS, table.shape[1]), dtype=np.float32)
         self._keys = np.zeros(2 * MAX_CACHED_WORDS, dtype=np.uint64)
         self._kept = np.empty((MAX_CACHED_WORDS + 1, 1 + LONGEST), dtype=np.uint8)
-        self._forget()
+        self._clear()
 
-    def _forget(self) -> None:
+    def _clear(self) -> None:
         self._slots = np.full(len(self._keys), -1, dtype=np.int32)
         self._rows = 0
         # Number 0 is that of texts that are not kept: in doubt in each sentence, and of no words.
@@ -80,31 +83,33 @@ class WordCache:
         self._margins, self._costs = np.zeros((2, 1), dtype=np.float32)
 
     def split(self, sentences: Sequence[str]) -> tuple[Tokens, Matrix]:
-        """Return sentences as numbers of words, and vectors (W, D), valid until the next call."""
+        """Return word numbers, and vectors (W, D) valid until the next call."""
         texts = [sentence.encode() for sentence in sentences]
-        found = self._find(texts)
-        if found is None:
-            self._forget()
-            found = self._find(texts)
-        if found is None:  # more than there is room for in these sentences alone
-            self._forget()
-            return self._cut(sentences)
-        numbers, counts = found
+        numbered = self._number_texts(texts)
+        if numbered is None:
+            self._clear()
+            numbered = self._number_texts(texts)
+        if numbered is None:  # these sentences alone have too many words
+            self._clear()
+            return self._split_uncached(sentences)
+        numbers, counts = numbered
         starts = counts.cumsum() - counts
         margins = np.minimum.reduceat(self._margins[numbers], starts)
-        unsure = margins <= ROUNDING * np.add.reduceat(self._costs[numbers], starts)
-        if 2 * unsure.sum() > len(sentences):  # scripts without spaces
-            return self._cut(sentences)
-        numbers[np.repeat(unsure, counts)] = 0
+        is_unsure = margins <= ROUNDING * np.add.reduceat(self._costs[numbers], starts)
+        if 2 * is_unsure.sum() > len(sentences):  # scripts without spaces
+            return self._split_uncached(sentences)
+        numbers[np.repeat(is_unsure, counts)] = 0
         words = self._words.take(numbers.astype(np.int64))
-        known = Tokens(ids=words.ids, offsets=words.offsets[np.append(starts, len(numbers))])
-        if not unsure.any():
-            return known, self._vectors
-        left = [sentences[place] for place in np.flatnonzero(unsure).tolist()]
-        return self._joined(known, unsure, *self._cut(left))
+        cached = Tokens(ids=words.ids, offsets=words.offsets[np.append(starts, len(numbers))])
+        if not is_unsure.any():
+            return cached, self._vectors
+        unsure_sentences = [sentences[index] for index in np.flatnonzero(is_unsure).tolist()]
+        return self._merge(cached, is_unsure, *self._split_uncached(unsure_sentences))
 
-    def _find(self, texts: Sequence[bytes]) -> tuple[NDArray[np.int32], NDArray[np.int64]] | None:
-        """Return the numbers of texts, added if new, and their counts; None if there is no room."""
+    def _number_texts(
+        self, texts: Sequence[bytes]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int64]] | None:
+        # Numbers of all texts, of which new ones are added, and counts; None if there is no room.
         text = np.frombuffer(b"".join(texts), dtype=np.uint8)
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
         counts = np.empty(len(texts), dtype=np.int64)
@@ -117,16 +122,16 @@ class WordCache:
         return numbers, counts
 
     def _add(self, texts: Sequence[str]) -> bool:
-        """Add texts, of few words as those words; return whether there is room for them."""
+        """Add texts, without words for those with many; return whether they fit."""
         tokens = self._tokenizer.encode(texts)
         margins, costs = self._cuts.margins(tokens)
         words, offsets = self._features.words(tokens)
         counts = np.diff(offsets)
-        many = counts > MANY
-        if many.any():
-            margins[many] = 0
-            kept = np.flatnonzero(np.repeat(~many, counts))
-            words, offsets = words.take(kept), np.searchsorted(kept, offsets)
+        has_too_many = counts > MAX_WORDS
+        if has_too_many.any():
+            margins[has_too_many] = 0
+            kept_words = np.flatnonzero(np.repeat(~has_too_many, counts))
+            words, offsets = words.take(kept_words), np.searchsorted(kept_words, offsets)
         stop = self._rows + len(words)
         if stop > MAX_CACHED_WORDS:
             return False
@@ -141,20 +146,18 @@ class WordCache:
         self._rows = stop
         return True
 
-    def _cut(self, sentences: Sequence[str]) -> tuple[Tokens, Matrix]:
-        """Do without what is known."""
+    def _split_uncached(self, sentences: Sequence[str]) -> tuple[Tokens, Matrix]:
         numbers, words = self._features.split(self._tokenizer.encode(sentences))
         return numbers, sum_rows(self._table, words)
 
-    def _joined(
-        self, known: Tokens, unsure: NDArray[np.bool_], others: Tokens, vectors: Matrix
+    def _merge(
+        self, cached: Tokens, is_unsure: NDArray[np.bool_], uncached: Tokens, vectors: Matrix
     ) -> tuple[Tokens, Matrix]:
-        """Put the sentences that were cut between the others, and their words after those kept."""
-        lengths = np.diff(known.offsets)
-        lengths[unsure] = np.diff(others.offsets)
-        of_others = np.repeat(unsure, lengths)
-        ids = np.empty(len(of_others), dtype=np.int32)
-        ids[of_others], ids[~of_others] = others.ids + self._rows, known.ids
+        lengths = np.diff(cached.offsets)
+        lengths[is_unsure] = np.diff(uncached.offsets)
+        is_uncached = np.repeat(is_unsure, lengths)
+        ids = np.empty(len(is_uncached), dtype=np.int32)
+        ids[is_uncached], ids[~is_uncached] = uncached.ids + self._rows, cached.ids
         tokens = Tokens(ids=ids, offsets=np.concatenate(([0], lengths.cumsum())))
         stop = self._rows + len(vectors)
         if stop > MAX_CACHED_WORDS:

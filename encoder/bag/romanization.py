@@ -1,19 +1,19 @@
-"""Latin letters for words, so that a name is spelt much alike in most alphabets.
+"""Romanised spellings, which are similar for a name in most alphabets.
 
-What matters is that the same name gives much the same letters, not which ones. Accents are taken
-off; Cyrillic, Greek, Armenian and Georgian letters are transcribed one by one, roughly as passports
-and maps do it. A letter of another script sounds as its Unicode name begins, which never changes:
-ARABIC LETTER JEEM is j, DEVANAGARI VOWEL SIGN AU is au, HANGUL SYLLABLE GUG is gug.
+It matters only that the same name gives similar letters. Accents are removed. Cyrillic, Greek,
+Armenian and Georgian letters are transcribed one by one, roughly as in passports and on maps. The
+sound of another letter is the beginning of its Unicode name, which never changes: ARABIC LETTER
+JEEM is j, DEVANAGARI VOWEL SIGN AU is au, HANGUL SYLLABLE GUG is gug.
 
-Abjads leave vowels out, Indic scripts have them implied, and languages differ in which consonants
-they tell apart. ``sounded`` keeps what is left in all of them: the classes of consonants.
+Abjads omit vowels, Indic scripts imply them, and languages distinguish different consonants.
+``sounded`` keeps only classes of consonants, which all of them have.
 """
 
 import re
 import string
 import unicodedata
 
-LETTERS = string.ascii_lowercase + string.digits  # what is left of a text
+LETTERS = string.ascii_lowercase + string.digits  # the characters of romanised text
 SOUNDS = "pksjtlmn" + string.digits  # classes of consonants
 
 _CYRILLIC = (
@@ -25,13 +25,13 @@ _GREEK = (
     "α a β v γ g δ d ε e ζ z η i θ th ι i κ k λ l μ m ν n ξ x ο o π p ρ r σ s ς s τ t υ y φ f χ ch "
     "ψ ps ω o"
 )
-_ARMENIAN = "ծ ts ց ts ձ dz ջ j ճ ch խ kh ո o ւ u ը e և ev"  # others: by their names
+_ARMENIAN = "ծ ts ց ts ձ dz ջ j ճ ch խ kh ո o ւ u ը e և ev"  # other letters by their names
 _GEORGIAN = "ც ts წ ts ძ dz ჯ j ხ kh ჟ zh ფ p ქ k"
 _LATIN, _LATIN_ELSEWHERE = "ß ss æ ae ø o œ oe ł l đ d ð d þ th ı i", "ə a ŋ n"
 _ARABIC, _KHMER = "چ ch ة a ى a ع a ۆ o ۇ u ۈ u ە a", "អ a"
 _SILENT = "ьءٰฯๆ็"
 
-# The sound of a letter in its Unicode name, by script; of the consonant and its vowel the former.
+# The sound of a letter in its Unicode name, by script, without a consonant's inherent vowel.
 _NAMES = re.compile(
     r"(?:HANGUL|ETHIOPIC) SYLLABLE (?:GLOTTAL |PHARYNGEAL )?(?P<syllable>[A-Z]+)$"
     r"|(?:KATAKANA|HIRAGANA) LETTER (?:SMALL (?!TU))?(?P<kana>[A-Z]+)$"
@@ -47,12 +47,11 @@ _NAMES = re.compile(
 _NASAL = {"nasal": "n", "tippi": "n"}
 
 
-def _named(character: str) -> str:
-    """Return the sound that a character's name gives; "" if it has none, and for ideographs."""
-    if (found := _NAMES.match(unicodedata.name(character, ""))) is None:
+def _sound_of_name(character: str) -> str:
+    if (match := _NAMES.match(unicodedata.name(character, ""))) is None:
         return ""
-    kind = found.lastgroup or ""
-    return re.sub(r"(.)\1+", r"\1", _NASAL.get(kind, found[kind].lower()))
+    kind = match.lastgroup or ""
+    return re.sub(r"(.)\1+", r"\1", _NASAL.get(kind, match[kind].lower()))
 
 
 def _table(*alphabets: str) -> dict[int, str]:
@@ -61,7 +60,7 @@ def _table(*alphabets: str) -> dict[int, str]:
 
 
 _THREE_ALPHABETS = _table(_CYRILLIC, _GREEK, _LATIN)
-_OTHERS = re.compile(f"[^{LETTERS}\n]+")
+_NOT_LETTERS = re.compile(f"[^{LETTERS}\n]+")
 _TABLE = {
     **_THREE_ALPHABETS,
     **_table(_CYRILLIC_ELSEWHERE, _LATIN_ELSEWHERE, _ARMENIAN, _GEORGIAN, _ARABIC, _KHMER),
@@ -71,19 +70,19 @@ _TABLE = {
 
 
 class _Spellings(dict[int, str]):
-    """The letters of each character, found when it is first asked for."""
+    """Romanised spelling of each character, computed when first asked for."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
         digit = unicodedata.digit(character, None)
         parts = unicodedata.normalize("NFKD", character)
         if digit is not None:
-            found = str(digit)
+            spelling = str(digit)
         elif ord(parts[0]) in _TABLE:  # a letter with accents, or several letters in one
-            found = "".join(_TABLE.get(ord(part), "") for part in parts)
+            spelling = "".join(_TABLE.get(ord(part), "") for part in parts)
         else:
-            found = _named(character) if code >= 128 else ""
-        self[code] = "".join(letter for letter in found if letter in LETTERS)
+            spelling = _sound_of_name(character) if code >= 128 else ""
+        self[code] = "".join(letter for letter in spelling if letter in LETTERS)
         return self[code]
 
 
@@ -99,16 +98,22 @@ _REPEATED = re.compile(r"([a-z])\1+")
 
 
 def romanized(text: str) -> str:
-    """Return lines in ``LETTERS``; characters without a sound of their own are left out."""
+    """Romanise lines to ``LETTERS``, without characters that have no sound."""
     return text.lower().translate(_SPELLINGS)
 
 
 def romanized_from_three(text: str) -> str:
-    """Do the same as the third scheme of features: Cyrillic, Greek and Latin letters alone."""
+    """Romanise lines as in the third scheme of features.
+
+    It keeps Cyrillic, Greek and Latin letters only.
+    """
     bare = unicodedata.normalize("NFKD", text.lower())
-    return _OTHERS.sub("", bare.translate(_THREE_ALPHABETS))
+    return _NOT_LETTERS.sub("", bare.translate(_THREE_ALPHABETS))
 
 
 def sounded(letters: str) -> str:
-    """Return romanised lines in ``SOUNDS``: London, لندن and लंदन are all "lntn"."""
+    """Reduce romanised lines to ``SOUNDS``.
+
+    London, لندن and लंदन are all "lntn".
+    """
     return _REPEATED.sub(r"\1", letters.replace("ng", "n").translate(_CLASSES))
