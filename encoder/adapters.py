@@ -12,23 +12,24 @@ from numpy.typing import NDArray
 from encoder import Precision
 from encoder.base import BaseEncoder
 
-# E5 models are trained with a prefix on every text; for texts of equal standing it is this one
-# (Wang et al. 2024, "Multilingual E5 Text Embeddings", section 2).
+# E5 models are trained with a prefix on every text. For symmetric tasks it is this one (Wang et al.
+# 2024, "Multilingual E5 Text Embeddings", section 2).
 E5 = re.compile(r"(^|[-_])e5[-_](?!.*instruct)")
 E5_PROMPT = "query: "
 HUB_TIMEOUT = 5  # seconds
 
-Model = Any  # of the library, which is loaded late
+Model = Any  # a model of the library, which is imported late
 
 
 class SentenceTransformerEncoder(BaseEncoder):
-    """Encodes with a model of sentence-transformers; satisfies ``encoder.Encoder``."""
+    """An ``encoder.Encoder`` with a model of sentence-transformers."""
 
     def __init__(self, place: str, precision: Precision) -> None:
-        """Load a model by its name on the Hugging Face hub, or a folder. No code in it is run.
+        """Load a model of the hub or of a folder, and run none of its code.
 
-        A ValueError says that there is none, or that it cannot run in this precision; a
-        ModuleNotFoundError, that sentence-transformers is not installed.
+        Raises:
+            ValueError: The model cannot be loaded, or cannot run in this precision.
+            ModuleNotFoundError: sentence-transformers is not installed.
         """
         if precision == "int8":
             raise ValueError(
@@ -38,7 +39,7 @@ class SentenceTransformerEncoder(BaseEncoder):
             self._model = _load(place)
         except ModuleNotFoundError:
             raise
-        except Exception as error:  # the library raises what the hub, its files or its parts raise
+        except Exception as error:  # the library passes on any error of the hub and of its parts
             reason = " ".join(str(error).split())[:200]
             raise ValueError(f"encoder 'st:{place}' cannot be loaded: {reason}") from error
         self._model.eval()
@@ -46,7 +47,7 @@ class SentenceTransformerEncoder(BaseEncoder):
         if self.precision == "bfloat16":
             self._model.bfloat16()
         name, suffix = Path(place).name, "-bfloat16" * (self.precision == "bfloat16")
-        self.name = f"{name}@{_digest(self._model)[:12]}{suffix}"
+        self.name = f"{name}@{_hash_weights(self._model)[:12]}{suffix}"
         self.dim = len(self._model.encode("", convert_to_numpy=True))
         self._prompt = E5_PROMPT if E5.search(name) else None
 
@@ -64,18 +65,17 @@ class SentenceTransformerEncoder(BaseEncoder):
 
 
 def _load(place: str) -> Model:
-    """Load what is on this machine; fetch what is not, from a hub that answers."""
     from huggingface_hub import HfApi, snapshot_download
 
-    is_here = Path(place).exists()
+    is_local = Path(place).exists()
     try:
-        if not is_here:
+        if not is_local:
             snapshot_download(place, local_files_only=True)
         return _model(place, local_files_only=True)
     except (OSError, ValueError):
-        if is_here:
+        if is_local:
             raise
-    try:  # once: the library asks for each of a model's files six times, which takes over a minute
+    try:  # once, because the library tries each file six times, for over a minute
         HfApi().model_info(place, timeout=HUB_TIMEOUT)
     except Exception as error:
         raise ValueError(
@@ -90,11 +90,10 @@ def _model(place: str, **options: bool) -> Model:
     return sentence_transformers.SentenceTransformer(place, trust_remote_code=False, **options)
 
 
-def _digest(model: Model) -> str:
-    """Return a hash of the weights: a name on the hub does not say which revision it is."""
+def _hash_weights(model: Model) -> str:
     import torch
 
-    digest = hashlib.sha256()
+    digest = hashlib.sha256()  # because a name on the hub does not identify the revision
     for name, tensor in sorted(model.state_dict().items()):
         digest.update(name.encode())
         digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)

@@ -1,4 +1,4 @@
-"""The part that all encoders have in common."""
+"""The base class of all encoders."""
 
 from __future__ import annotations
 
@@ -19,43 +19,44 @@ if TYPE_CHECKING:
 
     from encoder import Encoder
 
-# Sentences that a precision is tried on; of many languages, scripts and lengths.
+# Sentences on which precisions are compared, of many languages, scripts and lengths.
 SAMPLE = tuple(
     (Path(__file__).parent / "assets" / "sample.txt").read_text(encoding="utf-8").splitlines()
 )
-# To float32, of each sentence of ``SAMPLE``, for another precision to be taken.
+# The least cosine between vectors of another precision and of float32, for each sentence.
 MIN_COSINE = 0.9995
 
 
 class BaseEncoder(ABC):
-    """An ``encoder.Encoder`` of the vectors that ``_embed`` makes, but in languages added to it."""
+    """An ``encoder.Encoder`` of ``_embed``, with encoders of added languages."""
 
     name: str
     dim: int
     _added: Mapping[str, Callable[[], Any]] = {}
 
     def extended(self, languages: Collection[str], load: Callable[[], Encoder]) -> Self:
-        """Return this encoder with another one in its space, for some languages alone.
+        """Return this encoder with another one for the given languages.
 
-        ``load`` gives that one, and is called when the first of these languages is asked for.
+        ``load`` returns that one, in the same space. It is called when one of the languages is
+        first used.
         """
-        both = copy(self)
-        both._added = {**self._added, **dict.fromkeys(map(individual, languages), cache(load))}
-        return both
+        copied = copy(self)
+        copied._added = {**self._added, **dict.fromkeys(map(individual, languages), cache(load))}
+        return copied
 
     def for_language(self, language: str | None) -> Self:
-        """Return the encoder for a language (ISO 639): itself, unless it was added."""
+        """Return the encoder of a language (ISO 639), by default this one."""
         load = self._added.get(individual(language or ""))
         return self if load is None else load()
 
     def for_languages(self, languages: Sequence[str | None]) -> Self:
-        """Return itself."""
+        """Return this encoder."""
         return self
 
     def encode(
         self, sentences: str | Sequence[str], *, normalize: bool = True
     ) -> NDArray[np.float32]:
-        """Encode S sentences, float32 (S, D), or one, float32 (D,), as ``encoder.Encoder`` does."""
+        """Encode S sentences, float32 (S, D), or one string, float32 (D,)."""
         vectors = self._embed(listed(sentences), normalize=normalize)
         return vectors[0] if isinstance(sentences, str) else vectors
 
@@ -65,5 +66,5 @@ class BaseEncoder(ABC):
 
 
 def listed(sentences: str | Sequence[str]) -> Sequence[str]:
-    """Return sentences as they are, and one as a list, for a string is a sequence of strings."""
+    """Return sentences unchanged, and one string as a list."""
     return [sentences] if isinstance(sentences, str) else sentences

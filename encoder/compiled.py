@@ -1,4 +1,7 @@
-"""Sums and lengths of rows, compiled by Numba; ``encoder.rows`` has the same in NumPy, for few."""
+"""Sums and lengths of rows, compiled by Numba.
+
+``encoder.rows`` also has them in NumPy, for few rows.
+"""
 
 from typing import Any
 
@@ -11,10 +14,12 @@ from numba.extending import intrinsic
 from miner.compiling import compiled, compiled_part
 
 F = np.float32
-ZERO, FOUR, LOWER = F(8), np.uint8(4), np.uint8(15)  # the code of 0; bits of a code, and a mask
-AHEAD = 16  # rows are fetched so many tokens before they are added: half the time of a sum
+ZERO = F(8)  # the code of 0
+CODE_BITS = np.uint8(4)
+CODE_MASK = np.uint8(15)
+PREFETCH_TOKENS = 16  # from the fetching of a row to its use, which halves the time of a sum
 LANES = np.uint64(8)  # partial sums of a norm
-LINE_BYTES = 64  # what a processor fetches at once
+LINE_BYTES = 64  # a CPU's cache line
 
 _compile = compiled()
 _part = compiled_part()
@@ -22,20 +27,20 @@ _part = compiled_part()
 
 @intrinsic
 def _fetch(context: Any, array: Any, row: Any, column: Any) -> Any:
-    """Ask the processor for an element of a matrix that is needed soon."""
+    """Prefetch an element of a matrix that is needed soon."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind = signature.args[0]
         matrix = context.make_array(kind)(context, builder, arguments[0])
-        place = cgutils.get_item_pointer(context, builder, kind, matrix, arguments[1:])
-        address, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        pointer = cgutils.get_item_pointer(context, builder, kind, matrix, arguments[1:])
+        address, int32 = ir.IntType(8).as_pointer(), ir.IntType(32)
         prefetch = cgutils.get_or_insert_function(
             builder.module,
-            ir.FunctionType(ir.VoidType(), [address, number, number, number]),
+            ir.FunctionType(ir.VoidType(), [address, int32, int32, int32]),
             "llvm.prefetch.p0i8",
         )
-        # To read, to keep close, as data.
-        builder.call(prefetch, [builder.bitcast(place, address), number(0), number(3), number(1)])
+        # Arguments: for reading, kept in all caches, data.
+        builder.call(prefetch, [builder.bitcast(pointer, address), int32(0), int32(3), int32(1)])
         return context.get_dummy_value()
 
     return types.void(array, types.uintp, types.uintp), build
@@ -44,14 +49,16 @@ def _fetch(context: Any, array: Any, row: Any, column: Any) -> Any:
 @_part
 def _fetch_row(table: Any, row: Any) -> None:
     step = LINE_BYTES // table.itemsize
-    for column in range(0, table.shape[1] + step, step):  # one more, as rows begin within lines
+    for column in range(
+        0, table.shape[1] + step, step
+    ):  # one more, because rows begin inside lines
         _fetch(table, row, column)  # type: ignore[call-arg]
 
 
 @_part
 def _add(total: Any, row: Any) -> None:
-    for place in range(len(total)):
-        total[place] += row[place]
+    for column in range(len(total)):
+        total[column] += row[column]
 
 
 @_compile
@@ -60,37 +67,37 @@ def sum_floats(table: Any, ids: Any, offsets: Any, sums: Any) -> None:
     for owner in range(len(sums)):
         total = sums[owner]
         total[:] = 0
-        for place in range(offsets[owner], offsets[owner + 1]):
-            _fetch_row(table, np.uint32(ids[min(place + AHEAD, len(ids) - 1)]))
-            _add(total, table[np.uint32(ids[place])])
+        for position in range(offsets[owner], offsets[owner + 1]):
+            _fetch_row(table, np.uint32(ids[min(position + PREFETCH_TOKENS, len(ids) - 1)]))
+            _add(total, table[np.uint32(ids[position])])
 
 
 @_compile
 def sum_packed(codes: Any, scales: Any, ids: Any, offsets: Any, sums: Any) -> None:
-    """Write the sums of rows of an ``encoder.rows.PackedTable`` to ``sums``, float32 (S, D)."""
+    """Write sums of rows of a ``PackedTable`` to ``sums``, float32 (S, D)."""
     half, last = codes.shape[1], len(ids) - 1
     upper, lower = np.empty(half, F), np.empty(half, F)
     column = scales.reshape(-1, 1)
     for owner in range(len(sums)):
         upper[:] = 0
         lower[:] = 0
-        for place in range(offsets[owner], offsets[owner + 1]):
-            soon = np.uint32(ids[min(place + AHEAD, last)])
-            _fetch_row(codes, soon)
-            _fetch(column, soon, 0)  # type: ignore[call-arg]
-            row = np.uint32(ids[place])
+        for position in range(offsets[owner], offsets[owner + 1]):
+            next_row = np.uint32(ids[min(position + PREFETCH_TOKENS, last)])
+            _fetch_row(codes, next_row)
+            _fetch(column, next_row, 0)  # type: ignore[call-arg]
+            row = np.uint32(ids[position])
             scale = scales[row]
             for byte in range(half):
-                code = codes[row, byte]  # numbers of 32 bits, not 64, for vector instructions
-                upper[byte] += (F(np.int32(code >> FOUR)) - ZERO) * scale
-                lower[byte] += (F(np.int32(code & LOWER)) - ZERO) * scale
+                code = codes[row, byte]  # 32 bits, not 64, for vector instructions
+                upper[byte] += (F(np.int32(code >> CODE_BITS)) - ZERO) * scale
+                lower[byte] += (F(np.int32(code & CODE_MASK)) - ZERO) * scale
         sums[owner, ::2] = upper
         sums[owner, 1::2] = lower[: sums.shape[1] // 2]
 
 
 @_compile
 def normalize(rows: Any, lengths: Any, least: Any) -> None:
-    """Divide rows (S, D) by their lengths, or by ``least`` if that is more; write these (S,)."""
+    """Write the lengths (S,) of rows (S, D), and divide by these or ``least``."""
     dim = np.uint64(rows.shape[1])
     whole = dim - dim % LANES
     sums = np.empty(LANES, F)
@@ -103,7 +110,7 @@ def normalize(rows: Any, lengths: Any, least: Any) -> None:
         total = sums[0]
         for lane in range(1, LANES):
             total += sums[lane]
-        for place in range(whole, dim):
-            total += row[place] * row[place]
+        for column in range(whole, dim):
+            total += row[column] * row[column]
         lengths[number] = np.sqrt(total)
         row /= max(lengths[number], least)

@@ -1,4 +1,4 @@
-"""Which languages an encoder covers, and how well."""
+"""The languages that an encoder covers, with their quality."""
 
 import json
 from collections.abc import Mapping
@@ -8,15 +8,17 @@ from encoder import MORE, folder_of
 from encoder.laser.languages import INDIVIDUAL
 from miner.language_codes import base_language
 
-MAX_GOOD, MAX_FAIR = 0.05, 0.15  # search errors
+MAX_GOOD, MAX_FAIR = 0.05, 0.15  # the highest error of each quality
 
 
 @dataclass(frozen=True, kw_only=True)
 class Coverage:
-    """The quality of a language: the error of the search for its English translations.
+    """The quality of a language.
 
-    ``measured`` names the test set: ntrex (by ratio margin), or tatoeba or held-out pairs of the
-    training data (by cosine).
+    Attributes:
+        error: the share of wrong nearest neighbours among its English translations.
+        measured: the test set: ntrex (by ratio margin), or tatoeba or held-out pairs of the
+            training data (by cosine).
     """
 
     error: float
@@ -24,17 +26,14 @@ class Coverage:
 
     @property
     def quality(self) -> str:
-        """``good``, ``fair`` or ``weak``; held-out pairs are too easy to say ``good`` by them."""
+        """``good``, ``fair`` or ``weak``; at most ``fair`` by held-out pairs."""
         if self.error > MAX_FAIR:
             return "weak"
         return "good" if self.error <= MAX_GOOD and self.measured != "held-out" else "fair"
 
 
 def individual(language: str) -> str:
-    """Return one name for a language of several codes.
-
-    It is ISO 639-3's if that is known. Scripts and regions of a code do not count.
-    """
+    """Return one code for a language, ISO 639-3 if known, without script."""
     if known := INDIVIDUAL.get(language):
         return known
     base = base_language(language)
@@ -42,22 +41,23 @@ def individual(language: str) -> str:
 
 
 def find_coverage(languages: Mapping[str, Coverage], language: str) -> Coverage | None:
-    """Return the coverage of a language by any of its names; None where it is not covered."""
+    """Return the coverage of a language by any of its codes, if it is covered."""
     names = {individual(name): coverage for name, coverage in languages.items()}
     return names.get(individual(language))
 
 
 def read_coverage(spec: str) -> dict[str, Coverage]:
-    """Return what an encoder's configuration, or one added to it, says of languages (ISO 639).
+    """Read the coverage of languages (ISO 639) from a configuration.
 
-    Nothing is known of those whose configuration has no ``languages``, LASER's among them.
+    It includes the languages of an added encoder, and is empty for encoders without ``languages``
+    in their configuration, such as LASER's.
     """
     folder = folder_of(spec)
-    found: dict[str, Coverage] = {}
+    coverages: dict[str, Coverage] = {}
     for path in (folder / MORE / "config.json", folder / "config.json"):
         if path.is_file():
             languages = json.loads(path.read_text(encoding="utf-8")).get("languages", {})
-            for name, known in languages.items():
-                error, measured = float(known["error"]), str(known["measured"])
-                found[name] = Coverage(error=error, measured=measured)
-    return found
+            for name, entry in languages.items():
+                error, measured = float(entry["error"]), str(entry["measured"])
+                coverages[name] = Coverage(error=error, measured=measured)
+    return coverages

@@ -1,8 +1,8 @@
-"""Joined encoders: the vectors of several, laid side by side.
+"""Joined encoders, which concatenate the vectors of several encoders.
 
-Each part's rows lose the mean of their language, become unit rows, and are weighted. A mean is
-known before a run, so that no vector depends on what else is encoded: it ships with the part
-(``MEANS``), or is that of ``SAMPLE``. Spelt ``A+B``, ``0.5*A+B``; or ``0.5*A``, if one is left.
+The rows of each part lose the mean of their language, become unit rows, and are weighted. A mean is
+known before a run, so that no vector depends on other text: it ships with the part (``MEANS``), or
+is that of ``SAMPLE``. They are spelled ``A+B`` or ``0.5*A+B``, or ``0.5*A`` if one part remains.
 """
 
 import hashlib
@@ -24,8 +24,8 @@ from encoder.rows import Matrix, normalize_rows
 
 MEANS = "means.safetensors"  # float32 (D,) by language, and of all languages together
 ALL = "all"
-# Where none is given: with the judge, half of a bag's weight finds more than all of it; by margin
-# alone it is the other way round (docs/results-joined.md).
+# Default weights. With the judge, a bag of weight 0.5 finds more pairs than one of weight 1; by
+# margin only, fewer (docs/results-joined.md).
 WEIGHTS = {BUNDLED: 0.5}
 
 
@@ -37,9 +37,13 @@ class Weighted(NamedTuple):
 
 
 def parse_joined(spec: str) -> tuple[Weighted, ...]:
-    """Return the parts of a joined encoder; none if that names a single encoder.
+    """Parse the parts of a joined encoder.
 
-    A ValueError names a part that is missing or there twice, or whose weight is no positive number.
+    Returns:
+        No parts if ``spec`` names a single encoder.
+
+    Raises:
+        ValueError: A part is missing or repeated, or its weight is not a positive number.
     """
     if Path(spec).is_dir() or not ("+" in spec or "*" in spec):
         return ()
@@ -52,38 +56,38 @@ def parse_joined(spec: str) -> tuple[Weighted, ...]:
 
 
 def _parse_part(spec: str, part: str) -> Weighted:
-    given, star, name = part.rpartition("*")
+    weight_text, star, name = part.rpartition("*")
     if not name:
         raise ValueError(f"encoder {spec!r} has an empty part; write A+B, such as 0.5*mini+use")
     if name == BEST:
         raise ValueError(f"encoder {spec!r}: {BEST} cannot be joined; list the parts")
     try:
-        weight = float(given) if star else WEIGHTS.get(name, 1.0)
+        weight = float(weight_text) if star else WEIGHTS.get(name, 1.0)
     except ValueError:
         weight = math.nan
     if not 0 < weight < math.inf:
         raise ValueError(
-            f"encoder {spec!r}: the weight {given!r} of {name} must be a positive number"
+            f"encoder {spec!r}: the weight {weight_text!r} of {name} must be a positive number"
         )
     return Weighted(weight, name)
 
 
 def spell_joined(parts: Iterable[Weighted]) -> str:
-    """Return how parts are spelt: each with its weight."""
+    """Spell a joined encoder, each part with its weight."""
     return "+".join(f"{part.weight!r}*{part.spec}" for part in parts)
 
 
 def drop_uncovered_parts(spec: str, languages: Sequence[str | None]) -> str:
-    """Return what is left of an encoder without the parts that lack a language, if any is.
+    """Drop the parts of an encoder that lack a language, unless all do.
 
-    Parts and languages of which nothing is known do not count.
+    Unknown languages and parts of unknown coverage are ignored.
     """
     kept = [part for part in parse_joined(spec) if covers(part.spec, languages)]
     return spell_joined(kept) or spec
 
 
 def absolute_spec(spec: str) -> str:
-    """Return the same encoder for processes with other working folders."""
+    """Return an encoder's spelling for processes with other working folders."""
     if parts := parse_joined(spec):
         return spell_joined(part._replace(spec=absolute_spec(part.spec)) for part in parts)
     is_folder = spec not in (BUNDLED, USE) and Path(spec).is_dir()
@@ -91,14 +95,14 @@ def absolute_spec(spec: str) -> str:
 
 
 def union_spec(specs: Iterable[str]) -> str:
-    """Return the parts of several encoders as one joined encoder; a single encoder as it is."""
-    found = list(specs)
-    parts = {part.spec: part for spec in found for part in parse_joined(spec)}
-    return spell_joined(parts.values()) or found[0]
+    """Join the parts of several encoders, unless they are single encoders."""
+    all_specs = list(specs)
+    parts = {part.spec: part for spec in all_specs for part in parse_joined(spec)}
+    return spell_joined(parts.values()) or all_specs[0]
 
 
 def select_parts(encoder: Encoder, spec: str) -> Encoder:
-    """Return what a joined encoder is with some of its parts, and these weights."""
+    """Return the joined encoder with the parts and weights in ``spec`` only."""
     if not isinstance(encoder, JoinedEncoder):
         return encoder
     known = {part.spec: part for part in encoder.parts}
@@ -106,13 +110,13 @@ def select_parts(encoder: Encoder, spec: str) -> Encoder:
 
 
 def dropped_part_names(spec: str, kept: str) -> str:
-    """Return the names of the parts of an encoder that are not kept, as a list in words."""
+    """List the names of an encoder's parts that are not in ``kept``."""
     names = {part.spec for part in parse_joined(kept)}
     return ", ".join(part.spec for part in parse_joined(spec) if part.spec not in names)
 
 
 def covers(spec: str, languages: Sequence[str | None]) -> bool:
-    """Return whether an encoder may be taken for the languages; those not known do not count."""
+    """Return whether an encoder is not known to lack one of the languages."""
     known = read_coverage(spec)
     return not known or all(
         language is None or find_coverage(known, language) for language in languages
@@ -120,18 +124,26 @@ def covers(spec: str, languages: Sequence[str | None]) -> bool:
 
 
 def read_joined_coverage(spec: str) -> dict[str, Coverage]:
-    """Return ``read_coverage`` of all parts together: of each language, the best one's."""
-    found: dict[str, Coverage] = {}
+    """Read the coverage of each language by the best of all parts."""
+    best: dict[str, Coverage] = {}
     for part in parse_joined(spec) or (Weighted(1.0, spec),):
         for language, coverage in read_coverage(part.spec).items():
-            if language not in found or coverage.error < found[language].error:
-                found[language] = coverage
-    return found
+            if language not in best or coverage.error < best[language].error:
+                best[language] = coverage
+    return best
 
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """A part of a joined encoder: its weight, the encoder, and the mean of its rows, (D,)."""
+    """A part of a joined encoder.
+
+    Attributes:
+        weight: the factor of its unit rows.
+        spec: its name.
+        whole: the encoder of all languages.
+        encoder: the encoder of this part's language.
+        mean: the mean of the language's rows, (D,).
+    """
 
     weight: float
     spec: str
@@ -140,12 +152,12 @@ class Part:
     mean: Matrix
 
     def for_language(self, language: str | None) -> "Part":
-        """Return the part for a language, with the mean of that."""
+        """Return the part for a language, with the language's mean."""
         encoder = self.whole.for_language(language)
-        return replace(self, encoder=encoder, mean=_mean(self.spec, encoder, language))
+        return replace(self, encoder=encoder, mean=_find_mean(self.spec, encoder, language))
 
     def rows(self, sentences: Sequence[str]) -> Matrix:
-        """Encode S sentences: unit rows without the mean, times the weight, float32 (S, D)."""
+        """Encode S sentences as weighted unit rows without the mean, (S, D)."""
         rows = self.encoder.encode(sentences)
         rows[np.any(rows, axis=1)] -= self.mean
         normalize_rows(rows)
@@ -154,10 +166,10 @@ class Part:
 
 
 class JoinedEncoder(BaseEncoder):
-    """Encodes with several encoders side by side; satisfies ``encoder.Encoder``.
+    """An ``encoder.Encoder`` that concatenates the vectors of its parts.
 
-    A sentence of which any part makes nothing has the zero vector. Rows to be ``stored`` have the
-    length that their parts give them.
+    A sentence for which any part has the zero vector has the zero vector. If ``stored``, rows are
+    not normalised.
     """
 
     def __init__(self, parts: Sequence[Part], *, stored: bool = False) -> None:
@@ -166,16 +178,16 @@ class JoinedEncoder(BaseEncoder):
         names = "+".join(f"{part.weight!r}*{part.encoder.name}" for part in parts)
         self.name = f"{names}~{means[:8]}"
         self.dim = sum(part.encoder.dim for part in parts)
-        self.precision: Precision = next(iter(_precisions(parts)), "float32")
+        self.precision: Precision = next(iter(_network_precisions(parts)), "float32")
         self._stored = stored
 
     def for_language(self, language: str | None) -> "JoinedEncoder":
-        """Return the encoder for a language: each part's, with the mean of that language."""
+        """Return the encoder for a language, with each part's mean of it."""
         parts = [part.for_language(language) for part in self.parts]
         return JoinedEncoder(parts, stored=self._stored)
 
     def for_languages(self, languages: Sequence[str | None]) -> "JoinedEncoder":
-        """Drop the parts that lack a language, like ``drop_uncovered_parts``."""
+        """Return the encoder without parts that lack a language, unless all do."""
         kept = [part for part in self.parts if covers(part.spec, languages)]
         return JoinedEncoder(kept, stored=self._stored) if kept else self
 
@@ -189,26 +201,23 @@ class JoinedEncoder(BaseEncoder):
 
 
 def parts_of(encoder: object) -> list[object]:
-    """Return the encoders that a joined encoder is made of, or whatever else it is itself."""
+    """Return the encoders of a joined encoder's parts, or any other encoder."""
     if isinstance(encoder, JoinedEncoder):
         return [part.encoder for part in encoder.parts]
     return [encoder]
 
 
 def stored_parts(encoder: Encoder) -> Encoder:
-    """Return what makes the vectors to be stored for an encoder: of a joined one, without weights.
-
-    A part's rows have unit length each, so its numbers are the same bits beside any other parts.
-    """
+    """Return the encoder of stored vectors, whose parts have no weights."""
     if not isinstance(encoder, JoinedEncoder):
         return encoder
     return JoinedEncoder([replace(part, weight=1.0) for part in encoder.parts], stored=True)
 
 
 def load_joined(parts: Sequence[Weighted], *, precision: Precision) -> JoinedEncoder:
-    """Load all parts, with ``auto`` their networks in one precision; errors: ``load_encoder``."""
+    """Load all parts, with ``auto`` all networks in one precision."""
     loaded = [_load(part, precision) for part in parts]
-    if precision == "auto" and len(_precisions(loaded)) > 1:
+    if precision == "auto" and len(_network_precisions(loaded)) > 1:
         loaded = [_load(part, "float32") for part in parts]
     return JoinedEncoder([part.for_language(None) for part in loaded])
 
@@ -219,20 +228,19 @@ def _load(part: Weighted, precision: Precision) -> Part:
     return Part(weight=part.weight, spec=part.spec, whole=whole, encoder=whole, mean=mean)
 
 
-def _precisions(parts: Sequence[Part]) -> set[Precision]:
+def _network_precisions(parts: Sequence[Part]) -> set[Precision]:
     return {part.whole.precision for part in parts if not is_bag(part.spec)}
 
 
-def _mean(spec: str, encoder: Encoder, language: str | None) -> Matrix:
-    means = _stored_means(folder_of(spec) / MEANS)
+def _find_mean(spec: str, encoder: Encoder, language: str | None) -> Matrix:
+    means = _read_means(folder_of(spec) / MEANS)
     if means is None:
         return encoder.encode(SAMPLE).mean(axis=0)
     return means.get(individual(language or ALL), means[ALL])
 
 
 @cache
-def _stored_means(path: Path) -> Mapping[str, Matrix] | None:
-    """Return the means that ship with a part, by language; None where there are none."""
+def _read_means(path: Path) -> Mapping[str, Matrix] | None:
     if not path.is_file():
         return None
     try:

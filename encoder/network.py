@@ -1,7 +1,7 @@
-"""Encoding by a neural network: sentences of one length together, side by side in threads.
+"""Encoders with a neural network, which batch sentences of equal length.
 
-Nothing is computed for padding, and a sentence's vector does not depend on what is encoded beside
-it: batches hold sentences of one length only, unless the network leaves out those that have ended.
+No time is spent on padding, and a sentence's vector does not depend on its batch. Batches contain
+sentences of one length only, unless the network handles shorter ones.
 """
 
 import copy
@@ -22,28 +22,31 @@ from encoder.laser.networks import BiLSTM
 from encoder.tokenizer import Tokens
 from miner.threads import in_threads, prefetch
 
-CHUNK_SENTENCES = 4096  # tokenised and sorted by length together; the next ones meanwhile
+CHUNK_SENTENCES = 4096  # tokenised and sorted together, while the chunk before is encoded
 BATCH_TOKENS = {"cpu": 4096, "cuda": 65_536}
-MIN_TOKENS = 32  # of a batch
+MIN_TOKENS = 32  # least tokens of a batch
 
 logger = logging.getLogger(__name__)
-_working = threading.Lock()  # one call has all threads
+_working = threading.Lock()  # one call at a time uses all threads
 
 
 class SentenceTokenizer(ABC):
-    """Makes token ids of sentences; every sentence has one token at least."""
+    """A tokeniser that makes at least one token of every sentence."""
 
     @abstractmethod
     def encode(self, sentences: Sequence[str]) -> Tokens:
-        """Tokenise sentences of the language that it was made for."""
+        """Tokenise sentences."""
 
     def for_language(self, language: str | None) -> "SentenceTokenizer":
-        """Return one of the same vocabulary for another language (ISO 639), if it differs."""
+        """Return the tokeniser of the same vocabulary for a language (ISO 639)."""
         return self
 
 
 class Ready:
-    """A network on its device, in its precision; a ``ragged`` one takes several lengths at once."""
+    """A network on its device and in its precision.
+
+    A ``ragged`` network embeds sentences of several lengths in one batch.
+    """
 
     def __init__(self, network: nn.Module, *, precision: Precision, device: torch.device) -> None:
         self.dim: int = network.dim  # type: ignore[assignment]
@@ -51,40 +54,43 @@ class Ready:
         self.device, self._network = device, network.to(device)
 
     def weights(self) -> dict[str, Tensor]:
-        """Return all tensors of the network, by name."""
+        """Return all tensors of the network by name."""
         return self._network.state_dict()
 
     def embed(self, ids: Tensor) -> Tensor:
-        """Embed ids int64 (B, T) of B sentences, on ``device``, as float (B, D).
+        """Embed ids int64 (B, T) of B sentences as float (B, D), on ``device``.
 
-        To a ragged network they come longest first, with -1 after the end of shorter ones.
+        A ragged network gets the longest sentence first, with -1 after the end of shorter ones.
         """
         return self._network(ids)
 
 
 def ready(network: nn.Module, precision: Precision, sample: Tokens) -> Ready:
-    """Put a network on the GPU, where there is one, and into a precision.
+    """Move a network to the GPU, if any, and convert it to a precision.
 
-    ``auto`` is the first of int8 and bfloat16 for which the processor has instructions and in which
-    every sentence of the sample keeps its vector's direction (``MIN_COSINE``), else float32: it
-    depends on the machine's kind and the weights alone. A ValueError says that it cannot be had.
+    ``auto`` tries int8 and bfloat16 if the CPU has instructions for them, and uses the first in
+    which every sentence of the sample keeps its vector's direction (``MIN_COSINE``), else float32.
+    So it depends only on the kind of machine and the weights.
+
+    Raises:
+        ValueError: The network cannot run in this precision.
     """
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if precision != "auto":
         return _in_precision(network, precision, device)
     exact = _in_precision(network, "float32", device)
     expected = embed_tokens(exact, sample)
-    for candidate in _fast_here(network, device):
-        found = _in_precision(network, candidate, device)
-        cosines = functional.cosine_similarity(embed_tokens(found, sample), expected)
+    for candidate in _fast_precisions(network, device):
+        converted = _in_precision(network, candidate, device)
+        cosines = functional.cosine_similarity(embed_tokens(converted, sample), expected)
         cosine = cosines.min().item()
         logger.debug("precision %s: least cosine to float32 %.6f", candidate, cosine)
         if cosine >= MIN_COSINE:
-            return found
+            return converted
     return exact
 
 
-def _fast_here(network: nn.Module, device: torch.device) -> list[Precision]:
+def _fast_precisions(network: nn.Module, device: torch.device) -> list[Precision]:
     if device.type == "cuda":
         return ["bfloat16"]
     from miner.instructions import CHOSEN  # loads Numba
@@ -103,13 +109,13 @@ def _in_precision(network: nn.Module, precision: Precision, device: torch.device
         from encoder.laser.int8 import Int8BiLSTM  # loads Numba
 
         network = Int8BiLSTM(network)
-    if precision == "bfloat16":  # of a copy: the conversion is in place
+    if precision == "bfloat16":  # of a copy, because the conversion is in place
         network = copy.deepcopy(network).bfloat16()
     return Ready(network, precision=precision, device=device)
 
 
 class NetworkEncoder(BaseEncoder):
-    """Encodes sentences with a network; satisfies ``encoder.Encoder``."""
+    """An ``encoder.Encoder`` with a network."""
 
     def __init__(self, *, name: str, tokenizer: SentenceTokenizer, network: Ready) -> None:
         self.name = name
@@ -117,7 +123,7 @@ class NetworkEncoder(BaseEncoder):
         self._tokenizer, self._network = tokenizer, network
 
     def for_language(self, language: str | None) -> "NetworkEncoder":
-        """Return the same network with the preprocessing of ``language``, which its name has."""
+        """Return the encoder with the preprocessing of ``language`` and its name."""
         tokenizer = self._tokenizer.for_language(language) if language else self._tokenizer
         if tokenizer is self._tokenizer:
             return super().for_language(language)
@@ -125,10 +131,10 @@ class NetworkEncoder(BaseEncoder):
         return NetworkEncoder(name=name, tokenizer=tokenizer, network=self._network)
 
     def _embed(self, sentences: Sequence[str], *, normalize: bool) -> NDArray[np.float32]:
-        """Encode equal sentences once, and tokenise one chunk while another one is encoded."""
-        places: dict[str, int] = {}
-        rows = np.array([places.setdefault(line, len(places)) for line in sentences], np.int64)
-        unique = list(places)
+        """Encode each distinct sentence once, while the next chunk is tokenised."""
+        numbers: dict[str, int] = {}
+        rows = np.array([numbers.setdefault(line, len(numbers)) for line in sentences], np.int64)
+        unique = list(numbers)
         vectors = torch.empty(len(unique), self.dim)
         starts = range(0, len(unique), CHUNK_SENTENCES)
         chunks = (unique[start : start + CHUNK_SENTENCES] for start in starts)
@@ -140,7 +146,7 @@ class NetworkEncoder(BaseEncoder):
 
 
 def embed_tokens(network: Ready, tokens: Tokens) -> Tensor:
-    """Return the vectors of the sentences, float32 (S, D), on the processor."""
+    """Return the vectors of the sentences, float32 (S, D), on the CPU."""
     device = network.device
     vectors = torch.empty(len(tokens), network.dim, device=device)
     lengths = np.diff(tokens.offsets)
@@ -148,8 +154,8 @@ def embed_tokens(network: Ready, tokens: Tokens) -> Tensor:
     @torch.inference_mode()
     def embed(rows: NDArray[np.int64]) -> None:
         longest = int(lengths[rows[0]])
-        # Sentences of few tokens are repeated: libraries sum the products of very few rows in
-        # another order, and a vector would depend on its batch in the last digits.
+        # Small batches repeat their sentences, because libraries sum the products of very few rows
+        # in another order, and a vector's last digits would depend on its batch.
         rows = np.repeat(rows, -(-MIN_TOKENS // (longest * len(rows))))
         padded = np.full((len(rows), longest), -1, dtype=np.int64)
         padded[np.arange(longest) < lengths[rows, None]] = tokens.take(rows).ids
@@ -167,9 +173,9 @@ def embed_tokens(network: Ready, tokens: Tokens) -> Tensor:
 def length_batches(
     lengths: NDArray[np.int64], size: int, *, ragged: bool
 ) -> Iterator[NDArray[np.int64]]:
-    """Yield rows of sentences, the longest first, of equal length unless ``ragged``.
+    """Yield rows of sentences, longest first, of equal length unless ``ragged``.
 
-    A batch has room for ``size`` tokens, ends of shorter ones included; or for one longer sentence.
+    A batch has at most ``size`` tokens, padding included, or one sentence.
     """
     order = np.argsort(-lengths, kind="stable")
     changes = np.nonzero(np.diff(lengths[order]) if not ragged else [])[0] + 1

@@ -1,8 +1,8 @@
-"""Rows of vectors: packed into 4 bits a number, summed, and brought to unit length.
+"""Rows of vectors, packed into 4 bits per number, summed and normalised.
 
-Everything is added in a fixed order, so results do not depend on the machine. Where D is a multiple
-of 8 they have the bits of torch's ``embedding_bag`` and ``normalize`` on x86 processors.
-Axes: ``V`` rows of a table, ``S`` sums, ``D`` dimensions.
+Everything is added in a fixed order, so results do not depend on the machine. If D is a multiple of
+8, they have the same bits as torch's ``embedding_bag`` and ``normalize`` on x86 CPUs. Axes: ``V``
+rows of a table, ``S`` sums, ``D`` dimensions.
 """
 
 import sys
@@ -17,17 +17,17 @@ from miner.threads import blocks, in_threads
 
 Matrix = NDArray[np.float32]
 
-LARGEST = 7  # of the whole numbers, of 4 bits with their sign, that stand for those of a row
-# A row's largest number is cut off to one of these shares, where the others gain by finer steps.
+LARGEST = 7  # the largest code, of 4 bits with its sign
+# Shares of a row's largest number to clip at, which gives the other numbers finer steps.
 SHARES = (1.0, 0.9, 0.8, 0.7, 0.6)
 
-COMPILED_FROM = 1 << 18  # tokens; for fewer, loading Numba takes longer than doing without it
-THREAD_SUMS = 4096  # that a thread makes at once
-BLOCK = 256  # sums that are made together without Numba: they stay in a processor's cache
-MIN_LENGTH = 1e-12  # that a vector is divided by
+COMPILED_FROM = 1 << 18  # tokens; for fewer, loading Numba takes longer than it saves
+THREAD_SUMS = 4096  # sums per call of a thread
+BLOCK = 256  # sums per step without Numba, which fit into a CPU's cache
+MIN_LENGTH = 1e-12  # the least divisor of a vector
 LANES = 8  # partial sums of a norm
 
-# The two numbers that each byte of codes stands for, as the bits of two float32 in one complex64.
+# The two numbers of each byte of codes, as the bits of two float32 in one complex64.
 _PAIRS = (
     (np.stack(np.divmod(np.arange(256), 16), axis=1) - 8.0).astype(np.float32).view(np.complex64)
 )
@@ -35,9 +35,12 @@ _PAIRS = (
 
 @dataclass(frozen=True, kw_only=True)
 class PackedTable:
-    """A table of V rows of D whole numbers from -7 to 7, times a scale for each row, float32 (V,).
+    """A table of V rows of D whole numbers from -7 to 7, with a scale per row.
 
-    ``codes`` are the numbers plus 8, the first of two in the upper bits: uint8 (V, ceil(D / 2)).
+    Attributes:
+        codes: the numbers plus 8, the first of two in the upper bits, uint8 (V, ceil(D / 2)).
+        scales: the factors of the rows, float32 (V,).
+        dim: the number of dimensions D.
     """
 
     codes: NDArray[np.uint8]
@@ -48,29 +51,29 @@ class PackedTable:
         return len(self.codes)
 
     def __getitem__(self, rows: NDArray[np.int64]) -> Matrix:
-        """Unpack rows: float32 (R, D)."""
+        """Unpack rows, float32 (R, D)."""
         numbers: Matrix = _PAIRS.take(self.codes[rows]).view(np.float32)[:, : self.dim]
         return numbers * self.scales[rows, None]
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Return V and D."""
+        """The numbers V and D."""
         return len(self), self.dim
 
 
 def pack(table: Matrix) -> PackedTable:
-    """Pack float32 (V, D); each row has that scale of ``SHARES`` with the least squared error."""
+    """Pack float32 (V, D), each row with the scale of least squared error."""
     largest = np.abs(table).max(axis=1)
     codes = np.zeros(table.shape, dtype=np.int8)
     scales = np.zeros(len(table), dtype=np.float32)
     least = np.full(len(table), np.inf)
     for share in SHARES:
-        tried = np.maximum(largest * (share / LARGEST), np.finfo(np.float32).tiny)[:, None]
-        rounded = np.clip(np.rint(table / tried), -LARGEST, LARGEST)
-        errors = np.square(rounded * tried - table, dtype=np.float64).sum(axis=1)
-        better = errors < least
-        codes[better], scales[better] = rounded[better], tried[better, 0]
-        least[better] = errors[better]
+        scale = np.maximum(largest * (share / LARGEST), np.finfo(np.float32).tiny)[:, None]
+        rounded = np.clip(np.rint(table / scale), -LARGEST, LARGEST)
+        errors = np.square(rounded * scale - table, dtype=np.float64).sum(axis=1)
+        is_better = errors < least
+        codes[is_better], scales[is_better] = rounded[is_better], scale[is_better, 0]
+        least[is_better] = errors[is_better]
     rows, dim = table.shape
     nibbles = np.zeros((rows, dim + dim % 2), dtype=np.uint8)
     nibbles[:, :dim] = codes + 8
@@ -79,10 +82,10 @@ def pack(table: Matrix) -> PackedTable:
 
 
 def sum_rows(table: Matrix | PackedTable, tokens: Tokens, out: Matrix | None = None) -> Matrix:
-    """Sum the rows (V, D) that each list of tokens names: float32 (S, D), in ``out`` if given."""
+    """Sum the rows (V, D) of each list of tokens, into ``out`` if given."""
     sums = np.empty((len(tokens), table.shape[1]), dtype=np.float32) if out is None else out
     if len(tokens.ids) < COMPILED_FROM and "encoder.compiled" not in sys.modules:
-        _sum_plainly(table, tokens, sums)
+        _sum_without_numba(table, tokens, sums)
         return sums
     from encoder import compiled  # loads Numba
 
@@ -97,8 +100,8 @@ def sum_rows(table: Matrix | PackedTable, tokens: Tokens, out: Matrix | None = N
     return sums
 
 
-def _sum_plainly(table: Matrix | PackedTable, tokens: Tokens, sums: Matrix) -> None:
-    """Add the first row of each list of tokens, the second of each that has two, and so on."""
+def _sum_without_numba(table: Matrix | PackedTable, tokens: Tokens, sums: Matrix) -> None:
+    """Add the first row of each list of tokens, the second row, and so on."""
     used = np.zeros(len(table), dtype=np.bool_)
     used[tokens.ids] = True
     rows = table[np.flatnonzero(used)]
@@ -108,19 +111,19 @@ def _sum_plainly(table: Matrix | PackedTable, tokens: Tokens, sums: Matrix) -> N
     for start in range(0, len(order), BLOCK):
         block = order[start : start + BLOCK]
         total = np.zeros((len(block), rows.shape[1]), dtype=np.float32)
-        for place in range(lengths[block[0]]):
-            longer = block[lengths[block] > place]
-            total[: len(longer)] += rows[ids[tokens.offsets[longer] + place]]
+        for position in range(lengths[block[0]]):
+            longer = block[lengths[block] > position]
+            total[: len(longer)] += rows[ids[tokens.offsets[longer] + position]]
         sums[block] = total
 
 
 def normalize_rows(rows: Matrix) -> Matrix:
-    """Bring rows (S, D) to unit length, in place, zero rows excepted; return their lengths (S,)."""
+    """Normalise nonzero rows (S, D) in place, and return all lengths (S,)."""
     count, dim = rows.shape
     if compiled := sys.modules.get("encoder.compiled"):
-        found = np.empty(count, dtype=np.float32)
-        compiled.normalize(rows, found, np.float32(MIN_LENGTH))
-        return found
+        norms = np.empty(count, dtype=np.float32)
+        compiled.normalize(rows, norms, np.float32(MIN_LENGTH))
+        return norms
     whole = dim - dim % LANES
     sums = np.zeros((count, LANES), dtype=np.float32)
     for start in range(0, whole, LANES):

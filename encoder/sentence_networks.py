@@ -1,9 +1,8 @@
-"""The sentence encoders that Conneau et al. compare, by name: recurrent and convolutional networks.
+"""The recurrent and convolutional sentence encoders of Conneau et al.
 
 "Supervised Learning of Universal Sentence Representations from Natural Language Inference Data"
-(2017) and "What you can cram into a single vector" (2018). What comes after the end of a shorter
-sentence beside a longer one changes nothing.
-Axes: ``B`` sentences, ``T`` tokens, ``W`` width of a token, ``H`` hidden width, ``D`` dim.
+(2017) and "What you can cram into a single vector" (2018). Padding does not change a vector. Axes:
+``B`` sentences, ``T`` tokens, ``W`` width of a token, ``H`` hidden width, ``D`` dim.
 """
 
 from collections.abc import Callable
@@ -17,15 +16,16 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from encoder.laser.networks import POOLS, Tensors, adopt, sinusoids, within
 
-WIDTH = 320  # of token vectors, as LASER's
-KERNEL = 3  # positions that a convolution sees
-HIERARCHY, GATED = 4, 8  # layers; each of a hierarchical network gives a part of the vector
+WIDTH = 320  # of token vectors, as in LASER
+KERNEL = 3  # positions per convolution
+HIERARCHY = 4  # layers of a hierarchical network, each of which makes a part of the vector
+GATED = 8  # layers of a gated network
 CONTEXTS = 4  # context vectors of inner attention
-RECURRENT = "rnn.weight_hh_l"  # what the names of a recurrent layer's weights begin with
+RECURRENT = "rnn.weight_hh_l"  # the prefix of names of a recurrent layer's weights
 
 
 class SentenceNetwork(nn.Module):
-    """Embeds token ids (B, T) as unnormalised vectors (B, D)."""
+    """Base class of networks from token ids (B, T) to vectors (B, D)."""
 
     dim: int
 
@@ -36,20 +36,20 @@ class SentenceNetwork(nn.Module):
         nn.init.normal_(self.embed_tokens.weight, std=0.1)
 
     def forward(self, ids: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """Embed sentences as (B, D), of one length; or of ``lengths`` (B,), and padded to T."""
+        """Embed sentences (B, T) of one length, or padded after ``lengths`` (B,)."""
         if lengths is None:
             lengths = torch.full((len(ids),), ids.shape[1])
-        there = within(lengths, ids.shape[1], ids.device)
+        is_token = within(lengths, ids.shape[1], ids.device)
         x = functional.dropout(self.embed_tokens(ids), self.dropout, self.training)
-        return self.embed(x, there)
+        return self.embed(x, is_token)
 
-    def embed(self, x: Tensor, there: Tensor) -> Tensor:
-        """Map vectors (B, T, W) of tokens to (B, D); ``there`` (B, T) is false after an end."""
+    def embed(self, x: Tensor, is_token: Tensor) -> Tensor:
+        """Map token vectors (B, T, W) to (B, D); ``is_token`` is bool (B, T)."""
         raise NotImplementedError
 
 
 class Recurrent(SentenceNetwork):
-    """An LSTM or a GRU, in one direction or both; its last states, or its outputs pooled."""
+    """LSTM or GRU whose vector is its last states, or its outputs pooled."""
 
     def __init__(
         self, vocabulary: int, hidden: int, layers: int = 1, *, cell: str, both: bool, pool: str
@@ -64,9 +64,9 @@ class Recurrent(SentenceNetwork):
             self.contexts = nn.Linear(self.dim, CONTEXTS, bias=False)
             self.dim *= CONTEXTS
 
-    def embed(self, x: Tensor, there: Tensor) -> Tensor:
-        """Pool the last layer's outputs, or take its last states, at the two ends of a sentence."""
-        lengths = there.sum(dim=1).cpu()
+    def embed(self, x: Tensor, is_token: Tensor) -> Tensor:
+        """Pool the last layer's outputs, or concatenate its last states."""
+        lengths = is_token.sum(dim=1).cpu()
         packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
         outputs, state = self.rnn(packed)
         if self._pool == "last":
@@ -74,18 +74,18 @@ class Recurrent(SentenceNetwork):
             return torch.cat(list(last[-self._directions :]), dim=1)
         states, _ = pad_packed_sequence(outputs, batch_first=True)
         if self._pool == "attention":
-            return self._attend(states, there)
-        return POOLS[self._pool](states, there)
+            return self._attend(states, is_token)
+        return POOLS[self._pool](states, is_token)
 
-    def _attend(self, states: Tensor, there: Tensor) -> Tensor:
-        """Weigh states by softmax(tanh(W h + b) . u) for each context vector u, side by side."""
+    def _attend(self, states: Tensor, is_token: Tensor) -> Tensor:
+        """Weight states by softmax(tanh(W h + b) . u) for each context vector u."""
         scores = self.contexts(torch.tanh(self.project(states)))  # (B, T, contexts)
-        weights = scores.masked_fill(~there.unsqueeze(2), -torch.inf).softmax(dim=1)
+        weights = scores.masked_fill(~is_token.unsqueeze(2), -torch.inf).softmax(dim=1)
         return torch.einsum("btc,bth->bch", weights, states).flatten(1)
 
 
 class Hierarchical(SentenceNetwork):
-    """Convolutions one over the other; the maxima of each layer, side by side."""
+    """Stacked convolutions, whose vector is the maxima of each layer."""
 
     def __init__(self, vocabulary: int, hidden: int, layers: int = HIERARCHY) -> None:
         super().__init__(vocabulary)
@@ -93,17 +93,17 @@ class Hierarchical(SentenceNetwork):
         self.layers = nn.ModuleList(_convolution(width, hidden) for width in widths)
         self.dim = hidden * layers
 
-    def embed(self, x: Tensor, there: Tensor) -> Tensor:
-        """Take the maximum over all positions of each layer."""
+    def embed(self, x: Tensor, is_token: Tensor) -> Tensor:
+        """Concatenate the maxima over all positions of each layer."""
         parts = []
         for layer in self.layers:
-            x = _convolved(layer, x, there).relu()
-            parts.append(POOLS["maxpool"](x, there))
+            x = _convolve(layer, x, is_token).relu()
+            parts.append(POOLS["maxpool"](x, is_token))
         return torch.cat(parts, dim=1)
 
 
 class Gated(SentenceNetwork):
-    """Gated convolutions with residual connections over tokens and their positions; the maximum.
+    """Gated convolutions with residual connections, with maximum pooling.
 
     Dauphin et al. 2017, "Language Modeling with Gated Convolutional Networks".
     """
@@ -114,45 +114,53 @@ class Gated(SentenceNetwork):
         self.layers = nn.ModuleList(_convolution(hidden, 2 * hidden) for _ in range(layers))
         self.dim = hidden
 
-    def embed(self, x: Tensor, there: Tensor) -> Tensor:
-        """Take the maximum over all positions of the last layer."""
+    def embed(self, x: Tensor, is_token: Tensor) -> Tensor:
+        """Return the maximum over all positions of the last layer."""
         x = self.project(x + sinusoids(x.shape[1], WIDTH).to(x.device, x.dtype))
         for layer in self.layers:
-            x = (x + functional.glu(_convolved(layer, x, there), dim=2)) * 0.5**0.5
-        return POOLS["maxpool"](x, there)
+            x = (x + functional.glu(_convolve(layer, x, is_token), dim=2)) * 0.5**0.5
+        return POOLS["maxpool"](x, is_token)
 
 
 def _convolution(inputs: int, outputs: int) -> nn.Conv1d:
     return nn.Conv1d(inputs, outputs, KERNEL, padding=KERNEL // 2)
 
 
-def _convolved(layer: nn.Module, x: Tensor, there: Tensor) -> Tensor:
-    """Convolve (B, T, H) over T; positions after an end are zero, as those before a beginning."""
-    found: Tensor = layer(x.masked_fill(~there.unsqueeze(2), 0).transpose(1, 2))
-    return found.transpose(1, 2)
+def _convolve(layer: nn.Module, x: Tensor, is_token: Tensor) -> Tensor:
+    # Padding is zero, like the positions before a sentence.
+    outputs: Tensor = layer(x.masked_fill(~is_token.unsqueeze(2), 0).transpose(1, 2))
+    return outputs.transpose(1, 2)
 
 
 class Kind(NamedTuple):
-    """A network by name: how it is made, and how often its hidden width goes into its dim."""
+    """A network's constructor, and how many hidden widths its dim has."""
 
     make: Callable[..., SentenceNetwork]
     times: int
 
     def new(self, vocabulary: int, dim: int, **more: int) -> dict[str, Tensor]:
-        """Draw weights for a network; a ValueError says that it cannot have as many dimensions."""
+        """Draw weights for a network of ``dim`` dimensions.
+
+        Raises:
+            ValueError: The network cannot have that many dimensions.
+        """
         if dim % self.times:
             raise ValueError(f"dim {dim}: expected a multiple of {self.times}")
         return dict(self.make(vocabulary, dim // self.times, **more).state_dict())
 
     def build(self, tensors: Tensors, *, dropout: float) -> SentenceNetwork:
-        """Build the network of these weights; a ValueError names one that does not fit."""
+        """Build the network of the given weights.
+
+        Raises:
+            ValueError: A tensor is missing or does not fit.
+        """
         depth = {name.split(".")[1] for name in tensors if name.startswith("layers.")}
         depth |= {n for n in tensors if n.startswith(RECURRENT) and not n.endswith("_reverse")}
-        sized = f"{RECURRENT}0" if f"{RECURRENT}0" in tensors else "layers.0.bias"
-        for name in ("embed_tokens.weight", sized):
+        sizing_tensor = f"{RECURRENT}0" if f"{RECURRENT}0" in tensors else "layers.0.bias"
+        for name in ("embed_tokens.weight", sizing_tensor):
             if name not in tensors or not tensors[name].dim():
                 raise ValueError(f"lacks the tensor {name}")
-        hidden = tensors[sized].shape[-1] // (2 if self.make is Gated else 1)
+        hidden = tensors[sizing_tensor].shape[-1] // (2 if self.make is Gated else 1)
         with torch.device("meta"):
             network = self.make(len(tensors["embed_tokens.weight"]), hidden, layers=len(depth))
         adopt(network, tensors)

@@ -1,4 +1,4 @@
-"""Subword tokenisation: sentences to one flat array of piece ids.
+"""Subword tokenisers, which turn sentences into one flat array of ids.
 
 Axes in this package: ``S`` sentences, ``T`` tokens in all of them, ``V`` vocabulary rows, ``D``
 dimensions.
@@ -14,14 +14,16 @@ from numpy.typing import NDArray
 
 from miner.threads import thread_count
 
-SPACE = "\u2581"  # what SentencePiece writes for the space before a word
+SPACE = "\u2581"  # SentencePiece's sign for the space before a word
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tokens:
-    """Token ids of S sentences laid end to end: int32 (T,) and int64 (S + 1,).
+    """Concatenated token ids of S sentences.
 
-    Sentence ``i`` owns ``ids[offsets[i]:offsets[i + 1]]``.
+    Attributes:
+        ids: int32 (T,).
+        offsets: int64 (S + 1,); sentence ``i`` has ``ids[offsets[i]:offsets[i + 1]]``.
     """
 
     ids: NDArray[np.int32]
@@ -29,7 +31,7 @@ class Tokens:
 
     @classmethod
     def of(cls, sentences: Iterable[Sequence[int]]) -> "Tokens":
-        """Return the ids of each sentence."""
+        """Concatenate the ids of each sentence."""
         parts = list(sentences)
         offsets = np.fromiter(accumulate(map(len, parts), initial=0), np.int64, len(parts) + 1)
         ids = np.fromiter(chain.from_iterable(parts), np.int32, offsets[-1])
@@ -40,7 +42,7 @@ class Tokens:
 
     @property
     def owners(self) -> NDArray[np.int64]:
-        """The sentence of each token: int64 (T,)."""
+        """The number of each token's sentence, int64 (T,)."""
         return np.repeat(np.arange(len(self)), np.diff(self.offsets))
 
     def take(self, rows: NDArray[np.int64]) -> "Tokens":
@@ -52,7 +54,7 @@ class Tokens:
 
 
 class Tokenizer:
-    """A SentencePiece model; its normaliser (NFKC, case folding) is the only preprocessing."""
+    """A SentencePiece model with its normaliser (NFKC, case folding)."""
 
     def __init__(self, model: bytes) -> None:
         import sentencepiece
@@ -64,11 +66,11 @@ class Tokenizer:
         return int(self._processor.get_piece_size())
 
     def encode(self, sentences: Sequence[str]) -> Tokens:
-        """Tokenise; a sentence in which nothing is left after normalisation has no tokens."""
+        """Tokenise sentences, of which some may have no tokens."""
         return Tokens.of(self._processor.encode(list(sentences), num_threads=thread_count()))
 
     def pieces(self) -> list[str]:
-        """Return each piece as text, SPACE for a space before a word; "" for the unknown one."""
+        """Return each piece as text, with SPACE for a space, "" if it is unknown."""
         unknown = self._processor.unk_id()
         names = self._processor.id_to_piece([*range(len(self))])
         return ["" if number == unknown else name for number, name in enumerate(names)]
@@ -81,11 +83,16 @@ class Tokenizer:
 def train_tokenizer(
     sentences: Iterable[str], *, vocabulary_size: int, model_type: str = "unigram"
 ) -> bytes:
-    """Train a joint vocabulary, of a unigram model (Kudo 2018) or ``bpe`` (Sennrich et al. 2016).
+    """Train a unigram (Kudo 2018) or ``bpe`` (Sennrich et al. 2016) model.
 
-    Case folding keeps one row for the spellings of a word at the start and in the middle of a
-    sentence; coverage 0.9999 keeps the rarer Chinese and Japanese characters. Returned is the
-    serialised model; a ValueError says that the text is not one for a vocabulary of that size.
+    Case folding shares one row between the spellings of a word at the start and in the middle of a
+    sentence. Coverage 0.9999 keeps the rarer Chinese and Japanese characters.
+
+    Returns:
+        The serialised SentencePiece model.
+
+    Raises:
+        ValueError: The text does not suffice for a vocabulary of that size.
     """
     import sentencepiece
 

@@ -1,4 +1,4 @@
-"""Vectors of the words of sentences, for comparing two sentences word by word."""
+"""Vectors of words, for comparing two sentences word by word."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,9 +14,13 @@ from encoder.joined import JoinedEncoder
 
 @dataclass(frozen=True, kw_only=True)
 class Words:
-    """The words of S sentences laid end to end, as ``Tokens`` are, of which U are different.
+    """The concatenated words of S sentences, of which U are distinct.
 
-    ``vectors`` are unit rows, float32 (U, D); ``weights`` how much a word counts, float32 (U,).
+    Attributes:
+        vectors: unit rows, float32 (U, D).
+        weights: the importance of each distinct word, float32 (U,).
+        ids: the distinct word at each position, int32 (T,).
+        offsets: int64 (S + 1,); sentence ``i`` has ``ids[offsets[i]:offsets[i + 1]]``.
     """
 
     vectors: NDArray[np.float32]
@@ -26,15 +30,15 @@ class Words:
 
 
 def joined(first: Words, second: Words) -> Words:
-    """Return the words that two encoders have of S sentences: the first one's, then the other's."""
+    """Return each sentence's words of the first encoder, then of the second."""
     offsets = first.offsets + second.offsets
     ids = np.empty(offsets[-1], dtype=np.int32)
-    for one, before, shift in (
+    for words, words_before, shift in (
         (first, second.offsets[:-1], 0),
         (second, first.offsets[1:], len(first.vectors)),
     ):
-        places = np.arange(len(one.ids)) + np.repeat(before, np.diff(one.offsets))
-        ids[places] = one.ids + shift
+        positions = np.arange(len(words.ids)) + np.repeat(words_before, np.diff(words.offsets))
+        ids[positions] = words.ids + shift
     return Words(
         vectors=np.concatenate((first.vectors, second.vectors)),
         weights=np.concatenate((first.weights, second.weights)),
@@ -45,22 +49,24 @@ def joined(first: Words, second: Words) -> Words:
 
 @runtime_checkable
 class WordEncoder(Protocol):
-    """An encoder that has vectors of words, too."""
+    """Interface of encoders that also have vectors of words."""
 
     name: str
 
     def words(self, sentences: Sequence[str]) -> Words:
-        """Return the words of S sentences, in their space; none where nothing is left."""
+        """Return the words of S sentences, in the encoder's space."""
 
 
 def word_encoders(
     encoder: Encoder | None, languages: Sequence[str | None]
 ) -> tuple[WordEncoder, ...]:
-    """Return what makes the words of each side: the encoder of their vectors, else the bundled one.
+    """Return the word encoder of each side, by the sides' languages (ISO 639).
 
-    Of a joined encoder, it is the first part that has words. ``encoder`` is None where vectors are
-    given; ``languages`` are those of the sides (ISO 639). A ValueError says that the encoder has no
-    words, and that the bundled one does not cover a language well.
+    It is the encoder of the sentences or, if that is joined, its first part with words; else the
+    bundled one. ``encoder`` is None if vectors are given.
+
+    Raises:
+        ValueError: The encoder has no words, and the bundled one does not cover a language well.
     """
     joined_parts = encoder.parts if isinstance(encoder, JoinedEncoder) else ()
     wholes: list[Encoder | None] = [part.whole for part in joined_parts] or [encoder]
@@ -68,9 +74,9 @@ def word_encoders(
         if isinstance(whole, WordEncoder):
             own = (whole.for_language(language) for language in languages)
             return tuple(each for each in own if isinstance(each, WordEncoder))
-    known = read_coverage(BUNDLED)
+    coverages = read_coverage(BUNDLED)
     for language in languages:
-        coverage = find_coverage(known, language) if language else None
+        coverage = find_coverage(coverages, language) if language else None
         if coverage is None or coverage.quality == "weak":
             raise ValueError(
                 f"the encoder has no word vectors, and {BUNDLED} does not cover "

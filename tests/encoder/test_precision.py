@@ -117,7 +117,7 @@ def test_vectors_are_the_same_by_every_set_of_instructions(code: str) -> None:
 
 def test_auto_takes_the_first_that_is_near_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     network, tokens = bilstm(), sample()
-    monkeypatch.setattr(networks, "_fast_here", lambda network, device: ["int8", "bfloat16"])
+    monkeypatch.setattr(networks, "_fast_precisions", lambda network, device: ["int8", "bfloat16"])
     assert ready(network, "auto", tokens).precision == "int8"
     cosines = {}
     exact = embed_tokens(ready(network, "float32", tokens), tokens)
@@ -135,13 +135,13 @@ def test_what_is_fast_depends_on_the_processor(monkeypatch: pytest.MonkeyPatch) 
     network, cpu = bilstm(), torch.device("cpu")
     monkeypatch.setattr(instructions, "CHOSEN", instructions.SETS["avx2"])
     monkeypatch.setattr(torch_private, "has_bfloat16_products", lambda: False)
-    assert networks._fast_here(network, cpu) == ["int8"]
-    assert networks._fast_here(torch.nn.Linear(1, 1), cpu) == []
+    assert networks._fast_precisions(network, cpu) == ["int8"]
+    assert networks._fast_precisions(torch.nn.Linear(1, 1), cpu) == []
     monkeypatch.setattr(torch_private, "has_bfloat16_products", lambda: True)
-    assert networks._fast_here(torch.nn.Linear(1, 1), cpu) == ["bfloat16"]
-    assert networks._fast_here(network, torch.device("cuda")) == ["bfloat16"]
+    assert networks._fast_precisions(torch.nn.Linear(1, 1), cpu) == ["bfloat16"]
+    assert networks._fast_precisions(network, torch.device("cuda")) == ["bfloat16"]
     monkeypatch.setattr(instructions, "CHOSEN", None)
-    assert networks._fast_here(network, cpu) == ["bfloat16"]
+    assert networks._fast_precisions(network, cpu) == ["bfloat16"]
 
 
 @pytest.mark.parametrize("scale", [1e-20, 1.0, 1e20])
