@@ -133,10 +133,7 @@ def _find_piece(hash_value: Any, hashes: Any, slots: Any) -> Any:
 def compare_cuts(
     characters: Any, offsets: Any, table: Any, unknown: Any, longest: Any, margins: Any, costs: Any
 ) -> None:
-    """Write the margin and the cost of the best cut of each word.
-
-    Scores of the two best cuts are computed up to each character, see ``known_words.Cuts.margins``.
-    """
+    """Write the ``margins`` and costs of ``known_words.Cuts.margins``."""
     hashes, slots, scores = table
     max_length = 0
     for word in range(len(margins)):

@@ -30,7 +30,7 @@ CHUNK_SENTENCES = 16_384  # sentences per step, to limit memory
 
 
 class BagEncoder(BaseEncoder):
-    """An ``encoder.Encoder`` with a table of feature vectors."""
+    """An ``encoder.Encoder`` with a row of ``table`` per piece and n-gram row."""
 
     def __init__(
         self,
@@ -41,11 +41,6 @@ class BagEncoder(BaseEncoder):
         ngram_rows: int = 0,
         scheme: int = SCHEME,
     ) -> None:
-        """Check the sizes of the table, float32 (V + ngram_rows, D).
-
-        Raises:
-            ValueError: The table does not have one row per piece and ``ngram_rows`` more.
-        """
         if len(table) != len(tokenizer) + ngram_rows:
             pieces = len(table) - ngram_rows
             raise ValueError(
@@ -62,13 +57,10 @@ class BagEncoder(BaseEncoder):
         self.namer: BagEncoder | None = None
 
     def with_names(self, other: "BagEncoder") -> "BagEncoder":
-        """Return this encoder with ``other``'s vectors of names as further words.
-
-        ``other`` must be in the same space.
-        """
-        both = copy(self)
-        both.namer = other
-        return both
+        """Return this encoder with ``other``'s vectors of names, in their space."""
+        copied = copy(self)
+        copied.namer = other
+        return copied
 
     def _embed(self, sentences: Sequence[str], *, normalize: bool) -> Matrix:
         vectors = np.empty((len(sentences), self.dim), dtype=np.float32)

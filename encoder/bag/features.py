@@ -116,11 +116,8 @@ class Features:
         split = _UNSPACED if is_scheme_3 else _SYLLABLES
         characters = Tokens.of([*map(ord, text)] if split.match(text) else [] for text in texts)
         ngrams = self._ngrams(characters, CHARACTER_SIZES, _CHARACTER_BASE)
-        letters, classes = (
-            _encode_letters(spellings, LETTERS, _MARK),
-            _encode_letters(sounds, SOUNDS, _SOUND_MARK),
-        )
-        return letters, classes, _group_by_owner([ngrams], len(characters))
+        letters, classes = (_codes(spellings, LETTERS, _MARK), _codes(sounds, SOUNDS, _SOUND_MARK))
+        return letters, classes, _group([ngrams], len(characters))
 
     def _compiled_rows(self, words: Tokens) -> Tokens:
         from encoder.bag.compiled import rows_of_words
@@ -133,9 +130,7 @@ class Features:
         rows = np.empty(ngram_room + len(STEM_SIZES) * len(words) + characters, dtype=np.int32)
         ends = np.zeros(len(words) + 1, dtype=np.int64)
         pieces, *spelling = ((part.ids, part.offsets) for part in (words, *parts))
-        sizes = (
-            np.array(values, np.int64) for values in (LETTER_SIZES, SOUND_SIZES, self._stem_sizes)
-        )
+        sizes = (np.array(each, np.int64) for each in (LETTER_SIZES, SOUND_SIZES, self._stem_sizes))
         hashing = _LETTER_BASE, self.pieces, self.ngram_rows
         marks = _MARK, _SOUND_MARK
         rows_of_words(pieces, tuple(spelling), marks, tuple(sizes), hashing, rows, ends[1:])
@@ -147,17 +142,13 @@ class Features:
         distinct_pieces, ids = np.unique(words.ids, return_inverse=True)
         spellings = self._spell([self._texts[piece] for piece in distinct_pieces.tolist()])
         pieces = Tokens(ids=ids.astype(np.int32), offsets=words.offsets)
-        marked = _add_marks(pieces, spellings[0], _MARK)
+        marked = _mark(pieces, spellings[0], _MARK)
         letters = self._ngrams(marked, LETTER_SIZES, _LETTER_BASE)
         stems = self._ngrams(marked, self._stem_sizes, _LETTER_BASE, at_start=True)
-        sounds = self._ngrams(
-            _add_marks(pieces, spellings[1], _SOUND_MARK), SOUND_SIZES, _LETTER_BASE
-        )
+        sounds = self._ngrams(_mark(pieces, spellings[1], _SOUND_MARK), SOUND_SIZES, _LETTER_BASE)
         characters = spellings[2].take(ids)
-        character_rows = characters.ids, owners[characters.owners]
-        return _group_by_owner(
-            [(words.ids, owners), letters, sounds, stems, character_rows], len(words)
-        )
+        signs = characters.ids, owners[characters.owners]
+        return _group([(words.ids, owners), letters, sounds, stems, signs], len(words))
 
     def _ngrams(
         self, texts: Tokens, sizes: Sequence[int], base: int, *, at_start: bool = False
@@ -180,7 +171,7 @@ class Features:
         return np.concatenate(rows), np.concatenate(owners)
 
 
-def _encode_letters(lines: str, alphabet: str, mark: int) -> Tokens:
+def _codes(lines: str, alphabet: str, mark: int) -> Tokens:
     """Replace letters of each line by numbers, which follow ``mark``."""
     codes = np.zeros(128, dtype=np.int32)
     codes[[*alphabet.encode()]] = np.arange(mark + 1, mark + 1 + len(alphabet))
@@ -190,7 +181,7 @@ def _encode_letters(lines: str, alphabet: str, mark: int) -> Tokens:
     return Tokens(ids=codes[np.delete(letters, ends)], offsets=offsets)
 
 
-def _add_marks(words: Tokens, spellings: Tokens, mark: int) -> Tokens:
+def _mark(words: Tokens, spellings: Tokens, mark: int) -> Tokens:
     """Join the letters of each word's pieces between marks, if it has letters."""
     pieces = spellings.take(words.ids.astype(np.int64))
     starts = pieces.offsets[words.offsets]
@@ -202,7 +193,7 @@ def _add_marks(words: Tokens, spellings: Tokens, mark: int) -> Tokens:
     return Tokens(ids=ids, offsets=offsets)
 
 
-def _group_by_owner(parts: Sequence[Owned], count: int) -> Tokens:
+def _group(parts: Sequence[Owned], count: int) -> Tokens:
     """Return one list per owner, in the order of ``parts``."""
     ids, owners = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     order = np.argsort(owners, kind="stable")

@@ -103,17 +103,11 @@ def romanized(text: str) -> str:
 
 
 def romanized_from_three(text: str) -> str:
-    """Romanise lines as in the third scheme of features.
-
-    It keeps Cyrillic, Greek and Latin letters only.
-    """
+    """Romanise Cyrillic, Greek and Latin letters only, as scheme 3 does."""
     bare = unicodedata.normalize("NFKD", text.lower())
     return _NOT_LETTERS.sub("", bare.translate(_THREE_ALPHABETS))
 
 
 def sounded(letters: str) -> str:
-    """Reduce romanised lines to ``SOUNDS``.
-
-    London, لندن and लंदन are all "lntn".
-    """
+    """Reduce romanised lines to ``SOUNDS``, for example London to "lntn"."""
     return _REPEATED.sub(r"\1", letters.replace("ng", "n").translate(_CLASSES))

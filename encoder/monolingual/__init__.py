@@ -1,1 +1,1 @@
-"""An encoder from text of one language: word vectors, their files, and a bag that has them."""
+"""Encoders from text of one language, made of word vectors."""

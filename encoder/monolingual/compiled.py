@@ -1,4 +1,4 @@
-"""The inner loop of skip-gram, compiled by Numba; ``encoder.monolingual.skipgram`` says what of."""
+"""The inner loop of ``encoder.monolingual.skipgram``, compiled by Numba."""
 
 from typing import Any
 
@@ -9,18 +9,17 @@ from miner.compiling import compiled, compiled_part
 F = np.float32
 MULTIPLIER, INCREMENT = np.uint64(6364136223846793005), np.uint64(1442695040888963407)
 SHIFT = np.uint64(33)
-LARGEST = F(1 / (1 << 31))
-DRAWN = 10  # negatives of a word, shared by its contexts: half the time of as many for each of them
+UNIT = F(1 / (1 << 31))  # scales 31 random bits to [0, 1)
+NEGATIVES_PER_WORD = 10  # negatives that a word's contexts share, to save time
 
-# Sums in any order, which vector instructions need: a result depends on the processor, but neither
-# on threads nor on chance.
+# Vector instructions add in any order, so a result depends on the CPU, but not on threads.
 _compile = compiled(fastmath={"reassoc", "contract", "nsz"})
 _part = compiled_part(fastmath={"reassoc", "contract", "nsz"})
 
 
 @_part
-def _next(state: Any) -> Any:
-    """Return 31 random bits (the high ones of Knuth's MMIX generator) and advance the state."""
+def _random_bits(state: Any) -> Any:
+    # The high bits of Knuth's MMIX generator.
     state[0] = state[0] * MULTIPLIER + INCREMENT
     return state[0] >> SHIFT
 
@@ -28,78 +27,84 @@ def _next(state: Any) -> Any:
 @_part
 def _dot(first: Any, second: Any) -> Any:
     total = F(0)
-    for place in range(len(first)):
-        total += first[place] * second[place]
+    for column in range(len(first)):
+        total += first[column] * second[column]
     return total
 
 
 @_part
 def _add(total: Any, row: Any, factor: Any) -> None:
-    for place in range(len(total)):
-        total[place] += factor * row[place]
+    for column in range(len(total)):
+        total[column] += factor * row[column]
 
 
 @_part
 def _learn(hidden: Any, gradient: Any, output: Any, label: Any, rate: Any) -> None:
-    """Take one step of logistic regression: of the output row, and of the gradient of the input."""
+    """Take a step of logistic regression on the output row and the gradient."""
     error = rate * (label - F(1) / (F(1) + np.exp(-_dot(hidden, output))))
-    for place in range(len(hidden)):
-        old = output[place]
-        output[place] = old + error * hidden[place]
-        gradient[place] += error * old
+    for column in range(len(hidden)):
+        value = output[column]
+        output[column] = value + error * hidden[column]
+        gradient[column] += error * value
 
 
 @_part
 def _learn_word(
-    inputs: Any, own: Any, outputs: Any, around: Any, noise: Any, share: Any, rate: Any, state: Any
+    inputs: Any,
+    word_rows: Any,
+    outputs: Any,
+    context: Any,
+    noise: Any,
+    share: Any,
+    rate: Any,
+    state: Any,
 ) -> None:
-    """Learn that a word, the mean of its ``own`` rows, has others ``around`` it."""
+    """Train a word, the mean of its rows, to predict its context words."""
     dim = inputs.shape[1]
     hidden, gradient = np.zeros(dim, F), np.zeros(dim, F)
-    for row in own:
-        _add(hidden, inputs[row], F(1) / F(len(own)))
-    for other in around:
-        _learn(hidden, gradient, outputs[other], F(1), rate)
-    for _ in range(DRAWN):
-        wrong = noise[np.int64(_next(state)) % len(noise)]
-        _learn(hidden, gradient, outputs[wrong], F(0), rate * share * F(len(around)))
-    for row in own:
+    for row in word_rows:
+        _add(hidden, inputs[row], F(1) / F(len(word_rows)))
+    for context_word in context:
+        _learn(hidden, gradient, outputs[context_word], F(1), rate)
+    for _ in range(NEGATIVES_PER_WORD):
+        negative = noise[np.int64(_random_bits(state)) % len(noise)]
+        _learn(hidden, gradient, outputs[negative], F(0), rate * share * F(len(context)))
+    for row in word_rows:
         _add(inputs[row], gradient, F(1))
 
 
 @_compile
-def train_sentences(words: Any, text: Any, drawn: Any, rate: Any, state: Any) -> None:
-    """Go once over sentences, changing the inputs and outputs of words and ``state``.
+def train_sentences(words: Any, text: Any, sampling: Any, rate: Any, state: Any) -> None:
+    """Train once on sentences, and change the words' inputs and outputs.
 
     Args:
-        words: the inputs that they are the means of, float32 (R, D), and the outputs of the V words
-            as contexts, float32 (V, D); the rows of inputs of one word after the other, int32, and
-            where those of each begin, int64 (V + 1,).
-        text: words of the sentences, int32, and where those of each begin, int64 (S + 1,).
-        drawn: the probability that a word is looked at, float32 (V,); words as often as they are
-            drawn as negatives, int32; how many are looked at on either side, at most; and negatives
-            for each context, float32: those of a word share the ``DRAWN`` ones.
+        words: the inputs, float32 (R, D); the outputs of the V words as contexts, float32 (V, D);
+            the rows of inputs of each word, int32; and their offsets, int64 (V + 1,).
+        text: the words of the sentences, int32, and their offsets, int64 (S + 1,).
+        sampling: the probability that a word is kept, float32 (V,); words as often as they are
+            drawn as negatives, int32; the most context words per side; and negatives per context
+            word, float32.
         rate: the learning rate, float32.
-        state: of the random numbers, uint64 (1,).
+        state: the state of the random numbers, uint64 (1,), which is advanced.
     """
     inputs, outputs, rows, row_offsets = words
     ids, offsets = text
-    kept, noise, window, negatives = drawn
-    share = negatives / F(DRAWN)
-    left = np.empty(len(ids) + 1, np.int32)
-    around = np.empty(2 * window, np.int32)
+    keep_rates, noise, window, negatives = sampling
+    share = negatives / F(NEGATIVES_PER_WORD)
+    kept = np.empty(len(ids) + 1, np.int32)
+    context = np.empty(2 * window, np.int32)
     for sentence in range(len(offsets) - 1):
         count = 0
-        for place in range(offsets[sentence], offsets[sentence + 1]):
-            left[count] = ids[place]
-            count += F(_next(state)) * LARGEST < kept[ids[place]]
-        for place in range(count):
-            reach = 1 + np.int64(_next(state)) % window
-            first, last = max(0, place - reach), min(count, place + reach + 1)
-            before, after = place - first, last - place - 1
-            around[:before] = left[first:place]
-            around[before : before + after] = left[place + 1 : last]
+        for position in range(offsets[sentence], offsets[sentence + 1]):
+            kept[count] = ids[position]
+            count += F(_random_bits(state)) * UNIT < keep_rates[ids[position]]
+        for position in range(count):
+            radius = 1 + np.int64(_random_bits(state)) % window
+            first, last = max(0, position - radius), min(count, position + radius + 1)
+            before, after = position - first, last - position - 1
+            context[:before] = kept[first:position]
+            context[before : before + after] = kept[position + 1 : last]
             if before + after:
-                own = rows[row_offsets[left[place]] : row_offsets[left[place] + 1]]
-                others = around[: before + after]
-                _learn_word(inputs, own, outputs, others, noise, share, rate, state)
+                word_rows = rows[row_offsets[kept[position]] : row_offsets[kept[position] + 1]]
+                context_words = context[: before + after]
+                _learn_word(inputs, word_rows, outputs, context_words, noise, share, rate, state)

@@ -1,12 +1,12 @@
-"""The options of words learnt from the text of a language; no library is loaded for them."""
+"""The options of word vectors that are learned from text."""
 
 from encoder.training.options import ValidatedOptions, option
 
-MAX_WORDS = 200_000  # of a language that have vectors: Conneau et al. 2018, section 3.1
+MAX_WORDS = 200_000  # words with vectors per language (Conneau et al. 2018, section 3.1)
 
 
 class WordOptions(ValidatedOptions):
-    """The options of the vectors of a language's words, given its text."""
+    """Options of the vectors of a language's words."""
 
     dim: int = option(300, "dimensions of the word vectors", low=1)
     epochs: int = option(5, "number of passes over the text", low=1)

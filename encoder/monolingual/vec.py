@@ -1,6 +1,7 @@
-"""Word vectors as text: ``.vec`` files of word2vec, fastText and MUSE.
+"""Word vectors in the ``.vec`` files of word2vec, fastText and MUSE.
 
-The first line has the number of words and of dimensions; each other one a word and its numbers.
+The first line has the number of words and of dimensions. Each other line has a word and its
+numbers.
 """
 
 import logging
@@ -15,12 +16,12 @@ from encoder.rows import Matrix
 
 logger = logging.getLogger(__name__)
 
-DIGITS = 5  # after the point, as MUSE writes them: a cosine changes by less than 0.0001
+DIGITS = 5  # after the point, as in MUSE, which changes a cosine by less than 0.0001
 
 
 @dataclass(frozen=True, kw_only=True)
 class WordVectors:
-    """V different words, most frequent first, and their vectors, float32 (V, D)."""
+    """V distinct words, most frequent first, with vectors float32 (V, D)."""
 
     words: Sequence[str]
     vectors: Matrix
@@ -32,21 +33,23 @@ class WordVectors:
 def read_vec(path: Path, *, most: int = MAX_WORDS) -> WordVectors:
     """Read the first ``most`` words of a ``.vec`` file.
 
-    Those that repeat an earlier one, or whose vector is zero, are left out, with one log line. If
-    it has another number of words or numbers than it says, a ValueError names the line.
+    Words that repeat an earlier one and zero vectors are skipped, with one warning.
+
+    Raises:
+        ValueError: The file is missing, malformed, or not as long as its first line says.
     """
     words: dict[str, Matrix] = {}
-    repeated = zero = read = 0
+    duplicates = zeros = lines_read = 0
     try:
         with path.open(encoding="utf-8", newline="\n") as lines:
             count, dim = _header(path, lines.readline())
             for number, line in enumerate(lines, start=2):
-                read = number - 1
+                lines_read = number - 1
                 word, row = _entry(path, number, line, dim)
                 if word in words:
-                    repeated += 1
+                    duplicates += 1
                 elif not row.any():
-                    zero += 1
+                    zeros += 1
                 else:
                     words[word] = row
                 if len(words) == most:
@@ -55,19 +58,21 @@ def read_vec(path: Path, *, most: int = MAX_WORDS) -> WordVectors:
         raise ValueError(f"{path}: not UTF-8 text ({error})") from error
     except FileNotFoundError as error:
         raise ValueError(f"{path}: file not found") from error
-    if read != count and (len(words) < most or read > count):
+    if lines_read != count and (len(words) < most or lines_read > count):
         raise ValueError(
-            f"{path}: has {read:,} words, but its first line says {count:,}; copy it again"
+            f"{path}: has {lines_read:,} words, but its first line says {count:,}; copy it again"
         )
-    if repeated or zero:
-        logger.warning("%s: %d duplicate words and %d zero vectors skipped", path, repeated, zero)
+    if duplicates or zeros:
+        logger.warning(
+            "%s: %d duplicate words and %d zero vectors skipped", path, duplicates, zeros
+        )
     if not words:
         raise ValueError(f"{path}: no word has a vector")
     return WordVectors(words=list(words), vectors=np.stack([*words.values()]))
 
 
 def write_vec(path: Path, words: WordVectors) -> None:
-    """Write a ``.vec`` file; its folder must exist."""
+    """Write a ``.vec`` file into an existing folder."""
     with path.open("w", encoding="utf-8", newline="\n") as file:
         file.write(f"{len(words)} {words.vectors.shape[1]}\n")
         for word, row in zip(words.words, words.vectors.tolist(), strict=True):
@@ -76,7 +81,7 @@ def write_vec(path: Path, words: WordVectors) -> None:
 
 def _header(path: Path, line: str) -> tuple[int, int]:
     numbers = line.split()
-    if len(numbers) != 2 or not all(each.isdecimal() for each in numbers) or int(numbers[1]) < 1:
+    if len(numbers) != 2 or not all(text.isdecimal() for text in numbers) or int(numbers[1]) < 1:
         raise ValueError(f"{path}:1: {line[:60]!r}; expected the number of words and of dimensions")
     return int(numbers[0]), int(numbers[1])
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from encoder.checkpoint import replace_files
-from encoder.monolingual.sides import Side, of_text, of_vectors, save_sides
+from encoder.monolingual.sides import Side, learn_side, save_sides, side_of_vectors
 from encoder.monolingual.vec import WordVectors, read_vec, write_vec
 from encoder.tokenizer import Tokenizer, train_tokenizer
 from miner.arrays import IntArray, Matrix
@@ -147,7 +147,7 @@ def _read(options: MapOptions) -> tuple[dict[str, Sequence[str]], dict[str, Side
     dims = []
     for language, place in zip(options.languages, (options.source, options.target), strict=True):
         if place.suffix == VEC:
-            given[language] = of_vectors(read_vec(Path(str(place))))
+            given[language] = side_of_vectors(read_vec(Path(str(place))))
             dims.append(given[language].words.vectors.shape[1])
         else:
             texts[language] = _sentences(place, options.input_format)
@@ -186,7 +186,7 @@ def _learnt(
             state.parent.mkdir(exist_ok=True)
             given = texts[language], tokenizer, options.words, state
             try:
-                found[language] = of_text(*given, progress=meter.advance)
+                found[language] = learn_side(*given, progress=meter.advance)
             except ValueError as error:
                 raise ValueError(f"{language}: {error}") from error
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from encoder.monolingual.sides import fit_table, spelling_table, weighted
+from encoder.monolingual.sides import fit_table, scale_to, spelling_table
 from encoder.rows import sum_rows
 from encoder.tokenizer import Tokens
 
@@ -28,7 +28,7 @@ def test_words_of_their_own_are_met_and_rows_of_no_word_are_zero() -> None:
 
 
 def test_weights_are_lengths() -> None:
-    rows = weighted(np.array([[3, 4], [0, 0], [0, 2]], np.float32), np.array([2, 1, 3], np.float32))
+    rows = scale_to(np.array([[3, 4], [0, 0], [0, 2]], np.float32), np.array([2, 1, 3], np.float32))
     assert np.allclose(rows, [[1.2, 1.6], [0, 0], [0, 3]])
 
 
