@@ -26,10 +26,7 @@ LASER_CODES = {"cmn": "zh", "wuu": "zh", "yue": "zh", "jpn": "ja"}
 
 
 def remove_non_printing(line: str) -> str:
-    """Replace characters of the Unicode classes C* by spaces.
-
-    This is ``remove-non-printing-char.perl``.
-    """
+    """Replace characters of C* by spaces, like Perl's script of that name."""
     return _NON_PRINTING.sub(" ", line)
 
 
@@ -51,10 +48,7 @@ def normalize_punctuation(language: str) -> Step:
 
 
 class PerlTokenizer(MosesTokenizer):
-    """The tokeniser of sacremoses with Perl's character classes.
-
-    It is ``tokenizer.perl -no-escape -l LANGUAGE``.
-    """
+    """Perl's ``tokenizer.perl -no-escape``, made of the one of sacremoses."""
 
     COMMA_SEPARATE_1 = regex.compile(r"(\P{N}),"), r"\1 , "
     COMMA_SEPARATE_2 = regex.compile(r",(\P{N})"), r" , \1"
@@ -105,12 +99,9 @@ class PerlTokenizer(MosesTokenizer):
 
 
 def normalizing(language: str | None) -> Step:
-    """Return the preprocessing of LASER2 and LASER3 for a language.
+    """Return LASER2's and LASER3's preprocessing of a language, by default en.
 
     It normalises characters and punctuation, and makes the line lower case.
-
-    Args:
-        language: an ISO 639 code; None means ``en``.
     """
     normalize = normalize_punctuation(_code(language))
     return lambda line: normalize(remove_non_printing(line)).lower()

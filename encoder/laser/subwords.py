@@ -146,12 +146,9 @@ def split_at_spaces(lines: Sequence[str]) -> Iterable[Sequence[str]]:
 class TextTokenizer(SentenceTokenizer):
     """Tokeniser that preprocesses lines and splits them into subwords.
 
-    Args:
-        vocabulary: the ids of subwords.
-        split: ``BPE`` for LASER1, ``read_pieces`` for LASER2 and LASER3; by default, lines are
-            subwords between spaces.
-        steps: ``normalizing`` or ``tokenizing`` of ``encoder.laser.preprocess``.
-        language: the language of the lines (ISO 639).
+    ``split`` is ``BPE`` for LASER1, and ``read_pieces`` for LASER2 and LASER3. ``steps`` is
+    ``normalizing`` or ``tokenizing`` of ``encoder.laser.preprocess``. By default, lines are
+    subwords between spaces.
     """
 
     def __init__(
