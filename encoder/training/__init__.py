@@ -1,1 +1,1 @@
-"""Training: data, objectives, the loop, and the recipe that joins them."""
+"""Training of encoders, from parallel text to a folder."""

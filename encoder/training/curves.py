@@ -1,4 +1,4 @@
-"""Curves of a training: the loss and all that was measured over the steps, as SVG."""
+"""Learning curves of a training as SVG."""
 
 import io
 from collections.abc import Mapping, Sequence
@@ -8,30 +8,33 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FIGURES = {"loss": "training loss", "perplexity": "held-out perplexity"}
-COLUMNS = 3
+COLUMNS = 3  # plots per row
 LEGEND_ROWS = 12
 
 
 def draw_curves(history: Sequence[Mapping[str, Any]], titles: Mapping[str, str]) -> bytes:
-    """Draw a field for each figure that is in ``FIGURES`` or ``titles``, or a task's loss.
+    """Draw a plot of each figure in ``FIGURES`` or ``titles``.
 
-    Measures are drawn for each of their parts, too, in per cent. A line marks the encoder that is
-    the best. An ImportError says that matplotlib is not installed.
+    Tasks' losses are also drawn. Measures also have a curve for each of their parts, in percent. A
+    line marks the best encoder.
+
+    Raises:
+        ImportError: matplotlib is not installed.
     """
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    named = {name: title for name, title in FIGURES.items() if name in history[0]}
-    named |= {name: name for name in history[-1] if name.endswith(" loss")}
-    named |= {name: f"{title}, %" for name, title in titles.items()}
-    columns = min(COLUMNS, len(named))
-    rows = -(-len(named) // columns)
+    titles_by_name = {name: title for name, title in FIGURES.items() if name in history[0]}
+    titles_by_name |= {name: name for name in history[-1] if name.endswith(" loss")}
+    titles_by_name |= {name: f"{title}, %" for name, title in titles.items()}
+    columns = min(COLUMNS, len(titles_by_name))
+    rows = -(-len(titles_by_name) // columns)
     figure = Figure(figsize=(5 * columns, 3.5 * rows), layout="constrained")
     fields = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
-    for axes, (name, title) in zip(fields, named.items(), strict=False):
+    for axes, (name, title) in zip(fields, titles_by_name.items(), strict=False):
         _draw(axes, history, name)
         axes.set(title=title, xlabel="steps", ylim=(0, None))
-    for axes in fields[len(named) :]:
+    for axes in fields[len(titles_by_name) :]:
         axes.set_axis_off()
     image = io.BytesIO()
     with rc_context({"svg.hashsalt": "curves"}):
@@ -47,9 +50,9 @@ def _draw(axes: "Axes", history: Sequence[Mapping[str, Any]], name: str) -> None
     history = [entry for entry in history if name in entry]
     steps = [entry["step"] for entry in history]
     parts = history[-1]["parts"].get(name)
-    many = len(parts or ()) > 1
-    if many:
-        # As the lines lie at their ends, so that the legend can be read along them.
+    has_parts = len(parts or ()) > 1
+    if has_parts:
+        # The legend has the order of the lines' last values.
         for number, part in enumerate(sorted(parts, key=lambda one: -parts[one])):
             values = [100 * entry["parts"][name][part] for entry in history]
             axes.plot(steps, values, color=colormaps["tab20"](number % 20), label=part)
@@ -59,7 +62,7 @@ def _draw(axes: "Axes", history: Sequence[Mapping[str, Any]], name: str) -> None
     axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     axes.spines[["top", "right"]].set_visible(False)
-    if many:
+    if has_parts:
         columns = -(-(len(parts) + 2) // LEGEND_ROWS)
         axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), ncols=columns, frameon=False)
     else:

@@ -1,4 +1,4 @@
-"""What a training keeps: measurements of each evaluation, the best encoder, the last state."""
+"""Evaluations of a training, which save the best encoder and the state."""
 
 import json
 import logging
@@ -19,7 +19,7 @@ from encoder.training.options import ACCURACY, HELD_OUT_ERROR
 from encoder.training.reading import ParallelText, Texts
 from encoder.training.state import State, save_state
 
-PROGRESS = "training"  # the folder, in the encoder's, that a training goes on from
+PROGRESS = "training"  # the subfolder from which a training resumes
 STATE, LOG, CURVES = "state.safetensors", "log.jsonl", "curves.svg"
 
 logger = logging.getLogger(__name__)
@@ -27,10 +27,12 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Measure:
-    """A figure of an encoder, from 0 to 1, for each language or pair of languages.
+    """A figure of an encoder, from 0 to 1, for each language or language pair.
 
-    ``name`` is its name in the log, ``title`` that of its curves, ``parts`` the languages or pairs
-    of them; ``take`` measures an encoder.
+    Attributes:
+        name: its name in the log.
+        parts: the languages or language pairs.
+        take: measures an encoder, by part.
     """
 
     name: str
@@ -40,7 +42,7 @@ class Measure:
     higher_is_better: bool = False
 
     def best(self, means: Sequence[float]) -> bool:
-        """Return whether the last of these is as good as any; of equal ones the later is better."""
+        """Return whether the last mean is as good as any before."""
         return means[-1] == (max(means) if self.higher_is_better else min(means))
 
 
@@ -48,18 +50,26 @@ Measures = Sequence[Measure]
 
 
 def choose(measures: Measures, name: str, figure: str) -> Measure:
-    """Return that by which the best encoder is chosen; ``figure`` is the objective's, if any."""
-    own = Measure(name=figure, title=f"held-out {figure}", higher_is_better=figure == ACCURACY)
-    known = {one.name: one for one in (*measures, *([own] if figure else []))}
-    if name not in known:
+    """Return the measure by which the best encoder is chosen.
+
+    ``figure`` is the name of the objective's own measure, "" if it has none.
+
+    Raises:
+        ValueError: There is no measure of that name.
+    """
+    own_measure = Measure(
+        name=figure, title=f"held-out {figure}", higher_is_better=figure == ACCURACY
+    )
+    by_name = {one.name: one for one in (*measures, *([own_measure] if figure else []))}
+    if name not in by_name:
         raise ValueError(
-            f"the best encoder cannot be chosen by {name}; measures are {', '.join(known)}"
+            f"the best encoder cannot be chosen by {name}; measures are {', '.join(by_name)}"
         )
-    return known[name]
+    return by_name[name]
 
 
 def held_out_error(texts: Texts) -> Measure:
-    """Measure retrieval among the held-out pairs of each language pair, see ``retrieval_error``."""
+    """Measure retrieval among the held-out pairs (``retrieval_error``)."""
     return Measure(
         name=HELD_OUT_ERROR,
         title="held-out error",
@@ -69,20 +79,19 @@ def held_out_error(texts: Texts) -> Measure:
 
 
 def retrieval_error(encoder: Encoder, text: ParallelText) -> float:
-    """Return the share of sentences whose nearest neighbour is no translation, both ways."""
+    """Return the share of wrong nearest neighbours, in both directions."""
     source, target = map(encoder.for_language, text.name.partition("-")[::2])
     cosines = source.encode(text.source) @ target.encode(text.target).T
-    own = np.arange(len(text))
-    return float(np.mean([(cosines.argmax(axis=axis) != own).mean() for axis in (0, 1)]))
+    gold = np.arange(len(text))
+    return float(np.mean([(cosines.argmax(axis=axis) != gold).mean() for axis in (0, 1)]))
 
 
 @dataclass
 class Keeper:
-    """Measures a training at each evaluation and writes what is kept of it.
+    """Evaluator of a training, which saves the best encoder and the state.
 
-    The encoder that is the best so far by the measure ``best_by`` goes to ``folder``; of equal ones
-    the later. The last state, from which a training goes on, goes to ``folder/training``, with a
-    log and curves of all evaluations.
+    The best encoder so far by ``best_by`` goes to ``folder``, of equal ones the later. The last
+    state goes to ``folder/training``, with a log and curves of all evaluations.
     """
 
     folder: Path
@@ -97,38 +106,38 @@ class Keeper:
         self._start = time.monotonic() - self.state.seconds
 
     def keep(self, training: Training, figures: Mapping[str, float]) -> None:
-        """Evaluate; save the encoder if it is the best so far, then the state.
+        """Evaluate, save the encoder if it is the best so far, and save the state.
 
-        ``figures`` are what else is known of the steps since the last time, the loss above all.
+        ``figures`` are further measurements since the last evaluation, such as the loss.
         """
         encoder, save = self.finish()
         parts = {measure.name: dict(measure.take(encoder)) for measure in self.measures}
-        means = {name: float(np.mean(list(each.values()))) for name, each in parts.items()}
+        means = {name: float(np.mean(list(values.values()))) for name, values in parts.items()}
         state = self.state
         state.step, state.seconds = training.step, time.monotonic() - self._start
         state.tensors = {name: one.cpu().numpy() for name, one in training.tensors().items()}
         entry: dict[str, Any] = {"step": state.step, **figures, **means, "parts": parts}
-        chosen = self.best_by.name
-        best = self.best_by.best([one[chosen] for one in (*state.history, entry)])
-        shown = [f"{name} {value:.3f}" for name, value in figures.items()]
-        shown += [f"{one.title} {100 * means[one.name]:.2f} %" for one in self.measures]
-        remark = "" if best else "; not the best"
-        logger.info("step %d: %s, %.0f s%s", state.step, ", ".join(shown), state.seconds, remark)
-        state.history.append({**entry, "seconds": round(state.seconds, 1), "best": best})
-        if best:
+        best_by = self.best_by.name
+        is_best = self.best_by.best([one[best_by] for one in (*state.history, entry)])
+        texts = [f"{name} {value:.3f}" for name, value in figures.items()]
+        texts += [f"{one.title} {100 * means[one.name]:.2f} %" for one in self.measures]
+        remark = "" if is_best else "; not the best"
+        logger.info("step %d: %s, %.0f s%s", state.step, ", ".join(texts), state.seconds, remark)
+        state.history.append({**entry, "seconds": round(state.seconds, 1), "best": is_best})
+        if is_best:
             rounded = {
-                name: {part: round(value, 4) for part, value in each.items()}
-                for name, each in parts.items()
+                name: {part: round(value, 4) for part, value in values.items()}
+                for name, values in parts.items()
             }
             facts = {"steps": state.step, "seconds": round(state.seconds)}
             save(self.folder, facts={**self.facts, **facts, **rounded})
-        # The encoder first: killed in between, a training writes it once more.
+        # Save the encoder first, so that an interrupted training saves it once more.
         (self.folder / PROGRESS).mkdir(parents=True, exist_ok=True)
         save_state(self.folder / PROGRESS / STATE, state)
         self._write_log()
 
     def best(self) -> Mapping[str, Mapping[str, float]]:
-        """Return the figures of the encoder that was saved: by measure, each by its parts."""
+        """Return the figures of the saved encoder, by measure and part."""
         return [entry for entry in self.state.history if entry["best"]][-1]["parts"]
 
     def _write_log(self) -> None:

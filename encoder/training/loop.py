@@ -1,4 +1,4 @@
-"""The training loop: draw batches, take the loss, update; the same for models and objectives."""
+"""The training loop, from batches to updates of the weights."""
 
 import logging
 import math
@@ -18,26 +18,25 @@ from encoder.training.options import TrainingOptions
 from encoder.training.tasks.task import Task
 from miner.compiling import compiled
 
-LOWEST_RATE = 1e-5  # below which a schedule of plain gradients ends
-Array = Any  # of a compiled function, whose types Numba infers
+LOWEST_RATE = 1e-5  # at lower rates, training with plain gradients ends
+Array = Any  # an argument of a compiled function, whose type Numba infers
 
 logger = logging.getLogger(__name__)
 
 
 class RowAdam(torch.optim.Optimizer):
-    """``torch.optim.SparseAdam`` of float32 tables on a CPU, in one pass over the rows touched.
+    """Adam for float32 tables on a CPU, in one pass over the rows touched.
 
-    Memory traffic bounds it: 28 bytes for each number in these rows, a fourth of what torch's
-    takes. The state of a parameter is named as there.
+    Like ``torch.optim.SparseAdam``, with the same names in its state. Memory traffic limits it: 28
+    bytes per number in these rows, a fourth of torch's.
     """
 
     def __init__(self, parameters: Iterable[nn.Parameter], *, betas: tuple[float, float]) -> None:
-        """Use the learning rate of the parameter group, ``lr``, at each step."""
         super().__init__(parameters, {"lr": 0.0, "betas": betas, "eps": 1e-8})
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]
-        """Update the rows that the sparse gradients have."""
+        """Update the rows of the sparse gradients."""
         for group in self.param_groups:
             for table in group["params"]:
                 if table.grad is not None:
@@ -52,8 +51,8 @@ class RowAdam(torch.optim.Optimizer):
         gradient = table.grad
         assert gradient is not None
         rows, values = torch_private.sparse_parts(gradient)
-        # Autograd forgets that the gradient of one batch has each row once and sorted, and to sort
-        # it again would take a tenth of a step.
+        # The gradient of one batch has sorted, distinct rows, but autograd doesn't record this.
+        # Sorting it again would take a tenth of a step.
         if not (rows[1:] > rows[:-1]).all():
             rows, values = torch_private.sparse_parts(gradient.coalesce())
         (first, second), step = group["betas"], state["step"]
@@ -67,29 +66,29 @@ class RowAdam(torch.optim.Optimizer):
 def _update_rows(
     table: Array, means: Array, squares: Array, rows: Array, slopes: Array, factors: Array
 ) -> None:
-    """Update as in Kingma & Ba 2015, in the order of computation that section 2 ends with."""
+    """Update as in the last paragraph of section 2 of Kingma & Ba 2015."""
     first, second, epsilon, rate = factors
     one = np.float32(1)
     for number in range(len(rows)):
         row = rows[number]
-        for place in range(table.shape[1]):
-            slope = slopes[number, place]
-            mean = first * means[row, place] + (one - first) * slope
-            square = second * squares[row, place] + (one - second) * slope * slope
-            means[row, place] = mean
-            squares[row, place] = square
-            table[row, place] -= rate * mean / (math.sqrt(square) + epsilon)
+        for column in range(table.shape[1]):
+            slope = slopes[number, column]
+            mean = first * means[row, column] + (one - first) * slope
+            square = second * squares[row, column] + (one - second) * slope * slope
+            means[row, column] = mean
+            squares[row, column] = square
+            table[row, column] -= rate * mean / (math.sqrt(square) + epsilon)
 
 
 class Training:
-    """A model and a task in training, after ``step`` steps.
+    """A model and a task after ``step`` steps of training.
 
-    A step depends on the weights, the optimisers' moments, the seed and its number alone.
+    A step depends only on its number, the seed, the weights and the optimisers' moments.
     """
 
     def __init__(self, model: Model, task: Task, options: TrainingOptions) -> None:
         self.step = 0
-        self.slower = 1.0  # a factor of the learning rate
+        self.rate_factor = 1.0  # a factor of the learning rate
         self.model = model
         self.task = task
         self.options = options
@@ -105,7 +104,11 @@ class Training:
         self._optimizers = plain or _optimizers(self._modules)
 
     def advance(self, batches: list[Batch]) -> float:
-        """Take one step on the mean loss of the batches; that loss, a ValueError if not finite."""
+        """Take one step on the mean loss of the batches, and return this loss.
+
+        Raises:
+            ValueError: The loss is not finite.
+        """
         options = self.options
         generator = np.random.default_rng([options.seed, self.step])
         torch.manual_seed(int(generator.integers(2**63)) + parallel.rank())
@@ -116,10 +119,10 @@ class Training:
                 self.model.drop(side.take(rows), options.architecture.token_dropout, generator)
                 for side in (pairs.source, pairs.target)
             ]
-            own = parallel.share(len(rows))
-            sides = [side.take(own) for side in sides]
+            local_rows = parallel.local_rows(len(rows))
+            sides = [side.take(local_rows) for side in sides]
             with torch.autocast(self._device.type, torch.bfloat16, enabled=self._bfloat16):
-                loss = self.task.loss(self.model, pairs, rows[own], sides) / len(batches)
+                loss = self.task.loss(self.model, pairs, rows[local_rows], sides) / len(batches)
             loss.backward()
             total += loss.item()
         parallel.average_gradients(self._modules.parameters())
@@ -131,7 +134,7 @@ class Training:
             optimizer.step()
             optimizer.zero_grad()
         self.step += 1
-        mean = parallel.total(total) / parallel.processes()
+        mean = parallel.sum_over_processes(total) / parallel.processes()
         if not math.isfinite(mean):
             raise ValueError(
                 f"step {self.step}: the loss is {mean}; training diverged. Restart with "
@@ -141,21 +144,25 @@ class Training:
 
     @property
     def rate(self) -> float:
-        """The learning rate of the next step, 0 where a schedule of plain gradients has ended."""
-        rate = self.options.learning_rate_at(self.step) * self.slower
+        """The learning rate of the next step, 0 after a plain-gradient schedule."""
+        rate = self.options.learning_rate_at(self.step) * self.rate_factor
         return 0.0 if self._by_sgd and rate < LOWEST_RATE else rate
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return all that the next steps depend on, but their numbers."""
-        found = {name: tensor.detach() for name, tensor in self._modules.state_dict().items()}
+        """Return all tensors that the next steps depend on."""
+        tensors = {name: tensor.detach() for name, tensor in self._modules.state_dict().items()}
         for number, optimizer in enumerate(self._optimizers):
             for index, moments in optimizer.state_dict()["state"].items():
                 for name, value in moments.items():
-                    found[f"optimizer.{number}.{index}.{name}"] = torch.as_tensor(value)
-        return found
+                    tensors[f"optimizer.{number}.{index}.{name}"] = torch.as_tensor(value)
+        return tensors
 
     def restore(self, tensors: Mapping[str, Tensor], step: int) -> None:
-        """Go on from ``tensors`` after ``step`` steps; a ValueError if they are another model's."""
+        """Restore ``tensors`` of the state after ``step`` steps.
+
+        Raises:
+            ValueError: The tensors belong to another model.
+        """
         expected = self._modules.state_dict().keys()
         try:
             self._modules.load_state_dict({name: tensors[name] for name in expected})
@@ -163,9 +170,9 @@ class Training:
             raise ValueError("the checkpoint belongs to another model") from error
         for number, optimizer in enumerate(self._optimizers):
             moments: dict[int, dict[str, Any]] = {}
-            for full, tensor in tensors.items():
-                if full.startswith(f"optimizer.{number}."):
-                    index, name = full.split(".")[2:]
+            for full_name, tensor in tensors.items():
+                if full_name.startswith(f"optimizer.{number}."):
+                    index, name = full_name.split(".")[2:]
                     # SparseAdam counts steps in a Python number, Adam in a float tensor.
                     value = tensor if tensor.is_floating_point() else tensor.item()
                     moments.setdefault(int(index), {})[name] = value
@@ -175,7 +182,7 @@ class Training:
 
 
 def _optimizers(modules: nn.Module) -> list[torch.optim.Optimizer]:
-    """Make Adam (Kingma & Ba 2015); of a bag's table, it updates only the rows of a batch."""
+    """Make Adam (Kingma & Ba 2015), for a bag's table one that updates rows."""
     dense = dict(modules.named_parameters())
     optimizers: list[torch.optim.Optimizer] = []
     if (table := dense.pop("model.table", None)) is not None:
@@ -187,7 +194,7 @@ def _optimizers(modules: nn.Module) -> list[torch.optim.Optimizer]:
 
 
 def train(training: Training, pairs: list[TokenPairs], on_step: Callable[[float], None]) -> None:
-    """Train up to the last step; ``on_step(loss)`` is called after each."""
+    """Train up to the last step, and call ``on_step(loss)`` after each."""
     options = training.options
     batches = sample_batches(
         pairs,
@@ -202,7 +209,11 @@ def train(training: Training, pairs: list[TokenPairs], on_step: Callable[[float]
 
 
 def check_shares(options: TrainingOptions) -> None:
-    """See that a batch can be shared among the processes; a ValueError says why not."""
+    """Check that the processes can share a batch.
+
+    Raises:
+        ValueError: The batch size is too small, or not a multiple of their number.
+    """
     count, size = parallel.processes(), options.objective.batch_size
     if options.objective.in_tokens and size < count * (1 + LONGEST):
         raise ValueError(

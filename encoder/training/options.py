@@ -1,7 +1,7 @@
-"""What decides a training: the data, the architecture, the objective, and their numbers.
+"""Options of a training, for its data, architecture and objective.
 
-A field with a help text is an option of ``train-encoder``, and a default is written here alone.
-Nothing heavy is loaded.
+A field with a help text is an option of ``adit train``, and its default is written only here.
+Nothing heavy is imported.
 """
 
 import math
@@ -16,7 +16,7 @@ HELD_OUT_ERROR, PERPLEXITY, ACCURACY = "held_out_error", "perplexity", "accuracy
 MEASURES = (HELD_OUT_ERROR, PERPLEXITY, ACCURACY, "tatoeba_error", "bucc_f1")
 WORD_DIM = 320  # of LASER's subwords (Artetxe & Schwenk 2019, section 3.1)
 INFERENCE_LABELS = ("entailment", "neutral", "contradiction")
-# Tasks beside the objective, see ``tasks.beside``, and what their folders hold.
+# Auxiliary tasks (``tasks.beside``), and the content of their folders.
 AUXILIARY_TASKS = {
     "response": "dialogues, one turn per line",
     "quick-thought": "documents, one sentence per line",
@@ -36,7 +36,7 @@ def option(
     high: float = math.inf,
     choices: tuple[str, ...] = (),
 ) -> T:
-    """Make a field with its help, and the values that it can have."""
+    """Make a field with a help text and the values that it can have."""
     metadata = {"help": text, "low": low, "high": high, "choices": choices}
     return field(default=default, metadata=metadata)
 
@@ -47,13 +47,13 @@ def option_fields(part: type) -> dict[str, Field]:
 
 
 def inherit_option(inherited: type, name: str, default: T) -> T:
-    """Make a field that differs from the inherited one in its default."""
+    """Make a field that differs from the inherited one in its default only."""
     return field(default=default, metadata=option_fields(inherited)[name].metadata)
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
 class ValidatedOptions:
-    """Makes a subclass a frozen dataclass; a ValueError names a value out of range or choices."""
+    """Base class of frozen dataclasses that reject values out of range."""
 
     def __init_subclass__(cls) -> None:
         dataclass(frozen=True, kw_only=True)(cls)
@@ -70,7 +70,7 @@ class ValidatedOptions:
 
 
 class ArchitectureOptions(ValidatedOptions):
-    """What all architectures have."""
+    """Options of all architectures."""
 
     name: ClassVar[str]
     summary: ClassVar[str]
@@ -81,7 +81,7 @@ class ArchitectureOptions(ValidatedOptions):
 
 
 class BagOptions(ArchitectureOptions):
-    """The weighted bag, see ``encoder.bag.encoder``."""
+    """Options of the weighted bag (``encoder.bag.encoder``)."""
 
     name, summary = "bag", "sum of subword vectors"
     token_dropout: float = option(0.1, "share of words dropped at random", high=0.99)
@@ -95,27 +95,27 @@ class SentenceOptions(ArchitectureOptions):
 
 
 class GatedOptions(SentenceOptions):
-    """Of one of them."""
+    """Options of the gated convolutional network."""
 
     name, summary = "gated", "eight gated convolutional layers with max pooling"
     dim: int = inherit_option(ArchitectureOptions, "dim", 512)
 
 
 class RecurrentOptions(SentenceOptions):
-    """Of those that are recurrent."""
+    """Options of the recurrent networks."""
 
     layers: int = option(1, "number of layers", low=1, high=5)
 
 
 class BiLSTMOptions(RecurrentOptions):
-    """LASER's network, see ``encoder.laser.networks``."""
+    """Options of LASER's network (``encoder.laser.networks``)."""
 
     name, summary = "bilstm", "LASER's network, with max pooling"
     word_dim: int = option(WORD_DIM, "dimensions of subword vectors", low=1)
 
 
 class TransformerOptions(ArchitectureOptions):
-    """A dual encoder's transformer, see ``encoder.trained``."""
+    """Options of a dual encoder's transformer (``encoder.trained``)."""
 
     name, summary = "transformer", "a transformer with mean pooling"
     dim: int = inherit_option(ArchitectureOptions, "dim", 512)
@@ -124,18 +124,23 @@ class TransformerOptions(ArchitectureOptions):
 
 
 def _named(base: type[T], name: str, summary: str, **facts: bool) -> type[T]:
-    """Make options that differ from others of ``base`` by their names and facts alone."""
     return type(f"{base.__name__}:{name}", (base,), {"name": name, "summary": summary, **facts})
 
 
 class ObjectiveOptions(ValidatedOptions):
-    """What all objectives have.
+    """Options of all objectives.
 
-    A batch is measured in sentence pairs, or ``in_tokens``; the learning rate falls to zero at the
-    last step, or stays ``constant``. What is trained sees the sources alone if ``one_sided``, with
-    ``names`` the teacher's vectors of their names as well; it is a network for each language if
-    ``apart``. Text of one language is enough if ``alone``; labelled pairs of it are needed if
-    ``labelled``. ``figure`` is the objective's own, ``best_by`` that of the encoder that is saved.
+    Attributes:
+        in_tokens: whether batches are measured in tokens, not sentence pairs.
+        constant: whether the learning rate stays constant, instead of falling to zero.
+        teacher: whether it needs a teacher.
+        one_sided: whether only the sources are embedded.
+        names: whether sources also have the teacher's vectors of their names.
+        apart: whether each language has a network of its own.
+        alone: whether text of one language is enough.
+        labelled: whether it needs labelled pairs of one language.
+        figure: the name of its own measure.
+        best_by: the measure by which the best encoder is chosen.
     """
 
     name: ClassVar[str]
@@ -148,7 +153,7 @@ class ObjectiveOptions(ValidatedOptions):
         1024,
         "pairs per batch, each ranked against all others in the batch; for translation and "
         "language models, tokens per batch",
-        low=2,  # a pair is ranked against the others
+        low=2,  # because a pair is ranked against others
     )
     whitening: float = option(
         0.0, "strength of scaling down a bag's directions of large variance, 0 to 1", high=1
@@ -156,7 +161,7 @@ class ObjectiveOptions(ValidatedOptions):
 
 
 class RankingOptions(ObjectiveOptions):
-    """Of ``encoder.training.tasks.ranking``."""
+    """Options of ``encoder.training.tasks.ranking``."""
 
     name, summary = "ranking", "translations are closer than the rest of the batch"
     whitening: float = inherit_option(ObjectiveOptions, "whitening", 0.1)
@@ -165,12 +170,12 @@ class RankingOptions(ObjectiveOptions):
     scale: float = option(
         20.0,
         "inverse temperature of the softmax",
-        high=40,  # above it the float32 softmax of the objective underflows
+        high=40,  # at larger scales, the objective's float32 softmax underflows
     )
 
 
 class TranslationOptions(ObjectiveOptions):
-    """Of ``encoder.training.tasks.translation``."""
+    """Options of ``encoder.training.tasks.translation``."""
 
     name, summary = "translation", "a decoder translates from the vector, as in LASER"
     in_tokens = constant = True  # Artetxe & Schwenk 2019, section 3.2
@@ -181,7 +186,7 @@ class TranslationOptions(ObjectiveOptions):
 
 
 class PathsOptions(ObjectiveOptions):
-    """Of ``encoder.training.tasks.paths``; a batch is measured in rows of N-way text."""
+    """Options of ``encoder.training.tasks.paths``; batches are N-way rows."""
 
     name = "paths"
     summary = "an encoder and a decoder per language, from pairs that share their targets"
@@ -202,25 +207,29 @@ class PathsOptions(ObjectiveOptions):
         self.shares()
 
     def shares(self) -> dict[int, float]:
-        """Return the share of batches of each number of sources; a ValueError names wrong ones."""
-        found: dict[int, float] = {}
-        for each in self.sources:
-            count, colon, share = each.partition(":")
+        """Return the share of batches of each number of sources.
+
+        Raises:
+            ValueError: A number or share is malformed or repeated.
+        """
+        shares: dict[int, float] = {}
+        for source in self.sources:
+            count, colon, share = source.partition(":")
             try:
                 number, value = int(count), float(share) if colon else 1.0
             except ValueError:
                 number, value = 0, 0.0
-            found[number] = 0.0 if number in found else value
-        if not all(count >= 1 and 0 < share < math.inf for count, share in found.items()):
+            shares[number] = 0.0 if number in shares else value
+        if not all(count >= 1 and 0 < share < math.inf for count, share in shares.items()):
             raise ValueError(
                 f"sources {','.join(self.sources)}: expected numbers of languages and their "
                 "shares, each once, such as 1:.9,2:.05,3:.05"
             )
-        return found
+        return shares
 
 
 class AdditionOptions(ObjectiveOptions):
-    """Of ``encoder.training.tasks.taught``; the space is that of the teacher, unwhitened."""
+    """Options of ``Addition``, in the teacher's space, which is not whitened."""
 
     name = "addition"
     summary = "ranking by a teacher's vectors in the target languages, which stay unchanged"
@@ -231,7 +240,7 @@ class AdditionOptions(ObjectiveOptions):
 
 
 class AlignmentOptions(ObjectiveOptions):
-    """Of ``encoder.training.tasks.taught``, likewise."""
+    """Options of ``Alignment``, in the teacher's space, which is not whitened."""
 
     name = "alignment"
     summary = "each source vector close to the teacher's vector of its target, which is fixed"
@@ -241,7 +250,7 @@ class AlignmentOptions(ObjectiveOptions):
 
 
 class LanguageModelOptions(ObjectiveOptions):
-    """Of ``encoder.training.tasks.language``."""
+    """Options of ``encoder.training.tasks.language``."""
 
     in_tokens = True
     figure = best_by = PERPLEXITY
@@ -249,13 +258,13 @@ class LanguageModelOptions(ObjectiveOptions):
 
 
 class InferenceOptions(ObjectiveOptions):
-    """Of ``encoder.training.tasks.beside``; the schedule is that of Conneau et al. 2017."""
+    """Options of ``Inference``, whose schedule is that of Conneau et al. 2017."""
 
     name, summary = "nli", "inference, from labelled pairs in one language; its head is saved"
     labelled = True
     figure = best_by = ACCURACY
     batch_size: int = inherit_option(ObjectiveOptions, "batch_size", 64)
-    schedule: str = option(  # type: ignore[misc]  # of an instance, here
+    schedule: str = option(  # type: ignore[misc]  # an instance's field here
         "adam",
         "sgd: a learning rate that falls by a hundredth per evaluation, and to a fifth if accuracy "
         "drops, until it is below 1e-5",
@@ -306,7 +315,7 @@ OBJECTIVES: dict[str, type[ObjectiveOptions]] = {
 
 
 class TrainingOptions(ValidatedOptions):
-    """What decides the weights, given the token pairs; a step takes ``accumulate`` batches."""
+    """All options that determine the weights, given the token pairs."""
 
     architecture: ArchitectureOptions = field(default_factory=BagOptions)
     objective: ObjectiveOptions = field(default_factory=RankingOptions)
@@ -335,45 +344,44 @@ class TrainingOptions(ValidatedOptions):
     seed: int = option(1, "random seed", high=2**63 - 1)
 
     def flat(self) -> dict[str, Any]:
-        """Return all values by name, those of the architecture and the objective included."""
+        """Return all values by name, with the architecture's and the objective's."""
         names = {"architecture": self.architecture.name, "objective": self.objective.name}
         return {**asdict(self), **asdict(self.architecture), **asdict(self.objective), **names}
 
     def learning_rate_at(self, step: int) -> float:
-        """Return the rate after linear warm-up, and in linear decay to zero if it decays."""
+        """Return a step's learning rate, with linear warm-up and perhaps decay."""
         if self.objective.schedule == "sgd":
             return self.architecture.learning_rate
-        warm = min(1.0, (step + 1) / self.warmup_steps)
-        left = 1.0 if self.objective.constant else 1 - step / self.steps
-        return self.architecture.learning_rate * warm * left
+        warmup = min(1.0, (step + 1) / self.warmup_steps)
+        decay = 1.0 if self.objective.constant else 1 - step / self.steps
+        return self.architecture.learning_rate * warmup * decay
 
 
 def training_options(
     architecture: str = BagOptions.name,
     objective: str = RankingOptions.name,
-    **given: Any,  # noqa: ANN401
+    **values: Any,  # noqa: ANN401
 ) -> TrainingOptions:
-    """Make options of values by name, as ``TrainingOptions.flat`` has them; others have defaults.
+    """Make options from values by name, as in ``TrainingOptions.flat``.
 
-    One that neither the architecture nor the objective has is a ValueError.
+    Raises:
+        ValueError: Neither the architecture nor the objective has an option.
     """
     parts = [
-        _chosen("architecture", architecture, ARCHITECTURES),
-        _chosen("objective", objective, OBJECTIVES),
+        _choose("architecture", architecture, ARCHITECTURES),
+        _choose("objective", objective, OBJECTIVES),
         TrainingOptions,
     ]
-    taken = [
-        {name: given.pop(name) for name in option_fields(part) & given.keys()} for part in parts
-    ]
-    for name in given:
+    chosen = [{name: values.pop(name) for name in option_fields(part) & values.keys()} for part in parts]
+    for name in values:
         raise ValueError(
             f"{name} conflicts with architecture {architecture} and objective {objective}; omit it"
         )
-    made = {"architecture": parts[0](**taken[0]), "objective": parts[1](**taken[1])}
-    return TrainingOptions(**made, **taken[2])
+    made = {"architecture": parts[0](**chosen[0]), "objective": parts[1](**chosen[1])}
+    return TrainingOptions(**made, **chosen[2])
 
 
-def _chosen(name: str, value: str, choices: Mapping[str, type]) -> type:
+def _choose(name: str, value: str, choices: Mapping[str, type]) -> type:
     if value not in choices:
         raise ValueError(f"{name} {value}: choose one of {', '.join(choices)}")
     return choices[value]
@@ -381,10 +389,7 @@ def _chosen(name: str, value: str, choices: Mapping[str, type]) -> type:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskBeside:
-    """A task beside the objective: its kind, its text's folder, and how often a batch is of it.
-
-    With weight 1, as often as of parallel text.
-    """
+    """An auxiliary task, its text, and its batches per parallel batch."""
 
     name: str
     folder: Path
@@ -392,28 +397,33 @@ class TaskBeside:
 
 
 def named_tasks(tasks: Sequence[TaskBeside]) -> dict[str, TaskBeside]:
-    """Name each task, and the second of a kind ``quick-thought-2``: each has heads of its own.
+    """Name each task, and the second of a kind such as ``quick-thought-2``.
 
-    Two of the same text are a ValueError.
+    Raises:
+        ValueError: Two tasks of a kind have the same folder.
     """
-    found: dict[str, TaskBeside] = {}
+    tasks_named: dict[str, TaskBeside] = {}
     for task in tasks:
-        folders = [one.folder for one in found.values() if one.name == task.name]
+        folders = [
+            task_there.folder for task_there in tasks_named.values() if task_there.name == task.name
+        ]
         if task.folder in folders:
             raise ValueError(
                 f"task {task.name}: {task.folder} is given twice; pass it once, with a weight"
             )
-        found[f"{task.name}-{len(folders) + 1}" if folders else task.name] = task
-    return found
+        tasks_named[f"{task.name}-{len(folders) + 1}" if folders else task.name] = task
+    return tasks_named
 
 
 class Recipe(ValidatedOptions):
-    """What an encoder is made of.
+    """Everything that an encoder is made of.
 
-    ``files`` has the files of each language pair, see ``reading.find_text``. ``corpus_weights``
-    maps a corpus's name to the probability that a pass uses a pair of it, 1 if it is not named.
-    ``pair_weights`` maps a language pair to a factor of how often it is drawn. ``tasks`` are those
-    beside the objective, of ``AUXILIARY_TASKS``, under names of their own (``named_tasks``).
+    Attributes:
+        files: the files of each language pair (``reading.find_text``).
+        corpus_weights: the probability that a pass uses a pair of a corpus, by default 1.
+        pair_weights: factors of how often a language pair is drawn.
+        tasks: auxiliary tasks of ``AUXILIARY_TASKS``, by ``named_tasks``.
+        best_by: the measure by which the best encoder is chosen.
     """
 
     files: Mapping[str, tuple[Path, ...]]
@@ -432,7 +442,7 @@ class Recipe(ValidatedOptions):
     )
     evaluate_every: int = option(5_000, "steps between evaluations; each can update OUT", low=1)
     held_out: int = option(500, "sentence pairs per language pair held out for evaluation", low=1)
-    best_by: str = HELD_OUT_ERROR  # the measure of which the best encoder is saved
+    best_by: str = HELD_OUT_ERROR
     options: TrainingOptions = field(default_factory=TrainingOptions)
 
     def __post_init__(self) -> None:

@@ -1,8 +1,8 @@
-"""Training in several processes, as torchrun starts them: each embeds its share of every batch.
+"""Training in several processes, which torchrun starts.
 
-All of them hold the same weights, draw the same batches and take the same steps. A task's loss is
-that of a process's share, such that the mean over the processes is the loss of the whole batch.
-One process alone is a group of one, for which nothing here does anything.
+All processes have the same weights, draw the same batches, take the same steps, and embed a share
+of each batch. A task's loss is that of a process's share. The mean over the processes is the loss
+of the whole batch.
 """
 
 import os
@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 from torch import Tensor, distributed
 
 T = TypeVar("T")
-Context = Any  # of an autograd function
+Context = Any  # the context of an autograd function
 
-PATIENCE = timedelta(days=1)  # the others wait while the first evaluates; torchrun ends lost ones
+PATIENCE = timedelta(days=1)  # while the first process evaluates; torchrun stops lost ones
 
 
 @contextmanager
 def process_group() -> Iterator[None]:
-    """Join the processes that torchrun started with this one, if it did."""
+    """Join the processes that torchrun started with this one, if any."""
     if not distributed.is_torchelastic_launched():
         yield
         return
@@ -33,13 +33,13 @@ def process_group() -> Iterator[None]:
     if torch.cuda.is_available():
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
         backend = "cpu:gloo,cuda:nccl"
-    # Loaded later, as optimizers do, its functions would keep the group, whose threads then abort
-    # a process that ends before they let go of the last tensors.
+    # If optimizers load it later, its functions keep the group, whose threads can abort a process
+    # that ends while they hold tensors.
     import_module("torch.distributed.nn")
     distributed.init_process_group(backend, timeout=PATIENCE)
     try:
         yield
-        distributed.barrier()  # one that leaves before the others are done aborts them
+        distributed.barrier()  # because a process that leaves early aborts the others
     finally:
         distributed.destroy_process_group()
 
@@ -50,44 +50,44 @@ def processes() -> int:
 
 
 def rank() -> int:
-    """Return the number of this process, from 0; the first logs and writes."""
+    """Return the number of this process, from 0, which logs and writes."""
     return distributed.get_rank() if distributed.is_initialized() else 0
 
 
-def share(count: int) -> NDArray[np.int64]:
-    """Return this process's rows of a batch of ``count``; equal shares, if possible."""
+def local_rows(count: int) -> NDArray[np.int64]:
+    """Return this process's rows of a batch of ``count``, int64."""
     return np.array_split(np.arange(count), processes())[rank()]
 
 
-def from_first(make: Callable[[], T]) -> T:
-    """Return in all processes what ``make`` returns in the first, or raise its ValueError."""
+def run_in_first(make: Callable[[], T]) -> T:
+    """Return ``make()`` of the first process in all, or raise its ValueError."""
     if processes() == 1:
         return make()
-    made: list[Any] = [None]
+    results: list[Any] = [None]
     if rank() == 0:
         try:
-            made = [make()]
+            results = [make()]
         except ValueError as error:
-            made = [error]
-    distributed.broadcast_object_list(made)
-    if isinstance(made[0], ValueError):
-        raise made[0]
-    return made[0]
+            results = [error]
+    distributed.broadcast_object_list(results)
+    if isinstance(results[0], ValueError):
+        raise results[0]
+    return results[0]
 
 
-def total(value: float) -> float:
-    """Return the sum over all processes."""
+def sum_over_processes(value: float) -> float:
+    """Return the sum of ``value`` over all processes."""
     if processes() == 1:
         return value
-    summed = torch.tensor(value, dtype=torch.float64)
-    distributed.all_reduce(summed)
-    return summed.item()
+    value_sum = torch.tensor(value, dtype=torch.float64)
+    distributed.all_reduce(value_sum)
+    return value_sum.item()
 
 
 def gather(rows: Tensor) -> Tensor:
-    """Return the rows (B / P, ...) of all P processes in their order: (B, ...), differentiable.
+    """Return the rows (B / P, ...) of all P processes in order, (B, ...).
 
-    All processes must compute the same loss from what they have gathered.
+    It is differentiable if all processes compute the same loss from the rows.
     """
     return rows if processes() == 1 else _Gather.apply(rows)
 
@@ -101,17 +101,17 @@ class _Gather(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Context, gradient: Tensor) -> Tensor:
-        # The gradient of the same loss reaches a process's weights by its own rows only, and is
-        # then divided by the number of processes in ``average_gradients``.
+        # The gradient reaches a process's weights by its own rows only, and
+        # ``average_gradients`` then divides it by the number of processes.
         return gradient.chunk(processes())[rank()] * processes()
 
 
 def average_gradients(parameters: Iterable[torch.nn.Parameter]) -> None:
-    """Replace the gradient of each by its mean over the processes."""
+    """Replace each parameter's gradient by its mean over the processes."""
     if processes() == 1:
         return
     for parameter in parameters:
-        if (gradient := parameter.grad) is None:  # of another task than this batch, in all
+        if (gradient := parameter.grad) is None:  # of another task than the batch
             continue
         if gradient.is_sparse:  # NCCL has no sums of sparse tensors, gloo has
             gradient = gradient.coalesce().cpu()

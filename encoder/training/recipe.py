@@ -1,4 +1,4 @@
-"""From files of parallel text to an encoder on disk."""
+"""The training of an encoder from files of parallel text."""
 
 import logging
 import os
@@ -30,7 +30,7 @@ from encoder.training.tasks.task import Setting
 
 logger = logging.getLogger(__name__)
 
-VOCABULARY_SENTENCES = 1_300_000  # source sentences that the vocabulary is made from
+VOCABULARY_SENTENCES = 1_300_000  # source sentences for training the vocabulary
 WHITENING_SENTENCES = 2_000  # source sentences of each language pair for the whitening
 
 
@@ -44,47 +44,54 @@ def train_encoder(
     on_begin: Callable[[int], None] = lambda done: None,
     on_step: Callable[[], None] = lambda: None,
 ) -> Mapping[str, Mapping[str, float]]:
-    """Train an encoder, save it in the folder ``output``, and return its figures by measure.
+    """Train an encoder and save it in the folder ``output``.
 
-    At every evaluation the encoder is saved if it is the best so far, and the state of the
-    training beside it, see ``evaluation.Keeper``. A training that was begun there goes on.
+    Each evaluation saves the state, and the encoder if it is the best so far
+    (``evaluation.Keeper``). A training that was started in ``output`` resumes.
 
     Args:
         recipe: data, vocabulary and training options.
         output: the folder to write.
-        teacher: what the objective learns from, if it does.
-        start: an encoder of the same architecture, whose vocabulary and weights are begun with.
-        measures: what is measured at each evaluation, beside the held-out error.
-        on_begin: called with the number of steps done before, when all is ready for more.
+        teacher: the encoder to learn from, if the objective does.
+        start: an encoder of the same architecture, whose vocabulary and weights the training starts
+            from.
+        measures: measured at each evaluation, in addition to the held-out error.
+        on_begin: called with the number of steps already done, when training starts.
         on_step: called after each step.
 
+    Returns:
+        The figures of the saved encoder, by measure and part; none if this is not the first
+        process.
+
     Raises:
-        ValueError: ``output`` cannot be written, a file is not parallel text or too small, what is
-            to be trained cannot be, or another training was begun in ``output``.
+        ValueError: ``output`` cannot be written, a file is not parallel text or too small, the
+            options conflict, or ``output`` has another training.
     """
     _check_output(output)
     options, objective = recipe.options, recipe.options.objective
     check_shares(options)
-    texts, held_out = _read(recipe)
-    beside = read_beside(recipe.tasks)
-    identity = _identity(recipe, [*texts, *beside], teacher, start, measures)
-    kind = TASKS[objective.name]
-    judged = kind.judged(held_out, options)
-    measures = [*([held_out_error(judged)] if judged else []), *measures]
+    texts, held_out = _read_texts(recipe)
+    added_texts = read_beside(recipe.tasks)
+    identity = _identity(recipe, [*texts, *added_texts], teacher, start, measures)
+    task_type = TASKS[objective.name]
+    evaluation_texts = task_type.evaluation_texts(held_out, options)
+    measures = [*([held_out_error(evaluation_texts)] if evaluation_texts else []), *measures]
     best_by = choose(measures, recipe.best_by, objective.figure)
     path = output / PROGRESS / STATE
-    state = parallel.from_first(lambda: _state(recipe, texts, start, identity, path))
+    state = parallel.run_in_first(lambda: _initial_state(recipe, texts, start, identity, path))
     tokenizer = Tokenizer(state.tokenizer_model)
-    pairs, others = (_tokenized(recipe, tokenizer, some) for some in (texts, held_out))
-    pairs += _beside(recipe, pairs, [tokenize_pairs(text, tokenizer, {}) for text in beside])
+    pairs, held_out_pairs = (_tokenize_texts(recipe, tokenizer, part) for part in (texts, held_out))
+    pairs += _auxiliary_pairs(
+        recipe, pairs, [tokenize_pairs(text, tokenizer, {}) for text in added_texts]
+    )
     torch.manual_seed(options.seed)
     features = Features(tokenizer.pieces(), options.architecture.ngram_rows)
-    model = kind.model(options, features, texts)
+    model = task_type.model(options, features, texts)
     if start is not None:
-        model.begin_with(start)
+        model.start_from(start)
     setting = Setting(options, len(tokenizer), texts, held_out, teacher)
-    task = make_task(setting, recipe.tasks, beside)
-    pairs = [*task.drawn(pairs)]
+    task = make_task(setting, recipe.tasks, added_texts)
+    pairs = [*task.batch_pairs(pairs)]
     training = Training(model, task, options)
     if state.step:
         tensors = {name: torch.from_numpy(one) for name, one in state.tensors.items()}
@@ -94,18 +101,19 @@ def train_encoder(
     sample = list(sample_sentences(recipe, texts, WHITENING_SENTENCES))
 
     def finish() -> Trained:
-        encoder, save = model.finished(tokenizer, sample=sample, whitening=objective.whitening)
+        encoder, save = model.export(tokenizer, sample=sample, whitening=objective.whitening)
 
         def save_all(folder: Path, facts: Mapping[str, Any]) -> None:
             save(folder, facts=facts)
-            task.keep(folder)
 
-        return task.whole(encoder), save_all
+            task.save_extras(folder)
+
+        return task.deploy(encoder), save_all
 
     facts = _facts(recipe, texts, identity)
     keeper = Keeper(output, state, measures=measures, best_by=best_by, finish=finish, facts=facts)
     on_begin(state.step)
-    _train(recipe, training, keeper, pairs, others, on_step)
+    _train(recipe, training, keeper, pairs, held_out_pairs, on_step)
     return keeper.best() if parallel.rank() == 0 else {}
 
 
@@ -114,57 +122,58 @@ def _train(
     training: Training,
     keeper: Keeper,
     pairs: list[TokenPairs],
-    others: list[TokenPairs],
+    held_out_pairs: list[TokenPairs],
     on_step: Callable[[], None],
 ) -> None:
-    """Train with some pairs, and keep what is reached each time it is evaluated with others."""
     model, task, history = training.model, training.task, keeper.state.history
     losses: list[float] = []
 
-    def stepped(loss: float) -> None:
+    def after_step(loss: float) -> None:
         on_step()
         losses.append(loss)
         if training.step % recipe.evaluate_every == 0 or training.step == recipe.options.steps:
             if parallel.rank() == 0:
-                figures = {"loss": float(np.mean(losses)), **task.figures(model, others)}
+                figures = {"loss": float(np.mean(losses)), **task.figures(model, held_out_pairs)}
                 keeper.keep(training, figures)
             losses.clear()
             task.prepare(model, pairs)
-            training.slower = parallel.from_first(lambda: task.slower(history))
+            training.rate_factor = parallel.run_in_first(lambda: task.rate_factor(history))
 
-    training.slower = parallel.from_first(lambda: task.slower(history))
-    train(training, pairs, stepped)
+    training.rate_factor = parallel.run_in_first(lambda: task.rate_factor(history))
+    train(training, pairs, after_step)
 
 
-def _tokenized(recipe: Recipe, tokenizer: Tokenizer, texts: Texts) -> list[TokenPairs]:
+def _tokenize_texts(recipe: Recipe, tokenizer: Tokenizer, texts: Texts) -> list[TokenPairs]:
     one_sided = recipe.options.objective.one_sided
-    found = (tokenize_pairs(text, tokenizer, recipe.corpus_weights, one_sided) for text in texts)
-    return [replace(one, times=recipe.pair_weights.get(one.name, 1.0)) for one in found]
+    tokenized = (
+        tokenize_pairs(text, tokenizer, recipe.corpus_weights, one_sided) for text in texts
+    )
+    return [replace(one, times=recipe.pair_weights.get(one.name, 1.0)) for one in tokenized]
 
 
-def _beside(
-    recipe: Recipe, pairs: Sequence[TokenPairs], others: Sequence[TokenPairs]
+def _auxiliary_pairs(
+    recipe: Recipe, pairs: Sequence[TokenPairs], auxiliary: Sequence[TokenPairs]
 ) -> list[TokenPairs]:
-    """Return the pairs of tasks beside, drawn their weight times as often as parallel text."""
+    """Return pairs drawn their task's weight times as often as parallel text."""
     exponent = recipe.options.language_exponent
     size = sum(float(one.weight.sum()) ** exponent * one.times for one in pairs)
     return [
         replace(one, times=recipe.tasks[one.name].weight * size / len(one.weight) ** exponent)
-        for one in others
+        for one in auxiliary
     ]
 
 
-def _state(
+def _initial_state(
     recipe: Recipe, texts: Texts, start: Encoder | None, identity: dict[str, Any], path: Path
 ) -> State:
-    """Return the state to go on from; if there is none, a new one with its vocabulary."""
+    """Return the saved state, or a new one with its vocabulary."""
     if path.exists():
         return load_state(path, identity)
     if isinstance(start, BagEncoder | TrainedNetwork):
         return State(identity=identity, tokenizer_model=start.tokenizer_model)
-    most, exponent = VOCABULARY_SENTENCES // len(texts), recipe.vocabulary_exponent
+    per_text, exponent = VOCABULARY_SENTENCES // len(texts), recipe.vocabulary_exponent
     model = train_tokenizer(
-        sample_sentences(recipe, texts, most, exponent=exponent),
+        sample_sentences(recipe, texts, per_text, exponent=exponent),
         vocabulary_size=recipe.vocabulary_size,
         model_type=recipe.vocabulary_model,
     )
@@ -174,11 +183,11 @@ def _state(
 def _identity(
     recipe: Recipe, texts: Texts, teacher: Encoder | None, start: Encoder | None, measures: Measures
 ) -> dict[str, Any]:
-    """Return what decides the weights, and which of them are saved, as JSON values."""
-    apart = ("files", "options", "tasks")
+    """Return everything that determines the saved weights, as JSON values."""
+    handled_below = ("files", "options", "tasks")
     return {
-        **{name: value for name, value in vars(recipe).items() if name not in apart},
-        **({"tasks": _weights(recipe)} if recipe.tasks else {}),
+        **{name: value for name, value in vars(recipe).items() if name not in handled_below},
+        **({"tasks": _task_weights(recipe)} if recipe.tasks else {}),
         **({} if start is None else {"start": start.name}),
         **recipe.options.flat(),
         "exclude": sorted(recipe.exclude),
@@ -188,7 +197,7 @@ def _identity(
     }
 
 
-def _weights(recipe: Recipe) -> dict[str, float]:
+def _task_weights(recipe: Recipe) -> dict[str, float]:
     return {name: task.weight for name, task in recipe.tasks.items()}
 
 
@@ -198,7 +207,7 @@ def _facts(recipe: Recipe, texts: Texts, identity: Mapping[str, Any]) -> dict[st
         "excluded": sorted(recipe.exclude),
         "corpus_weights": dict(recipe.corpus_weights),
         "pair_weights": dict(recipe.pair_weights),
-        "tasks": _weights(recipe),
+        "tasks": _task_weights(recipe),
         "whitening": recipe.options.objective.whitening,
         "teacher": identity["teacher"],
         "names": recipe.options.objective.names,
@@ -211,52 +220,50 @@ def _facts(recipe: Recipe, texts: Texts, identity: Mapping[str, Any]) -> dict[st
 
 
 def _check_output(folder: Path) -> None:
-    """Refuse before the hours of training what could not be written after them."""
-    whole = folder.absolute()
-    above = next(place for place in (whole, *whole.parents) if place.exists())
-    if not above.is_dir():
-        raise ValueError(f"{above}: is a file; the encoder needs a folder")
-    if not os.access(above, os.W_OK):
+    path = folder.absolute()
+    ancestor = next(parent for parent in (path, *path.parents) if parent.exists())
+    if not ancestor.is_dir():
+        raise ValueError(f"{ancestor}: is a file; the encoder needs a folder")
+    if not os.access(ancestor, os.W_OK):
         raise ValueError(f"{folder}: is not writable; check its permissions")
 
 
-def _read(recipe: Recipe) -> tuple[Texts, Texts]:
-    """Return the text to train on, and what is held out of it."""
-    read = [read_text(name, files, recipe.exclude) for name, files in recipe.files.items()]
+def _read_texts(recipe: Recipe) -> tuple[Texts, Texts]:
+    all_texts = [read_text(name, files, recipe.exclude) for name, files in recipe.files.items()]
     texts, held_out = [], []
-    for text in TASKS[recipe.options.objective.name].text(read):
-        kept, out = hold_out(text, recipe.held_out, seed=recipe.options.seed)
-        if not pair_weights(kept, recipe.corpus_weights).any():
+    for text in TASKS[recipe.options.objective.name].text(all_texts):
+        training_text, held = hold_out(text, recipe.held_out, seed=recipe.options.seed)
+        if not pair_weights(training_text, recipe.corpus_weights).any():
             raise ValueError(f"{text.name}: every pair belongs to a corpus of weight 0; exclude it")
-        logger.info("%s: %d pairs", text.name, len(kept))
-        texts.append(kept)
-        held_out.append(out)
-    # A name may be misspelt, or of another language pair.
-    known = {name for text in read for name in {*text.corpus, *text.excluded}}
-    for name in sorted({*recipe.exclude, *recipe.corpus_weights} - known):
+        logger.info("%s: %d pairs", text.name, len(training_text))
+        texts.append(training_text)
+        held_out.append(held)
+    # A name may be misspelled, or from another language pair.
+    corpora = {name for text in all_texts for name in {*text.corpus, *text.excluded}}
+    for name in sorted({*recipe.exclude, *recipe.corpus_weights} - corpora):
         logger.warning(
-            "no pair belongs to corpus %s; corpora are %s", name, ", ".join(sorted(known))
+            "no pair belongs to corpus %s; corpora are %s", name, ", ".join(sorted(corpora))
         )
     return texts, held_out
 
 
 def sample_sentences(
-    recipe: Recipe, texts: Texts, most: int, *, exponent: float = 0.0
+    recipe: Recipe, texts: Texts, mean_count: int, *, exponent: float = 0.0
 ) -> Iterator[str]:
-    """Draw ``most`` source sentences of each language pair, if it has them, and a third of targets.
+    """Draw source sentences, and a third as many targets.
 
-    These are drawn in proportion to the pairs' sizes to the power of ``exponent``, ``most`` being
-    the mean (Conneau & Lample 2019, section 3.1). Targets are the same language in nearly every
-    pair, hence fewer, and none where they are not embedded; what is down-weighted in training is so
-    here.
+    Numbers per language pair are proportional to the pairs' sizes to the power of ``exponent``,
+    with the mean ``mean_count`` (Conneau & Lample 2019, section 3.1). Targets are fewer because
+    nearly all pairs have the same target language, and none if they are not embedded. Corpora have
+    the same weights as in training.
     """
     one_sided = recipe.options.objective.one_sided
     generator = np.random.default_rng(recipe.options.seed)
     weights = [pair_weights(text, recipe.corpus_weights).astype(np.float64) for text in texts]
-    parts = np.array([weight.sum() for weight in weights]) ** exponent
-    for text, weight, part in zip(texts, weights, parts, strict=True):
-        count = int(min(most * len(texts) * part / parts.sum(), weight.sum()))
-        shares = weight / weight.sum()
+    powers = np.array([weight.sum() for weight in weights]) ** exponent
+    for text, weight, power in zip(texts, weights, powers, strict=True):
+        count = int(min(mean_count * len(texts) * power / powers.sum(), weight.sum()))
+        probabilities = weight / weight.sum()
         for side, share in ((text.source, count), (text.target, 0 if one_sided else count // 3)):
-            rows: Rows = generator.choice(len(text), share, replace=False, p=shares)
+            rows: Rows = generator.choice(len(text), share, replace=False, p=probabilities)
             yield from (side[row] for row in rows)

@@ -1,7 +1,7 @@
-"""The state of a training on disk: one file of tensors, from which it goes on as if undisturbed.
+"""The state of a training on disk, from which it resumes exactly.
 
-All that is random follows from the seed and the step, so generators and the order of the data need
-no state of their own.
+It is one file of tensors. All random numbers follow from the seed and the step, so generators and
+the order of the data need no state.
 """
 
 import json
@@ -18,10 +18,12 @@ from encoder.checkpoint import replace_files
 
 @dataclass(kw_only=True)
 class State:
-    """Where a training stands after ``step`` steps: weights and moments are ``tensors``.
+    """The state of a training after ``step`` steps.
 
-    ``history`` has the figures of each evaluation, ``identity`` what decides the weights, both as
-    JSON values.
+    Attributes:
+        identity: everything that determines the weights, as JSON values.
+        tensors: weights and moments.
+        history: the figures of each evaluation, as JSON values.
     """
 
     identity: Mapping[str, Any]
@@ -33,46 +35,51 @@ class State:
 
 
 def save_state(path: Path, state: State) -> None:
-    """Write the state; what was in ``path`` is kept until the new state is written in full."""
+    """Write the state, and replace an earlier one after that."""
     from safetensors.numpy import save
 
     tokenizer = np.frombuffer(state.tokenizer_model, dtype=np.uint8)
-    told = {"step": state.step, "seconds": state.seconds, "history": state.history}
-    metadata = {"identity": json.dumps(state.identity), "told": json.dumps(told)}
+    progress = {"step": state.step, "seconds": state.seconds, "history": state.history}
+    metadata = {"identity": json.dumps(state.identity), "told": json.dumps(progress)}
     content = save({**state.tensors, "tokenizer": tokenizer}, metadata=metadata)
     replace_files(path.parent, {path.name: content})
 
 
 def load_state(path: Path, identity: Mapping[str, Any]) -> State:
-    """Read what ``save_state`` wrote of this training; a ValueError if it is damaged or another."""
+    """Read a state of ``save_state``, of the training with this identity.
+
+    Raises:
+        ValueError: The file is damaged, or of another training.
+    """
     from safetensors import SafetensorError, safe_open
 
     try:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata()
-            found, told = (json.loads(metadata[name]) for name in ("identity", "told"))
+            saved, progress = (json.loads(metadata[name]) for name in ("identity", "told"))
             tensors = {name: file.get_tensor(name) for name in file.keys()}
             model = tensors.pop("tokenizer").tobytes()
-            state = State(identity=found, tokenizer_model=model, tensors=tensors, **told)
+            state = State(identity=saved, tokenizer_model=model, tensors=tensors, **progress)
     except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
         raise ValueError(
             f"{path}: is not a checkpoint of a training, or is damaged; delete it to restart"
         ) from error
-    check_identity(path.parent, found, identity)
+    check_identity(path.parent, saved, identity)
     return state
 
 
 def check_identity(
-    folder: Path, found: Mapping[str, Any], wanted: Mapping[str, Any], what: str = "a training"
+    folder: Path, saved: Mapping[str, Any], expected: Mapping[str, Any], work: str = "a training"
 ) -> None:
-    """Refuse to go on, by a ValueError, in a folder where something else was begun.
+    """Check that a folder has the training that is about to resume.
 
-    ``found`` was read from JSON.
+    Raises:
+        ValueError: The identities differ.
     """
-    wanted = json.loads(json.dumps(wanted))  # as it looks after a journey through JSON
-    for name in sorted(wanted.keys() | found.keys()):
-        if found.get(name) != wanted.get(name):
+    expected = json.loads(json.dumps(expected))  # as after reading from JSON
+    for name in sorted(expected.keys() | saved.keys()):
+        if saved.get(name) != expected.get(name):
             raise ValueError(
-                f"{folder}: {what} with {name} {found.get(name)!r} was started there, but "
-                f"this one has {wanted.get(name)!r}; pass another folder, or delete it"
+                f"{folder}: {work} with {name} {saved.get(name)!r} was started there, but "
+                f"this one has {expected.get(name)!r}; pass another folder, or delete it"
             )

@@ -14,7 +14,7 @@ import numpy as np
 from encoder import Encoder
 from encoder.checkpoint import HEAD, load_head
 from encoder.training.options import INFERENCE_LABELS as LABELS
-from encoder.training.reading import labelled, read_inference
+from encoder.training.reading import parse_labelled, read_inference
 from eval.data.labelled import Examples, concat
 from eval.data.languages import name_of
 from eval.data.textfiles import files_matching, fingerprint, read_lines
@@ -85,7 +85,7 @@ def _all_languages(path: Path) -> dict[str, Examples]:
         if len(row) < len(header):
             raise ValueError(f"{path} line {number}: {len(row)} columns; expected {len(header)}")
         rows_of.setdefault(row[language], []).append((number, row))
-    return {key: _examples(path, labelled(path, columns, own)) for key, own in rows_of.items()}
+    return {key: _examples(path, parse_labelled(path, columns, own)) for key, own in rows_of.items()}
 
 
 def _examples(path: Path, rows: Sequence[tuple[str, str, str]]) -> Examples:

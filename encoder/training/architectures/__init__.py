@@ -1,4 +1,4 @@
-"""Architectures in training, by their options: the bag, and new networks with random weights."""
+"""Models in training, which are the bag and networks with random weights."""
 
 import torch
 from torch import Tensor, nn
@@ -21,18 +21,19 @@ from encoder.training.options import (
 
 
 def make_model(options: TrainingOptions, features: Features) -> Model:
-    """Make a new model, of random weights, on the GPU if there is one.
+    """Make a model of random weights, on the GPU if there is one.
 
-    Dimensions that the architecture cannot have are a ValueError.
+    Raises:
+        ValueError: The architecture cannot have these dimensions.
     """
     kind, vocabulary = options.architecture, features.pieces + 1
     if isinstance(kind, BagOptions):
         model: Model = Bag(features, kind.dim)
     else:
         if isinstance(kind, BiLSTMOptions):
-            tensors = _bilstm(kind, vocabulary)
+            tensors = _draw_bilstm(kind, vocabulary)
         elif isinstance(kind, TransformerOptions):
-            tensors = _transformer(kind, vocabulary)
+            tensors = _draw_transformer(kind, vocabulary)
         else:
             layers = {"layers": kind.layers} if isinstance(kind, RecurrentOptions) else {}
             tensors = KINDS[kind.name].new(vocabulary, kind.dim, **layers)
@@ -40,8 +41,7 @@ def make_model(options: TrainingOptions, features: Features) -> Model:
     return model.to("cuda" if torch.cuda.is_available() else "cpu")
 
 
-def _bilstm(kind: BiLSTMOptions, vocabulary: int) -> dict[str, Tensor]:
-    """Draw weights for LASER's network, see ``encoder.laser.networks``."""
+def _draw_bilstm(kind: BiLSTMOptions, vocabulary: int) -> dict[str, Tensor]:
     if kind.dim % 2:
         raise ValueError(f"dim {kind.dim}: expected an even number, half for each direction")
     lstm = nn.LSTM(kind.word_dim, kind.dim // 2, num_layers=kind.layers, bidirectional=True)
@@ -50,8 +50,7 @@ def _bilstm(kind: BiLSTMOptions, vocabulary: int) -> dict[str, Tensor]:
     return nn.ModuleDict({"embed_tokens": embeddings, "lstm": lstm}).state_dict()
 
 
-def _transformer(kind: TransformerOptions, vocabulary: int) -> dict[str, Tensor]:
-    """Draw weights for a transformer, see ``encoder.trained``."""
+def _draw_transformer(kind: TransformerOptions, vocabulary: int) -> dict[str, Tensor]:
     dim = kind.dim
     if dim % HEADS:
         raise ValueError(f"dim {dim}: expected a multiple of {HEADS}, the number of heads")

@@ -1,4 +1,4 @@
-"""Encoders as they are trained: modules that map tokens to vectors, differentiably."""
+"""The base class of encoders in training."""
 
 from collections.abc import Callable, Sequence
 
@@ -9,21 +9,21 @@ from encoder import Encoder
 from encoder.tokenizer import Tokenizer, Tokens
 from encoder.training.data import drop_tokens
 
-Save = Callable[..., None]  # with the folder, and ``facts`` of the training
-Trained = tuple[Encoder, Save]  # an encoder as it stands, and what saves it
+Save = Callable[..., None]  # called with the folder, and ``facts`` of the training
+Trained = tuple[Encoder, Save]  # the encoder at a step, and a function to save it
 
 
 class Model(nn.Module):
-    """What is trained: embeds ``Tokens`` of S sentences as float (S, D), not normalised."""
+    """Base class of modules from ``Tokens`` to unnormalised vectors (S, D)."""
 
-    def begin_with(self, encoder: Encoder) -> None:
-        """Go on from an encoder's weights; a ValueError says how its architecture differs."""
+    def start_from(self, encoder: Encoder) -> None:
+        """Copy an encoder's weights, or raise a ValueError if they do not fit."""
         raise NotImplementedError
 
     def drop(self, tokens: Tokens, rate: float, generator: np.random.Generator) -> Tokens:
-        """Leave out what a step does not see, with probability ``rate``: tokens."""
+        """Remove tokens with probability ``rate``."""
         return drop_tokens(tokens, rate, generator)
 
-    def finished(self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float) -> Trained:
-        """Return the encoder as it stands and what saves it; ``sample`` is text for whitening."""
+    def export(self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float) -> Trained:
+        """Return the encoder, whitened on ``sample``, and a function to save it."""
         raise NotImplementedError

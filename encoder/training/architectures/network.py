@@ -1,4 +1,4 @@
-"""Networks in training: sentences of many lengths side by side."""
+"""Networks in training, with sentences of different lengths in a batch."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -21,35 +21,35 @@ from encoder.training.options import TrainingOptions
 
 
 class SpelledEmbedding(nn.Embedding):
-    """Embeddings of V pieces and an end that share what their n-grams of letters have learnt.
+    """Embeddings of V pieces and an end that share vectors of letter n-grams.
 
-    A piece's vector is the mean of its own and tanh(W s), s being the sum of its n-grams' vectors
-    (Chidambaram et al. 2019, section 2.1, of words). A piece is spelt the same everywhere, so
-    ``folded`` gives the table that an ordinary network has.
+    A piece's vector is the mean of its own vector and tanh(W s), with the sum s of its n-grams'
+    vectors (Chidambaram et al. 2019, section 2.1, of words). A piece is spelled the same
+    everywhere, so ``fold`` returns the table of an ordinary network.
     """
 
     def __init__(self, weight: Tensor, features: Features) -> None:
-        """Take the pieces' own vectors, float32 (V + 1, D)."""
         rows, dim = weight.shape
         super().__init__(rows, dim, _weight=weight.clone())
         self.ngrams = nn.Parameter(torch.randn(features.ngram_rows, dim) * weight.std())
         self.mixed = nn.Linear(dim, dim, bias=False)
-        alone = Tokens(ids=np.arange(features.pieces, dtype=np.int32), offsets=np.arange(rows))
-        numbers, words = features.split(alone)
-        found = words.take(numbers.ids.astype(np.int64))
-        ngram = found.ids >= features.pieces
-        before = np.concatenate(([0], np.cumsum(ngram)))[found.offsets]
-        self._spelling = Tokens(  # of the end, nothing
-            ids=found.ids[ngram] - features.pieces, offsets=np.append(before, before[-1])
+        each_piece = Tokens(ids=np.arange(features.pieces, dtype=np.int32), offsets=np.arange(rows))
+        numbers, words = features.split(each_piece)
+        piece_rows = words.take(numbers.ids.astype(np.int64))
+        is_ngram = piece_rows.ids >= features.pieces
+        ngrams_before = np.concatenate(([0], np.cumsum(is_ngram)))[piece_rows.offsets]
+        self._spelling = Tokens(  # the end has no n-grams
+            ids=piece_rows.ids[is_ngram] - features.pieces,
+            offsets=np.append(ngrams_before, ngrams_before[-1]),
         )
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Embed pieces: int64 (...) to float (..., D)."""
-        different, places = torch.unique(ids, return_inverse=True)
-        return self._embed(different)[places]
+        """Embed pieces, int64 (...), as float (..., D)."""
+        distinct, inverse = torch.unique(ids, return_inverse=True)
+        return self._embed(distinct)[inverse]
 
-    def folded(self) -> Tensor:
-        """Return the vectors of all pieces and of the end: (V + 1, D)."""
+    def fold(self) -> Tensor:
+        """Return the vectors of all pieces and the end, (V + 1, D)."""
         with torch.no_grad():
             return self._embed(torch.arange(len(self.weight), device=self.weight.device))
 
@@ -63,17 +63,16 @@ class SpelledEmbedding(nn.Embedding):
         return (self.weight[pieces] + torch.tanh(self.mixed(sums))) / 2
 
 
-# A network embeds a batch in up to so many groups of like lengths, each padded by itself, if they
-# have as many sentences.
-GROUPS, SMALLEST = 16, 32
+# A network embeds a batch in groups of similar lengths, each with padding of its own.
+MAX_GROUPS = 16  # per batch
+MIN_GROUP_SENTENCES = 32
 EMBEDDINGS = "embed_tokens.weight"
 
 
 class Network(Model):
-    """A BiLSTM, a transformer or another network, given sentences of many lengths side by side."""
+    """A network (``encoder.trained``) that embeds sentences of any lengths."""
 
     def __init__(self, tensors: Tensors, options: TrainingOptions, features: Features) -> None:
-        """Take weights as ``encoder.trained.build_network`` does."""
         super().__init__()
         self.architecture, self._at_once = options.architecture.name, options.at_once
         self.network = build_network(self.architecture, tensors, dropout=options.dropout)
@@ -82,13 +81,13 @@ class Network(Model):
             self.network.embed_tokens = SpelledEmbedding(tensors[EMBEDDINGS], features)
 
     def forward(self, tokens: Tokens) -> Tensor:
-        """Embed the sentences, each with the token that ends it: (S, D).
+        """Embed the sentences, each with the token that ends it, (S, D).
 
-        Of more than ``at_once`` sentences no activations are kept: a group's are computed once
-        more when its gradient is. The loss is still one over all vectors (Gao et al. 2021,
-        "Scaling Deep Contrastive Learning Batch Size under Memory Limited Setup").
+        With more than ``at_once`` sentences, a group's activations are computed again for its
+        gradient, to limit memory. The loss is still one over all vectors (Gao et al. 2021, "Scaling
+        Deep Contrastive Learning Batch Size under Memory Limited Setup").
         """
-        groups = like_lengths(np.diff(tokens.offsets), -(-len(tokens) // self._at_once))
+        groups = group_by_length(np.diff(tokens.offsets), -(-len(tokens) // self._at_once))
         order = np.concatenate(groups)
         embed: Callable[[Tokens], Tensor] = self._embed
         if len(order) > self._at_once and torch.is_grad_enabled():
@@ -96,90 +95,96 @@ class Network(Model):
         vectors = [embed(tokens.take(rows)) for rows in groups]
         return torch.cat(vectors)[torch.from_numpy(np.argsort(order))]
 
-    def begin_with(self, encoder: Encoder) -> None:
-        """Take the weights of a network of the same architecture and sizes."""
+    def start_from(self, encoder: Encoder) -> None:
+        """Copy the weights of a network of the same architecture and sizes.
+
+        Raises:
+            ValueError: The encoder is not such a network.
+        """
         if not isinstance(encoder, trained.TrainedNetwork):
             raise ValueError(
                 "--start: a network can only start from a network that 'adit train' wrote"
             )
-        given = encoder.weights()
-        sides = self.network.state_dict(), given
-        own, others = ({name: one.shape for name, one in side.items()} for side in sides)
-        if own != others:
+        weights = encoder.weights()
+        sides = self.network.state_dict(), weights
+        own_shapes, base_shapes = (
+            {name: tensor.shape for name, tensor in side.items()} for side in sides
+        )
+        if own_shapes != base_shapes:
             raise ValueError(
                 "--start: the base encoder has other layers; pass its --architecture, --dim and "
                 "--layers, and omit --ngram-rows"
             )
-        self.network.load_state_dict(given)
+        self.network.load_state_dict(weights)
 
     def _embed(self, tokens: Tokens) -> Tensor:
         device = self.network.embed_tokens.weight.device
         parts = pad(tokens, end=self.network.vocabulary - 1)
         return self.network(*(part.to(device) for part in parts))
 
-    def finished(self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float) -> Trained:
-        """Return the encoder in float32, on the device where it is, and what saves it."""
+    def export(self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float) -> Trained:
+        """Return the encoder in float32, and a function to save it."""
         self.eval()
-        network = self.folded()
+        network = self.fold()
         ready = Ready(network, precision="float32", device=network.embed_tokens.weight.device)
-        ending = trained.EndingTokenizer(tokenizer)
-        name, model, own = self.architecture, tokenizer.model, {trained.ALL: network}
-        save = partial(save_networks, architecture=name, networks=own, tokenizer_model=model)
-        return NetworkEncoder(name="training", tokenizer=ending, network=ready), save
+        tokenizer_with_end = trained.EndingTokenizer(tokenizer)
+        name, model, networks = self.architecture, tokenizer.model, {trained.ALL: network}
+        save = partial(save_networks, architecture=name, networks=networks, tokenizer_model=model)
+        return NetworkEncoder(name="training", tokenizer=tokenizer_with_end, network=ready), save
 
-    def folded(self) -> trained.Trainable:
-        """Return the network with a vector for each piece, whatever these are made of here."""
+    def fold(self) -> trained.Trainable:
+        """Return the network with an ordinary table of embeddings."""
         embeddings = self.network.embed_tokens
         if not isinstance(embeddings, SpelledEmbedding):
             return self.network
         tensors = self.network.state_dict()
         for name in embeddings.state_dict():
             del tensors[f"embed_tokens.{name}"]
-        return build_network(self.architecture, {**tensors, EMBEDDINGS: embeddings.folded()})
+        return build_network(self.architecture, {**tensors, EMBEDDINGS: embeddings.fold()})
 
 
-def like_lengths(lengths: Rows, least: int = 1) -> list[Rows]:
-    """Return the rows of sentences, shortest first, in ``least`` groups or more."""
+def group_by_length(lengths: Rows, least: int = 1) -> list[Rows]:
+    """Return rows of sentences, shortest first, in ``least`` groups or more."""
     order = np.argsort(lengths, kind="stable")
-    return np.array_split(order, max(least, min(GROUPS, len(order) // SMALLEST)))
+    return np.array_split(order, max(least, min(MAX_GROUPS, len(order) // MIN_GROUP_SENTENCES)))
 
 
 def pad(tokens: Tokens, *, end: int) -> tuple[Tensor, Tensor]:
-    """Return ids int64 (S, T) and lengths (S,): each sentence is ended, then padded, by ``end``."""
+    """Return ids int64 (S, T), ended and padded by ``end``, and lengths (S,)."""
     lengths = np.minimum(np.diff(tokens.offsets), LONGEST)
-    places = np.arange(int(lengths.max(initial=0)) + 1)
-    ids = np.full((len(tokens), len(places)), end, dtype=np.int64)
-    there = places < lengths[:, None]
-    ids[there] = tokens.ids[(tokens.offsets[:-1, None] + places)[there]]
+    positions = np.arange(int(lengths.max(initial=0)) + 1)
+    ids = np.full((len(tokens), len(positions)), end, dtype=np.int64)
+    is_token = positions < lengths[:, None]
+    ids[is_token] = tokens.ids[(tokens.offsets[:-1, None] + positions)[is_token]]
     return torch.from_numpy(ids), torch.from_numpy(lengths + 1)
 
 
 class Apart(Model):
-    """Networks by language, see ``encoder.trained``; ``of`` gives the one to embed with."""
+    """Networks by language (``encoder.trained``)."""
 
     def __init__(self, networks: Mapping[str, Network]) -> None:
         super().__init__()
         self._networks = nn.ModuleDict(networks)
 
-    def of(self, language: str) -> Network:
+    def network_of(self, language: str) -> Network:
         """Return the network of a language."""
         network = self._networks[language]
         assert isinstance(network, Network)
         return network
 
-    def begin_with(self, encoder: Encoder) -> None:
-        """Begin all networks with the same weights."""
+    def start_from(self, encoder: Encoder) -> None:
+        """Copy the same weights to all networks."""
         for language in self._networks:
-            self.of(language).begin_with(encoder)
+            self.network_of(language).start_from(encoder)
 
-    def finished(self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float) -> Trained:
-        """Return the encoder, and what saves it."""
-        own = {language: self.of(language) for language in self._networks}
+    def export(self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float) -> Trained:
+        """Return the encoder and a function to save it."""
+        own = {language: self.network_of(language) for language in self._networks}
         encoders = {
-            language: one.finished(tokenizer, sample=sample, whitening=whitening)[0]
-            for language, one in own.items()
+            language: network.export(tokenizer, sample=sample, whitening=whitening)[0]
+            for language, network in own.items()
         }
-        networks = {language: one.folded() for language, one in own.items()}
+        networks = {language: network.fold() for language, network in own.items()}
         name, model = next(iter(own.values())).architecture, tokenizer.model
         save = partial(save_networks, architecture=name, networks=networks, tokenizer_model=model)
         return trained.ApartEncoder(name="training", encoders=encoders), save

@@ -1,4 +1,4 @@
-"""Training objectives, by their options; one file each."""
+"""Training objectives by name, each in its own module."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -36,22 +36,20 @@ AUXILIARY_TASKS: dict[str, tuple[Read, Callable[[Setting], Task]]] = {
 
 
 def read_beside(tasks: Mapping[str, TaskBeside]) -> list[ParallelText]:
-    """Read the text of each task beside the objective, under the task's name."""
+    """Read the text of each auxiliary task, under the task's name."""
     suffixes = {name: ".tsv" if task.name == "nli" else ".txt" for name, task in tasks.items()}
     return [
-        AUXILIARY_TASKS[task.name][0](name, reading.files_of(task.folder, suffixes[name]))
+        AUXILIARY_TASKS[task.name][0](name, reading.find_files(task.folder, suffixes[name]))
         for name, task in tasks.items()
     ]
 
 
 def make_task(setting: Setting, tasks: Mapping[str, TaskBeside], texts: Texts) -> Task:
-    """Make the task of the options' objective, and those beside it of the text given."""
+    """Make the objective's task, with auxiliary tasks of ``texts`` if any."""
     objective = setting.options.objective.name
     main = TASKS[objective](setting)
-    made = {
-        text.name: AUXILIARY_TASKS[tasks[text.name].name][1](
-            replace(setting, texts=[text], held_out=())
-        )
+    auxiliary = {
+        text.name: AUXILIARY_TASKS[tasks[text.name].name][1](replace(setting, texts=[text], held_out=()))
         for text in texts
     }
-    return Mixture(objective, main, made) if made else main
+    return Mixture(objective, main, auxiliary) if auxiliary else main

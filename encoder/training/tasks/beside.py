@@ -1,8 +1,8 @@
-"""Tasks beside the objective, with heads of their own: what one language alone can teach.
+"""Auxiliary tasks with heads of their own, from text of one language.
 
-Chidambaram et al. 2019, section 2.2, with its heads. There, vectors are multiplied as they are;
-here their cosines are, times a scale, as in translation ranking, for bags are long. Others write
-sentences with LASER's decoder.
+They are those of Chidambaram et al. 2019, section 2.2, with its heads. There, the heads' vectors
+are not normalised. Here, logits are cosines times a scale, as in translation ranking, because bags
+are long. Some tasks write sentences with LASER's decoder.
 """
 
 import math
@@ -26,11 +26,12 @@ from encoder.training.reading import ParallelText
 from encoder.training.tasks.task import Decoder, Setting, Task
 from encoder.training.tasks.translation import shared_mean
 
-NARROW, WIDTH = 320, 512  # of heads
+NARROW = 320  # hidden units of a head
+WIDTH = 512  # outputs of a head
 
 
 class ResponsePrediction(Task):
-    """A turn's answer is nearer than the batch's other answers; answers pass through a head."""
+    """Ranking of a turn's answer, through a head, above the batch's answers."""
 
     def __init__(self, setting: Setting) -> None:
         super().__init__()
@@ -39,11 +40,11 @@ class ResponsePrediction(Task):
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
         """Rank the answers of the batch."""
         inputs, answers = functional.normalize(model(join(sides))).chunk(2)
-        return in_batch(inputs, self.head(answers))
+        return in_batch_loss(inputs, self.head(answers))
 
 
 class QuickThought(Task):
-    """A sentence's successor and predecessor are nearer than the others; each has its own head.
+    """Ranking of a sentence's successor and predecessor, each with a head.
 
     Logeswaran & Lee 2018, "An efficient framework for learning sentence representations".
     """
@@ -56,47 +57,51 @@ class QuickThought(Task):
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
         """Return the sum of the losses of the two neighbours."""
         first, second = functional.normalize(model(join(sides))).chunk(2)
-        given, after, before = self.heads.values()
-        return in_batch(given(first), after(second)) + in_batch(given(second), before(first))
+        input_head, successor_head, predecessor_head = self.heads.values()
+        return in_batch_loss(input_head(first), successor_head(second)) + in_batch_loss(
+            input_head(second), predecessor_head(first)
+        )
 
 
 def _head(dim: int, width: int) -> nn.Sequential:
     return nn.Sequential(nn.Linear(dim, NARROW), nn.Tanh(), nn.Linear(NARROW, width), nn.Tanh())
 
 
-def in_batch(inputs: Tensor, answers: Tensor) -> Tensor:
-    """Return the mean -log softmax of each input's own answer (B, D) among all of the batch."""
+def in_batch_loss(inputs: Tensor, answers: Tensor) -> Tensor:
+    """Return the mean -log softmax of each input's answer (B, D) in the batch."""
     rows, columns = (parallel.gather(functional.normalize(side)) for side in (inputs, answers))
     logits = (RankingOptions.scale * rows @ columns.T).float()
     return functional.cross_entropy(logits, torch.arange(len(rows), device=logits.device))
 
 
 class Inference(Task):
-    """Whether a premise entails a hypothesis, contradicts it, or neither."""
+    """Classification of a hypothesis as entailed, contradicted or neither."""
 
     def __init__(self, setting: Setting) -> None:
         super().__init__()
-        self._labels = _numbers(setting.texts)
-        self._held_out = _numbers(setting.held_out)
+        self._labels = _number_labels(setting.texts)
+        self._held_out = _number_labels(setting.held_out)
         wide = nn.Linear(4 * setting.dim, WIDTH)
         self.head = nn.Sequential(wide, nn.Tanh(), nn.Linear(WIDTH, len(INFERENCE_LABELS)))
         self._by_sgd = setting.options.objective.schedule == "sgd"
 
     @torch.inference_mode()
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
-        """Return the share of held-out pairs that are taken for what they are."""
-        found = [
+        """Return the share of held-out pairs that are classified correctly."""
+        predictions = [
             self.logits(model, sides).argmax(dim=1).cpu().numpy()
             for _, _, sides in self.held_out_batches(model, held_out)
         ]
-        return {ACCURACY: float((np.concatenate(found) == self._held_out).mean())}
+        return {ACCURACY: float((np.concatenate(predictions) == self._held_out).mean())}
 
-    def keep(self, folder: Path) -> None:
-        """Write the head beside the encoder."""
-        save_head(folder, {name: one.detach().cpu() for name, one in self.head.named_parameters()})
+    def save_extras(self, folder: Path) -> None:
+        """Write the head next to the encoder."""
+        save_head(
+            folder, {name: tensor.detach().cpu() for name, tensor in self.head.named_parameters()}
+        )
 
-    def slower(self, history: Sequence[Mapping[str, Any]]) -> float:
-        """Return what is left of the rate by the schedule of Conneau et al. 2017 (sgd)."""
+    def rate_factor(self, history: Sequence[Mapping[str, Any]]) -> float:
+        """Return the rate's factor by the schedule of Conneau et al. 2017 (sgd)."""
         if not self._by_sgd:
             return 1.0
         figures = [entry[ACCURACY] for entry in history]
@@ -112,19 +117,18 @@ class Inference(Task):
     def logits(self, model: Model, sides: list[Tokens]) -> Tensor:
         """Return logits (B, 3), in the order of ``INFERENCE_LABELS``."""
         vectors = model(join(sides))
-        # Of unit length the products of numbers would be tiny beside the numbers.
+        # In unit vectors, products of numbers are tiny compared with the numbers.
         u, v = (functional.normalize(vectors) * math.sqrt(vectors.shape[1])).chunk(2)
         return self.head(torch.cat([u, v, (u - v).abs(), u * v], dim=1))
 
 
-def _numbers(texts: Sequence[ParallelText]) -> Rows:
-    """Return the labels of all pairs as positions in ``INFERENCE_LABELS``, int64 (P,)."""
+def _number_labels(texts: Sequence[ParallelText]) -> Rows:
     labels = [label for text in texts for label in text.corpus]
     return np.array([INFERENCE_LABELS.index(label) for label in labels], dtype=np.int64)
 
 
 class Autoencoding(Task):
-    """A sentence is written again from its vector."""
+    """Reconstruction of a sentence from its vector."""
 
     def __init__(self, setting: Setting) -> None:
         super().__init__()
@@ -137,9 +141,10 @@ class Autoencoding(Task):
 
 
 class SkipThought(Task):
-    """The sentences after and before one are written from its vector.
+    """Prediction of the sentences after and before one from its vector.
 
-    Kiros et al. 2015, "Skip-Thought Vectors", whose two decoders are one here that knows which.
+    Kiros et al. 2015, "Skip-Thought Vectors", with one decoder that is told the direction instead
+    of two decoders.
     """
 
     def __init__(self, setting: Setting) -> None:
@@ -147,7 +152,7 @@ class SkipThought(Task):
         self.decoder = Decoder(setting, languages=2, hidden=WIDTH)
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """Return the sum of the mean cross entropies of what follows and what went before."""
+        """Return the sum of both directions' mean cross entropies."""
         first, second = functional.normalize(model(join(sides))).chunk(2)
         after = self.decoder(first, pairs.target.take(rows), 0)
         before = self.decoder(second, pairs.source.take(rows), 1)

@@ -1,4 +1,4 @@
-"""From a batch to a loss: what an objective asks of the model, and keeps beside it."""
+"""Base classes of objectives, which compute a loss from a batch."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,13 +21,13 @@ from encoder.training.data import Rows, TokenPairs
 from encoder.training.options import WORD_DIM, TrainingOptions
 from encoder.training.reading import Texts
 
-LANGUAGE_WIDTH = 32
-EVALUATED = 100  # pairs that are judged at once
+LANGUAGE_WIDTH = 32  # dimensions of a language's vector
+EVALUATION_PAIRS = 100  # pairs per batch of an evaluation
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What a task begins with: the options, V subwords, the text, and the teacher, if any."""
+    """The inputs of a task, with ``vocabulary``, the number of subwords V."""
 
     options: TrainingOptions
     vocabulary: int
@@ -37,15 +37,16 @@ class Setting:
 
     @property
     def dim(self) -> int:
-        """Return D, the dimensions of what is trained."""
+        """The dimensions D of the trained encoder."""
         return self.options.architecture.dim
 
 
 class Decoder(nn.Module):
-    """LASER's: predicts each token from those before it, the language and a sentence's vector.
+    """LASER's decoder, from a sentence's vector and a language to tokens.
 
-    Artetxe & Schwenk 2019, section 3.1. It is needed in training only. Tokens have vectors as wide
-    as those of the encoder, if it has LASER's architecture.
+    Artetxe & Schwenk 2019, section 3.1. It predicts each token from those before, and is used in
+    training only. Tokens' vectors are as wide as those of the encoder if it has LASER's
+    architecture.
     """
 
     def __init__(self, setting: Setting, *, languages: int, hidden: int) -> None:
@@ -60,76 +61,74 @@ class Decoder(nn.Module):
         self.output = nn.Linear(hidden, self._end + 1)
 
     def forward(self, vectors: Tensor, tokens: Tokens, language: int) -> tuple[Tensor, Tensor]:
-        """Return logits (N, V + 1) of the N tokens of all sentences, with ends; and these, (N,).
+        """Return logits (N, V + 1) of the N tokens of all sentences, and tokens.
 
-        The vector (B, D) and the language stand beside the token before at every step.
+        The vectors (B, D) and the language's vector are inputs at every step. Tokens, int64 (N,),
+        include ends.
         """
         device = vectors.device
         ids, lengths = pad(tokens, end=self._end)
-        right = _packed(ids.to(device), lengths)
-        # The end, which begins the sentence, and all tokens but the last.
-        before = _packed(ids.roll(1, dims=1).index_fill(1, torch.tensor([0]), self._end), lengths)
-        order = right.sorted_indices
+        answers = _pack(ids.to(device), lengths)
+        # The end, as the start of the sentence, and all tokens except for the last.
+        previous = _pack(ids.roll(1, dims=1).index_fill(1, torch.tensor([0]), self._end), lengths)
+        order = answers.sorted_indices
         assert order is not None
-        sentence = torch.cat([order[:size] for size in right.batch_sizes.tolist()])
-        known = self.embed_tokens(before.data.to(device))
-        known = functional.dropout(known, self._dropout, self.training)
-        spoken = self.embed_language(torch.tensor(language, device=device))
-        inputs = [known, vectors[sentence], spoken.expand(len(sentence), -1)]
-        packed = right._replace(data=torch.cat(inputs, dim=1))
+        sentences = torch.cat([order[:size] for size in answers.batch_sizes.tolist()])
+        token_vectors = self.embed_tokens(previous.data.to(device))
+        token_vectors = functional.dropout(token_vectors, self._dropout, self.training)
+        language_vector = self.embed_language(torch.tensor(language, device=device))
+        inputs = [token_vectors, vectors[sentences], language_vector.expand(len(sentences), -1)]
+        packed = answers._replace(data=torch.cat(inputs, dim=1))
         hidden, cell = self.start(vectors).unsqueeze(0).chunk(2, dim=2)
         outputs, _ = self.lstm(packed, (hidden.contiguous(), cell.contiguous()))
         outputs = functional.dropout(outputs.data, self._dropout, self.training)
-        return self.output(outputs), right.data
+        return self.output(outputs), answers.data
 
 
-def _packed(ids: Tensor, lengths: Tensor) -> PackedSequence:
+def _pack(ids: Tensor, lengths: Tensor) -> PackedSequence:
     return pack_padded_sequence(ids, lengths, batch_first=True, enforce_sorted=False)
 
 
 class Task(nn.Module):
-    """An objective and what belongs to it; a module, for it may have weights of its own.
-
-    It is made of a ``Setting``; a ValueError says why it cannot be.
-    """
+    """Base class of objectives, a module because it may have weights."""
 
     @classmethod
-    def text(cls, read: Texts) -> Texts:
-        """Return the text to train on: what was read, or what is made of it if that can be."""
-        return read
+    def text(cls, texts: Texts) -> Texts:
+        """Return the text to train on, made of the text that was read."""
+        return texts
 
     @classmethod
-    def judged(cls, held_out: Texts, options: TrainingOptions) -> Texts:
-        """Return the pairs by which the held-out error is measured: those of two languages."""
+    def evaluation_texts(cls, held_out: Texts, options: TrainingOptions) -> Texts:
+        """Return the pairs for the held-out error, which have two languages."""
         return [text for text in held_out if text.is_parallel]
 
     @classmethod
     def model(cls, options: TrainingOptions, features: Features, texts: Texts) -> Model:
-        """Make what is trained."""
+        """Make the model to train."""
         return make_model(options, features)
 
-    def drawn(self, pairs: Sequence[TokenPairs]) -> Sequence[TokenPairs]:
-        """Return what batches are drawn from: the pairs, or what is made of them."""
+    def batch_pairs(self, pairs: Sequence[TokenPairs]) -> Sequence[TokenPairs]:
+        """Return the pairs from which batches are drawn."""
         return pairs
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """Return the loss of the pairs at ``rows``, with the sentences of ``sides`` to embed.
+        """Return the loss of the pairs at ``rows``, with the tokens in ``sides``.
 
-        These are a process's share of the batch, whose loss is the mean over the processes.
+        The rows are a process's share of a batch, whose loss is the mean over the processes.
         """
         raise NotImplementedError
 
     def prepare(self, model: Model, pairs: Sequence[TokenPairs]) -> None:
-        """Get ready for more steps, after each evaluation and when a training goes on."""
+        """Prepare for more steps, after an evaluation or when training resumes."""
 
-    def whole(self, encoder: Encoder) -> Encoder:
-        """Return what a trained encoder is used as: itself, or a part of another."""
+    def deploy(self, encoder: Encoder) -> Encoder:
+        """Return the encoder to use, this one or one that it extends."""
         return encoder
 
-    def keep(self, folder: Path) -> None:
-        """Keep what belongs to the encoder that was written into a folder, beside it."""
+    def save_extras(self, folder: Path) -> None:
+        """Save more than the encoder into its folder."""
 
-    def slower(self, history: Sequence[Mapping[str, Any]]) -> float:
+    def rate_factor(self, history: Sequence[Mapping[str, Any]]) -> float:
         """Return a factor of the learning rate, by the figures of all evaluations."""
         return 1.0
 
@@ -140,17 +139,17 @@ class Task(nn.Module):
     def held_out_batches(
         self, model: Model, held_out: Sequence[TokenPairs]
     ) -> Iterator[tuple[TokenPairs, Rows, list[Tokens]]]:
-        """Yield held-out pairs some at a time, with task and model made ready to be judged."""
+        """Yield batches of held-out pairs, with task and model in evaluation mode."""
         self.eval()
         model.eval()
         for pairs in held_out:
             rows = np.arange(len(pairs.weight))
-            for some in np.array_split(rows, -(-len(rows) // EVALUATED)):
-                yield pairs, some, [side.take(some) for side in (pairs.source, pairs.target)]
+            for batch in np.array_split(rows, -(-len(rows) // EVALUATION_PAIRS)):
+                yield pairs, batch, [side.take(batch) for side in (pairs.source, pairs.target)]
 
 
 class Mixture(Task):
-    """The objective's task and those beside it, which the names of their text tell apart."""
+    """The objective's task and auxiliary tasks, by the names of their texts."""
 
     def __init__(self, objective: str, main: Task, beside: Mapping[str, Task]) -> None:
         super().__init__()
@@ -159,7 +158,7 @@ class Mixture(Task):
         self._losses: dict[str, list[float]] = {name: [] for name in (objective, *beside)}
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """Return the loss of the task that the pairs are of."""
+        """Return the loss of the task to which the pairs belong."""
         task = self._tasks.get(pairs.name, self.main)
         loss = task.loss(model, pairs, rows, sides)
         self._losses[self._objective if task is self.main else pairs.name].append(loss.item())
@@ -167,20 +166,24 @@ class Mixture(Task):
 
     def prepare(self, model: Model, pairs: Sequence[TokenPairs]) -> None:
         """Prepare the objective's task with its own pairs."""
-        self.main.prepare(model, [one for one in pairs if one.name not in self._tasks])
+        self.main.prepare(model, [pair for pair in pairs if pair.name not in self._tasks])
 
-    def keep(self, folder: Path) -> None:
-        """Keep what each task keeps."""
+    def save_extras(self, folder: Path) -> None:
+        """Save the extras of each task."""
         for task in (self.main, *self._tasks.values()):
-            task.keep(folder)
+            task.save_extras(folder)
 
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
-        """Return the mean loss of each task that had a batch since the last evaluation."""
-        found = {f"{name} loss": float(np.mean(own)) for name, own in self._losses.items() if own}
-        for each in self._losses.values():
-            each.clear()
-        return {**self.main.figures(model, held_out), **found}
+        """Return the mean loss of each task since the last evaluation."""
+        means = {
+            f"{name} loss": float(np.mean(values))
+            for name, values in self._losses.items()
+            if values
+        }
+        for values in self._losses.values():
+            values.clear()
+        return {**self.main.figures(model, held_out), **means}
 
-    def whole(self, encoder: Encoder) -> Encoder:
-        """Return what the objective makes of the encoder."""
-        return self.main.whole(encoder)
+    def deploy(self, encoder: Encoder) -> Encoder:
+        """Return the encoder of the objective's task."""
+        return self.main.deploy(encoder)

@@ -1,4 +1,4 @@
-"""Objectives that learn from a teacher: distillation, and languages added to one that stays."""
+"""Objectives with a teacher, which are distillation and added languages."""
 
 import logging
 
@@ -22,10 +22,9 @@ logger = logging.getLogger(__name__)
 
 
 class Taught(Task):
-    """Keeps a teacher's vectors of what it teaches: 2 D bytes for each different sentence."""
+    """Base class with a teacher's vectors of sentences, 2 D bytes for each."""
 
     def __init__(self, setting: Setting) -> None:
-        """Encode the targets with the teacher, and the sources if they are taught, too."""
         super().__init__()
         teacher = setting.teacher
         if teacher is None:
@@ -47,23 +46,23 @@ class Taught(Task):
         logger.info("encoding %d distinct sentences with the teacher", len(numbers))
         self._vectors = teacher.encode(list(numbers)).astype(np.float16)
 
-    def taught(self, pairs: TokenPairs, rows: Rows, like: Tensor) -> list[Tensor]:
-        """Return the teacher's vectors of each side that it teaches, float32 (B, D)."""
-        found = (self._vectors[side[rows]] for side in self._rows[pairs.name])
-        return [torch.from_numpy(each).to(like.device).float() for each in found]
+    def teacher_vectors(self, pairs: TokenPairs, rows: Rows, like: Tensor) -> list[Tensor]:
+        """Return the teacher's vectors of each side that it teaches, (B, D)."""
+        vectors = (self._vectors[side[rows]] for side in self._rows[pairs.name])
+        return [torch.from_numpy(matrix).to(like.device).float() for matrix in vectors]
 
 
 class Distillation(Taught):
-    """Has a student match a teacher's vectors of both sides."""
+    """Training of a student to match a teacher's vectors of both sides."""
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """See ``distillation``."""
+        """Compute ``distillation`` of both sides."""
         student = functional.normalize(model(join(sides)).float())
-        return distillation(*student.split(len(rows)), *self.taught(pairs, rows, student))
+        return distillation(*student.split(len(rows)), *self.teacher_vectors(pairs, rows, student))
 
 
 class Alignment(Taught):
-    """Brings each source near the teacher's vector of its target; the teacher stays.
+    """Training of sources to match the teacher's vectors of their targets.
 
     X-BiLSTM of a network, X-CBOW of a bag (Conneau 2018, thesis, section 4.2.4).
     """
@@ -78,23 +77,23 @@ class Alignment(Taught):
         self._teacher = setting.teacher
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """See ``alignment``; negatives are of the batch of all processes."""
+        """Compute ``alignment`` with negatives from the batch of all processes."""
         assert isinstance(self._options, AlignmentOptions)
         source = functional.normalize(model(sides[0]).float())
-        (target,) = self.taught(pairs, rows, source)
+        (target,) = self.teacher_vectors(pairs, rows, source)
         both = parallel.gather(target), parallel.gather(source)
         return alignment(*both, negatives=self._options.negatives)
 
-    def whole(self, encoder: Encoder) -> Encoder:
+    def deploy(self, encoder: Encoder) -> Encoder:
         """Return the teacher with the encoder's languages added to it."""
         return self._teacher.extended(self._languages, lambda: encoder)
 
 
 class Addition(Alignment):
-    """Ranks the sources of a batch against the teacher's vectors of all its targets.
+    """Ranking of sources against the teacher's vectors of all targets.
 
-    The targets' language is one of the teacher's, the sources' one is added to it. Names in the
-    sources have the teacher's vectors beside their own (``encoder.bag.names``).
+    The sources' language is added to the teacher, which has the targets' language. Names in the
+    sources also have the teacher's vectors (``encoder.bag.encoder.names``).
     """
 
     def __init__(self, setting: Setting) -> None:
@@ -108,45 +107,45 @@ class Addition(Alignment):
         self._names = {text.name: names(text.source) for text in setting.texts}
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """See ``translation_ranking``; nothing is learnt by the targets."""
+        """Compute ``translation_ranking`` with fixed vectors of targets."""
         assert isinstance(self._options, AdditionOptions)
-        named = [self._names[pairs.name][row] for row in rows]
-        beside = torch.from_numpy(self._teacher.encode(named, normalize=False))
-        own = model(sides[0])
-        source = functional.normalize(own + beside.to(own.device))
-        (target,) = self.taught(pairs, rows, source)
+        names_of_rows = [self._names[pairs.name][row] for row in rows]
+        name_vectors = torch.from_numpy(self._teacher.encode(names_of_rows, normalize=False))
+        own_vectors = model(sides[0])
+        source = functional.normalize(own_vectors + name_vectors.to(own_vectors.device))
+        (target,) = self.teacher_vectors(pairs, rows, source)
         both = parallel.gather(source), parallel.gather(target)
         return translation_ranking(*both, scale=self._options.scale, margin=self._options.margin)
 
-    def whole(self, encoder: Encoder) -> Encoder:
-        """Return the teacher with the encoder's languages, and its own names, added to it."""
+    def deploy(self, encoder: Encoder) -> Encoder:
+        """Return the teacher with the encoder's languages and the teacher's names."""
         assert isinstance(encoder, BagEncoder) and isinstance(self._teacher, BagEncoder)
-        return super().whole(encoder.with_names(self._teacher))
+        return super().deploy(encoder.with_names(self._teacher))
 
 
 def distillation(
     source: Tensor, target: Tensor, teacher_source: Tensor, teacher_target: Tensor
 ) -> Tensor:
-    """Return one minus the mean cosine of a student's vectors of a pair to its teacher's.
+    """Return one minus the mean cosine of a student's to a teacher's vectors.
 
-    Both sides are drawn to both of the teacher's vectors, so that what these differ in is averaged
-    out (Reimers & Gurevych 2020, equation 1, with the cosine loss of Heffernan et al. 2022). All
-    four are unit rows, float (B, D).
+    Both sides approach both of the teacher's vectors, which averages their differences out (Reimers
+    & Gurevych 2020, equation 1, with the cosine loss of Heffernan et al. 2022). All four are unit
+    rows, float (B, D).
     """
     return 1 - ((source + target) * (teacher_source + teacher_target)).sum(dim=1).mean() / 4
 
 
 def alignment(x: Tensor, y: Tensor, *, negatives: float) -> Tensor:
-    """Return the mean of |x - y| - lambda (|x_c - y| + |x - y_c|), L2 norms of rows (B, D).
+    """Return the mean of |x - y| - lambda (|x_c - y| + |x - y_c|).
 
-    The thesis's L_align (section 4.2.4): ``x`` are vectors of sentences, ``y`` those of their
-    translations, ``negatives`` is lambda. ``x_c`` and ``y_c`` are those of the pair before, one at
-    random as a batch is shuffled. There vectors are as long as the network makes them, here unit
-    rows, as the classifier sees them.
+    L_align of the thesis (section 4.2.4), with L2 norms, for vectors (B, D) of sentences ``x`` and
+    of their translations ``y``, with ``negatives`` as lambda. ``x_c`` and ``y_c`` are those of the
+    pair before, which is random because batches are shuffled. Here vectors are unit rows, as the
+    classifier sees them; in the thesis they are not normalised.
     """
 
-    def distance(one: Tensor, other: Tensor) -> Tensor:
-        return torch.linalg.vector_norm(one - other, dim=1)
+    def distance(first: Tensor, second: Tensor) -> Tensor:
+        return torch.linalg.vector_norm(first - second, dim=1)
 
-    wrong = distance(x.roll(1, dims=0), y) + distance(x, y.roll(1, dims=0))
-    return (distance(x, y) - negatives * wrong).mean()
+    wrong_distances = distance(x.roll(1, dims=0), y) + distance(x, y.roll(1, dims=0))
+    return (distance(x, y) - negatives * wrong_distances).mean()

@@ -1,4 +1,4 @@
-"""LASER's objective: each sentence is translated into one or two target languages."""
+"""LASER's objective, the translation into one or two target languages."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,7 +16,7 @@ from encoder.training.tasks.task import Decoder, Setting, Task
 
 
 class Translation(Task):
-    """Translates each sentence from its vector, in each direction to a target language."""
+    """Translation of each sentence from its vector, in each direction."""
 
     def __init__(self, setting: Setting) -> None:
         super().__init__()
@@ -34,30 +34,30 @@ class Translation(Task):
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
         """Return the mean of ``sequence_translation`` over the directions."""
         predicted = self._predict(model, pairs, rows, sides)
-        return torch.stack([shared_mean(*each) for each in predicted]).mean()
+        return torch.stack([shared_mean(*prediction) for prediction in predicted]).mean()
 
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
         """Return the perplexity of all held-out translations."""
         return perplexity(
-            written
+            prediction
             for batch in self.held_out_batches(model, held_out)
-            for written in self._predict(model, *batch)
+            for prediction in self._predict(model, *batch)
         )
 
     def _predict(
         self, model: Model, pairs: TokenPairs, rows: Rows, sides: Sequence[Tokens]
     ) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield logits and tokens of each direction; what is not translated is not embedded."""
+        # Sides that are only targets are not embedded.
         directions = self._directions(pairs.name)
-        read = sorted(1 - side for side, _ in directions)
-        vectors = model(join([sides[side] for side in read])).split(len(rows))
-        by_side = dict(zip(read, vectors, strict=True))
-        written = pairs.source, pairs.target
+        source_sides = sorted(1 - side for side, _ in directions)
+        vectors = model(join([sides[side] for side in source_sides])).split(len(rows))
+        by_side = dict(zip(source_sides, vectors, strict=True))
+        tokens = pairs.source, pairs.target
         for side, language in directions:
-            yield self.decoder(by_side[1 - side], written[side].take(rows), language)
+            yield self.decoder(by_side[1 - side], tokens[side].take(rows), language)
 
     def _directions(self, name: str) -> list[tuple[int, int]]:
-        """Return the sides of a language pair that are targets, with their languages' numbers."""
+        """Return the sides that are targets, with their languages' numbers."""
         return [
             (side, self._targets.index(language))
             for side, language in enumerate(name.split("-"))
@@ -67,7 +67,7 @@ class Translation(Task):
 
 @torch.inference_mode()
 def perplexity(predicted: Iterable[tuple[Tensor, Tensor]]) -> dict[str, float]:
-    """Return the perplexity of all tokens, by its name."""
+    """Return the perplexity of all tokens under its name."""
     total, count = 0.0, 0
     for logits, tokens in predicted:
         total += sequence_translation(logits, tokens).item() * len(tokens)
@@ -76,15 +76,15 @@ def perplexity(predicted: Iterable[tuple[Tensor, Tensor]]) -> dict[str, float]:
 
 
 def shared_mean(logits: Tensor, tokens: Tensor) -> Tensor:
-    """Return a process's part of ``sequence_translation``, which all processes' mean is."""
-    mean = parallel.total(len(tokens)) / parallel.processes()
+    """Return a process's part of the mean ``sequence_translation`` of all."""
+    mean = parallel.sum_over_processes(len(tokens)) / parallel.processes()
     return sequence_translation(logits, tokens) * (len(tokens) / mean)
 
 
 def sequence_translation(logits: Tensor, tokens: Tensor) -> Tensor:
-    """Return the mean cross entropy of tokens, int64 (N,), in nats: the perplexity's logarithm.
+    """Return the mean cross entropy of tokens, int64 (N,), in nats.
 
-    What LASER is trained by (Artetxe & Schwenk 2019, section 3.2). Logits (N, V) are of each token
-    given those before it.
+    This is LASER's loss (Artetxe & Schwenk 2019, section 3.2), the logarithm of the perplexity.
+    Logits (N, V) are predictions of each token from those before it.
     """
     return functional.cross_entropy(logits.float(), tokens)

@@ -18,7 +18,7 @@ from encoder.training.loop import Training, train
 from encoder.training.options import INFERENCE_LABELS, training_options
 from encoder.training.reading import (
     ParallelText,
-    files_of,
+    find_files,
     read_labelled,
     read_sentences,
     read_successors,
@@ -30,7 +30,7 @@ from encoder.training.tasks.beside import (
     QuickThought,
     ResponsePrediction,
     SkipThought,
-    in_batch,
+    in_batch_loss,
 )
 from encoder.training.tasks.task import Setting, Task
 from pipelines.cli.train import train_encoder
@@ -194,7 +194,7 @@ def test_ranking_in_a_batch() -> None:
             20 * functional.cosine_similarity(inputs[row], answers[j], dim=0) for j in range(5)
         ]
         expected -= torch.stack(scores).log_softmax(dim=0)[row].item() / 5
-    assert in_batch(inputs, answers).item() == pytest.approx(expected, rel=1e-5)
+    assert in_batch_loss(inputs, answers).item() == pytest.approx(expected, rel=1e-5)
 
 
 def write(path: Path, text: str) -> None:
@@ -206,19 +206,19 @@ def write(path: Path, text: str) -> None:
 def test_reading_successors(tmp_path: Path) -> None:
     write(tmp_path / "a.txt.xz", "one\ntwo\nthree\n\nfour\ntwo\n")
     write(tmp_path / "b.txt", "five\nsix\n")
-    text = read_successors("response", files_of(tmp_path, ".txt"))
+    text = read_successors("response", find_files(tmp_path, ".txt"))
     found = list(zip(text.source, text.target, strict=True))
     assert found == [("one", "two"), ("two", "three"), ("five", "six")]
     write(tmp_path / "c" / "a.txt", "one\n\ntwo\n")
     with pytest.raises(ValueError, match="contains no two consecutive lines"):
-        read_successors("response", files_of(tmp_path / "c", ".txt"))
-    text = read_sentences("autoencoding", files_of(tmp_path, ".txt"))
+        read_successors("response", find_files(tmp_path / "c", ".txt"))
+    text = read_sentences("autoencoding", find_files(tmp_path, ".txt"))
     assert text.source == text.target == ["one", "two", "three", "four", "five", "six"]
     write(tmp_path / "d" / "a.txt", "\n\n")
     with pytest.raises(ValueError, match="contains no sentences"):
-        read_sentences("autoencoding", files_of(tmp_path / "d", ".txt"))
+        read_sentences("autoencoding", find_files(tmp_path / "d", ".txt"))
     with pytest.raises(ValueError, match=r"no \.tsv or \.tsv\.xz file"):
-        read_labelled("nli", files_of(tmp_path, ".tsv"))
+        read_labelled("nli", find_files(tmp_path, ".tsv"))
 
 
 LABELLED = "".join(f"{label}\ta {n}\tb {n}\n" for n, label in enumerate(INFERENCE_LABELS))
@@ -227,7 +227,7 @@ LABELLED = "".join(f"{label}\ta {n}\tb {n}\n" for n, label in enumerate(INFERENC
 def test_reading_labelled_pairs(tmp_path: Path) -> None:
     write(tmp_path / "a.tsv", LABELLED)
     write(tmp_path / "b.tsv.xz", "sentence1\tsentence2\tgold_label\nc\td\tneutral\n")
-    text = read_labelled("nli", files_of(tmp_path, ".tsv"))
+    text = read_labelled("nli", find_files(tmp_path, ".tsv"))
     assert text.corpus == [*INFERENCE_LABELS, "neutral"]
     assert (text.source[-1], text.target[-1]) == ("c", "d")
 
@@ -243,7 +243,7 @@ def test_reading_labelled_pairs(tmp_path: Path) -> None:
 def test_malformed_pairs(tmp_path: Path, content: str, message: str) -> None:
     write(tmp_path / "a.tsv", content)
     with pytest.raises(ValueError, match=message):
-        read_labelled("nli", files_of(tmp_path, ".tsv"))
+        read_labelled("nli", find_files(tmp_path, ".tsv"))
 
 
 @pytest.fixture

@@ -16,7 +16,13 @@ from encoder.training.evaluation import LOG, PROGRESS
 from encoder.training.loop import Training
 from encoder.training.options import training_options
 from encoder.training.tasks import make_task
-from encoder.training.tasks.language import HIDDEN, MASK, SHARE, WRONG, masked
+from encoder.training.tasks.language import (
+    MASK,
+    MASKED_SHARE,
+    PREDICTED_SHARE,
+    REPLACED_SHARE,
+    mask_tokens,
+)
 from encoder.training.tasks.task import Setting
 from pipelines.cli.train import train_encoder
 from tests.encoder.training.language import made_up_pairs, write_pairs
@@ -36,12 +42,12 @@ def slowly_masked(
         shown.append(list(sentence))
         asked.append([False] * len(sentence))
         for place, token in enumerate(sentence):
-            if token == V or draw[row][place] > SHARE:
+            if token == V or draw[row][place] > PREDICTED_SHARE:
                 continue
             asked[row][place] = True
-            if kind[row][place] < HIDDEN:
+            if kind[row][place] < MASKED_SHARE:
                 shown[row][place] = MASK
-            elif kind[row][place] < HIDDEN + WRONG:
+            elif kind[row][place] < MASKED_SHARE + REPLACED_SHARE:
                 shown[row][place] = wrong[row][place]
     return shown, asked
 
@@ -50,7 +56,7 @@ def test_masking_is_that_of_the_slow_way() -> None:
     numbers = torch.Generator().manual_seed(2)
     ids = torch.randint(1, V, (40, 30), generator=numbers)
     ids[torch.arange(30) >= torch.randint(1, 30, (40, 1), generator=numbers)] = V
-    shown, asked = masked(ids, end=V, generator=torch.Generator().manual_seed(1))
+    shown, asked = mask_tokens(ids, end=V, generator=torch.Generator().manual_seed(1))
     again = torch.Generator().manual_seed(1)
     draw, kind = (torch.rand(ids.shape, generator=again) for _ in range(2))
     wrong = torch.randint(V, ids.shape, generator=again)
@@ -61,14 +67,14 @@ def test_masking_is_that_of_the_slow_way() -> None:
 
 def test_shares_of_masking_and_what_is_never_asked_for() -> None:
     ids = torch.randint(1, V, (400, 200), generator=torch.Generator().manual_seed(1))
-    shown, asked = masked(ids, end=V)
-    assert asked.float().mean().item() == pytest.approx(SHARE, abs=0.01)
+    shown, asked = mask_tokens(ids, end=V)
+    assert asked.float().mean().item() == pytest.approx(PREDICTED_SHARE, abs=0.01)
     assert (shown[asked] == MASK).float().mean().item() == pytest.approx(0.8 + 0.1 / V, abs=0.01)
     assert torch.equal(shown[~asked], ids[~asked])
     ids = torch.tensor([[3, V, V]])
     for _ in range(20):
-        assert masked(ids, end=V)[1].tolist() == [[True, False, False]]
-    assert masked(torch.full((2, 1), V), end=V)[1].all()  # nothing else is there
+        assert mask_tokens(ids, end=V)[1].tolist() == [[True, False, False]]
+    assert mask_tokens(torch.full((2, 1), V), end=V)[1].all()  # nothing else is there
 
 
 def tokens(count: int, *, seed: int) -> Tokens:
@@ -93,7 +99,7 @@ def test_the_loss_is_that_of_sentence_by_sentence(
     where, model = setting(objective)
     task = make_task(where, {}, [])
     monkeypatch.setattr(
-        "encoder.training.tasks.language.masked",
+        "encoder.training.tasks.language.mask_tokens",
         lambda ids, end, generator: (torch.where(ids % 3 == 1, MASK, ids), (ids % 3 == 1)),
     )
     sides = [tokens(70, seed=seed) for seed in (1, 2)]

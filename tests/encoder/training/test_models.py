@@ -71,7 +71,7 @@ def test_pieces_are_known_by_their_ngrams(tokenizer: Tokenizer, spelled: Network
         embeddings.get_parameter(name).detach().numpy().astype(np.float64)
         for name in ("weight", "ngrams", "mixed.weight")
     )
-    table = embeddings.folded().numpy()
+    table = embeddings.fold().numpy()
     assert len(table) == len(pieces) + 1
     known = 0
     for piece in range(len(pieces)):
@@ -94,7 +94,7 @@ def test_a_network_of_ngrams_is_saved_as_an_ordinary_one(
     sentences = [sentence for sentence in sentences if len(sentence) < LONGEST]  # training cuts
     with torch.no_grad():
         expected = spelled.eval()(tokenizer.encode(sentences)).numpy()
-    encoder, save = spelled.finished(tokenizer, sample=sentences, whitening=0.0)
+    encoder, save = spelled.export(tokenizer, sample=sentences, whitening=0.0)
     np.testing.assert_allclose(encoder.encode(sentences, normalize=False), expected, atol=1e-5)
     save(tmp_path / "out", facts={})
     loaded = load_encoder(str(tmp_path / "out"))

@@ -97,7 +97,7 @@ def trained(options: TrainingOptions) -> tuple[dict[str, torch.Tensor], list[flo
     task.prepare(model, [PAIRS])
     training = Training(model, task, options)
     losses: list[float] = []
-    train(training, [*task.drawn([PAIRS])], on_step=losses.append)
+    train(training, [*task.batch_pairs([PAIRS])], on_step=losses.append)
     return training.tensors(), losses
 
 
@@ -121,7 +121,7 @@ def train_all(folder: Path) -> None:
     """What both processes run; the first writes the weights and losses."""
     assert parallel.processes() == 2
     with pytest.raises(ValueError, match=r"^nothing to begin with$"):
-        parallel.from_first(nothing)
+        parallel.run_in_first(nothing)
     for name, options in TRAININGS.items():
         tensors, losses = trained(options)
         if parallel.rank() == 0:

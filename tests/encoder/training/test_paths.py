@@ -18,7 +18,7 @@ from encoder.training.loop import Training
 from encoder.training.options import training_options
 from encoder.training.reading import ParallelText
 from encoder.training.tasks import make_task
-from encoder.training.tasks.paths import Paths, encoded, find_paths
+from encoder.training.tasks.paths import Paths, find_paths, source_languages
 from encoder.training.tasks.task import Setting
 from pipelines.cli.train import train_encoder
 from tests.encoder.bag.test_features import one_word_each
@@ -103,7 +103,7 @@ def test_shares_of_paths_and_who_has_an_encoder() -> None:
     ones = [path.share for path in paths.values() if len(path.sources) == 1]
     assert sum(ones) == pytest.approx(0.9)
     assert [path.share for path in paths.values() if len(path.sources) == 3] == [0.05]
-    assert encoded(paths) == ["de", "es", "fr"]
+    assert source_languages(paths) == ["de", "es", "fr"]
 
 
 def nway() -> list[TokenPairs]:
@@ -132,7 +132,7 @@ def begun(**given: object) -> tuple[Training, dict[str, TokenPairs]]:
     torch.manual_seed(0)
     model = Paths.model(options, one_word_each(10), texts)
     task = make_task(Setting(options, 10, texts), {}, [])
-    streams = {stream.name: stream for stream in task.drawn(nway())}
+    streams = {stream.name: stream for stream in task.batch_pairs(nway())}
     return Training(model, task, options), streams
 
 
@@ -141,7 +141,7 @@ def test_the_loss_is_the_sum_over_decoders_from_the_mean_of_the_vectors() -> Non
     rows = np.array([3, 0, 7])
     sides = {**{one.name[:2]: one.source for one in nway()}, "en": nway()[0].target}
     expected = 0.0
-    vectors = [training.model.of(name)(sides[name].take(rows)) for name in ("es", "fr")]
+    vectors = [training.model.network_of(name)(sides[name].take(rows)) for name in ("es", "fr")]
     for name in ("de", "en"):
         logits, tokens = training.task.decoders[name](
             (vectors[0] + vectors[1]) / 2, sides[name].take(rows), 0

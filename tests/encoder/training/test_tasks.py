@@ -119,8 +119,8 @@ LISTS = [[1, 2, 3], [], [4], [5, 6, 7, 8, 9, 1], [2, 2]]
 def test_padding_changes_no_vector(
     architecture: str, groups: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("encoder.training.architectures.network.GROUPS", groups)
-    monkeypatch.setattr("encoder.training.architectures.network.SMALLEST", 1)
+    monkeypatch.setattr("encoder.training.architectures.network.MAX_GROUPS", groups)
+    monkeypatch.setattr("encoder.training.architectures.network.MIN_GROUP_SENTENCES", 1)
     torch.manual_seed(0)
     layers = {"layers": LAYERED[architecture]} if architecture in LAYERED else {}
     options = training_options(architecture=architecture, dim=16, dropout=0.5, **layers)
@@ -138,7 +138,7 @@ def test_activations_that_are_computed_twice_give_the_same_gradients(
     architecture: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With the same dropout: of 40 sentences, 16 groups are embedded in either case."""
-    monkeypatch.setattr("encoder.training.architectures.network.SMALLEST", 1)
+    monkeypatch.setattr("encoder.training.architectures.network.MIN_GROUP_SENTENCES", 1)
     pairs = numbered([token % 9 for token in range(20)], [token % 7 for token in range(20)])
     gradients, losses = [], []
     for at_once in (40, 3):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from encoder.training.architectures.bag import partly_whitened
+from encoder.training.architectures.bag import partly_whiten
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def vectors(table: np.ndarray) -> np.ndarray:
 
 
 def test_power_0_changes_nothing(table: np.ndarray, vectors: np.ndarray) -> None:
-    np.testing.assert_allclose(partly_whitened(table, vectors, power=0), table, atol=1e-5)
+    np.testing.assert_allclose(partly_whiten(table, vectors, power=0), table, atol=1e-5)
 
 
 @pytest.mark.parametrize("power", [0.3, 1.0])
@@ -26,7 +26,7 @@ def test_the_variances_are_those_of_the_power(
     table: np.ndarray, vectors: np.ndarray, power: float
 ) -> None:
     """The new vectors' covariance is the old one's to the power of 1 - power, up to a factor."""
-    change = np.linalg.lstsq(table, partly_whitened(table, vectors, power=power), rcond=None)[0]
+    change = np.linalg.lstsq(table, partly_whiten(table, vectors, power=power), rcond=None)[0]
     before = np.linalg.eigvalsh(np.cov(vectors, rowvar=False))
     after = np.linalg.eigvalsh(np.cov(vectors @ change, rowvar=False))
     expected = before ** (1 - power)
@@ -34,4 +34,4 @@ def test_the_variances_are_those_of_the_power(
 
 
 def test_fewer_sentences_than_dimensions(table: np.ndarray, vectors: np.ndarray) -> None:
-    assert np.isfinite(partly_whitened(table, vectors[:3], power=1)).all()
+    assert np.isfinite(partly_whiten(table, vectors[:3], power=1)).all()
