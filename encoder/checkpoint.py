@@ -1,8 +1,8 @@
-"""An encoder on disk: a folder of ``config.json``, ``tokenizer.model`` and ``weights.safetensors``.
+"""Encoders as folders of a configuration, a tokeniser and weights.
 
-A bag's table is stored in 4 bits a number, with one float32 scale for each row, the rows of
-n-grams last. The configuration holds a checksum of the other two files, so that damaged files, or
-files of two trainings, are never taken for an encoder. Nothing is executed when it is loaded.
+A bag's table is stored in 4 bits per number, with one float32 scale per row, the rows of n-grams
+last. The configuration has a checksum of the other two files, so that files that are damaged, or of
+two trainings, are rejected. Nothing is executed when an encoder is loaded.
 """
 
 import hashlib
@@ -26,13 +26,14 @@ if TYPE_CHECKING:
     import torch
 
 BAG_FORMAT = f"adit-bag-{SCHEME}"
-SCHEMES = {"adit-bag-3": 3, "adit-bag-4": 4, BAG_FORMAT: SCHEME}  # of features, by format
-# See encoder.trained: one network, and one for each language.
-NETWORK_FORMAT, APART_FORMAT = "adit-network-1", "adit-networks-1"
+# The version of features of each format.
+SCHEMES = {"adit-bag-3": 3, "adit-bag-4": 4, BAG_FORMAT: SCHEME}
+NETWORK_FORMAT = "adit-network-1"
+APART_FORMAT = "adit-networks-1"  # with a network per language
 FORMATS = (*SCHEMES, NETWORK_FORMAT, APART_FORMAT)
 CONFIG, TOKENIZER, WEIGHTS = "config.json", "tokenizer.model", "weights.safetensors"
 HEAD = "inference.safetensors"
-ENCODER = "encoder"  # in a head's metadata: the checksum of the encoder that it is of
+ENCODER = "encoder"  # the key of its encoder's checksum in a head's metadata
 
 Facts = Mapping[str, Any]  # JSON values
 
@@ -40,10 +41,10 @@ Facts = Mapping[str, Any]  # JSON values
 def save_encoder(
     folder: Path, *, table: Matrix, ngram_rows: int = 0, tokenizer_model: bytes, facts: Facts
 ) -> None:
-    """Write an encoder; one that was in ``folder`` is kept until the new one is written in full.
+    """Write a bag, and replace an encoder in ``folder`` after that.
 
-    ``table`` has the vectors of V pieces, then those of n-grams, float32 (V + ngram_rows, D);
-    ``facts`` is what is known of its training, and is kept in the config.
+    ``table`` has the vectors of V pieces, then of n-grams, float32 (V + ngram_rows, D). ``facts``
+    about the training go to the configuration.
     """
     packed = pack(table)
     config = {
@@ -58,35 +59,43 @@ def save_encoder(
 
 
 def write_folder(folder: Path, config: Facts, tokenizer_model: bytes, weights: bytes) -> None:
-    """Write an encoder's files, and to the configuration their checksum."""
-    whole = {**config, "sha256": _checksum(tokenizer_model, weights)}
-    text = json.dumps(whole, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+    """Write an encoder's files, with their checksum in the configuration."""
+    full_config = {**config, "sha256": _checksum(tokenizer_model, weights)}
+    text = json.dumps(full_config, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
     contents = {TOKENIZER: tokenizer_model, WEIGHTS: weights, CONFIG: text.encode()}
     folder.mkdir(parents=True, exist_ok=True)
     replace_files(folder, contents)
 
 
 def replace_files(folder: Path, contents: Mapping[str, bytes]) -> None:
-    """Write files into a folder, each under its name once all are written in full."""
-    for left in folder.glob(".draft-*"):  # by a process that was killed
-        shutil.rmtree(left, ignore_errors=True)
-    # Inside the folder, which may be a file system of its own: renaming does not cross them.
+    """Write files into a folder, and rename them when all are complete.
+
+    Raises:
+        OSError: A file cannot be written; the error names it.
+    """
+    for stale in folder.glob(".draft-*"):  # of a killed process
+        shutil.rmtree(stale, ignore_errors=True)
+    # Inside the folder, because renaming does not cross file systems.
     with tempfile.TemporaryDirectory(prefix=".draft-", dir=folder) as draft:
         for name, content in contents.items():
             try:
                 (Path(draft) / name).write_bytes(content)
                 with (Path(draft) / name).open("rb") as file:
-                    os.fsync(file.fileno())  # so that a loss of power leaves no empty file
-            except OSError as error:  # a full disk's does not name the file
+                    os.fsync(file.fileno())  # so that files are not empty after a loss of power
+            except OSError as error:  # the error of a full disk does not name the file
                 raise OSError(error.errno, error.strerror, str(folder / name)) from error
         for name in contents:
             os.replace(Path(draft) / name, folder / name)
 
 
 def read_folder(folder: Path) -> tuple[dict[str, Any], Tokenizer, bytes]:
-    """Return configuration, tokeniser and serialised weights, or what is wrong: a ValueError."""
+    """Return the configuration, the tokeniser and the serialised weights.
+
+    Raises:
+        ValueError: A file is missing or damaged, or the files are of different trainings.
+    """
     config = read_config(folder)
-    model, weights = (_present(folder, name).read_bytes() for name in (TOKENIZER, WEIGHTS))
+    model, weights = (_find_file(folder, name).read_bytes() for name in (TOKENIZER, WEIGHTS))
     if _checksum(model, weights) != config["sha256"]:
         raise ValueError(
             f"encoder {folder}: {TOKENIZER} or {WEIGHTS} is damaged, or from another training "
@@ -98,7 +107,7 @@ def read_folder(folder: Path) -> tuple[dict[str, Any], Tokenizer, bytes]:
         raise ValueError(f"encoder {folder}: {TOKENIZER} is not a SentencePiece model") from error
 
 
-def _present(folder: Path, file_name: str) -> Path:
+def _find_file(folder: Path, file_name: str) -> Path:
     path = folder / file_name
     if not path.is_file():
         raise ValueError(
@@ -114,24 +123,28 @@ def _checksum(tokenizer_model: bytes, weights: bytes) -> str:
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """Return the configuration of an encoder; a ValueError says what is wrong with it."""
-    path = _present(folder, CONFIG)
+    """Read the configuration of an encoder.
+
+    Raises:
+        ValueError: It is missing, damaged, incomplete, or of another format.
+    """
+    path = _find_file(folder, CONFIG)
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"encoder {folder}: {CONFIG} is not JSON; copy it again") from error
-    found = config.get("format") if isinstance(config, dict) else None
-    if found not in FORMATS:
+    format_name = config.get("format") if isinstance(config, dict) else None
+    if format_name not in FORMATS:
         raise ValueError(
-            f"encoder {folder}: {CONFIG} has format {found!r}; this version reads "
+            f"encoder {folder}: {CONFIG} has format {format_name!r}; this version reads "
             f"{', '.join(map(repr, FORMATS))}"
         )
-    numbers = {"vocabulary", "dim", *(["ngram_rows"] if found in SCHEMES else [])}
-    languages = {"apart"} if found == APART_FORMAT else set()
-    missing = sorted({"sha256", *numbers, *languages} - config.keys())
+    number_keys = {"vocabulary", "dim", *(["ngram_rows"] if format_name in SCHEMES else [])}
+    language_keys = {"apart"} if format_name == APART_FORMAT else set()
+    missing = sorted({"sha256", *number_keys, *language_keys} - config.keys())
     if missing:
         raise ValueError(f"encoder {folder}: {CONFIG} lacks {', '.join(missing)}; copy it again")
-    for key in sorted(numbers):
+    for key in sorted(number_keys):
         if not isinstance(config[key], int):
             raise ValueError(
                 f"encoder {folder}: {CONFIG} has {key} {config[key]!r}; expected a number"
@@ -140,7 +153,7 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def save_head(folder: Path, tensors: "Mapping[str, torch.Tensor]") -> None:
-    """Write a head of inference beside the encoder that is in a folder."""
+    """Write a head of inference into its encoder's folder."""
     from safetensors.torch import save as save_tensors
 
     metadata = {ENCODER: read_config(folder)["sha256"]}
@@ -148,10 +161,13 @@ def save_head(folder: Path, tensors: "Mapping[str, torch.Tensor]") -> None:
 
 
 def load_head(folder: Path) -> Callable[[Matrix], Matrix]:
-    """Return what maps (u, v, |u - v|, u * v), float32 (N, 4 D), to logits (N, 3).
+    """Return the function from (u, v, |u - v|, u * v) to logits (N, 3).
 
-    Rows u and v have the length sqrt(D); classes are in the order of ``INFERENCE_LABELS``. A
-    ValueError says that there is no head, or that it is damaged or of another encoder.
+    Its input is float32 (N, 4 D). Rows u and v have the length sqrt(D). Classes are in the order of
+    ``INFERENCE_LABELS``.
+
+    Raises:
+        ValueError: The head is missing, damaged, or belongs to another encoder.
     """
     path = folder / HEAD
     if not path.is_file():

@@ -26,7 +26,7 @@ class Coverage:
 
     @property
     def quality(self) -> str:
-        """``good``, ``fair`` or ``weak``; at most ``fair`` by held-out pairs."""
+        """The rating ``good``, ``fair`` or ``weak``, by test set and error."""
         if self.error > MAX_FAIR:
             return "weak"
         return "good" if self.error <= MAX_GOOD and self.measured != "held-out" else "fair"

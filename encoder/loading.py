@@ -1,4 +1,4 @@
-"""Encoders loaded from folders that ``encoder.checkpoint`` and ``encoder.trained`` wrote."""
+"""Loading of encoders from folders of ``encoder.checkpoint``."""
 
 from functools import partial
 from pathlib import Path
@@ -16,33 +16,35 @@ from encoder.rows import PackedTable
 
 
 def load_folder(folder: Path, *, name: str, precision: Precision) -> Encoder:
-    """Load an encoder, and add to it what was trained for that, in its folders ``more*``.
+    """Load an encoder with the languages that its subfolders ``more*`` add.
 
-    Each of these is read when one of its languages is first asked for. Languages that the encoder
-    has itself, which may be in it for their relatives' sake, stay its own. Its name becomes
-    ``name@`` and digits of a hash of its files, so each training has its own. A ValueError says
-    which file is missing, damaged, or of another format, or that there is no such precision.
+    A subfolder is read when one of its languages is first used. It does not replace languages that
+    the encoder already has. The name becomes ``name@`` and digits of a hash of the files, so that
+    each training has its own name.
+
+    Raises:
+        ValueError: A file is missing, damaged or of another format, or the precision does not fit.
     """
-    whole = alone = _load_alone(folder, name, precision)
-    own = read_config(folder).get("languages", {})
+    extended = base = _load_base(folder, name, precision)
+    base_languages = read_config(folder).get("languages", {})
 
-    def load_added(place: Path, *, named: bool) -> Encoder:
-        added = _load_alone(place, f"{name}/{place.name}", alone.precision)
-        if not named:
+    def load_added(subfolder: Path, *, has_names: bool) -> Encoder:
+        added = _load_base(subfolder, f"{name}/{subfolder.name}", base.precision)
+        if not has_names:
             return added
-        assert isinstance(added, BagEncoder) and isinstance(whole, BagEncoder)
-        return added.with_names(whole)
+        assert isinstance(added, BagEncoder) and isinstance(extended, BagEncoder)
+        return added.with_names(extended)
 
     for path in sorted(folder.glob(f"{MORE}*/{CONFIG}")):
-        facts = _facts(path.parent, alone)
-        assert isinstance(whole, BaseEncoder)
+        facts = _read_facts(path.parent, base)
+        assert isinstance(extended, BaseEncoder)
         trained = {pair.partition("-")[0] for pair in facts["pairs"]}
-        load = partial(load_added, path.parent, named=facts.get("names", False))
-        whole = whole.extended(trained - own.keys(), load)
-    return whole
+        load = partial(load_added, path.parent, has_names=facts.get("names", False))
+        extended = extended.extended(trained - base_languages.keys(), load)
+    return extended
 
 
-def _load_alone(folder: Path, name: str, precision: Precision) -> Encoder:
+def _load_base(folder: Path, name: str, precision: Precision) -> Encoder:
     if read_config(folder)["format"] not in SCHEMES:
         from encoder.trained import load_networks  # loads torch
 
@@ -60,8 +62,7 @@ def _load_alone(folder: Path, name: str, precision: Precision) -> Encoder:
     )
 
 
-def _facts(folder: Path, encoder: Encoder) -> dict[str, Any]:
-    """Return what is known of the training of what was trained to add to an encoder."""
+def _read_facts(folder: Path, encoder: Encoder) -> dict[str, Any]:
     config = read_config(folder)
     teacher = config.get("facts", {}).get("teacher")
     if _digest(teacher) != _digest(encoder.name) or config["dim"] != encoder.dim:
@@ -73,7 +74,7 @@ def _facts(folder: Path, encoder: Encoder) -> dict[str, Any]:
 
 
 def _digest(name: str | None) -> str:
-    """Return the digits of an encoder's name that identify its weights, in any precision."""
+    # The digits of an encoder's name that identify its weights, in any precision.
     return (name or "").rpartition("@")[2].partition("-")[0]
 
 

@@ -173,9 +173,9 @@ def embed_tokens(network: Ready, tokens: Tokens) -> Tensor:
 def length_batches(
     lengths: NDArray[np.int64], size: int, *, ragged: bool
 ) -> Iterator[NDArray[np.int64]]:
-    """Yield rows of sentences, longest first, of equal length unless ``ragged``.
+    """Yield rows of sentences by length, of equal length unless ``ragged``.
 
-    A batch has at most ``size`` tokens, padding included, or one sentence.
+    The longest come first. A batch has at most ``size`` tokens, padding included, or one sentence.
     """
     order = np.argsort(-lengths, kind="stable")
     changes = np.nonzero(np.diff(lengths[order]) if not ragged else [])[0] + 1

@@ -18,7 +18,7 @@ from encoder.laser.networks import POOLS, Tensors, adopt, sinusoids, within
 
 WIDTH = 320  # of token vectors, as in LASER
 KERNEL = 3  # positions per convolution
-HIERARCHY = 4  # layers of a hierarchical network, each of which makes a part of the vector
+HIERARCHY = 4  # layers of a hierarchical network, one for each part of the vector
 GATED = 8  # layers of a gated network
 CONTEXTS = 4  # context vectors of inner attention
 RECURRENT = "rnn.weight_hh_l"  # the prefix of names of a recurrent layer's weights
@@ -44,7 +44,7 @@ class SentenceNetwork(nn.Module):
         return self.embed(x, is_token)
 
     def embed(self, x: Tensor, is_token: Tensor) -> Tensor:
-        """Map token vectors (B, T, W) to (B, D); ``is_token`` is bool (B, T)."""
+        """Map token vectors (B, T, W) to (B, D), with a mask of tokens (B, T)."""
         raise NotImplementedError
 
 

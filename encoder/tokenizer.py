@@ -66,7 +66,7 @@ class Tokenizer:
         return int(self._processor.get_piece_size())
 
     def encode(self, sentences: Sequence[str]) -> Tokens:
-        """Tokenise sentences, of which some may have no tokens."""
+        """Tokenise sentences, and leave some without tokens."""
         return Tokens.of(self._processor.encode(list(sentences), num_threads=thread_count()))
 
     def pieces(self) -> list[str]:

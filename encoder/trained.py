@@ -1,7 +1,7 @@
-"""Networks that train-encoder makes: how they are built, as encoders, and on disk.
+"""Networks of ``adit train``, from weights to encoders and folders.
 
-``transformer`` is the dual encoder of Chidambaram et al. 2019 (section 2.1) over SentencePiece: 8
-heads, filters of 4 x D, the mean over all positions; norms come before the blocks.
+``transformer`` is the dual encoder of Chidambaram et al. 2019 (section 2.1) over SentencePiece,
+with 8 heads, filters of 4 x D, and the mean over all positions. Norms precede the blocks.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,10 +20,10 @@ from encoder.sentence_networks import KINDS, SentenceNetwork
 from encoder.tokenizer import Tokenizer, Tokens
 
 Trainable = BiLSTM | Transformer | SentenceNetwork
-Networks = Mapping[str, Trainable]  # by language, or one for ``ALL``
+Networks = Mapping[str, Trainable]  # by language, or one under ``ALL``
 
-ALL = ""  # what one network for all languages is called
-BETWEEN = ":"  # a language and the name of a tensor of its network
+ALL = ""  # the key of one network for all languages
+BETWEEN = ":"  # separates a language and the name of its network's tensor
 HEADS = 8
 SETTINGS = {
     "sentemb_criterion": "mean",
@@ -34,7 +34,11 @@ SETTINGS = {
 
 
 def build_network(architecture: str, tensors: Tensors, *, dropout: float = 0.0) -> Trainable:
-    """Build the network of these weights; a ValueError says what is wrong with these."""
+    """Build the network of the given weights.
+
+    Raises:
+        ValueError: The architecture is unknown, or a tensor is missing or does not fit.
+    """
     if architecture == "bilstm":
         return BiLSTM(tensors, dropout=dropout)
     if architecture == "transformer":
@@ -45,25 +49,25 @@ def build_network(architecture: str, tensors: Tensors, *, dropout: float = 0.0) 
 
 
 class EndingTokenizer(SentenceTokenizer):
-    """Ends each sentence with a token of its own, so that none is empty; its id is the last."""
+    """Tokeniser that ends each sentence with a token of the last id."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
 
     def encode(self, sentences: Sequence[str]) -> Tokens:
-        """Tokenise."""
+        """Tokenise sentences, which then are not empty."""
         tokens = self._tokenizer.encode(sentences)
         ids = np.insert(tokens.ids, tokens.offsets[1:], len(self._tokenizer))
         return Tokens(ids=ids, offsets=tokens.offsets + np.arange(len(tokens.offsets)))
 
 
 class TrainedNetwork(NetworkEncoder):
-    """A network that train-encoder made, with what another training can begin with."""
+    """An encoder of ``adit train``, from which another training can start."""
 
     def __init__(self, *, name: str, tokenizer: Tokenizer, network: Ready) -> None:
         super().__init__(name=name, tokenizer=EndingTokenizer(tokenizer), network=network)
         self.tokenizer_model = tokenizer.model
-        self.weights = network.weights  # all tensors, in the precision that it was loaded in
+        self.weights = network.weights  # returns all tensors, in the network's precision
 
 
 def save_networks(
@@ -74,13 +78,13 @@ def save_networks(
     tokenizer_model: bytes,
     facts: checkpoint.Facts,
 ) -> None:
-    """Write networks; an encoder that was in ``folder`` is kept until this one is written."""
+    """Write networks, and replace an encoder in ``folder`` after that."""
     from safetensors.torch import save
 
     first = next(iter(networks.values()))
-    apart = {"format": checkpoint.APART_FORMAT, "apart": list(networks)}
+    by_language = {"format": checkpoint.APART_FORMAT, "apart": list(networks)}
     config = {
-        **({"format": checkpoint.NETWORK_FORMAT} if ALL in networks else apart),
+        **({"format": checkpoint.NETWORK_FORMAT} if ALL in networks else by_language),
         "architecture": architecture,
         "vocabulary": first.vocabulary,
         "dim": first.dim,
@@ -95,33 +99,36 @@ def save_networks(
 
 
 def load_networks(folder: Path, *, name: str, precision: Precision) -> Encoder:
-    """Load what ``save_networks`` wrote, all in one precision; its name has a hash of the files.
+    """Load networks of ``save_networks``, all in one precision.
 
-    A ValueError says what is wrong with a file, or that a network has no such precision.
+    The encoder's name has a hash of the files.
+
+    Raises:
+        ValueError: A file is missing or damaged, or the precision does not fit.
     """
     from safetensors import SafetensorError
     from safetensors.torch import load
 
     config, pieces, weights = checkpoint.read_folder(folder)
-    own: dict[str, dict[str, Tensor]] = {language: {} for language in config.get("apart", [ALL])}
+    parts: dict[str, dict[str, Tensor]] = {language: {} for language in config.get("apart", [ALL])}
     tokenizer = EndingTokenizer(pieces)
     sample = tokenizer.encode(SAMPLE)
     try:
-        for full, tensor in load(weights).items():
-            language, _, part = full.rpartition(BETWEEN)
-            own.setdefault(language, {})[part] = tensor
-        networks = {each: _saved_network(config, own[each], len(pieces)) for each in own}
-        chosen = {each: ready(one, precision, sample) for each, one in networks.items()}
-        if len({one.precision for one in chosen.values()}) > 1:  # what is fast suits some of them
-            chosen = {each: ready(one, "float32", sample) for each, one in networks.items()}
+        for full_key, tensor in load(weights).items():
+            language, _, key = full_key.rpartition(BETWEEN)
+            parts.setdefault(language, {})[key] = tensor
+        networks = {key: _saved_network(config, parts[key], len(pieces)) for key in parts}
+        prepared = {key: ready(net, precision, sample) for key, net in networks.items()}
+        if len({net.precision for net in prepared.values()}) > 1:  # not all are fast in the same
+            prepared = {key: ready(net, "float32", sample) for key, net in networks.items()}
     except (SafetensorError, ValueError) as error:
         raise ValueError(f"encoder {folder}: {checkpoint.WEIGHTS} {error}") from error
-    full_name = f"{name}@{config['sha256'][:12]}-{next(iter(chosen.values())).precision}"
-    if ALL in chosen:
-        return TrainedNetwork(name=full_name, tokenizer=pieces, network=chosen[ALL])
+    full_name = f"{name}@{config['sha256'][:12]}-{next(iter(prepared.values())).precision}"
+    if ALL in prepared:
+        return TrainedNetwork(name=full_name, tokenizer=pieces, network=prepared[ALL])
     encoders = {
-        language: NetworkEncoder(name=f"{full_name}/{language}", tokenizer=tokenizer, network=one)
-        for language, one in chosen.items()
+        language: NetworkEncoder(name=f"{full_name}/{language}", tokenizer=tokenizer, network=net)
+        for language, net in prepared.items()
     }
     return ApartEncoder(name=full_name, encoders=encoders)
 
@@ -137,9 +144,9 @@ def _saved_network(config: checkpoint.Facts, tensors: Tensors, pieces: int) -> T
 
 
 class ApartEncoder(BaseEncoder):
-    """Networks that are a language's own, in one space; the language chooses which one encodes.
+    """Encoder of one network per language, in one space.
 
-    Satisfies ``encoder.Encoder``, but that it must be told which: sentences of none have no vector.
+    The language chooses the network, so sentences without a language cannot be encoded.
     """
 
     def __init__(self, *, name: str, encoders: Mapping[str, Encoder]) -> None:
@@ -148,16 +155,20 @@ class ApartEncoder(BaseEncoder):
         self.dim, self.precision = first.dim, first.precision
 
     def for_language(self, language: str | None) -> Encoder:  # type: ignore[override]
-        """Return the encoder of a language; a ValueError says that it has none."""
+        """Return the encoder of a language.
+
+        Raises:
+            ValueError: It has no network for the language.
+        """
         if language is None:
             return self
-        known = {individual(name): own for name, own in self._encoders.items()}
-        found = self._encoders.get(language) or known.get(individual(language))
-        if found is None:
+        known = {individual(name): part for name, part in self._encoders.items()}
+        encoder = self._encoders.get(language) or known.get(individual(language))
+        if encoder is None:
             raise ValueError(
                 f"encoder {self.name} has no network for {language}; it has {self._languages}"
             )
-        return found
+        return encoder
 
     def _embed(self, sentences: Sequence[str], *, normalize: bool) -> NDArray[np.float32]:
         raise ValueError(

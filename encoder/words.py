@@ -14,7 +14,7 @@ from encoder.joined import JoinedEncoder
 
 @dataclass(frozen=True, kw_only=True)
 class Words:
-    """The concatenated words of S sentences, of which U are distinct.
+    """The words of S sentences, and the vectors of the U distinct ones.
 
     Attributes:
         vectors: unit rows, float32 (U, D).

@@ -25,7 +25,7 @@ _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\ua4cf\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
 )
 _WORD_START = re.compile(f"{SPACE}|{_UNSPACED.pattern}")
-# Also syllables of Hangul, each of which carries as much meaning as a Chinese character.
+# Also syllables of Hangul, because each carries as much meaning as a Chinese character.
 _SYLLABLES = re.compile(f"[\uac00-\ud7a3]|{_UNSPACED.pattern}")
 
 SCHEME = 5  # the version of features; encoders of 3 and 4 can also be read

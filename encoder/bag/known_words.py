@@ -109,7 +109,7 @@ class WordCache:
     def _number_texts(
         self, texts: Sequence[bytes]
     ) -> tuple[NDArray[np.int32], NDArray[np.int64]] | None:
-        # Numbers of all texts, of which new ones are added, and counts; None if there is no room.
+        # Numbers of all texts, after new ones are added, and counts; None if the cache is full.
         text = np.frombuffer(b"".join(texts), dtype=np.uint8)
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
         counts = np.empty(len(texts), dtype=np.int64)
@@ -122,7 +122,7 @@ class WordCache:
         return numbers, counts
 
     def _add(self, texts: Sequence[str]) -> bool:
-        """Add texts, without words for those with many; return whether they fit."""
+        """Add texts, without the words of long ones, and return whether they fit."""
         tokens = self._tokenizer.encode(texts)
         margins, costs = self._cuts.margins(tokens)
         words, offsets = self._features.words(tokens)

@@ -39,7 +39,7 @@ def read_vec(path: Path, *, most: int = MAX_WORDS) -> WordVectors:
         ValueError: The file is missing, malformed, or not as long as its first line says.
     """
     words: dict[str, Matrix] = {}
-    duplicates = zeros = lines_read = 0
+    repeats = empty = lines_read = 0
     try:
         with path.open(encoding="utf-8", newline="\n") as lines:
             count, dim = _header(path, lines.readline())
@@ -47,9 +47,9 @@ def read_vec(path: Path, *, most: int = MAX_WORDS) -> WordVectors:
                 lines_read = number - 1
                 word, row = _entry(path, number, line, dim)
                 if word in words:
-                    duplicates += 1
+                    repeats += 1
                 elif not row.any():
-                    zeros += 1
+                    empty += 1
                 else:
                     words[word] = row
                 if len(words) == most:
@@ -62,10 +62,8 @@ def read_vec(path: Path, *, most: int = MAX_WORDS) -> WordVectors:
         raise ValueError(
             f"{path}: has {lines_read:,} words, but its first line says {count:,}; copy it again"
         )
-    if duplicates or zeros:
-        logger.warning(
-            "%s: %d duplicate words and %d zero vectors skipped", path, duplicates, zeros
-        )
+    if repeats or empty:
+        logger.warning("%s: %d duplicate words and %d zero vectors skipped", path, repeats, empty)
     if not words:
         raise ValueError(f"{path}: no word has a vector")
     return WordVectors(words=list(words), vectors=np.stack([*words.values()]))

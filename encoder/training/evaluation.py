@@ -55,12 +55,10 @@ def choose(measures: Measures, name: str, figure: str) -> Measure:
     ``figure`` is the name of the objective's own measure, "" if it has none.
 
     Raises:
-        ValueError: There is no measure of that name.
+        ValueError: No measure has that name.
     """
-    own_measure = Measure(
-        name=figure, title=f"held-out {figure}", higher_is_better=figure == ACCURACY
-    )
-    by_name = {one.name: one for one in (*measures, *([own_measure] if figure else []))}
+    measure = Measure(name=figure, title=f"held-out {figure}", higher_is_better=figure == ACCURACY)
+    by_name = {one.name: one for one in (*measures, *([measure] if figure else []))}
     if name not in by_name:
         raise ValueError(
             f"the best encoder cannot be chosen by {name}; measures are {', '.join(by_name)}"

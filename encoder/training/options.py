@@ -22,8 +22,8 @@ AUXILIARY_TASKS = {
     "quick-thought": "documents, one sentence per line",
     "skip-thought": "documents, one sentence per line",
     "autoencoding": "one sentence per line",
-    "mlm": "one sentence per line, of which a transformer predicts masked subwords",
-    "clm": "one sentence per line, of which a transformer predicts each next subword",
+    "mlm": "one sentence per line, whose masked subwords a transformer predicts",
+    "clm": "one sentence per line, whose next subwords a transformer predicts",
     "nli": "pairs of sentences labelled entailment, neutral or contradiction",
 }
 
@@ -186,7 +186,7 @@ class TranslationOptions(ObjectiveOptions):
 
 
 class PathsOptions(ObjectiveOptions):
-    """Options of ``encoder.training.tasks.paths``; batches are N-way rows."""
+    """Options of ``encoder.training.tasks.paths``, in batches of N-way rows."""
 
     name = "paths"
     summary = "an encoder and a decoder per language, from pairs that share their targets"
@@ -372,7 +372,9 @@ def training_options(
         _choose("objective", objective, OBJECTIVES),
         TrainingOptions,
     ]
-    chosen = [{name: values.pop(name) for name in option_fields(part) & values.keys()} for part in parts]
+    chosen = [
+        {name: values.pop(name) for name in option_fields(part) & values.keys()} for part in parts
+    ]
     for name in values:
         raise ValueError(
             f"{name} conflicts with architecture {architecture} and objective {objective}; omit it"
@@ -404,9 +406,7 @@ def named_tasks(tasks: Sequence[TaskBeside]) -> dict[str, TaskBeside]:
     """
     tasks_named: dict[str, TaskBeside] = {}
     for task in tasks:
-        folders = [
-            task_there.folder for task_there in tasks_named.values() if task_there.name == task.name
-        ]
+        folders = [one.folder for one in tasks_named.values() if one.name == task.name]
         if task.folder in folders:
             raise ValueError(
                 f"task {task.name}: {task.folder} is given twice; pass it once, with a weight"

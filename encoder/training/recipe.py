@@ -71,8 +71,8 @@ def train_encoder(
     options, objective = recipe.options, recipe.options.objective
     check_shares(options)
     texts, held_out = _read_texts(recipe)
-    added_texts = read_beside(recipe.tasks)
-    identity = _identity(recipe, [*texts, *added_texts], teacher, start, measures)
+    extra = read_beside(recipe.tasks)
+    identity = _identity(recipe, [*texts, *extra], teacher, start, measures)
     task_type = TASKS[objective.name]
     evaluation_texts = task_type.evaluation_texts(held_out, options)
     measures = [*([held_out_error(evaluation_texts)] if evaluation_texts else []), *measures]
@@ -82,7 +82,7 @@ def train_encoder(
     tokenizer = Tokenizer(state.tokenizer_model)
     pairs, held_out_pairs = (_tokenize_texts(recipe, tokenizer, part) for part in (texts, held_out))
     pairs += _auxiliary_pairs(
-        recipe, pairs, [tokenize_pairs(text, tokenizer, {}) for text in added_texts]
+        recipe, pairs, [tokenize_pairs(text, tokenizer, {}) for text in extra]
     )
     torch.manual_seed(options.seed)
     features = Features(tokenizer.pieces(), options.architecture.ngram_rows)
@@ -90,7 +90,7 @@ def train_encoder(
     if start is not None:
         model.start_from(start)
     setting = Setting(options, len(tokenizer), texts, held_out, teacher)
-    task = make_task(setting, recipe.tasks, added_texts)
+    task = make_task(setting, recipe.tasks, extra)
     pairs = [*task.batch_pairs(pairs)]
     training = Training(model, task, options)
     if state.step:
@@ -145,10 +145,8 @@ def _train(
 
 def _tokenize_texts(recipe: Recipe, tokenizer: Tokenizer, texts: Texts) -> list[TokenPairs]:
     one_sided = recipe.options.objective.one_sided
-    tokenized = (
-        tokenize_pairs(text, tokenizer, recipe.corpus_weights, one_sided) for text in texts
-    )
-    return [replace(one, times=recipe.pair_weights.get(one.name, 1.0)) for one in tokenized]
+    pairs = (tokenize_pairs(text, tokenizer, recipe.corpus_weights, one_sided) for text in texts)
+    return [replace(one, times=recipe.pair_weights.get(one.name, 1.0)) for one in pairs]
 
 
 def _auxiliary_pairs(

@@ -24,7 +24,7 @@ RowsOf = Callable[[NDArray[np.int64]], Matrix]  # vectors (P, 512) of pieces by 
 CHUNK_SENTENCES = 1024  # tokenised together, while the chunk before is encoded
 BATCH_TOKENS = 64  # tokens per step of a thread, whose rows fit into a CPU's cache
 PREPARED_AT_ONCE = 128  # pieces per step of a thread, for the same reason
-KEPT_BYTES = 256 << 20  # of prepared pieces, in int8 those of about two languages
+KEPT_BYTES = 256 << 20  # of prepared pieces, in int8 enough for about two languages
 
 
 def load_use(*, precision: Precision) -> "UseEncoder":

@@ -2,9 +2,10 @@
 
 A word is replaced by the English words with the nearest vectors in the bundled encoder, which knows
 both languages. Instead of a piece, the network gets the mean of these words' rows, weighted by a
-softmax of the cosines. Numbers and signs stay pieces. The rows started as those of English pieces,
-and were trained so that sentences get the vectors of their English translations. They do not depend
-on the language. Axes: ``W`` words, ``K`` English words, ``D`` dimensions of the bundled encoder.
+softmax of the cosines. Numbers and signs stay pieces. The rows started as the rows of English
+pieces, and were trained so that sentences get the vectors of their English translations. They do
+not depend on the language. Axes: ``W`` words, ``K`` English words, ``D`` dimensions of the bundled
+encoder.
 """
 
 import hashlib
@@ -48,7 +49,7 @@ KNOWN_BYTES = ROOM * 300  # memory of the cache
 def _part_pattern() -> re.Pattern[str]:
     marks = "".join(c for c in map(chr, range(1 << 17)) if unicodedata.category(c)[0] == "M")
     word = rf"[^\W\d_](?:[^\W\d_]|[{marks}\u200c\u200d])*"  # with the joiners of Persian and Hindi
-    # A word begins with a letter. Other characters between spaces are parts, too.
+    # A word begins with a letter. Other characters between spaces are also parts.
     return re.compile(rf"{word}|(?:(?![^\W\d_])\S)+")
 
 
@@ -60,7 +61,7 @@ def split(sentence: str) -> list[str]:
 def nearest(keys: Weights, vectors: Matrix) -> tuple[NDArray[np.int32], Matrix]:
     """Find the NEAREST of K keys for each of W unit vectors.
 
-    Of equally near keys the first is used. Results do not depend on the other vectors.
+    Ties go to the first key. Results do not depend on the other vectors.
 
     Returns:
         Numbers of keys in order, int32 (W, NEAREST), and their softmax, float32 (W, NEAREST).
@@ -120,11 +121,9 @@ class GlossaryWords:
 
     def encode(self, sentences: Sequence[str]) -> Tokens:
         """Cut sentences into words and pieces, between BEGIN and END."""
-        split_sentences = [split(sentence) for sentence in sentences]
-        self._add(dict.fromkeys(itertools.chain(*split_sentences)))
-        numbered = (
-            [self._numbers[part] for part in parts] or [[UNKNOWN]] for parts in split_sentences
-        )
+        cuts = [split(sentence) for sentence in sentences]
+        self._add(dict.fromkeys(itertools.chain(*cuts)))
+        numbered = ([self._numbers[part] for part in parts] or [[UNKNOWN]] for parts in cuts)
         return Tokens.of([BEGIN, *itertools.chain(*numbers), END] for numbers in numbered)
 
     def _add(self, parts: Iterable[str]) -> None:

@@ -30,8 +30,7 @@ def _multiply_block(typing: Any, first: Any, panel: Any, rows: Any, panels: Any,
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         left, right, products = (
-            context.make_array(signature.args[index])(context, builder, values[index])
-            for index in (2, 3, 4)
+            context.make_array(signature.args[i])(context, builder, values[i]) for i in (2, 3, 4)
         )
         first, panel = values[:2]
         count, depth = cgutils.unpack_tuple(builder, left.shape, 2)

@@ -49,7 +49,9 @@ def make_task(setting: Setting, tasks: Mapping[str, TaskBeside], texts: Texts) -
     objective = setting.options.objective.name
     main = TASKS[objective](setting)
     auxiliary = {
-        text.name: AUXILIARY_TASKS[tasks[text.name].name][1](replace(setting, texts=[text], held_out=()))
+        text.name: AUXILIARY_TASKS[tasks[text.name].name][1](
+            replace(setting, texts=[text], held_out=())
+        )
         for text in texts
     }
     return Mixture(objective, main, auxiliary) if auxiliary else main

@@ -1,8 +1,8 @@
 """Auxiliary tasks with heads of their own, from text of one language.
 
-They are those of Chidambaram et al. 2019, section 2.2, with its heads. There, the heads' vectors
-are not normalised. Here, logits are cosines times a scale, as in translation ranking, because bags
-are long. Some tasks write sentences with LASER's decoder.
+The tasks and heads come from Chidambaram et al. 2019, section 2.2. There, the heads' vectors are
+not normalised. Here, logits are cosines times a scale, as in translation ranking, because bags are
+long. Some tasks write sentences with LASER's decoder.
 """
 
 import math

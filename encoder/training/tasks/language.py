@@ -122,7 +122,7 @@ def mask_tokens(
     """Choose tokens to predict, and hide, replace or keep them at random.
 
     Sentences, int64 (B, T), are ended and padded by ``end``, the last id. It is predicted only if
-    there is no other token.
+    no sentence has another token.
 
     Returns:
         The ids that a model sees, and where it predicts tokens, bool (B, T).

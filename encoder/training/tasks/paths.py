@@ -49,19 +49,19 @@ def find_paths(languages: Sequence[str], options: PathsOptions) -> dict[str, Pat
             )
     paths = {}
     for count, share in options.shares().items():
-        choices = {
+        ways = {
             sources: targets
             for sources in combinations(languages, count)
             if (targets := tuple(name for name in options.targets if name not in sources))
         }
-        if not choices:
+        if not ways:
             raise ValueError(
                 f"sources {count}: leaves no target language of {', '.join(languages)}; use fewer "
                 "sources, or more targets"
             )
-        for sources, targets in choices.items():
+        for sources, targets in ways.items():
             paths["+".join(sources)] = Path(
-                sources=sources, targets=targets, share=share / len(choices)
+                sources=sources, targets=targets, share=share / len(ways)
             )
     return paths
 

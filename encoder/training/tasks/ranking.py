@@ -45,8 +45,7 @@ class Ranking(Task):
         """Mine hard negatives with the present model."""
         if count := self._options.hard_negatives:
             self._negatives = {
-                pair.name: mine_negatives(model, pair, count=count, seed=self._seed)
-                for pair in pairs
+                p.name: mine_negatives(model, p, count=count, seed=self._seed) for p in pairs
             }
 
 
@@ -110,7 +109,5 @@ def _embed(model: Model, tokens: Tokens) -> Tensor:
 
 def _number_sentences(tokens: Tokens) -> Rows:
     numbers: dict[bytes, int] = {}
-    sentences = np.split(tokens.ids, tokens.offsets[1:-1])
-    return np.array(
-        [numbers.setdefault(line.tobytes(), len(numbers)) for line in sentences], np.int64
-    )
+    rows = np.split(tokens.ids, tokens.offsets[1:-1])
+    return np.array([numbers.setdefault(row.tobytes(), len(numbers)) for row in rows], np.int64)

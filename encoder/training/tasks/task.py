@@ -45,8 +45,7 @@ class Decoder(nn.Module):
     """LASER's decoder, from a sentence's vector and a language to tokens.
 
     Artetxe & Schwenk 2019, section 3.1. It predicts each token from those before, and is used in
-    training only. Tokens' vectors are as wide as those of the encoder if it has LASER's
-    architecture.
+    training only. Its token vectors are as wide as the encoder's, if that has LASER's architecture.
     """
 
     def __init__(self, setting: Setting, *, languages: int, hidden: int) -> None:
@@ -176,12 +175,10 @@ class Mixture(Task):
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
         """Return the mean loss of each task since the last evaluation."""
         means = {
-            f"{name} loss": float(np.mean(values))
-            for name, values in self._losses.items()
-            if values
+            f"{name} loss": float(np.mean(each)) for name, each in self._losses.items() if each
         }
-        for values in self._losses.values():
-            values.clear()
+        for each in self._losses.values():
+            each.clear()
         return {**self.main.figures(model, held_out), **means}
 
     def deploy(self, encoder: Encoder) -> Encoder:

@@ -139,7 +139,7 @@ def alignment(x: Tensor, y: Tensor, *, negatives: float) -> Tensor:
     """Return the mean of |x - y| - lambda (|x_c - y| + |x - y_c|).
 
     L_align of the thesis (section 4.2.4), with L2 norms, for vectors (B, D) of sentences ``x`` and
-    of their translations ``y``, with ``negatives`` as lambda. ``x_c`` and ``y_c`` are those of the
+    of their translations ``y``, with ``negatives`` as lambda. ``x_c`` and ``y_c`` belong to the
     pair before, which is random because batches are shuffled. Here vectors are unit rows, as the
     classifier sees them; in the thesis they are not normalised.
     """
