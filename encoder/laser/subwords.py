@@ -17,6 +17,7 @@ from encoder.tokenizer import Tokens
 from miner.threads import thread_count
 
 Split = Callable[[Sequence[str]], Iterable[Sequence[str]]]  # lines into subwords
+SPLIT_AT_SPACES: Split = partial(map, str.split)
 Steps = Callable[[str | None], Callable[[str], str]]  # from a language to its preprocessing
 
 END = "</w>"  # the end of a word, in the codes
@@ -138,11 +139,6 @@ def read_cvocab(path: Path) -> dict[str, int]:
     return ids
 
 
-def split_at_spaces(lines: Sequence[str]) -> Iterable[Sequence[str]]:
-    """Split each line at spaces."""
-    return map(str.split, lines)
-
-
 class TextTokenizer(SentenceTokenizer):
     """Tokeniser that preprocesses lines and splits them into subwords.
 
@@ -154,7 +150,7 @@ class TextTokenizer(SentenceTokenizer):
     def __init__(
         self,
         vocabulary: Vocabulary,
-        split: Split = split_at_spaces,
+        split: Split = SPLIT_AT_SPACES,
         steps: Steps | None = None,
         language: str | None = None,
     ) -> None:

@@ -225,35 +225,27 @@ def _read_parquet(path: Path) -> Rows:
 
 
 def read_lines(path: Path) -> list[str]:
-    """Read the lines of a file, decompressed if its name ends in ``.xz``.
+    """Read the lines of a UTF-8 file, decompressed if its name ends in ``.xz``.
+
+    Only LF, after a CR or not, ends a line, because U+2028, U+0085 and others occur inside
+    sentences. A byte order mark and line ends are removed, and the last line may lack an end.
 
     Raises:
-        ValueError: The file is missing, not UTF-8, or damaged.
+        ValueError: The file is missing, not UTF-8, or its compressed data are damaged.
     """
     if not path.is_file():
         raise ValueError(f"{path}: is missing")
-    return lines_of(path.read_bytes(), str(path))
-
-
-def lines_of(data: bytes, name: str) -> list[str]:
-    r"""Split a UTF-8 file into lines, without byte order mark and line ends.
-
-    A file is decompressed if its name ends in ``.xz``. Only LF, after a CR or not, ends a line,
-    because U+2028, U+0085 and others occur inside sentences. The last line may lack an end.
-
-    Raises:
-        ValueError: The file is not UTF-8, or its compressed data are damaged.
-    """
-    if name.endswith(".xz"):
+    data = path.read_bytes()
+    if path.suffix == ".xz":
         try:
             data = lzma.decompress(data)
         except lzma.LZMAError as error:
-            raise ValueError(f"{name}: not compressed with xz, or cut short ({error})") from error
-    return split_lines(data, name)
+            raise ValueError(f"{path}: not compressed with xz, or cut short ({error})") from error
+    return split_lines(data, str(path))
 
 
 def split_lines(data: bytes, name: str) -> list[str]:
-    """Split an uncompressed UTF-8 file, like ``lines_of``.
+    """Split an uncompressed UTF-8 file into lines, like ``read_lines``.
 
     Raises:
         ValueError: The file is not UTF-8.

@@ -104,13 +104,13 @@ def test_the_loss_is_that_of_sentence_by_sentence(
     )
     sides = [tokens(70, seed=seed) for seed in (1, 2)]
     model.eval()
-    logits, right = task._guess(model, sides)
+    logits, right = task._predict(model, sides)
     together = torch.nn.functional.cross_entropy(logits, right, reduction="sum").item()
     alone = 0.0
     for row in range(70):
         one = [side.take(np.array([row])) for side in sides]
         for each in [one] if objective == "tlm" else [[side] for side in one]:
-            logits, right = make_task_alone(where, task, len(each))._guess(model, each)
+            logits, right = make_task_alone(where, task, len(each))._predict(model, each)
             alone += torch.nn.functional.cross_entropy(logits, right, reduction="sum").item()
     assert together == pytest.approx(alone, rel=1e-4)
 
