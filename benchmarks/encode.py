@@ -26,7 +26,7 @@ import torch
 
 from encoder import load_encoder
 from encoder.laser.networks import BiLSTM
-from encoder.network import NetworkEncoder, ready
+from encoder.network import NetworkEncoder, prepare
 from encoder.tokenizer import Tokenizer, Tokens
 from miner import mine
 
@@ -157,7 +157,7 @@ def main() -> None:
     before = laser()
     exact, pairs = None, set()
     for precision in args.precisions:
-        chosen = ready(network, precision, tokens)
+        chosen = prepare(network, precision, tokens)
         encoder = NetworkEncoder(name="x", tokenizer=tokenizer, network=chosen)
         encoder.encode(sentences[:50])  # compiles
         ours = timed(len(sentences), partial(encoder.encode, sentences, normalize=False))

@@ -32,7 +32,7 @@ from encoder.checkpoint import CONFIG, WEIGHTS, replace_files
 from encoder.rows import pack
 from encoder.training.reading import find_parallel_text, read_parallel_text
 from encoder.use.compiled import BEFORE, CHANNELS, HIDDEN, WIDTHS
-from encoder.use.glossary import FORMAT, KINDS, Glossary, GlossaryWords, bundled, split
+from encoder.use.glossary import FORMAT, KINDS, Glossary, GlossaryWords, load_bundled, split
 from encoder.use.weights import UNKNOWN, load_tokenizer, load_weights
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def save_glossary(folder: Path, glossary: Glossary) -> None:
     weights = save({"english": english, "table": packed.codes, "scales": packed.scales})
     config = {
         "format": FORMAT,
-        "bundled": [bundled(language).name for language in KINDS],
+        "bundled": [load_bundled(language).name for language in KINDS],
         "sha256": hashlib.sha256(weights).hexdigest(),
         "languages": {},
     }
@@ -198,7 +198,7 @@ def train(
 ) -> None:
     """Take all steps that ``state`` lacks, and write it every so many."""
     teacher, network = load_encoder("use"), TorchNetwork()
-    words = {language: GlossaryWords(glossary, bundled(language)) for language in texts}
+    words = {language: GlossaryWords(glossary, load_bundled(language)) for language in texts}
     sample = [target for pairs in texts.values() for _, target in pairs[::100]]
     mean = torch.from_numpy(teacher.encode(sample).mean(axis=0))
     optimizer = torch.optim.Adam(reader.parameters(), lr=RATE)

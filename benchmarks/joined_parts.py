@@ -27,7 +27,7 @@ from safetensors.numpy import load_file, save
 
 from encoder import BUNDLED, JOINED, MORE, USE, Encoder, folder_of, load_encoder
 from encoder.checkpoint import CONFIG, replace_files
-from encoder.coverage import individual, read_coverage
+from encoder.coverage import language_key, read_coverage
 from encoder.joined import ALL, MEANS, JoinedEncoder, load_joined, parse_joined
 from encoder.training.reading import find_parallel_text, read_parallel_text
 from encoder.use.glossary import added_languages
@@ -71,10 +71,10 @@ def add_languages(train: list[Path], ntrex: Path) -> None:
     candidates = [name for name in read_coverage(BUNDLED) if name not in USE_LANGUAGES]
     candidates = [name for name in candidates if name in files]
     _write_languages(folder / MORE, dict.fromkeys(candidates, 1.0))
-    own = {individual(name) for name in (*USE_LANGUAGES, ALL)}
+    own = {language_key(name) for name in (*USE_LANGUAGES, ALL)}
     means = {name: mean for name, mean in load_file(folder / MEANS).items() if name in own}
     found = language_means(load_encoder(USE, precision="auto"), candidates, train)
-    found = {individual(name): found[individual(name)] for name in candidates}
+    found = {language_key(name): found[language_key(name)] for name in candidates}
     replace_files(folder, {MEANS: save({**means, **found})})
     before = {name: known.error for name, known in read_coverage(BUNDLED).items()}
     joined_encoder = load_joined(parse_joined(JOINED), precision="auto")
@@ -89,7 +89,7 @@ def add_languages(train: list[Path], ntrex: Path) -> None:
         cells = " | ".join(f"{100 * errors[name]:.1f}" for errors in (before, alone, joined))
         print(f"| {name} | {cells} | {'' if name in kept else 'left out'} |")
     _write_languages(folder / MORE, {name: alone[name] for name in kept})
-    means |= {individual(name): found[individual(name)] for name in kept}
+    means |= {language_key(name): found[language_key(name)] for name in kept}
     replace_files(folder, {MEANS: save(means)})
 
 
@@ -107,16 +107,16 @@ def language_means(
     encoder: Encoder, languages: Iterable[str], folders: list[Path]
 ) -> dict[str, np.ndarray]:
     """Return the mean of the rows of each language, float32 (D,), and of all alike."""
-    known = set(map(individual, languages))
+    known = set(map(language_key, languages))
     texts: dict[str, list[str]] = {}
     english: list[str] = []
     for folder in folders:
         for name, files in sorted(find_parallel_text(folder).items()):
             language, _, other = name.partition("-")
-            if other != "en" or individual(language) not in known:
+            if other != "en" or language_key(language) not in known:
                 continue
             text = read_parallel_text(files, exclude=EXCLUDED)
-            texts.setdefault(individual(language), []).extend(text.source)
+            texts.setdefault(language_key(language), []).extend(text.source)
             english += _drawn(text.target, SENTENCES // 10)
     texts["en"] = english
     means = {

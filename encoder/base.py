@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from encoder.coverage import individual
+from encoder.coverage import language_key
 
 if TYPE_CHECKING:
     from typing import Self
@@ -34,19 +34,19 @@ class BaseEncoder(ABC):
     dim: int
     _added: Mapping[str, Callable[[], Any]] = {}
 
-    def extended(self, languages: Collection[str], load: Callable[[], Encoder]) -> Self:
+    def with_languages(self, languages: Collection[str], load: Callable[[], Encoder]) -> Self:
         """Return this encoder with another one for the given languages.
 
         ``load`` returns that one, in the same space. It is called when one of the languages is
         first used.
         """
         copied = copy(self)
-        copied._added = {**self._added, **dict.fromkeys(map(individual, languages), cache(load))}
+        copied._added = {**self._added, **dict.fromkeys(map(language_key, languages), cache(load))}
         return copied
 
     def for_language(self, language: str | None) -> Self:
         """Return the encoder of a language (ISO 639), by default this one."""
-        load = self._added.get(individual(language or ""))
+        load = self._added.get(language_key(language or ""))
         return self if load is None else load()
 
     def for_languages(self, languages: Sequence[str | None]) -> Self:
@@ -57,7 +57,7 @@ class BaseEncoder(ABC):
         self, sentences: str | Sequence[str], *, normalize: bool = True
     ) -> NDArray[np.float32]:
         """Encode S sentences, float32 (S, D), or one string, float32 (D,)."""
-        vectors = self._embed(listed(sentences), normalize=normalize)
+        vectors = self._embed(as_list(sentences), normalize=normalize)
         return vectors[0] if isinstance(sentences, str) else vectors
 
     @abstractmethod
@@ -65,6 +65,6 @@ class BaseEncoder(ABC):
         """Return vectors, float32 (S, D)."""
 
 
-def listed(sentences: str | Sequence[str]) -> Sequence[str]:
+def as_list(sentences: str | Sequence[str]) -> Sequence[str]:
     """Return sentences unchanged, and one string as a list."""
     return [sentences] if isinstance(sentences, str) else sentences

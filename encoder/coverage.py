@@ -32,7 +32,7 @@ class Coverage:
         return "good" if self.error <= MAX_GOOD and self.measured != "held-out" else "fair"
 
 
-def individual(language: str) -> str:
+def language_key(language: str) -> str:
     """Return one code for a language, ISO 639-3 if known, without script."""
     if known := INDIVIDUAL.get(language):
         return known
@@ -42,8 +42,8 @@ def individual(language: str) -> str:
 
 def find_coverage(languages: Mapping[str, Coverage], language: str) -> Coverage | None:
     """Return the coverage of a language by any of its codes, if it is covered."""
-    names = {individual(name): coverage for name, coverage in languages.items()}
-    return names.get(individual(language))
+    names = {language_key(name): coverage for name, coverage in languages.items()}
+    return names.get(language_key(language))
 
 
 def read_coverage(spec: str) -> dict[str, Coverage]:

@@ -19,7 +19,7 @@ from safetensors.numpy import load
 
 from encoder import BEST, BUNDLED, USE, Encoder, Precision, folder_of, is_bag, load_encoder
 from encoder.base import SAMPLE, BaseEncoder
-from encoder.coverage import Coverage, find_coverage, individual, read_coverage
+from encoder.coverage import Coverage, find_coverage, language_key, read_coverage
 from encoder.rows import Matrix, normalize_rows
 
 MEANS = "means.safetensors"  # float32 (D,) by language, and of all languages together
@@ -236,7 +236,7 @@ def _find_mean(spec: str, encoder: Encoder, language: str | None) -> Matrix:
     means = _read_means(folder_of(spec) / MEANS)
     if means is None:
         return encoder.encode(SAMPLE).mean(axis=0)
-    return means.get(individual(language or ALL), means[ALL])
+    return means.get(language_key(language or ALL), means[ALL])
 
 
 @cache
@@ -247,4 +247,4 @@ def _read_means(path: Path) -> Mapping[str, Matrix] | None:
         means = load(path.read_bytes())
     except SafetensorError as error:
         raise ValueError(f"encoder: {path} is damaged; install or copy it again") from error
-    return {ALL: means[ALL], **{individual(name): mean for name, mean in means.items()}}
+    return {ALL: means[ALL], **{language_key(name): mean for name, mean in means.items()}}

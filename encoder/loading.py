@@ -40,7 +40,7 @@ def load_folder(folder: Path, *, name: str, precision: Precision) -> Encoder:
         assert isinstance(extended, BaseEncoder)
         trained = {pair.partition("-")[0] for pair in facts["pairs"]}
         load = partial(load_added, path.parent, has_names=facts.get("names", False))
-        extended = extended.extended(trained - base_languages.keys(), load)
+        extended = extended.with_languages(trained - base_languages.keys(), load)
     return extended
 
 

@@ -42,7 +42,7 @@ class SentenceTokenizer(ABC):
         return self
 
 
-class Ready:
+class PreparedNetwork:
     """A network on its device and in its precision.
 
     A ``ragged`` network embeds sentences of several lengths in one batch.
@@ -65,7 +65,7 @@ class Ready:
         return self._network(ids)
 
 
-def ready(network: nn.Module, precision: Precision, sample: Tokens) -> Ready:
+def prepare(network: nn.Module, precision: Precision, sample: Tokens) -> PreparedNetwork:
     """Move a network to the GPU, if any, and convert it to a precision.
 
     ``auto`` tries int8 and bfloat16 if the CPU has instructions for them, and uses the first in
@@ -100,7 +100,9 @@ def _fast_precisions(network: nn.Module, device: torch.device) -> list[Precision
     return [*fast, "bfloat16"] if torch_private.has_bfloat16_products() else fast
 
 
-def _in_precision(network: nn.Module, precision: Precision, device: torch.device) -> Ready:
+def _in_precision(
+    network: nn.Module, precision: Precision, device: torch.device
+) -> PreparedNetwork:
     if precision == "int8":
         if not isinstance(network, BiLSTM) or device.type != "cpu":
             raise ValueError(
@@ -111,13 +113,15 @@ def _in_precision(network: nn.Module, precision: Precision, device: torch.device
         network = Int8BiLSTM(network)
     if precision == "bfloat16":  # of a copy, because the conversion is in place
         network = copy.deepcopy(network).bfloat16()
-    return Ready(network, precision=precision, device=device)
+    return PreparedNetwork(network, precision=precision, device=device)
 
 
 class NetworkEncoder(BaseEncoder):
     """An ``encoder.Encoder`` with a network."""
 
-    def __init__(self, *, name: str, tokenizer: SentenceTokenizer, network: Ready) -> None:
+    def __init__(
+        self, *, name: str, tokenizer: SentenceTokenizer, network: PreparedNetwork
+    ) -> None:
         self.name = name
         self.dim, self.precision = network.dim, network.precision
         self._tokenizer, self._network = tokenizer, network
@@ -145,7 +149,7 @@ class NetworkEncoder(BaseEncoder):
         return vectors.numpy()[rows]
 
 
-def embed_tokens(network: Ready, tokens: Tokens) -> Tensor:
+def embed_tokens(network: PreparedNetwork, tokens: Tokens) -> Tensor:
     """Return the vectors of the sentences, float32 (S, D), on the CPU."""
     device = network.device
     vectors = torch.empty(len(tokens), network.dim, device=device)

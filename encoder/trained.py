@@ -13,9 +13,9 @@ from torch import Tensor
 
 from encoder import Encoder, Precision, checkpoint
 from encoder.base import SAMPLE, BaseEncoder
-from encoder.coverage import individual
+from encoder.coverage import language_key
 from encoder.laser.networks import BiLSTM, Tensors, Transformer
-from encoder.network import NetworkEncoder, Ready, SentenceTokenizer, ready
+from encoder.network import NetworkEncoder, PreparedNetwork, SentenceTokenizer, prepare
 from encoder.sentence_networks import KINDS, SentenceNetwork
 from encoder.tokenizer import Tokenizer, Tokens
 
@@ -64,7 +64,7 @@ class EndingTokenizer(SentenceTokenizer):
 class TrainedNetwork(NetworkEncoder):
     """An encoder of ``adit train``, from which another training can start."""
 
-    def __init__(self, *, name: str, tokenizer: Tokenizer, network: Ready) -> None:
+    def __init__(self, *, name: str, tokenizer: Tokenizer, network: PreparedNetwork) -> None:
         super().__init__(name=name, tokenizer=EndingTokenizer(tokenizer), network=network)
         self.tokenizer_model = tokenizer.model
         self.weights = network.weights  # returns all tensors, in the network's precision
@@ -118,9 +118,9 @@ def load_networks(folder: Path, *, name: str, precision: Precision) -> Encoder:
             language, _, key = full_key.rpartition(BETWEEN)
             parts.setdefault(language, {})[key] = tensor
         networks = {key: _saved_network(config, parts[key], len(pieces)) for key in parts}
-        prepared = {key: ready(net, precision, sample) for key, net in networks.items()}
+        prepared = {key: prepare(net, precision, sample) for key, net in networks.items()}
         if len({net.precision for net in prepared.values()}) > 1:  # not all are fast in the same
-            prepared = {key: ready(net, "float32", sample) for key, net in networks.items()}
+            prepared = {key: prepare(net, "float32", sample) for key, net in networks.items()}
     except (SafetensorError, ValueError) as error:
         raise ValueError(f"encoder {folder}: {checkpoint.WEIGHTS} {error}") from error
     full_name = f"{name}@{config['sha256'][:12]}-{next(iter(prepared.values())).precision}"
@@ -162,8 +162,8 @@ class ApartEncoder(BaseEncoder):
         """
         if language is None:
             return self
-        known = {individual(name): part for name, part in self._encoders.items()}
-        encoder = self._encoders.get(language) or known.get(individual(language))
+        known = {language_key(name): part for name, part in self._encoders.items()}
+        encoder = self._encoders.get(language) or known.get(language_key(language))
         if encoder is None:
             raise ValueError(
                 f"encoder {self.name} has no network for {language}; it has {self._languages}"

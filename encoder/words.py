@@ -29,7 +29,7 @@ class Words:
     offsets: NDArray[np.int64]
 
 
-def joined(first: Words, second: Words) -> Words:
+def join_words(first: Words, second: Words) -> Words:
     """Return each sentence's words of the first encoder, then of the second."""
     offsets = first.offsets + second.offsets
     ids = np.empty(offsets[-1], dtype=np.int32)

@@ -17,10 +17,10 @@ import numpy as np
 
 from encoder import Precision
 from encoder.bag.features import SCHEME, Features
-from encoder.base import BaseEncoder, listed
+from encoder.base import BaseEncoder, as_list
 from encoder.rows import Matrix, PackedTable, normalize_rows, sum_rows
 from encoder.tokenizer import Tokenizer, Tokens
-from encoder.words import Words, joined
+from encoder.words import Words, join_words
 
 if TYPE_CHECKING:
     from encoder.bag.known_words import WordCache  # loads Numba
@@ -70,7 +70,7 @@ class BagEncoder(BaseEncoder):
                 numbers, words = self._sum_words(chunk)
                 sum_rows(words, numbers, out=vectors[start : start + len(chunk)])
             if self.namer is not None:
-                named = self.namer.encode(names(chunk), normalize=False)
+                named = self.namer.encode(find_names(chunk), normalize=False)
                 vectors[start : start + len(chunk)] += named
         if normalize:
             normalize_rows(vectors)
@@ -86,7 +86,7 @@ class BagEncoder(BaseEncoder):
         A sentence's vector is the sum of its words' vectors times their weights, at unit length.
         """
         with self._lock:
-            numbers, known = self._sum_words(listed(sentences))
+            numbers, known = self._sum_words(as_list(sentences))
             used = np.zeros(len(known), dtype=np.bool_)
             used[numbers.ids] = True
             vectors = known.take(np.flatnonzero(used), axis=0)  # twice as fast as a mask
@@ -95,7 +95,7 @@ class BagEncoder(BaseEncoder):
         own_words = Words(vectors=vectors, weights=weights, ids=ids, offsets=numbers.offsets)
         if self.namer is None:
             return own_words
-        return joined(own_words, self.namer.words(names(listed(sentences))))
+        return join_words(own_words, self.namer.words(find_names(as_list(sentences))))
 
     def _sum_words(self, sentences: Sequence[str]) -> tuple[Tokens, Matrix]:
         """Return word numbers, and sums (W, D) valid until the next call."""
@@ -110,7 +110,7 @@ class BagEncoder(BaseEncoder):
         return numbers, sum_rows(self._table, words)
 
 
-def names(sentences: Sequence[str]) -> list[str]:
+def find_names(sentences: Sequence[str]) -> list[str]:
     """Return the names in each sentence, between spaces.
 
     A name is a word with a capital letter inside the sentence. Names are spelled similarly in many

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from encoder.bag.romanization import LETTERS, SOUNDS, romanized, romanized_from_three, sounded
+from encoder.bag.romanization import LETTERS, SOUNDS, romanize, romanize_three_alphabets, to_sounds
 from encoder.tokenizer import SPACE, Tokens
 
 Ids = NDArray[np.int64]
@@ -110,8 +110,8 @@ class Features:
         """Return each piece's letters, its sounds, and the rows of its characters."""
         lines = "\n".join(pieces)  # in one call, which is 10 times as fast as one per piece
         is_scheme_3 = self._scheme == 3
-        spellings = romanized_from_three(lines) if is_scheme_3 else romanized(lines)
-        sounds = "\n" * spellings.count("\n") if is_scheme_3 else sounded(spellings)
+        spellings = romanize_three_alphabets(lines) if is_scheme_3 else romanize(lines)
+        sounds = "\n" * spellings.count("\n") if is_scheme_3 else to_sounds(spellings)
         texts = [piece.removeprefix(SPACE) for piece in pieces]
         split = _UNSPACED if is_scheme_3 else _SYLLABLES
         characters = Tokens.of([*map(ord, text)] if split.match(text) else [] for text in texts)

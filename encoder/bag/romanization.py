@@ -6,7 +6,7 @@ sound of another letter is the beginning of its Unicode name, which never change
 JEEM is j, DEVANAGARI VOWEL SIGN AU is au, HANGUL SYLLABLE GUG is gug.
 
 Abjads omit vowels, Indic scripts imply them, and languages distinguish different consonants.
-``sounded`` keeps only classes of consonants, which all of them have.
+``to_sounds`` keeps only classes of consonants, which all of them have.
 """
 
 import re
@@ -97,17 +97,17 @@ _CLASSES = str.maketrans(
 _REPEATED = re.compile(r"([a-z])\1+")
 
 
-def romanized(text: str) -> str:
+def romanize(text: str) -> str:
     """Romanise lines to ``LETTERS``, without characters that have no sound."""
     return text.lower().translate(_SPELLINGS)
 
 
-def romanized_from_three(text: str) -> str:
+def romanize_three_alphabets(text: str) -> str:
     """Romanise Cyrillic, Greek and Latin letters only, as scheme 3 does."""
     bare = unicodedata.normalize("NFKD", text.lower())
     return _NOT_LETTERS.sub("", bare.translate(_THREE_ALPHABETS))
 
 
-def sounded(letters: str) -> str:
+def to_sounds(letters: str) -> str:
     """Reduce romanised lines to ``SOUNDS``, for example London to "lntn"."""
     return _REPEATED.sub(r"\1", letters.replace("ng", "n").translate(_CLASSES))

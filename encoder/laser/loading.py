@@ -22,8 +22,8 @@ from encoder.base import SAMPLE
 from encoder.laser import subwords
 from encoder.laser.languages import SHARED
 from encoder.laser.networks import BiLSTM, Transformer
-from encoder.laser.preprocess import normalizing, tokenizing
-from encoder.network import NetworkEncoder, ready
+from encoder.laser.preprocess import make_normalizer, make_tokenizer
+from encoder.network import NetworkEncoder, prepare
 
 
 class _Node:
@@ -67,20 +67,20 @@ def read_torch_file(path: Path) -> dict[str, Any]:
         raise ValueError(
             f"{path}: contains a {type(content).__name__}; a checkpoint must be a mapping"
         )
-    return {str(key): plain(value) for key, value in content.items()}
+    return {str(key): to_plain(value) for key, value in content.items()}
 
 
-def plain(value: Any) -> Any:  # noqa: ANN401  # any content of a pickle
+def to_plain(value: Any) -> Any:  # noqa: ANN401  # any content of a pickle
     """Convert configuration objects in a value to dicts, lists and scalars."""
     if isinstance(value, argparse.Namespace):
-        return plain(vars(value))
+        return to_plain(vars(value))
     if isinstance(value, _Node):
         state = vars(value)
-        return plain(state.get("_content", state.get("_val")))
+        return to_plain(state.get("_content", state.get("_val")))
     if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
+        return {key: to_plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
+        return [to_plain(item) for item in value]
     return value
 
 
@@ -126,9 +126,9 @@ def load_laser(
         if pieces.suffix == ".fcodes":
             files.append(pieces.with_suffix(".fvocab"))
             bpe = subwords.BPE(pieces, files[-1])
-            tokenizer = subwords.TextTokenizer(words, lambda lines: map(bpe, lines), tokenizing)
+            tokenizer = subwords.TextTokenizer(words, lambda lines: map(bpe, lines), make_tokenizer)
         else:
-            tokenizer = subwords.TextTokenizer(words, subwords.read_pieces(pieces), normalizing)
+            tokenizer = subwords.TextTokenizer(words, subwords.read_pieces(pieces), make_normalizer)
     return _encoder(files, tokenizer, network, precision, dictionary if pretokenized else ())
 
 
@@ -166,7 +166,7 @@ def load_laser3(
     files, tokenizer = [path, cvocab], subwords.TextTokenizer(words)
     if not pretokenized:
         files.append(_find_companion(path, (".spm",)))
-        tokenizer = subwords.TextTokenizer(words, subwords.read_pieces(files[-1]), normalizing)
+        tokenizer = subwords.TextTokenizer(words, subwords.read_pieces(files[-1]), make_normalizer)
     return _encoder(files, tokenizer, network, precision, ids if pretokenized else ())
 
 
@@ -183,7 +183,7 @@ def _encoder(
         draw, vocabulary = random.Random(0), sorted(tokens)
         sample = [" ".join(draw.choices(vocabulary, k=length)) for length in range(2, 50)]
     try:
-        ready_network = ready(network, precision, tokenizer.encode(sample))
+        ready_network = prepare(network, precision, tokenizer.encode(sample))
     except ValueError as error:
         raise ValueError(f"{files[0]}: {error}") from None
     digest = hashlib.sha256()

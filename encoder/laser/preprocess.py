@@ -98,7 +98,7 @@ class PerlTokenizer(MosesTokenizer):
         return str(self.tokenize(line, return_str=True, escape=False))
 
 
-def normalizing(language: str | None) -> Step:
+def make_normalizer(language: str | None) -> Step:
     """Return LASER2's and LASER3's preprocessing of a language, by default en.
 
     It normalises characters and punctuation, and makes the line lower case.
@@ -107,7 +107,7 @@ def normalizing(language: str | None) -> Step:
     return lambda line: normalize(remove_non_printing(line)).lower()
 
 
-def tokenizing(language: str | None) -> Step:
+def make_tokenizer(language: str | None) -> Step:
     """Return the preprocessing of LASER1 for a language (ISO 639).
 
     It normalises characters and punctuation, splits words, and makes the line lower case.

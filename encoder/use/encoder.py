@@ -9,11 +9,17 @@ from numpy.typing import NDArray
 
 from encoder import USE, Precision
 from encoder.base import MIN_COSINE, SAMPLE, BaseEncoder
-from encoder.coverage import individual
+from encoder.coverage import language_key
 from encoder.rows import Matrix, normalize_rows
 from encoder.tokenizer import Tokens
 from encoder.use.compiled import CHANNELS, FEATURES
-from encoder.use.glossary import KNOWN_BYTES, GlossaryWords, added_languages, bundled, load_glossary
+from encoder.use.glossary import (
+    KNOWN_BYTES,
+    GlossaryWords,
+    added_languages,
+    load_bundled,
+    load_glossary,
+)
 from encoder.use.network import DIM, PREPARED, Network, rounded
 from encoder.use.weights import DIGEST, load_tokenizer, load_weights
 from miner.instructions import CHOSEN
@@ -67,9 +73,9 @@ class UseEncoder(BaseEncoder):
 
     def for_language(self, language: str | None) -> "UseEncoder":
         """Return the encoder for a language, this one unless it has a glossary."""
-        if individual(language or "") not in added_languages():
+        if language_key(language or "") not in added_languages():
             return self
-        bag = bundled(language or "")
+        bag = load_bundled(language or "")
         if bag.name not in self._readers:
             words = GlossaryWords(load_glossary(), bag)
             self._readers[bag.name] = UseEncoder(self._network, words)

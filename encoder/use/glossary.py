@@ -25,7 +25,7 @@ from safetensors.numpy import load
 
 from encoder import MORE, USE, Encoder, folder_of, load_encoder
 from encoder.checkpoint import CONFIG, WEIGHTS
-from encoder.coverage import individual
+from encoder.coverage import language_key
 from encoder.rows import Matrix, PackedTable
 from encoder.tokenizer import Tokens
 from encoder.use.compiled import EMBEDDING
@@ -58,7 +58,7 @@ def split(sentence: str) -> list[str]:
     return _part_pattern().findall(sentence)
 
 
-def nearest(keys: Weights, vectors: Matrix) -> tuple[NDArray[np.int32], Matrix]:
+def find_nearest(keys: Weights, vectors: Matrix) -> tuple[NDArray[np.int32], Matrix]:
     """Find the NEAREST of K keys for each of W unit vectors.
 
     Ties go to the first key. Results do not depend on the other vectors.
@@ -91,7 +91,7 @@ class Glossary:
     @cached_property
     def keys(self) -> Weights:
         """The English words' vectors of the bundled encoder, (D, K)."""
-        return Weights(bundled("en").encode(self.english).T)
+        return Weights(load_bundled("en").encode(self.english).T)
 
 
 class GlossaryWords:
@@ -137,7 +137,7 @@ class GlossaryWords:
 
         def look_up(block: slice) -> None:
             vectors = self._language.encode(words[block])
-            keys, weights = nearest(self._glossary.keys, vectors)
+            keys, weights = find_nearest(self._glossary.keys, vectors)
             keys[[word[0].isupper() for word in words[block]]] += len(self._glossary.english)
             weights[~vectors.any(axis=1)] = 0
             columns[block], shares[block] = keys, weights
@@ -164,15 +164,15 @@ class GlossaryWords:
 _whole_bundled = cache(load_encoder)
 
 
-def bundled(language: str) -> Encoder:
+def load_bundled(language: str) -> Encoder:
     """Return the bundled encoder for a language."""
     return _whole_bundled().for_language(language)
 
 
 @cache
 def added_languages() -> frozenset[str]:
-    """Return the languages of the glossary that ships, by ``individual``."""
-    return frozenset(map(individual, _config(FOLDER)["languages"]))
+    """Return the languages of the glossary that ships, by ``language_key``."""
+    return frozenset(map(language_key, _config(FOLDER)["languages"]))
 
 
 @cache
@@ -186,7 +186,7 @@ def load_glossary(folder: Path = FOLDER) -> Glossary:
     weights = (folder / WEIGHTS).read_bytes()
     if hashlib.sha256(weights).hexdigest() != config["sha256"]:
         raise ValueError(f"encoder use: {folder / WEIGHTS} is damaged; install or copy it again")
-    installed = [bundled(language).name for language in KINDS]
+    installed = [load_bundled(language).name for language in KINDS]
     if config["bundled"] != installed:
         raise ValueError(
             f"encoder use: {folder} was trained with {' and '.join(config['bundled'])}, but "

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from langcodes import Language
 
 from encoder import Encoder
-from encoder.coverage import individual
+from encoder.coverage import language_key
 from miner.language_codes import base_language, parse_language
 
 # The member of each macrolanguage that Tatoeba has.
@@ -37,7 +37,7 @@ def name_of(code: str, names: Collection[str]) -> str | None:
     if code in names:
         return code
     same_tag = [name for name in names if _tag(name) == _tag(code)]
-    same_language = [name for name in names if individual(name) == individual(code)]
+    same_language = [name for name in names if language_key(name) == language_key(code)]
     matches = same_tag or (same_language if _tag(code) == base_language(code) else [])
     return matches[0] if len(matches) == 1 else None
 

@@ -85,7 +85,9 @@ def _all_languages(path: Path) -> dict[str, Examples]:
         if len(row) < len(header):
             raise ValueError(f"{path} line {number}: {len(row)} columns; expected {len(header)}")
         rows_of.setdefault(row[language], []).append((number, row))
-    return {key: _examples(path, parse_labelled(path, columns, own)) for key, own in rows_of.items()}
+    return {
+        key: _examples(path, parse_labelled(path, columns, own)) for key, own in rows_of.items()
+    }
 
 
 def _examples(path: Path, rows: Sequence[tuple[str, str, str]]) -> Examples:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from encoder import BUNDLED, load_encoder
-from encoder.coverage import Coverage, find_coverage, individual, read_coverage
+from encoder.coverage import Coverage, find_coverage, language_key, read_coverage
 
 WIDE = str(Path(__file__).parents[2] / "encoders" / "wide")
 
@@ -31,7 +31,7 @@ def test_a_language_by_any_of_its_names() -> None:
     assert find_coverage(languages, "sv") == find_coverage(languages, "swe") == swedish
     assert find_coverage(languages, "zsm") == malay
     assert find_coverage(languages, "tlh") is None
-    assert individual("no") == individual("nb") == "nob"
+    assert language_key("no") == language_key("nb") == "nob"
 
 
 def test_what_a_configuration_says(tmp_path: Path) -> None:

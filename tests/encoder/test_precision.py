@@ -17,7 +17,7 @@ from encoder import torch_private
 from encoder.laser import int8
 from encoder.laser.int8 import Int8BiLSTM, lstm_step, quantize_rows
 from encoder.laser.networks import BiLSTM
-from encoder.network import embed_tokens, ready
+from encoder.network import embed_tokens, prepare
 from encoder.tokenizer import Tokens
 from miner import instructions
 from miner.knn.core import products
@@ -42,8 +42,8 @@ def sample(seed: int = 0) -> Tokens:
 @pytest.mark.parametrize("kind", ["int8", "bfloat16"])
 def test_directions_are_nearly_those_of_float32(kind: str, bidirectional: bool) -> None:
     network, tokens = bilstm(bidirectional=bidirectional), sample()
-    expected = embed_tokens(ready(network, "float32", tokens), tokens)
-    found = embed_tokens(ready(network, kind, tokens), tokens)
+    expected = embed_tokens(prepare(network, "float32", tokens), tokens)
+    found = embed_tokens(prepare(network, kind, tokens), tokens)
     assert (found != expected).any()
     assert torch.cosine_similarity(found, expected).min() >= networks.MIN_COSINE
 
@@ -118,17 +118,17 @@ def test_vectors_are_the_same_by_every_set_of_instructions(code: str) -> None:
 def test_auto_takes_the_first_that_is_near_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     network, tokens = bilstm(), sample()
     monkeypatch.setattr(networks, "_fast_precisions", lambda network, device: ["int8", "bfloat16"])
-    assert ready(network, "auto", tokens).precision == "int8"
+    assert prepare(network, "auto", tokens).precision == "int8"
     cosines = {}
-    exact = embed_tokens(ready(network, "float32", tokens), tokens)
+    exact = embed_tokens(prepare(network, "float32", tokens), tokens)
     for kind in ("int8", "bfloat16"):
-        found = embed_tokens(ready(network, kind, tokens), tokens)
+        found = embed_tokens(prepare(network, kind, tokens), tokens)
         cosines[kind] = torch.cosine_similarity(found, exact).min().item()
     assert cosines["int8"] < cosines["bfloat16"]
     monkeypatch.setattr(networks, "MIN_COSINE", (cosines["int8"] + cosines["bfloat16"]) / 2)
-    assert ready(network, "auto", tokens).precision == "bfloat16"
+    assert prepare(network, "auto", tokens).precision == "bfloat16"
     monkeypatch.setattr(networks, "MIN_COSINE", 1.01)
-    assert ready(network, "auto", tokens).precision == "float32"
+    assert prepare(network, "auto", tokens).precision == "float32"
 
 
 def test_what_is_fast_depends_on_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:

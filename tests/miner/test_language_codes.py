@@ -2,7 +2,7 @@
 
 import pytest
 
-from encoder.coverage import individual
+from encoder.coverage import language_key
 from encoder.laser.languages import LASER2, LASER3, files_of
 from eval.data.languages import name_of
 from miner.language_codes import base_language, macrolanguage, parse_language
@@ -68,13 +68,13 @@ def test_what_is_no_code(text: str, remedy: str) -> None:
 
 @pytest.mark.parametrize("code", ["uk-UA", "UKR", "uk_cyrl_ua"])
 def test_encoders_know_a_language_by_all_its_codes(code: str) -> None:
-    assert individual(code) == individual("uk") == "ukr"
+    assert language_key(code) == language_key("uk") == "ukr"
 
 
 def test_one_name_for_a_language_of_several_codes() -> None:
     same = [("no", "nb"), ("fil", "tl"), ("ger", "de"), ("cmn", "zh"), ("arb", "ar"), ("zsm", "ms")]
-    assert [individual(one) for one, _ in same] == [individual(other) for _, other in same]
-    assert individual("nn") != individual("nb")
+    assert [language_key(one) for one, _ in same] == [language_key(other) for _, other in same]
+    assert language_key("nn") != language_key("nb")
     assert macrolanguage("fil") == "tl"
     assert macrolanguage("not a code") == "not a code"
 

@@ -146,7 +146,8 @@ def test_a_work_folder_of_other_parts_is_never_mixed(run: Run, fresh: Fresh, fir
 def test_other_means_are_other_vectors(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     before = run("mini+use")
     monkeypatch.setattr(
-        "encoder.joined._find_mean", lambda spec, encoder, language: np.full(encoder.dim, 0.01, "f4")
+        "encoder.joined._find_mean",
+        lambda spec, encoder, language: np.full(encoder.dim, 0.01, "f4"),
     )
     changed = run("mini+use")
     assert changed != before

@@ -12,7 +12,7 @@ from torch.utils.checkpoint import checkpoint
 from encoder import Encoder, trained
 from encoder.bag.features import Features
 from encoder.laser.networks import Tensors
-from encoder.network import NetworkEncoder, Ready
+from encoder.network import NetworkEncoder, PreparedNetwork
 from encoder.tokenizer import Tokenizer, Tokens
 from encoder.trained import build_network, save_networks
 from encoder.training.architectures.model import Model, Trained
@@ -126,7 +126,9 @@ class Network(Model):
         """Return the encoder in float32, and a function to save it."""
         self.eval()
         network = self.fold()
-        ready = Ready(network, precision="float32", device=network.embed_tokens.weight.device)
+        ready = PreparedNetwork(
+            network, precision="float32", device=network.embed_tokens.weight.device
+        )
         tokenizer_with_end = trained.EndingTokenizer(tokenizer)
         name, model, networks = self.architecture, tokenizer.model, {trained.ALL: network}
         save = partial(save_networks, architecture=name, networks=networks, tokenizer_model=model)

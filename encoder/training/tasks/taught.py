@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from encoder import Encoder
-from encoder.bag.encoder import BagEncoder, names
+from encoder.bag.encoder import BagEncoder, find_names
 from encoder.tokenizer import Tokens
 from encoder.trained import TrainedNetwork
 from encoder.training import parallel
@@ -86,14 +86,14 @@ class Alignment(Taught):
 
     def deploy(self, encoder: Encoder) -> Encoder:
         """Return the teacher with the encoder's languages added to it."""
-        return self._teacher.extended(self._languages, lambda: encoder)
+        return self._teacher.with_languages(self._languages, lambda: encoder)
 
 
 class Addition(Alignment):
     """Ranking of sources against the teacher's vectors of all targets.
 
     The sources' language is added to the teacher, which has the targets' language. Names in the
-    sources also have the teacher's vectors (``encoder.bag.encoder.names``).
+    sources also have the teacher's vectors (``encoder.bag.encoder.find_names``).
     """
 
     def __init__(self, setting: Setting) -> None:
@@ -104,7 +104,7 @@ class Addition(Alignment):
                 "train' wrote"
             )
         super().__init__(setting)
-        self._names = {text.name: names(text.source) for text in setting.texts}
+        self._names = {text.name: find_names(text.source) for text in setting.texts}
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
         """Compute ``translation_ranking`` with fixed vectors of targets."""

@@ -14,7 +14,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from encoder import best_encoder
-from encoder.coverage import Coverage, find_coverage, individual
+from encoder.coverage import Coverage, find_coverage, language_key
 from encoder.joined import (
     drop_uncovered_parts,
     dropped_part_names,
@@ -236,8 +236,8 @@ def language_warnings(options: MiningOptions, side: str) -> list[str]:
 
 
 def _share(shares: Mapping[str, float], language: str) -> float:
-    name = individual(language)
-    return sum(share for code, share in shares.items() if individual(code) == name)
+    name = language_key(language)
+    return sum(share for code, share in shares.items() if language_key(code) == name)
 
 
 def _languages(options: MiningOptions) -> Mapping[str, Coverage]:
@@ -246,6 +246,6 @@ def _languages(options: MiningOptions) -> Mapping[str, Coverage]:
 
 
 def _laser(language: str) -> str:
-    name = individual(language)
+    name = language_key(language)
     covered = any(code.startswith(f"{name}_") for code in (*LASER2, *LASER3))
     return f"; to use LASER, which covers it, run 'adit fetch {language} -o DIR'" if covered else ""

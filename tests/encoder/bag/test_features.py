@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from encoder.bag.features import CHARACTER_SIZES, LETTER_SIZES, SOUND_SIZES, STEM_SIZES, Features
-from encoder.bag.romanization import romanized, sounded
+from encoder.bag.romanization import romanize, to_sounds
 from encoder.tokenizer import Tokenizer, Tokens, train_tokenizer
 from tests.encoder.test_tokenizer import lists_of, tokens_of
 
@@ -44,8 +44,8 @@ def oracle_words(sentence: list[int]) -> list[tuple[int, ...]]:
 
 
 def oracle_ngrams(word: tuple[int, ...]) -> list[str]:
-    spelt = [romanized(PIECES[piece]) for piece in word]
-    letters, sounds = "".join(spelt), "".join(map(sounded, spelt)).upper()
+    spelt = [romanize(PIECES[piece]) for piece in word]
+    letters, sounds = "".join(spelt), "".join(map(to_sounds, spelt)).upper()
     pieces = [PIECES[piece].strip("\u2581") for piece in word]
     characters = [piece for piece in pieces if set(piece) & set("漢한어")]
     spelling = f"<{letters}>" if letters else ""

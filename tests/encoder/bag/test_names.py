@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from encoder.bag.encoder import KNOWN_FROM, BagEncoder, names
+from encoder.bag.encoder import KNOWN_FROM, BagEncoder, find_names
 from encoder.tokenizer import Tokenizer
-from encoder.words import Words, joined
+from encoder.words import Words, join_words
 
 DIM = 24
 
@@ -27,7 +27,7 @@ DIM = 24
     ],
 )
 def test_names_are_words_with_capitals_inside(sentence: str, found: str) -> None:
-    assert names([sentence, "a B"]) == [found, "B"]
+    assert find_names([sentence, "a B"]) == [found, "B"]
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_a_sentence_is_its_words_and_the_others_of_its_names(
 ) -> None:
     own, other = bags
     texts = [*sentences, *named] * times
-    sums = own.encode(texts, normalize=False) + other.encode(names(texts), normalize=False)
+    sums = own.encode(texts, normalize=False) + other.encode(find_names(texts), normalize=False)
     both = own.with_names(other)
     assert both.encode(texts, normalize=False).tobytes() == sums.tobytes()
     lengths = np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12)
@@ -71,7 +71,7 @@ def test_words_are_joined_by_sentence() -> None:
     generator = np.random.default_rng(2)
     counts = generator.integers(0, 4, size=(2, 30))
     first, second = (made_up_words(generator, lengths) for lengths in counts)
-    both = joined(first, second)
+    both = join_words(first, second)
     for number in range(30):
         expected = [
             (part.weights[each], *part.vectors[each])

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from encoder import load_encoder
-from encoder.laser.loading import plain, read_torch_file
+from encoder.laser.loading import read_torch_file, to_plain
 from tests.encoder.laser.conftest import GOLDEN, LINES
 
 
@@ -209,4 +209,4 @@ def test_configurations_of_omegaconf_are_plain_data(
     torch.save({"cfg": wrap(settings), "model": {}}, tmp_path / "x.pt")
     monkeypatch.undo()
     assert read_torch_file(tmp_path / "x.pt") == {"cfg": settings, "model": {}}
-    assert plain(argparse.Namespace(**settings)) == settings
+    assert to_plain(argparse.Namespace(**settings)) == settings

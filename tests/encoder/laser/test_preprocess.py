@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from encoder import load_encoder
-from encoder.laser.preprocess import normalizing, tokenizing
+from encoder.laser.preprocess import make_normalizer, make_tokenizer
 from tests.encoder.laser.conftest import SENTENCES, make_bilstm, pieces_model
 
 
@@ -21,7 +21,7 @@ from tests.encoder.laser.conftest import SENTENCES, make_bilstm, pieces_model
     ],
 )
 def test_regular_lines(language: str | None, line: str, expected: str) -> None:
-    assert normalizing(language)(line).strip() == expected
+    assert make_normalizer(language)(line).strip() == expected
 
 
 @pytest.mark.parametrize(
@@ -41,11 +41,11 @@ def test_languages_that_need_a_package(
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ModuleNotFoundError, match=package):
-        tokenizing(languages[0])
+        make_tokenizer(languages[0])
     monkeypatch.undo()
     pytest.importorskip(package)
     for language in languages:
-        assert " ".join(tokenizing(language)(line).split()) == expected
+        assert " ".join(make_tokenizer(language)(line).split()) == expected
 
 
 def test_laser1(tmp_path: Path) -> None:

@@ -20,9 +20,9 @@ from encoder.use.glossary import (
     TEMPERATURE,
     GlossaryWords,
     added_languages,
-    bundled,
+    find_nearest,
+    load_bundled,
     load_glossary,
-    nearest,
     split,
 )
 from encoder.use.products import Weights
@@ -66,7 +66,7 @@ def test_the_nearest_are_those_of_a_sort_and_the_first_of_equal_ones() -> None:
     keys = generator.standard_normal((40, 16)).astype(np.float32)
     keys[20:30] = keys[5]
     words = np.concatenate([generator.standard_normal((9, 16)).astype(np.float32), keys[5:6]])
-    columns, shares = nearest(Weights(keys.T), words)
+    columns, shares = find_nearest(Weights(keys.T), words)
     for word, found, share in zip(words, columns, shares, strict=True):
         cosines = keys.astype(np.float64) @ word
         expected = sorted(range(40), key=lambda key: (-cosines[key].round(4), key))[:NEAREST]
@@ -77,16 +77,16 @@ def test_the_nearest_are_those_of_a_sort_and_the_first_of_equal_ones() -> None:
 
 def test_a_word_is_the_mean_of_rows_by_their_shares() -> None:
     known = load_glossary()
-    words = GlossaryWords(known, bundled("cs"))
+    words = GlossaryWords(known, load_bundled("cs"))
     tokens = words.encode(["Domů, domů 12!", ""])
     first, comma, second, *number = tokens.ids[1 : tokens.offsets[1] - 1].tolist()
     assert tokens.ids[tokens.offsets[1] :].tolist() == [BEGIN, UNKNOWN, END]
     assert comma == load_tokenizer()._processor.piece_to_id(",")
     assert load_tokenizer()._processor.decode(number) == "12!"
-    english = bundled("en").encode(known.english).astype(np.float64)
+    english = load_bundled("en").encode(known.english).astype(np.float64)
     rows = words.rows(np.array([first, second]))
     for word, start, row in (("Domů", len(known.english), rows[0]), ("domů", 0, rows[1])):
-        cosines = english @ bundled("cs").encode(word)
+        cosines = english @ load_bundled("cs").encode(word)
         best = np.argsort(-cosines, kind="stable")[:NEAREST]
         shares = np.exp(cosines[best] / TEMPERATURE)
         expected = shares / shares.sum() @ known.rows[best + start]
