@@ -88,10 +88,10 @@ def _read(side: CorpusOptions, *, by_document: bool) -> dict[str, Sentences]:
     from miner.storage.corpus.entities import escaped_levels
     from miner.storage.corpus.unique_ids import UniqueIds
     from miner.storage.documents.split import open_side
-    from pipelines.stages.reading.language import beginning
+    from pipelines.stages.reading.language import first_sentences
 
     documents: dict[str, Sentences] = {}
-    escapes = escaped_levels(beginning(side.path, side.input_format))
+    escapes = escaped_levels(first_sentences(side.path, side.input_format))
     reader = open_side(side.path, side.input_format, escapes=escapes)
     is_empty = True
     with (

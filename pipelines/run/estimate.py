@@ -32,7 +32,11 @@ from pipelines.progress import Meter, Monitor, counted
 from pipelines.run.fitting import Fit, SideSize, Sizes, fit_run, load_libraries, measure_side
 from pipelines.run.mining import run_job
 from pipelines.stages.judge import resolve_score_method
-from pipelines.stages.reading.language import beginning, decide_languages, resolve_best_encoder
+from pipelines.stages.reading.language import (
+    decide_languages,
+    first_sentences,
+    resolve_best_encoder,
+)
 from pipelines.stages.searching.search import group_sizes
 
 PAIR_BYTES = 130  # of the numbers of a pair, and of those with its score
@@ -222,7 +226,7 @@ def _stage_seconds(run: RunContext, sizes: Sizes, *, lines: float) -> dict[str, 
     texts = {}
     for side in SIDES:
         corpus = run.options.side(side)
-        texts[side] = beginning(corpus.path, corpus.input_format, count=TRIED[-1])
+        texts[side] = first_sentences(corpus.path, corpus.input_format, count=TRIED[-1])
     counts = [min(count, *map(len, texts.values())) for count in TRIED]
     logging.disable(logging.CRITICAL)
     try:

@@ -32,7 +32,7 @@ from pipelines.making_options import (
     MapOptions,
 )
 from pipelines.progress import Monitor
-from pipelines.stages.reading.language import beginning
+from pipelines.stages.reading.language import first_sentences
 
 logger = logging.getLogger(__name__)
 
@@ -197,7 +197,7 @@ def _learnt(
 def _sentences(place: Place, input_format: str) -> list[str]:
     """Return the different usable sentences of a corpus, in their order."""
     texts: dict[str, None] = {}
-    escapes = escaped_levels(beginning(place, input_format))
+    escapes = escaped_levels(first_sentences(place, input_format))
     for records in open_side(place, input_format, escapes=escapes):
         texts |= dict.fromkeys(records.kept_texts())
     if not texts:

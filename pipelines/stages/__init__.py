@@ -1,1 +1,1 @@
-"""The stages of a run: plain functions from references to sealed artefacts."""
+"""Stages of a run, plain functions from references to sealed artefacts."""

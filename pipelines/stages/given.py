@@ -1,7 +1,7 @@
-"""The stage of ``adit rate``: line i of both corpora as a pair, in place of those that are mined.
+"""Rate line i of both corpora as a pair, for ``adit rate``.
 
-Neighbourhoods are of different sentences, as in mining: the first of equal ones stands for all, and
-a repeated pair is scored once. ``lines.npy`` says which line was the first to have a pair.
+Neighbourhoods are of distinct sentences, as in mining: the first of equal sentences represents all,
+and a repeated pair is scored once. ``lines.npy`` has the first line of each pair.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,11 +22,15 @@ from pipelines.references import ChosenPairs, ShardNeighbours, SideVectors, coll
 from pipelines.stages.judge import lists_of
 from pipelines.stages.select import write_sorted
 
-BLOCK = 1 << 13  # pairs whose vectors are read at a time
+BLOCK = 1 << 13  # pairs per block of vectors
 
 
 def check_lines(run: RunContext, lines: Sequence[int]) -> None:
-    """Raise a ValueError where the corpora are not of as many lines."""
+    """Check that both corpora have the same number of lines.
+
+    Raises:
+        ValueError: The numbers differ.
+    """
     if lines[0] != lines[1]:
         first, second = (run.options.side(side).path for side in SIDES)
         raise ValueError(
@@ -36,70 +40,74 @@ def check_lines(run: RunContext, lines: Sequence[int]) -> None:
 
 
 def rate_lines(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPairs:
-    """Score the lines of both sides as pairs; seals ``pairs``. Checks as ``check_lines`` does."""
+    """Score line i of both sides as a pair, and seal ``pairs``.
+
+    Raises:
+        ValueError: The sides have different numbers of lines.
+    """
     sources, targets = collect_sides(shards).values()
-    both, margin, threshold = [*sources, *targets], run.options.margin, run.options.margin_threshold
+    sides, options = [*sources, *targets], run.options
     corpora = [side[0].shard.corpus for side in (sources, targets)]
     check_lines(run, [corpus.facts["read"] for corpus in corpora])
     key = content_key(
         "rate lines by number",
-        vectors=[found.embedded.content for found in both],
+        vectors=[shard.embedded.content for shard in sides],
         repeats=[corpus.files[DUPLICATES] for corpus in corpora],
-        neighbours=[found.content for found in both],
-        margin=margin,
-        threshold=repr(threshold),
+        neighbours=[shard.content for shard in sides],
+        margin=options.margin,
+        threshold=repr(options.margin_threshold),
     )
 
     def write(draft: Draft) -> Mapping[str, Any]:
-        base = SideVectors([found.embedded for found in targets])
-        pairs, whole = distinct_pairs(_standing(sources), _standing(targets))
-        others = np.concatenate([found.embedded.row_ids() for found in targets])
+        base = SideVectors([shard.embedded for shard in targets])
+        pairs, usable = distinct_pairs(_representatives(sources), _representatives(targets))
+        target_rows = np.concatenate([shard.embedded.row_ids() for shard in targets])
         count, files = pairs.shape[1], []
         with run.monitor.stage("rate", count, "pairs") as meter, draft.scratch() as scratch:
-            for number, found in enumerate(sources):
-                own = found.embedded.row_ids()
-                ends = np.searchsorted(pairs[0], [own[0], own[-1] + 1]) if len(own) else (0, 0)
+            for number, shard in enumerate(sources):
+                rows = shard.embedded.row_ids()
+                ends = np.searchsorted(pairs[0], [rows[0], rows[-1] + 1]) if len(rows) else (0, 0)
                 source, target = pairs[:2, slice(*ends)]
-                places = np.searchsorted(own, source), np.searchsorted(others, target)
+                positions = np.searchsorted(rows, source), np.searchsorted(target_rows, target)
                 scored = given_pairs(
                     source,
                     target,
-                    _cosines(SideVectors([found.embedded]), base, *places),
-                    lists_of(run, [found], source),
+                    _cosines(SideVectors([shard.embedded]), base, *positions),
+                    lists_of(run, [shard], source),
                     lists_of(run, targets, target),
-                    margin=margin,
+                    margin=options.margin,
                 )
                 files.append(sort_pairs(scratch / f"{number:05d}.npy", scored, Direction.BOTH))
                 meter.advance(len(source))
-            kept = write_sorted(draft, files, run.options)
+            kept = write_sorted(draft, files, options)
         draft.array(LINES, pairs)
         read = corpora[0].facts["read"]
-        lines = {"read": read, "unusable": read - whole, "repeated": whole - count}
+        lines = {"read": read, "unusable": read - usable, "repeated": usable - count}
         return {"candidates": count, "pairs": kept, "lines": lines}
 
     rated = produce(run.folder.pairs, key=key, write=write)
-    return ChosenPairs(pairs=rated, shards=both, lines=rated)
+    return ChosenPairs(pairs=rated, shards=sides, lines=rated)
 
 
-def _standing(side: Sequence[ShardNeighbours]) -> IntArray:
-    """Return the row that stands for each line of a side: its own, or that of an equal sentence."""
+def _representatives(side: Sequence[ShardNeighbours]) -> IntArray:
+    """Return each line's row, or the row of the first equal sentence."""
     corpus = side[0].shard.corpus
-    rows = np.full(corpus.facts["read"], NO_SENTENCE, dtype=np.int64)
-    for found in side:
-        own = found.embedded.row_ids()
-        rows[own] = own
+    firsts = np.full(corpus.facts["read"], NO_SENTENCE, dtype=np.int64)
+    for shard in side:
+        rows = shard.embedded.row_ids()
+        firsts[rows] = rows
     with pq.ParquetFile(corpus.file(DUPLICATES)) as file:
         for batch in file.iter_batches(columns=["row", "first_row"]):
-            rows[batch["row"].to_numpy()] = rows[batch["first_row"].to_numpy()]
-    return rows
+            firsts[batch["row"].to_numpy()] = firsts[batch["first_row"].to_numpy()]
+    return firsts
 
 
-def _cosines(source: SideVectors, target: SideVectors, own: IntArray, other: IntArray) -> Matrix:
-    """Return the cosine of each pair of positions in the vectors of both: float32 (P,)."""
-    found = np.empty(len(own), dtype=np.float32)
-    for block in blocks(len(own), BLOCK):
-        queries, at = np.unique(own[block], return_inverse=True)
-        base, places = np.unique(other[block], return_inverse=True)
-        best = rescore(source.take(queries)[at], target.take(base), places[:, None], k=1)
-        found[block] = best.cosines[:, 0]
-    return found
+def _cosines(source: SideVectors, target: SideVectors, rows: IntArray, columns: IntArray) -> Matrix:
+    """Return the cosine of each pair of positions, float32 (P,)."""
+    cosines = np.empty(len(rows), dtype=np.float32)
+    for block in blocks(len(rows), BLOCK):
+        queries, row_places = np.unique(rows[block], return_inverse=True)
+        base, places = np.unique(columns[block], return_inverse=True)
+        best = rescore(source.take(queries)[row_places], target.take(base), places[:, None], k=1)
+        cosines[block] = best.cosines[:, 0]
+    return cosines

@@ -1,8 +1,7 @@
-"""The judge's stages: the chosen pairs scored in batches by their words and all else known of them.
+"""Score the chosen pairs with the judge, and estimate their probabilities.
 
-What is usual in a run, which pairs are measured by, is decided before. All scores, and those of
-what would be mined for sentences of likely pairs if their translations were not there
-(``miner.judge.prior``), then say how likely each pair is right.
+Run statistics, which normalise features, are computed first. Pairs are scored in batches.
+Probabilities follow from all scores and from leave-one-out pairs (``miner.judge.prior``).
 """
 
 import logging
@@ -45,41 +44,45 @@ logger = logging.getLogger(__name__)
 
 BothTexts: TypeAlias = tuple[list[str], list[str]]
 
-# Pairs of a batch at most, where there are many: they take a worker a minute. Not what memory
-# has room for at the time, or a run that goes on would cut others.
+# Most pairs per batch: a minute of a worker's time. It does not depend on free memory, because a
+# resumed run must cut the same batches.
 BATCH = 1 << 20
-BATCHES = 4  # or a multiple, if they have ``EXPORT_ROWS`` pairs or more: workers end together
+BATCHES = 4  # or a multiple, so that workers end together; each has ``EXPORT_ROWS`` pairs or more
 
 
 def resolve_score_method(run: RunContext) -> RunContext:
-    """Return the run with all scores decided; a ValueError if words are asked for in vain."""
+    """Return the run with the scoring method of each pair decided.
+
+    Raises:
+        ValueError: Scores by words were requested, but a language has no word vectors.
+    """
     parts = {}
     for name in run.job.pairs:
-        own = run.for_part(name)
-        parts[name] = replace(own.options, score=_decided_score(own, f"{name}: " if name else ""))
+        pair = run.for_part(name)
+        parts[name] = replace(pair.options, score=_decided_score(pair, f"{name}: " if name else ""))
     return run.with_part_options(parts)
 
 
-def _decided_score(run: RunContext, about: str) -> str:
+def _decided_score(run: RunContext, prefix: str) -> str:
     options = run.options
-    why = None
+    reason = None
     if options.score != MARGIN:
         try:
             run.word_encoders()
         except ValueError as error:
-            why = str(error)
-    if why and (options.scores_by_words or options.fdr is not None):
-        raise ValueError(f"{about}{'--fdr' if options.fdr else '--score words'}: {why}")
-    if why:
-        logger.info("%spairs are scored by margin only (%s); writing all of them", about, why)
-    return MARGIN if why else options.score or WORDS
+            reason = str(error)
+    if reason and (options.scores_by_words or options.fdr is not None):
+        raise ValueError(f"{prefix}{'--fdr' if options.fdr else '--score words'}: {reason}")
+    if reason:
+        logger.info("%spairs are scored by margin only (%s); writing all of them", prefix, reason)
+    return MARGIN if reason else options.score or WORDS
 
 
 def cut_pairs(run: RunContext, chosen: ChosenPairs) -> list[PairBatch]:
-    """Cut the chosen pairs into batches.
+    """Cut the chosen pairs into batches, and seal the run statistics.
 
-    Seals ``usual``: what is usual of the first pairs, the best by margin. Without
-    ``options.scores_by_words`` there is one batch, which nothing is to be done to.
+    The statistics, ``usual``, are of the best pairs by margin. Without ``options.by_words``, one
+    batch passes all pairs on unscored.
     """
     if not run.options.scores_by_words:
         return [PairBatch(chosen=chosen, index=0, of=1, rows=range(0), usual=None)]
@@ -88,7 +91,7 @@ def cut_pairs(run: RunContext, chosen: ChosenPairs) -> list[PairBatch]:
     def write(draft: Draft) -> Mapping[str, Any]:
         if not rows:
             return {}
-        lists = (found.load(run.options.scopes[-1]) for found in chosen.shards)
+        lists = (shard.load(run.options.scopes[-1]) for shard in chosen.shards)
         best = _read(run, *_best_texts(run, chosen, rows))
         return asdict(Usual.of(best, spacing_of(lists)))
 
@@ -97,17 +100,17 @@ def cut_pairs(run: RunContext, chosen: ChosenPairs) -> list[PairBatch]:
         usual = produce(run.folder.usual, key=key, write=write)
     count = BATCHES * max(1, -(-rows // (BATCHES * BATCH)))
     size = max(EXPORT_ROWS, -(-rows // count))
-    cut = [range(part.start, part.stop) for part in even_blocks(rows, size)] or [range(0)]
+    ranges = [range(block.start, block.stop) for block in even_blocks(rows, size)] or [range(0)]
     return [
-        PairBatch(chosen=chosen, index=index, of=len(cut), rows=part, usual=usual)
-        for index, part in enumerate(cut)
+        PairBatch(chosen=chosen, index=index, of=len(ranges), rows=block, usual=usual)
+        for index, block in enumerate(ranges)
     ]
 
 
 def _best_texts(run: RunContext, chosen: ChosenPairs, rows: int) -> BothTexts:
     """Return the texts of up to ``USUAL_PAIRS`` best pairs whose sides differ.
 
-    Pairs of identical texts show nothing of translations.
+    Identical texts show nothing of translations.
     """
     best: BothTexts = [], []
     start, stop = 0, USUAL_PAIRS
@@ -115,16 +118,16 @@ def _best_texts(run: RunContext, chosen: ChosenPairs, rows: int) -> BothTexts:
         for table in completed_pairs(run, chosen, PAIRS, rows=range(start, stop)):
             texts = _texts_in(table)
             differ = ~same_texts(*texts)
-            for side, own in zip(best, texts, strict=True):
-                side.extend(compress(own, differ))
+            for side, new_texts in zip(best, texts, strict=True):
+                side.extend(compress(new_texts, differ))
         start, stop = stop, 4 * stop
     return best
 
 
 def score_pairs(run: RunContext, batch: PairBatch) -> PairBatch:
-    """Score the pairs of a batch; seals ``scored/NNNNN``, sorted by their scores.
+    """Score a batch's pairs, and seal them, sorted, in ``scored/NNNNN``.
 
-    Those with the same text on both sides are in a file of their own.
+    Pairs with the same text on both sides are in a separate file.
     """
     if batch.usual is None:
         return batch
@@ -134,23 +137,23 @@ def score_pairs(run: RunContext, batch: PairBatch) -> PairBatch:
     def write(draft: Draft) -> Mapping[str, Any]:
         numbers, scores = [numbers_schema().empty_table()], [np.empty(0)]
         same = [np.empty(0, dtype=np.bool_)]
-        part = f"{batch.index + 1}/{batch.of}" if batch.of > 1 else ""
-        with run.monitor.stage("score", len(rows), "pairs", part) as meter:
+        label = f"{batch.index + 1}/{batch.of}" if batch.of > 1 else ""
+        with run.monitor.stage("score", len(rows), "pairs", label) as meter:
             for table in completed_pairs(run, chosen, PAIRS, rows=rows):
                 numbers.append(table.select(numbers[0].schema.names))
-                both = _texts_in(table)
-                same.append(same_texts(*both))
-                texts = _read(run, *both, meter.advance)
+                both_texts = _texts_in(table)
+                same.append(same_texts(*both_texts))
+                texts = _read(run, *both_texts, meter.advance)
                 # Merged sentences are in no list of neighbours.
-                near = None if chosen.merges else Near.of(pairs_of(table))
-                scores.append(load_judge().scores(features(texts, near, Usual(**usual))))
+                neighbourhoods = None if chosen.merges else Near.of(pairs_of(table))
+                scores.append(load_judge().scores(features(texts, neighbourhoods, Usual(**usual))))
         pairs, score = pairs_of(pa.concat_tables(numbers)), np.concatenate(scores)
-        known = {field.name: getattr(pairs, field.name) for field in fields(Pairs)}
-        known |= {"score": score, "margin": pairs.score, "probability": score}  # not known yet
+        columns = {field.name: getattr(pairs, field.name) for field in fields(Pairs)}
+        columns |= {"score": score, "margin": pairs.score, "probability": score}  # a placeholder
         is_same = np.concatenate(same)
         for name, rows_of_file in ((SCORED, ~is_same), (SCORED_SAME, is_same)):
             with draft.file(name) as path:
-                sort_pairs(path, JudgedPairs(**known).take(rows_of_file), Direction.BOTH)
+                sort_pairs(path, JudgedPairs(**columns).take(rows_of_file), Direction.BOTH)
         return {"identical": int(is_same.sum())}
 
     folder = run.folder.scored(batch.index)
@@ -158,13 +161,13 @@ def score_pairs(run: RunContext, batch: PairBatch) -> PairBatch:
 
 
 def _scores_key(run: RunContext, chosen: ChosenPairs, stage: str, **more: object) -> str:
-    """Return the key of what a stage makes of pairs, their texts and neighbours by the judge."""
+    """Return a stage's key for pairs, texts, neighbours, and the judge."""
     return content_key(
         stage,
         pairs=chosen.pairs.files[PAIRS],
         **chosen.merges_key,
-        sentences=[found.embedded.shard.digest for found in chosen.shards],
-        neighbours=[lists for found in chosen.shards for lists in found.content],
+        sentences=[shard.embedded.shard.digest for shard in chosen.shards],
+        neighbours=[lists for shard in chosen.shards for lists in shard.content],
         maker=run.words_name,
         languages=run.languages,
         judge=load_judge().name,
@@ -189,10 +192,10 @@ def _read(
 
 
 def judge_pairs(run: RunContext, scored: Sequence[PairBatch]) -> ChosenPairs:
-    """Say how likely each pair is right, and sort them anew, if by words; seals ``judged``.
+    """Estimate the probability of each pair, and seal ``judged``, best first.
 
-    Probabilities come from the pairs whose sides differ. The others, which would look like the best
-    of translations, are put aside, or with ``options.keep_identical`` among all.
+    Probabilities come from pairs whose sides differ. Identical pairs would look like the best
+    translations, so they are sealed in a separate file unless ``options.keep_identical`` is set.
     """
     scored = sorted(scored, key=lambda part: part.index)
     batch = scored[0]
@@ -214,34 +217,33 @@ def judge_pairs(run: RunContext, scored: Sequence[PairBatch]) -> ChosenPairs:
             [SortedPairsFile(path=part.file(name), side=Direction.BOTH) for part in parts]
             for name in (SCORED, SCORED_SAME)
         )
-        found, left_out = Probabilities(), np.empty(0)
+        model, left_out = Probabilities(), np.empty(0)
         with use_all_threads():
             if usual:
-                found, left_out = _probabilities(run, chosen, files, Usual(**usual))
+                model, left_out = _probabilities(run, chosen, files, Usual(**usual))
             draft.array(LEFT_OUT, left_out)
             outputs = {PAIRS: files, IDENTICAL: same}
             if run.options.keep_identical:
                 outputs = {PAIRS: files + same, IDENTICAL: []}
             judged, identical = (
-                _write_judged(run, draft, name, scored, found) for name, scored in outputs.items()
+                _write_judged(run, draft, name, scored, model) for name, scored in outputs.items()
             )
-        about = {"judge": load_judge().name, "words": run.words_name, "usual": usual or None}
+        origin = {"judge": load_judge().name, "words": run.words_name, "usual": usual or None}
         counts = {"judged": judged, "identical": identical}
-        return {**chosen.pairs.facts, **about, **counts, "probabilities": asdict(found)}
+        return {**chosen.pairs.facts, **origin, **counts, "probabilities": asdict(model)}
 
     judged = produce(run.folder.judged, key=key, write=write)
     return replace(chosen, pairs=judged, identical=judged)
 
 
 def _write_judged(
-    run: RunContext, draft: Draft, name: str, files: Sequence[SortedPairsFile], found: Probabilities
+    run: RunContext, draft: Draft, name: str, files: Sequence[SortedPairsFile], model: Probabilities
 ) -> int:
-    """Write scored pairs with their probabilities, and count them."""
     count, schema = 0, numbers_schema(judged=True)
     with draft.file(name) as path, pq.ParquetWriter(path, schema) as writer:
         for part in merge_in_ranges(files, size=range_pairs(run.options)):
             assert isinstance(part, JudgedPairs)
-            writer.write_table(table_of(replace(part, probability=found.of_scores(part.score))))
+            writer.write_table(table_of(replace(part, probability=model.of_scores(part.score))))
             count += len(part)
     return count
 
@@ -249,21 +251,21 @@ def _write_judged(
 def _probabilities(
     run: RunContext, chosen: ChosenPairs, files: Sequence[SortedPairsFile], usual: Usual
 ) -> tuple[Probabilities, FloatArray]:
-    """Estimate by all scores and those of sentences without their translation; and these."""
+    """Return the probabilities, and the leave-one-out scores behind them."""
     usual_scores = load_judge().usual
-    # Which pairs are likely right is first estimated by all scores alone.
-    first = Probabilities.estimated(usual_scores, (file.records()["score"] for file in files))
+    # A first estimate, from all scores, finds the pairs that are probably correct.
+    estimate = Probabilities.estimated(usual_scores, (file.records()["score"] for file in files))
     rows = {side: [np.empty(0, np.int64)] for side in SIDES}
-    likely = [np.empty(0)]
+    probabilities = [np.empty(0)]
     for part in merge_in_ranges(files, size=range_pairs(run.options)):
-        likely.append(first.of_scores(part.score))
-        best = part.take(likely[-1] >= LIKELY)
+        probabilities.append(estimate.of_scores(part.score))
+        best = part.take(probabilities[-1] >= LIKELY)
         rows[SOURCE].append(best.source)
         rows[TARGET].append(best.target)
         if len(best) < len(part):
             break  # the best come first
-    places = likely_places(np.concatenate(likely))
-    chosen_rows = {side: np.concatenate(own)[places] for side, own in rows.items()}
+    sample = likely_places(np.concatenate(probabilities))
+    chosen_rows = {side: np.concatenate(side_rows)[sample] for side, side_rows in rows.items()}
     left_out = _leave_one_out_scores(run, chosen, chosen_rows, usual)
     scores = (file.records()["score"] for file in files)
     return Probabilities.estimated(usual_scores, scores, left_out), left_out
@@ -272,70 +274,70 @@ def _probabilities(
 def _leave_one_out_scores(
     run: RunContext, chosen: ChosenPairs, likely: Mapping[str, IntArray], usual: Usual
 ) -> FloatArray:
-    """Return the judge's scores of what is mined without each other for rows of likely pairs."""
+    """Return the judge's scores of the likely pairs' leave-one-out pairs."""
     if chosen.merges is not None:
         return np.empty(0)  # monotone alignments choose beads, not the best of a list
     parts = []
-    for own, other in ((SOURCE, TARGET), (TARGET, SOURCE)):
-        lists = lists_of(run, chosen.of_side(own), likely[own])
-        theirs = _neighbourhood_means(run, chosen.of_side(other), lists.ids)
-        taken = _best_margins(chosen, other, lists.ids)
-        left = best_left(likely[other], lists, theirs, taken, margin=run.options.margin)
-        rows = {own: likely[own][left.queries], other: left.rows}
-        means = {own: left.own_mean, other: left.other_mean}
-        parts.append((rows[SOURCE], rows[TARGET], left.cosine, means[SOURCE], means[TARGET]))
-    source, target, *near = map(np.concatenate, zip(*parts, strict=True))
+    for side, other in ((SOURCE, TARGET), (TARGET, SOURCE)):
+        lists = lists_of(run, chosen.of_side(side), likely[side])
+        other_means = _neighbourhood_means(run, chosen.of_side(other), lists.ids)
+        margins = _best_margins(chosen, other, lists.ids)
+        best = best_left(likely[other], lists, other_means, margins, margin=run.options.margin)
+        rows = {side: likely[side][best.queries], other: best.rows}
+        means = {side: best.own_mean, other: best.other_mean}
+        parts.append((rows[SOURCE], rows[TARGET], best.cosine, means[SOURCE], means[TARGET]))
+    source, target, *neighbourhood = map(np.concatenate, zip(*parts, strict=True))
     texts = [
-        texts_of([found.embedded.shard for found in chosen.of_side(side)], rows)
+        texts_of([shard.embedded.shard for shard in chosen.of_side(side)], rows)
         for side, rows in ((SOURCE, source), (TARGET, target))
     ]
-    known = read_texts(run.word_encoders(), *texts, languages=run.languages)
-    scores = load_judge().scores(features(known, Near(*near), usual))
+    pair_texts = read_texts(run.word_encoders(), *texts, languages=run.languages)
+    scores = load_judge().scores(features(pair_texts, Near(*neighbourhood), usual))
     return scores[~same_texts(*texts)]  # copies are not written
 
 
 def lists_of(run: RunContext, shards: Sequence[ShardNeighbours], rows: IntArray) -> Neighbours:
-    """Return the neighbours of some rows of a side, in their order."""
+    """Return the neighbours of a side's ``rows``, in their order."""
     parts = []
     for shard in shards:
-        wanted, places = _locate_rows(shard, rows)
-        parts.append((wanted, shard.load(run.options.scopes[0]).part(places)))
-    found = Neighbours.none(len(rows), max(part.ids.shape[1] for _, part in parts))
-    for wanted, part in parts:
-        found.ids[wanted, : part.ids.shape[1]] = part.ids
-        found.cosines[wanted, : part.ids.shape[1]] = part.cosines
-    return found
+        mask, positions = _locate_rows(shard, rows)
+        parts.append((mask, shard.load(run.options.scopes[0]).part(positions)))
+    neighbours = Neighbours.none(len(rows), max(part.ids.shape[1] for _, part in parts))
+    for mask, part in parts:
+        neighbours.ids[mask, : part.ids.shape[1]] = part.ids
+        neighbours.cosines[mask, : part.ids.shape[1]] = part.cosines
+    return neighbours
 
 
 def _neighbourhood_means(
     run: RunContext, shards: Sequence[ShardNeighbours], rows: IntArray
 ) -> FloatArray:
-    """Return what margins are measured against at some rows, in the shape of these; 0 at -1."""
+    """Return each row's neighbourhood mean, 0 where the row is -1."""
     means = np.zeros(rows.shape)
     for shard in shards:
-        wanted, places = _locate_rows(shard, rows)
-        means[wanted] = shard.load(run.options.scopes[-1]).part(places).means()
+        mask, positions = _locate_rows(shard, rows)
+        means[mask] = shard.load(run.options.scopes[-1]).part(positions).means()
     return means
 
 
 def _locate_rows(shard: ShardNeighbours, rows: IntArray) -> tuple[Mask, IntArray]:
-    """Return which of the rows are in a shard, and where."""
-    own = shard.embedded.row_ids()
-    places = np.minimum(np.searchsorted(own, rows), max(0, len(own) - 1))
-    wanted = own[places] == rows if len(own) else np.zeros(rows.shape, dtype=np.bool_)
-    return wanted, places[wanted]
+    """Return the mask of the rows that a shard has, and their positions in it."""
+    ids = shard.embedded.row_ids()
+    positions = np.minimum(np.searchsorted(ids, rows), max(0, len(ids) - 1))
+    mask = ids[positions] == rows if len(ids) else np.zeros(rows.shape, dtype=np.bool_)
+    return mask, positions[mask]
 
 
 def _best_margins(chosen: ChosenPairs, side: str, rows: IntArray) -> FloatArray:
-    """Return the best margin of the mined pairs that some rows of a side have, -inf if none."""
+    """Return each row's best margin among the mined pairs, -inf if none."""
     if not rows.size:
         return np.empty(rows.shape)
-    distinct, places = np.unique(rows, return_inverse=True)
+    distinct, inverse = np.unique(rows, return_inverse=True)
     best = np.full(len(distinct), -np.inf)
     with pq.ParquetFile(chosen.pairs.file(PAIRS)) as file:
         for batch in file.iter_batches(columns=[f"{side}_row", "score"]):
             mined = batch[f"{side}_row"].to_numpy()
-            at = np.minimum(np.searchsorted(distinct, mined), len(distinct) - 1)
-            hits = distinct[at] == mined
-            np.maximum.at(best, at[hits], batch["score"].to_numpy()[hits])
-    return best[places].reshape(rows.shape)
+            positions = np.minimum(np.searchsorted(distinct, mined), len(distinct) - 1)
+            hits = distinct[positions] == mined
+            np.maximum.at(best, positions[hits], batch["score"].to_numpy()[hits])
+    return best[inverse].reshape(rows.shape)

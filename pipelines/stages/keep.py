@@ -51,18 +51,18 @@ def _keep_rule(options: MiningOptions) -> tuple[str, float]:
     return ("all", 0.0) if keeps_all else ("probability", LIKELY)
 
 
-def _within_reach(run: RunContext, chosen: ChosenPairs) -> range:
-    """Return the places of the pairs that the rule can keep.
+def _range_of_rule(run: RunContext, chosen: ChosenPairs) -> range:
+    """Return the positions of the pairs that the rule can keep.
 
     A share of wrong pairs depends on all better pairs, so that rule can keep any pair.
     """
     rule = _keep_rule(run.options)
     if rule[0] in ("all", "fdr"):
         return range(MAX_PAIRS)
-    return range(count_kept(*_numbers(chosen.pairs, by_words=True), *rule))
+    return range(count_kept(*_scores(chosen.pairs, by_words=True), *rule))
 
 
-def _numbers(pairs: Artefact, *, by_words: bool) -> tuple[FloatArray, FloatArray]:
+def _scores(pairs: Artefact, *, by_words: bool) -> tuple[FloatArray, FloatArray]:
     """Return the scores of P pairs and their probabilities of being wrong.
 
     Both are (P,). Without scores by words, the probabilities are 0.
@@ -76,10 +76,9 @@ def _numbers(pairs: Artefact, *, by_words: bool) -> tuple[FloatArray, FloatArray
 def keep_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     """Keep the pairs that are written, and seal them as ``kept``.
 
-    The rule is ``options.fdr``, ``options.threshold``, all pairs, or else a probability of at
-    least one half. It applies to the pairs that filters and near-copies have left, and
-    ``options.top`` to the pairs that it keeps. A rejected pair is sealed with them if it scores as
-    high as the last pair kept.
+    The rule (``options.fdr``, ``options.threshold``, all pairs, or a probability of at least 0.5)
+    applies to the pairs that filters have not rejected, and then ``options.top``. Rejected pairs
+    that score at least as high as the last pair kept are sealed with them.
     """
     options, pairs = run.options, chosen.pairs
     if not (options.scores_by_words or options.top or options.filters):
@@ -96,18 +95,18 @@ def keep_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     )
 
     def write(draft: Draft) -> Mapping[str, Any]:
-        scores, wrong = _numbers(pairs, by_words=options.scores_by_words)
+        scores, wrong = _scores(pairs, by_words=options.scores_by_words)
         in_rule = count_kept(scores, wrong, *rule)
         kept = min(in_rule, options.top or MAX_PAIRS)
-        _write_some(pairs, np.arange(len(scores)) < kept, draft)
+        _write_masked(pairs, np.arange(len(scores)) < kept, draft)
         facts, rejected = {**pairs.facts, "pairs": kept}, 0
         if chosen.rejected:
             least = scores[kept - 1] if 0 < kept < len(scores) else -math.inf
             rejected, facts["filters"] = _write_rejected(chosen, least, draft)
         if options.scores_by_words:
-            left = pairs.facts["judged"] - rejected - pairs.facts.get("near_copies", 0)
+            rest = pairs.facts["judged"] - rejected - pairs.facts.get("near_copies", 0)
             by = rule[0] if kept == in_rule else "top"
-            facts["kept"] = {"by": by, "judged": left, **_estimate(chosen, scores, wrong, kept)}
+            facts["kept"] = {"by": by, "judged": rest, **_estimate(chosen, scores, wrong, kept)}
         return facts
 
     return replace(chosen, pairs=produce(run.folder.kept, key=key, write=write))
@@ -116,37 +115,34 @@ def keep_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
 def _estimate(
     chosen: ChosenPairs, scores: FloatArray, wrong: FloatArray, kept: int
 ) -> dict[str, Any]:
-    """Estimate the wrong ones of the first pairs, and find a threshold for them.
-
-    The threshold is None if the next pair has the same score.
-    """
+    """Estimate how many kept pairs are wrong, and a threshold that keeps them."""
     assert chosen.identical is not None
     threshold = None
     if kept and (kept == len(scores) or scores[kept] < scores[kept - 1]):
-        judged, _ = _numbers(chosen.identical, by_words=True)
+        judged, _ = _scores(chosen.identical, by_words=True)
         lower = judged[np.searchsorted(-judged, -scores[kept - 1], side="right") :]
-        following = float(lower[0]) if len(lower) else -math.inf
-        threshold = shortest_between(float(scores[kept - 1]), following)
-    estimate: dict[str, Any] = {
+        next_score = float(lower[0]) if len(lower) else -math.inf
+        threshold = shortest_between(float(scores[kept - 1]), next_score)
+    estimates: dict[str, Any] = {
         "pairs": kept,
         "threshold": threshold,
         "wrong": math.fsum(wrong[:kept]),
     }
     alike = chosen.pairs.facts["probabilities"]["alike"]
     if alike > MAX_ALIKE:
-        estimate["doubt"] = (
+        estimates["doubt"] = (
             f"the error rate may be unreliable: with their translation removed, {alike:.0%} of the "
             "checked sentences still match a similar sentence, so some pairs may not be "
             "translations"
         )
-    return estimate
+    return estimates
 
 
 def _write_rejected(chosen: ChosenPairs, least: float, draft: Draft) -> tuple[int, dict[str, int]]:
-    """Write rejected pairs with at least a score, then identical ones.
+    """Write rejected pairs that score at least ``least``, then identical ones.
 
     Returns:
-        How many pairs filters rejected, and how many each filter.
+        The number of rejected pairs, and the number by filter.
     """
     assert chosen.rejected is not None
     rows, counts = 0, Counter[str]()
@@ -169,8 +165,8 @@ def _write_rejected(chosen: ChosenPairs, least: float, draft: Draft) -> tuple[in
     return rows, dict(counts)
 
 
-def _write_some(pairs: Artefact, kept: Mask, draft: Draft) -> None:
-    """Write the first pairs under a mask, whose end may come before theirs."""
+def _write_masked(pairs: Artefact, kept: Mask, draft: Draft) -> None:
+    """Write the pairs under a mask, which may be shorter than the file."""
     start = 0
     with (
         pq.ParquetFile(pairs.file(PAIRS)) as file,
@@ -184,12 +180,12 @@ def _write_some(pairs: Artefact, kept: Mask, draft: Draft) -> None:
 
 
 def filter_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
-    """Part the chosen pairs into those kept and those rejected; seals ``filtered``."""
+    """Split the chosen pairs into kept and rejected, and seal ``filtered``."""
     options = run.options
     if not options.filters:
         return chosen
-    lists = [found.neighbours[options.scope] for found in chosen.shards]
-    rows = _within_reach(run, chosen)
+    lists = [shard.neighbours[options.scope] for shard in chosen.shards]
+    rows = _range_of_rule(run, chosen)
     key = content_key(
         "filter within",
         pairs=chosen.pairs.files[PAIRS],
@@ -197,20 +193,20 @@ def filter_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
         rows=[rows.start, rows.stop],
         **chosen.merges_key,
         neighbours=[sorted(artefact.files.items()) for artefact in lists],
-        sentences=[found.shard.digest for found in chosen.shards],
+        sentences=[shard.shard.digest for shard in chosen.shards],
         filters=options.filters,
         numbers=READING,
         languages=options.languages,
     )
-    pairs = produce(run.folder.filtered, key=key, write=partial(_part, run, chosen, rows))
+    pairs = produce(run.folder.filtered, key=key, write=partial(_filter, run, chosen, rows))
     return replace(chosen, pairs=pairs, rejected=pairs)
 
 
-def _part(run: RunContext, chosen: ChosenPairs, rows: range, draft: Draft) -> Mapping[str, Any]:
+def _filter(run: RunContext, chosen: ChosenPairs, rows: range, draft: Draft) -> Mapping[str, Any]:
     options = run.options
     schema = pq.read_schema(chosen.pairs.file(PAIRS))
-    lists = _lists(chosen, options.scope) if "hub" in options.filters else {}
-    usual: dict[str, Any] = {}
+    lists = _list_counts(chosen, options.scope) if "hub" in options.filters else {}
+    typical: dict[str, Any] = {}
     passed = 0
     with (
         draft.file(PAIRS) as kept_path,
@@ -221,20 +217,20 @@ def _part(run: RunContext, chosen: ChosenPairs, rows: range, draft: Draft) -> Ma
     ):
         for table in completed_pairs(run, chosen, PAIRS, rows=rows):
             texts = [table[f"{side}_text"].to_pylist() for side in SIDES]
-            usual = usual or {  # by the first block
+            typical = typical or {  # of the first block
                 "ratio": median_log_ratio(*texts),
                 "scripts": (main_script(texts[0]), main_script(texts[1])),
             }
             suspects = Suspects(
                 source=texts[0],
                 target=texts[1],
-                **usual,
+                **typical,
                 languages=options.languages,
                 lists=[of_side[table[f"{side}_row"]] for side, of_side in lists.items()],
             )
-            found = reasons(suspects, options.filters)
-            passed += found.count("")
-            reason = pa.array(found, pa.string())
+            rejections = reasons(suspects, options.filters)
+            passed += rejections.count("")
+            reason = pa.array(rejections, pa.string())
             judged = table.select(schema.names).append_column("reason", reason)
             kept.write_table(judged.filter(pc.field("reason") == "").select(schema.names))
             rejected.write_table(judged.filter(pc.field("reason") != ""))
@@ -242,37 +238,37 @@ def _part(run: RunContext, chosen: ChosenPairs, rows: range, draft: Draft) -> Ma
     return {**chosen.pairs.facts, "pairs": passed}
 
 
-def _lists(chosen: ChosenPairs, scope: str) -> dict[str, IntArray]:
-    """Return in how many lists of the other side each row of a side is."""
+def _list_counts(chosen: ChosenPairs, scope: str) -> dict[str, IntArray]:
+    """Return, for each row of a side, how many lists of the other have it."""
     counts = {}
     for side, other in ((SOURCE, TARGET), (TARGET, SOURCE)):
         rows = chosen.of_side(side)[0].shard.corpus.facts["read"]
-        lists = [occurrences(found.load(scope).ids, rows) for found in chosen.of_side(other)]
+        lists = [occurrences(shard.load(scope).ids, rows) for shard in chosen.of_side(other)]
         counts[side] = np.sum(lists, axis=0)
     return counts
 
 
 def drop_near_copies(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
-    """Leave out the near-copies of better pairs; seals ``distinct``."""
+    """Remove the near-copies of better pairs, and seal ``distinct``."""
     if not run.options.near_duplicates:
         return chosen
-    pairs, rows = chosen.pairs, _within_reach(run, chosen)
+    pairs, rows = chosen.pairs, _range_of_rule(run, chosen)
     key = content_key(
         "near copies within",
         pairs=pairs.files[PAIRS],
         facts=pairs.facts,
         rows=[rows.start, rows.stop],
-        sentences=[found.shard.digest for found in chosen.shards],
+        sentences=[shard.shard.digest for shard in chosen.shards],
         similarity=SIMILARITY,
     )
 
     def write(draft: Draft) -> Mapping[str, Any]:
         with draft.scratch() as scratch:
-            found = _signatures(run, chosen, rows, scratch / "signatures")
-            copies = near_copies(found, held=max(MIN_HELD, spare_bytes(run.options) // HELD_BYTES))
-        _write_some(pairs, ~copies, draft)
-        left_out = int(copies.sum())
-        return {**pairs.facts, "pairs": len(copies) - left_out, "near_copies": left_out}
+            hashes = _signatures(run, chosen, rows, scratch / "signatures")
+            copies = near_copies(hashes, held=max(MIN_HELD, spare_bytes(run.options) // HELD_BYTES))
+        _write_masked(pairs, ~copies, draft)
+        count = int(copies.sum())
+        return {**pairs.facts, "pairs": len(copies) - count, "near_copies": count}
 
     return replace(chosen, pairs=produce(run.folder.distinct, key=key, write=write))
 
@@ -280,9 +276,9 @@ def drop_near_copies(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
 def _signatures(
     run: RunContext, chosen: ChosenPairs, rows: range, path: Path
 ) -> NDArray[np.uint32]:
-    """Map signatures of pairs into memory, uint32 (P, HASHES)."""
-    following = pair_meter(run, chosen, PAIRS, "near copies", limit=rows.stop)
-    with following as meter, path.open("wb") as file:
+    """Map the signatures of pairs into memory, uint32 (P, HASHES)."""
+    stage = pair_meter(run, chosen, PAIRS, "near copies", limit=rows.stop)
+    with stage as meter, path.open("wb") as file:
         for table in completed_pairs(run, chosen, PAIRS, rows=rows):
             texts = [table[f"{side}_text"].to_pylist() for side in SIDES]
             file.write(signatures(*texts).data)

@@ -1,7 +1,7 @@
-"""The stages of ``--alignment monotone``: paired documents aligned in order, and scored as pairs.
+"""Align paired documents in order, and score their beads as pairs.
 
-Documents are aligned whole, some pairs of them in a batch each, from their sentences alone. Only
-then are the beads scored, by the margins of the neighbours that were found.
+Documents are aligned whole, from their sentences, in batches of document pairs. Beads are then
+scored by the margins of their sentences' neighbours.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ from pipelines.references import (
     check_complete,
     collect_sides,
 )
-from pipelines.stages.reading.documents import one_to_one, places_by_value
+from pipelines.stages.reading.documents import one_to_one_pairs, positions_by_value
 from pipelines.stages.select import write_sorted
 
 READ_ROWS = 32_768
@@ -42,9 +42,11 @@ BEAD_FIELDS = pa.schema({"source_rows": _ROWS, "target_rows": _ROWS, "cosine": p
 
 
 class Sentences(NamedTuple):
-    """The sentences of a document, in order; those without a vector have an empty text.
+    """The sentences of a document, in order.
 
-    ``rows`` are those of the corpus, ``positions`` those of the vectors (-1: none).
+    Attributes:
+        rows: Rows in the corpus.
+        positions: Positions of the vectors in the side; -1 and an empty text without a vector.
     """
 
     rows: IntArray
@@ -53,50 +55,49 @@ class Sentences(NamedTuple):
 
 
 def cut_documents(run: RunContext, shards: Sequence[ShardNeighbours]) -> list[DocumentBatch]:
-    """Cut the list of document pairs into as many batches as there are source shards."""
+    """Cut the document pairs into at most one batch per source shard."""
     sources, targets = collect_sides(shards).values()
-    count, both = min(len(sources), len(one_to_one(run))), [*sources, *targets]
-    return [DocumentBatch(index=index, of=count, shards=both) for index in range(count)]
+    count, sides = min(len(sources), len(one_to_one_pairs(run))), [*sources, *targets]
+    return [DocumentBatch(index=index, of=count, shards=sides) for index in range(count)]
 
 
 def align_documents(run: RunContext, batch: DocumentBatch) -> DocumentBatch:
-    """Align the documents of a batch; seals ``beads/NNNNN``, what both sides have a part in."""
-    sides = [
-        [found.embedded for found in batch.shards if found.shard.side == side] for side in SIDES
-    ]
-    pairs = one_to_one(run)
-    start, stop = (len(pairs) * place // batch.of for place in (batch.index, batch.index + 1))
-    mine = pairs[start:stop]
+    """Align the documents of a batch, and seal their beads in ``beads/NNNNN``.
+
+    Gaps, which have sentences of one side only, are not written.
+    """
+    sides = [[part.embedded for part in batch.shards if part.shard.side == side] for side in SIDES]
+    pairs = one_to_one_pairs(run)
+    start, stop = (len(pairs) * index // batch.of for index in (batch.index, batch.index + 1))
+    names = pairs[start:stop]
     key = content_key(
         "align documents",
-        sentences=[found.shard.digest for found in batch.shards],
-        rows=[found.embedded.vectors.files[ROWS] for found in batch.shards],
-        pairs=mine,
-        maker=[_maker(run, shards) for shards in sides],
+        sentences=[part.shard.digest for part in batch.shards],
+        rows=[part.embedded.vectors.files[ROWS] for part in batch.shards],
+        pairs=names,
+        maker=[_vector_maker(run, shards) for shards in sides],
         method="affine gaps",  # change it when alignments change
     )
 
     def write(draft: Draft) -> Mapping[str, Any]:
-        source, target = map(_documents, sides, zip(*mine, strict=True))
-        known = [names for names in mine if names[0] in source and names[1] in target]
-        there = [(source[own], target[other]) for own, other in known]
-        total = sum(len(own.rows) for own, _ in there)
-        part = f"{batch.index + 1}/{batch.of}" if batch.of > 1 else ""
-        found = [BEAD_FIELDS.empty_table()]
-        with run.monitor.stage("align documents", total, "sentences", part) as meter:
-            for both in there:
-                blocks = [_blocks(run, *each) for each in zip(sides, both, strict=True)]
-                found.append(_beads(both, blocks))
-                meter.advance(len(both[0].rows))
+        source, target = map(_documents, sides, zip(*names, strict=True))
+        documents = [(source[p], target[q]) for p, q in names if p in source and q in target]
+        total = sum(len(document.rows) for document, _ in documents)
+        label = f"{batch.index + 1}/{batch.of}" if batch.of > 1 else ""
+        tables = [BEAD_FIELDS.empty_table()]
+        with run.monitor.stage("align documents", total, "sentences", label) as meter:
+            for pair in documents:
+                blocks = [_blocks(run, *side) for side in zip(sides, pair, strict=True)]
+                tables.append(_beads(pair, blocks))
+                meter.advance(len(pair[0].rows))
         with draft.file(BEADS) as path:
-            pq.write_table(pa.concat_tables(found), path)
+            pq.write_table(pa.concat_tables(tables), path)
         return {}
 
     return replace(batch, beads=produce(run.folder.beads(batch.index), key=key, write=write))
 
 
-def _maker(run: RunContext, shards: Sequence[EmbeddedShard]) -> object:
-    """Return what makes the vectors of merged sentences."""
+def _vector_maker(run: RunContext, shards: Sequence[EmbeddedShard]) -> object:
     side = shards[0].shard.side
     if run.options.side(side).embeddings is None:
         return run.side_encoder(side).name
@@ -104,30 +105,30 @@ def _maker(run: RunContext, shards: Sequence[EmbeddedShard]) -> object:
 
 
 def _documents(shards: Sequence[EmbeddedShard], names: Sequence[str]) -> dict[str, Sentences]:
-    """Read the sentences of those of the documents that there are."""
+    """Read the sentences of those of the named documents that shards have."""
     wanted = pa.array(names, pa.string())
     parts, start = [], 0
     for embedded in shards:
-        known = embedded.row_ids()
+        ids = embedded.row_ids()
         for batch in embedded.shard.batches(["row", "doc", "text"], READ_ROWS):
             table = pa.table(batch).filter(pc.is_in(batch["doc"], wanted))
             rows = table["row"].to_numpy()
-            positions = np.where(np.isin(rows, known), start + np.searchsorted(known, rows), -1)
+            positions = np.where(np.isin(rows, ids), start + np.searchsorted(ids, rows), -1)
             parts.append(table.append_column("position", pa.array(positions)))
-        start += len(known)
+        start += len(ids)
     table = pa.concat_tables(parts).combine_chunks()
     if not len(table):
         return {}
-    found = {}
-    for name, places in places_by_value(table["doc"].combine_chunks()).items():
-        own = table.take(pa.array(places))
-        texts = pc.if_else(pc.less(own["position"], 0), "", own["text"]).to_pylist()
-        found[name] = Sentences(own["row"].to_numpy(), own["position"].to_numpy(), texts)
-    return found
+    documents = {}
+    for name, places in positions_by_value(table["doc"].combine_chunks()).items():
+        lines = table.take(pa.array(places))
+        texts = pc.if_else(pc.less(lines["position"], 0), "", lines["text"]).to_pylist()
+        documents[name] = Sentences(lines["row"].to_numpy(), lines["position"].to_numpy(), texts)
+    return documents
 
 
 def _blocks(run: RunContext, shards: Sequence[EmbeddedShard], document: Sentences) -> Blocks:
-    """Make the vectors of merged sentences: of their texts, or sums of what was precomputed."""
+    """Encode merged sentences, or sum their precomputed vectors."""
     side = shards[0].shard.side
     if run.options.side(side).embeddings is None:
         encoder = run.side_encoder(side)
@@ -142,44 +143,44 @@ def _blocks(run: RunContext, shards: Sequence[EmbeddedShard], document: Sentence
 
 
 def _beads(documents: Sequence[Sentences], blocks: Sequence[Blocks]) -> pa.Table:
-    """Align a document and its translation: a table of ``BEAD_FIELDS`` without the gaps."""
+    """Align a document with its translation, and return beads without gaps."""
     from miner.monotone.align import align  # loads Numba
 
     beads = [bead for bead in align(*blocks).beads() if all(bead)]
     cosines = [
-        np.dot(*(own.vectors[len(at) - 1, at[0]] for own, at in zip(blocks, bead, strict=True)))
+        np.dot(*(side.vectors[len(p) - 1, p[0]] for side, p in zip(blocks, bead, strict=True)))
         for bead in beads
     ]
     rows = [
-        [document.rows[list(bead[place])] for bead in beads]
-        for place, document in enumerate(documents)
+        [document.rows[list(bead[index])] for bead in beads]
+        for index, document in enumerate(documents)
     ]
     return pa.table([*rows, np.array(cosines, dtype=np.float32)], schema=BEAD_FIELDS)
 
 
 class _Means:
-    """The mean cosine of each row's neighbourhood, of a whole side."""
+    """The mean cosines of the neighbourhoods of a whole side."""
 
     def __init__(self, shards: Sequence[ShardNeighbours], side: str, scope: str) -> None:
-        found = [shard for shard in shards if shard.shard.side == side]
-        self._rows = np.concatenate([shard.embedded.row_ids() for shard in found])
-        self._means = np.concatenate([shard.load(scope).means() for shard in found])
+        of_side = [shard for shard in shards if shard.shard.side == side]
+        self._rows = np.concatenate([shard.embedded.row_ids() for shard in of_side])
+        self._means = np.concatenate([shard.load(scope).means() for shard in of_side])
 
-    def of(self, beads: pa.ChunkedArray) -> FloatArray:
-        """Return the mean over each bead's rows that have a vector; NaN where none has."""
+    def of_beads(self, beads: pa.ChunkedArray) -> FloatArray:
+        """Return each bead's mean over rows with a vector, NaN if it has none."""
         rows, sizes = pc.list_flatten(beads).to_numpy(), pc.list_value_length(beads).to_numpy()
-        places = np.minimum(np.searchsorted(self._rows, rows), len(self._rows) - 1)
-        known = self._rows[places] == rows
+        positions = np.minimum(np.searchsorted(self._rows, rows), len(self._rows) - 1)
+        hits = self._rows[positions] == rows
         bead = np.repeat(np.arange(len(sizes)), sizes)
-        sums = np.bincount(bead, np.where(known, self._means[places], 0), minlength=len(sizes))
-        counts = np.bincount(bead, known, minlength=len(sizes))
+        sums = np.bincount(bead, np.where(hits, self._means[positions], 0), minlength=len(sizes))
+        counts = np.bincount(bead, hits, minlength=len(sizes))
         return np.divide(sums, counts, out=np.full(len(sizes), np.nan), where=counts > 0)
 
 
 def select_beads(run: RunContext, parts: Sequence[DocumentBatch]) -> ChosenPairs:
-    """Score the aligned beads and sort them; seals ``pairs`` with what is merged in them.
+    """Score and sort the aligned beads, and seal ``pairs`` with their merges.
 
-    The mean of a merged sentence's neighbourhood is that of its sentences' means.
+    A merged sentence's neighbourhood mean is the mean of its sentences' means.
     """
     parts = sorted(parts, key=lambda part: part.index)
     check_complete([part.index for part in parts], parts[0].of, "document")
@@ -188,8 +189,8 @@ def select_beads(run: RunContext, parts: Sequence[DocumentBatch]) -> ChosenPairs
     key = content_key(
         "select beads",
         beads=[part.files[BEADS] for part in aligned],
-        neighbours=[sorted(found.neighbours[scope].files.items()) for found in shards],
-        rows=[found.embedded.vectors.files[ROWS] for found in shards],
+        neighbours=[sorted(shard.neighbours[scope].files.items()) for shard in shards],
+        rows=[shard.embedded.vectors.files[ROWS] for shard in shards],
         margin=options.margin,
         threshold=repr(options.margin_threshold),
     )
@@ -217,27 +218,28 @@ def select_beads(run: RunContext, parts: Sequence[DocumentBatch]) -> ChosenPairs
     return ChosenPairs(pairs=pairs, shards=shards, merges=pairs)
 
 
-def _scored(table: pa.Table, means: Sequence[_Means], margin: str) -> Pairs:
-    """Score beads as pairs of their first rows; those without any vector on a side are left out."""
-    both = [table[f"{side}_rows"] for side in SIDES]
-    near = [of_side.of(rows) for of_side, rows in zip(means, both, strict=True)]
-    known = ~np.isnan(near).any(axis=0)
-    source, target = (pc.list_element(rows, 0).to_numpy()[known] for rows in both)
-    cosine, own, other = table["cosine"].to_numpy()[known], near[0][known], near[1][known]
+def _scored(table: pa.Table, sides: Sequence[_Means], margin: str) -> Pairs:
+    """Score beads by their first rows, except beads that lack a mean."""
+    beads = [table[f"{side}_rows"] for side in SIDES]
+    means = [side.of_beads(rows) for side, rows in zip(sides, beads, strict=True)]
+    mask = ~np.isnan(means).any(axis=0)
+    source, target = (pc.list_element(rows, 0).to_numpy()[mask] for rows in beads)
+    source_means, target_means = (values[mask] for values in means)
+    cosine = table["cosine"].to_numpy()[mask]
     return Pairs(
         source=source,
         target=target,
-        score=margin_scores(cosine, own, other, margin=margin),
+        score=margin_scores(cosine, source_means, target_means, margin=margin),
         cosine=cosine,
-        source_mean=own,
-        target_mean=other,
+        source_mean=source_means,
+        target_mean=target_means,
         rank=np.zeros(len(cosine), dtype=np.int32),  # in no list
         direction=np.full(len(cosine), Direction.BOTH, dtype=np.int8),
     )
 
 
 def _merges(rows: pa.ChunkedArray, side: str) -> pa.Table:
-    """Return what sentences of a side's beads are merged: by the first row, of ``MERGE_FIELDS``."""
+    """Return the merged rows of a side's beads as ``MERGE_FIELDS``."""
     rows = rows.filter(pc.greater(pc.list_value_length(rows), 1))
     columns = [pa.array([side] * len(rows), pa.string()), pc.list_element(rows, 0), rows]
     return pa.table(columns, schema=MERGE_FIELDS)

@@ -1,7 +1,7 @@
-"""The pair stages: which documents of both sides are translations of each other.
+"""Pair the documents of both sides that are translations of each other.
 
-Each shard is summed by documents; then all documents are paired at once. A document may lie in
-several shards: sums are exact, and documents are numbered by their first sentences.
+Documents are summed per shard, then all are paired at once. A document may span several shards: its
+sums are exact, and documents are numbered by their first sentences.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,32 +22,32 @@ from pipelines.stages.reading.documents import rows_by_document
 
 
 class ShardedDocuments:
-    """The documents of a side, in the order of their first sentences, read where they lie."""
+    """The documents of a side, in the order of their first sentences."""
 
     def __init__(self, shards: Sequence[EmbeddedShard], sums: Sequence[Artefact]) -> None:
         self._vectors = SideVectors(shards)
         table = pa.concat_tables([pq.read_table(part.file(DOCUMENT_SIZES)) for part in sums])
         names = table["name"].combine_chunks().dictionary_encode()
         self.names: Sequence[str] = names.dictionary.to_pylist()
-        place, count = names.indices.to_numpy(), len(self.names)
-        sizes = np.bincount(place, weights=table["size"].to_numpy(), minlength=count)
+        number, count = names.indices.to_numpy(), len(self.names)
+        sizes = np.bincount(number, weights=table["size"].to_numpy(), minlength=count)
         self.sizes = sizes.astype(np.int64)
         self.sums = np.zeros((count, self._vectors.dim))
         start = 0
         for part in sums:
             array = np.load(part.file(DOCUMENT_SUMS), mmap_mode="r")
-            self.sums[place[start : start + len(array)]] += array  # a shard names a document once
+            self.sums[number[start : start + len(array)]] += array  # one sum per name
             start += len(array)
         # The positions of all vectors by document, and where in them each document begins.
-        known = pa.array(self.names, pa.string())
-        documents = [pc.index_in(each.docs(), known).fill_null(-1).to_numpy() for each in shards]
+        order = pa.array(self.names, pa.string())
+        documents = [pc.index_in(part.docs(), order).fill_null(-1).to_numpy() for part in shards]
         self._order = np.argsort(np.concatenate(documents), kind="stable").astype(np.int64)
         first = len(self._order) - self.sizes.sum()
         self._starts = first + np.cumsum([0, *self.sizes.tolist()])
 
     def sentences(self, documents: IntArray) -> list[Matrix]:
-        """Return the vectors of some documents' sentences, unit rows."""
-        spans = [slice(self._starts[place], self._starts[place + 1]) for place in documents]
+        """Read the unit vectors of each document's sentences."""
+        spans = [slice(self._starts[i], self._starts[i + 1]) for i in documents]
         positions = np.concatenate([self._order[span] for span in spans])
         order = np.argsort(positions)
         units = self._vectors.take(positions[order], places=order)
@@ -55,7 +55,7 @@ class ShardedDocuments:
 
 
 def sum_documents(run: RunContext, embedded: EmbeddedShard) -> EmbeddedShard:
-    """Add up the vectors of each document in a shard; seals ``documents/SIDE/NNNNN``."""
+    """Sum the vectors of each document in a shard, and seal the sums."""
     _sums(run, embedded)
     return embedded
 
@@ -67,8 +67,8 @@ def _sums(run: RunContext, embedded: EmbeddedShard) -> Artefact:
         documents = rows_by_document(embedded)
         units = embedded.unit_vectors()
         sums = np.empty((len(documents), units.shape[1]))
-        for place, rows in enumerate(documents.values()):
-            units[rows].sum(axis=0, dtype=np.float64, out=sums[place])
+        for document, rows in enumerate(documents.values()):
+            units[rows].sum(axis=0, dtype=np.float64, out=sums[document])
         draft.array(DOCUMENT_SUMS, sums)
         sizes = [len(rows) for rows in documents.values()]
         with draft.file(DOCUMENT_SIZES) as path:
@@ -80,41 +80,42 @@ def _sums(run: RunContext, embedded: EmbeddedShard) -> Artefact:
 
 
 def pair_documents(run: RunContext, shards: Sequence[EmbeddedShard]) -> Sequence[EmbeddedShard]:
-    """Pair the documents of both sides; seals ``documents/pairs``, a list with scores, best first.
+    """Pair the documents of both sides, and seal the list ``documents/pairs``.
 
-    A ValueError says that none has a translation, or one a name that no list can hold.
+    Raises:
+        ValueError: No document has a translation, or a name contains a tab or a line end.
     """
     options, sides = run.options, collect_sides(shards)
-    sums = {side: [_sums(run, embedded) for embedded in found] for side, found in sides.items()}
+    sums = {side: [_sums(run, embedded) for embedded in parts] for side, parts in sides.items()}
     key = content_key(
         "pair documents",
-        sums=[sorted(part.files.items()) for found in sums.values() for part in found],
-        vectors=[embedded.content for found in sides.values() for embedded in found],
+        sums=[sorted(part.files.items()) for parts in sums.values() for part in parts],
+        vectors=[embedded.content for parts in sides.values() for embedded in parts],
         threshold=options.document_threshold,
     )
 
     def write(draft: Draft) -> Mapping[str, Any]:
         source, target = (ShardedDocuments(sides[side], sums[side]) for side in SIDES)
         meter.advance(len(source.names) + len(target.names))
-        found = pair_sides(source, target, threshold=options.document_threshold)
-        if not len(found):
+        pairs = pair_sides(source, target, threshold=options.document_threshold)
+        if not len(pairs):
             raise ValueError(
                 f"--document-pairs: no document of {options.source.path} matches a document of "
                 f"{options.target.path}; use --scope corpus, or pass your own list"
             )
         with draft.file(DOCUMENT_PAIRS) as path:
-            path.write_text("".join(_lines(source, target, found)), encoding="utf-8")
+            path.write_text("".join(_lines(source, target, pairs)), encoding="utf-8")
         documents = {"source": len(source.names), "target": len(target.names)}
-        return {**documents, "pairs": len(found), "lowest": float(found.scores[-1])}
+        return {**documents, "pairs": len(pairs), "lowest": float(pairs.scores[-1])}
 
     with run.monitor.stage("pair", None, "documents") as meter:
         produce(run.folder.document_pairs, key=key, write=write)
     return shards
 
 
-def _lines(source: ShardedDocuments, target: ShardedDocuments, found: DocumentPairs) -> list[str]:
+def _lines(source: ShardedDocuments, target: ShardedDocuments, pairs: DocumentPairs) -> list[str]:
     lines = []
-    for p, q, score in zip(found.source, found.target, found.scores, strict=True):
+    for p, q, score in zip(pairs.source, pairs.target, pairs.scores, strict=True):
         names = source.names[p], target.names[q]
         for name in names:
             if "\t" in name or "\n" in name or "\r" in name:

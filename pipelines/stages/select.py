@@ -1,4 +1,4 @@
-"""The select stage: all neighbours to the chosen pairs."""
+"""Score all candidate pairs, and select pairs among them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -23,38 +23,38 @@ Side: TypeAlias = Sequence[ShardNeighbours]
 
 
 def select_pairs(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPairs:
-    """Score all candidates and choose among them; seals ``pairs``."""
+    """Score all candidates, select pairs among them, and seal ``pairs``."""
     options = run.options
     sources, targets = collect_sides(shards).values()
-    both = [*sources, *targets]
+    both_sides = [*sources, *targets]
     key = content_key(
         "select",
-        neighbours=[found.content for found in both],
-        rows=[found.embedded.vectors.files[ROWS] for found in both],
+        neighbours=[shard.content for shard in both_sides],
+        rows=[shard.embedded.vectors.files[ROWS] for shard in both_sides],
         margin=options.margin,
         retrieval=options.retrieval,
         threshold=repr(options.margin_threshold),
     )
     pairs = produce(run.folder.pairs, key=key, write=partial(_select, run, sources, targets))
-    return ChosenPairs(pairs=pairs, shards=both)
+    return ChosenPairs(pairs=pairs, shards=both_sides)
 
 
 def range_pairs(options: MiningOptions) -> int:
-    """Return how many pairs a range of scores may have."""
-    least, most = score_ranges.MIN_RANGE, score_ranges.MAX_RANGE
-    return max(least, min(most, spare_bytes(options) // score_ranges.RANGE_BYTES))
+    """Return how many pairs per range of scores fit into memory."""
+    minimum, maximum = score_ranges.MIN_RANGE, score_ranges.MAX_RANGE
+    return max(minimum, min(maximum, spare_bytes(options) // score_ranges.RANGE_BYTES))
 
 
 def write_sorted(
     draft: Draft, files: Sequence[score_ranges.SortedPairsFile], options: MiningOptions
 ) -> int:
-    """Write all pairs above the threshold of margins, best first, as they are; return how many."""
-    kept, size, threshold = 0, range_pairs(options), options.margin_threshold
+    """Write the pairs above the margin threshold, best first, and count them."""
+    count, size, threshold = 0, range_pairs(options), options.margin_threshold
     with draft.file(PAIRS) as path, pq.ParquetWriter(path, numbers_schema()) as writer:
         for part in score_ranges.merge_in_ranges(files, size=size, threshold=threshold):
             writer.write_table(table_of(part))
-            kept += len(part)
-    return kept
+            count += len(part)
+    return count
 
 
 def _select(run: RunContext, sources: Side, targets: Side, draft: Draft) -> Mapping[str, Any]:
@@ -69,7 +69,7 @@ def _select(run: RunContext, sources: Side, targets: Side, draft: Draft) -> Mapp
         pq.ParquetWriter(path, numbers_schema()) as writer,
     ):
 
-        def counted() -> Iterator[tuple[Path, BestPairs]]:
+        def numbered_parts() -> Iterator[tuple[Path, BestPairs]]:
             nonlocal candidates
             for number, best in enumerate(_best_pairs(options, sources, targets)):
                 candidates += best.candidates
@@ -80,7 +80,7 @@ def _select(run: RunContext, sources: Side, targets: Side, draft: Draft) -> Mapp
             path, best = numbered
             files.append(score_ranges.sort_pairs(path, best.pairs, best.side))
 
-        in_threads(sort, counted())
+        in_threads(sort, numbered_parts())
         for chosen in score_ranges.select_in_ranges(
             files,  # in any order: pairs are sorted
             size=range_pairs(options),
@@ -95,18 +95,18 @@ def _select(run: RunContext, sources: Side, targets: Side, draft: Draft) -> Mapp
 def _best_pairs(options: MiningOptions, sources: Side, targets: Side) -> Iterator[BestPairs]:
     """Yield the best pairs of each shard's rows.
 
-    The other side is read once for as many shards as memory has room for, one shard at a time.
+    The other side is read once for as many shards as fit into memory.
     """
 
-    def part(found: ShardNeighbours) -> RowNeighbours:
-        lists, means = found.load(options.scopes[0]), found.load(options.scopes[-1]).means()
-        return RowNeighbours(ids=found.embedded.row_ids(), lists=lists, means=means)
+    def load(shard: ShardNeighbours) -> RowNeighbours:
+        lists, means = shard.load(options.scopes[0]), shard.load(options.scopes[-1]).means()
+        return RowNeighbours(ids=shard.embedded.row_ids(), lists=lists, means=means)
 
-    both = (Direction.FORWARD, sources, targets), (Direction.BACKWARD, targets, sources)
-    for side, own, others in both:
-        most = max(1, *(len(found.embedded) for found in own))
+    directions = (Direction.FORWARD, sources, targets), (Direction.BACKWARD, targets, sources)
+    for side, shards, others in directions:
+        most = max(1, *(len(shard.embedded) for shard in shards))
         waiting = score_ranges.ROW_BYTES * options.k * most
         count = 1 + spare_bytes(options) // (2 * waiting)
-        for start in range(0, len(own), count):
-            parts = list(map(part, own[start : start + count]))
-            yield from best_pairs(parts, prefetch(part, others), side=side, margin=options.margin)
+        for start in range(0, len(shards), count):
+            parts = list(map(load, shards[start : start + count]))
+            yield from best_pairs(parts, prefetch(load, others), side=side, margin=options.margin)

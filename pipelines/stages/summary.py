@@ -1,4 +1,4 @@
-"""The summary of a run: counts of everything that went in, and how to repeat it."""
+"""Count everything that went into a run, and describe it for its user."""
 
 import dataclasses
 import json
@@ -17,14 +17,14 @@ from pipelines.context import RunContext
 from pipelines.options import Job
 from pipelines.progress import counted
 from pipelines.references import ChosenPairs
-from pipelines.stages.encode import dropped
+from pipelines.stages.encode import count_dropped
 from pipelines.stages.reading.language import describe_language
 
 # Added to the pairs of documents if they are less than half.
 UNPAIRED = "; most documents have no counterpart (use --scope corpus to compare all sentences)"
-# Of a side, by reading; the places of what was rejected first, where there are several files.
+# Facts of reading a side; ``first_places`` only if it has several files.
 COUNTED = ("read", "rejected", "first_rejected", "first_places", "duplicates", "unique")
-MIN_SHOWN = 0.05  # seconds
+MIN_SHOWN = 0.05  # seconds of a stage that is listed
 # Why a rule does not keep pairs, with the values of the options.
 NOT_KEPT = {
     "probability": " with a probability below 0.5; add --all to write them",
@@ -32,7 +32,7 @@ NOT_KEPT = {
     "threshold": " with a score of at most {threshold!r}",
     "top": " after the {pairs:,} best",
 }
-# Of the table of many languages, which has a line for each pair.
+# Columns of the table of many languages, which has one line per pair.
 COLUMNS = ("pair", "source", "target", "candidates", "pairs", "threshold", "wrong")
 
 Summaries: TypeAlias = Mapping[str, Mapping[str, Any]]
@@ -61,20 +61,23 @@ def write_summary(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
 
 
 def _side(run: RunContext, chosen: ChosenPairs, side: str) -> dict[str, Any]:
-    """Count a side: read = unique + duplicates + rejected, and unique = searched + dropped."""
-    found = chosen.of_side(side)
-    shards = [each.embedded for each in found]
-    without_vector = dropped(shards)
+    """Count the sentences of a side.
+
+    read = unique + duplicates + rejected, and unique = searched + dropped.
+    """
+    parts = chosen.of_side(side)
+    shards = [part.embedded for part in parts]
+    unusable = count_dropped(shards)
     facts = shards[0].shard.corpus.facts
     account = {
         "path": str(run.options.side(side).path),
         "language": describe_language(run.options, side),
         **{name: facts[name] for name in COUNTED if name in facts},
-        "dropped": without_vector,
-        "searched": facts["unique"] - without_vector.total(),
+        "dropped": unusable,
+        "searched": facts["unique"] - unusable.total(),
         "columns": shards[0].columns,
     }
-    searched = [artefact.facts for each in found for artefact in each.neighbours.values()]
+    searched = [artefact.facts for part in parts for artefact in part.neighbours.values()]
     if wanted := sum(fact.get("recall_wanted", 0) for fact in searched):
         account["recall"] = sum(fact.get("recall_found", 0) for fact in searched) / wanted
     return account
@@ -86,53 +89,52 @@ def read_summary(work_dir: Place) -> dict[str, Any]:
 
 
 def describe(summary: Mapping[str, Any], seconds: Mapping[str, float], peak_bytes: int) -> str:
-    """Return the closing lines of a run, for people."""
+    """Describe a finished run in the lines that its command prints."""
     lines = [f"{side}: {_describe_side(summary[side])}" for side in SIDES]
     if summary["source"].get("columns"):
         lines.append(f"encoder: {summary['options']['encoder']}")
-    if found := summary.get("documents"):
+    if docs := summary.get("documents"):
         lines.append(
-            f"documents: {found['pairs']:,} pairs from {found['source']:,} source and "
-            f"{found['target']:,} target documents, lowest score {_floored(found['lowest'])}"
-            + (UNPAIRED if 2 * found["pairs"] < min(found["source"], found["target"]) else "")
+            f"documents: {docs['pairs']:,} pairs from {docs['source']:,} source and "
+            f"{docs['target']:,} target documents, lowest score {_round_down(docs['lowest'])}"
+            + (UNPAIRED if 2 * docs["pairs"] < min(docs["source"], docs["target"]) else "")
         )
-    if given := summary.get("lines"):
+    if lines_read := summary.get("lines"):
         lines.append(
-            f"lines: {given['read']:,} read, {given['unusable']:,} rejected, "
-            f"{given['repeated']:,} duplicates of an earlier pair"
+            f"lines: {lines_read['read']:,} read, {lines_read['unusable']:,} rejected, "
+            f"{lines_read['repeated']:,} duplicates of an earlier pair"
         )
     lines.append(f"pairs: {summary['pairs']:,} written, from {summary['candidates']:,} candidates")
     lines += describe_estimates(summary)
     if copies := summary.get("near_copies"):
         lines.append(f"near-duplicates removed: {copies:,}")
     if filters := summary.get("filters"):
-        caught = ", ".join(f"{name} {count:,}" for name, count in filters.items())
-        lines.append(f"rejected by filters: {caught}")
+        counts = ", ".join(f"{name} {count:,}" for name, count in filters.items())
+        lines.append(f"rejected by filters: {counts}")
     lines.append(_costs(seconds, peak_bytes))
     return "\n".join(lines)
 
 
-def _floored(score: float) -> str:
-    """Return two decimals that are no threshold above the score."""
+def _round_down(score: float) -> str:
+    """Round a score down to two decimals, so that it passes as a threshold."""
     return f"{math.floor(100 * score) / 100:.2f}"
 
 
 def _costs(seconds: Mapping[str, float], peak_bytes: int) -> str:
-    """Return the line of the time and the memory that a run took."""
-    shown = {name: spent for name, spent in seconds.items() if spent >= MIN_SHOWN}
-    stages = ", ".join(f"{name} {spent:.1f} s" for name, spent in shown.items())
+    listed = {name: spent for name, spent in seconds.items() if spent >= MIN_SHOWN}
+    stages = ", ".join(f"{name} {spent:.1f} s" for name, spent in listed.items())
     return f"time: {stages}; peak memory: {peak_bytes / 2**30:.2f} GiB"
 
 
 def describe_estimates(summary: Mapping[str, Any]) -> list[str]:
-    """Return lines on the error rate of the pairs that were kept, and on all other pairs."""
+    """Describe the kept pairs' estimated error rate, and the other pairs."""
     lines = []
     kept = summary.get("kept", {})
     if kept.get("pairs"):
         lines.append(f"estimated error rate: {kept['wrong'] / kept['pairs']:.1%}")
-    if kept and (left_out := kept["judged"] - kept["pairs"]):
-        why = NOT_KEPT.get(kept["by"], "").format(**{**kept, **summary.get("options", {})})
-        lines.append(f"not written: {counted(left_out, 'pairs')}{why}")
+    if kept and (unwritten := kept["judged"] - kept["pairs"]):
+        reason = NOT_KEPT.get(kept["by"], "").format(**{**kept, **summary.get("options", {})})
+        lines.append(f"not written: {counted(unwritten, 'pairs')}{reason}")
     if kept.get("pairs") and kept.get("doubt"):
         lines.append(f"warning: {kept['doubt']}")
     if identical := summary.get("identical"):
@@ -143,17 +145,17 @@ def describe_estimates(summary: Mapping[str, Any]) -> list[str]:
 
 
 def next_steps(summary: Mapping[str, Any], work_dir: Place | None) -> str:
-    """Return the commands to run after a run, and the threshold of pairs without probabilities."""
-    look = f"next: {_report(work_dir)}"
+    """Describe the next commands, and the threshold of unjudged pairs."""
+    review = f"next: {_report(work_dir)}"
     if summary.get("pairs") == 0:
         return f"next: {_more_pairs(summary)}"
     if summary.get("kept"):
-        return look
-    return f"threshold: {_threshold(summary['options'])}; margins are not probabilities\n{look}"
+        return review
+    return f"threshold: {_threshold(summary['options'])}; margins are not probabilities\n{review}"
 
 
 def _report(work_dir: Place | None, below: str = "") -> str:
-    """Return how to review the pairs of a work folder, or of a temporary one."""
+    """Describe how to review the pairs, also of a temporary work folder."""
     folder = "DIR" if work_dir is None else shlex.quote(str(work_dir))
     rerun = "rerun with --work-dir DIR, then " if work_dir is None else ""
     return f"{rerun}review the pairs with 'adit report {folder}{below} -o report.html'"
@@ -187,13 +189,13 @@ def _more_pairs(summary: Mapping[str, Any]) -> str:
 
 
 def _describe_side(account: Mapping[str, Any]) -> str:
-    left_out = {**account["rejected"], **account["dropped"]}
-    first = {why: f"line {row + 1}" for why, row in account["first_rejected"].items()}
-    first |= account.get("first_places", {})
-    where = {why: f", first at {place}" for why, place in first.items()}
-    reasons = [f"{count:,} {why}{where.get(why, '')}" for why, count in left_out.items()]
+    rejected = {**account["rejected"], **account["dropped"]}
+    first_places = {reason: f"line {row + 1}" for reason, row in account["first_rejected"].items()}
+    first_places |= account.get("first_places", {})
+    notes = {reason: f", first at {place}" for reason, place in first_places.items()}
+    reasons = [f"{count:,} {reason}{notes.get(reason, '')}" for reason, count in rejected.items()]
     return (
-        f"{counted(account['read'], 'sentences')} read, {sum(left_out.values()):,} rejected"
+        f"{counted(account['read'], 'sentences')} read, {sum(rejected.values()):,} rejected"
         + (f" ({'; '.join(reasons)})" if reasons else "")
         + f", {account['duplicates']:,} duplicates, {account['searched']:,} searched"
         + (f"; approximate search, recall {account['recall']:.1%}" if "recall" in account else "")
@@ -206,10 +208,10 @@ def read_summaries(job: Job) -> dict[str, dict[str, Any]]:
 
 
 def write_table(path: Place, summaries: Summaries) -> None:
-    """Write a line of ``COLUMNS`` for each pair.
+    """Write a table of ``COLUMNS``, with one line per pair.
 
-    The last two are the score above which pairs were kept, and the estimated share of wrong ones
-    among them; empty where pairs are scored by margin alone.
+    The last two are the threshold of kept pairs and their estimated share of wrong pairs, empty for
+    pairs that are scored by margin only.
     """
     lines: list[Sequence[object]] = [COLUMNS]
     for pair, summary in summaries.items():
@@ -224,15 +226,15 @@ def write_table(path: Place, summaries: Summaries) -> None:
 def describe_many(
     summaries: Summaries, seconds: Mapping[str, float], peak_bytes: int, work_dir: Place | None
 ) -> str:
-    """Return the closing lines of a run, for people."""
+    """Describe a finished run of many languages, like ``describe``."""
     width = max(map(len, summaries))
     lines = []
     for pair, summary in summaries.items():
         source, target = (f"{summary[side]['searched']:,}" for side in SIDES)
-        found = counted(summary["pairs"], "pairs")
-        line = f"{pair:<{width}}  {source} x {target} sentences, {found}"
+        pairs = counted(summary["pairs"], "pairs")
+        line = f"{pair:<{width}}  {source} x {target} sentences, {pairs}"
         lines.append("; ".join([line, *describe_estimates(summary)]))
     lines.append(_costs(seconds, peak_bytes))
     pair = next(iter(summaries))
-    look = _report(work_dir, f"/{MINED}/{pair}")
-    return "\n".join([*lines, f"next: {look}, for example"])
+    review = _report(work_dir, f"/{MINED}/{pair}")
+    return "\n".join([*lines, f"next: {review}, for example"])

@@ -1,1 +1,1 @@
-"""The stages that read corpora: their languages, documents, cut into shards, and rejects."""
+"""Stages that read corpora, detect languages and split documents."""

@@ -1,7 +1,7 @@
-"""How a side is cut into shards: evenly, or as before where its corpus has only grown.
+"""Cut a side into shards, evenly or as in a run of a smaller corpus.
 
-No result depends on the cut, so it may remember: the shards of a corpus to which something was
-added at its end stay as they were, with all that was made of them, and what is new makes new ones.
+No result depends on the cut. If a corpus only grew at its end, its shards stay as they were, with
+everything made from them, and new sentences make new shards.
 """
 
 import hashlib
@@ -21,45 +21,45 @@ HASH_BYTES = 1 << 20
 def shard_sizes(
     run: RunContext, side: str, files: Sequence[Place], count_kept: Callable[[], int]
 ) -> Iterator[int]:
-    """Yield how many sentences each shard is to have, one after the other without end.
+    """Yield the number of sentences of each shard, without end.
 
-    ``count_kept`` counts the sentences of the side; it is called only if the cut depends on it.
+    ``count_kept`` counts the side's sentences; it is called only if the cut depends on them.
     """
-    options, most = run.options, run.options.rows_per_shard
-    if before := _cut_before(run, side, files):
-        return chain(before, repeat(min(most, max(before)) if options.shards else most))
+    options, maximum = run.options, run.options.rows_per_shard
+    if earlier := _cut_before(run, side, files):
+        return chain(earlier, repeat(min(maximum, max(earlier)) if options.shards else maximum))
     if (shards := options.shards or options.workers) == 1:
-        return repeat(most)
+        return repeat(maximum)
     rows = count_kept()
-    shards = max(1, min(rows, max(shards, -(-rows // most))))
+    shards = max(1, min(rows, max(shards, -(-rows // maximum))))
     sizes = [(index + 1) * rows // shards - index * rows // shards for index in range(shards)]
-    return chain(sizes, repeat(most))
+    return chain(sizes, repeat(maximum))
 
 
 def remember_cut(
     run: RunContext, side: str, files: Sequence[Place], digests: Sequence[str], sizes: list
 ) -> None:
-    """Note how the side was cut, for when it has grown."""
+    """Store how a side was cut, for a later run of the grown corpus."""
     inputs = [[file.stat().st_size, digest] for file, digest in zip(files, digests, strict=True)]
-    cut = {"asked": _asked(run, side), "inputs": inputs, "sizes": sizes}
+    cut = {"asked": _cut_options(run, side), "inputs": inputs, "sizes": sizes}
     write_text(run.folder.cut(side), json.dumps(cut))
 
 
 def _cut_before(run: RunContext, side: str, files: Sequence[Place]) -> list[int]:
-    """Return the sizes of the shards that there are, if the corpus begins with all of them."""
+    """Return the earlier shard sizes if the corpus begins with all of them."""
     path = run.folder.cut(side)
     if not path.exists():
         return []
     cut: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    begun = zip(files, cut["inputs"], strict=False)
-    is_same = cut["asked"] == _asked(run, side) and len(cut["inputs"]) <= len(files)
-    if is_same and all(digest_of_beginning(file, size) == own for file, (size, own) in begun):
+    inputs = zip(files, cut["inputs"], strict=False)
+    is_same = cut["asked"] == _cut_options(run, side) and len(cut["inputs"]) <= len(files)
+    if is_same and all(digest_of_beginning(file, size) == sha for file, (size, sha) in inputs):
         return cut["sizes"]
     return []
 
 
 def digest_of(path: Place) -> str:
-    """Return a file's SHA-256, found once in each process; "" if it cannot be read."""
+    """Return a file's SHA-256, cached per process, or "" if it is unreadable."""
     return _digest_once(path, *file_state(path))
 
 
@@ -69,7 +69,7 @@ def _digest_once(path: Place, *state: int) -> str:
 
 
 def digest_of_beginning(path: Place, size: int) -> str:
-    """Return the SHA-256 of a file's first ``size`` bytes, or of all; "" if it cannot be read."""
+    """Return the SHA-256 of the first ``size`` bytes, or "" if unreadable."""
     digest = hashlib.sha256()
     try:
         with path.open("rb") as stream:
@@ -81,9 +81,9 @@ def digest_of_beginning(path: Place, size: int) -> str:
     return digest.hexdigest()
 
 
-def _asked(run: RunContext, side: str) -> list[object]:
-    """Return what makes for another cut of the same corpus."""
+def _cut_options(run: RunContext, side: str) -> list[object]:
+    """Return the options that change the cut of a corpus."""
     options, corpus = run.options, run.options.side(side)
     shards, rows = options.shards, options.rows_per_shard
-    asked = (shards, rows, options.keeps_repeats, options.scope, corpus.input_format)
-    return [*asked, corpus.escapes] if corpus.escapes else [*asked]
+    values = (shards, rows, options.keeps_repeats, options.scope, corpus.input_format)
+    return [*values, corpus.escapes] if corpus.escapes else [*values]

@@ -1,4 +1,4 @@
-"""The rows that ``--scope document`` compares: those of the documents that are paired."""
+"""Select the rows of paired documents for ``--scope document``."""
 
 import hashlib
 from collections import Counter
@@ -22,24 +22,32 @@ READ_ROWS = 32_768
 
 
 class DocumentPairs(NamedTuple):
-    """The pairs, by source document, and the digest of the file that lists them."""
+    """Target documents by source document, and the SHA-256 of their list."""
 
     targets: Mapping[str, Sequence[str]]
     digest: str
 
 
 def document_pairs(run: RunContext) -> DocumentPairs:
-    """Return the document pairs, given or found, read once; a CorpusError if they cannot be."""
+    """Return the document pairs, given or found by the run, read once.
+
+    Raises:
+        CorpusError: The list cannot be read.
+    """
     path = run.options.document_pairs
     if path is None:
         path = open_artefact(run.folder.document_pairs).file(DOCUMENT_PAIRS)
     return _read_once(path, *file_state(path))
 
 
-def one_to_one(run: RunContext) -> list[tuple[str, str]]:
-    """Return the document pairs in the order of the list; a document in several is a ValueError."""
+def one_to_one_pairs(run: RunContext) -> list[tuple[str, str]]:
+    """Return the document pairs in the order of the list.
+
+    Raises:
+        ValueError: A document is in several pairs.
+    """
     targets = document_pairs(run).targets
-    pairs = [(own, other) for own, others in targets.items() for other in others]
+    pairs = [(source, target) for source, names in targets.items() for target in names]
     for names in zip(*pairs, strict=True):
         [(name, count)] = Counter(names).most_common(1)
         if count > 1:
@@ -59,7 +67,11 @@ def _read_once(path: Place, *state: int) -> DocumentPairs:
 
 
 def check_documents(run: RunContext, side: str, shards: Sequence[Shard]) -> None:
-    """Raise a ValueError, before anything is encoded, where no document can be aligned."""
+    """Check that documents can be aligned, before anything is encoded.
+
+    Raises:
+        ValueError: No sentence is in a listed document, or a document is in several pairs.
+    """
     listed, path = run.options.document_pairs, run.options.side(side).path
     if listed is None:
         if not _any_document(shards, lambda docs: pc.not_equal(docs, "")):
@@ -69,11 +81,11 @@ def check_documents(run: RunContext, side: str, shards: Sequence[Shard]) -> None
             )
         return
     if run.options.is_monotone:
-        one_to_one(run)  # refused here, before hours of search
+        one_to_one_pairs(run)  # raises before hours of search
     targets = document_pairs(run).targets
-    names = targets if side == SOURCE else {name for own in targets.values() for name in own}
-    wanted = pa.array(names, pa.string())
-    if not _any_document(shards, lambda docs: pc.is_in(docs, wanted)):
+    names = targets if side == SOURCE else {name for group in targets.values() for name in group}
+    listed_names = pa.array(names, pa.string())
+    if not _any_document(shards, lambda docs: pc.is_in(docs, listed_names)):
         raise ValueError(
             f"{path}: contains no {side} document of {listed}; pass records with id, document and "
             "text, and a list with source documents first"
@@ -88,28 +100,28 @@ def _any_document(shards: Sequence[Shard], is_wanted: Callable[[pa.Array], pa.Ar
 def paired_rows(
     run: RunContext, source: EmbeddedShard, target: EmbeddedShard
 ) -> list[tuple[IntArray, IntArray]]:
-    """Return the positions of their vectors for each pair of documents that both shards have."""
-    own, others = rows_by_document(source), rows_by_document(target)
+    """Return both shards' vector positions for each pair of documents."""
+    source_rows, target_rows = rows_by_document(source), rows_by_document(target)
     targets = document_pairs(run).targets
     return [
-        (rows, others[name])
-        for document, rows in own.items()
+        (rows, target_rows[name])
+        for document, rows in source_rows.items()
         for name in targets.get(document, ())
-        if name in others
+        if name in target_rows
     ]
 
 
 def rows_by_document(embedded: EmbeddedShard) -> dict[str, IntArray]:
     """Return the positions of each document's vectors, by the first of them."""
-    by_name = places_by_value(embedded.docs())
-    by_name.pop("", None)  # sentences that are in none
+    by_name = positions_by_value(embedded.docs())
+    by_name.pop("", None)  # sentences without a document
     return by_name
 
 
-def places_by_value(texts: pa.StringArray) -> dict[str, IntArray]:
-    """Return where each text is among texts, by the first place of each."""
-    found = texts.dictionary_encode()
-    indices = found.indices.to_numpy()
+def positions_by_value(texts: pa.StringArray) -> dict[str, IntArray]:
+    """Return the positions of each distinct text, by the first of them."""
+    values = texts.dictionary_encode()
+    indices = values.indices.to_numpy()
     order = np.argsort(indices, kind="stable")
-    parts = np.split(order, np.cumsum(np.bincount(indices, minlength=len(found.dictionary)))[:-1])
-    return dict(zip(found.dictionary.to_pylist(), parts, strict=True))
+    parts = np.split(order, np.cumsum(np.bincount(indices, minlength=len(values.dictionary)))[:-1])
+    return dict(zip(values.dictionary.to_pylist(), parts, strict=True))

@@ -1,7 +1,7 @@
-"""What languages the corpora are in, whether the encoder covers them, and HTML entities in them.
+"""Detect the languages of corpora and HTML entities, and check coverage.
 
-It is seen once, before anything else is done, and remembered, so that shards, workers and later
-runs on a corpus that has grown agree on it.
+Samples are read before anything else, and stored, so that shards, workers and later runs on a grown
+corpus agree on them.
 """
 
 import hashlib
@@ -41,11 +41,11 @@ from pipelines.options import MARGIN, MiningOptions
 logger = logging.getLogger(__name__)
 
 SAMPLED_FILES = 20
-CONTRADICTED = 0.1  # share of a sample below which a corpus is not in the language it should be in
+CONTRADICTED = 0.1  # share of a sample below which a corpus is not in its given language
 
 
-class Seen(NamedTuple):
-    """Shares of languages in a sample, largest first, and levels of entities with an example."""
+class Sample(NamedTuple):
+    """Shares by language in a sample, largest first, and its HTML entities."""
 
     shares: Mapping[str, float]
     escapes: int = 0
@@ -53,41 +53,41 @@ class Seen(NamedTuple):
 
 
 def decide_languages(run: RunContext, *, remember: bool = True) -> RunContext:
-    """Return the run with the languages of its corpora, and warn of what a user should know.
+    """Return the run with its corpora's languages and HTML entities decided.
 
-    Whether a corpus has HTML entities is also decided. All is written into the work folder to
-    ``remember`` it; where no encoder is used, nothing is.
+    Warnings name languages that the encoder covers badly. With ``remember``, samples are stored in
+    the work folder. A run without encoder and judge detects nothing.
     """
     options = run.options
     if options.source.embeddings is not None and options.score == MARGIN:
         return run
-    seen: dict[Place, Seen] = {}
+    samples: dict[Place, Sample] = {}
     parts = {}
     for name in run.job.active_parts:
-        own, new = run.for_part(name), []
+        part, new_sides = run.for_part(name), []
         for side in SIDES:  # a language's own part has it on both
-            if (path := own.options.side(side).path) not in seen:
-                seen[path] = _seen(own, side, remember=remember)
-                new.append(side)
-                if seen[path].escapes:
-                    entity = seen[path].entity
+            if (path := part.options.side(side).path) not in samples:
+                samples[path] = _read_sample(part, side, remember=remember)
+                new_sides.append(side)
+                if samples[path].escapes:
+                    entity = samples[path].entity
                     logger.info("%s: reads HTML entities, such as %s, as characters", path, entity)
-        corpora = (own.options.source, own.options.target)
+        corpora = (part.options.source, part.options.target)
         source, target = (
-            replace(corpus, shares=looked.shares, escapes=looked.escapes)
+            replace(corpus, shares=sample.shares, escapes=sample.escapes)
             for corpus in corpora
-            for looked in [seen[corpus.path]]
+            for sample in [samples[corpus.path]]
         )
-        parts[name] = replace(own.options, source=source, target=target)
-        for line in chain.from_iterable(language_warnings(parts[name], side) for side in new):
+        parts[name] = replace(part.options, source=source, target=target)
+        for line in chain.from_iterable(language_warnings(parts[name], side) for side in new_sides):
             logger.warning("%s", line)
     return _decide_encoders(run.with_part_options(parts))
 
 
 def _decide_encoders(run: RunContext) -> RunContext:
-    """Return the run with those parts of a joined encoder that cover the languages of each pair.
+    """Return the run with the encoder parts that cover each pair's languages.
 
-    A corpus is encoded with all parts that any of its pairs takes.
+    A corpus is encoded with all parts that any of its pairs uses.
     """
     whole = run.options.encoder
     if not parse_joined(whole):
@@ -101,9 +101,9 @@ def _decide_encoders(run: RunContext) -> RunContext:
         parts[name] = replace(options, encoder=spec)
         for corpus in options.corpus_names:
             users[corpus].append(spec)
-        if left := dropped_part_names(whole, spec):
-            about = f"{name}: " if name else ""
-            logger.info("%sskipping %s: not for %s", about, left, "-".join(map(str, languages)))
+        if skipped := dropped_part_names(whole, spec):
+            prefix = f"{name}: " if name else ""
+            logger.info("%sskipping %s: not for %s", prefix, skipped, "-".join(map(str, languages)))
     for name, side in run.job.corpora:
         options = parts.get(name, run.for_part(name).options)
         parts[name] = replace(
@@ -113,34 +113,35 @@ def _decide_encoders(run: RunContext) -> RunContext:
 
 
 def resolve_best_encoder(options: MiningOptions) -> str:
-    """Return what ``--encoder best`` is: what it was before in the work folder, if anything."""
+    """Return the encoder that ``best`` means, as before in a work folder."""
     path = WorkFolder(options.work_dir).best_encoder
     return path.read_text(encoding="utf-8").strip() if path.exists() else best_encoder()
 
 
-def _seen(run: RunContext, side: str, *, remember: bool) -> Seen:
-    """Return the languages of a sample, from before if it is unchanged."""
+def _read_sample(run: RunContext, side: str, *, remember: bool) -> Sample:
+    """Return the sample of a corpus, as stored if it is unchanged."""
     corpus, path = run.options.side(side), run.folder.seen_languages(side)
     texts = language_sample(corpus.path, corpus.input_format)
     if path.exists():
-        known = json.loads(path.read_text(encoding="utf-8"))
-        if _digest(texts[: known["texts"]]) == known["sha256"]:
-            return Seen(**{name: known[name] for name in Seen._fields if name in known})
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        if _digest(texts[: stored["texts"]]) == stored["sha256"]:
+            return Sample(**{name: stored[name] for name in Sample._fields if name in stored})
     levels = escaped_levels(texts)
     shares = language_shares([unescape(text, levels) for text in texts])
-    seen = Seen(shares, levels, example(texts) if levels else "")
+    sample = Sample(shares, levels, example(texts) if levels else "")
     if remember:
-        looked = {"texts": len(texts), "sha256": _digest(texts), **seen._asdict()}
+        values = {"texts": len(texts), "sha256": _digest(texts), **sample._asdict()}
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(path, json.dumps(looked))
-    return seen
+        write_text(path, json.dumps(values))
+    return sample
 
 
 def only_language(options: MiningOptions, side: str) -> str | None:
-    """Return the one language of a side's documents, None for any.
+    """Return the only language to keep of a side's documents, None for any.
 
-    It is any where the language is not known to the identifier, or not given and hardly in the
-    sample; where both sides are in it, or rows of vectors belong to all sentences.
+    It is None if the identifier does not know the language, or if the language was not given and is
+    rare in the sample. It is also None if both sides have it, or if rows of vectors belong to all
+    sentences.
     """
     corpus = options.side(side)
     language = corpus.effective_language
@@ -154,26 +155,26 @@ def only_language(options: MiningOptions, side: str) -> str | None:
 
 
 def language_sample(path: Place, input_format: str) -> list[str]:
-    """Return a sample of a corpus, which shows its language.
+    """Return sentences that show the language of a corpus.
 
-    It is the beginning, or of many documents some sentences of every few.
+    They are its beginning, or for many documents some sentences of every few documents.
     """
     try:
-        several = path.is_dir() and is_documents(path, input_format)
-        files = document_files(path) if several else []
+        is_folder = path.is_dir() and is_documents(path, input_format)
+        files = document_files(path) if is_folder else []
     except (ValueError, OSError):
         return []
     if len(files) <= SAMPLED_FILES:
-        return beginning(path, input_format)
+        return first_sentences(path, input_format)
     texts: list[str] = []
     for _, file in files[:: len(files) // SAMPLED_FILES]:
-        own = beginning(file, "documents")
-        texts += own[:: max(1, len(own) * SAMPLED_FILES // SAMPLED)]
+        sentences = first_sentences(file, "documents")
+        texts += sentences[:: max(1, len(sentences) * SAMPLED_FILES // SAMPLED)]
     return texts
 
 
-def beginning(path: Place, input_format: str, *, count: int = SAMPLED) -> list[str]:
-    """Return the first sentences, at least ``count`` or all; none if they cannot be read."""
+def first_sentences(path: Place, input_format: str, *, count: int = SAMPLED) -> list[str]:
+    """Return at least the first ``count`` sentences, or none if unreadable."""
     texts: list[str] = []
     try:
         for records in open_side(path, input_format):
@@ -181,7 +182,7 @@ def beginning(path: Place, input_format: str, *, count: int = SAMPLED) -> list[s
             if len(texts) >= count:
                 break
     except (ValueError, OSError):
-        return []  # the stage that reads it says what is wrong
+        return []  # the stage that reads it reports the error
     return texts
 
 
@@ -190,10 +191,10 @@ def _digest(texts: Sequence[str]) -> str:
 
 
 def describe_language(options: MiningOptions, side: str) -> dict[str, Any]:
-    """Describe a side's language: given, decided, its share of a sample, the encoder's quality."""
+    """Describe a side's language, and the encoder's quality in it."""
     corpus = options.side(side)
     language = corpus.effective_language
-    coverage = find_coverage(_languages(options), language) if language else None
+    coverage = find_coverage(_coverage(options), language) if language else None
     return {
         "given": corpus.language,
         "decided": language,
@@ -203,10 +204,10 @@ def describe_language(options: MiningOptions, side: str) -> dict[str, Any]:
 
 
 def language_warnings(options: MiningOptions, side: str) -> list[str]:
-    """Return a line for each thing about a side's language that a user should know."""
+    """Return a line for each problem with a side's language."""
     corpus = options.side(side)
-    shares, given, language = corpus.shares, corpus.language, corpus.effective_language
-    if not shares or not (known := _languages(options)):
+    shares, tag, language = corpus.shares, corpus.language, corpus.effective_language
+    if not shares or not (coverages := _coverage(options)):
         return []
     name = options.corpus_names[SIDES.index(side)]
     code, share = next(iter(shares.items()))
@@ -217,20 +218,20 @@ def language_warnings(options: MiningOptions, side: str) -> list[str]:
             "few pairs will be correct (run 'adit encoders' to list its languages)"
         ]
     lines = []
-    if given and _share(shares, given) < CONTRADICTED:
-        seen = main_language(shares)
-        found = f"{shares[seen]:.0%} of a sample is {seen}" if seen else mixed
-        lines.append(f"{name}: given as {given}, but {found}")
-    coverage = find_coverage(known, language)
+    if tag and _share(shares, tag) < CONTRADICTED:
+        main = main_language(shares)
+        detected = f"{shares[main]:.0%} of a sample is {main}" if main else mixed
+        lines.append(f"{name}: given as {tag}, but {detected}")
+    coverage = find_coverage(coverages, language)
     if coverage is None:
         lines.append(
             f"{name}: {options.encoder} does not cover {language}, so few pairs will be correct"
-            + _laser(language)
+            + _laser_hint(language)
         )
     elif coverage.quality == "weak":
         lines.append(
             f"{name}: {options.encoder} is weak in {language}, with a search error of about "
-            f"{coverage.error:.0%}" + _laser(language)
+            f"{coverage.error:.0%}" + _laser_hint(language)
         )
     return lines
 
@@ -240,12 +241,12 @@ def _share(shares: Mapping[str, float], language: str) -> float:
     return sum(share for code, share in shares.items() if language_key(code) == name)
 
 
-def _languages(options: MiningOptions) -> Mapping[str, Coverage]:
-    """Return what the encoder of the run covers, as far as is known; nothing if it has none."""
+def _coverage(options: MiningOptions) -> Mapping[str, Coverage]:
+    """Return the encoder's coverage by language, empty if unknown."""
     return {} if options.source.embeddings is not None else read_joined_coverage(options.encoder)
 
 
-def _laser(language: str) -> str:
+def _laser_hint(language: str) -> str:
     name = language_key(language)
     covered = any(code.startswith(f"{name}_") for code in (*LASER2, *LASER3))
     return f"; to use LASER, which covers it, run 'adit fetch {language} -o DIR'" if covered else ""

@@ -1,6 +1,6 @@
-"""The read stage: a corpus to shards of unique sentences, with every record accounted for.
+"""Read a corpus into shards of unique sentences, and count all records.
 
-What it and the encode stage left out of a side is for people to look at: ``rejected/SIDE.parquet``.
+``rejected/SIDE.parquet`` lists the records that reading and encoding reject.
 """
 
 import hashlib
@@ -46,15 +46,15 @@ from pipelines.stages.reading.split import SPLITTER, SplitCorpus
 
 Corpus: TypeAlias = CorpusReader | SplitCorpus
 READ_ROWS = 32_768
-# What was rejected: file, line in it from 1, row, why, text.
+# A rejected record: its file, line from 1, row, reason and text.
 PLACED = pa.schema([("file", pa.string()), ("line", pa.int64()), *REJECTED_FIELDS])
 
 
 def read_side(run: RunContext, side: str) -> list[Shard]:
-    """Read, clean, deduplicate and cut one side; seals ``sentences/SIDE``.
+    """Read, clean, deduplicate and cut one side, and seal ``sentences/SIDE``.
 
     Raises:
-        ValueError: the corpus cannot be read, or no sentence of it can be mined.
+        ValueError: The corpus cannot be read, or none of its sentences is usable.
     """
     options, corpus = run.options, run.options.side(side)
     source, digests, lines = _open(run, side)
@@ -64,7 +64,7 @@ def read_side(run: RunContext, side: str) -> list[Shard]:
         input_format=corpus.input_format,
         keep_duplicates=options.keeps_repeats,
         scope=options.scope,
-        ids="unique",  # runs of before may have read ids that come twice, or end in spaces
+        ids="unique",  # earlier versions read ids that repeat or end in spaces
         rows_per_shard=options.rows_per_shard,
         shards=options.shards,
         **({"escapes": corpus.escapes} if corpus.escapes else {}),
@@ -74,7 +74,7 @@ def read_side(run: RunContext, side: str) -> list[Shard]:
     artefact = produce(run.folder.sentences(side), key=key, write=write)
     remember_cut(run, side, source.files, digests, artefact.facts["shards"])
     shards = [
-        Shard(side=side, index=index, rows=rows, corpus=_part(artefact, index))
+        Shard(side=side, index=index, rows=rows, corpus=_shard_artefact(artefact, index))
         for index, rows in enumerate(artefact.facts["shards"])
     ]
     if options.scope == DOCUMENT:
@@ -82,28 +82,27 @@ def read_side(run: RunContext, side: str) -> list[Shard]:
     return shards
 
 
-def _part(corpus: Artefact, index: int) -> Artefact:
-    """Return the artefact with only what a shard needs, so that references stay small."""
+def _shard_artefact(corpus: Artefact, index: int) -> Artefact:
+    """Return the artefact with only a shard's files, for small references."""
     names, sizes = (shard_file(index), DUPLICATES, REJECTED, INPUTS), corpus.facts["shards"]
     facts = {**corpus.facts, "unique": sum(sizes), "shards": len(sizes)}
     return replace(corpus, files={name: corpus.files[name] for name in names}, facts=facts)
 
 
 def _open(run: RunContext, side: str) -> tuple[Corpus, list[str], int | None]:
-    """Return a side's corpus, the SHA-256 of each of its files, and its lines if they are known."""
+    """Return a side's corpus, its files' SHA-256, and its lines if known."""
     corpus = run.options.side(side)
     if is_documents(corpus.path, corpus.input_format):
         documents = SplitCorpus(run, side)
         return documents, [digest_of(file) for file in documents.files], None
     reader = open_side(corpus.path, corpus.input_format, escapes=corpus.escapes)
-    prints = [_fingerprint(file) for file in reader.files]
-    known = [lines for _, lines in prints if lines is not None]
-    total = sum(known) if len(known) == len(prints) else None
-    return reader, [digest for digest, _ in prints], total
+    fingerprints = [_fingerprint(file) for file in reader.files]
+    lines = [count for _, count in fingerprints if count is not None]
+    total = sum(lines) if len(lines) == len(fingerprints) else None
+    return reader, [digest for digest, _ in fingerprints], total
 
 
 def _fingerprint(path: Place) -> tuple[str, int | None]:
-    """Return a file's SHA-256, and its number of lines unless it is compressed or Parquet."""
     suffix, compression = split_compression(path)
     digest, lines = hashlib.sha256(), 0
     try:
@@ -114,7 +113,7 @@ def _fingerprint(path: Place) -> tuple[str, int | None]:
     except PlaceError:
         raise
     except OSError:
-        return "", None  # open_corpus says what is wrong with it
+        return "", None  # open_corpus reports the error
     return digest.hexdigest(), None if compression or suffix == ".parquet" else lines
 
 
@@ -180,13 +179,13 @@ def _repeats(
 
 
 def _write_shards(tables: Iterable[pa.Table], sizes: Iterator[int], draft: Draft) -> list[int]:
-    """Write the sentences into shards of those sizes; return the sizes that they got."""
+    """Write the sentences into shards of ``sizes``, and return actual sizes."""
     shards: list[int] = []
     for index, pieces in groupby(_cut(tables, sizes), key=itemgetter(0)):
         shards.append(0)
         with (
             draft.file(shard_file(index)) as path,
-            # Ids and texts differ; to look for repeated ones takes a third of the time.
+            # Ids and texts hardly repeat; a dictionary of them takes a third of the time.
             pq.ParquetWriter(path, SENTENCE_FIELDS, use_dictionary=["doc"]) as shard,
         ):
             for _, piece in pieces:
@@ -196,7 +195,7 @@ def _write_shards(tables: Iterable[pa.Table], sizes: Iterator[int], draft: Draft
 
 
 def _cut(tables: Iterable[pa.Table], sizes: Iterator[int]) -> Iterator[tuple[int, pa.Table]]:
-    """Yield the same rows in pieces, none empty, each with the shard it belongs to."""
+    """Yield the rows in pieces, none empty, each with its shard's index."""
     index, room = -1, 0
     for table in tables:
         while len(table):
@@ -209,7 +208,7 @@ def _cut(tables: Iterable[pa.Table], sizes: Iterator[int]) -> Iterator[tuple[int
 
 
 def _placed(rejected: pa.Table, files: Sequence[str], starts: Sequence[int]) -> pa.Table:
-    """Return a table of what was rejected with the places of its rows: of ``PLACED``."""
+    """Return rejected rows with their files and lines, as ``PLACED``."""
     rows = rejected["row"].to_numpy()
     number = np.searchsorted(starts, rows, side="right") - 1
     names, lines = np.array(files, object)[number], rows - np.array(starts)[number] + 1
@@ -217,18 +216,22 @@ def _placed(rejected: pa.Table, files: Sequence[str], starts: Sequence[int]) -> 
 
 
 def collect_rejected(run: RunContext, sides: Mapping[str, Sequence[EmbeddedShard]]) -> None:
-    """Write what reading and encoding left out of each side; too much of it is a ValueError."""
+    """Write the records of each side that reading and encoding rejected.
+
+    Raises:
+        ValueError: More than ``options.max_rejected`` records were rejected.
+    """
     counts = [_collect(run, side, shards) for side, shards in sides.items()]
-    total, most = sum(counts), run.options.max_rejected
-    if most is not None and total > most:
+    total, maximum = sum(counts), run.options.max_rejected
+    if maximum is not None and total > maximum:
         raise ValueError(
-            f"--max-rejected {most}: {total:,} sentences were rejected (source {counts[0]:,}, "
+            f"--max-rejected {maximum}: {total:,} sentences were rejected (source {counts[0]:,}, "
             f"target {counts[1]:,}); to list them, add --work-dir DIR and see DIR/rejected"
         )
 
 
 def _collect(run: RunContext, side: str, shards: Sequence[EmbeddedShard]) -> int:
-    """Write what was left out of a side; return how many sentences that are."""
+    """Write the rejected records of a side, and count them."""
     corpus = shards[0].shard.corpus
     path = run.folder.rejected(side)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -242,16 +245,16 @@ def _collect(run: RunContext, side: str, shards: Sequence[EmbeddedShard]) -> int
             writer.write_batch(batch)
         files, starts = json.loads(corpus.file(INPUTS).read_text(encoding="utf-8"))
         for embedded in shards:
-            if lost := embedded.shard.rows - len(embedded):
+            if dropped := embedded.shard.rows - len(embedded):
                 writer.write_table(_placed(_dropped_texts(embedded), files, starts))
-                total += lost
+                total += dropped
     return total
 
 
 def _dropped_texts(embedded: EmbeddedShard) -> pa.Table:
-    """Return a shard's sentences without a vector, a table of ``REJECTED_FIELDS``."""
-    lost = pq.read_table(embedded.vectors.file(DROPPED))
+    """Return a shard's sentences without a vector, as ``REJECTED_FIELDS``."""
+    dropped = pq.read_table(embedded.vectors.file(DROPPED))
     texts = []
     for batch in embedded.shard.batches(["row", "text"], READ_ROWS):
-        texts += batch.filter(pc.is_in(batch["row"], lost["row"]))["text"].to_pylist()
-    return lost.append_column("text", [texts])
+        texts += batch.filter(pc.is_in(batch["row"], dropped["row"]))["text"].to_pylist()
+    return dropped.append_column("text", [texts])

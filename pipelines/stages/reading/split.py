@@ -1,7 +1,7 @@
-"""The split stage: files of documents to sentences, once, in groups that any worker can take.
+"""Split files of documents into sentences, in groups for all workers.
 
-A large file is a group, small ones are put together. Of each group parts are sealed as they are
-done, so that a run which was killed goes on after the last of them.
+A large file is a group, and small files share one. Parts of a group are sealed as they are done, so
+that a killed run resumes after the last of them.
 """
 
 import logging
@@ -39,15 +39,15 @@ from pipelines.stages.reading.language import only_language
 
 logger = logging.getLogger(__name__)
 
-SPLITTER = 3  # raised whenever documents come to be split otherwise
-GROUP_BYTES = 64 << 20
-GROUP_FILES = 4096
-PART_DOCUMENTS = 4096
+SPLITTER = 3  # version of the splitter; raise it when its output changes
+GROUP_BYTES = 64 << 20  # most bytes of a group of several files
+GROUP_FILES = 4096  # most files of a group
+PART_DOCUMENTS = 4096  # documents of a sealed part
 
 
 @dataclass(frozen=True, kw_only=True)
 class DocumentFiles:
-    """Group ``index`` of a side's files, with their names in the corpus."""
+    """Group ``index`` of a side's files, each with its name in the corpus."""
 
     side: str
     index: int
@@ -56,12 +56,12 @@ class DocumentFiles:
 
     @property
     def name(self) -> str:
-        """Its place in the folder of groups."""
+        """The path of the group in the folder of groups."""
         return f"{self.side}/{self.index:05d}"
 
 
 def group_files(run: RunContext, side: str) -> list[DocumentFiles]:
-    """Return the groups of a side's files of documents; one without files if it has none."""
+    """Group a side's files of documents, into one empty group if it has none."""
     corpus = run.options.side(side)
     if not is_documents(corpus.path, corpus.input_format):
         return [DocumentFiles(side=side, index=0, files=(), is_only_file=False)]
@@ -69,12 +69,12 @@ def group_files(run: RunContext, side: str) -> list[DocumentFiles]:
     groups: list[list[NamedPlace]] = []
     size = 0
     for file in files:
-        own = file[1].stat().st_size
-        if not groups or size + own > GROUP_BYTES or len(groups[-1]) == GROUP_FILES:
+        file_size = file[1].stat().st_size
+        if not groups or size + file_size > GROUP_BYTES or len(groups[-1]) == GROUP_FILES:
             groups.append([])
             size = 0
         groups[-1].append(file)
-        size += own
+        size += file_size
     return [
         DocumentFiles(side=side, index=index, files=group, is_only_file=len(files) == 1)
         for index, group in enumerate(groups)
@@ -82,19 +82,19 @@ def group_files(run: RunContext, side: str) -> list[DocumentFiles]:
 
 
 def split_group(run: RunContext, group: DocumentFiles) -> DocumentFiles:
-    """Split a group's documents into sentences; seals ``split/SIDE/NNNNN``."""
+    """Split a group's documents into sentences, and seal ``split/SIDE/NNNNN``."""
     if group.files:
         _split(run, group)
     return group
 
 
 def join_side(run: RunContext, groups: Sequence[DocumentFiles]) -> str:
-    """Return the side whose groups have been split; the next stage splits what an engine lost."""
+    """Return the side of groups that have been split."""
     return groups[0].side
 
 
-class Repeated(NamedTuple):
-    """A document with the name of an earlier one, by its rows and number."""
+class RepeatedDocument(NamedTuple):
+    """A document that repeats a name, at rows ``first_row`` to ``stop``."""
 
     name: str
     first_row: int
@@ -103,10 +103,10 @@ class Repeated(NamedTuple):
 
 
 class SplitCorpus:
-    """Iterates over the sentences of a side's documents, and the broken ones, as one corpus.
+    """Sentences and broken documents of a side, as one corpus.
 
-    What has not been split yet, is. Files called ``names`` begin at the rows ``starts``, when read.
-    A document with the name of an earlier one is numbered: ``NAME (2)``.
+    Documents that are not split yet are split. After iteration, file ``names[i]`` begins at row
+    ``starts[i]``. A document with the name of an earlier one is numbered, as in ``NAME (2)``.
     """
 
     def __init__(self, run: RunContext, side: str) -> None:
@@ -126,7 +126,6 @@ class SplitCorpus:
             )
 
     def __iter__(self) -> Iterator[Records]:
-        """Batches of records, in order."""
         return unescape_records(self._records(), self._escapes)
 
     def _records(self) -> Iterator[Records]:
@@ -152,88 +151,88 @@ class SplitCorpus:
             first_file += files
 
     def _number(self, records: Records) -> None:
-        """Add their numbers to the names of documents that an earlier one has."""
+        """Add numbers to the names of repeated documents."""
         start, end = records.first_row, records.first_row + len(records)
-        found = bisect_right(self._repeated, start, key=attrgetter("stop"))
-        for name, first, stop, number in self._repeated[found:]:
+        index = bisect_right(self._repeated, start, key=attrgetter("stop"))
+        for name, first, stop, number in self._repeated[index:]:
             if first >= end:
                 break
-            for place in range(max(first - start, 0), min(stop, end) - start):
-                records.docs[place] = numbered = f"{name} ({number})"
-                records.own_ids[place] = numbered + records.own_ids[place].removeprefix(name)
+            for position in range(max(first - start, 0), min(stop, end) - start):
+                records.docs[position] = new_name = f"{name} ({number})"
+                records.own_ids[position] = new_name + records.own_ids[position].removeprefix(name)
 
     def _begin_files(self, numbers: NDArray[np.int64], row: int) -> None:
-        """Note where files begin; those without any record begin where the next one does."""
-        for number, place in zip(*np.unique(numbers, return_index=True), strict=True):
-            self.starts += [row + int(place)] * (int(number) + 1 - len(self.starts))
+        """Note where files begin, an empty file where the next one does."""
+        for number, position in zip(*np.unique(numbers, return_index=True), strict=True):
+            self.starts += [row + int(position)] * (int(number) + 1 - len(self.starts))
 
 
-def repeated_documents(batches: Iterable[pa.RecordBatch]) -> list[Repeated]:
-    """Return the documents whose names earlier ones have."""
+def repeated_documents(batches: Iterable[pa.RecordBatch]) -> list[RepeatedDocument]:
+    """Return the documents that have the name of an earlier document."""
     counts: Counter[int] = Counter()  # by hashes of names, which take less memory
-    found: list[Repeated] = []
-    before, end, number, row = "", 0, 1, 0
+    repeated: list[RepeatedDocument] = []
+    previous, end, number, row = "", 0, 1, 0
     for batch in batches:
         columns = (batch[name].to_pylist() for name in ("id", "doc", "why"))
-        for own, doc, why in zip(*columns, strict=True):
-            if why and own == doc:  # broken, which has no place in it
-                before = ""
+        for sentence_id, doc, why in zip(*columns, strict=True):
+            if why and sentence_id == doc:  # broken, which has no place in it
+                previous = ""
             else:
-                first, _, last = own.removeprefix(f"{doc}{PLACE}").partition(",")
-                if doc != before or int(first) < end:
+                first, _, last = sentence_id.removeprefix(f"{doc}{PLACE}").partition(",")
+                if doc != previous or int(first) < end:
                     number = counts[hash(doc)] = counts[hash(doc)] + 1
-                    found += [Repeated(doc, row, row, number)] if number > 1 else []
+                    repeated += [RepeatedDocument(doc, row, row, number)] if number > 1 else []
                 if number > 1:
-                    found[-1] = found[-1]._replace(stop=row + 1)
-                before, end = doc, int(last)
+                    repeated[-1] = repeated[-1]._replace(stop=row + 1)
+                previous, end = doc, int(last)
             row += 1
-    return found
+    return repeated
 
 
 def _split(run: RunContext, group: DocumentFiles) -> Artefact:
-    only = only_language(run.options, group.side)
+    language = only_language(run.options, group.side)
     files = [[name, digest_of(path)] for name, path in group.files]
-    key = content_key("split", splitter=SPLITTER, files=files, only=only)
+    key = content_key("split", splitter=SPLITTER, files=files, only=language)
     folder = run.folder.split(group.side, group.index)
 
     def write(draft: Draft) -> Mapping[str, Any]:
-        found = find_documents(group.files, is_only_file=group.is_only_file)
+        documents = find_documents(group.files, is_only_file=group.is_only_file)
         digests: list[str] = []
         with run.monitor.stage("split", None, "documents", group.name) as meter:
-            documents = PART_DOCUMENTS
-            while documents == PART_DOCUMENTS:
-                part = _part(folder / f"{len(digests):05d}", key, found, only)
-                documents = part.facts["documents"]
+            count = PART_DOCUMENTS
+            while count == PART_DOCUMENTS:
+                part = _part(folder / f"{len(digests):05d}", key, documents, language)
+                count = part.facts["documents"]
                 digests.append(part.files[SENTENCES])
-                meter.advance(documents)
+                meter.advance(count)
         return {"parts": len(digests), "digests": digests}
 
     return produce(folder, key=key, write=write)
 
 
 def _part(
-    folder: Place, key: str, found: Iterator[tuple[int, Found]], only: str | None
+    folder: Place, key: str, documents: Iterator[tuple[int, Found]], language: str | None
 ) -> Artefact:
-    """Return the artefact of the next documents, which are only passed over if it was sealed."""
-    documents = islice(found, PART_DOCUMENTS)
+    """Return the artefact of the next documents, unread if it is sealed."""
+    part = islice(documents, PART_DOCUMENTS)
     if (sealed := find(folder, key=key)) is not None:
-        deque(documents, maxlen=0)
+        deque(part, maxlen=0)
         return sealed
 
     def write(draft: Draft) -> Mapping[str, Any]:
         read = 0
 
-        def each() -> Iterator[tuple[int, Document]]:
+        def read_documents() -> Iterator[tuple[int, Document]]:
             nonlocal read
-            for file, one in documents:
+            for file, document in part:
                 read += 1
-                yield file, read_found(one)
+                yield file, read_found(document)
 
         with (
             draft.file(SENTENCES) as path,
             pq.ParquetWriter(path, SENTENCE_TABLE, compression="zstd") as writer,
         ):
-            for table in sentence_tables(each(), only=only):
+            for table in sentence_tables(read_documents(), only=language):
                 writer.write_table(table)
         return {"documents": read}
 

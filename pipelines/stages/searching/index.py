@@ -1,4 +1,4 @@
-"""The stages that prepare a search: its method, and FAISS indexes or cells for each shard."""
+"""Choose how to search, and prepare an index or cells for each shard."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ from pipelines.references import (
     SideVectors,
     collect_sides,
 )
-from pipelines.stages.encode import dropped
+from pipelines.stages.encode import count_dropped
 from pipelines.stages.reading.read import collect_rejected
 from pipelines.stages.searching.recall import recall_samples, sampled_positions, search_sample
 
@@ -42,10 +42,11 @@ Shards: TypeAlias = Sequence[EmbeddedShard]
 
 
 def prepare_sides(run: RunContext, shards: Shards) -> list[EmbeddedSide]:
-    """Account for what was left out of both sides, and choose how to search them.
+    """Write the rejected records of both sides, and choose how to search them.
 
-    A ValueError says that no vector of a side can be mined, too much was rejected, or the sides
-    have other dimensions.
+    Raises:
+        ValueError: A side has no usable vector, too many records were rejected, or the sides
+            have different dimensions.
     """
     options = run.options
     sides = collect_sides(shards)
@@ -54,18 +55,18 @@ def prepare_sides(run: RunContext, shards: Shards) -> list[EmbeddedSide]:
         _check_usable(options.side(name).path, embedded)
     source, target = (np.empty((0, embedded[0].dim)) for embedded in sides.values())
     check_search(source, target, k=options.k)
-    if options.k > (least := min(len(SideVectors(embedded)) for embedded in sides.values())):
-        logger.info("-k %d: a side has %d sentences, which are all neighbours", options.k, least)
+    if options.k > (smallest := min(len(SideVectors(embedded)) for embedded in sides.values())):
+        logger.info("-k %d: a side has %d sentences, which are all neighbours", options.k, smallest)
     method = _choose_method(options, sides)
-    both = [*sides.values()]
-    cells = _trained_cells(run, method, both) if isinstance(method, CellSpec) else None
+    all_shards = [*sides.values()]
+    cells = _trained_cells(run, method, all_shards) if isinstance(method, CellSpec) else None
     return [
         EmbeddedSide(name=name, method=method, shards=sides[name], cells=cells) for name in sides
     ]
 
 
 def _check_usable(corpus: object, shards: Shards) -> None:
-    counts = dropped(shards)
+    counts = count_dropped(shards)
     if sum(embedded.shard.rows for embedded in shards) == counts.total():
         why = ", ".join(f"{count} {reason}" for reason, count in counts.items())
         raise ValueError(
@@ -87,7 +88,7 @@ def _choose_method(options: MiningOptions, sides: Mapping[str, Shards]) -> Corpu
 
 
 def _trained_cells(run: RunContext, spec: CellSpec, both: Sequence[Shards]) -> Artefact:
-    """Train the cells on vectors at an even stride through both sides; seals ``indexes/cells``.
+    """Train cells on evenly spaced vectors of both sides, and seal them.
 
     Neither the sample nor its order depends on how the sides are cut into shards.
     """
@@ -110,7 +111,7 @@ def _trained_cells(run: RunContext, spec: CellSpec, both: Sequence[Shards]) -> A
 
 
 def _sample(sides: Sequence[SideVectors], size: int) -> Matrix:
-    """Return at most ``size`` vectors, each side's share by its number."""
+    """Return at most ``size`` vectors, in proportion to the sides' sizes."""
     total = sum(map(len, sides))
     shares = [min(len(side), -(-size * len(side) // total)) for side in sides]
     return np.concatenate(
@@ -119,19 +120,23 @@ def _sample(sides: Sequence[SideVectors], size: int) -> Matrix:
 
 
 def _sampled(run: RunContext, sides: Sequence[Shards]) -> tuple[Matrix, Matrix]:
-    """Return some rows of both sides, and the nearest on the other side of each: (N, D)."""
+    """Return sampled rows (N, D) of both sides, and each row's nearest one."""
     rows, nearest = [], []
     for sample in recall_samples(*sides):
         own, other = SideVectors(sample.shards), SideVectors(sample.others)
         ids = np.concatenate([part.load()[1].ids[:, 0] for part in search_sample(run, sample)])
-        positions, places = np.unique(ids, return_inverse=True)
+        positions, inverse = np.unique(ids, return_inverse=True)
         rows.append(own.take(sampled_positions(own)))
-        nearest.append(other.take(positions)[places])
+        nearest.append(other.take(positions)[inverse])
     return np.concatenate(rows), np.concatenate(nearest)
 
 
 def train_side(run: RunContext, side: EmbeddedSide) -> list[SearchableShard]:
-    """Train a side's index, if it has one; a ValueError says why it cannot be trained on this."""
+    """Return a side's shards with their trained index, if any.
+
+    Raises:
+        ValueError: The index cannot be trained on these vectors.
+    """
     method, trained = side.method, side.cells
     if isinstance(method, IndexSpec):
         from pipelines.stages.searching.index_search import trained_index  # loads FAISS
@@ -143,7 +148,7 @@ def train_side(run: RunContext, side: EmbeddedSide) -> list[SearchableShard]:
 
 
 def fill_index(run: RunContext, shard: SearchableShard) -> SearchableShard:
-    """Put a shard's vectors into an index, or find their cells; seals ``indexes/SIDE/INDEX``."""
+    """Fill a shard's index or find its cells, and seal ``indexes/SIDE/INDEX``."""
     if shard.index is None:
         return shard
     if isinstance(shard.method, CellSpec):
@@ -158,9 +163,9 @@ def fill_index(run: RunContext, shard: SearchableShard) -> SearchableShard:
 def _assigned_cells(
     run: RunContext, spec: CellSpec, embedded: EmbeddedShard, cells: Artefact
 ) -> Artefact:
-    """Find the nearest cells of a shard's vectors; seals ``indexes/SIDE/INDEX``.
+    """Find the nearest cells of a shard's vectors, and seal them.
 
-    ``cells.npy`` is int16 or int32 (n, p), by the fact ``cells``: how many there are.
+    ``cells.npy`` is int16 or int32 (n, p), depending on the number of cells.
     """
     key = content_key(
         "assign",
@@ -174,12 +179,12 @@ def _assigned_cells(
         centroids, reach = np.load(cells.file(CENTROIDS)), Reach(*cells.facts["reach"])
         find = partial(nearest_cells, centroids=centroids, probes=spec.probes, reach=reach)
         with run.monitor.stage("index", len(embedded), "sentences", embedded.shard.name) as meter:
-            found = [find(np.empty((0, embedded.dim), dtype=np.float32))]
+            blocks = [find(np.empty((0, embedded.dim), dtype=np.float32))]
             for units in embedded.unit_blocks():
-                found.append(find(units))
+                blocks.append(find(units))
                 meter.advance(len(units))
-        kind = np.min_scalar_type(-len(centroids))
-        draft.array(CELLS, np.concatenate(found).astype(kind))
+        dtype = np.min_scalar_type(-len(centroids))
+        draft.array(CELLS, np.concatenate(blocks).astype(dtype))
         return {"cells": len(centroids)}
 
     return produce(run.folder.index(embedded.shard.name), key=key, write=write)

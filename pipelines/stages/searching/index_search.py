@@ -1,9 +1,9 @@
-"""FAISS indexes of shards: trained once for a whole side, filled, and searched.
+"""Train, fill and search the FAISS indexes of shards.
 
-What is trained (cells, codebooks, projections) is trained on vectors that are chosen by their place
-in the side, and shared by all its shards, so a search finds the same in one shard as in many. All
-indexes of the other side are asked, one by one, and their candidates are ordered by their own
-products. Only the best are rescored: compressed codes would else find more in more shards.
+Quantisers, codebooks and projections are trained on evenly spaced vectors of a whole side and
+shared by its shards, so that a search finds the same in one shard as in many. The indexes of the
+other side are searched one by one, and candidates are ordered by the indexes' own products. Only
+the best are rescored, because compressed codes would otherwise find more in more shards.
 """
 
 import logging
@@ -34,12 +34,12 @@ from pipelines.references import (
 
 logger = logging.getLogger(__name__)
 
-QUERIES = 1 << 14  # searched at a time; between them progress is reported
-RESCORED = 1 << 12  # queries whose candidates' vectors are in memory: at most 100 MB at 384 dims
+QUERIES = 1 << 14  # queries per search and progress report
+RESCORED = 1 << 12  # queries whose candidates are in memory, at most 100 MB at 384 dimensions
 
 
 def trained_index(run: RunContext, side: EmbeddedSide, spec: IndexSpec) -> Artefact:
-    """Train a side's index on vectors at an even stride through the side; seals ``trained``."""
+    """Train a side's index on evenly spaced vectors, and seal ``trained``."""
     content = [embedded.content for embedded in side.shards]
     key = content_key("train", vectors=content, factory=spec.factory, build=spec.build)
 
@@ -52,7 +52,7 @@ def trained_index(run: RunContext, side: EmbeddedSide, spec: IndexSpec) -> Artef
 
 
 def _train(run: RunContext, side: EmbeddedSide, spec: IndexSpec) -> tuple[faiss.Index, int]:
-    """Return the trained index, and on how many vectors it was trained."""
+    """Return the trained index, and the number of training vectors."""
     vectors = SideVectors(side.shards)
     index = faiss_index.empty_index(spec, vectors.dim)
     count = faiss_index.training_points(index, len(vectors))
@@ -73,7 +73,7 @@ def _train(run: RunContext, side: EmbeddedSide, spec: IndexSpec) -> tuple[faiss.
 
 
 def filled_index(run: RunContext, embedded: EmbeddedShard, trained: Artefact) -> Artefact:
-    """Add a shard's vectors to its side's trained index."""
+    """Add a shard's vectors to its side's trained index, and seal the result."""
     key = content_key("fill", trained=trained.files[TRAINED], vectors=embedded.content)
 
     def write(draft: Draft) -> Mapping[str, Any]:
@@ -89,7 +89,7 @@ def filled_index(run: RunContext, embedded: EmbeddedShard, trained: Artefact) ->
 
 
 def lookup_key(run: RunContext, embedded: EmbeddedShard, others: Sequence[SearchableShard]) -> str:
-    """Return the key of what ``look_up`` finds."""
+    """Return the key of the result of ``look_up``."""
     return content_key(
         "look up",
         queries=embedded.content,
@@ -102,14 +102,14 @@ def lookup_key(run: RunContext, embedded: EmbeddedShard, others: Sequence[Search
 def look_up(
     run: RunContext, embedded: EmbeddedShard, others: Sequence[SearchableShard]
 ) -> Neighbours:
-    """Find the neighbours of one shard's rows in the whole other side; ids are rows of it."""
+    """Find the neighbours of a shard's rows, as rows of the other corpus."""
     queries = embedded.unit_vectors()
     base = SideVectors([other.embedded for other in others])
     total = len(queries) * len(base)
     with run.monitor.stage("search", total, "similarities", embedded.shard.name) as meter:
         candidates = _candidates(queries, others, base, k=run.options.k, meter=meter)
-        found = _rescore(queries, base, candidates, k=min(run.options.k, len(base)))
-    return to_row_ids(found, np.concatenate([other.embedded.row_ids() for other in others]))
+        neighbours = _rescore(queries, base, candidates, k=min(run.options.k, len(base)))
+    return to_row_ids(neighbours, np.concatenate([other.embedded.row_ids() for other in others]))
 
 
 def _index(other: SearchableShard) -> tuple[Artefact, IndexSpec]:
@@ -121,34 +121,34 @@ def _index(other: SearchableShard) -> tuple[Artefact, IndexSpec]:
 def _candidates(
     queries: Matrix, others: Sequence[SearchableShard], base: SideVectors, *, k: int, meter: Meter
 ) -> Neighbours:
-    """Return the best candidates by the indexes' own products; ids are positions in ``base``."""
+    """Return the indexes' best candidates, as positions in ``base``."""
     count = min(k * faiss_index.CANDIDATES_PER_NEIGHBOUR, len(base))
     best = Neighbours.none(len(queries), count)
     for other, (start, stop) in zip(others, pairwise(base.starts), strict=True):
         if len(queries) and start < stop:
-            found = _search(queries, other, count=min(count, stop - start), meter=meter)
-            found.ids[found.ids != NO_NEIGHBOUR] += start
-            best = merge([best, found], k=count)
+            candidates = _search(queries, other, count=min(count, stop - start), meter=meter)
+            candidates.ids[candidates.ids != NO_NEIGHBOUR] += start
+            best = merge([best, candidates], k=count)
     return best
 
 
 def _search(queries: Matrix, other: SearchableShard, *, count: int, meter: Meter) -> Neighbours:
-    """Return the candidates of one shard's index; ids are positions in that shard."""
+    """Return the candidates of one shard's index, as positions in the shard."""
     filled, spec = _index(other)
     index = read_index(filled.file(FILLED), mapped=True)
     faiss_index.set_breadth(index, spec)
     index = faiss_index.on_gpus(index, queries[:1], count=count)
-    found = Neighbours.none(len(queries), count)
+    candidates = Neighbours.none(len(queries), count)
     for block in blocks(len(queries), QUERIES):
         part = faiss_index.search_index(index, queries[block], count=count)
-        found.ids[block], found.cosines[block] = part.ids, part.cosines
+        candidates.ids[block], candidates.cosines[block] = part.ids, part.cosines
         meter.advance(len(part) * index.ntotal)
-    return found
+    return candidates
 
 
 def _rescore(queries: Matrix, base: SideVectors, candidates: Neighbours, *, k: int) -> Neighbours:
-    """Return the exact best of the candidates; reads the candidates' vectors from disk."""
-    found = Neighbours.none(len(queries), k)
+    """Return the best candidates by exact cosines of vectors on disk."""
+    neighbours = Neighbours.none(len(queries), k)
     for block in blocks(len(queries), RESCORED):
         ids = candidates.ids[block]
         positions = np.unique(ids[ids != NO_NEIGHBOUR])
@@ -156,5 +156,5 @@ def _rescore(queries: Matrix, base: SideVectors, candidates: Neighbours, *, k: i
             continue  # cells may be empty
         places = np.where(ids == NO_NEIGHBOUR, NO_NEIGHBOUR, np.searchsorted(positions, ids))
         part = to_row_ids(rescore(queries[block], base.take(positions), places, k=k), positions)
-        found.ids[block], found.cosines[block] = part.ids, part.cosines
-    return found
+        neighbours.ids[block], neighbours.cosines[block] = part.ids, part.cosines
+    return neighbours

@@ -1,4 +1,4 @@
-"""The cell join in tiles of cells: first of each row's nearest cell, then of all its cells."""
+"""Join cells in tiles, first each row's nearest cell, then all its cells."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,34 +33,33 @@ from pipelines.references import (
     to_row_ids,
 )
 
-CUT_BY = 1 << 18  # rows of the larger side, evenly spread, whose cells decide where cells are cut
-# What a tile may have more than that: to join its rows in blocks costs more than it saves.
-SLACK = 1.05
+CUT_BY = 1 << 18  # evenly spaced rows of the larger side that decide where cells are cut
+SLACK = 1.05  # rows of a tile over those of two shards, from which it is joined in slower blocks
 
 
 def cut_nearest(run: RunContext, shards: Sequence[SearchableShard]) -> list[SearchTile]:
-    """Cut a join of each row's nearest cell into tiles; for another search, return one tile of all.
+    """Cut a join of nearest cells into tiles, or return one tile of all rows.
 
-    That join costs little, and gives the join of all cells its floors, see ``join_cells``.
+    This cheap join gives the join of all cells its floors, see ``join_cells``.
     """
     sides, method = collect_sides(shards), shards[0].method
     whole = SearchTile(sources=sides[SOURCE], targets=sides[TARGET], method=method)
     if isinstance(method, CellSpec) and method.probes > 1 and CORPUS in run.options.scopes:
-        return numbered(cell_tiles(replace(whole, method=replace(method, probes=1))))
+        return number_tiles(cell_tiles(replace(whole, method=replace(method, probes=1))))
     return [whole]
 
 
 def join_nearest(run: RunContext, tile: SearchTile) -> SearchTile:
-    """Find floors for the rows of a tile in their nearest cell; seals ``tiles/nearest-CELL``.
+    """Find floors for the rows of a tile in their nearest cell, and seal them.
 
-    Of each side it has the rows' positions, int64 (n,), and floors, float32 (n,).
+    ``tiles/nearest-CELL`` has each side's positions, int64 (n,), and floors, float32 (n,).
     """
     cells = tile.cells
     if cells is None:
         return tile
 
     def write(draft: Draft) -> Mapping[str, Any]:
-        sides, k = [_Rows.of(tile, side) for side in SIDES], wanted(run, tile)
+        sides, k = [_Rows.load(tile, side) for side in SIDES], list_length(run, tile)
         total = math.prod(map(len, sides))
         with run.monitor.stage("nearest", total, "similarities", tile.part) as meter:
             for source, target in _parts(tile, cells, sides):
@@ -71,9 +70,9 @@ def join_nearest(run: RunContext, tile: SearchTile) -> SearchTile:
                     precision=run.options.product_precision,
                     progress=meter.advance,
                 )
-                for rows, block, found in zip(sides, (source, target), floors, strict=True):
-                    known = rows.floors[block.places]
-                    rows.floors[block.places] = np.maximum(known, found)
+                for rows, block, values in zip(sides, (source, target), floors, strict=True):
+                    before = rows.floors[block.places]
+                    rows.floors[block.places] = np.maximum(before, values)
         for side, rows in zip(SIDES, sides, strict=True):
             positions, floors_file = floor_files(side)
             draft.array(positions, rows.positions)
@@ -85,59 +84,59 @@ def join_nearest(run: RunContext, tile: SearchTile) -> SearchTile:
 
 
 def floors_of(tiles: Sequence[SearchTile]) -> list[Artefact]:
-    """Return the floors that tiles of all cells have found, or none without such tiles."""
+    """Return the floors from tiles of nearest cells, none without such tiles."""
     if tiles[0].cells is None:
         return []
-    found = sorted(tiles, key=lambda tile: tile.cells.start if tile.cells else 0)
-    cells = [cell for tile in found for cell in tile.cells or ()]
-    check_complete(cells, assigned_to(tiles[0].sources[0]).facts["cells"], "cells")
-    return [artefact for tile in found for artefact in tile.floors]
+    ordered = sorted(tiles, key=lambda tile: tile.cells.start if tile.cells else 0)
+    cells = [cell for tile in ordered for cell in tile.cells or ()]
+    check_complete(cells, cells_of(tiles[0].sources[0]).facts["cells"], "cells")
+    return [artefact for tile in ordered for artefact in tile.floors]
 
 
-def assigned_to(searchable: SearchableShard) -> Artefact:
-    """Return the cells of a shard's vectors."""
+def cells_of(searchable: SearchableShard) -> Artefact:
+    """Return the artefact with the cells of a shard's vectors."""
     assert searchable.index is not None, "a cell join needs the cells of every shard"
     return searchable.index
 
 
 def cell_tiles(whole: SearchTile, floors: Sequence[Artefact] = ()) -> list[SearchTile]:
-    """Cut all cells into ranges of about as many rows as two shards have."""
+    """Cut all cells into ranges with about as many rows as two shards."""
     sides = whole.sources, whole.targets
     stride = -(-max(map(_rows, sides)) // CUT_BY)
     cells = (
         np.concatenate([_cells(searchable, whole.method)[::stride] for searchable in side])
         for side in sides
     )
-    count = assigned_to(whole.sources[0]).facts["cells"]
-    most = max(1, _rows_of_two_shards(whole) // stride)
-    parts = cut_cells(*cells, count=count, most=most)
+    count = cells_of(whole.sources[0]).facts["cells"]
+    maximum = max(1, _rows_of_two_shards(whole) // stride)
+    parts = cut_cells(*cells, count=count, most=maximum)
     return [replace(whole, cells=part, floors=floors) for part in parts]
 
 
-def numbered(tiles: Sequence[SearchTile]) -> list[SearchTile]:
-    """Return the tiles, each with its part of how many."""
-    of = len(tiles)
+def number_tiles(tiles: Sequence[SearchTile]) -> list[SearchTile]:
+    """Label the tiles by number and total, such as ``2/6``."""
+    total = len(tiles)
     return [
-        replace(tile, part=f"{number}/{of}" if of > 1 else "")
+        replace(tile, part=f"{number}/{total}" if total > 1 else "")
         for number, tile in enumerate(tiles, start=1)
     ]
 
 
 def _rows_of_two_shards(tile: SearchTile) -> int:
-    """Return how many rows may be searched at a time: those of the largest shard, twice."""
+    """Return twice the rows of the largest shard, the limit of a tile."""
     return 2 * max(searchable.shard.rows for searchable in (*tile.sources, *tile.targets))
 
 
 def join_tile(run: RunContext, tile: SearchTile, cells: range) -> Artefact:
-    """Join the cells of a tile, and write the neighbours of all rows that have some."""
+    """Join the cells of a tile, and seal the neighbours of rows that have any."""
 
     def write(draft: Draft) -> Mapping[str, Any]:
-        sides, k = [_Rows.of(tile, side) for side in SIDES], wanted(run, tile)
+        sides, k = [_Rows.load(tile, side) for side in SIDES], list_length(run, tile)
         lists = [Neighbours.none(len(rows), k) for rows in sides]
         total = math.prod(map(len, sides))
         with run.monitor.stage("search", total, "similarities", tile.part) as meter:
             for source, target in _parts(tile, cells, sides):
-                found = join_cells(
+                joined = join_cells(
                     *((source.units, target.units), (source.cells, target.cells)),
                     part=cells,
                     k=k,
@@ -146,15 +145,15 @@ def join_tile(run: RunContext, tile: SearchTile, cells: range) -> Artefact:
                     precision=run.options.product_precision,
                     progress=meter.advance,
                 )
-                merge_some(lists[0], source.places, found[0])
-                merge_some(lists[1], target.places, found[1])
+                merge_some(lists[0], source.places, joined[0])
+                merge_some(lists[1], target.places, joined[1])
         starts = {}
         numbers = [rows.vectors.row_ids(rows.positions) for rows in sides]
-        for side, rows, best, others in zip(SIDES, sides, lists, numbers[::-1], strict=True):
-            some = np.flatnonzero(best.cosines[:, 0] > -np.inf)
-            near = to_row_ids(best.part(some), others)
+        for side, rows, best, names in zip(SIDES, sides, lists, numbers[::-1], strict=True):
+            places = np.flatnonzero(best.cosines[:, 0] > -np.inf)
+            neighbours = to_row_ids(best.part(places), names)
             starts[side] = save_row_neighbours(
-                draft, rows.vectors, side, rows.positions[some], near
+                draft, rows.vectors, side, rows.positions[places], neighbours
             )
         return {"starts": starts}
 
@@ -162,8 +161,8 @@ def join_tile(run: RunContext, tile: SearchTile, cells: range) -> Artefact:
     return produce(folder, key=_key(run, tile, cells), write=write)
 
 
-def wanted(run: RunContext, tile: SearchTile) -> int:
-    """Return k, or the number of rows of the larger side if it is less."""
+def list_length(run: RunContext, tile: SearchTile) -> int:
+    """Return k, or the number of rows of the larger side if that is less."""
     return min(run.options.k, max(map(_rows, (tile.sources, tile.targets))))
 
 
@@ -183,11 +182,11 @@ def _key(run: RunContext, tile: SearchTile, cells: range) -> str:
 
 
 def _content(searchable: SearchableShard) -> list[object]:
-    return [*searchable.embedded.content, assigned_to(searchable).files[CELLS]]
+    return [*searchable.embedded.content, cells_of(searchable).files[CELLS]]
 
 
 class _Block(NamedTuple):
-    """Some of a side's rows in a tile: their places among these, vectors, cells and floors."""
+    """Rows of a side in a tile, by their places among the tile's rows."""
 
     places: IntArray
     units: Matrix
@@ -197,7 +196,7 @@ class _Block(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class _Rows:
-    """The rows of a side in a tile's cells: positions in the side, cells, floors (-inf: none)."""
+    """The rows of a side in a tile's cells, with floors (-inf for none)."""
 
     vectors: SideVectors
     positions: IntArray
@@ -208,11 +207,11 @@ class _Rows:
         return len(self.positions)
 
     @classmethod
-    def of(cls, tile: SearchTile, side: str) -> Self:
+    def load(cls, tile: SearchTile, side: str) -> Self:
         assert tile.cells is not None
         shards = tile.sources if side == SOURCE else tile.targets
         vectors = SideVectors([searchable.embedded for searchable in shards])
-        saved = [
+        files = [
             [np.load(artefact.file(name), mmap_mode="r") for name in floor_files(side)]
             for artefact in tile.floors
         ]
@@ -221,15 +220,15 @@ class _Rows:
             all_cells = _cells(searchable, tile.method)
             inside = rows_in_cells(all_cells, tile.cells)
             all_floors = np.full(stop - start, -np.inf, dtype=np.float32)
-            for places, values in saved:
-                some = slice(*np.searchsorted(places, (start, stop)))
-                all_floors[places[some] - start] = values[some]
+            for places, values in files:
+                block = slice(*np.searchsorted(places, (start, stop)))
+                all_floors[places[block] - start] = values[block]
             parts.append((inside + start, all_cells[inside], all_floors[inside]))
         positions, cells, floors = map(np.concatenate, zip(*parts, strict=True))
         return cls(vectors=vectors, positions=positions, cells=cells, floors=floors)
 
     def block(self, part: range, block: slice) -> _Block:
-        """Return some of the rows in the order that a join of a part has for them."""
+        """Return some of the rows, in the order in which a part is joined."""
         order = by_nearest_cell(self.cells[block], part)
         units = self.vectors.take(self.positions[block], places=np.argsort(order))
         places = order + block.start
@@ -237,7 +236,7 @@ class _Rows:
 
 
 def _parts(tile: SearchTile, cells: range, sides: list[_Rows]) -> Iterator[tuple[_Block, _Block]]:
-    """Yield all rows of both sides; if there are more than two shards have, in blocks."""
+    """Yield the rows of both sides, in blocks if a tile exceeds two shards."""
     size = _rows_of_two_shards(tile)
     size = size // 2 if sum(map(len, sides)) > SLACK * size else math.ceil(SLACK * size)
     for rows in blocks(len(sides[0]), size):
@@ -247,7 +246,7 @@ def _parts(tile: SearchTile, cells: range, sides: list[_Rows]) -> Iterator[tuple
 
 
 def _cells(searchable: SearchableShard, method: Method) -> Cells:
-    """Map the cells of a shard's rows that the method looks at: all, or the nearest."""
+    """Map a shard's cells, all or the nearest, as the method needs them."""
     assert isinstance(method, CellSpec)
-    cells = np.load(assigned_to(searchable).file(CELLS), mmap_mode="r")
+    cells = np.load(cells_of(searchable).file(CELLS), mmap_mode="r")
     return cells[:, : None if method.probes > 1 else 1]

@@ -1,4 +1,4 @@
-"""The recall of an approximate search: measured on some rows that are searched exactly, too."""
+"""Measure the recall of an approximate search on exactly searched rows."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -19,8 +19,8 @@ from pipelines.references import (
     save_row_neighbours,
 )
 
-# Rows of a side, evenly spread; each is compared with the whole other side. A prime: strides of a
-# power of two would meet the very rows that cells are made of, whose neighbours are found.
+# Evenly spaced rows per side that are compared with the whole other side. A prime, because a stride
+# of a power of two would sample the rows that cells are made of, whose neighbours are always found.
 SAMPLE = 1021
 
 
@@ -28,19 +28,19 @@ def recall_samples(
     source: Sequence[EmbeddedShard], target: Sequence[EmbeddedShard]
 ) -> list[RecallSample]:
     """Return the samples of both sides."""
-    both = (source, target), (target, source)
-    return [RecallSample(shards=own, others=other) for own, other in both]
+    sides = (source, target), (target, source)
+    return [RecallSample(shards=shards, others=others) for shards, others in sides]
 
 
 def sampled_positions(side: SideVectors) -> IntArray:
-    """Return the positions of the sample in a side, ascending."""
+    """Return the positions of a side's sample, ascending."""
     return evenly(len(side), min(SAMPLE, len(side)))
 
 
 def search_sample(run: RunContext, sample: RecallSample) -> list[SampledNeighbours]:
-    """Search some rows of a side in the whole other side, exactly; seals ``tiles/recall-SIDE``.
+    """Search a sample exactly in the other side, and seal its neighbours.
 
-    Neither the rows nor what is found depends on shards: their ids are positions in the side.
+    The result does not depend on shards, because ids are positions in the side.
     """
     side = sample.shards[0].shard.side
     k = min(run.options.k, len(SideVectors(sample.others)))
@@ -52,19 +52,19 @@ def search_sample(run: RunContext, sample: RecallSample) -> list[SampledNeighbou
     )
 
     def write(draft: Draft) -> Mapping[str, Any]:
-        own, base = SideVectors(sample.shards), SideVectors(sample.others)
-        positions = sampled_positions(own)
-        rows, start, tuned = own.take(positions), 0, None
+        queries, base = SideVectors(sample.shards), SideVectors(sample.others)
+        positions = sampled_positions(queries)
+        rows, start, tuned = queries.take(positions), 0, None
         exact = Neighbours.none(len(rows), 0)
-        blocks = itertools.chain.from_iterable(other.unit_blocks() for other in sample.others)
+        blocks = itertools.chain.from_iterable(shard.unit_blocks() for shard in sample.others)
         with run.monitor.stage("recall", len(rows) * len(base), "similarities", side) as meter:
-            for others in blocks:
-                tuned = tuned or choose(rows, others, k=k, precision=None, tried=PART_TRIAL_ROWS)
-                near = search_one_way(rows, others, k=k, tuned=tuned, progress=meter.advance)
-                near.ids[:] += start
-                exact = merge([exact, near], k=k)
-                start += len(others)
-        return {"starts": {side: save_row_neighbours(draft, own, side, positions, exact)}}
+            for block in blocks:
+                tuned = tuned or choose(rows, block, k=k, precision=None, tried=PART_TRIAL_ROWS)
+                neighbours = search_one_way(rows, block, k=k, tuned=tuned, progress=meter.advance)
+                neighbours.ids[:] += start
+                exact = merge([exact, neighbours], k=k)
+                start += len(block)
+        return {"starts": {side: save_row_neighbours(draft, queries, side, positions, exact)}}
 
     artefact = produce(run.folder.recall(side), key=key, write=write)
     return [
@@ -73,13 +73,13 @@ def search_sample(run: RunContext, sample: RecallSample) -> list[SampledNeighbou
     ]
 
 
-def measure_recall(sampled: SampledNeighbours, found: Neighbours) -> Mapping[str, int]:
-    """Count the true neighbours of a shard's sampled rows, and those of them that were found.
+def measure_recall(sampled: SampledNeighbours, neighbours: Neighbours) -> Mapping[str, int]:
+    """Count the true and the found neighbours of a shard's sampled rows.
 
-    A found neighbour counts if it is as near as the last true one: which of equally near ones is
-    taken makes no difference to a margin.
+    A neighbour counts if its cosine is at least that of the last true one, because a choice among
+    equal cosines does not change a margin.
     """
     places, exact = sampled.load()
-    wanted = exact.cosines.size
-    kept = (found.cosines[places] >= exact.cosines[:, -1:]).sum() if wanted else 0
-    return {"recall_wanted": wanted, "recall_found": int(kept)}
+    total = exact.cosines.size
+    hits = (neighbours.cosines[places] >= exact.cosines[:, -1:]).sum() if total else 0
+    return {"recall_wanted": total, "recall_found": int(hits)}

@@ -1,9 +1,9 @@
-"""The search stages: tiles to sealed lists of both sides' neighbours, and each shard's of these.
+"""Search tiles for the neighbours of both sides, and merge them by shard.
 
-A tile is a group of source shards by a group of target shards. It has a list for every row, so the
-number of groups decides how much disk lists take: one shard a group until there are ``MAX_GROUPS``
-of a side, more past that. No result depends on them, so a work folder remembers them: the groups of
-a side to which something was added stay as they were, and what is new makes new ones.
+A tile is a group of source shards by a group of target shards, with a list for every row. One shard
+per group takes most disk, so groups are larger beyond ``MAX_GROUPS`` per side. No result depends on
+groups. A work folder stores them, so that the groups of a grown side stay as they were, and new
+shards make new groups.
 """
 
 import itertools
@@ -50,10 +50,10 @@ MAX_GROUPS = 32
 
 
 def cut_tiles(run: RunContext, nearest: Sequence[SearchTile]) -> list[SearchTile | RecallSample]:
-    """Cut the search into tiles, and take samples that the recall of an approximate one shows on.
+    """Cut the search into tiles, with recall samples if it is approximate.
 
     An exact search has tiles of every source group by every target group, in each scope; a cell
-    join tiles of cells, which have all rows of both sides that lie in them.
+    join has tiles of cells, with all rows of both sides in them.
     """
     sources, targets = nearest[0].sources, nearest[0].targets
     tiles: list[SearchTile] = []
@@ -64,7 +64,7 @@ def cut_tiles(run: RunContext, nearest: Sequence[SearchTile]) -> list[SearchTile
             tiles += join.cell_tiles(whole, join.floors_of(nearest))
         else:
             tiles += _group_tiles(run, whole)
-    tiles = join.numbered(tiles)
+    tiles = join.number_tiles(tiles)
     if not any(isinstance(tile.method, CellSpec | IndexSpec) for tile in tiles):
         return [*tiles]
     embedded = ([searchable.embedded for searchable in side] for side in (sources, targets))
@@ -74,24 +74,24 @@ def cut_tiles(run: RunContext, nearest: Sequence[SearchTile]) -> list[SearchTile
 def _group_tiles(run: RunContext, whole: SearchTile) -> list[SearchTile]:
     sides = {SOURCE: whole.sources, TARGET: whole.targets}
     path = run.folder.groups
-    before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    sizes = {side: group_sizes(len(found), before.get(side, ())) for side, found in sides.items()}
+    old = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    sizes = {side: group_sizes(len(shards), old.get(side, ())) for side, shards in sides.items()}
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_file(path) as temporary:
         temporary.write_text(json.dumps(sizes), encoding="utf-8")
     groups = []
-    for side, found in sides.items():
+    for side, shards in sides.items():
         ends = itertools.pairwise(itertools.accumulate(sizes[side], initial=0))
-        groups.append([found[start:stop] for start, stop in ends])
+        groups.append([shards[start:stop] for start, stop in ends])
     return [
         replace(whole, sources=sources, targets=targets)
         for sources, targets in itertools.product(*groups)
     ]
 
 
-def group_sizes(shards: int, before: Sequence[int] = ()) -> list[int]:
-    """Return how many shards each group of a side has; groups that there were come first."""
-    sizes = list(before) if sum(before) <= shards else []  # a larger side's are of no use to it
+def group_sizes(shards: int, earlier: Sequence[int] = ()) -> list[int]:
+    """Return how many shards each group of a side has, earlier groups first."""
+    sizes = list(earlier) if sum(earlier) <= shards else []  # else of a larger side
     length = -(-shards // MAX_GROUPS)
     while sum(sizes) < shards:
         sizes.append(min(length, shards - sum(sizes)))
@@ -99,28 +99,30 @@ def group_sizes(shards: int, before: Sequence[int] = ()) -> list[int]:
 
 
 def search_tile(run: RunContext, tile: SearchTile | RecallSample) -> Sequence[FoundPart]:
-    """Search both directions of one tile, exactly or by cell join; ids are rows of the corpora.
+    """Search both directions of a tile, exactly or by cell join.
 
-    Indexes have nothing to do at once. What is to be looked up in them is handed on, to be done
-    for all tiles of a row or column together.
+    Ids are rows of the corpora. For indexes, return lookups, which ``find_neighbours`` does for all
+    tiles of a row or column together.
     """
     if isinstance(tile, RecallSample):
         return search_sample(run, tile)
-    both = (tile.sources, tile.targets), (tile.targets, tile.sources)
+    directions = (tile.sources, tile.targets), (tile.targets, tile.sources)
     if isinstance(tile.method, IndexSpec):
         return [
             IndexLookup(embedded=searchable.embedded, other=other)
-            for sides in both
+            for sides in directions
             for searchable, other in itertools.product(*sides)
         ]
     if tile.cells is not None:
-        count = join.assigned_to(tile.sources[0]).facts["cells"]
-        shards = (searchable.embedded for own, _ in both for searchable in own)
-        joined = parts_of(join.join_tile(run, tile, tile.cells), shards)
-        k = join.wanted(run, tile)
+        count = join.cells_of(tile.sources[0]).facts["cells"]
+        shards = (searchable.embedded for shard, _ in directions for searchable in shard)
+        parts = parts_of(join.join_tile(run, tile, tile.cells), shards)
+        k = join.list_length(run, tile)
         return [
-            CellNeighbours(embedded=own, part=part, artefact=lists, cells=tile.cells, of=count, k=k)
-            for own, part, lists in joined
+            CellNeighbours(
+                embedded=shard, part=part, artefact=lists, cells=tile.cells, of=count, k=k
+            )
+            for shard, part, lists in parts
         ]
     artefact = _search_groups(run, tile)
     return [
@@ -132,15 +134,15 @@ def search_tile(run: RunContext, tile: SearchTile | RecallSample) -> Sequence[Fo
             tile=artefact,
             k=min(run.options.k, others[0].shard.corpus.facts["unique"]),
         )
-        for own, others in both
-        for searchable in own
+        for shard, others in directions
+        for searchable in shard
     ]
 
 
 def _search_groups(run: RunContext, tile: SearchTile) -> Artefact:
-    """Search shard by shard, and write the neighbours of each shard in all of the other group.
+    """Search shard by shard, and seal the neighbours in the other group.
 
-    Two shards are in memory at a time; the lists of targets wait on disk for further sources.
+    Two shards are in memory at a time. The lists of targets wait on disk for further sources.
     """
     k = run.options.k
     documents: dict[str, object] = {}
@@ -159,19 +161,21 @@ def _search_groups(run: RunContext, tile: SearchTile) -> Artefact:
     def write(draft: Draft) -> Mapping[str, Any]:
         with draft.scratch() as scratch:
 
-            def wait(name: str, values: NDArray[Any]) -> None:
+            def store(name: str, values: NDArray[Any]) -> None:
                 write_array(scratch / name, values)
 
             for source in tile.sources:
                 forward: list[Neighbours] = []
                 for target in tile.targets:
                     name = tile_list(target.embedded)
-                    found, backward = _search(run, tile, source, target)
-                    forward = [merge([*forward, to_row_ids(found, target.embedded.row_ids())], k=k)]
+                    neighbours, backward = _search(run, tile, source, target)
+                    forward = [
+                        merge([*forward, to_row_ids(neighbours, target.embedded.row_ids())], k=k)
+                    ]
                     parts = [to_row_ids(backward, source.embedded.row_ids())]
                     if source is not tile.sources[0]:
                         parts.insert(0, load_list(scratch.joinpath, name))
-                    save_list(wait, name, merge(parts, k=k))
+                    save_list(store, name, merge(parts, k=k))
                 save_list(draft.array, tile_list(source.embedded), forward[0])
             for target in tile.targets:
                 name = tile_list(target.embedded)
@@ -184,25 +188,25 @@ def _search_groups(run: RunContext, tile: SearchTile) -> Artefact:
 def _search(
     run: RunContext, tile: SearchTile, source: SearchableShard, target: SearchableShard
 ) -> tuple[Neighbours, Neighbours]:
-    """Search both directions of two shards; ids are positions in them."""
-    own, others, options = source.embedded, target.embedded, run.options
+    """Search both directions of two shards, with positions in them as ids."""
+    queries, base, options = source.embedded, target.embedded, run.options
     search: Callable[..., tuple[Neighbours, Neighbours]]
     if isinstance(tile.method, PairedDocuments):
-        documents = paired_rows(run, own, others)
-        if not documents:  # at hardly any cost
-            return Neighbours.none(len(own), 0), Neighbours.none(len(others), 0)
+        documents = paired_rows(run, queries, base)
+        if not documents:  # without reading vectors
+            return Neighbours.none(len(queries), 0), Neighbours.none(len(base), 0)
         search = partial(search_documents, documents=documents)
         total = sum(len(rows) * len(columns) for rows, columns in documents)
     else:
         search = partial(search_unit_rows, precision=options.product_precision)
-        total = len(own) * len(others)
-    vectors = own.unit_vectors(), others.unit_vectors()
+        total = len(queries) * len(base)
+    vectors = queries.unit_vectors(), base.unit_vectors()
     with run.monitor.stage("search", total, "similarities", tile.part) as meter:
         return search(*vectors, k=options.k, progress=meter.advance)
 
 
 def find_neighbours(run: RunContext, parts: Sequence[FoundPart]) -> ShardNeighbours:
-    """Find one shard's neighbours on the whole other side, from its parts in all tiles."""
+    """Merge one shard's neighbours in the other side, from all its tiles."""
     return ShardNeighbours(
         embedded=parts[0].embedded,
         neighbours={scope: _neighbours(run, parts, scope) for scope in run.options.scopes},
@@ -211,45 +215,45 @@ def find_neighbours(run: RunContext, parts: Sequence[FoundPart]) -> ShardNeighbo
 
 def _neighbours(run: RunContext, parts: Sequence[FoundPart], scope: str) -> Artefact:
     embedded, side, k = parts[0].embedded, parts[0].shard.side, run.options.k
-    other, name = TARGET if side == SOURCE else SOURCE, tile_list(embedded)
+    other_side, name = TARGET if side == SOURCE else SOURCE, tile_list(embedded)
     tiles = [part for part in parts if isinstance(part, TileNeighbours) and part.scope == scope]
     tiles.sort(key=lambda part: part.others.start)
     approximate = parts if scope == CORPUS else []
     cells = [part for part in approximate if isinstance(part, CellNeighbours)]
     cells.sort(key=lambda part: part.cells.start)
-    sampled = [part for part in approximate if isinstance(part, SampledNeighbours)]
+    samples = [part for part in approximate if isinstance(part, SampledNeighbours)]
     indexed = [part.other for part in approximate if isinstance(part, IndexLookup)]
     lookup = None
     if indexed:
         from pipelines.stages.searching import index_search  # loads FAISS
 
-        indexed = collect_side(indexed, other)
+        indexed = collect_side(indexed, other_side)
         lookup = index_search.lookup_key(run, embedded, indexed)
     elif cells:
         check_complete([cell for part in cells for cell in part.cells], cells[0].of, "cells")
     else:
-        found = [index for part in tiles for index in part.others]
-        check_complete(found, tiles[0].of if tiles else 1, f"{other} shards")
+        indices = [index for part in tiles for index in part.others]
+        check_complete(indices, tiles[0].of if tiles else 1, f"{other_side} shards")
     key = content_key(
         "merge",
         lookup=lookup,
         tiles=[[part.tile.files[file] for file in list_files(name)] for part in tiles],
         cells=[sorted(part.artefact.files.items()) for part in cells],
-        sample=[sorted(part.artefact.files.items()) for part in sampled],
+        sample=[sorted(part.artefact.files.items()) for part in samples],
         k=k,
     )
 
     def write(draft: Draft) -> Mapping[str, Any]:
         if indexed:
-            found = index_search.look_up(run, embedded, indexed)
+            neighbours = index_search.look_up(run, embedded, indexed)
         else:
-            found = Neighbours.none(len(embedded), (tiles or cells)[0].k)
+            neighbours = Neighbours.none(len(embedded), (tiles or cells)[0].k)
             all_rows = np.arange(len(embedded))
             for part in cells:
-                merge_some(found, *part.load())
+                merge_some(neighbours, *part.load())
             for tile in tiles:  # of documents, some have no neighbours at all
-                merge_some(found, all_rows, load_list(tile.tile.file, name))
-        save_list(draft.array, side, found)
-        return measure_recall(sampled[0], found) if sampled else {}
+                merge_some(neighbours, all_rows, load_list(tile.tile.file, name))
+        save_list(draft.array, side, neighbours)
+        return measure_recall(samples[0], neighbours) if samples else {}
 
     return produce(run.folder.neighbours(embedded.shard.name, scope), key=key, write=write)
