@@ -83,16 +83,17 @@ def _drop_stdout() -> None:
 def command(
     add_arguments: AddArguments, name: str
 ) -> Callable[[Callable[[argparse.Namespace], int]], Command]:
-    """Decorate a function of parsed arguments as a command.
+    """Return a decorator that makes a command of a function of its arguments.
 
-    Its docstring is the description in the help. The command takes arguments (default: the
-    process's) and the program name in its help and errors.
+    The docstring before ``Raises`` is the description in the command's help. The command takes
+    arguments (default: those of the process) and the name in its help and errors.
     """
 
     def decorate(work: Callable[[argparse.Namespace], int]) -> Command:
         @wraps(work)
         def run(argv: Sequence[str] | None = None, prog: str = name) -> int:
-            args = command_parser(add_arguments, prog, work.__doc__).parse_args(argv)
+            description = (work.__doc__ or "").partition("Raises:")[0]
+            args = command_parser(add_arguments, prog, description).parse_args(argv)
             return run_command(lambda: work(args), prog)
 
         return run

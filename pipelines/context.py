@@ -1,4 +1,4 @@
-"""What the stages of a run share within one process."""
+"""Context that a run's stages share within one process."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from miner.storage.layout import SIDES, WorkFolder
 from pipelines.options import WHOLE_JOB, Job, MiningOptions
 from pipelines.progress import Monitor
 
-# Each reference that a stage is handed has a context of its own.
+# Each reference of a stage has its own context.
 _work_folder = lru_cache(maxsize=64)(WorkFolder)
 
 
 class _Encoders:
-    """The encoder of a run, loaded once, by the parts taken of it and by language; its words."""
+    """The encoder of a run by parts and language, and its words, loaded once."""
 
     def __init__(self) -> None:
         self._loading = threading.Lock()
@@ -32,8 +32,8 @@ class _Encoders:
             if self._loaded is None:
                 self._loaded = load_encoder(whole.encoder, precision=whole.precision)
             if (spec, language) not in self._prepared:
-                taken = select_parts(self._loaded, spec)
-                self._prepared[spec, language] = taken.for_language(language)
+                selected = select_parts(self._loaded, spec)
+                self._prepared[spec, language] = selected.for_language(language)
             return self._prepared[spec, language]
 
     def words(self, encoder: Encoder | None, *languages: str | None) -> tuple[WordEncoder, ...]:
@@ -45,7 +45,7 @@ class _Encoders:
 
 @dataclass(eq=False)
 class RunContext:
-    """A part of one of the runs in this process, as stages see it; its parts share the encoder."""
+    """A part of a run, as its stages see it, with the encoder of all parts."""
 
     job: Job
     monitor: Monitor = field(default_factory=Monitor)
@@ -57,50 +57,54 @@ class RunContext:
         self.folder = _work_folder(self.options.work_dir, self.options.corpus_names)
 
     def for_part(self, part: str) -> RunContext:
-        """Return another part of the same run."""
+        """Return the context of another part of the same run."""
         return replace(self, monitor=self.monitor.for_part(part), part=part)
 
     def with_options(self, **changes: object) -> RunContext:
-        """Return the whole run with some options decided, and the encoder that was loaded."""
+        """Return the whole run with changed options and the loaded encoder."""
         return replace(self, job=self.job.with_options(**changes), part=WHOLE_JOB)
 
     def with_part_options(self, parts: Mapping[str, MiningOptions]) -> RunContext:
-        """Return the whole run with other options for some of its parts."""
+        """Return the whole run with changed options of some parts."""
         job = replace(self.job, parts={**self.job.parts, **parts})
         return replace(self, job=job, part=WHOLE_JOB)
 
     def encoder(self, language: str | None = None) -> Encoder:
-        """Return the run's encoder, loaded once, with what it does to a language."""
+        """Return the run's encoder, prepared for a language and loaded once."""
         return self._encoders.get(self.job.whole, self.options.encoder, language)
 
     def side_encoder(self, side: str) -> Encoder:
-        """Return the run's encoder for the language that a side is in."""
+        """Return the run's encoder for the language of a side."""
         return self.encoder(self.options.side(side).effective_language)
 
     def stored_encoder(self, side: str) -> Encoder:
-        """Return what makes the vectors that are stored of a side: parts without weights."""
+        """Return the encoder of a side's stored vectors, without part weights."""
         return stored_parts(self.side_encoder(side))
 
     @property
     def encoder_name(self) -> str:
-        """The names of the encoders of both sides, one if they are the same."""
+        """The names of both sides' encoders, one if they are equal."""
         if self.options.source.embeddings is not None:
             return "precomputed"
         return _joined(self.side_encoder(side) for side in SIDES)
 
     @property
     def words_name(self) -> str:
-        """The names of what makes the words of both sides, one if they are the same."""
+        """The names of both sides' word encoders, one if they are equal."""
         return _joined(self.word_encoders())
 
     def word_encoders(self) -> tuple[WordEncoder, ...]:
-        """Return what makes the words of both sides; a ValueError says that nothing does."""
+        """Return the word encoders of both sides.
+
+        Raises:
+            ValueError: A language has no word encoder.
+        """
         encoder = None if self.options.source.embeddings is not None else self.encoder()
         return self._encoders.words(encoder, *self.languages)
 
     @property
     def languages(self) -> list[str | None]:
-        """The languages of both sides, None where one is not recognised."""
+        """The languages of both sides, None for an unrecognised one."""
         return [self.options.side(side).effective_language for side in SIDES]
 
 

@@ -1,4 +1,4 @@
-"""The options of ``adit map`` and ``adit bootstrap``, which make encoders from text."""
+"""Options of ``adit map`` and ``adit bootstrap``."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,9 +25,9 @@ class TextOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class MapOptions(TextOptions):
-    """Corpora, or files of vectors (``VEC``), of two languages to be brought into one space.
+    """Corpora or vector files (``VEC``) of two languages for one space.
 
-    ``start`` is one of ``STARTS`` or a file of words and their translations.
+    ``start`` is one of ``STARTS``, or a file of words and their translations.
     """
 
     start: str = IDENTICAL
@@ -37,7 +37,7 @@ class MapOptions(TextOptions):
 
 
 class RoundOptions(ValidatedOptions):
-    """What a round keeps of the pairs and trains on them; values out of range are ValueErrors."""
+    """Options of each round of mining and training."""
 
     rounds: int = option(3, "maximum number of rounds", low=1)
     fdr: float = option(0.1, "maximum estimated error rate of the pairs", low=0.0001, high=0.5)
@@ -58,9 +58,9 @@ class RoundOptions(ValidatedOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class BootstrapOptions(TextOptions):
-    """Corpora to mine with ``encoder``, and with what is trained on the pairs, again and again.
+    """Corpora to mine in rounds, first with ``encoder``.
 
-    ``known`` is a file of pairs that are known, such as ``known.xx-yy.tsv.xz``, for every training.
+    Encoders are trained on the pairs of a round, and on the gold pairs in ``known``, if any.
     """
 
     encoder: str

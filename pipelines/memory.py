@@ -1,4 +1,4 @@
-"""The bound on a run's memory: reading it, and what this process and machine hold."""
+"""Parse a run's memory limit, and measure this process and machine."""
 
 import ctypes
 import math
@@ -16,7 +16,11 @@ CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 
 def parse_size(text: str) -> int:
-    """Return the bytes of a size such as ``6G`` or ``1.5GiB``, or raise a ValueError."""
+    """Parse a size such as ``6G`` or ``1.5GiB`` into bytes.
+
+    Raises:
+        ValueError: The text is not a positive size.
+    """
     parts = re.fullmatch(r"(\d+(?:\.\d+)?) ?([KMGT]?)(?:iB|B)?", text.strip(), re.IGNORECASE)
     size = int(float(parts[1]) * (1 << UNITS[parts[2].upper()])) if parts else 0
     if size < 1:
@@ -25,7 +29,7 @@ def parse_size(text: str) -> int:
 
 
 def show_size(size: float) -> str:
-    """Return a size for people: ``1.5 GiB``; rounded up, so that it suffices."""
+    """Format bytes for people, such as ``1.5 GiB``, rounded up."""
     for unit, bits in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
         if (value := size / (1 << bits)) >= 100:
             return f"{math.ceil(value):,} {unit}"
@@ -35,7 +39,7 @@ def show_size(size: float) -> str:
 
 
 def physical_bytes() -> int:
-    """Return the machine's memory, or what a container allows of it; 1 GiB if neither is known."""
+    """Return the memory of the machine or container, 1 GiB if unknown."""
     try:
         physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):
@@ -47,17 +51,17 @@ def physical_bytes() -> int:
 
 
 def process_count(options: MiningOptions) -> int:
-    """Return how many processes of a run share a machine: its workers, and who leads them."""
+    """Return how many processes of a run share a machine."""
     return options.workers + 1 if options.workers > 1 else 1
 
 
 def allowed_bytes(options: MiningOptions) -> int:
-    """Return what a process may hold: its share of the bound, or of half of the machine."""
+    """Return this process's share of the limit, or of half of the machine."""
     return (options.memory or physical_bytes() // 2) // process_count(options)
 
 
 def resident_bytes() -> int:
-    """Return what this process holds now; its peak so far where the system does not say."""
+    """Return the resident memory, or its peak if the system lacks it."""
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     except OSError:
@@ -66,25 +70,25 @@ def resident_bytes() -> int:
 
 
 def peak_bytes() -> int:
-    """Return the largest resident set of this process so far.
+    """Return the largest resident memory of this process so far.
 
-    Linux counts the parent's into what ``getrusage`` says of a child; its ``VmHWM`` is our own.
+    On Linux, ``getrusage`` of a child includes its parent's peak, but ``VmHWM`` does not.
     """
     with suppress(OSError):
         status = Path("/proc/self/status").read_text(encoding="ascii")
-        if own := re.search(r"^VmHWM:\s+(\d+) kB$", status, re.MULTILINE):
-            return int(own[1]) << 10
+        if match := re.search(r"^VmHWM:\s+(\d+) kB$", status, re.MULTILINE):
+            return int(match[1]) << 10
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 
 
 def spare_bytes(options: MiningOptions) -> int:
-    """Return what the run may take now, beyond what it holds."""
+    """Return how many more bytes the run may use now."""
     return max(0, allowed_bytes(options) - resident_bytes())
 
 
-def release() -> None:
-    """Give back what the allocators of C and of Arrow keep for later."""
+def release_memory() -> None:
+    """Return the free memory of C's and Arrow's allocators to the system."""
     if "pyarrow" in sys.modules:
         import pyarrow as pa
 

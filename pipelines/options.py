@@ -1,4 +1,4 @@
-"""The options of a mining run, made once by the command line or a caller, and of its parts."""
+"""Options of a mining run and of its parts, which callers make once."""
 
 from __future__ import annotations
 
@@ -22,17 +22,20 @@ if TYPE_CHECKING:
 
 WORDS, MARGIN = choices.SCORES
 WHOLE_JOB = ""  # the part that is a whole job
-MIN_NAMED = 0.1  # share of a sample that a language must have if the path of its corpus names it
+MIN_NAMED_SHARE = 0.1  # of a sample, for a language that the path names
 ROWS_PER_SHARD = 1 << 18  # 262,144 float32 vectors of 384 dimensions are 400 MB
 
 
 @dataclass(frozen=True, kw_only=True)
 class CorpusOptions:
-    """One side: its text and, if they were made elsewhere, its vectors.
+    """One side, with its text and optionally precomputed vectors.
 
-    ``language`` is the tag given, as ``miner.language_codes`` parses it; ``shares`` are those of
-    languages in a sample, largest first.
-    ``escapes`` are the levels of HTML entities that the texts have, by the same sample.
+    Attributes:
+        path: A file or folder.
+        language: The given tag, as ``miner.language_codes`` parses it.
+        shares: Share of a sample by language, largest first.
+        escapes: Levels of HTML entities in the same sample.
+        embeddings: Precomputed vectors; ``dim`` are the dimensions of raw ones.
     """
 
     path: Place
@@ -45,31 +48,30 @@ class CorpusOptions:
 
     @property
     def effective_language(self) -> str | None:
-        """The side's language, given, named by its path, or seen most.
+        """The side's language, as given, named by its path, or most frequent.
 
-        It is without script and region, which no encoder looks at.
+        It is without script and region, which no encoder uses.
         """
-        given = base_language(self.language) if self.language else self._named_language()
-        return given or main_language(self.shares)
+        language = base_language(self.language) if self.language else self._named_language()
+        return language or main_language(self.shares)
 
     def _named_language(self) -> str | None:
-        """Return the language that the path names and the sample has."""
         names = [name for part in reversed(str(self.path).split("/")) for name in part.split(".")]
         codes = (base_language(name) for name in names if is_code(name))
-        return next((code for code in codes if self.shares.get(code, 0) >= MIN_NAMED), None)
+        return next((code for code in codes if self.shares.get(code, 0) >= MIN_NAMED_SHARE), None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class MiningOptions:
-    """A whole run. Fields are those of ``mine-corpus``; see its help.
+    """Options of a whole run, named as in the help of ``adit mine``.
 
-    ``memory`` is in bytes, None for no bound; shards have at most ``rows_per_shard`` rows, and
-    fewer where memory asks for it (``pipelines.run.fitting``). ``workers`` are processes on
-    this machine; ``runner`` is Beam's name of another engine, which ``beam_options`` are for.
-    ``score`` is one of ``SCORES``, None for words where they can be compared; ``margin_scope`` is
-    that of ``scope`` if None. With ``scope`` document, ``document_pairs`` None has documents paired
-    by what they say, those that score ``document_threshold`` and more. ``corpus_names`` are what
-    both corpora are called in a work folder that other pairs share (``miner.storage.layout``).
+    ``memory`` is a limit in bytes; without one, shards are sized for half of the machine's memory.
+    Shards have at most ``rows_per_shard`` rows, or fewer to fit (``pipelines.run.fitting``).
+    ``workers`` are processes on this machine; ``runner`` is Beam's name of another engine, which
+    ``beam_options`` are for. ``score`` is one of ``SCORES``, None for words if both languages have
+    word vectors; ``margin_scope`` None is ``scope``. With ``scope`` document, ``document_pairs``
+    None pairs documents by content, at scores of at least ``document_threshold``. ``corpus_names``
+    name both corpora in a work folder that other pairs share (``miner.storage.layout``).
     """
 
     source: CorpusOptions
@@ -112,7 +114,7 @@ class MiningOptions:
 
     @property
     def scopes(self) -> tuple[str, ...]:
-        """The scopes to search: for candidates, and for margins if that is another."""
+        """The scopes to search, that of candidates first, then that of margins."""
         return tuple(dict.fromkeys([self.scope, self.margin_scope or self.scope]))
 
     @property
@@ -127,37 +129,37 @@ class MiningOptions:
 
     @property
     def keeps_repeats(self) -> bool:
-        """Whether equal sentences are all searched: each has its place in an alignment."""
+        """Whether equal sentences are all searched, as alignments need."""
         return self.keep_duplicates or self.is_monotone
 
     @property
     def runs_inside(self) -> bool:
-        """Whether all stages run in the process that asks for them."""
+        """Whether all stages run in the calling process."""
         return self.workers == 1 and self.runner is None
 
     @property
     def is_packaging_job(self) -> bool:
-        """Whether Beam is to write the job to a file, which an engine is given later."""
+        """Whether Beam only writes the job to a file, for an engine."""
         return "--output_executable_path" in (name.partition("=")[0] for name in self.beam_options)
 
     @property
     def margin_threshold(self) -> float:
-        """The threshold where it is one of margins; none where words change the scores."""
+        """The threshold of margins, -inf if words change the scores."""
         return -math.inf if self.scores_by_words else self.threshold
 
     @property
     def scores_by_words(self) -> bool:
-        """Whether pairs are scored by their words, too; only a run has decided that."""
+        """Whether words count in scores, once the run has decided it."""
         return self.score == WORDS
 
     @property
     def rejected_output(self) -> Place:
-        """Where pairs that filters reject are written: beside the output, in the same format."""
+        """The output of rejected pairs, next to the output, in its format."""
         return Output.named(self.output).rejected
 
     @property
     def outputs(self) -> list[Place]:
-        """All outputs of the run; some are more than one file."""
+        """All outputs of the run, each of one file or more."""
         return [self.output, *([self.rejected_output] if self.filters else [])]
 
     @property
@@ -173,12 +175,12 @@ class MiningOptions:
 
     @property
     def method(self) -> CorpusMethod | None:
-        """The way to search the whole other side; None if it depends on the sides' sizes."""
+        """The search method, None if it depends on the sides' sizes."""
         return None if self.index == AUTO else parse_method(self.index)
 
     @property
     def product_precision(self) -> SearchPrecision | None:
-        """The ``precision`` of ``miner.knn.exact.search_both``: None for the fastest here."""
+        """The precision of exact search, None for the fastest."""
         return None if self.search_precision == "auto" else self.search_precision
 
 
@@ -191,9 +193,9 @@ class Element(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """What a run does: its parts by name, each with options of its own; ``pairs`` are mined.
+    """The parts of a run, each with its own options.
 
-    ``corpora`` are the parts whose corpora are read, each with the side that it has there.
+    ``corpora`` are the parts whose corpora are read, with the side of each; ``pairs`` are mined.
     """
 
     parts: Mapping[str, MiningOptions]
@@ -202,7 +204,7 @@ class Job:
 
     @property
     def active_parts(self) -> list[str]:
-        """The parts that something is done for: corpora are read for them, or they are mined."""
+        """The parts whose corpora are read, then the other parts to mine."""
         return list(dict.fromkeys([*(part for part, _ in self.corpora), *self.pairs]))
 
     @property
@@ -211,13 +213,13 @@ class Job:
         return self.parts[WHOLE_JOB]
 
     def with_options(self, **changes: object) -> Job:
-        """Return the same job with some options of all its parts decided."""
+        """Return the job with changed options of all its parts."""
         parts = {name: replace(part, **changes) for name, part in self.parts.items()}  # type: ignore[arg-type]
         return replace(self, parts=parts)
 
 
 def job_of(options: MiningOptions) -> Job:
-    """Return the job of mining two corpora: a single part."""
+    """Return the job of mining two corpora, which has a single part."""
     return Job(
         parts={WHOLE_JOB: options},
         corpora=[Element(WHOLE_JOB, side) for side in SIDES],
@@ -226,11 +228,11 @@ def job_of(options: MiningOptions) -> Job:
 
 
 def check_options(options: MiningOptions) -> None:
-    """Refuse what cannot be run, before anything is read at length.
+    """Check options before a run reads anything at length.
 
     Raises:
-        ValueError: one line with the cause, the place and the remedy.
-        ModuleNotFoundError: an extra of the distribution is needed and not installed.
+        ValueError: An option is invalid, or conflicts with another option or a file.
+        ModuleNotFoundError: A required extra of the distribution is not installed.
     """
     from miner.filters import check_filters
     from miner.storage.pairs import check_output
@@ -243,9 +245,9 @@ def check_options(options: MiningOptions) -> None:
     _check_score(options)
     choices.check_choice("retrieval", options.retrieval, choices.RETRIEVALS)
     _check_search_precision(options.search_precision)
-    for name, least in (("shards", 1), ("workers", 1), ("max_rejected", 0), ("top", 1)):
-        if (count := getattr(options, name)) is not None and count < least:
-            raise ValueError(f"--{name.replace('_', '-')} {count}: must be at least {least}")
+    for name, minimum in (("shards", 1), ("workers", 1), ("max_rejected", 0), ("top", 1)):
+        if (count := getattr(options, name)) is not None and count < minimum:
+            raise ValueError(f"--{name.replace('_', '-')} {count}: must be at least {minimum}")
     if options.rows_per_shard < 1:
         raise ValueError(f"rows_per_shard is {options.rows_per_shard}; it must be at least 1")
     if isinstance(options.method, IndexSpec):
@@ -327,9 +329,9 @@ def _check_sides(options: MiningOptions) -> None:
             "translation; pass two corpora"
         )
     if len(vectors) == 1:
-        only = "--src-embeddings" if options.source.embeddings else "--tgt-embeddings"
+        flag = "--src-embeddings" if options.source.embeddings else "--tgt-embeddings"
         raise ValueError(
-            f"{only} requires the embeddings of the other side, because both sides need vectors of "
+            f"{flag} requires the embeddings of the other side, because both sides need vectors of "
             "one encoder; pass both files"
         )
     if vectors and same_file(*vectors):
@@ -339,7 +341,13 @@ def _check_sides(options: MiningOptions) -> None:
 
 
 def check_files(inputs: Sequence[Place], output: Place) -> None:
-    """Raise a ValueError or OSError for an input that cannot be read twice, or is the output."""
+    """Check that inputs can be read twice, and are not the output.
+
+    Raises:
+        FileNotFoundError: An input does not exist.
+        IsADirectoryError: An input is a folder.
+        ValueError: An input is not a regular file, or is the output.
+    """
     for path in inputs:
         if path.is_dir():
             raise IsADirectoryError(f"{path}: is a folder; pass a file in it")
@@ -357,8 +365,8 @@ def _check_work_dir(options: MiningOptions) -> None:
     work_dir = options.work_dir
     if work_dir.exists() and not work_dir.is_dir():
         raise NotADirectoryError(f"--work-dir {work_dir}: is a file; name a folder")
-    # Other outputs are beside this one.
-    if any(lies_in(options.output, work_dir / kept) for kept in OWN_FOLDERS):
+    # Other outputs are next to this one.
+    if any(lies_in(options.output, work_dir / name) for name in OWN_FOLDERS):
         raise ValueError(
             f"{options.output}: is reserved for files of the work folder; pass another output"
         )

@@ -1,4 +1,4 @@
-"""The progress of a run: bars on a terminal, log lines elsewhere, seconds of each stage."""
+"""Show a run's progress as bars or log lines, and time its stages."""
 
 import copy
 import logging
@@ -11,34 +11,34 @@ from contextlib import contextmanager
 logger = logging.getLogger(__name__)
 
 PACKAGES = ("encoder", "miner", "pipelines")
-LOG_SECONDS = 10.0
+LOG_SECONDS = 10.0  # between two log lines
 
 
 def counted(count: int, unit: str) -> str:
-    """Return a count with its ``unit``, given in the plural, such as 1 sentence or 2 sentences."""
+    """Return a count with its plural ``unit``, as in 1 sentence, 2 sentences."""
     if count == 1:
         unit = f"{unit[:-3]}y" if unit.endswith("ies") else unit.removesuffix("s")
     return f"{count:,} {unit}"
 
 
 class Meter:
-    """Counts units of work that are done; this one shows nothing."""
+    """A counter of finished units of work, which shows nothing by itself."""
 
     def __init__(self, name: str, total: int | None, unit: str) -> None:
-        """Begin to count ``total`` units (None if unknown)."""
+        """Start to count ``total`` units, None if unknown."""
 
     def begin(self, done: int) -> None:
-        """Begin the work only now; ``done`` units of it were there before."""
+        """Restart the count, with ``done`` units finished earlier."""
 
     def advance(self, count: int) -> None:
-        """Note that ``count`` more units are done."""
+        """Count ``count`` more finished units."""
 
     def close(self) -> None:
-        """End the piece of work."""
+        """End the work."""
 
 
 class Bar(Meter):
-    """A bar on the terminal that stderr is."""
+    """A progress bar on the terminal that stderr is."""
 
     def __init__(self, name: str, total: int | None, unit: str) -> None:
         from tqdm import tqdm
@@ -48,13 +48,13 @@ class Bar(Meter):
         self._bar = tqdm(desc=f"{name:<10}", total=total, unit=f" {unit}", unit_scale=True, **size)
 
     def begin(self, done: int) -> None:
-        """Show what was there before as done."""
+        """Show the units that were finished earlier."""
         self._bar.reset()
         self._bar.initial = self._bar.n = self._bar.last_print_n = done
         self._bar.refresh()
 
     def advance(self, count: int) -> None:
-        """Move on."""
+        """Advance the bar."""
         self._bar.update(count)
 
     def close(self) -> None:
@@ -63,14 +63,14 @@ class Bar(Meter):
 
 
 class LogLines(Meter):
-    """A log line every ten seconds and one at the end."""
+    """Log lines, one every ten seconds and one at the end."""
 
     def __init__(self, name: str, total: int | None, unit: str) -> None:
         self._name, self._total, self._unit = name, total, unit
         self.begin(0)
 
     def begin(self, done: int) -> None:
-        """Count time and work from here on."""
+        """Start to measure time and work."""
         self._before = self._done = done
         self._start = time.monotonic()
         self._next = self._start + LOG_SECONDS
@@ -82,10 +82,10 @@ class LogLines(Meter):
         if now >= self._next:
             self._next = now + LOG_SECONDS
             rate = (self._done - self._before) / (now - self._start)
-            left = f", {(self._total - self._done) / rate:.0f} s left" if self._total else ""
-            of = f"{self._done:,} of " if self._total else ""
+            remaining = f", {(self._total - self._done) / rate:.0f} s left" if self._total else ""
+            progress = f"{self._done:,} of " if self._total else ""
             units = counted(self._total or self._done, self._unit)
-            logger.info("%s: %s%s, %.3g/s%s", self._name, of, units, rate, left)
+            logger.info("%s: %s%s, %.3g/s%s", self._name, progress, units, rate, remaining)
 
     def close(self) -> None:
         """Log the last line."""
@@ -94,10 +94,11 @@ class LogLines(Meter):
 
 
 class Monitor:
-    """Follows the stages of one run, from the time when it is made.
+    """The progress of one run, from the time when it is made.
 
-    ``seconds`` maps each stage to the time spent in it, ``start`` to what came before all of them;
-    ``peak_bytes`` is the largest resident set of a worker, where there are any.
+    Attributes:
+        seconds: Time by stage; ``start`` is the time before all stages.
+        peak_bytes: Largest resident memory of a worker, 0 without workers.
     """
 
     def __init__(self, meter: Callable[[str, int | None, str], Meter] = LogLines) -> None:
@@ -105,26 +106,26 @@ class Monitor:
         self.peak_bytes = 0
         self._part = ""
         self._meter = meter
-        self._begun = time.perf_counter()
+        self._start = time.perf_counter()
 
     def for_part(self, part: str) -> "Monitor":
-        """Return a monitor for a part of the run, which it names; its seconds count here, too."""
+        """Return a monitor that names a part of the run, with shared seconds."""
         monitor = copy.copy(self)
         monitor._part = part
         return monitor
 
     def started(self) -> None:
         """Note that the first stage begins."""
-        self.seconds["start"] = time.perf_counter() - self._begun
+        self.seconds["start"] = time.perf_counter() - self._start
 
     def note(self, stage: str, seconds: float) -> None:
-        """Add to the time spent in a stage: that of ``read_side`` counts as ``read``."""
+        """Add to a stage's time, under the first word of the stage's name."""
         name = stage.partition("_")[0]
         self.seconds[name] = self.seconds.get(name, 0.0) + seconds
 
     @contextmanager
     def stage(self, name: str, total: int | None, unit: str, part: str = "") -> Iterator[Meter]:
-        """Follow a piece of a stage's work, which ``part`` names: ``total`` units, if known."""
+        """Follow a piece of a stage's work, of ``total`` units if known."""
         meter = self._meter(" ".join(filter(None, [name, self._part, part])), total, unit)
         try:
             yield meter
@@ -133,7 +134,7 @@ class Monitor:
 
 
 def log_to_stderr(level: int) -> None:
-    """Write log lines to stderr, our own from ``level`` on."""
+    """Write log lines to stderr, from ``PACKAGES`` only from ``level`` on."""
     logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
     for package in PACKAGES:
         logging.getLogger(package).setLevel(level)

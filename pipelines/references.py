@@ -1,4 +1,4 @@
-"""References: what the stages hand on to one another. The data lies in sealed artefacts."""
+"""References that stages pass to each other, to data in sealed artefacts."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from miner.knn.method import CorpusMethod, Method, PairedDocuments
 from miner.storage import layout
 from miner.storage.artefacts import Artefact, Draft
 
-BLOCK_NUMBERS = 1 << 22  # of stored vectors at a time: with their copies about 64 MB
+BLOCK_NUMBERS = 1 << 22  # stored numbers of vectors per block, about 64 MB with copies
 
 Reference = TypeVar("Reference", bound="EmbeddedShard | ShardReference")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shard:
-    """File ``index`` of a side's artefact ``corpus``, whose metadata are of the whole side."""
+    """File ``index`` of a side's sentences ``corpus``, with facts of the side."""
 
     side: str
     index: int
@@ -44,12 +44,12 @@ class Shard:
 
     @property
     def name(self) -> str:
-        """Its place in the folders of the later stages."""
+        """The name of its folder in later stages."""
         return layout.shard_name(self.side, self.index)
 
     @property
     def digest(self) -> str:
-        """SHA-256 of its sentences file."""
+        """The SHA-256 of its file of sentences."""
         return self.corpus.files[layout.shard_file(self.index)]
 
     @property
@@ -57,18 +57,18 @@ class Shard:
         return self.corpus.file(layout.shard_file(self.index))
 
     def read(self, columns: list[str]) -> pa.Table:
-        """Read columns of its sentences: ``row``, ``id``, ``doc``, ``text``."""
+        """Read columns of its sentences, ``row``, ``id``, ``doc`` or ``text``."""
         return pq.read_table(self._file, columns=columns)
 
     def batches(self, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
-        """Read the same, at most ``rows`` sentences at a time."""
+        """Read columns like ``read``, at most ``rows`` sentences at a time."""
         with pq.ParquetFile(self._file) as file:
             yield from file.iter_batches(batch_size=rows, columns=columns)
 
     def text_bytes(self) -> int:
-        """Return about how many bytes its sentences take in memory."""
+        """Estimate the bytes that its sentences take in memory."""
         metadata = pq.read_metadata(self._file)
-        return sum(metadata.row_group(at).total_byte_size for at in range(metadata.num_row_groups))
+        return sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
 
     def row_ids(self) -> IntArray:
         """Return the rows of its sentences in the corpus, ascending."""
@@ -77,9 +77,10 @@ class Shard:
 
 @dataclass(frozen=True, kw_only=True)
 class EmbeddedShard:
-    """A shard and its sealed vectors: ``rows.npy`` int64 (n,) and ``vectors.npy`` (n, D).
+    """A shard and its sealed vectors.
 
-    ``columns`` are those that a pair takes of a joined encoder's vectors; none for all as they are.
+    ``rows.npy`` is int64 (n,) and ``vectors.npy`` (n, D). A pair uses only the ``columns`` of a
+    joined encoder's vectors, or all without ``columns``.
     """
 
     shard: Shard
@@ -94,24 +95,24 @@ class EmbeddedShard:
         return np.load(self.vectors.file(layout.ROWS))
 
     def docs(self) -> pa.Array:
-        """Return the documents of those sentences."""
+        """Return the documents of the sentences that have a vector."""
         sentences = self.shard.read(["row", "doc"])
         has_vector = np.isin(sentences["row"].to_numpy(), self.row_ids())
         return sentences["doc"].combine_chunks().filter(pa.array(has_vector))
 
     @property
     def content(self) -> list[object]:
-        """What identifies their rows and vectors."""
+        """The identity of its rows and vectors."""
         files = self.vectors.files
         return [files[layout.ROWS], files[layout.VECTORS], *self.columns]
 
     @property
     def dim(self) -> int:
-        """Dimensions of each vector."""
+        """The number of dimensions of a vector."""
         return sum(stop - start for start, stop, _ in self.columns) or int(self._stored().shape[1])
 
     def unit_vectors(self) -> Matrix:
-        """Return their vectors as unit rows."""
+        """Return its vectors as unit rows."""
         units = np.empty((len(self), self.dim), dtype=np.float32)
         size = max(1, BLOCK_NUMBERS // self.dim)
         for start in range(0, len(units), size):
@@ -120,44 +121,44 @@ class EmbeddedShard:
         return units
 
     def unit_blocks(self) -> Iterator[Matrix]:
-        """Yield their vectors as unit rows, some at a time: memory that is used again is faster."""
+        """Yield its vectors as unit rows, in blocks that reuse memory."""
         size = max(1, 4 * BLOCK_NUMBERS // self.dim)
         for start in range(0, len(self), size):
             yield unit_rows(self.read(slice(start, start + size)))
 
     def read_units(self, rows: IntArray, *, out: Matrix, places: IntArray) -> None:
-        """Read some rows of their vectors to their places among unit rows."""
+        """Read vectors at ``rows`` into the ``places`` of unit rows ``out``."""
         if self.columns:
             unit_rows(self.read(rows), out, places=places)
-        else:  # from disk to their places at once
+        else:  # without a copy
             unit_rows(self._stored(), out, rows=rows, places=places)
 
     def read(self, rows: Rows) -> NDArray[np.floating]:
-        """Read some rows of their vectors from disk."""
+        """Read the vectors at ``rows`` from disk."""
         return take_columns(taken(self._stored(), rows), self.columns)
 
     def _stored(self) -> NDArray[np.floating]:
-        """Map the file, anew each time, for what was read of a mapping stays in memory."""
+        """Map the file once more, because pages that were read stay in memory."""
         return np.load(self.vectors.file(layout.VECTORS), mmap_mode="r")
 
 
 class SideVectors:
-    """The vectors of a whole side, numbered through its shards, which begin at ``starts``."""
+    """A side's vectors, numbered through shards that begin at ``starts``."""
 
     def __init__(self, shards: Sequence[EmbeddedShard]) -> None:
         self._shards = shards
-        self.starts = [0, *accumulate(map(len, shards))]  # the last is the number of all
+        self.starts = [0, *accumulate(map(len, shards))]
 
     def __len__(self) -> int:
         return self.starts[-1]
 
     @property
     def dim(self) -> int:
-        """Dimensions of each vector."""
+        """The number of dimensions of a vector."""
         return self._shards[0].dim
 
     def take(self, positions: IntArray, *, places: IntArray | None = None) -> Matrix:
-        """Read vectors at ascending positions (P,): unit rows (P, D), at ``places`` if given."""
+        """Read unit rows (P, D) at ascending positions, in order or at ``places``."""
         units = np.empty((len(positions), self.dim), dtype=np.float32)
         places = np.arange(len(positions)) if places is None else places
         for embedded, start, part in self._parts(positions):
@@ -172,7 +173,7 @@ class SideVectors:
         return rows
 
     def _parts(self, positions: IntArray) -> Iterator[tuple[EmbeddedShard, int, slice]]:
-        """Yield the shards that ascending positions lie in: where each begins, and which do."""
+        """Yield each shard with positions, its start, and their slice."""
         parts = pairwise(np.searchsorted(positions, self.starts))
         for embedded, start, (first, last) in zip(self._shards, self.starts, parts, strict=False):
             if first < last:
@@ -181,7 +182,7 @@ class SideVectors:
 
 @dataclass(frozen=True, kw_only=True)
 class EmbeddedSide:
-    """All shards of a side, how the other side is searched, and the centroids of a cell join."""
+    """A side's shards, its search method, and the centroids of a cell join."""
 
     name: str
     method: CorpusMethod
@@ -191,7 +192,7 @@ class EmbeddedSide:
 
 @dataclass(frozen=True, kw_only=True)
 class ShardReference:
-    """What belongs to a shard with vectors."""
+    """A reference that belongs to a shard with vectors."""
 
     embedded: EmbeddedShard
 
@@ -203,9 +204,9 @@ class ShardReference:
 
 @dataclass(frozen=True, kw_only=True)
 class SearchableShard(ShardReference):
-    """A shard to be searched through its index or cells, or exactly where it has none.
+    """A shard with the method to search it, and its index or cells, if any.
 
-    Before ``fill_index``, ``index`` is its side's: trained and empty, or the centroids of cells.
+    Before ``fill_index``, ``index`` is its side's trained, empty index, or the centroids of cells.
     """
 
     method: CorpusMethod
@@ -214,10 +215,10 @@ class SearchableShard(ShardReference):
 
 @dataclass(frozen=True, kw_only=True)
 class SearchTile:
-    """A group of source shards and one of target shards, to be searched against each other.
+    """A group of source shards and a group of target shards to search.
 
-    In a cell join both groups are whole sides, and the tile is of the ``cells`` alone; ``floors``
-    are what was found of rows before. ``part`` says which tile of how many, such as ``2/6``.
+    In a cell join both groups are whole sides, and the tile is a range of ``cells`` with ``floors``
+    from the join of nearest cells. ``part`` is its number and their total, such as ``2/6``.
     """
 
     sources: Sequence[SearchableShard]
@@ -229,12 +230,12 @@ class SearchTile:
 
     @property
     def scope(self) -> str:
-        """Which of ``SCOPES`` is searched."""
+        """The scope that is searched, one of ``SCOPES``."""
         return layout.DOCUMENT if isinstance(self.method, PairedDocuments) else layout.CORPUS
 
     @property
     def first(self) -> tuple[int, int]:
-        """The indices of the first shards of both groups, which its folder is named after."""
+        """The indices of both groups' first shards, which name its folder."""
         return self.sources[0].shard.index, self.targets[0].shard.index
 
     @property
@@ -245,7 +246,7 @@ class SearchTile:
 
 @dataclass(frozen=True, kw_only=True)
 class RecallSample:
-    """Some rows of a side, to be searched exactly in all shards of the other side."""
+    """Rows of a side to search exactly in all shards of the other side."""
 
     shards: Sequence[EmbeddedShard]
     others: Sequence[EmbeddedShard]
@@ -258,24 +259,24 @@ class RecallSample:
 
 @dataclass(frozen=True, kw_only=True)
 class TileNeighbours(ShardReference):
-    """A shard's neighbours from one tile, in the shards ``others`` of the other side's ``of``."""
+    """A shard's neighbours in ``others``, out of the other side's shards."""
 
     others: range
-    of: int
+    total: int
     scope: str
     tile: Artefact
-    k: int  # neighbours that a row may have in all of them
+    k: int  # most neighbours of a row in all tiles
 
 
 @dataclass(frozen=True, kw_only=True)
-class SomeNeighbours(ShardReference):
-    """Neighbours of some of a shard's rows: ``part`` of an artefact's lists."""
+class PartialNeighbours(ShardReference):
+    """Neighbours of some of a shard's rows, ``part`` of an artefact's lists."""
 
     part: range
     artefact: Artefact
 
     def load(self) -> tuple[NDArray[np.int32], Neighbours]:
-        """Load the places of the rows in the shard (P,), and their neighbours."""
+        """Load the positions of P rows in the shard, and their neighbours."""
         side, part = self.shard.side, slice(self.part.start, self.part.stop)
         names = layout.places_file(side), *layout.list_files(side)
         files = (np.load(self.artefact.file(name), mmap_mode="r") for name in names)
@@ -284,38 +285,38 @@ class SomeNeighbours(ShardReference):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CellNeighbours(SomeNeighbours):
-    """A shard's neighbours from some ``cells`` of the ``of`` that there are."""
+class CellNeighbours(PartialNeighbours):
+    """A shard's neighbours in a range of ``cells``, out of ``total`` cells."""
 
     cells: range
-    of: int
-    k: int  # neighbours that a row may have in all of them
+    total: int
+    k: int  # most neighbours of a row in all tiles
 
 
 @dataclass(frozen=True, kw_only=True)
-class SampledNeighbours(SomeNeighbours):
-    """The exact neighbours of some of a shard's rows."""
+class SampledNeighbours(PartialNeighbours):
+    """The exact neighbours of a sample of a shard's rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class IndexLookup(ShardReference):
-    """A shard whose neighbours are to be looked up in the index of a shard of the other side."""
+    """A shard to look up in the index of a shard of the other side."""
 
     other: SearchableShard
 
 
-FoundPart: TypeAlias = TileNeighbours | CellNeighbours | IndexLookup | SampledNeighbours
+NeighbourPart: TypeAlias = TileNeighbours | CellNeighbours | IndexLookup | SampledNeighbours
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShardNeighbours(ShardReference):
-    """A shard's neighbours on the other side by scope, sealed: ids are rows of the corpus."""
+    """A shard's sealed neighbours by scope, as rows of the other corpus."""
 
     neighbours: Mapping[str, Artefact]
 
     @property
     def content(self) -> list[object]:
-        """What identifies the neighbours of all scopes."""
+        """The identity of the neighbours of all scopes."""
         return [sorted(artefact.files.items()) for artefact in self.neighbours.values()]
 
     def load(self, scope: str) -> Neighbours:
@@ -325,21 +326,21 @@ class ShardNeighbours(ShardReference):
 
 @dataclass(frozen=True, kw_only=True)
 class DocumentBatch:
-    """Document pairs to be aligned, part ``index`` of the list cut into ``of``, and their beads."""
+    """Part ``index`` of ``total`` of the document pairs, and its beads."""
 
     index: int
-    of: int
+    total: int
     shards: Sequence[ShardNeighbours]
     beads: Artefact | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChosenPairs:
-    """The chosen pairs, sealed as rows and scores, best first, and what they were chosen from.
+    """The chosen pairs, sealed best first, and all neighbours.
 
-    ``merges`` has the rows that a row stands for in monotone alignments, ``lines`` the lines that
-    given pairs are on, ``identical`` the pairs with the same text on both sides, ``rejected`` those
-    that filters rejected.
+    ``merges`` has the rows that a row represents in monotone alignments, ``lines`` the lines of
+    rated pairs, ``identical`` the pairs with the same text on both sides, and ``rejected`` the
+    pairs that filters rejected.
     """
 
     pairs: Artefact
@@ -351,20 +352,20 @@ class ChosenPairs:
 
     @property
     def merges_key(self) -> Mapping[str, str]:
-        """What decides which texts are merged."""
+        """The identity of merged texts, as keywords of a key."""
         return {"merges": self.merges.files[layout.MERGES]} if self.merges else {}
 
     def of_side(self, side: str) -> list[ShardNeighbours]:
         """Return the neighbours of a side's shards."""
-        return [found for found in self.shards if found.shard.side == side]
+        return [neighbours for neighbours in self.shards if neighbours.shard.side == side]
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairBatch:
-    """``rows`` of the chosen pairs, and their scores by what is ``usual``: none if that is None."""
+    """``rows`` of the chosen pairs, scored if ``usual`` has run statistics."""
 
     index: int
-    of: int
+    total: int
     rows: range
     chosen: ChosenPairs
     usual: Artefact | None
@@ -372,7 +373,7 @@ class PairBatch:
 
 
 def element_name(element: object) -> str:
-    """Return an element's name within its stage; the order of a group does not matter."""
+    """Return an element's name in its stage, for a group the least of them."""
     if isinstance(element, list):
         return min(map(element_name, element))
     if isinstance(element, str):
@@ -382,33 +383,33 @@ def element_name(element: object) -> str:
 
 
 def tile_list(embedded: EmbeddedShard) -> str:
-    """Return what a shard's list is called in the tiles that it was in."""
+    """Return the name of a shard's list in its tiles."""
     return f"{embedded.shard.side}.{embedded.shard.index:05d}"
 
 
 def save_list(save: Callable[[str, NDArray], None], name: str, neighbours: Neighbours) -> None:
-    """Save a list of neighbours by a function that saves arrays by name."""
+    """Save neighbours by name with ``save``, as two arrays."""
     ids, cosines = layout.list_files(name)
     save(ids, neighbours.ids)
     save(cosines, neighbours.cosines)
 
 
 def load_list(file: Callable[[str], Path], name: str) -> Neighbours:
-    """Load a list of neighbours; the function says where its files are."""
+    """Load neighbours by name from the paths that ``file`` returns."""
     ids, cosines = (np.load(file(part)) for part in layout.list_files(name))
     return Neighbours(ids=ids, cosines=cosines)
 
 
 def to_row_ids(neighbours: Neighbours, rows: IntArray) -> Neighbours:
-    """Replace the neighbours' positions by what stands there in ``rows`` of the other corpus."""
-    rows = np.append(rows, NO_NEIGHBOUR)  # so that -1 stays -1
+    """Replace the neighbours' positions by their ``rows`` in the other corpus."""
+    rows = np.append(rows, NO_NEIGHBOUR)  # -1 stays -1
     return Neighbours(ids=rows[neighbours.ids], cosines=neighbours.cosines)
 
 
 def save_row_neighbours(
     draft: Draft, vectors: SideVectors, side: str, positions: IntArray, neighbours: Neighbours
 ) -> list[int]:
-    """Save neighbours of the rows at ascending positions; return where each shard's begin."""
+    """Save neighbours of ascending positions, and return each shard's start."""
     starts = np.searchsorted(positions, vectors.starts)
     shards = np.repeat(vectors.starts[:-1], np.diff(starts))
     draft.array(layout.places_file(side), (positions - shards).astype(np.int32))
@@ -416,40 +417,48 @@ def save_row_neighbours(
     return starts.tolist()
 
 
-def parts_of(
+def shard_parts(
     saved: Artefact, shards: Iterable[EmbeddedShard]
 ) -> list[tuple[EmbeddedShard, range, Artefact]]:
-    """Find the rows that ``save_row_neighbours`` saved of each shard, by the fact ``starts``.
+    """Return each shard's range of rows that ``save_row_neighbours`` saved.
 
-    References have no need of that fact, which grows with the number of shards.
+    References drop the fact ``starts``, which grows with the number of shards.
     """
     starts, bare = saved.facts["starts"], replace(saved, facts={})
     return [
-        (found, range(*starts[found.shard.side][found.shard.index : found.shard.index + 2]), bare)
-        for found in shards
+        (shard, range(*starts[shard.shard.side][shard.shard.index : shard.shard.index + 2]), bare)
+        for shard in shards
     ]
 
 
 def collect_side(references: Iterable[Reference], side: str) -> list[Reference]:
-    """Return the references to a side's shards, in order; there must be one to each."""
-    found = sorted(
+    """Return the references to a side's shards, in order.
+
+    Raises:
+        ValueError: A shard has no reference, or several.
+    """
+    ordered = sorted(
         (reference for reference in references if reference.shard.side == side),
         key=lambda reference: reference.shard.index,
     )
-    expected = found[0].shard.corpus.facts["shards"] if found else 1
-    check_complete([reference.shard.index for reference in found], expected, f"{side} shards")
-    return found
+    expected = ordered[0].shard.corpus.facts["shards"] if ordered else 1
+    check_complete([reference.shard.index for reference in ordered], expected, f"{side} shards")
+    return ordered
 
 
 def collect_sides(references: Iterable[Reference]) -> dict[str, list[Reference]]:
-    """Return those of both sides as ``collect_side`` does."""
+    """Return the references to both sides' shards, like ``collect_side``."""
     return {side: collect_side(references, side) for side in layout.SIDES}
 
 
-def check_complete(found: Sequence[int], expected: int, what: str) -> None:
-    """Raise a ValueError if the ascending indices are not those of all of ``what``, each once."""
-    if list(found) != list(range(expected)):
+def check_complete(indices: Sequence[int], expected: int, unit: str) -> None:
+    """Check that ascending ``indices`` are complete.
+
+    Raises:
+        ValueError: An index is missing or repeated.
+    """
+    if list(indices) != list(range(expected)):
         raise ValueError(
-            f"--runner lost or repeated work: received {len(found)} references for {expected} "
-            f"{what}; use another runner"
+            f"--runner lost or repeated work: received {len(indices)} references for {expected} "
+            f"{unit}; use another runner"
         )

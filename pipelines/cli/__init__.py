@@ -1,1 +1,1 @@
-"""The command lines mine-corpus, embed-corpus, train-encoder and fetch-laser."""
+"""Command lines of mining, embedding, training and documents."""

@@ -1,4 +1,4 @@
-"""Run ``align-documents``: which sentences of two translated documents belong together."""
+"""Run ``adit align``, which aligns the sentences of translated documents."""
 
 from __future__ import annotations
 
@@ -60,6 +60,9 @@ def align_documents(args: argparse.Namespace) -> int:
     """Align the sentences of a document and its translation, in order.
 
     Sentences can be merged, split or missing.
+
+    Raises:
+        ValueError: Options conflict, or a document has no sentence.
     """
     from miner.storage.atomic import atomic_file, check_writable
     from miner.storage.corpus.reader import read_document_pairs
@@ -84,14 +87,13 @@ def align_documents(args: argparse.Namespace) -> int:
 
 
 def _read(side: CorpusOptions, *, by_document: bool) -> dict[str, Sentences]:
-    """Return the sentences by document, or all as one named ""; "" where a line holds none."""
     from miner.storage.corpus.entities import escaped_levels
     from miner.storage.corpus.unique_ids import UniqueIds
     from miner.storage.documents.split import open_side
-    from pipelines.stages.reading.language import first_sentences
+    from pipelines.stages.reading.language import read_beginning
 
     documents: dict[str, Sentences] = {}
-    escapes = escaped_levels(first_sentences(side.path, side.input_format))
+    escapes = escaped_levels(read_beginning(side.path, side.input_format))
     reader = open_side(side.path, side.input_format, escapes=escapes)
     is_empty = True
     with (
@@ -100,10 +102,10 @@ def _read(side: CorpusOptions, *, by_document: bool) -> dict[str, Sentences]:
     ):
         for records in identified:
             is_empty = is_empty and len(records.rejected) == len(records)
-            for position, own in enumerate(records.ids()):
+            for position, sentence_id in enumerate(records.ids()):
                 name = records.docs[position] if by_document else ""
                 ids, texts = documents.setdefault(name, Sentences([], []))
-                ids.append(own)
+                ids.append(sentence_id)
                 texts.append("" if position in records.rejected else records.texts[position])
         identified.check(side.path)
     if is_empty:
@@ -117,50 +119,49 @@ def _alignments(
     args: argparse.Namespace,
     is_json: bool,
 ) -> Iterator[str]:
-    """Yield the lines of each document pair, and skip missing documents."""
     from encoder.words import WordEncoder
     from miner.monotone.align import align
     from miner.monotone.blocks import text_blocks
 
     languages = [
-        (given and base_language(given))
-        or seen_language([text for one in side.values() for text in one.texts if text])
-        for given, side in zip((args.src_lang, args.tgt_lang), sides, strict=True)
+        (tag and base_language(tag))
+        or seen_language([text for document in side.values() for text in document.texts if text])
+        for tag, side in zip((args.src_lang, args.tgt_lang), sides, strict=True)
     ]
     encoder = load_encoder(args.encoder).for_languages(languages)
     encoders = [encoder.for_language(language) for language in languages]
     is_bag = isinstance(encoder, WordEncoder)
-    there = [
+    present = [
         names
         for names in pairs
         if all(
             name in side and any(side[name].texts) for name, side in zip(names, sides, strict=True)
         )
     ]
-    if not there:
+    if not present:
         raise ValueError(
             f"{args.document_pairs}: none of its documents are in {args.source} and {args.target}; "
             "give the files that the pairs were made of, in the same order"
         )
-    for names in there:
+    for names in present:
         documents = [side[name] for name, side in zip(names, sides, strict=True)]
         source, target = (
-            text_blocks([*filter(None, document.texts)], own.encode, is_bag=is_bag)
-            for document, own in zip(documents, encoders, strict=True)
+            text_blocks([*filter(None, document.texts)], part.encode, is_bag=is_bag)
+            for document, part in zip(documents, encoders, strict=True)
         )
         beads = _beads(align(source, target), documents)
         yield from _json_lines(beads, documents, names) if is_json else _lines(beads)
 
 
-def _beads(found: Alignment, documents: Sequence[Sentences]) -> Iterator[Bead]:
-    """Yield the beads by positions of lines, and each line without a sentence as a gap."""
-    filled = [[at for at, text in enumerate(own.texts) if text] for own in documents]
-    empty = [deque(at for at, text in enumerate(own.texts) if not text) for own in documents]
-    for bead, cost in zip(found.beads(), found.costs.tolist(), strict=True):
-        source, target = ([own[at] for at in rows] for own, rows in zip(filled, bead, strict=True))
+def _beads(alignment: Alignment, documents: Sequence[Sentences]) -> Iterator[Bead]:
+    """Yield beads by positions of lines, and lines without a sentence as gaps."""
+    filled = [[i for i, text in enumerate(side.texts) if text] for side in documents]
+    empty = [deque(i for i, text in enumerate(side.texts) if not text) for side in documents]
+    for bead, cost in zip(alignment.beads(), alignment.costs.tolist(), strict=True):
+        source, target = ([side[i] for i in rows] for side, rows in zip(filled, bead, strict=True))
         yield from _gaps(empty, source[:1], target[:1])
         yield source, target, cost
-    yield from _gaps(empty, *([len(own.texts)] for own in documents))
+    yield from _gaps(empty, *([len(side.texts)] for side in documents))
 
 
 def _gaps(empty: Sequence[deque[int]], *ends: Sequence[int]) -> Iterator[Bead]:
@@ -186,10 +187,9 @@ def _json_lines(
         record = {
             "cost": cost,
             **{f"{side}_doc": name for side, _, _, name in sides if name},
-            **{f"{side}_ids": [own.ids[at] for at in rows] for side, rows, own, _ in sides},
+            **{f"{side}_ids": [doc.ids[i] for i in rows] for side, rows, doc, _ in sides},
             **{
-                f"{side}_text": joined([own.texts[at] for at in rows])
-                for side, rows, own, _ in sides
+                f"{side}_text": joined([doc.texts[i] for i in rows]) for side, rows, doc, _ in sides
             },
         }
         if record["source_text"] or record["target_text"]:  # else of a line without a sentence

@@ -1,6 +1,6 @@
-"""The arguments of mine, rate and embed; nothing heavy is loaded for their ``--help``.
+"""Arguments of mine, rate and embed, without heavy imports for ``--help``.
 
-Defaults are those of ``pipelines.options``, choices those of ``miner.choices``.
+Defaults are in ``pipelines.options``, choices in ``miner.choices``.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from pipelines.options import MiningOptions as Default
 Group: TypeAlias = argparse._ArgumentGroup | argparse.ArgumentParser
 
 AUTO_PAIRS = "auto"
-# Of the options that are for one corpus: how they begin, and what the corpus is called in help.
+# Prefix of a corpus's options, and the name of the corpus in help texts.
 CORPORA = (("src", "SRC"), ("tgt", "TGT"))
 
 HELP = {
@@ -95,7 +95,7 @@ HELP = {
     "fit the memory limit)",
     "--plan": "estimate the run's time, memory and disk; run and write nothing",
 }
-EMBED_HELP = {  # of embed
+EMBED_HELP = {
     "--lang": "language of IN (a code such as uk or pt-BR; default: detected from a sample)",
     "--vocab": "a LASER encoder's .cvocab, .spm or .fcodes",
     "--pretokenized": "lines contain a LASER encoder's subword tokens; blank lines are sentences",
@@ -107,12 +107,12 @@ EMBED_HELP = {  # of embed
 
 
 def make_add_option(group: Group, texts: Mapping[str, str] = HELP) -> Callable[..., object]:
-    """Return what adds an option to a group, with its help."""
+    """Return a function that adds an option to a group, with its help."""
     return lambda option, **more: group.add_argument(option, help=texts[option], **more)
 
 
 def mine_parser(prog: str, *, many: bool = False) -> argparse.ArgumentParser:
-    """Return the parser of ``adit mine``; of ``many`` languages, without source and target."""
+    """Return the parser of ``adit mine``, for two corpora or many languages."""
     parser = argparse.ArgumentParser(
         prog=prog,
         usage=f"{prog} [options] SRC TGT -o OUT\n       {prog} [options] --languages DIR -o OUTDIR",
@@ -146,7 +146,6 @@ def rate_parser(prog: str) -> argparse.ArgumentParser:
 def _add_inputs(
     parser: argparse.ArgumentParser, *, with_corpora: bool, with_languages: bool
 ) -> None:
-    """Add what is read, how it is encoded, and the output."""
     if with_corpora:
         add_corpora(parser)
     add_output(
@@ -174,13 +173,12 @@ def _add_inputs(
     add("--precision", choices=ENCODER_PRECISIONS, default=Default.precision)
     text = "precomputed vectors of all lines of {}: .npy, or raw float32 or float16 with --dim"
     for side, corpus in CORPORA:
-        own = text.format(corpus)
-        group.add_argument(f"--{side}-embeddings", type=place, metavar="FILE", help=own)
+        side_text = text.format(corpus)
+        group.add_argument(f"--{side}-embeddings", type=place, metavar="FILE", help=side_text)
     add("--dim", type=int, metavar="D")
 
 
 def _add_mining_options(parser: argparse.ArgumentParser, *, given: bool = False) -> None:
-    """Add what decides the pairs, those that are ``given`` are not retrieved, and the run."""
     add = make_add_option(parser.add_argument_group("mining"))
     add("-k", type=int, default=Default.k, metavar="K")
     add("--margin", choices=MARGINS, default=Default.margin)
@@ -223,13 +221,13 @@ def add_corpora(
     source: str = "source corpus: a file, a folder of files, or - for standard input",
     target: str = "target corpus, in the same forms as SRC",
 ) -> None:
-    """Add both corpora, described so."""
+    """Add both corpora with their descriptions."""
     parser.add_argument("source", type=place, metavar="SRC", help=source)
     parser.add_argument("target", type=place, metavar="TGT", help=target)
 
 
 def add_output(parser: argparse.ArgumentParser, text: str, *, ending: str) -> None:
-    """Add the output, which may be standard output (``pipelines.cli.running.supports_pipes``)."""
+    """Add the output, which may be standard output (``supports_pipes``)."""
     text = f"{text} (default: -, standard output, as {ending}; a terminal needs an explicit -)"
     parser.add_argument("-o", "--output", type=place, metavar="OUT", help=text)
 
@@ -251,7 +249,7 @@ def add_input_format(group: Group) -> None:
 
 
 def add_input_formats(group: Group) -> None:
-    """Add the format of both corpora, and of either."""
+    """Add the format of both corpora, and of each."""
     add_input_format(group)
     for side, corpus in CORPORA:
         text = f"format of {corpus} (default: as --input-format)"
@@ -264,7 +262,7 @@ def add_encoder(group: Group) -> None:
 
 
 def add_texts(parser: argparse.ArgumentParser, source: str, target: str) -> None:
-    """Add text of two languages, described so, and the folder that is made of it."""
+    """Add text in two languages with descriptions, and the output folder."""
     add_corpora(parser, source, target)
     text = "output folder"
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="OUT", help=text)
@@ -273,11 +271,11 @@ def add_texts(parser: argparse.ArgumentParser, source: str, target: str) -> None
 
 
 def given_texts(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the fields of ``TextOptions`` of the arguments of ``add_texts``."""
+    """Return fields of ``TextOptions`` from the arguments of ``add_texts``."""
     names = ("source", "target", "output", "input_format")
-    given = {name: getattr(args, name) for name in names}
+    fields = {name: getattr(args, name) for name in names}
     languages = base_language(args.src_lang), base_language(args.tgt_lang)
-    return {"languages": languages, **given}
+    return {"languages": languages, **fields}
 
 
 def add_embedding(parser: argparse.ArgumentParser) -> None:

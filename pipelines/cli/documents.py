@@ -1,4 +1,4 @@
-"""Run ``adit pair`` and ``adit split``, and decide what ``adit mine`` does with raw documents."""
+"""Run ``adit pair`` and ``adit split``, and decide how to mine documents."""
 
 import argparse
 import logging
@@ -22,18 +22,21 @@ SUFFIXES = (".jsonl", ".parquet")
 
 
 def decide_documents(args: argparse.Namespace, corpora: Sequence[Place] = ()) -> None:
-    """Set the arguments that were left out: the formats of folders, ``scope`` and ``alignment``.
+    """Set the omitted arguments for documents, ``scope`` and ``alignment``.
 
-    Where all ``corpora`` are folders of documents, they are paired and aligned in order, unless
-    options ask for something else. A ValueError says that options contradict each other.
+    If all ``corpora`` are folders of documents, these are paired and aligned in order, unless
+    options request something else.
+
+    Raises:
+        ValueError: Options contradict each other.
     """
     sides = zip(("src", "tgt"), corpora, strict=False)
-    are_documents = [_is_documents(args, *each) for each in sides]
+    are_documents = [_is_documents(args, *side) for side in sides]
     if args.document_pairs is not None and args.scope == CORPUS:
         raise ValueError("--document-pairs conflicts with --scope corpus; omit one of them")
     asked = (args.scope, args.document_pairs, args.alignment, args.margin_scope)
-    usual = args.retrieval == MiningOptions.retrieval and args.index == MiningOptions.index
-    is_open = usual and asked == (None,) * 4 and not (args.src_embeddings or args.plan)
+    is_default = args.retrieval == MiningOptions.retrieval and args.index == MiningOptions.index
+    is_open = is_default and asked == (None,) * 4 and not (args.src_embeddings or args.plan)
     if are_documents and all(are_documents) and is_open:
         args.alignment = MONOTONE
         logger.info(
@@ -48,7 +51,7 @@ def decide_documents(args: argparse.Namespace, corpora: Sequence[Place] = ()) ->
 
 
 def _is_documents(args: argparse.Namespace, side: str, corpus: Place) -> bool:
-    """Return whether a corpus is a folder of documents, which will be read as such then."""
+    """Return whether a corpus is a folder of documents, and set its format."""
     from miner.storage.documents.split import holds_documents, looks_like_a_document
 
     chosen = getattr(args, f"{side}_format") or args.input_format
@@ -59,10 +62,10 @@ def _is_documents(args: argparse.Namespace, side: str, corpus: Place) -> bool:
             "documents to split it into sentences",
             corpus,
         )
-    found = chosen in ("auto", "documents") and corpus.is_dir() and holds_documents(corpus)
-    if found:
+    is_folder = chosen in ("auto", "documents") and corpus.is_dir() and holds_documents(corpus)
+    if is_folder:
         setattr(args, f"{side}_format", "documents")
-    return found
+    return is_folder
 
 
 def add_pairing(parser: argparse.ArgumentParser) -> None:
@@ -86,7 +89,7 @@ def add_pairing(parser: argparse.ArgumentParser) -> None:
 @command(add_pairing, "adit pair")
 @supports_pipes("source", "target", ending="tsv")
 def pair_command(args: argparse.Namespace) -> int:
-    """Pair the documents of two corpora that are translations of each other, one to one.
+    """Pair the documents of two corpora that translate each other, one to one.
 
     Pairs are found by content and by name.
     """
@@ -101,9 +104,9 @@ def pair_command(args: argparse.Namespace) -> int:
     check_files([side.path for side in sides if not side.path.is_dir()], args.output)
     with running.work_dir_of(args) as work_dir:
         run_steps(job_of(running.mining_options(args, work_dir, *sides)), PAIRING)
-        found = open_artefact(WorkFolder(work_dir).document_pairs).file(DOCUMENT_PAIRS)
+        pairs = open_artefact(WorkFolder(work_dir).document_pairs).file(DOCUMENT_PAIRS)
         with atomic_file(args.output) as temporary:
-            temporary.write_bytes(found.read_bytes())
+            temporary.write_bytes(pairs.read_bytes())
     return 0
 
 
@@ -129,7 +132,11 @@ def _add_split(parser: argparse.ArgumentParser) -> None:
 @command(_add_split, "adit split")
 @supports_pipes(ending="jsonl")
 def split_command(args: argparse.Namespace) -> int:
-    """Split raw documents into sentences, as a corpus for mining."""
+    """Split raw documents into sentences, as a corpus for mining.
+
+    Raises:
+        ValueError: The output's suffix is unknown, or IN has no sentences.
+    """
     from miner.storage.atomic import atomic_file, check_writable
     from miner.storage.documents import split
     from miner.storage.writers import FORMATS, Origin

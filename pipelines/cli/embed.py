@@ -1,4 +1,4 @@
-"""Embedding a corpus into one file of vectors, as ``adit embed`` does."""
+"""Embed a corpus into one file of vectors, for ``adit embed``."""
 
 import argparse
 from collections.abc import Iterator
@@ -20,36 +20,36 @@ from pipelines.stages.reading.language import language_sample
 
 
 def embed_file(args: argparse.Namespace, monitor: Monitor) -> str:
-    """Encode every record of the corpus to one row of the output; return a line to print.
+    """Encode each record as one row of the output, and describe the result.
 
-    Rejected records and sentences without any token are zero rows. Of pretokenised lines, blank
-    ones are sentences without tokens, which LASER's networks have a vector for.
+    Rejected records and sentences without any token are zero rows. In pretokenised lines, blank
+    ones are sentences without tokens, for which LASER's networks have a vector.
     """
     check_files([args.corpus], args.output)
     check_writable(args.output)
-    as_is, language, how = args.pretokenized, args.lang, args.input_format
+    as_is, language, form = args.pretokenized, args.lang, args.input_format
     loaded = load_encoder(
         args.encoder, vocabulary=args.vocab, pretokenized=as_is, precision=args.precision
     )
     escapes = 0
     if not as_is:
-        texts = language_sample(args.corpus, how)
+        texts = language_sample(args.corpus, form)
         escapes = escaped_levels(texts)
         language = language or seen_language([unescape(text, escapes) for text in texts])
     loaded = loaded.for_language(language and base_language(language))
     accepted = {None, Rejection.BLANK} if as_is else {None}
-    # Twice through the corpus: the header of an .npy file comes first and holds the row count.
-    rows = sum(len(records) for records in open_corpus(args.corpus, input_format=how))
+    # The corpus is read twice, because the header of an .npy file contains the number of rows.
+    rows = sum(len(records) for records in open_corpus(args.corpus, input_format=form))
     zero = 0
 
     def blocks() -> Iterator[Matrix]:
         nonlocal zero
-        for records in unescape_records(open_corpus(args.corpus, input_format=how), escapes):
+        for records in unescape_records(open_corpus(args.corpus, input_format=form), escapes):
             rejected = records.rejected
-            good = [row for row in range(len(records)) if rejected.get(row) in accepted]
-            texts = ["" if row in rejected else records.texts[row] for row in good]
+            usable = [row for row in range(len(records)) if rejected.get(row) in accepted]
+            texts = ["" if row in rejected else records.texts[row] for row in usable]
             vectors = np.zeros((len(records), loaded.dim), dtype=np.float32)
-            vectors[good] = loaded.encode(texts, normalize=not args.no_normalize)
+            vectors[usable] = loaded.encode(texts, normalize=not args.no_normalize)
             zero += int((~vectors.any(axis=1)).sum())
             meter.advance(len(vectors))
             yield vectors

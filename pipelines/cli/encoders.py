@@ -12,7 +12,8 @@ from encoder.laser.languages import LASER2, LASER3, PUBLISHER, fetch_laser
 from miner.commandline import command
 from miner.language_codes import parse_option
 
-BATCH, TRIAL_SECONDS = 100, 0.5
+BATCH = 100  # sentences
+TRIAL_SECONDS = 0.5
 QUALITIES = {"good": "search error up to 5%", "fair": "up to 15%", "weak": "above 15%"}
 
 
@@ -33,13 +34,13 @@ def encoders(args: argparse.Namespace) -> int:
     from encoder.joined import parse_joined
 
     spec = args.spec
-    whole = encoder.best_encoder() if spec == encoder.BEST else spec
-    names = [part.spec for part in parse_joined(whole)] or [whole]
-    lines = [f"{spec}: {whole}"] if spec == encoder.BEST else []
+    joined = encoder.best_encoder() if spec == encoder.BEST else spec
+    names = [part.spec for part in parse_joined(joined)] or [joined]
+    lines = [f"{spec}: {joined}"] if spec == encoder.BEST else []
     if len(names) > 1:
         lines.append("joined: a run uses the parts that cover both of its languages")
-    lines += [line for name in names for line in _described(name)]
-    if encoder.USE not in whole:
+    lines += [line for name in names for line in _describe(name)]
+    if encoder.USE not in joined:
         lines.append("use: better in the languages it covers (pip install 'bitext-adit[use]')")
     lines += [
         "encoders/wide, a folder of the repository: 98 languages",
@@ -51,27 +52,27 @@ def encoders(args: argparse.Namespace) -> int:
     return 0
 
 
-def _described(spec: str) -> list[str]:
+def _describe(spec: str) -> list[str]:
     coverage = read_coverage(spec)
     loaded = encoder.load_encoder(spec, precision="auto")
     lines = [f"{spec}: {loaded.dim} dimensions, {_speed(loaded)}"]
     for quality, meaning in QUALITIES.items():
-        known = ((one.error, name) for name, one in coverage.items() if one.quality == quality)
-        if listed := [f"{name} {100 * error:.1f}" for error, name in sorted(known)]:
-            lines.append(f"  {quality} ({meaning}), {len(listed)} languages: {' '.join(listed)}")
+        errors = ((item.error, name) for name, item in coverage.items() if item.quality == quality)
+        if texts := [f"{name} {100 * error:.1f}" for error, name in sorted(errors)]:
+            lines.append(f"  {quality} ({meaning}), {len(texts)} languages: {' '.join(texts)}")
     return lines if coverage else [*lines, "  search errors were not measured"]
 
 
 def _speed(loaded: encoder.Encoder) -> str:
-    """Time the encoder on the bundled English sentences for about half a second."""
+    """Time the encoder for about half a second on bundled sentences."""
     path = Path(str(files("eval"))) / "assets" / "sample" / "de-en" / "de-en.training.en"
     texts = [line.partition("\t")[2] for line in path.read_text(encoding="utf-8").splitlines()]
     loaded.encode(texts[:BATCH])
     encoded, start = 0, time.perf_counter()
-    while (passed := time.perf_counter() - start) < TRIAL_SECONDS:
-        place = encoded % (len(texts) - BATCH)
-        encoded += len(loaded.encode(texts[place : place + BATCH]))
-    return f"about {encoded / passed:,.0f} news sentences per second on this machine"
+    while (seconds := time.perf_counter() - start) < TRIAL_SECONDS:
+        first = encoded % (len(texts) - BATCH)
+        encoded += len(loaded.encode(texts[first : first + BATCH]))
+    return f"about {encoded / seconds:,.0f} news sentences per second on this machine"
 
 
 def _add_fetch(parser: argparse.ArgumentParser) -> None:
@@ -85,7 +86,7 @@ def _add_fetch(parser: argparse.ArgumentParser) -> None:
 
 @command(_add_fetch, "fetch-laser")
 def fetch_command(args: argparse.Namespace) -> int:
-    """Fetch LASER's encoder for a language, LASER3's or else LASER2; print the --encoder value."""
+    """Fetch LASER's encoder for a language, and print its --encoder value."""
     path = fetch_laser(args.language, args.output, publisher=args.url, offline=args.offline)
     kind = "laser3" if path.name.startswith("laser3") else "laser"
     sys.stdout.write(f"{kind}:{path}\n")

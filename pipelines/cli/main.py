@@ -1,4 +1,4 @@
-"""The command ``adit``: the list of its subcommands, each loaded when it is called."""
+"""The command ``adit`` and its subcommands, which are loaded when called."""
 
 import argparse
 import sys
@@ -7,7 +7,7 @@ from importlib import import_module
 
 from miner.commandline import add_version
 
-# Name: (what it does, the function that runs it as ``function(arguments, prog)``).
+# By name, a summary, and the function that is called as ``function(arguments, prog)``.
 COMMANDS: dict[str, tuple[str, str]] = {
     "mine": ("mine two corpora for translation pairs", "pipelines.cli.mine:mine_corpus"),
     "rate": ("score the pairs of a parallel corpus", "pipelines.cli.mine:rate_corpus"),
@@ -39,13 +39,13 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
 }
 
-# Those for the work folder of a run; mine-corpus has them, too, and the list of encoders.
+# Commands for the work folder of a run. They and ``encoders`` are also commands of mine-corpus.
 WORK_FOLDER_COMMANDS = ("status", "clean", "report", "why", "calibrate")
 MINING_COMMANDS = ("encoders", *WORK_FOLDER_COMMANDS)
 
 
 def adit(argv: Sequence[str] | None = None) -> int:
-    """Run ``adit COMMAND ...``; return the exit status."""
+    """Run ``adit COMMAND ...`` and return the exit status."""
     argv = sys.argv[1:] if argv is None else argv
     name = _parser().parse_args(argv[:1]).command
     return run(name, argv[1:], f"adit {name}")

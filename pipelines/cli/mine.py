@@ -1,4 +1,4 @@
-"""Run ``adit mine``, ``rate`` and ``embed``; what is heavy is imported when there is work to do."""
+"""Run ``adit mine``, ``rate`` and ``embed``, with late imports."""
 
 import argparse
 import logging
@@ -20,7 +20,7 @@ from pipelines.cli.running import STANDARD, shown_output, supports_pipes
 logger = logging.getLogger(__name__)
 
 _MANY = re.compile(r"--languages(=.*)?", re.DOTALL)
-# Options that are for two corpora: the fields of their arguments, which are empty without them.
+# Fields of options for two corpora, which are empty if the options are not used.
 TWO_CORPORA = (
     *(f"{side}_{name}" for side in ("src", "tgt") for name in ("lang", "format", "embeddings")),
     *("dim", "plan"),
@@ -28,7 +28,7 @@ TWO_CORPORA = (
 
 
 def mine_corpus(argv: Sequence[str] | None = None, prog: str = "mine-corpus") -> int:
-    """Run ``adit mine``; return the exit status.
+    """Run ``adit mine`` and return the exit status.
 
     As ``mine-corpus``, it also runs ``MINING_COMMANDS``, such as ``mine-corpus status``.
     """
@@ -36,9 +36,9 @@ def mine_corpus(argv: Sequence[str] | None = None, prog: str = "mine-corpus") ->
     if prog == "mine-corpus" and argv and argv[0] in MINING_COMMANDS:
         if len(argv) == 1 or not Path(argv[0]).exists():
             return run(argv[0], argv[1:], f"{prog} {argv[0]}")
-        return run_command(lambda: _refuse(argv[0]), prog)
+        return run_command(lambda: _reject(argv[0]), prog)
     parser = mine_parser(prog, many=any(map(_MANY.fullmatch, _split(argv)[0])))
-    args = _parsed(parser, argv)
+    args = _parse(parser, argv)
     if args.languages is not None:
         return run_command(lambda: _mine_languages(args), prog)
     to_stdout = args.output in (None, STANDARD)
@@ -49,35 +49,35 @@ def mine_corpus(argv: Sequence[str] | None = None, prog: str = "mine-corpus") ->
 
 
 def rate_corpus(argv: Sequence[str] | None = None, prog: str = "adit rate") -> int:
-    """Run ``adit rate``; return the exit status."""
-    args = _parsed(rate_parser(prog), sys.argv[1:] if argv is None else argv)
+    """Run ``adit rate`` and return the exit status."""
+    args = _parse(rate_parser(prog), sys.argv[1:] if argv is None else argv)
     return run_command(lambda: _mine(args), prog)
 
 
-def _refuse(name: str) -> int:
+def _reject(name: str) -> int:
     raise ValueError(
         f"{name} is both a command and an existing path; write ./{name} for the corpus, or 'adit "
         f"{name}' for the command"
     )
 
 
-def _parsed(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Namespace:
-    own, beam_options = _split(argv)
-    args = parser.parse_args(own, argparse.Namespace(beam_options=beam_options))
+def _parse(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Namespace:
+    arguments, beam_options = _split(argv)
+    args = parser.parse_args(arguments, argparse.Namespace(beam_options=beam_options))
     if beam_options and args.runner is None:
         parser.error("options after -- require --runner")
     return args
 
 
 def _split(argv: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-    """Return our own arguments, and those after ``--``, which are Beam's."""
+    """Return the command's own arguments, and Beam's after ``--``."""
     end = argv.index("--") if "--" in argv else len(argv)
     return argv[:end], argv[end + 1 :]
 
 
 @supports_pipes("source", "target", ending="tsv")
 def _mine(args: argparse.Namespace) -> int:
-    monitor = running.set_up_logging(args)  # its clock counts what is loaded now, too
+    monitor = running.set_up_logging(args)  # before imports, whose time counts
     from miner.storage.corpus.filesets import describe_folder
     from miner.storage.documents.split import describe_documents, is_documents
     from miner.storage.pairs import check_output
@@ -100,7 +100,7 @@ def _mine(args: argparse.Namespace) -> int:
         if side.path.is_dir():
             is_split = is_documents(side.path, side.input_format)
             logger.info((describe_documents if is_split else describe_folder)(side.path))
-    if args.work_dir is None:  # a temporary folder is made beside the output
+    if args.work_dir is None:  # the temporary folder is next to the output
         check_output(args.output, Origin(languages=(args.src_lang, args.tgt_lang)))
     with running.work_dir_of(args) as work_dir:
         options = running.mining_options(args, work_dir, *sides)
@@ -127,8 +127,8 @@ def _mine_languages(args: argparse.Namespace) -> int:
     if args.output in (None, STANDARD):
         raise ValueError("--languages writes one file per language pair; pass a folder with -o OUT")
     args.to_stdout = False
-    if wrong := next(filter(vars(args).get, TWO_CORPORA), None):
-        name = "--" + wrong.replace("_", "-")
+    if field := next(filter(vars(args).get, TWO_CORPORA), None):
+        name = "--" + field.replace("_", "-")
         raise ValueError(f"{name} conflicts with --languages; omit one of them")
     if args.document_pairs not in (None, AUTO_PAIRS):
         raise ValueError(
@@ -164,14 +164,14 @@ def _mine_languages(args: argparse.Namespace) -> int:
 
 @contextmanager
 def _folder(output: Place) -> Iterator[None]:
-    """Make the folder of the outputs; one that nothing was written to is removed again."""
+    """Make the folder of the outputs, and remove it again if it stays empty."""
     is_new = not output.exists()
     output.mkdir(parents=True, exist_ok=True)
     try:
         yield
     except BaseException:
         if is_new and isinstance(output, Path):
-            with suppress(OSError):  # something was written
+            with suppress(OSError):  # it has files
                 output.rmdir()
         raise
 

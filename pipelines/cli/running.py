@@ -1,4 +1,4 @@
-"""What commands have in common: logging, pipes in the place of files, and work folders."""
+"""Logging, pipes instead of files, and work folders of commands."""
 
 import argparse
 import logging
@@ -26,7 +26,7 @@ from pipelines.options import CorpusOptions, MiningOptions
 Work: TypeAlias = Callable[[argparse.Namespace], int]
 
 STANDARD = Path("-")
-# What a saved pipe is called after its name, by its first bytes.
+# Suffix of a saved pipe, by its first bytes.
 SUFFIXES = {magic: suffix for suffix, (magic, _) in COMPRESSIONS.items()}
 SUFFIXES[PARQUET_MAGIC] = ".parquet"
 
@@ -34,28 +34,28 @@ logger = logging.getLogger(__name__)
 
 
 def set_up_logging(args: argparse.Namespace) -> progress.Monitor:
-    """Set up our own log lines, the libraries' only where asked for, and a monitor of progress."""
+    """Set up log lines, of libraries only if verbose, and a monitor."""
     level = logging.ERROR if args.quiet else logging.DEBUG if args.verbose else logging.INFO
     progress.log_to_stderr(level)
-    # Beam logs each failure with its whole traceback; the stage's own error is one line.
+    # Beam logs each failure with a traceback, while the stage's own error is one line.
     others = logging.WARNING if args.verbose else logging.CRITICAL
     logging.getLogger("apache_beam").setLevel(others)
     logging.getLogger().setLevel(others)
-    # How Beam's threads fail with the workers they serve.
-    threading.excepthook = lambda ended: logger.debug(
-        "a thread of the runner failed", exc_info=ended.exc_value
+    # Beam's threads fail when their workers end.
+    threading.excepthook = lambda thread: logger.debug(
+        "a thread of the runner failed", exc_info=thread.exc_value
     )
     bars = sys.stderr.isatty() and not args.quiet
     return progress.Monitor(progress.Bar if bars else progress.LogLines)
 
 
 def supports_pipes(*inputs: str, ending: str | None = None) -> Callable[[Work], Work]:
-    """Return what has a command read pipes, and write to standard output where OUT is ``-``.
+    """Decorate a command to read pipes, and to write to standard output.
 
-    Without an OUT it does so, too, unless standard output is a terminal. What comes through a pipe
-    is saved for the time of the command, as corpora are read more than once. ``inputs`` are the
-    arguments that name corpora. ``ending`` is that of OUT's name, which decides its format, unless
-    the arguments have a ``format``; None for commands that write to standard output themselves.
+    Standard output is used if OUT is ``-``, or without OUT if it is not a terminal. Input from
+    pipes is saved while the command runs, because corpora are read more than once. ``inputs`` are
+    the arguments that name corpora. ``ending`` sets the format of standard output unless the
+    arguments have a ``format``; None is for commands that write to standard output themselves.
     """
 
     def decorate(work: Work) -> Work:
@@ -66,10 +66,10 @@ def supports_pipes(*inputs: str, ending: str | None = None) -> Callable[[Work], 
             if not (piped or args.to_stdout):
                 return work(args)
             form = (getattr(args, "format", None) or "").removeprefix(".")
-            _check(args, piped, form)
+            _check_pipes(args, piped, form)
             with tempfile.TemporaryDirectory(prefix="adit-") as folder:
                 for name in piped:
-                    setattr(args, name, _saved(getattr(args, name), Path(folder), name))
+                    setattr(args, name, _save(getattr(args, name), Path(folder), name))
                 if args.to_stdout:
                     args.output = Path(folder) / f"output.{form or ending}"
                 status = work(args)
@@ -84,7 +84,7 @@ def supports_pipes(*inputs: str, ending: str | None = None) -> Callable[[Work], 
 
 
 def shown_output(args: argparse.Namespace) -> str:
-    """Return how messages call the output."""
+    """Return the name of the output in messages."""
     return "standard output" if args.to_stdout else str(args.output)
 
 
@@ -98,8 +98,7 @@ def _goes_to_stdout(args: argparse.Namespace) -> bool:
     return args.output in (None, STANDARD)
 
 
-def _check(args: argparse.Namespace, piped: list[str], form: str) -> None:
-    """Refuse what no pipe can give or take."""
+def _check_pipes(args: argparse.Namespace, piped: list[str], form: str) -> None:
     if sum(getattr(args, name) == STANDARD for name in piped) > 1:
         raise ValueError("standard input can provide only one corpus; pass a file for the other")
     if getattr(args, "runner", None) is not None:
@@ -110,8 +109,7 @@ def _check(args: argparse.Namespace, piped: list[str], form: str) -> None:
             raise ValueError(f"--format {args.format} writes several files; pass -o OUT")
 
 
-def _saved(place: Place, folder: Path, name: str) -> Path:
-    """Save what comes through a pipe under a name with the suffix that it should have."""
+def _save(place: Place, folder: Path, name: str) -> Path:
     is_standard = place == STANDARD
     with nullcontext(sys.stdin.buffer) if is_standard else place.open("rb") as stream:
         head = stream.read(max(map(len, SUFFIXES)))
@@ -126,24 +124,24 @@ def _saved(place: Place, folder: Path, name: str) -> Path:
 def mining_options(
     args: argparse.Namespace, work_dir: Place, source: CorpusOptions, target: CorpusOptions
 ) -> MiningOptions:
-    """Return the options of the arguments, which have the names of the fields."""
-    given = {**vars(args), "work_dir": work_dir, "source": source, "target": target}
-    given |= {name: tuple(given.get(name, ())) for name in ("beam_options", "filters")}
-    given["memory"] = parse_size(args.memory) if given.get("memory") is not None else None
+    """Make options from the arguments with the names of their fields."""
+    values = {**vars(args), "work_dir": work_dir, "source": source, "target": target}
+    values |= {name: tuple(values.get(name, ())) for name in ("beam_options", "filters")}
+    values["memory"] = parse_size(args.memory) if values.get("memory") is not None else None
     names = {field.name for field in fields(MiningOptions)}
-    return MiningOptions(**{name: value for name, value in given.items() if name in names})
+    return MiningOptions(**{name: value for name, value in values.items() if name in names})
 
 
 def sides_of(args: argparse.Namespace) -> list[CorpusOptions]:
-    """Return both corpora of the arguments, with what these say of them."""
-    given = vars(args)
+    """Return both corpora of the arguments, with their options."""
+    values = vars(args)
     return [
         CorpusOptions(
-            path=given[side],
-            language=given[f"{short}_lang"],
-            input_format=given[f"{short}_format"] or args.input_format,
-            embeddings=given.get(f"{short}_embeddings"),
-            dim=given.get("dim"),
+            path=values[side],
+            language=values[f"{short}_lang"],
+            input_format=values[f"{short}_format"] or args.input_format,
+            embeddings=values.get(f"{short}_embeddings"),
+            dim=values.get("dim"),
         )
         for side, (short, _) in zip(SIDES, CORPORA, strict=True)
     ]
@@ -151,30 +149,38 @@ def sides_of(args: argparse.Namespace) -> list[CorpusOptions]:
 
 @contextmanager
 def work_dir_of(args: argparse.Namespace) -> Iterator[Place]:
-    """Make the work folder of a run: the one given, else a temporary one beside the output."""
+    """Make a run's work folder, by default a temporary one next to OUT.
+
+    Raises:
+        ValueError: A run on an engine would have a temporary folder for a remote output.
+    """
     if args.work_dir is not None:
         yield args.work_dir
         return
-    place, is_remote = args.output.parent, isinstance(args.output, RemotePath)
+    parent, is_remote = args.output.parent, isinstance(args.output, RemotePath)
     if is_remote and args.runner is not None:
         raise ValueError(
             f"{args.output}: --runner requires a --work-dir that all workers can reach, such as "
-            f"{place / 'work'}"
+            f"{parent / 'work'}"
         )
     if not is_remote:
-        place.mkdir(parents=True, exist_ok=True)  # of an output that is a folder
-    beside = None if is_remote else place
-    with tempfile.TemporaryDirectory(prefix=f".{args.output.name}-", dir=beside) as folder:
+        parent.mkdir(parents=True, exist_ok=True)  # if the output is a folder
+    location = None if is_remote else parent
+    with tempfile.TemporaryDirectory(prefix=f".{args.output.name}-", dir=location) as folder:
         yield Path(folder)
 
 
 @contextmanager
 def interruptible(args: argparse.Namespace, state: str) -> Iterator[None]:
-    """Let an interrupt say what it has left: the state of the output, and how to go on."""
+    """Describe the state of the output, and how to resume, on an interrupt.
+
+    Raises:
+        KeyboardInterrupt: The command was interrupted.
+    """
     try:
         yield
     except KeyboardInterrupt as interrupt:
-        how = " (use --work-dir to make a run resumable)"
+        advice = " (use --work-dir to make a run resumable)"
         if args.work_dir is not None:
-            how = f"; rerun the same command to resume from {args.work_dir}"
-        raise KeyboardInterrupt(f"{interrupt}; {shown_output(args)} {state}{how}") from None
+            advice = f"; rerun the same command to resume from {args.work_dir}"
+        raise KeyboardInterrupt(f"{interrupt}; {shown_output(args)} {state}{advice}") from None

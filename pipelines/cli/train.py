@@ -1,4 +1,4 @@
-"""Run ``adit train``, ``adit map`` and ``adit bootstrap``, which make encoders from text."""
+"""Run ``adit train``, ``adit map`` and ``adit bootstrap``."""
 
 from __future__ import annotations
 
@@ -105,28 +105,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_fields(group: argparse._ArgumentGroup, kinds: Mapping[str, type]) -> None:
-    """Add an option for each field that has a help text; one that is not given is not in the args.
+    """Add an option for each field that has a help text, without a default.
 
-    A help text names the kinds that have the field, if not all, and their defaults.
+    The help text names the kinds that have the field, if not all, and their defaults.
     """
-    found: dict[str, dict[str, Field]] = {}
+    fields: dict[str, dict[str, Field]] = {}
     for kind, options in kinds.items():
-        for name, one in option_fields(options).items():
-            if one.metadata["help"]:
-                found.setdefault(name, {})[kind] = one
-    for name, each in found.items():
-        first = next(iter(each.values()))
-        defaults: list[Any] = [one.default for one in each.values()]
-        several = isinstance(first.default, tuple)
-        shown = [",".join(value) if several else str(value) for value in defaults]
-        default = shown[0]
-        if len(set(shown)) > 1:
-            default = ", ".join(f"{kind} {value}" for kind, value in zip(each, shown, strict=True))
-        only = "" if len(each) == len(kinds) else f"for {', '.join(each)}; "
+        for name, option in option_fields(options).items():
+            if option.metadata["help"]:
+                fields.setdefault(name, {})[kind] = option
+    for name, by_kind in fields.items():
+        first = next(iter(by_kind.values()))
+        defaults: list[Any] = [option.default for option in by_kind.values()]
+        is_list = isinstance(first.default, tuple)
+        texts = [",".join(value) if is_list else str(value) for value in defaults]
+        default = texts[0]
+        if len(set(texts)) > 1:
+            default = ", ".join(f"{kind} {text}" for kind, text in zip(by_kind, texts, strict=True))
+        only = "" if len(by_kind) == len(kinds) else f"for {', '.join(by_kind)}; "
         group.add_argument(
             f"--{name.replace('_', '-')}",
-            type=parse_names if several else type(first.default),
-            action="extend" if several else "store",
+            type=parse_names if is_list else type(first.default),
+            action="extend" if is_list else "store",
             default=argparse.SUPPRESS,
             choices=first.metadata["choices"] or None,
             help=f"{first.metadata['help']} ({only}default: {default})",
@@ -134,10 +134,10 @@ def add_fields(group: argparse._ArgumentGroup, kinds: Mapping[str, type]) -> Non
 
 
 def given_fields(args: argparse.Namespace, *kinds: type, more: Collection[str] = ()) -> Given:
-    """Return the options of ``add_fields`` of some kinds that were given, and ``more``, by name."""
-    wanted = {*more, *itertools.chain.from_iterable(map(option_fields, kinds))}
-    found = {name: value for name, value in vars(args).items() if name in wanted}
-    return {name: tuple(each) if isinstance(each, list) else each for name, each in found.items()}
+    """Return the options of ``kinds`` and ``more`` that were given, by name."""
+    names = {*more, *itertools.chain.from_iterable(map(option_fields, kinds))}
+    values = {name: value for name, value in vars(args).items() if name in names}
+    return {name: tuple(item) if isinstance(item, list) else item for name, item in values.items()}
 
 
 def _corpus_weight(text: str) -> tuple[str, float]:
@@ -204,18 +204,17 @@ def _train(args: argparse.Namespace) -> int:
 
 
 def _recipe(args: argparse.Namespace) -> Recipe:
-    """Make a recipe of the arguments; the options first, as their errors are found at once."""
     from encoder.training.reading import find_text
 
     kinds = (*ARCHITECTURES.values(), *OBJECTIVES.values(), TrainingOptions)
-    chosen = ("architecture", "objective")
-    options = training.training_options(**given_fields(args, *kinds, more=chosen))
-    there = find_text(args.data, OBJECTIVES[args.objective])
-    wanted = there if args.pairs is None else dict.fromkeys(args.pairs)
-    if unknown := [name for name in wanted if name not in there]:
-        raise ValueError(f"{args.data}: no text of {unknown[0]!r}; available: {', '.join(there)}")
+    more = ("architecture", "objective")
+    options = training.training_options(**given_fields(args, *kinds, more=more))
+    texts = find_text(args.data, OBJECTIVES[args.objective])
+    names = texts if args.pairs is None else dict.fromkeys(args.pairs)
+    if unknown := [name for name in names if name not in texts]:
+        raise ValueError(f"{args.data}: no text of {unknown[0]!r}; available: {', '.join(texts)}")
     return Recipe(
-        files={name: there[name] for name in wanted},
+        files={name: texts[name] for name in names},
         exclude=frozenset(filter(None, args.exclude)),
         corpus_weights=reject_repeats("--corpus-weight", args.corpus_weight),
         pair_weights=reject_repeats("--pair-weight", args.pair_weight),
@@ -227,7 +226,6 @@ def _recipe(args: argparse.Namespace) -> Recipe:
 
 
 def _measures(args: argparse.Namespace, pairs: Collection[str]) -> list[Measure]:
-    """Return what is measured beside the held-out error."""
     from eval.tasks.while_training import bucc_f1, tatoeba_error
 
     places = {"tatoeba": (args.tatoeba, tatoeba_error), "bucc": (args.bucc, bucc_f1)}
@@ -268,6 +266,9 @@ def map_command(args: argparse.Namespace) -> int:
     """Make an encoder from text in two languages, without translations.
 
     Learn word vectors for each language, and map the source's to the target's.
+
+    Raises:
+        ValueError: An option is out of range.
     """
     monitor = set_up_logging(args)
     if args.refinements < 0:
@@ -281,8 +282,8 @@ def map_command(args: argparse.Namespace) -> int:
         vec=args.vec,
         words=WordOptions(**given_fields(args, WordOptions)),
     )
-    for place, value in enumerate(map_languages(options, monitor)):
-        sys.stdout.write(f"{args.src_lang}-{args.tgt_lang}\t{place}\tcriterion {value:.4f}\n")
+    for number, value in enumerate(map_languages(options, monitor)):
+        sys.stdout.write(f"{args.src_lang}-{args.tgt_lang}\t{number}\tcriterion {value:.4f}\n")
     return 0
 
 
@@ -302,7 +303,7 @@ def _add_bootstrap(parser: argparse.ArgumentParser) -> None:
 
 @command(_add_bootstrap, "adit bootstrap")
 def rounds(args: argparse.Namespace) -> int:
-    """Improve an encoder in rounds of mining and of training on the best pairs.
+    """Improve an encoder in rounds of mining and training on the best pairs.
 
     It ends if the number of held-out sentences with a mutual nearest neighbour no longer grows.
     """
@@ -312,9 +313,9 @@ def rounds(args: argparse.Namespace) -> int:
     each = making.RoundOptions(**given_fields(args, making.RoundOptions))
     known = {"encoder": args.encoder, "known": args.known, "each": each}
     figures = bootstrap(making.BootstrapOptions(**given_texts(args), **known), monitor)
-    for place, found in enumerate(figures, start=1):
+    for number, values in enumerate(figures, start=1):
         sys.stdout.write(
-            f"round {place}\t{found['pairs']} pairs\t{found['kept by']}\t"
-            f"{found['mutual']} held-out sentences with a mutual nearest neighbour\n"
+            f"round {number}\t{values['pairs']} pairs\t{values['kept by']}\t"
+            f"{values['mutual']} held-out sentences with a mutual nearest neighbour\n"
         )
     return 0

@@ -1,4 +1,4 @@
-"""Run ``adit status DIR`` and ``adit clean DIR``, which look after a work folder."""
+"""Run ``adit status`` and ``adit clean``, for the work folder of a run."""
 
 import argparse
 import sys
@@ -13,28 +13,28 @@ from pipelines.run import state
 
 
 def add_work_dir(parser: argparse.ArgumentParser) -> None:
-    """Add the work folder that a command is for."""
+    """Add the work folder of a command."""
     parser.add_argument("work_dir", type=place, metavar="DIR", help="the --work-dir of the run")
 
 
 @command(add_work_dir, "adit status")
 def status(args: argparse.Namespace) -> int:
-    """Show the progress of the run in a work folder: stages, rates and time left."""
+    """Show the stages, rates and time left of the run in a work folder."""
     folder, stages = WorkFolder(args.work_dir), _stages(args.work_dir)
     workers: Sequence[state.WorkerState] = ()
     if state.is_locked(args.work_dir):
-        found, workers = "running", state.read_workers(folder)
+        status, workers = "running", state.read_workers(folder)
     elif _is_finished(stages):
-        kept = folder.sentences(SOURCE).parent.is_dir()
-        found = "finished" if kept else "finished, emptied by adit clean"
+        has_results = folder.sentences(SOURCE).parent.is_dir()
+        status = "finished" if has_results else "finished, emptied by adit clean"
     elif failure := state.first_failure(folder):
-        found = f"failed: {failure.line}"
+        status = f"failed: {failure.line}"
     else:
-        found = "stopped; rerun the same command to resume"
-    lines = [f"{args.work_dir}: {found}", *map(_describe, stages)]
+        status = "stopped; rerun the same command to resume"
+    lines = [f"{args.work_dir}: {status}", *map(_describe, stages)]
     for worker in workers:
-        done, ago = counted(worker.done, "elements"), max(0.0, time.time() - worker.at)
-        last = f"last {worker.stage} {ago:,.0f} s ago"
+        done, seconds = counted(worker.done, "elements"), max(0.0, time.time() - worker.end)
+        last = f"last {worker.stage} {seconds:,.0f} s ago"
         lines.append(f"  worker {worker.name}: {done} done, {last}")
     sys.stdout.write("\n".join(lines) + "\n")
     return 0
@@ -46,15 +46,18 @@ def _describe(stage: state.StageState) -> str:
     if not stage.done or stage.done == stage.expected:
         return line + (f" in {stage.seconds:,.1f} s of work" if stage.done else "")
     rate = stage.done / max(time.time() - stage.since, 1e-3)
-    left = "" if stage.expected is None else f", {(stage.expected - stage.done) / rate:,.0f} s left"
-    return f"{line}, {60 * rate:,.3g} per minute{left}"
+    rest = "" if stage.expected is None else f", {(stage.expected - stage.done) / rate:,.0f} s left"
+    return f"{line}, {60 * rate:,.3g} per minute{rest}"
 
 
 @command(add_work_dir, "adit clean")
 def clean(args: argparse.Namespace) -> int:
-    """Remove the vectors, neighbours and other stage results of a finished run.
+    """Remove the vectors, neighbours and other results of a finished run.
 
     Its summary, ledger and rejected lines stay.
+
+    Raises:
+        ValueError: The run is unfinished, or uses the folder.
     """
     work_dir = args.work_dir
     stages = _stages(work_dir)

@@ -1,1 +1,1 @@
-"""Running the stages: the graph, its workers, locks, and the record of progress."""
+"""Run the stages, with their graph, workers, locks and ledger."""

@@ -1,7 +1,7 @@
-"""The steps of a run, interpreted by Apache Beam: on worker processes here, or on an engine.
+"""Interpret the steps of a run by Apache Beam, on workers or on an engine.
 
-Only Create, ParDo, GroupByKey and Reshuffle are used, in one line without side inputs or second
-outputs: every runner has them.
+Pipelines use only Create, ParDo, GroupByKey and Reshuffle, in one line without side inputs or
+second outputs, because every runner has them.
 """
 
 import json
@@ -46,25 +46,30 @@ from pipelines.run.steps import GatherStep, MapStep, StageRunner, Step
 
 logger = logging.getLogger(__name__)
 
-SHUTDOWN_SECONDS = 10.0  # that workers which were interrupted get
-MESSAGE_LENGTH = 300  # of what an engine says
-CANCELLING_SECONDS = 60.0  # that an engine gets to cancel a job
+SHUTDOWN_SECONDS = 10.0  # for interrupted workers to end
+MESSAGE_LENGTH = 300  # characters of an engine's error
+CANCELLING_SECONDS = 60.0  # for an engine to cancel a job
 ENDED_ON_FLINK = ("FINISHED", "FAILED", "CANCELED")
-RUNNING = "running"  # the file that workers on this machine go on with as long as it exists
+RUNNING = "running"  # a file without which workers on this machine end
 
 
-def submit(run: RunContext, steps: Sequence[Step], own: Path) -> None:
-    """Take the steps on Beam, with a folder for this run alone; an OSError says how it failed."""
-    parts = {name: _absolute(options) for name, options in run.job.parts.items()}
+def submit(run: RunContext, steps: Sequence[Step], scratch: Path) -> None:
+    """Run the steps on Beam, with a scratch folder for this run only.
+
+    Raises:
+        OSError: The engine rejected or ended the job.
+        ValueError: The runner or an option of Beam is unknown.
+    """
+    parts = {name: _with_absolute_paths(options) for name, options in run.job.parts.items()}
     job = replace(run.job, parts=parts)
-    runner, beam_options, hints = _engine(job.whole, own)
+    runner, beam_options, hints = _engine(job.whole, scratch)
     pipeline = beam.Pipeline(runner=runner, options=beam_options)
     if job.whole.workers == 1:
         build(pipeline, steps, job, hints)
         result = _run_on_engine(pipeline, beam_options)
     else:
-        build(pipeline, steps, job, hints, own)
-        result = _run_with_workers(pipeline, own / RUNNING)
+        build(pipeline, steps, job, hints, scratch)
+        result = _run_with_workers(pipeline, scratch / RUNNING)
     _note_workers(run.monitor, result)
 
 
@@ -77,8 +82,8 @@ def build(
 ) -> None:
     """Add the steps of a run to ``pipeline``.
 
-    ``hints`` are Beam's resource hints for the workers that encode; the others need no accelerator.
-    ``shared`` is a folder of this run that all workers see, where they are on this machine.
+    ``hints`` are Beam's resource hints for workers that encode; other workers need no accelerator.
+    ``shared`` is a folder of this run that workers share if they are on this machine.
     """
     run_id = secrets.token_hex(8)
     references = pipeline | beam.Create(job.corpora)
@@ -99,9 +104,9 @@ def build(
 
 
 class Stage(beam.DoFn):
-    """Calls a stage's function on each element.
+    """A call of a stage's function on each element.
 
-    Beam's counters ``stages`` are the elements done, ``sentences`` what became of those read. Its
+    Beam's counters ``stages`` count elements, and ``sentences`` the outcome of reading. Its
     distributions are the ``milliseconds`` of each element and the ``peak bytes`` of a worker.
     """
 
@@ -112,23 +117,23 @@ class Stage(beam.DoFn):
         self._peak = Metrics.distribution("memory", "peak bytes")
 
     def process(self, element: Element) -> Iterator[Element]:
-        """Run the stage on one reference, or on all those of a group."""
+        """Run the stage on one reference, or on the list of a group."""
         start = time.perf_counter()
-        made = _of_worker(self._run_id, self._job)(self._step, element)
+        results = _stage_runner(self._run_id, self._job)(self._step, element)
         self._done.inc()
         self._milliseconds.update(round(1000 * (time.perf_counter() - start)))
         self._peak.update(peak_bytes())
-        for name, count in self._step.account([reference for _, reference in made]).items():
+        for name, count in self._step.account([reference for _, reference in results]).items():
             Metrics.counter("sentences", name).inc(count)
-        yield from made
+        yield from results
 
 
-# The run that this worker process is at: all its threads share an encoder.
+# The run of this worker process, whose threads share an encoder.
 _current: dict[str, StageRunner] = {}
 _starting = threading.Lock()
 
 
-def _of_worker(run_id: str, job: Job) -> StageRunner:
+def _stage_runner(run_id: str, job: Job) -> StageRunner:
     with _starting:
         if run_id not in _current:
             _current.clear()
@@ -140,24 +145,24 @@ def _of_worker(run_id: str, job: Job) -> StageRunner:
 def _gather(references: PCollection, step: GatherStep) -> PCollection:
     key, whole = step.key, step.whole
 
-    def keyed(element: Element) -> tuple[str, Element]:
+    def add_key(element: Element) -> tuple[str, Element]:
         part = WHOLE_JOB if whole else element.part
         return f"{part} {key(element.reference)}", Element(part, element.reference)
 
-    def together(group: tuple[str, Iterable[Element]]) -> Element:
-        found = list(group[1])
-        return Element(found[0].part, [reference for _, reference in found])
+    def as_list(group: tuple[str, Iterable[Element]]) -> Element:
+        elements = list(group[1])
+        return Element(elements[0].part, [reference for _, reference in elements])
 
-    return references | beam.Map(keyed) | beam.GroupByKey() | beam.Map(together)
+    return references | beam.Map(add_key) | beam.GroupByKey() | beam.Map(as_list)
 
 
 @beam.ptransform_fn
 def _reshuffle(references: PCollection) -> PCollection:
     """Deal references out to all workers.
 
-    By ``Reshuffle``, which does nothing on Dask, nor on Flink if the last shuffle was one, too:
-    Flink takes what a worker made of rows that were dealt out as dealt out itself. Both are helped
-    by groups, of which ``Reshuffle`` evens out the sizes.
+    ``Reshuffle`` does nothing on Dask, nor on Flink right after another shuffle, because Flink
+    counts results of shuffled rows as shuffled. Groups help both, and ``Reshuffle`` evens out their
+    sizes.
     """
     groups = references | beam.Map(lambda element: (str(element), element)) | beam.GroupByKey()
     return groups | beam.FlatMap(lambda group: group[1]) | beam.Reshuffle()
@@ -165,55 +170,54 @@ def _reshuffle(references: PCollection) -> PCollection:
 
 @beam.ptransform_fn
 def _distribute_on_demand(references: PCollection, claims: Path, workers: int) -> PCollection:
-    """Have workers of this machine take references when ready, not as many each at the start."""
+    """Let workers of this machine take references when they are ready."""
     whole = references | beam.Map(lambda element: ("", element)) | beam.GroupByKey()
     lists = whole | beam.FlatMap(lambda group: [[*group[1]] for _ in range(workers)])
     return lists | beam.Reshuffle() | beam.ParDo(Claim(claims))
 
 
 class Claim(beam.DoFn):
-    """Yields those elements of a list that no other worker has taken: each is taken by a file."""
+    """A filter for the elements that no other worker has claimed by a file."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def process(self, elements: Sequence[Element]) -> Iterator[Element]:
-        """Take the next that is left, when the one before is done."""
+        """Claim the next free element when the previous one is done."""
         self._folder.mkdir(exist_ok=True)
-        for place, element in enumerate(elements):
+        for position, element in enumerate(elements):
             try:
-                (self._folder / str(place)).touch(exist_ok=False)
+                (self._folder / str(position)).touch(exist_ok=False)
             except FileExistsError:
                 continue
             yield element
 
 
 def _engine(
-    options: MiningOptions, own: Path
+    options: MiningOptions, scratch: Path
 ) -> tuple[PipelineRunner, PipelineOptions, Mapping[str, str]]:
-    """Return the runner, its options, and the resource hints for the workers that encode."""
     flags = [f"--direct_num_workers={options.workers}", *options.beam_options]
     name = options.runner or "DirectRunner"
     try:
-        # The direct runner by its own name: "DirectRunner" would first try to download another one.
+        # By its own name, because "DirectRunner" would first try to download another runner.
         local = name == "DirectRunner"
-        runner = FnApiRunner(_workers_here(options, own)) if local else create_runner(name)
+        runner = FnApiRunner(_local_workers(options, scratch)) if local else create_runner(name)
     except ImportError as error:
         raise ValueError(f"--runner {options.runner}: {error}") from error
     beam_options = PipelineOptions(flags)
     if isinstance(runner, PortableRunner):
         runner.__dict__["create_job_service_handle"] = _JobService
     else:
-        known = beam_options.get_all_options().keys()
-        every = beam_options.get_all_options(retain_unknown_options=True).keys()
-        _refuse_options(every - known, f"of Beam for --runner {options.runner}")
+        recognised = beam_options.get_all_options().keys()
+        options_given = beam_options.get_all_options(retain_unknown_options=True).keys()
+        _refuse_options(options_given - recognised, f"of Beam for --runner {options.runner}")
     standard = beam_options.view_as(StandardOptions)
     hints = [hint.partition("=") for hint in standard.resource_hints]
     for hint, equals, _ in hints:
         if not equals:
             raise ValueError(f"--resource_hint {hint}: must be NAME=VALUE, such as min_ram=16GB")
     standard.resource_hints = []  # Beam would give them to all workers
-    cloud = beam_options.view_as(GoogleCloudOptions)  # the name is for every engine
+    cloud = beam_options.view_as(GoogleCloudOptions)  # whose job name is used by every engine
     cloud.job_name = f"{cloud.job_name or 'adit'}-{secrets.token_hex(4)}"
     # A terminal's interrupt must not reach the job server: it has yet to cancel the job.
     server = beam_options.view_as(JobServerOptions)
@@ -230,29 +234,28 @@ def _refuse_options(unknown: Set[str], whose: str) -> None:
 
 
 class _JobService(JobServiceHandle):
-    """Hands a job in; options that the job server does not know are refused, not dropped."""
+    """A job service that rejects options unknown to Beam and the job server."""
 
     def get_pipeline_options(self) -> Mapping[str, object]:
-        """Return the options that Beam knows here, and those that the job server has besides."""
-        known = super().get_pipeline_options()
+        options = super().get_pipeline_options()
         self._retain_unknown_options = True
-        unknown = super().get_pipeline_options().keys() - known.keys()
+        unknown = super().get_pipeline_options().keys() - options.keys()
         _refuse_options({name.split(":")[2] for name in unknown}, "of Beam and of the job server")
-        return known
+        return options
 
 
-def _workers_here(options: MiningOptions, own: Path) -> Environment | None:
-    """Return what starts worker processes on this machine; None for the runner's own process."""
+def _local_workers(options: MiningOptions, scratch: Path) -> Environment | None:
+    """Return the environment of local worker processes, None without workers."""
     if options.workers == 1:
         return None
-    given = given_threads()
-    threads = given or max(1, usable_cores() // options.workers)
-    together = given * options.workers or usable_cores()
+    set_threads = given_threads()
+    threads = set_threads or max(1, usable_cores() // options.workers)
+    all_threads = set_threads * options.workers or usable_cores()
     level = logging.getLogger("pipelines").getEffectiveLevel()
     command = [
-        *("env", f"{THREADS}={threads}", f"{ALL_THREADS}={together}"),
-        f"{cache.FOLDER}={own}",
-        *(sys.executable, "-m", "pipelines.run.worker", str(level), str(own / RUNNING)),
+        *("env", f"{THREADS}={threads}", f"{ALL_THREADS}={all_threads}"),
+        f"{cache.FOLDER}={scratch}",
+        *(sys.executable, "-m", "pipelines.run.worker", str(level), str(scratch / RUNNING)),
     ]
     # A terminal's interrupt is for this process, which ends its workers.
     shell = f"trap '' INT; exec {shlex.join(command)}"
@@ -260,12 +263,11 @@ def _workers_here(options: MiningOptions, own: Path) -> Environment | None:
 
 
 def _run_on_engine(pipeline: beam.Pipeline, options: PipelineOptions) -> PipelineResult:
-    """Run as a job of an engine; an interrupt cancels it there."""
     handler = signal.getsignal(signal.SIGINT)
     try:
         result = pipeline.run()
     except (grpc.RpcError, grpc.FutureTimeoutError, RuntimeError) as error:
-        raise OSError(f"the engine rejected the job: {_cause(error)}") from error
+        raise OSError(f"the engine rejected the job: {_first_line(error)}") from error
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, handler)  # Beam's own would end the job server at once
     try:
@@ -273,20 +275,19 @@ def _run_on_engine(pipeline: beam.Pipeline, options: PipelineOptions) -> Pipelin
     except KeyboardInterrupt:
         raise KeyboardInterrupt(_cancel(result, options)) from None
     except RuntimeError as error:
-        raise OSError(f"the engine ended the job: {_cause(error)}") from error
+        raise OSError(f"the engine ended the job: {_first_line(error)}") from error
     except grpc.RpcError as error:
-        raise OSError(f"the job server ended: {_cause(error)}") from error
+        raise OSError(f"the job server ended: {_first_line(error)}") from error
     return result
 
 
-def _cause(error: Exception) -> str:
-    """Return the line of an engine's error that says most: without its stack, and not too long."""
+def _first_line(error: Exception) -> str:
     text = error.details() if isinstance(error, grpc.Call) else str(error)
     return " ".join(str(text).partition("\n")[0].split())[:MESSAGE_LENGTH]
 
 
 def _cancel(result: PipelineResult, options: PipelineOptions) -> str:
-    """Cancel a job on its engine; return what came of it."""
+    """Cancel a job on its engine, and return a message on the outcome."""
     flink = FlinkRunner.add_http_scheme(options.view_as(FlinkRunnerOptions).flink_master)
     name = options.view_as(GoogleCloudOptions).job_name
     try:
@@ -303,7 +304,7 @@ def _cancel(result: PipelineResult, options: PipelineOptions) -> str:
 
 
 def _runs_on_flink(master: str, name: str) -> bool:
-    """Return whether a job still runs on Flink: Beam's job server does not wait for its end."""
+    """Cancel a job on Flink, and return whether it still ran there."""
     if not master.startswith("http"):  # Flink in the job server, or another engine
         return False
     with urlopen(f"{master}/jobs/overview", timeout=CANCELLING_SECONDS) as answer:
@@ -316,9 +317,9 @@ def _runs_on_flink(master: str, name: str) -> bool:
 
 
 def _run_with_workers(pipeline: beam.Pipeline, running: Path) -> PipelineResult:
-    """Run on worker processes, which end when this function does, an interrupt included.
+    """Run on worker processes, which end when this function does.
 
-    Beam runs in a thread: interrupted, it would wait for its workers, and not always let them go.
+    Beam runs in a thread, because on an interrupt it would wait for its workers.
     """
     ended: Future[PipelineResult] = Future()
 
@@ -342,22 +343,19 @@ def _run_with_workers(pipeline: beam.Pipeline, running: Path) -> PipelineResult:
 
 
 def _note_workers(monitor: Monitor, result: PipelineResult) -> None:
-    """Hand what the workers measured to the run's monitor, if the runner knows it."""
     try:
         distributions = result.metrics().query()["distributions"]
     except NotImplementedError:  # Dask
         return
-    for found in distributions:
-        name, value = found.key.metric, found.result  # of attempts, where none are committed
+    for metric in distributions:
+        name, value = metric.key.metric, metric.result  # attempted, if none is committed
         if value is not None and name.namespace == "milliseconds":
             monitor.note(name.name, (value.sum or 0) / 1000)
         elif value is not None and name.namespace == "memory":
             monitor.peak_bytes = max(monitor.peak_bytes, value.max or 0)
 
 
-def _absolute(options: MiningOptions) -> MiningOptions:
-    """Return the same paths for processes with other working folders."""
-
+def _with_absolute_paths(options: MiningOptions) -> MiningOptions:
     def absolute(side: CorpusOptions) -> CorpusOptions:
         embeddings = side.embeddings and side.embeddings.absolute()
         return replace(side, path=side.path.absolute(), embeddings=embeddings)

@@ -1,4 +1,4 @@
-"""``--plan``: the time, memory and disk that a run would take, estimated before anything runs."""
+"""Estimate the time, memory and disk of a run for ``--plan``."""
 
 import logging
 import re
@@ -32,30 +32,27 @@ from pipelines.progress import Meter, Monitor, counted
 from pipelines.run.fitting import Fit, SideSize, Sizes, fit_run, load_libraries, measure_side
 from pipelines.run.mining import run_job
 from pipelines.stages.judge import resolve_score_method
-from pipelines.stages.reading.language import (
-    decide_languages,
-    first_sentences,
-    resolve_best_encoder,
-)
+from pipelines.stages.reading.language import decide_languages, read_beginning, resolve_best_encoder
 from pipelines.stages.searching.search import group_sizes
 
-PAIR_BYTES = 130  # of the numbers of a pair, and of those with its score
-# Seconds that Beam and its workers take more to start and to hand on, whatever the lines: runs of
-# 10,000 and 100,000 lines beside their trials (benchmarks/scaling.py, 2026-11-24).
+PAIR_BYTES = 130  # of a pair's numbers, without and with its score
+# Seconds that Beam and its workers add to a run of any size, by runs of 10,000 and 100,000 lines
+# compared with their trials (benchmarks/scaling.py, 2026-11-24).
 WORKERS_SECONDS = 6.0
-# Lines a side of a trial run: the first loads what those after it find loaded; of these two, what
-# disturbs one seldom disturbs the other.
-TRIED = 2_048, 16_384, 16_384
-# The stages that all workers have a part in; the others' work is done by one.
+# Lines per side of the trial runs. The first loads libraries; the faster of the others counts, as a
+# disturbance seldom slows both.
+TRIAL_LINES = 2_048, 16_384, 16_384
+# Stages that all workers share; one worker does the others.
 SHARED = ("read", "embed", "find", "score")
-SEARCHING = ("prepare", "train", "fill", "cut", "search")  # what the model of a search is of
+SEARCHING = ("prepare", "train", "fill", "cut", "search")  # stages that the cost model estimates
 
 
 def plan_run(options: MiningOptions) -> str:
-    """Describe the run that ``options`` ask for; nothing of it is run, and nothing stays written.
+    """Describe the time, memory and disk of a run, without running it.
 
     Raises:
-        ValueError, OSError: what the run would refuse.
+        ValueError: The run would reject its options or inputs.
+        OSError: An input cannot be read.
     """
     process_seconds = time.process_time()
     check_options(options)
@@ -95,7 +92,7 @@ def plan_run(options: MiningOptions) -> str:
         "",
         *_table(costs, method),
         "",
-        _describe_times(options, machine, times, _chosen(costs, method)),
+        _describe_times(options, machine, times, _cost_of(costs, method)),
     ]
     return "\n".join(lines)
 
@@ -129,13 +126,13 @@ def _describe_memory(fit: Fit) -> str:
 
 
 def disk_bytes(options: MiningOptions, sizes: Sizes) -> tuple[int, int]:
-    """Estimate the most bytes that the work folder takes, and that the output does as text.
+    """Estimate the most bytes of the work folder, and of the output as text.
 
-    FAISS's indexes are taken for flat ones, of float32.
+    FAISS's indexes are counted as flat ones of float32.
     """
     rows = [size.rows for size in sizes.values()]
     method = options.method or auto_method(*rows)
-    # The lists of a side's neighbours: of each group of the other's shards, or of cells.
+    # Lists of a side's neighbours, by group of the other side's shards or by range of cells.
     shards = (-(-count // options.rows_per_shard) for count in reversed(rows))
     parts: list[float] = [len(group_sizes(count)) for count in shards]
     if isinstance(method, CellSpec):
@@ -144,7 +141,7 @@ def disk_bytes(options: MiningOptions, sizes: Sizes) -> tuple[int, int]:
     for size, part in zip(sizes.values(), parts, strict=True):
         sentences = size.text + 24 * size.rows
         vectors = size.rows * (8 + size.dim * size.width)
-        lists = size.rows * options.k * 12 * (part + 1.0)  # of each tile, and merged
+        lists = size.rows * options.k * 12 * (part + 1.0)  # by tile, and merged
         if isinstance(method, CellSpec):
             lists += size.rows * 4 * (PARTS + method.probes)
         index = size.rows * (4 * size.dim + 8) if isinstance(options.method, IndexSpec) else 0
@@ -157,7 +154,6 @@ def disk_bytes(options: MiningOptions, sizes: Sizes) -> tuple[int, int]:
 def _costs(
     options: MiningOptions, problem: Problem, machine: Machine, method: CorpusMethod
 ) -> list[Cost]:
-    """Exact, cells, and the inverted file that was chosen, or that FAISS's guidelines would."""
     inverted = re.fullmatch(r"IVF(\d+),Flat", str(method))
     cells = int(inverted[1]) if inverted else default_cells(max(problem.sources, problem.targets))
     return [
@@ -167,15 +163,14 @@ def _costs(
     ]
 
 
-def _chosen(costs: Sequence[Cost], method: CorpusMethod) -> Cost | None:
-    """Return the cost of the method, None if it is not estimated."""
+def _cost_of(costs: Sequence[Cost], method: CorpusMethod) -> Cost | None:
     kind = "cells" if isinstance(method, CellSpec) else str(method)
     return next((cost for cost in costs if cost.method.startswith(kind)), None)
 
 
 def _table(costs: Sequence[Cost], method: CorpusMethod) -> list[str]:
     rows = [("search", "operations", "time", "finds")]
-    chosen = _chosen(costs, method)
+    chosen = _cost_of(costs, method)
     for cost in costs:
         finds = "every neighbour" if cost.method == "exact" else "most"
         finds += " <- chosen" if cost is chosen else ""
@@ -192,7 +187,6 @@ def _table(costs: Sequence[Cost], method: CorpusMethod) -> list[str]:
 def _describe_times(
     options: MiningOptions, machine: Machine, stages: Mapping[str, float], search: Cost | None
 ) -> str:
-    """Say what the whole run takes: of the stages, those that all workers share in side by side."""
     times = {
         stage: seconds / (options.workers if stage in SHARED else 1)
         for stage, seconds in stages.items()
@@ -201,20 +195,20 @@ def _describe_times(
         times["search"] = search.seconds
     if not options.runs_inside:
         times["workers"] = WORKERS_SECONDS
-    shown = ", ".join(
+    listed = ", ".join(
         f"{stage} {show_time(seconds)}" for stage, seconds in times.items() if seconds >= 0.1
     )
     whole = "in all" if search else "without the search, which is not estimated"
-    by = f"{counted(options.workers, 'workers')} and {counted(machine.threads, 'threads')}"
+    resources = f"{counted(options.workers, 'workers')} and {counted(machine.threads, 'threads')}"
     return (
-        f"time: about {show_time(sum(times.values()))} {whole} ({shown}) with {by} of this "
+        f"time: about {show_time(sum(times.values()))} {whole} ({listed}) with {resources} of this "
         "machine, estimated from a trial run of the first lines. Lines that the run will skip "
         "(duplicates, blank) are included."
     )
 
 
 def show_time(seconds: float) -> str:
-    """Return a time for people, to two digits."""
+    """Format seconds for people, with two digits."""
     units = ("days", 86400), ("h", 3600), ("min", 60)
     unit, length = next((each for each in units if seconds >= 2 * each[1]), ("s", 1))
     value = seconds / length
@@ -222,38 +216,37 @@ def show_time(seconds: float) -> str:
 
 
 def _stage_seconds(run: RunContext, sizes: Sizes, *, lines: float) -> dict[str, float]:
-    """Estimate each stage but the search for so many lines a side, in a worker's threads."""
     texts = {}
     for side in SIDES:
         corpus = run.options.side(side)
-        texts[side] = first_sentences(corpus.path, corpus.input_format, count=TRIED[-1])
-    counts = [min(count, *map(len, texts.values())) for count in TRIED]
+        texts[side] = read_beginning(corpus.path, corpus.input_format, count=TRIAL_LINES[-1])
+    counts = [min(count, *map(len, texts.values())) for count in TRIAL_LINES]
     logging.disable(logging.CRITICAL)
     try:
         with using_threads(max(1, thread_count() // run.options.workers)):
-            before, *after = (
-                _seconds(run.options, {side: own[:count] for side, own in texts.items()}, sizes)
+            small, *large = (
+                _time_run(run.options, {side: text[:count] for side, text in texts.items()}, sizes)
                 for count in counts
             )
     finally:
         logging.disable(logging.NOTSET)
-    found = {}
-    for stage, first in before.items():
-        second = min(seconds[stage] for seconds in after)
-        a_line = max(0.0, second - first) / max(1, counts[-1] - counts[0])
-        found[stage] = max(0.0, first - counts[0] * a_line) + lines * a_line
-    return {stage: seconds for stage, seconds in found.items() if stage not in SEARCHING}
+    estimates = {}
+    for stage, start in small.items():
+        end = min(seconds[stage] for seconds in large)
+        per_line = max(0.0, end - start) / max(1, counts[-1] - counts[0])
+        estimates[stage] = max(0.0, start - counts[0] * per_line) + lines * per_line
+    return {stage: seconds for stage, seconds in estimates.items() if stage not in SEARCHING}
 
 
-def _seconds(
+def _time_run(
     options: MiningOptions, texts: Mapping[str, list[str]], sizes: Sizes
 ) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         source, target = (
-            _written(options.side(side), folder / side, texts[side], sizes[side]) for side in SIDES
+            _write(options.side(side), folder / side, texts[side], sizes[side]) for side in SIDES
         )
-        tried = replace(
+        trial = replace(
             options,
             source=source,
             target=target,
@@ -266,11 +259,11 @@ def _seconds(
             beam_options=(),
         )
         monitor = Monitor(Meter)
-        run_job(job_of(tried), monitor)
+        run_job(job_of(trial), monitor)
         return monitor.seconds
 
 
-def _written(corpus: CorpusOptions, path: Path, texts: list[str], size: SideSize) -> CorpusOptions:
+def _write(corpus: CorpusOptions, path: Path, texts: list[str], size: SideSize) -> CorpusOptions:
     path.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
     embeddings = None
     if corpus.embeddings is not None:

@@ -1,7 +1,7 @@
-"""Fitting a run into memory: what each stage needs, and the size of shards that follows.
+"""Fit a run into memory, by each stage's needs and the size of shards.
 
-The figures were measured with mine-corpus on 200,000 x 200,000 lines of 110 bytes and 16
-dimensions, each stage's peak by VmHWM, arrays by tracemalloc (2026-11-21); all were rounded up.
+The figures are peaks of stages (VmHWM) and arrays (tracemalloc), rounded up, of ``adit mine`` on
+200,000 x 200,000 lines of 110 bytes and 16 dimensions (2026-11-21).
 """
 
 from collections.abc import Mapping
@@ -30,28 +30,24 @@ from pipelines import memory
 from pipelines.context import RunContext
 from pipelines.options import MARGIN, MiningOptions
 
-# A row of a shard while pairs are chosen: its number, its mean, its pair and what finding that
-# needs; and, for each of its neighbours, those of another shard's row and what is looked up there.
-CHOSEN_BYTES, CHOSEN_LIST_BYTES = 240, 106
-# A line that is rated: the rows that stand for its sentences, and their pair, sorted.
-LINE_BYTES = 96
-# A batch of records as Python's objects and as Arrow's, of vectors being made, or of output.
-BATCH_BYTES = 128 << 20
-# The vectors of the words of as many pairs as are judged at a time (miner.judge.features.TEXTS).
-WORDS_BYTES = 128 << 20
-KNOWN_BYTES = 272 << 20  # that a bag keeps of the words it has met (encoder.bag.known_words)
-SLACK_BYTES = 160 << 20  # that allocators keep, and what was measured too small
-LIBRARY_BYTES = 640 << 20  # where nothing is measured
-MIN_SHARD = 1 << 10  # under a bound
-USUAL_SHARD = 1 << 15  # the least without one: smaller ones save little and cost time
-MAX_SHARDS = 64  # of a side: past that, reading shards again and again costs more than searching
-ENCODED_BYTES = 2  # a number, as float16
+CHOSEN_BYTES = 240  # of a shard's row in selection: number, mean, pair, and finding the pair
+CHOSEN_LIST_BYTES = 106  # of each neighbour of such a row, with the look-up in its own list
+LINE_BYTES = 96  # of a rated line: the rows of its sentences, and their sorted pair
+BATCH_BYTES = 128 << 20  # of records as objects of Python and Arrow, of vectors, or of output
+WORDS_BYTES = 128 << 20  # of word vectors of the pairs that the judge scores at a time
+KNOWN_BYTES = 272 << 20  # of the words that a bag caches (encoder.bag.known_words)
+SLACK_BYTES = 160 << 20  # of allocators' reserves and of measurements that are too low
+LIBRARY_BYTES = 640 << 20  # of libraries, if they are not measured
+MIN_SHARD = 1 << 10  # rows, with a memory limit
+MIN_UNLIMITED_SHARD = 1 << 15  # rows, without one; smaller shards save little and cost time
+MAX_SHARDS = 64  # per side; reading more shards repeatedly costs more than searching
+ENCODED_BYTES = 2  # per number, as float16
 MAX_TRIED = 256  # dimensions of the small search that loads the libraries
 
 
 @dataclass(frozen=True, kw_only=True)
 class SideSize:
-    """One side: its lines, their bytes of text, and its vectors: ``width`` bytes a number."""
+    """The lines of a side, bytes of text, dimensions, and bytes per number."""
 
     rows: int
     text: int
@@ -64,7 +60,7 @@ Sizes: TypeAlias = Mapping[str, SideSize]
 
 @dataclass(frozen=True, kw_only=True)
 class Fit:
-    """How a run fits: its options with shards; bytes of the libraries and of each stage."""
+    """A run's options with shards that fit, and bytes of libraries and stages."""
 
     options: MiningOptions
     libraries: int
@@ -72,17 +68,17 @@ class Fit:
 
     @property
     def peak(self) -> int:
-        """The most that the run should hold."""
+        """The maximum memory that the run should use."""
         return self.libraries + max(self.stages.values()) + SLACK_BYTES
 
     @property
     def largest(self) -> str:
-        """The stage that takes most."""
+        """The stage that needs most memory."""
         return max(self.stages, key=self.stages.__getitem__)
 
 
 def measure_side(run: RunContext, side: str) -> SideSize:
-    """Measure one side; a ValueError says that its corpus or embeddings cannot be used."""
+    """Measure the text and the vectors of one side."""
     corpus = run.options.side(side)
     reader = open_side(corpus.path, corpus.input_format)
     size = measure_files(reader.files, input_format=reader.input_format)
@@ -97,11 +93,11 @@ def measure_side(run: RunContext, side: str) -> SideSize:
 
 
 def fit_shards(run: RunContext) -> int:
-    """Return how many rows a shard may have for every pair to fit into memory, as ``fit_run``."""
+    """Return the most rows per shard with which every pair fits into memory."""
     pairs = [run.for_part(name) for name in run.job.pairs]
     if run.options.memory is not None:
         corpora = [(run.for_part(part), side) for part, side in run.job.corpora]
-        sizes = {own.folder.corpus(side): measure_side(own, side) for own, side in corpora}
+        sizes = {part.folder.corpus(side): measure_side(part, side) for part, side in corpora}
         sides = ({side: sizes[pair.folder.corpus(side)] for side in SIDES} for pair in pairs)
         fits = map(fit_run, pairs, sides)
         return min(fit.options.rows_per_shard for fit in fits)
@@ -110,24 +106,28 @@ def fit_shards(run: RunContext) -> int:
         run.encoder().dim if side.embeddings is None else side.dim or peek_dim(side.embeddings)
         for side in (options.source, options.target)
     ]
-    if not (known := [dim for dim in dims if dim is not None]):
-        return options.rows_per_shard  # the encode stage says what is wrong with the embeddings
+    if not (known_dims := [dim for dim in dims if dim is not None]):
+        return options.rows_per_shard  # the encode stage reports the error
     room = memory.allowed_bytes(options) - LIBRARY_BYTES
-    return _rows_per_shard(options, max(known), room, USUAL_SHARD)
+    return _rows_per_shard(options, max(known_dims), room, MIN_UNLIMITED_SHARD)
 
 
 def fit_run(run: RunContext, sizes: Sizes) -> Fit:
-    """Find out what a run takes, in shards as large as memory allows; if none, a ValueError."""
+    """Fit a run into memory, in shards as large as possible.
+
+    Raises:
+        ValueError: The run needs more than ``options.memory``.
+    """
     rows = [size.rows for size in sizes.values()]
     options = replace(run.options, k=min(run.options.k, max(*rows, 1)))
     dim = max(size.dim for size in sizes.values())
     libraries = load_libraries(run, dim)
-    least = MIN_SHARD
-    while least * MAX_SHARDS < max(rows) and least < options.rows_per_shard:
-        least *= 2
+    minimum = MIN_SHARD
+    while minimum * MAX_SHARDS < max(rows) and minimum < options.rows_per_shard:
+        minimum *= 2
     room = memory.allowed_bytes(options) - libraries - SLACK_BYTES
-    fitted = replace(options, rows_per_shard=_rows_per_shard(options, dim, room, least))
-    fit = Fit(options=fitted, libraries=libraries, stages=_stages(fitted, sizes))
+    fitted = replace(options, rows_per_shard=_rows_per_shard(options, dim, room, minimum))
+    fit = Fit(options=fitted, libraries=libraries, stages=_stage_bytes(fitted, sizes))
     needed = max(fit.peak, memory.peak_bytes()) * memory.process_count(options)
     if options.memory is not None and needed > options.memory:
         raise ValueError(
@@ -138,20 +138,19 @@ def fit_run(run: RunContext, sizes: Sizes) -> Fit:
     return fit
 
 
-def _rows_per_shard(options: MiningOptions, dim: int, room: int, least: int) -> int:
-    most = options.rows_per_shard
-    least = min(least, most)
+def _rows_per_shard(options: MiningOptions, dim: int, room: int, minimum: int) -> int:
+    maximum = options.rows_per_shard
+    minimum = min(minimum, maximum)
     threads = thread_count()
-    rows = rows_per_shard(room, dim=dim, k=options.k, threads=threads, least=least, most=most)
-    return rows or least
+    rows = rows_per_shard(room, dim=dim, k=options.k, threads=threads, least=minimum, most=maximum)
+    return rows or minimum
 
 
-def _stages(options: MiningOptions, sizes: Sizes) -> dict[str, int]:
-    """Return the bytes that each stage takes beyond the libraries."""
+def _stage_bytes(options: MiningOptions, sizes: Sizes) -> dict[str, int]:
     rows = [size.rows for size in sizes.values()]
     source, target = (min(count, options.rows_per_shard) for count in rows)
     shard, longer, dim = max(source, target), max(rows), max(size.dim for size in sizes.values())
-    line = sum(size.text / max(1, size.rows) for size in sizes.values())  # of both sides together
+    line = sum(size.text / max(1, size.rows) for size in sizes.values())  # of both sides
     batch = BATCH_BYTES + round(8 * line * 32_768)
     tile = Problem(sources=source, targets=target, dim=dim, k=options.k)
     return {
@@ -161,7 +160,7 @@ def _stages(options: MiningOptions, sizes: Sizes) -> dict[str, int]:
         "merge": 80 * options.k * shard,
         "select": (CHOSEN_BYTES + CHOSEN_LIST_BYTES * options.k) * shard
         + RANGE_BYTES * MIN_RANGE
-        + sum(rows)  # one byte says that a sentence is taken
+        + sum(rows)  # a byte marks each selected sentence
         + (LINE_BYTES * longer if options.alignment == LINES else 0),
         "align": batch + (0 if options.score == MARGIN else WORDS_BYTES),
         "export": batch,
@@ -169,7 +168,7 @@ def _stages(options: MiningOptions, sizes: Sizes) -> dict[str, int]:
 
 
 def load_libraries(run: RunContext, dim: int = MAX_TRIED) -> int:
-    """Load all that a run uses, by a small search; return the bytes this process will then hold."""
+    """Load a run's libraries by a small search, and return the bytes in use."""
     import pipelines.run.steps
 
     if not run.options.runs_inside:
@@ -181,14 +180,14 @@ def load_libraries(run: RunContext, dim: int = MAX_TRIED) -> int:
     rows = unit_rows(np.random.default_rng(0).standard_normal((6000, min(dim, MAX_TRIED))))
     search_unit_rows(rows, rows, k=1)
     del rows
-    memory.release()
+    memory.release_memory()
     return memory.resident_bytes() + known
 
 
 def known_bytes(run: RunContext) -> int:
-    """Return what the encoders of a run, once decided, will keep of the words and pieces they meet.
+    """Return the bytes of words and pieces that a run's encoders will cache.
 
-    Of bags, one covers the twelve languages and all names, another all others.
+    One bag covers the twelve languages and all names, another one all other languages.
     """
     encoders: list[Encoder | WordEncoder] = []
     if run.options.source.embeddings is None:
@@ -196,8 +195,8 @@ def known_bytes(run: RunContext) -> int:
     for pair in map(run.for_part, run.job.pairs):
         if pair.options.score != MARGIN:
             encoders += pair.word_encoders()
-    parts = [part for each in encoders for part in parts_of(each)]
+    parts = [part for encoder in encoders for part in parts_of(encoder)]
     bags = [part for part in parts if isinstance(part, BagEncoder)]
-    bags += [each.namer for each in bags if each.namer is not None]
+    bags += [encoder.namer for encoder in bags if encoder.namer is not None]
     networks = {id(part): getattr(part, "kept_bytes", 0) for part in parts}
     return KNOWN_BYTES * len(set(map(id, bags))) + sum(networks.values())

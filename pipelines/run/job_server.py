@@ -1,9 +1,9 @@
-"""Beam's job server, which an interrupt of the terminal leaves alone and the command takes with it.
+"""Beam's job server, out of reach of the terminal's interrupts.
 
     python -m pipelines.run.job_server JAVA ARGUMENT...
 
 An interrupt is for the command, which cancels the job through the server. Beam ends the server by
-an interrupt of its own, and waits for 5 seconds where that does nothing.
+its own interrupt, and waits for 5 seconds if that does nothing.
 """
 
 import ctypes
@@ -11,13 +11,13 @@ import os
 import signal
 import sys
 
-PR_SET_PDEATHSIG = 1  # of Linux's prctl: the signal that a process gets when its parent has ended
+PR_SET_PDEATHSIG = 1  # for Linux's prctl, to set a signal for when the parent ends
 
 
 def main() -> None:
     """Become the job server, in a session without a terminal."""
     os.setsid()
-    if sys.platform == "linux":  # elsewhere it outlives a command that is killed
+    if sys.platform == "linux":  # on other systems, it outlives a killed command
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     os.execvp(sys.argv[1], sys.argv[1:])
 

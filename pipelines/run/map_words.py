@@ -1,4 +1,4 @@
-"""From text of two languages, with no translations in it, to an encoder of both."""
+"""Map the words of two languages into one encoder, without translations."""
 
 import hashlib
 import logging
@@ -32,58 +32,57 @@ from pipelines.making_options import (
     MapOptions,
 )
 from pipelines.progress import Monitor
-from pipelines.stages.reading.language import first_sentences
+from pipelines.stages.reading.language import read_beginning
 
 logger = logging.getLogger(__name__)
 
-PROGRESS = "training"  # the folder, in the encoder's, that learning goes on from
-OTHERS = f"pass a file or one of {', '.join(STARTS)}"
+PROGRESS = "training"  # subfolder of the encoder's, from which learning resumes
+ADVICE = f"pass a file or one of {', '.join(STARTS)}"
 
 
 def map_languages(options: MapOptions, monitor: Monitor) -> Sequence[float]:
-    """Write an encoder of two languages; return the criterion of the map of words by round.
+    """Write an encoder of two languages, and return its criterion by round.
 
     Raises:
-        ValueError: text, vectors or a dictionary cannot be used, or ``output`` cannot be written.
+        ValueError: Text, vectors or a dictionary cannot be used, or ``output`` is not writable.
     """
-    _check(options)
+    _check_options(options)
     (options.output / PROGRESS).mkdir(parents=True, exist_ok=True)
-    texts, given = _read(options)
-    words = (side.words.words for side in given.values())
+    texts, sides_read = _read_sides(options)
+    words = (side.words.words for side in sides_read.values())
     tokenizer = _tokenizer(options, [*texts.values(), *words])
-    learnt = given | _learnt(options, texts, tokenizer, monitor)
-    sides = [learnt[language] for language in options.languages]
+    by_language = sides_read | _learn(options, texts, tokenizer, monitor)
+    sides = [by_language[language] for language in options.languages]
     source, target = (
         replace(side.words, vectors=comparable_rows(side.words.vectors)) for side in sides
     )
     rounds: list[float] = []
 
-    def judged(number: int, value: float) -> None:
+    def note_criterion(number: int, value: float) -> None:
         logger.info("after %d refinements: criterion %.4f", number, value)
         rounds.append(value)
 
-    matrix, pairs = _start(source, target, options)
+    matrix, pairs = _make_map(source, target, options)
     mapping = refine(
-        source.vectors, target.vectors, matrix, rounds=options.refinements, judged=judged
+        source.vectors, target.vectors, matrix, rounds=options.refinements, judged=note_criterion
     )
     moved = replace(source, vectors=source.vectors @ mapping.matrix)
     with monitor.stage("write", None, "words"):
-        found = {
+        named_sides = {
             language: replace(side, words=words)
             for language, side, words in zip(options.languages, sides, (moved, target), strict=True)
         }
         criterion = [round(value, 4) for value in rounds]
         facts = {"mapping": {"start": options.start, "pairs": pairs, "criterion": criterion}}
-        save_sides(options.output, found, tokenizer, options.words, facts)
+        save_sides(options.output, named_sides, tokenizer, options.words, facts)
     if options.vec is not None:
         options.vec.mkdir(parents=True, exist_ok=True)
-        for language, side in found.items():
+        for language, side in named_sides.items():
             write_vec(options.vec / f"{language}{VEC}", side.words)
     return rounds
 
 
-def _start(source: WordVectors, target: WordVectors, options: MapOptions) -> tuple[Matrix, int]:
-    """Return the map to refine, and of how many pairs it is made."""
+def _make_map(source: WordVectors, target: WordVectors, options: MapOptions) -> tuple[Matrix, int]:
     sides, seed = (source.vectors, target.vectors), options.words.seed
     if options.start == SIMILARITY:
         return similarity_start(*sides, seed=seed).matrix, 0
@@ -103,17 +102,16 @@ def _start(source: WordVectors, target: WordVectors, options: MapOptions) -> tup
                 f"or --start {SIMILARITY}"
             )
     else:
-        rows = _known_pairs(Path(options.start), source, target)
+        rows = _read_pairs(Path(options.start), source, target)
     logger.info("starting from %d pairs of words", len(rows[0]))
     return procrustes(source.vectors[rows[0]], target.vectors[rows[1]]), len(rows[0])
 
 
-def _known_pairs(path: Path, source: WordVectors, target: WordVectors) -> tuple[IntArray, IntArray]:
-    """Read a dictionary, a word and its translation a line; return the rows of what is known."""
+def _read_pairs(path: Path, source: WordVectors, target: WordVectors) -> tuple[IntArray, IntArray]:
     try:
         lines = [line.split() for line in path.read_text(encoding="utf-8").splitlines()]
     except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path}: dictionary cannot be read ({error}); {OTHERS}") from error
+        raise ValueError(f"{path}: dictionary cannot be read ({error}); {ADVICE}") from error
     own, other = ({word: row for row, word in enumerate(side.words)} for side in (source, target))
     for number, line in enumerate(lines, start=1):
         if len(line) < 2:
@@ -128,8 +126,7 @@ def _known_pairs(path: Path, source: WordVectors, target: WordVectors) -> tuple[
     return one, two
 
 
-def _check(options: MapOptions) -> None:
-    """Refuse before the text is read what could not be written, or begun, in the end."""
+def _check_options(options: MapOptions) -> None:
     if options.languages[0] == options.languages[1]:
         raise ValueError(
             f"both languages are {options.languages[0]}; pass the languages of SRC and TGT"
@@ -138,30 +135,29 @@ def _check(options: MapOptions) -> None:
     if options.vec is not None:
         check_folder(options.vec)
     if options.start not in STARTS and not Path(options.start).is_file():
-        raise ValueError(f"--start {options.start}: file not found; {OTHERS}")
+        raise ValueError(f"--start {options.start}: file not found; {ADVICE}")
 
 
-def _read(options: MapOptions) -> tuple[dict[str, Sequence[str]], dict[str, Side]]:
+def _read_sides(options: MapOptions) -> tuple[dict[str, Sequence[str]], dict[str, Side]]:
     texts: dict[str, Sequence[str]] = {}
-    given: dict[str, Side] = {}
+    sides: dict[str, Side] = {}
     dims = []
-    for language, place in zip(options.languages, (options.source, options.target), strict=True):
-        if place.suffix == VEC:
-            given[language] = side_of_vectors(read_vec(Path(str(place))))
-            dims.append(given[language].words.vectors.shape[1])
+    for language, path in zip(options.languages, (options.source, options.target), strict=True):
+        if path.suffix == VEC:
+            sides[language] = side_of_vectors(read_vec(Path(str(path))))
+            dims.append(sides[language].words.vectors.shape[1])
         else:
-            texts[language] = _sentences(place, options.input_format)
+            texts[language] = _sentences(path, options.input_format)
             dims.append(options.words.dim)
     if dims[0] != dims[1]:
         raise ValueError(
             f"{options.source} has vectors of {dims[0]} dimensions and {options.target} of "
             f"{dims[1]}; pass --dim, or vectors with equal dimensions"
         )
-    return texts, given
+    return texts, sides
 
 
 def _tokenizer(options: MapOptions, texts: Sequence[Sequence[str]]) -> Tokenizer:
-    """Return the tokeniser of both languages, as before if learning goes on."""
     size, digest = options.words.vocabulary_size, hashlib.sha256()
     for text in texts:
         digest.update("\n".join(text).encode("utf-8", "surrogatepass"))
@@ -172,34 +168,32 @@ def _tokenizer(options: MapOptions, texts: Sequence[Sequence[str]]) -> Tokenizer
     return Tokenizer(path.read_bytes())
 
 
-def _learnt(
+def _learn(
     options: MapOptions, texts: Mapping[str, Sequence[str]], tokenizer: Tokenizer, monitor: Monitor
 ) -> dict[str, Side]:
-    """Learn the words of each text, in a thread of its own."""
-    found: dict[str, Side] = {}
+    sides: dict[str, Side] = {}
     with monitor.stage("words", None, "words") as meter:
         meter.begin(0)
 
         def learn(language: str) -> None:
-            # In a folder of its own, for what is half written in one is removed by who writes next.
+            # One folder per language, because a writer removes the temporary files in its folder.
             state = options.output / PROGRESS / language / "state.safetensors"
             state.parent.mkdir(exist_ok=True)
-            given = texts[language], tokenizer, options.words, state
+            inputs = texts[language], tokenizer, options.words, state
             try:
-                found[language] = learn_side(*given, progress=meter.advance)
+                sides[language] = of_text(*inputs, progress=meter.advance)
             except ValueError as error:
                 raise ValueError(f"{language}: {error}") from error
 
         in_threads(learn, texts)
-    return found
+    return sides
 
 
-def _sentences(place: Place, input_format: str) -> list[str]:
-    """Return the different usable sentences of a corpus, in their order."""
+def _sentences(path: Place, input_format: str) -> list[str]:
     texts: dict[str, None] = {}
-    escapes = escaped_levels(first_sentences(place, input_format))
-    for records in open_side(place, input_format, escapes=escapes):
+    escapes = escaped_levels(read_beginning(path, input_format))
+    for records in open_side(path, input_format, escapes=escapes):
         texts |= dict.fromkeys(records.kept_texts())
     if not texts:
-        raise ValueError(f"{place}: contains no text")
+        raise ValueError(f"{path}: contains no text")
     return list(texts)

@@ -1,4 +1,4 @@
-"""A whole mining run: inside this process, in worker processes beside it, or on a Beam runner."""
+"""Run a whole mining job in this process, on workers, or on a Beam runner."""
 
 import logging
 import threading
@@ -26,37 +26,42 @@ logger = logging.getLogger(__name__)
 
 
 def mine_corpus(options: MiningOptions, monitor: Monitor | None = None) -> None:
-    """Mine two corpora; the pairs are in ``options.output``, all else in ``options.work_dir``.
+    """Mine two corpora, and write the pairs to ``options.output``.
 
-    ``monitor`` follows its progress; without one, log lines do. Several calls may be at work in one
-    process, each with a work folder and an output of its own.
+    All other files are in ``options.work_dir``. ``monitor`` follows the progress, by default in log
+    lines. Calls in one process may overlap if their work folders and outputs differ.
 
     Raises:
-        ValueError, OSError: what cannot be read, written or done, in one line.
+        ValueError: An option or input is invalid, or another run uses the work folder.
+        OSError: A file cannot be read or written, or the engine failed.
     """
     run_job(job_of(options), monitor)
 
 
 def run_job(job: Job, monitor: Monitor | None = None) -> None:
-    """Mine every pair of a job as ``mine_corpus`` does, all in one work folder."""
+    """Mine every pair of a job in one work folder, like ``mine_corpus``."""
     for pair in job.pairs:
         check_options(job.parts[pair])
     run_steps(job, steps_of(job.whole), monitor)
 
 
 def run_steps(job: Job, steps: Sequence[Step], monitor: Monitor | None = None) -> None:
-    """Take steps of a run with options that can be run."""
+    """Run the given pipeline steps, with valid options.
+
+    Raises:
+        ValueError: An input is invalid, or another run uses the work folder.
+    """
     if is_best := job.whole.encoder == BEST:
         job = job.with_options(encoder=resolve_best_encoder(job.whole))
     options = job.whole
-    run = RunContext(job.with_options(workers=_usable(options.workers)), monitor or Monitor())
+    run = RunContext(job.with_options(workers=_limit(options.workers)), monitor or Monitor())
     if options.source.embeddings is None:
-        threading.Thread(target=identifier, daemon=True).start()  # loads while the encoder does
+        threading.Thread(target=identifier, daemon=True).start()  # loads along with the encoder
         run = run.with_options(precision=run.encoder().precision)
     options.work_dir.mkdir(parents=True, exist_ok=True)
-    with exclusive_run(options.work_dir), cache.run_cache() as own:
-        _sweep(options.work_dir)
-        if is_best:  # no later call in the folder takes another
+    with exclusive_run(options.work_dir), cache.run_cache() as scratch:
+        _remove_temporary_files(options.work_dir)
+        if is_best:  # for later runs in the folder
             write_text(run.folder.best_encoder, f"{options.encoder}\n")
         start_ledger(run.folder, sources_of_elements(steps, run.job))
         run.monitor.started()
@@ -70,7 +75,7 @@ def run_steps(job: Job, steps: Sequence[Step], monitor: Monitor | None = None) -
         from pipelines.run.beam import submit
 
         try:
-            submit(run, steps, own)
+            submit(run, steps, scratch)
         except Exception as error:
             failure = first_failure(run.folder)
             if failure is None:
@@ -80,8 +85,8 @@ def run_steps(job: Job, steps: Sequence[Step], monitor: Monitor | None = None) -
             raise
 
 
-def _usable(workers: int) -> int:
-    """Return no more workers than cores, which would only wait for each other."""
+def _limit(workers: int) -> int:
+    """Return at most one worker per core, as more would only wait."""
     if workers > (cores := usable_cores()):
         logger.warning(
             "--workers %d exceeds the %d available cores; using %d", workers, cores, cores
@@ -89,8 +94,7 @@ def _usable(workers: int) -> int:
     return min(workers, cores)
 
 
-def _sweep(work_dir: Place) -> None:
-    """Remove what a run that was killed has left half written."""
+def _remove_temporary_files(work_dir: Place) -> None:
     if not isinstance(work_dir, RemotePath):
         for path in list(work_dir.rglob(f"{TEMPORARY}*")):
             remove_tree(path) if path.is_dir() else path.unlink(missing_ok=True)

@@ -1,11 +1,11 @@
-"""The state of the run in a work folder: its lock, and its ledger for ``mine-corpus status``.
+"""Lock a work folder during a run, and record its progress in a ledger.
 
-Each process adds lines to a file of the ledger of its own, so none waits for another. Remote files
-cannot be added to; there each has a chain of small ones, of at most ``CHUNK`` lines.
+Each process appends to its own file of the ledger, so none waits for another. Remote files cannot
+be appended to; there each process writes a chain of small files, of at most ``CHUNK`` lines.
 
-Two runs at a time would replace each other's artefacts. On local file systems the system's locks
-keep a second one out. Others have none: there a file says who is at work, as long as it is renewed.
-That stops mistakes, not two runs begun together.
+Two runs at a time would replace each other's artefacts. Locks of local file systems keep a second
+run out. On others, a file names the run while it is renewed, which stops mistakes but not two runs
+that start together.
 """
 
 import contextvars
@@ -33,16 +33,17 @@ from miner.storage.places import Place, RemotePath, remove_tree, tree_files
 logger = logging.getLogger(__name__)
 
 BEGUN = "begun.json"
-CHUNK = 32  # lines of a remote file: on average, each is written 16 times
-RENEWED_SECONDS = 20.0
-STALE_SECONDS = 90.0
+CHUNK = 32  # lines per remote file; a line is written 16 times on average
+RENEWED_SECONDS = 20.0  # between renewals of a remote lock
+STALE_SECONDS = 90.0  # from the last renewal until a remote lock is free
 
 
 @dataclass(frozen=True, kw_only=True)
 class StageState:
-    """``done`` of ``expected`` elements (None: not known yet) in ``seconds`` of all processes.
+    """Progress of a stage, with ``done`` of ``expected`` elements.
 
-    An element that was done again counts once. ``since`` is when the first was begun (since 1970).
+    ``expected`` is None if unknown, and a repeated element counts once. ``seconds`` is the time of
+    all processes, ``since`` when the first element started (since 1970).
     """
 
     name: str
@@ -54,24 +55,24 @@ class StageState:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerState:
-    """A process that has ``done`` some elements, the last of a ``stage`` at ``at`` (since 1970)."""
+    """A process with ``done`` elements, and when and where the last one ended."""
 
     name: str
     done: int
     stage: str
-    at: float
+    end: float  # seconds since 1970
 
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """What ended a stage; it is the user's to mend where ``is_users``, else a defect."""
+    """The error that ended a stage, and whether its user can fix it."""
 
     line: str
     is_users: bool
 
 
 class Ledger:
-    """Notes what stages do in one process."""
+    """A record of the stages' progress in one process."""
 
     def __init__(self, folder: WorkFolder) -> None:
         self._folder = folder.progress
@@ -82,16 +83,16 @@ class Ledger:
         self._full = 0
 
     def note_done(self, stage: str, element: str, *, made: int, seconds: float) -> None:
-        """Note that a stage has done an element, of which it made so many references."""
+        """Record that a stage made ``made`` references from an element."""
         done = {"stage": stage, "element": element, "made": made, "seconds": seconds}
         self._add(done | {"since": time.time() - seconds, "worker": self._name})
 
     def note_failed(self, stage: str, error: BaseException) -> None:
-        """Note what has ended a stage, unless it was interrupted."""
+        """Record the error that ended a stage, unless it was interrupted."""
         if isinstance(error, Exception):
             is_users = isinstance(error, (ValueError, OSError, MemoryError))
             line = error_line(error) if is_users else f"{type(error).__name__}: {error}"
-            with suppress(OSError):  # a full disk may be what has ended it
+            with suppress(OSError):  # perhaps the disk is full
                 self._add({"stage": stage, "failed": line, "user": is_users, "since": time.time()})
 
     def _add(self, note: Mapping[str, Any]) -> None:
@@ -111,9 +112,9 @@ class Ledger:
 
 
 def start_ledger(folder: WorkFolder, elements: Mapping[str, int | str]) -> None:
-    """Forget what earlier runs have done; a run of these stages begins.
+    """Clear the ledger of earlier runs, and record the stages of this one.
 
-    ``elements`` are how many each takes: a number, or the name of the stage that makes them.
+    ``elements`` are the number of elements of each stage, or the stage that makes them.
     """
     remove_tree(folder.progress)
     folder.progress.mkdir(parents=True)
@@ -122,16 +123,16 @@ def start_ledger(folder: WorkFolder, elements: Mapping[str, int | str]) -> None:
 
 
 def read_stages(folder: WorkFolder) -> list[StageState]:
-    """Return how far each stage of the last run in a work folder is; none if there was no run."""
-    begun = folder.progress / BEGUN
-    if not begun.exists():
+    """Return the progress of each stage of a work folder's last run, if any."""
+    path = folder.progress / BEGUN
+    if not path.exists():
         return []
     notes = [note for note in _notes(folder.progress) if "made" in note]
     states: dict[str, StageState] = {}
     made: dict[str, int] = {}
-    for name, source in json.loads(begun.read_text(encoding="utf-8"))["elements"].items():
-        own = [note for note in notes if note["stage"] == name]
-        done = {note["element"]: note["made"] for note in own}
+    for name, source in json.loads(path.read_text(encoding="utf-8"))["elements"].items():
+        stage_notes = [note for note in notes if note["stage"] == name]
+        done = {note["element"]: note["made"] for note in stage_notes}
         made[name] = sum(done.values())
         expected = source
         if isinstance(source, str):
@@ -141,14 +142,14 @@ def read_stages(folder: WorkFolder) -> list[StageState]:
             name=name,
             done=len(done),
             expected=expected,
-            seconds=sum(note["seconds"] for note in own),
-            since=min((note["since"] for note in own), default=0.0),
+            seconds=sum(note["seconds"] for note in stage_notes),
+            since=min((note["since"] for note in stage_notes), default=0.0),
         )
     return list(states.values())
 
 
 def read_workers(folder: WorkFolder) -> list[WorkerState]:
-    """Return the processes that have done something for the last run in a work folder."""
+    """Return the processes that have worked on a work folder's last run."""
     last: dict[str, dict[str, Any]] = {}
     done: dict[str, int] = {}
     for note in _notes(folder.progress):
@@ -158,14 +159,14 @@ def read_workers(folder: WorkFolder) -> list[WorkerState]:
             done[name] = done.get(name, 0) + 1
     return [
         WorkerState(
-            name=name, done=done[name], stage=note["stage"], at=note["since"] + note["seconds"]
+            name=name, done=done[name], stage=note["stage"], end=note["since"] + note["seconds"]
         )
         for name, note in sorted(last.items())
     ]
 
 
 def first_failure(folder: WorkFolder) -> Failure | None:
-    """Return the first error of the last run in a work folder, if it has failed."""
+    """Return the first error of a work folder's last run, None without one."""
     failed = (note for note in _notes(folder.progress) if "failed" in note)
     first = min(failed, key=itemgetter("since"), default=None)
     return Failure(line=first["failed"], is_users=first["user"]) if first else None
@@ -180,30 +181,34 @@ def _notes(folder: Place) -> Iterator[dict[str, Any]]:
 
 
 def exclusive_run(work_dir: Place) -> AbstractContextManager[None]:
-    """Keep other runs out of the work folder; a ValueError says that one is at work there."""
+    """Keep other runs out of the work folder.
+
+    Raises:
+        ValueError: Another run is using it.
+    """
     path = WorkFolder(work_dir).lock
-    return _renewed(path) if isinstance(path, RemotePath) else _flocked(path)
+    return _renewed_lock(path) if isinstance(path, RemotePath) else _system_lock(path)
 
 
 def is_locked(work_dir: Place) -> bool:
-    """Return whether a run is at work in the folder, without hindering one that starts."""
+    """Return whether a run is using the folder, without blocking a new one."""
     path = WorkFolder(work_dir).lock
     if isinstance(path, RemotePath):
         return _is_held(path)
     try:
         with path.open("r") as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError as error:  # others: no run was there, or the file system has no locks
+    except OSError as error:  # otherwise no run, or no locks
         return isinstance(error, BlockingIOError)
     return False
 
 
 @contextmanager
-def _flocked(path: Path) -> Iterator[None]:
+def _system_lock(path: Path) -> Iterator[None]:
     work_dir = path.parent
     with path.open("w") as lock:
         try:
-            _take(lock)
+            _acquire(lock)
         except BlockingIOError:
             raise ValueError(
                 f"--work-dir {work_dir}: another run is using it; wait, or pass another folder"
@@ -217,10 +222,10 @@ def _flocked(path: Path) -> Iterator[None]:
         yield
 
 
-def _take(lock: TextIO) -> None:
-    """Take the lock for this run alone; a BlockingIOError says that another run has it.
+def _acquire(lock: TextIO) -> None:
+    """Acquire the lock for this run only, or fail with a BlockingIOError.
 
-    Who only asks whether it is taken shares it for a moment, and is waited for; a run never does.
+    ``is_locked`` shares the lock for a moment, so this waits for it; a run never shares it.
     """
     while True:
         fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -232,21 +237,21 @@ def _take(lock: TextIO) -> None:
 
 
 @contextmanager
-def _renewed(lock: RemotePath) -> Iterator[None]:
+def _renewed_lock(lock: RemotePath) -> Iterator[None]:
     if _is_held(lock):
         raise ValueError(
             f"--work-dir {lock.parent}: another run is using it; wait, pass another folder, "
             f"or delete {lock} if no run is using it"
         )
-    _hold(lock)
+    _write_lock(lock)
     ended = threading.Event()
 
     def renew() -> None:
         while not ended.wait(RENEWED_SECONDS):
             with suppress(OSError):
-                _hold(lock)
+                _write_lock(lock)
 
-    # The lock is written by way of the folder of the run that this thread belongs to.
+    # The context has the run's cache folder, through which the remote lock is written.
     run = contextvars.copy_context().run
     thread = threading.Thread(target=run, args=[renew], daemon=True)
     thread.start()
@@ -258,7 +263,7 @@ def _renewed(lock: RemotePath) -> Iterator[None]:
         lock.unlink(missing_ok=True)
 
 
-def _hold(lock: RemotePath) -> None:
+def _write_lock(lock: RemotePath) -> None:
     write_text(lock, json.dumps([socket.gethostname(), os.getpid(), time.time()]))
 
 
@@ -268,6 +273,6 @@ def _is_held(lock: RemotePath) -> bool:
         if host == socket.gethostname():
             with suppress(PermissionError):
                 os.kill(process, 0)
-    except (FileNotFoundError, ValueError, ProcessLookupError):  # the last: it was killed
+    except (FileNotFoundError, ValueError, ProcessLookupError):  # the last if it was killed
         return False
     return bool(time.time() - renewed < STALE_SECONDS)

@@ -1,14 +1,14 @@
-"""The mining graph: the steps that lead from corpora to an output for each pair of them.
+"""The mining graph, the steps from corpora to an output for each pair.
 
     corpora [-> split documents] -> read -> encode -> share [-> pair documents] -> train, fill
             indexes -> join nearest cells -> all tiles -> search -> merge -> select (or align
             documents, or rate lines) -> score -> judge -> filter -> drop near-copies -> keep
             -> summary -> export
 
-Elements are small references to sealed artefacts, never sentences or vectors, so next to nothing
-is moved. ``execute`` interprets the steps in this process, ``pipelines.run.beam`` on Beam's
-engines; both call the same functions and make the same artefacts. References that an engine lost
-are missed by the next stage that gathers (``pipelines.references.collect_side``).
+Elements are small references to sealed artefacts, never sentences or vectors, so little data is
+moved. ``execute`` interprets the steps in this process, ``pipelines.run.beam`` on Beam's
+engines; both call the same functions and make the same artefacts. The next stage that gathers
+misses references that an engine lost (``pipelines.references.collect_side``).
 """
 
 import time
@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 from miner.choices import LINES
 from miner.storage.documents.split import is_documents
 from pipelines.context import RunContext
-from pipelines.memory import release
+from pipelines.memory import release_memory
 from pipelines.options import WHOLE_JOB, Element, Job, MiningOptions
 from pipelines.references import EmbeddedShard, Shard, element_name
 from pipelines.run.state import Ledger
@@ -41,11 +41,11 @@ from pipelines.stages.summary import write_summary
 
 @dataclass(frozen=True, kw_only=True)
 class MapStep:
-    """Call a stage's function on each reference; what it returns goes on.
+    """A call of a stage's function on each reference.
 
-    Where it makes ``many``, each item of its list goes on by itself. They belong to the part of the
-    job that the reference belongs to, unless it ``deals``: then each is an ``Element``. ``account``
-    counts what became of the sentences that were read; ``encodes`` says that accelerators help.
+    If the function makes ``many``, each item of its list is an element. Elements stay in the part
+    of the job of their reference, unless the stage ``deals``, which returns each as an ``Element``.
+    ``account`` counts the outcome of reading; ``encodes`` says that accelerators help.
     """
 
     stage: Callable[[RunContext, Any], Any]
@@ -62,10 +62,10 @@ class MapStep:
 
 @dataclass(frozen=True, kw_only=True)
 class GatherStep:
-    """Put the references of each key into a list, for each part of the job or for the ``whole``.
+    """A collection of the references of each key into a list.
 
-    There are as many lists as the stage ``as_many_as`` makes references, or one for each; or one
-    for each corpus.
+    There is a list for each part of the job, or one for the ``whole`` job, or one for
+    ``each_corpus``, or as many as the stage ``as_many_as`` makes references.
     """
 
     name: str
@@ -77,7 +77,7 @@ class GatherStep:
 
 @dataclass(frozen=True, kw_only=True)
 class ReshuffleStep:
-    """Deal the references out to all workers evenly; else one stage's does the next one's."""
+    """An even distribution of references to all workers."""
 
     name: str
 
@@ -169,52 +169,52 @@ def steps_of(options: MiningOptions) -> tuple[Step, ...]:
 
 
 def sources_of_elements(steps: Sequence[Step], job: Job) -> dict[str, int | str]:
-    """Return, for each stage, how many elements it takes: a number, or as many as a stage makes."""
-    found: dict[str, int | str] = {}
+    """Return each stage's number of elements, or the stage that makes them."""
+    sources: dict[str, int | str] = {}
     feed: int | str = len(job.corpora)
     for step in steps:
         if isinstance(step, GatherStep):
             one_each = 1 if step.whole else len(job.corpora if step.each_corpus else job.pairs)
             feed = step.as_many_as.__name__ if step.as_many_as else one_each
         elif isinstance(step, MapStep):
-            found[step.name] = feed
+            sources[step.name] = feed
             feed = step.name if step.many else feed
-    return found
+    return sources
 
 
 class StageRunner:
-    """Calls stages' functions in this process, and notes in the ledger what they have done."""
+    """A caller of stages in this process, which records them in the ledger."""
 
     def __init__(self, run: RunContext) -> None:
         self._run, self._ledger = run, Ledger(run.folder)
 
     def __call__(self, step: MapStep, element: Element) -> list[Element]:
-        """Return what a stage makes of one reference, or of the list of a group."""
+        """Run a stage on one reference, or on the list of a group."""
         start = time.perf_counter()
         try:
             result = step.stage(self._run.for_part(element.part), element.reference)
         except BaseException as error:
             self._ledger.note_failed(step.name, error)
             raise
-        made = result if step.many else [result]
-        release()
+        items = result if step.many else [result]
+        release_memory()
         seconds = time.perf_counter() - start
         name = f"{element.part} {element_name(element.reference)}"
-        self._ledger.note_done(step.name, name, made=len(made), seconds=seconds)
+        self._ledger.note_done(step.name, name, made=len(items), seconds=seconds)
         self._run.monitor.note(step.name, seconds)
-        return made if step.deals else [Element(element.part, reference) for reference in made]
+        return items if step.deals else [Element(element.part, reference) for reference in items]
 
 
 def execute(run: RunContext, steps: Sequence[Step]) -> None:
     """Interpret the steps in this process."""
     call = StageRunner(run)
-    found = list(run.job.corpora)
+    elements = list(run.job.corpora)
     for step in steps:
         if isinstance(step, MapStep):
-            found = [made for element in found for made in call(step, element)]
+            elements = [result for element in elements for result in call(step, element)]
         elif isinstance(step, GatherStep):
             groups: dict[tuple[str, str], list[Any]] = {}
-            for part, reference in found:
+            for part, reference in elements:
                 group = WHOLE_JOB if step.whole else part, step.key(reference)
                 groups.setdefault(group, []).append(reference)
-            found = [Element(part, references) for (part, _), references in groups.items()]
+            elements = [Element(part, references) for (part, _), references in groups.items()]

@@ -1,9 +1,9 @@
-"""A worker process on this machine: Beam's own, logging its stages as a single process would.
+"""A worker process on this machine, which logs its stages itself.
 
     python -m pipelines.run.worker LEVEL RUNNING
 
-``LEVEL`` is that of our log lines, ``RUNNING`` a file without which it ends. Beam's own lines, and
-its tracebacks, go to the process that started this one, which shows them if asked to.
+``LEVEL`` is the level of this product's log lines; without the file ``RUNNING`` the worker ends.
+Beam's own lines and tracebacks go to the parent process, which shows them on request.
 """
 
 import logging
@@ -15,16 +15,16 @@ from pathlib import Path
 
 from pipelines import progress
 
-LOOK_SECONDS = 0.3
+LOOK_SECONDS = 0.3  # between looks at the parent and the file
 
 
 def main() -> None:
-    """Do what the process that started this one asks for, until that is done or gone."""
+    """Serve the parent process until it is done or gone."""
     threading.Thread(target=_end_with, args=[os.getppid(), Path(sys.argv[2])], daemon=True).start()
     progress.log_to_stderr(int(sys.argv[1]))
     handler = logging.getLogger().handlers[0]
     handler.addFilter(lambda record: record.name.partition(".")[0] in progress.PACKAGES)
-    sys.stderr = open(os.devnull, "w", encoding="utf-8")  # Beam prints what it also sends
+    sys.stderr = open(os.devnull, "w", encoding="utf-8")  # Beam also sends its lines
     from apache_beam.runners.worker import sdk_worker_main
 
     sdk_worker_main.main(sys.argv[:1])

@@ -46,7 +46,7 @@ class Block(NamedTuple):
 
 
 def _encoded_blocks(encoder: Encoder, shard: Shard, folder: Place) -> Iterator[Block]:
-    """Yield float16 blocks in order, and seal those that take long."""
+    """Yield float16 blocks in order, and seal slow ones."""
     resumed = folder.is_dir()
     for number, batch in enumerate(shard.batches(["text"], ENCODE_ROWS)):
         path = folder / f"{number:05d}"
@@ -69,8 +69,6 @@ def _save(block: Block, draft: Draft) -> Mapping[str, Any]:
 
 def encode_block(encoder: Encoder, texts: Sequence[str]) -> Block:
     """Encode sentences, in halves where the encoder fails for all of them.
-
-    So a batch that is too large for the encoder loses no sentence.
 
     Raises:
         MemoryError: The process ran out of memory.

@@ -62,7 +62,6 @@ def _export(run: RunContext, chosen: ChosenPairs, name: str, stage: str, path: P
 
 
 def _replace_by_lines(chosen: ChosenPairs, table: pa.Table) -> pa.Table:
-    """Give rated pairs the ids and rows of their own lines."""
     if chosen.lines is None:
         return table
     pairs = np.load(chosen.lines.file(LINES), mmap_mode="r")
@@ -78,7 +77,6 @@ def _replace_by_lines(chosen: ChosenPairs, table: pa.Table) -> pa.Table:
 def _columns_by_line(
     shard: Shard, table: pa.Table, side: str, lines: IntArray
 ) -> Mapping[str, pa.Array]:
-    """Return the columns ``row``, ``id``, ``doc`` and ``duplicates`` by line."""
     rows, ids, docs = (table[f"{side}_{name}"].to_pylist() for name in ("row", "id", "doc"))
     copies = table[f"{side}_duplicates"].to_pylist()
     moved = np.flatnonzero(lines != table[f"{side}_row"].to_numpy())
@@ -214,7 +212,7 @@ class _Sentences:
 
 
 def _fetch_rows(shard: Shard, rows: IntArray) -> list[pa.RecordBatch]:
-    """Return a shard's sentences at those of ascending ``rows`` that it has."""
+    """Return the sentences of a shard that are among ascending ``rows``."""
     pieces = []
     for batch in shard.batches(["row", "id", "doc", "text"], READ_ROWS):
         shard_rows = batch["row"].to_numpy()
@@ -224,7 +222,6 @@ def _fetch_rows(shard: Shard, rows: IntArray) -> list[pa.RecordBatch]:
 
 
 def _duplicates(shard: Shard, rows: IntArray, *, by: str = "first_row") -> pa.Table:
-    """Return the duplicates whose column ``by`` is among ``rows``."""
     columns = [by, "id"]
     with pq.ParquetFile(shard.corpus.file(DUPLICATES)) as file:
         batches = [

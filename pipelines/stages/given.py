@@ -40,11 +40,7 @@ def check_lines(run: RunContext, lines: Sequence[int]) -> None:
 
 
 def rate_lines(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPairs:
-    """Score line i of both sides as a pair, and seal ``pairs``.
-
-    Raises:
-        ValueError: The sides have different numbers of lines.
-    """
+    """Score line i of both sides as a pair, and seal ``pairs``."""
     sources, targets = collect_sides(shards).values()
     sides, options = [*sources, *targets], run.options
     corpora = [side[0].shard.corpus for side in (sources, targets)]

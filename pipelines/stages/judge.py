@@ -85,7 +85,7 @@ def cut_pairs(run: RunContext, chosen: ChosenPairs) -> list[PairBatch]:
     batch passes all pairs on unscored.
     """
     if not run.options.scores_by_words:
-        return [PairBatch(chosen=chosen, index=0, of=1, rows=range(0), usual=None)]
+        return [PairBatch(chosen=chosen, index=0, total=1, rows=range(0), usual=None)]
     rows = pq.read_metadata(chosen.pairs.file(PAIRS)).num_rows
 
     def write(draft: Draft) -> Mapping[str, Any]:
@@ -102,16 +102,13 @@ def cut_pairs(run: RunContext, chosen: ChosenPairs) -> list[PairBatch]:
     size = max(EXPORT_ROWS, -(-rows // count))
     ranges = [range(block.start, block.stop) for block in even_blocks(rows, size)] or [range(0)]
     return [
-        PairBatch(chosen=chosen, index=index, of=len(ranges), rows=block, usual=usual)
+        PairBatch(chosen=chosen, index=index, total=len(ranges), rows=block, usual=usual)
         for index, block in enumerate(ranges)
     ]
 
 
 def _best_texts(run: RunContext, chosen: ChosenPairs, rows: int) -> BothTexts:
-    """Return the texts of up to ``USUAL_PAIRS`` best pairs whose sides differ.
-
-    Identical texts show nothing of translations.
-    """
+    """Return the texts of up to ``USUAL_PAIRS`` best pairs whose sides differ."""
     best: BothTexts = [], []
     start, stop = 0, USUAL_PAIRS
     while start < rows and len(best[0]) < USUAL_PAIRS:
@@ -137,7 +134,7 @@ def score_pairs(run: RunContext, batch: PairBatch) -> PairBatch:
     def write(draft: Draft) -> Mapping[str, Any]:
         numbers, scores = [numbers_schema().empty_table()], [np.empty(0)]
         same = [np.empty(0, dtype=np.bool_)]
-        label = f"{batch.index + 1}/{batch.of}" if batch.of > 1 else ""
+        label = f"{batch.index + 1}/{batch.total}" if batch.total > 1 else ""
         with run.monitor.stage("score", len(rows), "pairs", label) as meter:
             for table in completed_pairs(run, chosen, PAIRS, rows=rows):
                 numbers.append(table.select(numbers[0].schema.names))
@@ -161,7 +158,6 @@ def score_pairs(run: RunContext, batch: PairBatch) -> PairBatch:
 
 
 def _scores_key(run: RunContext, chosen: ChosenPairs, stage: str, **more: object) -> str:
-    """Return a stage's key for pairs, texts, neighbours, and the judge."""
     return content_key(
         stage,
         pairs=chosen.pairs.files[PAIRS],
@@ -199,7 +195,7 @@ def judge_pairs(run: RunContext, scored: Sequence[PairBatch]) -> ChosenPairs:
     """
     scored = sorted(scored, key=lambda part: part.index)
     batch = scored[0]
-    check_complete([part.index for part in scored], batch.of, "batches of pairs")
+    check_complete([part.index for part in scored], batch.total, "batches of pairs")
     if batch.usual is None:
         return batch.chosen
     chosen, usual = batch.chosen, batch.usual.facts

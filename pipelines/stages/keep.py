@@ -37,10 +37,7 @@ MIN_HELD = 1 << 16
 
 
 def _keep_rule(options: MiningOptions) -> tuple[str, float]:
-    """Return the rule that keeps pairs, and its limit.
-
-    Without scores by words, the selection by margins has applied the threshold.
-    """
+    """Return the rule that keeps pairs and its limit, all without judge."""
     if not options.scores_by_words:
         return "all", 0.0
     if options.fdr is not None:
@@ -52,21 +49,15 @@ def _keep_rule(options: MiningOptions) -> tuple[str, float]:
 
 
 def _range_of_rule(run: RunContext, chosen: ChosenPairs) -> range:
-    """Return the positions of the pairs that the rule can keep.
-
-    A share of wrong pairs depends on all better pairs, so that rule can keep any pair.
-    """
+    """Return the positions of the pairs that the rule can keep."""
     rule = _keep_rule(run.options)
-    if rule[0] in ("all", "fdr"):
+    if rule[0] in ("all", "fdr"):  # a share of wrong pairs depends on all better pairs
         return range(MAX_PAIRS)
     return range(count_kept(*_scores(chosen.pairs, by_words=True), *rule))
 
 
 def _scores(pairs: Artefact, *, by_words: bool) -> tuple[FloatArray, FloatArray]:
-    """Return the scores of P pairs and their probabilities of being wrong.
-
-    Both are (P,). Without scores by words, the probabilities are 0.
-    """
+    """Return scores (P,) and probabilities of being wrong, 0 without judge."""
     columns = ["score", *(["probability"] if by_words else [])]
     table = pq.read_table(pairs.file(PAIRS), columns=columns)
     scores = table["score"].to_numpy()
@@ -139,11 +130,7 @@ def _estimate(
 
 
 def _write_rejected(chosen: ChosenPairs, least: float, draft: Draft) -> tuple[int, dict[str, int]]:
-    """Write rejected pairs that score at least ``least``, then identical ones.
-
-    Returns:
-        The number of rejected pairs, and the number by filter.
-    """
+    """Write the rejected pairs from a score on, and count them by filter."""
     assert chosen.rejected is not None
     rows, counts = 0, Counter[str]()
     with (

@@ -58,17 +58,14 @@ def cut_documents(run: RunContext, shards: Sequence[ShardNeighbours]) -> list[Do
     """Cut the document pairs into at most one batch per source shard."""
     sources, targets = collect_sides(shards).values()
     count, sides = min(len(sources), len(one_to_one_pairs(run))), [*sources, *targets]
-    return [DocumentBatch(index=index, of=count, shards=sides) for index in range(count)]
+    return [DocumentBatch(index=index, total=count, shards=sides) for index in range(count)]
 
 
 def align_documents(run: RunContext, batch: DocumentBatch) -> DocumentBatch:
-    """Align the documents of a batch, and seal their beads in ``beads/NNNNN``.
-
-    Gaps, which have sentences of one side only, are not written.
-    """
+    """Align a batch's documents, and seal their beads, without gaps."""
     sides = [[part.embedded for part in batch.shards if part.shard.side == side] for side in SIDES]
     pairs = one_to_one_pairs(run)
-    start, stop = (len(pairs) * index // batch.of for index in (batch.index, batch.index + 1))
+    start, stop = (len(pairs) * index // batch.total for index in (batch.index, batch.index + 1))
     names = pairs[start:stop]
     key = content_key(
         "align documents",
@@ -83,7 +80,7 @@ def align_documents(run: RunContext, batch: DocumentBatch) -> DocumentBatch:
         source, target = map(_documents, sides, zip(*names, strict=True))
         documents = [(source[p], target[q]) for p, q in names if p in source and q in target]
         total = sum(len(document.rows) for document, _ in documents)
-        label = f"{batch.index + 1}/{batch.of}" if batch.of > 1 else ""
+        label = f"{batch.index + 1}/{batch.total}" if batch.total > 1 else ""
         tables = [BEAD_FIELDS.empty_table()]
         with run.monitor.stage("align documents", total, "sentences", label) as meter:
             for pair in documents:
@@ -105,7 +102,7 @@ def _vector_maker(run: RunContext, shards: Sequence[EmbeddedShard]) -> object:
 
 
 def _documents(shards: Sequence[EmbeddedShard], names: Sequence[str]) -> dict[str, Sentences]:
-    """Read the sentences of those of the named documents that shards have."""
+    """Read the sentences of the named documents from shards that have any."""
     wanted = pa.array(names, pa.string())
     parts, start = [], 0
     for embedded in shards:
@@ -158,9 +155,7 @@ def _beads(documents: Sequence[Sentences], blocks: Sequence[Blocks]) -> pa.Table
     return pa.table([*rows, np.array(cosines, dtype=np.float32)], schema=BEAD_FIELDS)
 
 
-class _Means:
-    """The mean cosines of the neighbourhoods of a whole side."""
-
+class _NeighbourhoodMeans:
     def __init__(self, shards: Sequence[ShardNeighbours], side: str, scope: str) -> None:
         of_side = [shard for shard in shards if shard.shard.side == side]
         self._rows = np.concatenate([shard.embedded.row_ids() for shard in of_side])
@@ -183,7 +178,7 @@ def select_beads(run: RunContext, parts: Sequence[DocumentBatch]) -> ChosenPairs
     A merged sentence's neighbourhood mean is the mean of its sentences' means.
     """
     parts = sorted(parts, key=lambda part: part.index)
-    check_complete([part.index for part in parts], parts[0].of, "document")
+    check_complete([part.index for part in parts], parts[0].total, "document")
     options, shards, scope = run.options, parts[0].shards, run.options.scopes[-1]
     aligned = [part.beads for part in parts if part.beads is not None]
     key = content_key(
@@ -196,7 +191,7 @@ def select_beads(run: RunContext, parts: Sequence[DocumentBatch]) -> ChosenPairs
     )
 
     def write(draft: Draft) -> Mapping[str, Any]:
-        means = [_Means(shards, side, scope) for side in SIDES]
+        means = [_NeighbourhoodMeans(shards, side, scope) for side in SIDES]
         files: list[SortedPairsFile] = []
         beads = 0
         with (
@@ -206,7 +201,7 @@ def select_beads(run: RunContext, parts: Sequence[DocumentBatch]) -> ChosenPairs
         ):
             for part in aligned:
                 table = pq.read_table(part.file(BEADS))
-                scored = _scored(table, means, options.margin)
+                scored = _score_beads(table, means, options.margin)
                 files.append(sort_pairs(scratch / f"{len(files):05d}.npy", scored, Direction.BOTH))
                 for side in SIDES:
                     merges.write_table(_merges(table[f"{side}_rows"], side))
@@ -218,8 +213,7 @@ def select_beads(run: RunContext, parts: Sequence[DocumentBatch]) -> ChosenPairs
     return ChosenPairs(pairs=pairs, shards=shards, merges=pairs)
 
 
-def _scored(table: pa.Table, sides: Sequence[_Means], margin: str) -> Pairs:
-    """Score beads by their first rows, except beads that lack a mean."""
+def _score_beads(table: pa.Table, sides: Sequence[_NeighbourhoodMeans], margin: str) -> Pairs:
     beads = [table[f"{side}_rows"] for side in SIDES]
     means = [side.of_beads(rows) for side, rows in zip(sides, beads, strict=True)]
     mask = ~np.isnan(means).any(axis=0)
@@ -239,7 +233,6 @@ def _scored(table: pa.Table, sides: Sequence[_Means], margin: str) -> Pairs:
 
 
 def _merges(rows: pa.ChunkedArray, side: str) -> pa.Table:
-    """Return the merged rows of a side's beads as ``MERGE_FIELDS``."""
     rows = rows.filter(pc.greater(pc.list_value_length(rows), 1))
     columns = [pa.array([side] * len(rows), pa.string()), pc.list_element(rows, 0), rows]
     return pa.table(columns, schema=MERGE_FIELDS)

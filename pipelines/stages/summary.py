@@ -61,10 +61,7 @@ def write_summary(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
 
 
 def _side(run: RunContext, chosen: ChosenPairs, side: str) -> dict[str, Any]:
-    """Count the sentences of a side.
-
-    read = unique + duplicates + rejected, and unique = searched + dropped.
-    """
+    """Count the sentences of a side by their fate."""
     parts = chosen.of_side(side)
     shards = [part.embedded for part in parts]
     unusable = count_dropped(shards)
@@ -148,14 +145,13 @@ def next_steps(summary: Mapping[str, Any], work_dir: Place | None) -> str:
     """Describe the next commands, and the threshold of unjudged pairs."""
     review = f"next: {_report(work_dir)}"
     if summary.get("pairs") == 0:
-        return f"next: {_more_pairs(summary)}"
+        return f"next: {_remedy(summary)}"
     if summary.get("kept"):
         return review
     return f"threshold: {_threshold(summary['options'])}; margins are not probabilities\n{review}"
 
 
 def _report(work_dir: Place | None, below: str = "") -> str:
-    """Describe how to review the pairs, also of a temporary work folder."""
     folder = "DIR" if work_dir is None else shlex.quote(str(work_dir))
     rerun = "rerun with --work-dir DIR, then " if work_dir is None else ""
     return f"{rerun}review the pairs with 'adit report {folder}{below} -o report.html'"
@@ -172,8 +168,7 @@ def _threshold(options: Mapping[str, Any]) -> str:
     return f"none, so {written.get(options.get('alignment', ''), paired)}"
 
 
-def _more_pairs(summary: Mapping[str, Any]) -> str:
-    """Return the remedy if no pair was written."""
+def _remedy(summary: Mapping[str, Any]) -> str:
     options = summary["options"]
     if options["fdr"] is not None:
         return "increase --fdr, or omit it"

@@ -82,7 +82,6 @@ def digest_of_beginning(path: Place, size: int) -> str:
 
 
 def _cut_options(run: RunContext, side: str) -> list[object]:
-    """Return the options that change the cut of a corpus."""
     options, corpus = run.options, run.options.side(side)
     shards, rows = options.shards, options.rows_per_shard
     values = (shards, rows, options.keeps_repeats, options.scope, corpus.input_format)

@@ -29,11 +29,7 @@ class DocumentPairs(NamedTuple):
 
 
 def document_pairs(run: RunContext) -> DocumentPairs:
-    """Return the document pairs, given or found by the run, read once.
-
-    Raises:
-        CorpusError: The list cannot be read.
-    """
+    """Return the document pairs, given or found by the run, read once."""
     path = run.options.document_pairs
     if path is None:
         path = open_artefact(run.folder.document_pairs).file(DOCUMENT_PAIRS)

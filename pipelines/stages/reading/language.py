@@ -139,9 +139,8 @@ def _read_sample(run: RunContext, side: str, *, remember: bool) -> Sample:
 def only_language(options: MiningOptions, side: str) -> str | None:
     """Return the only language to keep of a side's documents, None for any.
 
-    It is None if the identifier does not know the language, or if the language was not given and is
-    rare in the sample. It is also None if both sides have it, or if rows of vectors belong to all
-    sentences.
+    It is None if unknown to the identifier, if not given and rare in the sample, if both sides have
+    it, or if rows of vectors belong to all sentences.
     """
     corpus = options.side(side)
     language = corpus.effective_language
@@ -165,15 +164,15 @@ def language_sample(path: Place, input_format: str) -> list[str]:
     except (ValueError, OSError):
         return []
     if len(files) <= SAMPLED_FILES:
-        return first_sentences(path, input_format)
+        return read_beginning(path, input_format)
     texts: list[str] = []
     for _, file in files[:: len(files) // SAMPLED_FILES]:
-        sentences = first_sentences(file, "documents")
+        sentences = read_beginning(file, "documents")
         texts += sentences[:: max(1, len(sentences) * SAMPLED_FILES // SAMPLED)]
     return texts
 
 
-def first_sentences(path: Place, input_format: str, *, count: int = SAMPLED) -> list[str]:
+def read_beginning(path: Place, input_format: str, *, count: int = SAMPLED) -> list[str]:
     """Return at least the first ``count`` sentences, or none if unreadable."""
     texts: list[str] = []
     try:
@@ -242,7 +241,6 @@ def _share(shares: Mapping[str, float], language: str) -> float:
 
 
 def _coverage(options: MiningOptions) -> Mapping[str, Coverage]:
-    """Return the encoder's coverage by language, empty if unknown."""
     return {} if options.source.embeddings is not None else read_joined_coverage(options.encoder)
 
 

@@ -142,7 +142,7 @@ def _write_side(
             for sentences in unique_sentences(identified, repeats):
                 duplicates.write_table(sentences.duplicates)
                 if len(sentences.rejected):
-                    rejected.write_table(_placed(sentences.rejected, names, reader.starts))
+                    rejected.write_table(_add_places(sentences.rejected, names, reader.starts))
                 counts.add(sentences)
                 meter.advance(sum(map(len, sentences)))
                 yield sentences.kept
@@ -179,7 +179,6 @@ def _repeats(
 
 
 def _write_shards(tables: Iterable[pa.Table], sizes: Iterator[int], draft: Draft) -> list[int]:
-    """Write the sentences into shards of ``sizes``, and return actual sizes."""
     shards: list[int] = []
     for index, pieces in groupby(_cut(tables, sizes), key=itemgetter(0)):
         shards.append(0)
@@ -207,7 +206,7 @@ def _cut(tables: Iterable[pa.Table], sizes: Iterator[int]) -> Iterator[tuple[int
             table = table.slice(len(piece))
 
 
-def _placed(rejected: pa.Table, files: Sequence[str], starts: Sequence[int]) -> pa.Table:
+def _add_places(rejected: pa.Table, files: Sequence[str], starts: Sequence[int]) -> pa.Table:
     """Return rejected rows with their files and lines, as ``PLACED``."""
     rows = rejected["row"].to_numpy()
     number = np.searchsorted(starts, rows, side="right") - 1
@@ -221,7 +220,7 @@ def collect_rejected(run: RunContext, sides: Mapping[str, Sequence[EmbeddedShard
     Raises:
         ValueError: More than ``options.max_rejected`` records were rejected.
     """
-    counts = [_collect(run, side, shards) for side, shards in sides.items()]
+    counts = [_write_rejected(run, side, shards) for side, shards in sides.items()]
     total, maximum = sum(counts), run.options.max_rejected
     if maximum is not None and total > maximum:
         raise ValueError(
@@ -230,8 +229,7 @@ def collect_rejected(run: RunContext, sides: Mapping[str, Sequence[EmbeddedShard
         )
 
 
-def _collect(run: RunContext, side: str, shards: Sequence[EmbeddedShard]) -> int:
-    """Write the rejected records of a side, and count them."""
+def _write_rejected(run: RunContext, side: str, shards: Sequence[EmbeddedShard]) -> int:
     corpus = shards[0].shard.corpus
     path = run.folder.rejected(side)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -246,7 +244,7 @@ def _collect(run: RunContext, side: str, shards: Sequence[EmbeddedShard]) -> int
         files, starts = json.loads(corpus.file(INPUTS).read_text(encoding="utf-8"))
         for embedded in shards:
             if dropped := embedded.shard.rows - len(embedded):
-                writer.write_table(_placed(_dropped_texts(embedded), files, starts))
+                writer.write_table(_add_places(_dropped_texts(embedded), files, starts))
                 total += dropped
     return total
 

@@ -134,7 +134,7 @@ class SplitCorpus:
         for first_file, batch in self._batches():
             self._begin_files(first_file + batch["file"].to_numpy(), row)
             records = table_records(batch, row)
-            self._number(records)
+            self._number_repeats(records)
             yield records
             row += len(batch)
         self.starts += [row] * (len(self.names) - len(self.starts))
@@ -150,8 +150,7 @@ class SplitCorpus:
                         yield first_file, batch
             first_file += files
 
-    def _number(self, records: Records) -> None:
-        """Add numbers to the names of repeated documents."""
+    def _number_repeats(self, records: Records) -> None:
         start, end = records.first_row, records.first_row + len(records)
         index = bisect_right(self._repeated, start, key=attrgetter("stop"))
         for name, first, stop, number in self._repeated[index:]:

@@ -1,1 +1,1 @@
-"""The stages that search: indexes, tiles, and neighbours from all of them."""
+"""Stages that search for neighbours, with indexes, cells and tiles."""

@@ -45,8 +45,7 @@ def prepare_sides(run: RunContext, shards: Shards) -> list[EmbeddedSide]:
     """Write the rejected records of both sides, and choose how to search them.
 
     Raises:
-        ValueError: A side has no usable vector, too many records were rejected, or the sides
-            have different dimensions.
+        ValueError: A side has no usable vector or other dimensions, or too many rejects.
     """
     options = run.options
     sides = collect_sides(shards)
@@ -111,7 +110,6 @@ def _trained_cells(run: RunContext, spec: CellSpec, both: Sequence[Shards]) -> A
 
 
 def _sample(sides: Sequence[SideVectors], size: int) -> Matrix:
-    """Return at most ``size`` vectors, in proportion to the sides' sizes."""
     total = sum(map(len, sides))
     shares = [min(len(side), -(-size * len(side) // total)) for side in sides]
     return np.concatenate(
@@ -132,11 +130,7 @@ def _sampled(run: RunContext, sides: Sequence[Shards]) -> tuple[Matrix, Matrix]:
 
 
 def train_side(run: RunContext, side: EmbeddedSide) -> list[SearchableShard]:
-    """Return a side's shards with their trained index, if any.
-
-    Raises:
-        ValueError: The index cannot be trained on these vectors.
-    """
+    """Train a side's index, if it has one, and return its shards with it."""
     method, trained = side.method, side.cells
     if isinstance(method, IndexSpec):
         from pipelines.stages.searching.index_search import trained_index  # loads FAISS
@@ -163,10 +157,7 @@ def fill_index(run: RunContext, shard: SearchableShard) -> SearchableShard:
 def _assigned_cells(
     run: RunContext, spec: CellSpec, embedded: EmbeddedShard, cells: Artefact
 ) -> Artefact:
-    """Find the nearest cells of a shard's vectors, and seal them.
-
-    ``cells.npy`` is int16 or int32 (n, p), depending on the number of cells.
-    """
+    """Find the nearest cells of a shard's vectors, and seal them."""
     key = content_key(
         "assign",
         cells=cells.files[CENTROIDS],

@@ -52,7 +52,6 @@ def trained_index(run: RunContext, side: EmbeddedSide, spec: IndexSpec) -> Artef
 
 
 def _train(run: RunContext, side: EmbeddedSide, spec: IndexSpec) -> tuple[faiss.Index, int]:
-    """Return the trained index, and the number of training vectors."""
     vectors = SideVectors(side.shards)
     index = faiss_index.empty_index(spec, vectors.dim)
     count = faiss_index.training_points(index, len(vectors))

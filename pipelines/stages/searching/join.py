@@ -34,7 +34,7 @@ from pipelines.references import (
 )
 
 CUT_BY = 1 << 18  # evenly spaced rows of the larger side that decide where cells are cut
-SLACK = 1.05  # rows of a tile over those of two shards, from which it is joined in slower blocks
+SLACK = 1.05  # rows of a tile over two shards' rows that are joined at once; blocks are slower
 
 
 def cut_nearest(run: RunContext, shards: Sequence[SearchableShard]) -> list[SearchTile]:
@@ -123,7 +123,6 @@ def number_tiles(tiles: Sequence[SearchTile]) -> list[SearchTile]:
 
 
 def _rows_of_two_shards(tile: SearchTile) -> int:
-    """Return twice the rows of the largest shard, the limit of a tile."""
     return 2 * max(searchable.shard.rows for searchable in (*tile.sources, *tile.targets))
 
 

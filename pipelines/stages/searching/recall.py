@@ -15,8 +15,8 @@ from pipelines.references import (
     RecallSample,
     SampledNeighbours,
     SideVectors,
-    parts_of,
     save_row_neighbours,
+    shard_parts,
 )
 
 # Evenly spaced rows per side that are compared with the whole other side. A prime, because a stride
@@ -69,7 +69,7 @@ def search_sample(run: RunContext, sample: RecallSample) -> list[SampledNeighbou
     artefact = produce(run.folder.recall(side), key=key, write=write)
     return [
         SampledNeighbours(embedded=embedded, part=part, artefact=lists)
-        for embedded, part, lists in parts_of(artefact, sample.shards)
+        for embedded, part, lists in shard_parts(artefact, sample.shards)
     ]
 
 

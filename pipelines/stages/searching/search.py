@@ -26,8 +26,8 @@ from miner.storage.layout import CORPUS, DOCUMENT, SOURCE, TARGET, list_files
 from pipelines.context import RunContext
 from pipelines.references import (
     CellNeighbours,
-    FoundPart,
     IndexLookup,
+    NeighbourPart,
     RecallSample,
     SampledNeighbours,
     SearchableShard,
@@ -37,8 +37,8 @@ from pipelines.references import (
     check_complete,
     collect_side,
     load_list,
-    parts_of,
     save_list,
+    shard_parts,
     tile_list,
     to_row_ids,
 )
@@ -98,7 +98,7 @@ def group_sizes(shards: int, earlier: Sequence[int] = ()) -> list[int]:
     return sizes
 
 
-def search_tile(run: RunContext, tile: SearchTile | RecallSample) -> Sequence[FoundPart]:
+def search_tile(run: RunContext, tile: SearchTile | RecallSample) -> Sequence[NeighbourPart]:
     """Search both directions of a tile, exactly or by cell join.
 
     Ids are rows of the corpora. For indexes, return lookups, which ``find_neighbours`` does for all
@@ -116,11 +116,11 @@ def search_tile(run: RunContext, tile: SearchTile | RecallSample) -> Sequence[Fo
     if tile.cells is not None:
         count = join.cells_of(tile.sources[0]).facts["cells"]
         shards = (searchable.embedded for shard, _ in directions for searchable in shard)
-        parts = parts_of(join.join_tile(run, tile, tile.cells), shards)
+        parts = shard_parts(join.join_tile(run, tile, tile.cells), shards)
         k = join.list_length(run, tile)
         return [
             CellNeighbours(
-                embedded=shard, part=part, artefact=lists, cells=tile.cells, of=count, k=k
+                embedded=shard, part=part, artefact=lists, cells=tile.cells, total=count, k=k
             )
             for shard, part, lists in parts
         ]
@@ -129,7 +129,7 @@ def search_tile(run: RunContext, tile: SearchTile | RecallSample) -> Sequence[Fo
         TileNeighbours(
             embedded=searchable.embedded,
             others=range(first := others[0].shard.index, first + len(others)),
-            of=others[0].shard.corpus.facts["shards"],
+            total=others[0].shard.corpus.facts["shards"],
             scope=tile.scope,
             tile=artefact,
             k=min(run.options.k, others[0].shard.corpus.facts["unique"]),
@@ -168,10 +168,8 @@ def _search_groups(run: RunContext, tile: SearchTile) -> Artefact:
                 forward: list[Neighbours] = []
                 for target in tile.targets:
                     name = tile_list(target.embedded)
-                    neighbours, backward = _search(run, tile, source, target)
-                    forward = [
-                        merge([*forward, to_row_ids(neighbours, target.embedded.row_ids())], k=k)
-                    ]
+                    lists, backward = _search(run, tile, source, target)
+                    forward = [merge([*forward, to_row_ids(lists, target.embedded.row_ids())], k=k)]
                     parts = [to_row_ids(backward, source.embedded.row_ids())]
                     if source is not tile.sources[0]:
                         parts.insert(0, load_list(scratch.joinpath, name))
@@ -205,7 +203,7 @@ def _search(
         return search(*vectors, k=options.k, progress=meter.advance)
 
 
-def find_neighbours(run: RunContext, parts: Sequence[FoundPart]) -> ShardNeighbours:
+def find_neighbours(run: RunContext, parts: Sequence[NeighbourPart]) -> ShardNeighbours:
     """Merge one shard's neighbours in the other side, from all its tiles."""
     return ShardNeighbours(
         embedded=parts[0].embedded,
@@ -213,7 +211,7 @@ def find_neighbours(run: RunContext, parts: Sequence[FoundPart]) -> ShardNeighbo
     )
 
 
-def _neighbours(run: RunContext, parts: Sequence[FoundPart], scope: str) -> Artefact:
+def _neighbours(run: RunContext, parts: Sequence[NeighbourPart], scope: str) -> Artefact:
     embedded, side, k = parts[0].embedded, parts[0].shard.side, run.options.k
     other_side, name = TARGET if side == SOURCE else SOURCE, tile_list(embedded)
     tiles = [part for part in parts if isinstance(part, TileNeighbours) and part.scope == scope]
@@ -230,10 +228,10 @@ def _neighbours(run: RunContext, parts: Sequence[FoundPart], scope: str) -> Arte
         indexed = collect_side(indexed, other_side)
         lookup = index_search.lookup_key(run, embedded, indexed)
     elif cells:
-        check_complete([cell for part in cells for cell in part.cells], cells[0].of, "cells")
+        check_complete([cell for part in cells for cell in part.cells], cells[0].total, "cells")
     else:
         indices = [index for part in tiles for index in part.others]
-        check_complete(indices, tiles[0].of if tiles else 1, f"{other_side} shards")
+        check_complete(indices, tiles[0].total if tiles else 1, f"{other_side} shards")
     key = content_key(
         "merge",
         lookup=lookup,

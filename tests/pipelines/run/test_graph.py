@@ -84,7 +84,7 @@ def test_workers_take_what_no_other_has_taken(tmp_path: Path) -> None:
     assert [*one, *other] == []
 
 
-def test_workers_here_are_offered_what_is_spread(tmp_path: Path, world: World) -> None:
+def test_local_workers_are_offered_what_is_spread(tmp_path: Path, world: World) -> None:
     pipeline = beam.Pipeline(runner=FnApiRunner())
     options = world.options("out.tsv", world.path("work"), workers=2)
     build(pipeline, steps_of(options), job_of(options), shared=tmp_path)
@@ -109,7 +109,7 @@ def test_a_worker_alone_has_the_threads_of_all(
         runner_of_beam.SubprocessSDKEnvironment, "from_command_string", started.append
     )
     options = world.options("out.tsv", world.path("work"), workers=2)
-    runner_of_beam._workers_here(options, world.path("own"))
+    runner_of_beam._local_workers(options, world.path("own"))
     assert f"OMP_NUM_THREADS={own} ADIT_ALL_THREADS={together} " in started[0]
 
 
