@@ -146,8 +146,8 @@ def _alignments(
     for names in present:
         documents = [side[name] for name, side in zip(names, sides, strict=True)]
         source, target = (
-            text_blocks([*filter(None, document.texts)], part.encode, is_bag=is_bag)
-            for document, part in zip(documents, encoders, strict=True)
+            text_blocks([*filter(None, document.texts)], side_encoder.encode, is_bag=is_bag)
+            for document, side_encoder in zip(documents, encoders, strict=True)
         )
         beads = _beads(align(source, target), documents)
         yield from _json_lines(beads, documents, names) if is_json else _lines(beads)

@@ -138,7 +138,7 @@ def rate_parser(prog: str) -> argparse.ArgumentParser:
         "(--work-dir) work as in adit mine.",
     )
     _add_inputs(parser, with_corpora=True, with_languages=False)
-    _add_mining_options(parser, given=True)
+    _add_mining_options(parser, is_rating=True)
     parser.set_defaults(alignment=LINES)
     return parser
 
@@ -178,11 +178,11 @@ def _add_inputs(
     add("--dim", type=int, metavar="D")
 
 
-def _add_mining_options(parser: argparse.ArgumentParser, *, given: bool = False) -> None:
+def _add_mining_options(parser: argparse.ArgumentParser, *, is_rating: bool = False) -> None:
     add = make_add_option(parser.add_argument_group("mining"))
     add("-k", type=int, default=Default.k, metavar="K")
     add("--margin", choices=MARGINS, default=Default.margin)
-    if not given:
+    if not is_rating:
         add("--retrieval", choices=RETRIEVALS, default=Default.retrieval)
     add("--threshold", type=float, default=Default.threshold, metavar="T")
     add("--score", choices=SCORES)
@@ -195,7 +195,7 @@ def _add_mining_options(parser: argparse.ArgumentParser, *, given: bool = False)
     add("--keep-identical", action="store_true")
     add("--index", default=Default.index, metavar="INDEX")
     add("--search-precision", choices=SEARCH_PRECISIONS, default=Default.search_precision)
-    if not given:
+    if not is_rating:
         add = make_add_option(parser.add_argument_group("documents"))
         add("--scope", choices=SCOPES)
         add("--document-pairs", type=_document_pairs, metavar="FILE")

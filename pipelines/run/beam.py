@@ -208,9 +208,9 @@ def _engine(
     if isinstance(runner, PortableRunner):
         runner.__dict__["create_job_service_handle"] = _JobService
     else:
-        recognised = beam_options.get_all_options().keys()
-        options_given = beam_options.get_all_options(retain_unknown_options=True).keys()
-        _refuse_options(options_given - recognised, f"of Beam for --runner {options.runner}")
+        names = beam_options.get_all_options().keys()
+        all_names = beam_options.get_all_options(retain_unknown_options=True).keys()
+        _refuse_options(all_names - names, f"of Beam for --runner {options.runner}")
     standard = beam_options.view_as(StandardOptions)
     hints = [hint.partition("=") for hint in standard.resource_hints]
     for hint, equals, _ in hints:
@@ -248,9 +248,9 @@ def _local_workers(options: MiningOptions, scratch: Path) -> Environment | None:
     """Return the environment of local worker processes, None without workers."""
     if options.workers == 1:
         return None
-    set_threads = given_threads()
-    threads = set_threads or max(1, usable_cores() // options.workers)
-    all_threads = set_threads * options.workers or usable_cores()
+    limit = given_threads()
+    threads = limit or max(1, usable_cores() // options.workers)
+    all_threads = limit * options.workers or usable_cores()
     level = logging.getLogger("pipelines").getEffectiveLevel()
     command = [
         *("env", f"{THREADS}={threads}", f"{ALL_THREADS}={all_threads}"),

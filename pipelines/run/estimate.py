@@ -210,7 +210,7 @@ def _describe_times(
 def show_time(seconds: float) -> str:
     """Format seconds for people, with two digits."""
     units = ("days", 86400), ("h", 3600), ("min", 60)
-    unit, length = next((each for each in units if seconds >= 2 * each[1]), ("s", 1))
+    unit, length = next((entry for entry in units if seconds >= 2 * entry[1]), ("s", 1))
     value = seconds / length
     return f"{value:.2g} {unit}" if value < 99 else f"{value:,.0f} {unit}"
 
@@ -231,10 +231,10 @@ def _stage_seconds(run: RunContext, sizes: Sizes, *, lines: float) -> dict[str, 
     finally:
         logging.disable(logging.NOTSET)
     estimates = {}
-    for stage, start in small.items():
-        end = min(seconds[stage] for seconds in large)
-        per_line = max(0.0, end - start) / max(1, counts[-1] - counts[0])
-        estimates[stage] = max(0.0, start - counts[0] * per_line) + lines * per_line
+    for stage, short in small.items():
+        long = min(seconds[stage] for seconds in large)
+        per_line = max(0.0, long - short) / max(1, counts[-1] - counts[0])
+        estimates[stage] = max(0.0, short - counts[0] * per_line) + lines * per_line
     return {stage: seconds for stage, seconds in estimates.items() if stage not in SEARCHING}
 
 

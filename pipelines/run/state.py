@@ -198,7 +198,7 @@ def is_locked(work_dir: Place) -> bool:
     try:
         with path.open("r") as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError as error:  # otherwise no run, or no locks
+    except OSError as error:  # others mean no lock file, or a file system without locks
         return isinstance(error, BlockingIOError)
     return False
 

@@ -88,12 +88,12 @@ Step: TypeAlias = MapStep | GatherStep | ReshuffleStep
 def _account_of_reading(shards: Sequence[Shard]) -> Mapping[str, int]:
     facts = shards[0].corpus.facts
     kept = {name: facts[name] for name in ("read", "unique", "duplicates")}
-    return kept | {f"rejected: {why}": count for why, count in facts["rejected"].items()}
+    return kept | {f"rejected: {reason}": count for reason, count in facts["rejected"].items()}
 
 
 def _account_of_encoding(made: Sequence[EmbeddedShard]) -> Mapping[str, int]:
     counts = made[0].vectors.facts["dropped"]
-    return {f"rejected: {why}": count for why, count in counts.items()}
+    return {f"rejected: {reason}": count for reason, count in counts.items()}
 
 
 SPLITTING: tuple[Step, ...] = (

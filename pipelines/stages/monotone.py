@@ -103,12 +103,12 @@ def _vector_maker(run: RunContext, shards: Sequence[EmbeddedShard]) -> object:
 
 def _documents(shards: Sequence[EmbeddedShard], names: Sequence[str]) -> dict[str, Sentences]:
     """Read the sentences of the named documents from shards that have any."""
-    wanted = pa.array(names, pa.string())
+    listed_names = pa.array(names, pa.string())
     parts, start = [], 0
     for embedded in shards:
         ids = embedded.row_ids()
         for batch in embedded.shard.batches(["row", "doc", "text"], READ_ROWS):
-            table = pa.table(batch).filter(pc.is_in(batch["doc"], wanted))
+            table = pa.table(batch).filter(pc.is_in(batch["doc"], listed_names))
             rows = table["row"].to_numpy()
             positions = np.where(np.isin(rows, ids), start + np.searchsorted(ids, rows), -1)
             parts.append(table.append_column("position", pa.array(positions)))

@@ -75,8 +75,8 @@ def _side(run: RunContext, chosen: ChosenPairs, side: str) -> dict[str, Any]:
         "columns": shards[0].columns,
     }
     searched = [artefact.facts for part in parts for artefact in part.neighbours.values()]
-    if wanted := sum(fact.get("recall_wanted", 0) for fact in searched):
-        account["recall"] = sum(fact.get("recall_found", 0) for fact in searched) / wanted
+    if expected := sum(fact.get("recall_wanted", 0) for fact in searched):
+        account["recall"] = sum(fact.get("recall_found", 0) for fact in searched) / expected
     return account
 
 

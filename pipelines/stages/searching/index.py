@@ -86,14 +86,14 @@ def _choose_method(options: MiningOptions, sides: Mapping[str, Shards]) -> Corpu
     return method
 
 
-def _trained_cells(run: RunContext, spec: CellSpec, both: Sequence[Shards]) -> Artefact:
+def _trained_cells(run: RunContext, spec: CellSpec, all_shards: Sequence[Shards]) -> Artefact:
     """Train cells on evenly spaced vectors of both sides, and seal them.
 
     Neither the sample nor its order depends on how the sides are cut into shards.
     """
-    sides = [SideVectors(shards) for shards in both]
+    sides = [SideVectors(shards) for shards in all_shards]
     count = spec.count or default_cells(max(map(len, sides)))
-    content = [shard.content for shards in both for shard in shards]
+    content = [shard.content for shards in all_shards for shard in shards]
     key = content_key("cells in reach", vectors=content, count=count, probes=spec.probes)
 
     def write(draft: Draft) -> Mapping[str, Any]:
@@ -102,7 +102,7 @@ def _trained_cells(run: RunContext, spec: CellSpec, both: Sequence[Shards]) -> A
             with run.monitor.stage("train", len(sample), "sentences", "cells") as meter:
                 centroids = train_cells(sample, count)
                 meter.advance(len(sample))
-            reach = find_reach(*_sampled(run, both), centroids, probes=spec.probes)
+            reach = find_reach(*_sampled(run, all_shards), centroids, probes=spec.probes)
         draft.array(CENTROIDS, centroids)
         return {"cells": len(centroids), "sample": len(sample), "reach": [*reach]}
 
@@ -121,11 +121,11 @@ def _sampled(run: RunContext, sides: Sequence[Shards]) -> tuple[Matrix, Matrix]:
     """Return sampled rows (N, D) of both sides, and each row's nearest one."""
     rows, nearest = [], []
     for sample in recall_samples(*sides):
-        own, other = SideVectors(sample.shards), SideVectors(sample.others)
+        queries, base = SideVectors(sample.shards), SideVectors(sample.others)
         ids = np.concatenate([part.load()[1].ids[:, 0] for part in search_sample(run, sample)])
         positions, inverse = np.unique(ids, return_inverse=True)
-        rows.append(own.take(sampled_positions(own)))
-        nearest.append(other.take(positions)[inverse])
+        rows.append(queries.take(sampled_positions(queries)))
+        nearest.append(base.take(positions)[inverse])
     return np.concatenate(rows), np.concatenate(nearest)
 
 
