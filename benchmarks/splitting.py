@@ -21,7 +21,7 @@ from pathlib import Path
 
 from eval.data.languages import iso_639_3
 from miner.storage.documents.records import Document
-from miner.storage.documents.sentences import cleaned, document_sentences
+from miner.storage.documents.sentences import clean_sentence, document_sentences
 
 LANGUAGES = ("de", "fr", "es", "ru", "cs", "it", "pt", "nl", "tr", "zh", "ja", "en")
 UNSPACED = ("zh", "ja")
@@ -43,7 +43,9 @@ def main() -> None:
             ("tatoeba", folder / "tatoeba" / f"tatoeba.{code}-eng.{code}", 6),
         ):
             if path.is_file():
-                lines = [cleaned(line) for line in path.read_text(encoding="utf-8").split("\n")]
+                lines = [
+                    clean_sentence(line) for line in path.read_text(encoding="utf-8").split("\n")
+                ]
                 lines = [line for line in lines if line]
                 single = [line for line in lines if not SEVERAL.search(line)]
                 figures = (*measure(lines, language, size), measure(single, language, size)[2])

@@ -1,1 +1,1 @@
-"""Raw documents to sentences: pages, articles, books; archives and dumps of them."""
+"""Documents such as pages and dumps, and their splitting into sentences."""

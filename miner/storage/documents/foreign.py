@@ -1,4 +1,4 @@
-"""Text in another language than its corpus, by document and by paragraph."""
+"""Detection of text in another language than the corpus, by paragraph."""
 
 from collections.abc import Sequence, Set
 from itertools import groupby
@@ -7,34 +7,36 @@ from typing import NamedTuple
 
 from miner.languages import language_probabilities
 
-# A paragraph is foreign if its corpus's language has less than this probability, and three related
-# ones together have more than that.
-MAX_CHANCE, MIN_SURE = 0.001, 0.9
+# A paragraph is surely foreign if the corpus's language has less than ``MAX_CHANCE``, and the
+# likeliest ``RELATED`` together have more than ``MIN_SURE``.
+MAX_CHANCE = 0.001
+MIN_SURE = 0.9
 RELATED = 3
-# The same in a document that has such paragraphs, of one that is likely in their language.
-MAX_CHANCE_BESIDE, LIKELY = 0.05, 0.5
-MIN_BYTES = 40  # in UTF-8; a name may be in any language
-MAX_OWN = 0.1  # share of the text with a verdict in a document that is foreign as a whole
+# In a document with a surely foreign paragraph, others in its language need less evidence.
+MAX_IN_MIXED = 0.05
+LIKELY = 0.5
+MIN_BYTES = 40  # in UTF-8; shorter paragraphs may be names, which are in any language
+MAX_OWN_SHARE = 0.1  # of the characters in long paragraphs, in a document that is wholly foreign
 NO_LANGUAGE = "zxx"
 
 
 def foreign_sentences(paragraphs: Sequence[int], texts: Sequence[str], language: str) -> list[bool]:
-    """Return which sentences of a document are in another language.
+    """Return whether each sentence of a document is in another language.
 
-    ``language`` is a ``known_label``. ``paragraphs`` are the numbers of the sentences' paragraphs.
-    A sentence shares the fate of its paragraph unless it is likely in the language itself. Short
-    and doubtful paragraphs are kept unless the document is foreign as a whole.
+    A sentence of a foreign paragraph is kept if it is likely in the corpus's language by itself.
+    Short and doubtful paragraphs are kept unless the document is foreign as a whole.
+    ``paragraphs`` are the numbers of the sentences' paragraphs, ``language`` is a ``known_label``.
     """
     joined = {
         number: " ".join(text for _, text in group)
         for number, group in groupby(zip(paragraphs, texts, strict=True), itemgetter(0))
     }
     long = {number: text for number, text in joined.items() if len(text.encode()) >= MIN_BYTES}
-    guesses = {number: _guess(text, language) for number, text in long.items()}
-    others = {guess.best for guess in guesses.values() if guess.is_sure}
-    foreign = {number for number, guess in guesses.items() if guess.is_foreign(others)}
+    results = {number: _identify(text, language) for number, text in long.items()}
+    languages = {result.language for result in results.values() if result.is_sure}
+    foreign = {number for number, result in results.items() if result.is_foreign(languages)}
     size, foreign_size = (sum(len(long[number]) for number in part) for part in (long, foreign))
-    if foreign and size - foreign_size <= MAX_OWN * size:
+    if foreign and size - foreign_size <= MAX_OWN_SHARE * size:
         foreign |= {number for number in joined if number not in long}
     return [
         number in foreign
@@ -43,23 +45,24 @@ def foreign_sentences(paragraphs: Sequence[int], texts: Sequence[str], language:
     ]
 
 
-class _Guess(NamedTuple):
-    """The likeliest language of a text, and the corpus's language."""
+class _Identification(NamedTuple):
+    """The likeliest language of a text, compared with the corpus's language."""
 
-    best: str
+    language: str
     chance: float
-    own: float
+    own_chance: float
     is_sure: bool
 
-    def is_foreign(self, others: Set[str]) -> bool:
-        """Return whether a text is in another language."""
-        is_like = self.best in others and self.chance > LIKELY and self.own < MAX_CHANCE_BESIDE
+    def is_foreign(self, languages: Set[str]) -> bool:
+        is_like = (
+            self.language in languages and self.chance > LIKELY and self.own_chance < MAX_IN_MIXED
+        )
         return self.is_sure or is_like
 
 
-def _guess(text: str, language: str) -> _Guess:
-    likely = language_probabilities(text)
-    own = likely[language]
-    ranked = [(name, chance) for name, chance in likely.items() if name != NO_LANGUAGE][:RELATED]
-    is_sure = own < MAX_CHANCE and sum(chance for _, chance in ranked) > MIN_SURE
-    return _Guess(*ranked[0], own, is_sure)
+def _identify(text: str, language: str) -> _Identification:
+    scores = language_probabilities(text)
+    own_chance = scores[language]
+    ranked = [(name, chance) for name, chance in scores.items() if name != NO_LANGUAGE][:RELATED]
+    is_sure = own_chance < MAX_CHANCE and sum(chance for _, chance in ranked) > MIN_SURE
+    return _Identification(*ranked[0], own_chance, is_sure)

@@ -1,4 +1,4 @@
-"""Read the prose of Markdown, with the markup of documentation."""
+"""Extraction of prose from Markdown and the markup of documentation."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -21,21 +21,21 @@ from mdit_py_plugins.front_matter import front_matter_plugin
 from miner.storage.documents.records import (
     LINE_BREAK,
     Document,
-    checked,
-    decoded,
+    check_document,
+    decode_document,
     text_blocks,
-    unwrapped,
+    unwrap,
 )
 
-BLOCK = 1 << 19  # characters of a document that are parsed together, in some 250 MB
+BLOCK = 1 << 19  # characters of a document that are parsed together, using about 250 MB
 
-# Tags of HTML and JSX, and braces within braces. Quantifiers are possessive, and what begins ends
-# before the next of its kind: the time is linear in any text.
+# Tags of HTML and JSX, and nested braces. The time is linear in any text: quantifiers are
+# possessive, and a tag, comment or string ends before the next one of its kind begins.
 _STRING = r"""[^{}"'`]++|"[^"\n]*+"|'[^'\n]*+'|`[^`\n]*+`|["'`]"""
 _BRACES = rf"\{{(?:{_STRING})*+\}}"
 for _ in range(3):
     _BRACES = rf"\{{(?:{_STRING}|{_BRACES})*+\}}"
-_HIDDEN = ("math", "pre", "script", "style", "svg", "template", "textarea")  # without prose
+_HIDDEN = ("math", "pre", "script", "style", "svg", "template", "textarea")  # contain no prose
 _OPENS_HIDDEN = rf"<(?P<hidden>{'|'.join(_HIDDEN)})(?=[\s>])|<!--"
 _TAG = rf"""<(?!(?:{"|".join(_HIDDEN)})[\s>])/?
     (?:[a-z][\w.:-]*+ (?:[ \t]++ | \n(?![ \t]*+\n) | /(?!>) | [^\s"'{{}}<>/,;!?]++
@@ -46,51 +46,51 @@ _MARKUP = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _INLINE_TAG = re.compile(rf"{_TAG}|</?(?:{'|'.join(_HIDDEN)})[^<>]*+>", re.VERBOSE | re.IGNORECASE)
-# Braces within text that are markup: attributes, comments, templates, strings of JSX.
+# Braces in a line of text that are markup: attributes, comments, templates, strings of JSX.
 _INLINE_BRACES = re.compile(
     rf"(?=\{{(?:[\#.:%{{<!*]|/\*|\s*+[\"'`]|[\w-]+=))(?:{_COMMENT}|{_BRACES})", re.VERBOSE
 )
-_SHOWN = re.compile(  # by a string of JSX, or by one of Hugo's shortcodes
+_SHOWN_STRING = re.compile(  # text in a string of JSX, or in a shortcode of Hugo
     r"""\{\s*+(["'`])(?P<string>[^"'`]*+)\1\s*+\}|\{\{.*\stext="(?P<text>[^"]*+)".*""", re.DOTALL
 )
 _NAME = re.compile(r"<(?P<closes>/?)(?P<name>[\w.:-]*+)")
 
-# A line that begins or ends a container, includes a snippet, or stands for a table of contents.
+# A line that begins or ends a container, includes a snippet, or inserts a table of contents.
 _MARKER = re.compile(
     r"(?::{3,}|/{3,}(?=\s|\Z))\s*(?:\{?[\w-]+\}?)?(?:\[(?P<label>.*)\].*|(?P<title>.*))|\[!\w+\][+-]?(?P<alert>.*)"
     r"|<<<\s.*|\[\[?_?toc_?\]?\]\s*",
     re.IGNORECASE,
 )
-_TAB = re.compile(r"^([ \t]*)===[!+]?[ \t]+(?=\")", re.MULTILINE)  # of Material for MkDocs
-_MODULE = re.compile(  # what MDX imports and exports
+_TAB = re.compile(r"^([ \t]*)===[!+]?[ \t]+(?=\")", re.MULTILINE)  # a tab of Material for MkDocs
+_MODULE = re.compile(  # an import or export in MDX
     r"import\s(?:[^\"']*\sfrom\s+)?[\"']|import\s*\{[^}]*\Z|export\s+(?:default|const|let|function)\s"
 )
 _IS_MDX = re.compile(r"^[ \t]*(?:</?[A-Z]|\{/\*|import\s.*\sfrom\s+[\"'])", re.MULTILINE)
 
 _BREAKS = frozenset(block_names)
 _CODE = frozenset({"code", "kbd", "samp", "tt", "var"})
-_KEPT_APART = _CODE | {*_HIDDEN}
+_NOT_PROSE = _CODE | {*_HIDDEN}
 
 
-def page(name: str, content: bytes) -> Document:
+def read_page(name: str, content: bytes) -> Document:
     """Return the document of a file's Markdown, without markup."""
-    document = decoded(name, content)
-    return document if document.broken else checked(name, prose(document.text))
+    document = decode_document(name, content)
+    return document if document.broken else check_document(name, prose(document.text))
 
 
 def prose(text: str) -> str:
     """Return the prose of Markdown, with an empty line between paragraphs.
 
     Headings, items and cells are paragraphs of their own. Code, metadata, tags and comments are
-    left out; code within a sentence stays.
+    removed, except for code within a sentence.
     """
     parser = _parser(is_mdx=bool(_IS_MDX.search(text)))
-    found: list[str] = []
+    paragraphs: list[str] = []
     for block in text_blocks(_TAB.sub(r"\1!!! tab ", text), BLOCK, ("\n\n## ", "\n## ", "\n\n")):
-        for before, token in pairwise([Token("", "", 0), *parser.parse(block)]):
-            if token.type == "inline" and not _is_default_title(before, token.content):
-                found += _paragraphs(token.children or [])
-    return "\n\n".join(found)
+        for opening, token in pairwise([Token("", "", 0), *parser.parse(block)]):
+            if token.type == "inline" and not _is_default_title(opening, token.content):
+                paragraphs += _paragraphs(token.children or [])
+    return "\n\n".join(paragraphs)
 
 
 @cache
@@ -113,25 +113,25 @@ def _is_default_title(opening: Token, title: str) -> bool:
 
 
 def _skip_lines(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Skip lines of markup, and keep a container's title."""
+    """Skip lines of markup, but keep a container's title."""
     if state.is_code_block(start):
         return False
-    place, limit = state.bMarks[start] + state.tShift[start], state.eMarks[end - 1]
-    line = state.src[place : state.eMarks[start]]
+    position, limit = state.bMarks[start] + state.tShift[start], state.eMarks[end - 1]
+    line = state.src[position : state.eMarks[start]]
     if line.startswith(("<!", "<?")) and not line.startswith("<!--"):
         return html_block(state, start, end, silent)
     text: str | None = None
     if line.startswith(("<", "{")) and not line.startswith("<<<"):
         if not silent or _interrupts(line):
-            place, text = _after_markup(state.src, place, limit)
+            position, text = _after_markup(state.src, position, limit)
     elif marker := _MARKER.fullmatch(line):
-        place += len(line)
+        position += len(line)
         text = (marker["label"] or marker["title"] or marker["alert"] or "").strip(' \t|"')
     elif not (state.sCount[start] or silent) and _MODULE.match(line):
-        place, text = _line_end(state.src, "\n\n", place, limit), ""
+        position, text = _line_end(state.src, "\n\n", position, limit), ""
     if text is None or silent:
         return text is not None
-    _go_to(state, start, end, place)
+    _continue_at(state, start, end, position)
     if text:
         token = state.push("inline", "", 0)
         token.content, token.map, token.children = text, [start, state.line], []
@@ -139,44 +139,44 @@ def _skip_lines(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 
 def _interrupts(line: str) -> bool:
-    """Return whether a paragraph ends before a line of tags."""
-    _, name = _name(line)
+    """Return whether a line of tags ends the paragraph before it."""
+    _, name = _parse_tag(line)
     if not name or _ends_paragraphs(name) or name.lower() in _HIDDEN:
         return True
     return name[0].isupper() and not line.rstrip().endswith("/>")
 
 
-def _after_markup(source: str, place: int, limit: int) -> tuple[int, str | None]:
-    """Return the end of the markup's last line, and the text in its rest.
+def _after_markup(source: str, position: int, limit: int) -> tuple[int, str | None]:
+    """Return the end of the markup's last line, and the text after the markup.
 
-    The text is None where the line has to be read as one, with tags among the text.
+    The text is None if the line must be parsed as a line of text with tags.
     """
     text = None
-    while (markup := _MARKUP.match(source, place, limit)) and markup["hides"]:
+    while (markup := _MARKUP.match(source, position, limit)) and markup["hides"]:
         text = ""
-        closing = _closing(markup["hidden"] or "")
+        closing = _closing_tag(markup["hidden"] or "")
         closed = closing.search(source, markup.end(), limit)
-        place = closed.end() if closed else limit
-    assert markup  # of nothing, at the least
+        position = closed.end() if closed else limit
+    assert markup  # the pattern matches the empty string
     line_end = _line_end(source, "\n", markup.end(), limit)
     rest = source[markup.end() : line_end].strip()
     return line_end, rest if text is not None else (None if rest else "")
 
 
-def _line_end(source: str, mark: str, place: int, limit: int) -> int:
-    found = source.find(mark, place, limit)
-    return limit if found < 0 else found
+def _line_end(source: str, line_break: str, start: int, limit: int) -> int:
+    end = source.find(line_break, start, limit)
+    return limit if end < 0 else end
 
 
 @cache
-def _closing(name: str) -> re.Pattern[str]:
+def _closing_tag(name: str) -> re.Pattern[str]:
     return re.compile(rf"</{name}\s*+>" if name else "-->", re.IGNORECASE)
 
 
-def _go_to(state: StateBlock, start: int, end: int, place: int) -> None:
-    """Continue after a line's end, where no indented code begins."""
+def _continue_at(state: StateBlock, start: int, end: int, position: int) -> None:
+    """Continue after a line's end, so that no indented code begins there."""
     line = start + 1
-    while line < end and state.bMarks[line] < place:
+    while line < end and state.bMarks[line] < position:
         line += 1
     state.line = line
     if line < end and not state.isEmpty(line):
@@ -184,14 +184,14 @@ def _go_to(state: StateBlock, start: int, end: int, place: int) -> None:
 
 
 def _skip_inline(state: StateInline, silent: bool) -> bool:
-    """Make a token of a tag or of braces that are markup."""
-    source, place = state.src, state.pos
-    if source.startswith(("<!", "<?"), place):
+    """Parse a tag, or braces that are markup, as one token."""
+    source, position = state.src, state.pos
+    if source.startswith(("<!", "<?"), position):
         return html_inline(state, silent)
-    if source[place] not in "<{":
+    if source[position] not in "<{":
         return False
-    pattern = _INLINE_TAG if source[place] == "<" else _INLINE_BRACES
-    if not (markup := pattern.match(source, place, state.posMax)):
+    pattern = _INLINE_TAG if source[position] == "<" else _INLINE_BRACES
+    if not (markup := pattern.match(source, position, state.posMax)):
         return False
     if not silent:
         state.push("html_inline", "", 0).content = markup[0]
@@ -200,9 +200,9 @@ def _skip_inline(state: StateInline, silent: bool) -> bool:
 
 
 def _paragraphs(tokens: Sequence[Token]) -> Iterator[str]:
-    """Yield the paragraphs of inline tokens, without paragraphs of code.
+    """Yield the paragraphs of inline tokens, except for lines of code.
 
-    Wrapped lines are joined; line ends that are meant are kept.
+    Wrapped lines are joined. Intended line breaks are kept.
     """
     for is_break, group in groupby(_pieces(tokens), lambda piece: piece is _BREAK):
         pieces = list(group)
@@ -210,7 +210,7 @@ def _paragraphs(tokens: Sequence[Token]) -> Iterator[str]:
         has_code = any(piece.is_code for piece in pieces)
         if is_break or (has_code and not any(map(str.isalpha, plain))):
             continue
-        if text := unwrapped("".join(piece.text for piece in pieces)):
+        if text := unwrap("".join(piece.text for piece in pieces)):
             yield text
 
 
@@ -225,48 +225,48 @@ _BREAK = _Piece("")
 
 
 def _pieces(tokens: Sequence[Token]) -> Iterator[_Piece]:
-    """Yield the text of inline tokens, with a ``_BREAK`` where a paragraph ends."""
-    element = ""  # the innermost element of code or hidden content around the text
+    """Yield the text of inline tokens, and ``_BREAK`` at ends of paragraphs."""
+    element = ""  # the innermost element with code or hidden content around the text
     links: list[str] = []
     for token in tokens:
         if token.type == "html_inline":
-            closes, name = _name(token.content)
+            closes, name = _parse_tag(token.content)
             if element:
                 element = "" if closes and name.lower() == element else element
-            elif name.lower() in _KEPT_APART and not (closes or token.content.endswith("/>")):
+            elif name.lower() in _NOT_PROSE and not (closes or token.content.endswith("/>")):
                 element = name.lower()
             else:
-                yield from _of_markup(name, token.content)
+                yield from _markup_pieces(name, token.content)
         elif token.type == "link_open":
             links.append(token.markup)
         elif token.type == "link_close":
             links.pop()
         elif element not in _HIDDEN:
             is_code = bool(element) or links[-1:] == ["autolink"]
-            yield from _of_text(token, is_code=is_code, is_linked=bool(links))
+            yield from _text_pieces(token, is_code=is_code, is_linked=bool(links))
 
 
-def _name(tag: str) -> tuple[bool, str]:
+def _parse_tag(tag: str) -> tuple[bool, str]:
     """Return whether it is a closing tag, and the element's name."""
     match = _NAME.match(tag)
     return (bool(match["closes"]), match["name"]) if match else (False, "")
 
 
 def _ends_paragraphs(name: str) -> bool:
-    """Return whether an element is a block of HTML; a ``Link`` is a component."""
+    """Return whether an element is a block of HTML, not a component."""
     return (name.lower() in _BREAKS and not name.istitle()) or (len(name) == 1 and name in "pP")
 
 
-def _of_markup(name: str, content: str) -> Iterator[_Piece]:
+def _markup_pieces(name: str, content: str) -> Iterator[_Piece]:
     if name.lower() == "br":
         yield _Piece(LINE_BREAK)
     elif _ends_paragraphs(name):
         yield _BREAK
-    elif shown := _SHOWN.fullmatch(content):
+    elif shown := _SHOWN_STRING.fullmatch(content):
         yield _Piece(shown["string"] or shown["text"] or "")
 
 
-def _of_text(token: Token, *, is_code: bool, is_linked: bool) -> Iterator[_Piece]:
+def _text_pieces(token: Token, *, is_code: bool, is_linked: bool) -> Iterator[_Piece]:
     match token.type:
         case "text" | "text_special":
             yield _Piece(token.content, is_code)

@@ -1,4 +1,4 @@
-"""What reading documents gives, one after the other, and which module reads files of a format."""
+"""Documents as they are read, and the module that reads each format."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -10,10 +10,10 @@ from miner.storage.corpus.records import Rejection
 from miner.storage.places import AnyPath
 from miner.storage.streams import split_compression
 
-# A longer document is counted and left out, so that memory is bounded by what one may take.
+# Longer documents are rejected, so that memory is bounded.
 MAX_BYTES = 8 << 20
 
-# The module whose ``read`` reads a file, by its suffix; all but Parquet may be compressed.
+# The module whose ``read`` reads a file, by suffix. All formats except Parquet may be compressed.
 FORMATS = {
     **dict.fromkeys((".txt", ".md", ".mdx", ".markdown"), "files"),
     **dict.fromkeys((".html", ".htm", ".xhtml"), "web"),
@@ -21,19 +21,22 @@ FORMATS = {
     **dict.fromkeys((".warc", ".wet", ".xml"), "web"),
 }
 
-LINE_BREAK = "\r"  # a line's end that is meant, among those of wrapped lines
-_WIDE = r"[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]"
-_WIDE_BREAK = re.compile(rf"(?<={_WIDE})[^\S\r]*\n[^\S\r]*(?={_WIDE})")
+LINE_BREAK = "\r"  # an intended line break; wrapped lines end in "\n"
+_WIDE_CHARACTER = r"[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]"
+_WIDE_BREAK = re.compile(rf"(?<={_WIDE_CHARACTER})[^\S\r]*\n[^\S\r]*(?={_WIDE_CHARACTER})")
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    r"""A document: paragraphs in plain text, or else why there are none, and maybe the error.
+    r"""A document with paragraphs of plain text, or the reason for none.
 
-    ``name`` is its id: the file's place in its folder, a page's URL, an article's title; control
-    characters in it are spaces, and half characters are written as ``\udce9``.
+    Attributes:
+        name: the document's id: a file's path in its folder, a URL, or an article's title. Control
+            characters become spaces, and lone surrogates are written as ``\udce9``.
+        text: the paragraphs, or the error's message of a broken document, if any.
+        broken: the reason, or None.
     """
 
     name: str
@@ -46,51 +49,61 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Raw:
-    """A document as it was found; getting its text takes time."""
+class RawDocument:
+    """A document whose text has yet to be extracted, which takes time."""
 
     name: str
     content: bytes | str
     extract: Callable[[str, Any], Document]
 
 
-Found = Document | Raw
+AnyDocument = Document | RawDocument
 
-Reader = Callable[[AnyPath, str], Iterator[Found]]
-"""Reads a file whose name in the corpus is given, too; a CorpusError says that it is damaged."""
+Reader = Callable[[AnyPath, str], Iterator[AnyDocument]]
+"""Reads a file by its path and its name in the corpus; raises CorpusError for a damaged file."""
 
 
 def reader_of(path: AnyPath) -> Reader | None:
-    """Return what reads a file, by its suffix below that of a compression; None if nothing does."""
+    """Return the reader of a file by its suffix, or None for other files.
+
+    The suffix of a compression is ignored.
+    """
     name = FORMATS.get(split_compression(path)[0])
     reader: Reader | None = import_module(f"miner.storage.documents.{name}").read if name else None
     return reader
 
 
-def read_found(found: Found) -> Document:
-    """Return the document that was found, a broken one if the parser fails."""
-    if isinstance(found, Document):
-        return found
+def extract(document: AnyDocument) -> Document:
+    """Return a document with its text, or a broken one if the parser fails.
+
+    Raises:
+        MemoryError: The document needs more memory than the machine has.
+    """
+    if isinstance(document, Document):
+        return document
     try:
-        return found.extract(found.name, found.content)
+        return document.extract(document.name, document.content)
     except MemoryError:
         raise
-    except Exception:  # on pages that nobody has tried, parsers raise whatever they meet
-        return Document(name=found.name, broken=Rejection.MALFORMED)
+    except Exception:  # on untested input, parsers raise exceptions of any class
+        return Document(name=document.name, broken=Rejection.MALFORMED)
 
 
-def decoded(name: str, data: bytes) -> Document:
-    """Return the document of bytes in UTF-8; a byte order mark is no part of it."""
+def decode_document(name: str, data: bytes) -> Document:
+    """Return the document of UTF-8 bytes, without a byte order mark."""
     if len(data) > MAX_BYTES:
         return Document(name=name, broken=Rejection.TOO_LONG)
     try:
-        return checked(name, data.decode("utf-8-sig"))
+        return check_document(name, data.decode("utf-8-sig"))
     except UnicodeDecodeError:
         return Document(name=name, broken=Rejection.UNDECODABLE)
 
 
-def checked(name: str, text: str) -> Document:
-    """Return the document, or why this text is none: empty, or with half characters (JSON)."""
+def check_document(name: str, text: str) -> Document:
+    """Return the document of a text, or a broken one.
+
+    A text is broken if it is blank, or has lone surrogates (from JSON).
+    """
     if not text or text.isspace():
         return Document(name=name, broken=Rejection.BLANK)
     try:
@@ -101,7 +114,10 @@ def checked(name: str, text: str) -> Document:
 
 
 def text_blocks(text: str, size: int, marks: Sequence[str]) -> Iterator[str]:
-    """Yield a text in blocks that end before the first mark found."""
+    """Yield a text in blocks of at most ``size`` characters.
+
+    A block ends before the last occurrence of the first of ``marks`` that occurs in it.
+    """
     start = 0
     while len(text) - start > size:
         end = start + size
@@ -112,7 +128,7 @@ def text_blocks(text: str, size: int, marks: Sequence[str]) -> Iterator[str]:
     yield text[start:]
 
 
-def unwrapped(text: str) -> str:
+def unwrap(text: str) -> str:
     """Join the lines of a paragraph, except at a ``LINE_BREAK``."""
     lines = _WIDE_BREAK.sub("", text).split(LINE_BREAK)
     return "\n".join(" ".join(line.split()) for line in lines).strip()

@@ -1,4 +1,4 @@
-"""Documents to a corpus of their sentences: paragraphs, wrapped lines, and what is cleaned away."""
+"""Splitting of documents into a corpus of clean sentences."""
 
 import re
 import statistics
@@ -11,36 +11,32 @@ import pyarrow as pa
 from miner.storage.corpus.records import CorpusError, Records, Rejection
 from miner.storage.documents.cleaning import INVISIBLE, CleanText
 from miner.storage.documents.foreign import foreign_sentences
-from miner.storage.documents.records import FORMATS, Document, read_found, reader_of
+from miner.storage.documents.records import FORMATS, Document, extract, reader_of
 from miner.storage.documents.splitting import sentence_spans
 from miner.storage.places import AnyPath
 
 BATCH_ROWS = 8192  # of tables of sentences
-PLACE = "#char="  # between a sentence's document and where it is there, in its id
-# Of ``sentence_tables``.
-SENTENCE_TABLE = pa.schema(
+PLACE = "#char="  # in a sentence's id, between its document's name and its position
+SENTENCE_TABLE = pa.schema(  # of ``sentence_tables``
     {"file": pa.int32(), **dict.fromkeys(("id", "doc", "text", "why"), pa.string())}
 )
 
 _PARAGRAPH = re.compile(r"\S.*?(?=\n[^\S\n]*\n|\Z)", re.DOTALL)
 _LINE = re.compile(r"\S[^\n]*")
-# An inner line of a paragraph that its writer wrapped is long, and ends within a sentence.
+# Inner lines of a wrapped paragraph have a median width in this range, and end within a sentence.
 MIN_WRAPPED, MAX_WRAPPED = 30, 130
 _ENDED = re.compile(r"[.!?…。！？:;\"'”’»)]\s*$")
 
-_SPACE = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
+_SPACES = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
 _WIDE = r"[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]"
 _WIDE_BREAK = re.compile(rf"(?<={_WIDE})\n\s*(?={_WIDE})")
 
-# Marks that the same sentence has in one document and not in the other.
+# Quotation marks whose form differs between copies of a sentence.
 _QUOTES = str.maketrans(dict.fromkeys("“”„‟«»″", '"') | dict.fromkeys("‘’‚‛‹›′", "'"))
 
 
 class Sentence(NamedTuple):
-    """A sentence, and where it is in the text of its document, in characters from 0.
-
-    ``paragraph`` is the number of its paragraph.
-    """
+    """A sentence, its offsets in the document, and its paragraph's number."""
 
     text: str
     start: int
@@ -49,17 +45,20 @@ class Sentence(NamedTuple):
 
 
 def read_sentences(path: AnyPath, name: str, first_row: int) -> Iterator[Records]:
-    """Yield the sentences of a file's documents; a broken document is a rejected record.
+    """Yield the sentences of a file's documents as records.
 
-    ``name`` is that of the file in its corpus.
+    A broken document is a rejected record. ``name`` is the file's name in its corpus.
+
+    Raises:
+        CorpusError: The suffix is unknown, or the file is damaged.
     """
     reader = reader_of(path)
     if reader is None:
         raise CorpusError(
             f"{path}: unknown document format; use a file that ends in one of {' '.join(FORMATS)}"
         )
-    found = reader(path, name)
-    for table in sentence_tables((0, read_found(one)) for one in found):
+    documents = reader(path, name)
+    for table in sentence_tables((0, extract(document)) for document in documents):
         yield table_records(table, first_row)
         first_row += len(table)
 
@@ -70,12 +69,15 @@ def sentence_tables(
     *,
     only: str | None = None,
 ) -> Iterator[pa.Table]:
-    """Yield the sentences of documents, which come with their files' numbers.
+    """Yield the sentences of documents in tables of ``SENTENCE_TABLE``.
 
-    The columns are ``file``, ``id``, ``doc``, ``text`` and ``why``. An id is the document's name
-    and where the sentence is in its text, in characters: ``guide.txt#char=120,188`` (RFC 5147). A
-    broken document is a row with the reason (a ``Rejection``), and the error as its text, if any.
-    Sentences that are not in the language ``only``, by its ``known_label``, have a reason, too.
+    An id is the document's name and the sentence's offsets: ``guide.txt#char=120,188`` (RFC 5147).
+    A broken document is a row with a ``Rejection`` as ``why``, and the error, if any, as ``text``.
+
+    Args:
+        documents: pairs of a file's number and one of its documents.
+        language: ISO 639-1, for splitting.
+        only: a ``known_label``; sentences in other languages get ``Rejection.FOREIGN``.
     """
     rows: list[tuple[int, str, str, str, str | None]] = []
     for file, document in documents:
@@ -97,7 +99,7 @@ def sentence_tables(
 
 
 def table_records(table: pa.Table | pa.RecordBatch, first_row: int) -> Records:
-    """Return the records of a table of ``sentence_tables``; the first is row ``first_row``."""
+    """Return the records of a table of ``sentence_tables``."""
     ids, docs, texts, reasons = (table[name].to_pylist() for name in SENTENCE_TABLE.names[1:])
     rejected = {place: Rejection(why) for place, why in enumerate(reasons) if why}
     columns = ids, docs, texts
@@ -113,33 +115,33 @@ def document_sentences(document: Document, language: str | None = None) -> Itera
     line ends a paragraph. So does every line's end, unless the text is wrapped.
     """
     text = document.text.replace("\r\n", " \n").replace("\r", "\n")
-    wrapped = is_wrapped(text)
-    clean = CleanText.of(text, is_wrapped=wrapped)
-    paragraphs = (_PARAGRAPH if wrapped else _LINE).finditer(clean.text)
+    has_wrapped_lines = is_wrapped(text)
+    clean = CleanText.of(text, is_wrapped=has_wrapped_lines)
+    paragraphs = (_PARAGRAPH if has_wrapped_lines else _LINE).finditer(clean.text)
     for number, match in enumerate(paragraphs):
-        for first, last in sentence_spans(match[0], language):
-            start, end = match.start() + first, match.start() + last
-            if sentence := cleaned(clean.text[start:end]):
+        for first_character, last_character in sentence_spans(match[0], language):
+            start, end = match.start() + first_character, match.start() + last_character
+            if sentence := clean_sentence(clean.text[start:end]):
                 yield Sentence(sentence, *clean.origin(start, end), number)
 
 
 def is_wrapped(text: str) -> bool:
-    """Return whether most lines that others follow are long, and end within a sentence."""
+    """Return whether most inner lines of paragraphs are long and unfinished."""
     text = INVISIBLE.sub("", text)
-    inner = [line for match in _PARAGRAPH.finditer(text) for line in match[0].split("\n")[:-1]]
-    if not inner:
+    lines = [line for match in _PARAGRAPH.finditer(text) for line in match[0].split("\n")[:-1]]
+    if not lines:
         return False
-    open_ended = sum(not _ENDED.search(line) for line in inner)
-    width = statistics.median(len(line.strip()) for line in inner)
-    return MIN_WRAPPED <= width <= MAX_WRAPPED and open_ended > len(inner) / 2
+    open_ended = sum(not _ENDED.search(line) for line in lines)
+    width = statistics.median(len(line.strip()) for line in lines)
+    return MIN_WRAPPED <= width <= MAX_WRAPPED and open_ended > len(lines) / 2
 
 
-def cleaned(text: str) -> str:
-    """Return a sentence in NFC, on one line, without invisible or control characters."""
+def clean_sentence(text: str) -> str:
+    """Return a sentence in NFC, on one line, without invisible characters."""
     text = _WIDE_BREAK.sub("", INVISIBLE.sub("", text))
-    return _SPACE.sub(" ", unicodedata.normalize("NFC", text)).strip()
+    return _SPACES.sub(" ", unicodedata.normalize("NFC", text)).strip()
 
 
 def repeat_key(text: str) -> str:
-    """Return what two sentences have in common that differ in the form of their quotes only."""
+    """Return a sentence with uniform quotes, by which duplicates are found."""
     return text.translate(_QUOTES)

@@ -1,4 +1,4 @@
-"""Web pages without menus, archives of them (pages of WARC, texts of WET), dumps of MediaWiki."""
+"""Documents in web pages, WARC and WET archives, and MediaWiki dumps."""
 
 import io
 from collections.abc import Iterator, Sequence
@@ -18,25 +18,25 @@ from miner.storage.documents.files import read_bytes
 from miner.storage.documents.records import (
     LINE_BREAK,
     MAX_BYTES,
+    AnyDocument,
     Document,
-    Found,
-    Raw,
-    checked,
-    decoded,
+    RawDocument,
+    check_document,
+    decode_document,
     text_blocks,
-    unwrapped,
+    unwrap,
 )
 from miner.storage.places import AnyPath, PlaceError
 from miner.storage.streams import read_chunks, split_compression
 
-MAX_CHARACTERS = 2 << 20  # MediaWiki itself takes no longer article
+MAX_CHARACTERS = 2 << 20  # MediaWiki accepts no longer article
 BLOCK = 1 << 15  # characters of an article that are parsed together
-ARTICLES = "0"  # the name space of what is neither talk nor help
-MAX_HEADERS = 1 << 20  # bytes of the headers of a record, which warcio holds whole
+ARTICLES = "0"  # the name space of articles, without talk and help
+MAX_HEADER_BYTES = 1 << 20  # for the headers of a record, which warcio keeps in memory
 
-# A mark before listings, which stay in the tree: else trafilatura takes their titles for menus.
-_NO_PROSE = "\u2bd1\u2bd1"
-# Elements that are no prose: listings, and paragraphs without a letter outside of code.
+# A mark before listings, which stay in the tree. Without, trafilatura treats their titles as menus.
+_LISTING_MARK = "\u2bd1\u2bd1"
+# Elements without prose: listings, and paragraphs without a letter outside of code.
 _CODE = ("code", "kbd", "samp", "tt", "var")
 _WITHIN_CODE = " or ".join(f"ancestor::{name}" for name in _CODE)
 _HOLDERS = ("p", "li", "td", "th", "dt", "dd", "h1", "h2", "h3", "h4", "h5", "h6", "summary")
@@ -50,13 +50,16 @@ _LISTINGS = (
 )
 _BLOCKS = frozenset({"body", "cell", "div", "head", "item", "list", "p", "quote", "row", "table"})
 
-_PAGES = ("text/html", "application/xhtml+xml")
+_PAGE_TYPES = ("text/html", "application/xhtml+xml")
 
 
-def read(path: AnyPath, name: str) -> Iterator[Found]:
-    """Yield the page that a file is, or those of an archive (WARC: responses in HTML) or a dump.
+def read(path: AnyPath, name: str) -> Iterator[AnyDocument]:
+    """Yield the page of a file, or the documents of an archive or a dump.
 
-    A CorpusError says that the file cannot be read, or that the archive or the dump is damaged.
+    Of a WARC, only responses in HTML are documents.
+
+    Raises:
+        CorpusError: The file cannot be read, or the archive or dump is damaged.
     """
     suffix = split_compression(path)[0]
     if suffix == ".xml":
@@ -64,35 +67,37 @@ def read(path: AnyPath, name: str) -> Iterator[Found]:
     elif suffix in (".warc", ".wet"):
         yield from _read_archive(path)
     else:
-        yield Raw(name=name, content=read_bytes(path), extract=page)
+        yield RawDocument(name=name, content=read_bytes(path), extract=read_page)
 
 
-def _read_archive(path: AnyPath) -> Iterator[Found]:
+def _read_archive(path: AnyPath) -> Iterator[AnyDocument]:
     stream = io.BufferedReader(ChunkStream(read_chunks(path)))
     try:
         records = ArchiveIterator(stream)
-        records.INC_RECORD = ""  # or it prints what it thinks of them
+        records.INC_RECORD = ""  # otherwise it prints warnings about records
         records.reader = _Reader(records.fh)
         for record in records:
             records.reader.start_record()
-            yield from _documents(record)
+            yield from _record_documents(record)
     except (CorpusError, PlaceError, MemoryError):
         raise
-    except Exception as error:  # on archives that nobody has tried, it raises whatever it meets
-        cause = " ".join(str(error).split())[:80]  # some hold what was found
+    except Exception as error:  # on untested archives, warcio raises exceptions of any class
+        cause = " ".join(str(error).split())[:80]  # some messages quote the archive
         raise CorpusError(
             f"{path}: is a damaged web archive ({cause!r}); fetch it again"
         ) from error
 
 
-def page(name: str, html: bytes, content_type: str = "", codings: Sequence[str] = ()) -> Document:
-    """Return the document of a page, without listings.
+def read_page(
+    name: str, html: bytes, content_type: str = "", codings: Sequence[str] = ()
+) -> Document:
+    """Return the document of a page, without menus and listings.
 
     Args:
         name: the document's name; an address helps to guess the encoding.
         html: the page, as it was sent.
         content_type: the HTTP header of that name.
-        codings: those that the body is in, such as gzip, in the order they were applied in.
+        codings: codings of the body, such as gzip, in the order in which they were applied.
     """
     try:
         html = decode_body(html, codings, MAX_BYTES)
@@ -106,10 +111,10 @@ def page(name: str, html: bytes, content_type: str = "", codings: Sequence[str] 
     for listing in [element for listings in _LISTINGS for element in listings(tree)]:
         text = listing.text_content()
         listing.clear(keep_tail=True)
-        listing.text = _NO_PROSE + text
-    etree.strip_tags(tree, *_CODE)  # or spaces around them are lost
-    found: Any = trafilatura.bare_extraction(tree, include_comments=False, favor_recall=True)
-    return checked(name, "" if found is None else "\n\n".join(_paragraphs(found.body)))
+        listing.text = _LISTING_MARK + text
+    etree.strip_tags(tree, *_CODE)  # otherwise spaces around them are lost
+    result: Any = trafilatura.bare_extraction(tree, include_comments=False, favor_recall=True)
+    return check_document(name, "" if result is None else "\n\n".join(_paragraphs(result.body)))
 
 
 def _paragraphs(body: Any) -> Iterator[str]:  # noqa: ANN401 - lxml has no types
@@ -120,78 +125,75 @@ def _paragraphs(body: Any) -> Iterator[str]:  # noqa: ANN401 - lxml has no types
         if element.tag in _BLOCKS:
             text = "".join(pieces)
             pieces.clear()
-            if _NO_PROSE not in text and (paragraph := unwrapped(text)):
+            if _LISTING_MARK not in text and (paragraph := unwrap(text)):
                 yield paragraph
         elif is_start and element.tag == "lb":
             pieces.append(LINE_BREAK)
         pieces.append((element.text if is_start else element.tail) or "")
 
 
-def _documents(record: Any) -> Iterator[Found]:  # noqa: ANN401 - warcio has no types
+def _record_documents(record: Any) -> Iterator[AnyDocument]:  # noqa: ANN401 - warcio has no types
     url = record.rec_headers.get_header("WARC-Target-URI") or ""
     if record.rec_type == "conversion":
-        yield decoded(url, record.content_stream().read(MAX_BYTES + 1))
+        yield decode_document(url, record.content_stream().read(MAX_BYTES + 1))
     elif record.rec_type == "response" and record.http_headers is not None:
         content_type = record.http_headers.get_header("Content-Type") or ""
         kind = content_type.partition(";")[0].strip().lower()
-        if kind in _PAGES and record.http_headers.get_statuscode() == "200":
-            stream, codings = _body(record)
-            extract = partial(page, content_type=content_type, codings=codings)
-            yield Raw(name=url, content=stream.read(MAX_BYTES + 1), extract=extract)
+        if kind in _PAGE_TYPES and record.http_headers.get_statuscode() == "200":
+            stream, codings = _body_stream(record)
+            extract = partial(read_page, content_type=content_type, codings=codings)
+            yield RawDocument(name=url, content=stream.read(MAX_BYTES + 1), extract=extract)
 
 
-def _body(record: Any) -> tuple[Any, list[str]]:  # noqa: ANN401
-    """Return the stream of a page in one piece, and its codings in their order."""
-    named = [*_values(record, "content-encoding"), *_values(record, "transfer-encoding")]
-    codings = [coding.strip().lower() for value in named for coding in value.split(",")]
-    left = [coding for coding in codings if coding not in ("", "chunked")]
+def _body_stream(record: Any) -> tuple[Any, list[str]]:  # noqa: ANN401
+    """Return the stream of a page without chunks, and its codings in order."""
+    values = [*_headers(record, "content-encoding"), *_headers(record, "transfer-encoding")]
+    codings = [coding.strip().lower() for value in values for coding in value.split(",")]
+    remaining = [coding for coding in codings if coding not in ("", "chunked")]
     if "chunked" in codings:
-        return ChunkedDataReader(record.raw_stream), left
-    return record.raw_stream, left
+        return ChunkedDataReader(record.raw_stream), remaining
+    return record.raw_stream, remaining
 
 
-def _values(record: Any, header: str) -> list[str]:  # noqa: ANN401
+def _headers(record: Any, header: str) -> list[str]:  # noqa: ANN401
     return [value for name, value in record.http_headers.headers if name.lower() == header]
 
 
 class _Reader(DecompressingBufferedReader):  # type: ignore[misc]  # without types
-    """A reader that stops at endless headers, which warcio takes whatever their length."""
+    """A reader that limits the size of headers, which warcio does not."""
 
     def __init__(self, stream: object) -> None:
         super().__init__(stream)
         self.start_record()
 
     def start_record(self) -> None:
-        """Count the lines of headers anew."""
-        self._left = MAX_HEADERS
+        self._left = MAX_HEADER_BYTES
 
     def read(self, length: int | None = None) -> bytes:
-        """Return bytes, which are no headers."""
         self.start_record()
         return bytes(super().read(length))
 
     def readline(self, length: int | None = None) -> bytes:
-        """Return a line of headers, which are at most ``MAX_HEADERS`` together."""
         line: bytes = super().readline(self._left if length is None else min(length, self._left))
         self._left -= len(line)
         if not self._left:
-            raise ArchiveLoadFailed(f"headers of more than {MAX_HEADERS:,} bytes")
+            raise ArchiveLoadFailed(f"headers of more than {MAX_HEADER_BYTES:,} bytes")
         return line
 
 
 class ChunkStream(io.RawIOBase):
-    """A stream of the bytes of chunks, which are read when they are asked for."""
+    """A binary stream over chunks, which are read on demand."""
 
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self._chunks = chunks
         self._rest = memoryview(b"")
 
     def readable(self) -> bool:
-        """Return that it is."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
-        """Fill the buffer as far as the chunk at hand goes."""
+        """Fill the buffer from the current chunk."""
         while not self._rest:
             if (chunk := next(self._chunks, None)) is None:
                 return 0
@@ -202,8 +204,7 @@ class ChunkStream(io.RawIOBase):
         return count
 
 
-def _read_dump(path: AnyPath) -> Iterator[Raw]:
-    """Yield articles that are no redirections; entities are not expanded, nothing is fetched."""
+def _read_dump(path: AnyPath) -> Iterator[RawDocument]:
     stream = io.BufferedReader(ChunkStream(read_chunks(path)))
     pages = etree.iterparse(
         stream, tag="{*}page", resolve_entities=False, no_network=True, load_dtd=False
@@ -215,19 +216,19 @@ def _read_dump(path: AnyPath) -> Iterator[Raw]:
             )
             is_article = element.findtext("{*}ns", ARTICLES) == ARTICLES
             if is_article and element.find("{*}redirect") is None:
-                yield Raw(name=title, content=text, extract=article)
+                yield RawDocument(name=title, content=text, extract=read_article)
             element.clear()
-            while element.getprevious() is not None:  # or the tree grows with the file
+            while element.getprevious() is not None:  # otherwise the tree grows with the file
                 del element.getparent()[0]
     except etree.XMLSyntaxError as error:
         raise CorpusError(f"{path}: is not a whole XML file ({error}); fetch it again") from error
 
 
-def article(title: str, text: str) -> Document:
+def read_article(title: str, text: str) -> Document:
     """Return the document of an article, without markup."""
     if len(text) > MAX_CHARACTERS:
         return Document(name=title, broken=Rejection.TOO_LONG)
-    # The parser's time grows with the square of what is opened and never closed.
+    # The parser's time grows with the square of the number of unclosed brackets.
     blocks = text_blocks(text, BLOCK, ("\n==", "\n\n"))
     plain = "".join(mwparserfromhell.parse(block).strip_code() for block in blocks)
-    return checked(title, plain.replace("\n", "\n\n"))
+    return check_document(title, plain.replace("\n", "\n\n"))

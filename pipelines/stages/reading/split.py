@@ -22,7 +22,7 @@ from miner.storage.artefacts import Artefact, Draft, content_key, find, open_art
 from miner.storage.corpus.entities import unescape_records
 from miner.storage.corpus.filesets import NamedPlace
 from miner.storage.corpus.records import BATCH_ROWS, Records
-from miner.storage.documents.records import Document, Found, read_found
+from miner.storage.documents.records import AnyDocument, Document, extract
 from miner.storage.documents.sentences import (
     PLACE,
     SENTENCE_TABLE,
@@ -210,7 +210,7 @@ def _split(run: RunContext, group: DocumentFiles) -> Artefact:
 
 
 def _part(
-    folder: Place, key: str, documents: Iterator[tuple[int, Found]], language: str | None
+    folder: Place, key: str, documents: Iterator[tuple[int, AnyDocument]], language: str | None
 ) -> Artefact:
     """Return the artefact of the next documents, unread if it is sealed."""
     part = islice(documents, PART_DOCUMENTS)
@@ -225,7 +225,7 @@ def _part(
             nonlocal read
             for file, document in part:
                 read += 1
-                yield file, read_found(document)
+                yield file, extract(document)
 
         with (
             draft.file(SENTENCES) as path,

@@ -333,7 +333,7 @@ def test_damaged_archives_raise_nothing_but_a_corpus_error(
     changes: list[tuple[int, int]],
     inserted: bytes,
 ) -> None:
-    from miner.storage.documents.records import read_found
+    from miner.storage.documents.records import extract
     from miner.storage.documents.web import read
 
     html = CODINGS[coding](page("<p>It rains.</p>").encode())
@@ -346,6 +346,6 @@ def test_damaged_archives_raise_nothing_but_a_corpus_error(
     path.write_bytes(data[:place] + inserted + data[place:])
     try:
         for found in read(path, "damaged.warc"):
-            read_found(found)
+            extract(found)
     except CorpusError as error:
         assert str(error).isprintable()

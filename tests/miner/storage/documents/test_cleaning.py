@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from miner.storage.documents.cleaning import CleanText
 from miner.storage.documents.records import Document
-from miner.storage.documents.sentences import cleaned, document_sentences
+from miner.storage.documents.sentences import clean_sentence, document_sentences
 from miner.storage.documents.split import looks_like_a_document
 
 ARABIC = ["نزل المطر طوال الليل.", "نبح الكلب في الفناء.", "نام الأطفال في البيت."]
@@ -30,7 +30,7 @@ def check_places(text: str) -> None:
         assert last <= start < end <= len(text)
         assert not text[start].isspace()
         assert not text[end - 1].isspace()
-        parts = "".join(cleaned(text[start:end]).split()).replace("-", "").replace("¬", "")
+        parts = "".join(clean_sentence(text[start:end]).split()).replace("-", "").replace("¬", "")
         assert parts == "".join(sentence.split()).replace("-", "")
         last = end
 

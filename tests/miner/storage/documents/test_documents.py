@@ -13,7 +13,7 @@ from miner.languages import identifier
 from miner.storage.corpus.records import CorpusError, Rejection
 from miner.storage.documents import records
 from miner.storage.documents.records import Document
-from miner.storage.documents.sentences import cleaned, document_sentences, is_wrapped
+from miner.storage.documents.sentences import clean_sentence, document_sentences, is_wrapped
 from miner.storage.documents.split import (
     SplitCounts,
     document_files,
@@ -99,7 +99,7 @@ def test_wrapped_chinese_gets_no_spaces():
 
 
 def test_cleaned():
-    assert cleaned("e\u0301a\u0000b\u00adc\u200b  d\n e ") == "éa bc d e"
+    assert clean_sentence("e\u0301a\u0000b\u00adc\u200b  d\n e ") == "éa bc d e"
 
 
 def test_cirrus(tmp_path):
@@ -171,7 +171,7 @@ def test_html_of_listings_takes_linear_time():
         times = []
         for count in (250, 2000):
             start = time.process_time()
-            web.page("a", page(unit * count).encode())
+            web.read_page("a", page(unit * count).encode())
             times.append(time.process_time() - start)
         assert times[1] < 24 * times[0] + 1, unit
 

@@ -195,7 +195,7 @@ def test_archives_with_endless_headers(
 ) -> None:
     pytest.importorskip("warcio")
     # An eighth of what they are, as are the archives: tracing memory takes its time.
-    monkeypatch.setattr("miner.storage.documents.web.MAX_HEADERS", 1 << 17)
+    monkeypatch.setattr("miner.storage.documents.web.MAX_HEADER_BYTES", 1 << 17)
     monkeypatch.setattr("miner.storage.streams.CHUNK_BYTES", 1 << 19)
     (tmp_path / "good.warc").write_bytes(warc())
     split(tmp_path / "good.warc")  # loads all that reads archives
@@ -248,7 +248,7 @@ def test_markup_that_is_never_closed(markup: str, monkeypatch: pytest.MonkeyPatc
     times = []
     for characters in (1 << 12, 1 << 16):
         start = time.process_time()
-        web.article("T", markup * (characters // len(markup)))
+        web.read_article("T", markup * (characters // len(markup)))
         times.append(time.process_time() - start)
     assert times[1] < 64 * times[0] + 0.5  # 16 in blocks, 256 as a whole
 
@@ -259,6 +259,6 @@ def test_long_articles_are_parsed_by_section() -> None:
 
     section = "\n== Heading ==\n{{Box|a=1\n\n|b=2}}Rain is [[water|wet]].\n"
     long = section * (web.BLOCK // len(section) * 3)
-    parts = web.article("T", section).text
-    assert web.article("T", long).text.split() == parts.split() * long.count("Heading")
-    assert web.article("T", "x" * (web.MAX_CHARACTERS + 1)).broken == Rejection.TOO_LONG
+    parts = web.read_article("T", section).text
+    assert web.read_article("T", long).text.split() == parts.split() * long.count("Heading")
+    assert web.read_article("T", "x" * (web.MAX_CHARACTERS + 1)).broken == Rejection.TOO_LONG

@@ -122,7 +122,7 @@ def test_line_ends_of_windows_and_positions(tmp_path: Path) -> None:
     path.write_bytes(b"# One *two* three\r\n\r\nIt rains\r\nhere. It `pours`.\r\n")
     rows, _ = split(path)
     assert [row["text"] for row in rows] == ["One two three", "It rains here.", "It pours."]
-    text = markdown.page("a", path.read_bytes()).text
+    text = markdown.read_page("a", path.read_bytes()).text
     for row in rows:
         start, end = map(int, row["id"].rpartition("#char=")[2].split(","))
         assert text[start:end] == row["text"]

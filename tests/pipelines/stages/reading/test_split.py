@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from miner.storage.corpus.filesets import CorpusReader
-from miner.storage.documents.records import Document, Raw
+from miner.storage.documents.records import Document, RawDocument
 from miner.storage.documents.split import is_documents
 from pipelines.cli.mine import mine_corpus
 from pipelines.context import RunContext
@@ -100,7 +100,7 @@ def test_a_run_that_was_killed_goes_on(
 
     really_find = split.find_documents
 
-    def find(files: Sequence, *, is_only_file: bool) -> Iterator[tuple[int, Raw]]:
+    def find(files: Sequence, *, is_only_file: bool) -> Iterator[tuple[int, RawDocument]]:
         def extract(name: str, found: Document) -> Document:
             if len(read) == 7:
                 raise Killed
@@ -108,7 +108,7 @@ def test_a_run_that_was_killed_goes_on(
             return found
 
         for number, found in really_find(files, is_only_file=is_only_file):
-            yield number, Raw(name=found.name, content=found, extract=extract)  # type: ignore[arg-type]
+            yield number, RawDocument(name=found.name, content=found, extract=extract)  # type: ignore[arg-type]
 
     monkeypatch.setattr(split, "find_documents", find)
     with pytest.raises(Killed):
