@@ -1,1 +1,1 @@
-"""Corpora in files: their formats, records, sentences, and what is rejected."""
+"""Corpora in files, with their formats, records, sentences and rejections."""

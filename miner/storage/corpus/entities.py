@@ -10,12 +10,12 @@ from miner.storage.corpus.joined import JoinedLines
 from miner.storage.corpus.records import Records
 
 MAX_LEVELS = 2  # "&amp;#39;" was escaped twice
-MIN_SHARE = 0.005  # of texts, that shows entities in words
-MIN_ESCAPED = 4  # entities for each mark that an escaped text would not have
+MIN_SHARE = 0.005  # of texts that have an entity next to a letter
+MIN_ESCAPED = 4  # entities per bare mark, which an escaped text would not have
 
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});")
 _BARE = re.compile(rf"(?!{_ENTITY.pattern})&|[<>]")
-# Scripts without spaces between words, where neighbours of an entity say nothing.
+# Scripts without spaces between words, in which the letters around an entity are no evidence.
 _UNSPACED = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff\u0e00-\u0eff\u1000-\u109f"
 _LETTER_BEFORE = re.compile(rf"(?:(?![{_UNSPACED}])[^\W_]|&\w+;|&#\w+;)$")
 _LETTER_AFTER = re.compile(rf"(?:(?![{_UNSPACED}])[^\W_]|&\w+;|&#\w+;)")
@@ -36,13 +36,13 @@ def unescape(text: str, levels: int = 1) -> str:
 def escaped_levels(texts: Sequence[str]) -> int:
     """Return how many times a corpus was escaped, judged by some of its texts.
 
-    Entities that touch a letter show it ("That&#39;s"). Entities that a text on HTML mentions do
-    not ("write &amp; for an ampersand"), and bare marks, which would be escaped, contradict.
+    Entities next to a letter are evidence ("That&#39;s"). Entities that a text on HTML mentions are
+    none ("write &amp; for an ampersand"), and bare marks are evidence against.
     """
     levels = 0
     for level in range(1, MAX_LEVELS + 1):
         marked = [text for text in texts if "&" in text or "<" in text or ">" in text]
-        shown = sum(any(_shows(match) for match in _ENTITY.finditer(text)) for text in marked)
+        shown = sum(any(_is_evidence(match) for match in _ENTITY.finditer(text)) for text in marked)
         entities = sum(len(_ENTITY.findall(text)) for text in marked)
         bare = sum(len(_BARE.findall(text)) for text in marked)
         if shown and shown >= MIN_SHARE * len(texts) and entities >= MIN_ESCAPED * bare:
@@ -52,13 +52,13 @@ def escaped_levels(texts: Sequence[str]) -> int:
 
 
 def example(texts: Sequence[str]) -> str:
-    """Return the first entity that shows that texts were escaped."""
+    """Return the first entity that is evidence of escaped texts."""
     matches = (match for text in texts for match in _ENTITY.finditer(text))
-    return next((match[0] for match in matches if _shows(match)), "&amp;#39;")
+    return next((match[0] for match in matches if _is_evidence(match)), "&amp;#39;")
 
 
 def unescape_records(batches: Iterator[Records], levels: int) -> Iterator[Records]:
-    """Replace entities in records and reject texts that become blank."""
+    """Replace entities in records, and reject texts that become blank."""
     return (_unescaped(records, levels) for records in batches) if levels else batches
 
 
@@ -68,13 +68,13 @@ def _unescaped(records: Records, levels: int) -> Records:
         return records
 
     def raw(position: int) -> bytes:
-        shown = records.rejected_texts.get(position, texts[position])
-        return shown.encode(errors="backslashreplace")
+        text = records.rejected_texts.get(position, texts[position])
+        return text.encode(errors="backslashreplace")
 
-    characters = [unescape(text, levels) if "&" in text else text for text in texts]
-    columns = records.own_ids, records.docs, characters
-    checked = Records.checked(records.first_row, columns, dict(records.rejected), raw)
-    return replace(checked, trimmed=records.trimmed)
+    unescaped = [unescape(text, levels) if "&" in text else text for text in texts]
+    columns = records.own_ids, records.docs, unescaped
+    result = Records.from_columns(records.first_row, columns, dict(records.rejected), raw)
+    return replace(result, trimmed=records.trimmed)
 
 
 def _character(entity: str) -> str:
@@ -83,7 +83,7 @@ def _character(entity: str) -> str:
     return _CONTROL.sub(" ", html.unescape(entity))
 
 
-def _shows(match: re.Match[str]) -> bool:
+def _is_evidence(match: re.Match[str]) -> bool:
     """Return whether an entity touches a letter, as only in escaped text."""
     character, text = _character(match[0]), match.string
     if character == match[0]:

@@ -1,4 +1,4 @@
-"""Corpora of many files: read one after the other, as if joined, or a corpus for each language."""
+"""Corpora of many files, which are joined or sorted by language."""
 
 import json
 import os
@@ -20,11 +20,11 @@ from miner.storage.corpus.records import BATCH_ROWS, CorpusError, Records, Rejec
 from miner.storage.places import Place, RemotePath
 from miner.storage.streams import split_compression
 
-LANGUAGE = "language"  # the column
-_PLAIN = (".txt", *FORMAT_BY_SUFFIX)
-SHOWN = 5  # names in a line
+LANGUAGE = "language"  # the column with a record's language
+_DATA_SUFFIXES = (".txt", *FORMAT_BY_SUFFIX)
+SHOWN = 5  # names per message
 
-# Files that come with a corpus, and are none of it.
+# Files that come with a corpus but contain no sentences of it.
 NON_CORPUS_FILES = re.compile(
     r"(readme|licen[cs]e|copying|notice)(\.(md|txt|rst|html))?", re.IGNORECASE
 )
@@ -57,7 +57,7 @@ def folder_files(folder: Place) -> tuple[list[NamedPlace], list[str]]:
 def _list_files(
     folder: Place, prefix: str, above: frozenset[str], files: list[NamedPlace], others: list[str]
 ) -> None:
-    above |= {_real(folder)}
+    above |= {_real_path(folder)}
     try:
         entries: list[Place] = sorted(folder.iterdir(), key=lambda entry: entry.name)
     except PermissionError:
@@ -67,7 +67,7 @@ def _list_files(
         is_folder = entry.is_dir()
         if not may_hold_corpus(entry):
             others.append(name + "/" * is_folder)
-        elif is_folder and _real(entry) not in above:
+        elif is_folder and _real_path(entry) not in above:
             _list_files(entry, f"{name}/", above, files, others)
         elif entry.is_file():
             files.append((name, entry))
@@ -75,31 +75,31 @@ def _list_files(
             others.append(name + "/" * is_folder)
 
 
-def _real(folder: Place) -> str:
+def _real_path(folder: Place) -> str:
     return str(folder) if isinstance(folder, RemotePath) else str(folder.resolve())
 
 
 def describe_folder(folder: Place) -> str:
-    """Return a line that names the read and the skipped files of a folder.
+    """Return a line that names the files of a folder that are read or skipped.
 
     Raises:
         CorpusError: The folder contains no file of a corpus.
     """
-    files, others = _corpus_of(folder)
+    files, others = _list_corpus(folder)
     line = f"{folder}: reads {summarise_names([name for name, _ in files])} as sentences"
     return line + (f"; skips {summarise_names(others)}" if others else "")
 
 
-def _corpus_of(folder: Place) -> tuple[list[NamedPlace], list[str]]:
+def _list_corpus(folder: Place) -> tuple[list[NamedPlace], list[str]]:
     files, others = folder_files(folder)
     if not files:
-        only = f", only {summarise_names(others)}" if others else ""
-        raise CorpusError(f"{folder}: folder contains no corpus files{only}")
+        others_note = f", only {summarise_names(others)}" if others else ""
+        raise CorpusError(f"{folder}: folder contains no corpus files{others_note}")
     return files, others
 
 
 def summarise_names(names: Sequence[str]) -> str:
-    """Return how many names there are, and the first of them."""
+    """Return a number of names, and the first of them, as text."""
     shown = ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
     return f"{len(names):,} ({shown})"
 
@@ -107,8 +107,8 @@ def summarise_names(names: Sequence[str]) -> str:
 def corpus_files(path: Place, *, input_format: str = "auto") -> list[NamedPlace]:
     """Return ``path``, or the files in it at any depth, with their names.
 
-    Files come in the order of the ids of their first records, shorter ids first, then of their
-    names. So records with ids of their own come in the same order whatever their files are called.
+    They are sorted by the ids of their first records, shorter ids first, then by name. So the order
+    of records with ids does not depend on the names of files.
 
     Raises:
         CorpusError: ``path`` is a folder that contains no file of a corpus.
@@ -120,19 +120,22 @@ def corpus_files(path: Place, *, input_format: str = "auto") -> list[NamedPlace]
         name, place = file
         try:
             first = next(open_corpus(place, input_format=input_format)).ids()[0]
-        except CorpusError:  # reported by whoever reads it
+        except CorpusError:  # reported when the file is read
             return True, 0, "", name
         return False, len(first), first, name
 
-    return sorted(_corpus_of(path)[0], key=order)
+    return sorted(_list_corpus(path)[0], key=order)
 
 
 class CorpusReader:
-    """Iterates over the records of files as over those of one; rows count through all of them.
+    """An iterable over the records of files, as if they were one file.
 
-    Of several files, one that cannot be read, or not to its end, is a rejected record from there
-    on; a single one raises. ``starts`` are the rows at which the ``files``, by their ``names``,
-    begin, as far as was read. ``escapes`` are the levels of HTML entities that texts have.
+    A file that cannot be read is a rejected record from there on. If it is the only one, iteration
+    raises CorpusError.
+
+    Attributes:
+        starts: the row at which each file begins, for the files read so far.
+        escapes: the number of levels of HTML entities in texts, which are replaced.
     """
 
     def __init__(
@@ -149,85 +152,88 @@ class CorpusReader:
     def _records(self) -> Iterator[Records]:
         self.starts.clear()
         row = 0
-        how = self.input_format
+        kind = self.input_format
         for name, file in zip(self.names, self.files, strict=True):
             self.starts.append(row)
             try:
-                for records in open_corpus(file, input_format=how, first_row=row, name=name):
+                for records in open_corpus(file, input_format=kind, first_row=row, name=name):
                     yield records
                     row = records.first_row + len(records)
             except CorpusError as error:
                 if len(self.files) == 1:
                     raise
-                why, found = {0: Rejection.UNREADABLE}, [os.fsencode(str(error))]
-                yield Records.checked(row, ([""], [""], [""]), why, found.__getitem__)
+                why, messages = {0: Rejection.UNREADABLE}, [os.fsencode(str(error))]
+                yield Records.from_columns(row, ([""], [""], [""]), why, messages.__getitem__)
                 row += 1
 
 
 def languages_of(folder: Place) -> tuple[dict[str, Place], list[Place]]:
-    """Return the corpus of each language in a folder, by name, and what else is there.
+    """Return the corpora in a folder by language, and all other entries.
 
     A corpus is a file or a folder whose name begins or ends with its ISO 639 code: ``de``,
-    ``de.txt``, ``pt-BR.jsonl.gz``, ``de.news.txt``, ``news.de``, ``news.de.zst``. A CorpusError
-    says that two of them are of the same language, or one is of two.
+    ``de.txt``, ``pt-BR.jsonl.gz``, ``de.news.txt``, ``news.de``, ``news.de.zst``.
+
+    Raises:
+        CorpusError: Two corpora have the same language, or the name of one has two languages.
     """
-    found: dict[str, Place] = {}
+    corpora: dict[str, Place] = {}
     by_tag: dict[str, Place] = {}
-    left_out: list[Place] = []
+    skipped: list[Place] = []
     entries: list[Place] = sorted(folder.iterdir(), key=lambda entry: entry.name)
     for entry in entries:
         language = _language(entry) if may_hold_corpus(entry) else None
         if language is None:
-            left_out.append(entry)
-        elif (other := by_tag.setdefault(parse_language(language), entry)) is not entry:
+            skipped.append(entry)
+        elif (first := by_tag.setdefault(parse_language(language), entry)) is not entry:
             raise CorpusError(
-                f"{entry}: a second corpus of {language} next to {other.name}; put the files of a "
+                f"{entry}: a second corpus of {language} next to {first.name}; put the files of a "
                 f"language into one folder {folder / language}"
             )
         else:
-            found[language] = entry
-    return found, left_out
+            corpora[language] = entry
+    return corpora, skipped
 
 
 def describe_languages(folder: Place) -> str:
-    """Return a line that says which corpora of a folder are read, and what is left out."""
-    found, left_out = languages_of(folder)
-    line = f"{folder}: reads {', '.join(entry.name for entry in found.values()) or 'nothing'}"
-    names = [entry.name for entry in left_out]
+    """Return a line that names the corpora of a folder and skipped entries."""
+    corpora, skipped = languages_of(folder)
+    line = f"{folder}: reads {', '.join(entry.name for entry in corpora.values()) or 'nothing'}"
+    names = [entry.name for entry in skipped]
     return line + (f"; skips {summarise_names(names)}" if names else "")
 
 
 def _language(entry: Place) -> str | None:
-    """Return the language that a name begins or ends with; two letters count before three."""
     name = entry.name
     if not entry.is_dir():
         suffix, compression = split_compression(entry)
         name = name[: len(name) - len(compression)]
-        name = name.removesuffix(suffix) if suffix in _PLAIN else name
+        name = name.removesuffix(suffix) if suffix in _DATA_SUFFIXES else name
     parts = name.split(".")
     codes = {part for part in (parts[0], parts[-1]) if is_code(part)}
     codes = {code for code in codes if len(re.split("[-_]", code)[0]) == 2} or codes
     if len(codes) > 1:
-        one, other = sorted(codes)
+        first, second = sorted(codes)
         raise CorpusError(
-            f"{entry}: could be {one} or {other}; rename it to one language, such as {one}.txt"
+            f"{entry}: could be {first} or {second}; rename it to one language, such as {first}.txt"
         )
     return next(iter(codes), None)
 
 
 def language_pairs(languages: Sequence[str], wanted: str) -> list[tuple[str, str]]:
-    """Return the pairs of languages named in a list such as ``de-en,fr-en``, or ``all`` of them.
+    """Return the pairs of languages in a list such as ``de-en,fr-en``.
 
-    All are each once, both languages in the order of the alphabet. A ValueError names what is no
-    pair of two of these languages, or is named twice.
+    ``all`` returns each pair of ``languages`` once, in alphabetical order.
+
+    Raises:
+        ValueError: An item is not a pair of two of the languages, or is repeated.
     """
     if wanted == "all":
         return list(combinations(sorted(languages), 2))
-    known = {f"{one}-{other}": (one, other) for one, other in permutations(languages, 2)}
-    by_tags = {tuple(map(parse_language, pair)): pair for pair in known.values()}
+    names = {f"{one}-{other}": (one, other) for one, other in permutations(languages, 2)}
+    by_tags = {tuple(map(parse_language, pair)): pair for pair in names.values()}
     pairs: list[tuple[str, str]] = []
     for name in wanted.split(","):
-        pair = known.get(name) or next(filter(None, map(by_tags.get, _parsed_pairs(name))), None)
+        pair = names.get(name) or next(filter(None, map(by_tags.get, _parse_pairs(name))), None)
         if pair is None:
             raise ValueError(
                 f"--pairs {name}: is not a pair of {', '.join(sorted(languages))}; write pairs as "
@@ -239,19 +245,22 @@ def language_pairs(languages: Sequence[str], wanted: str) -> list[tuple[str, str
     return pairs
 
 
-def _parsed_pairs(name: str) -> Iterator[tuple[str, ...]]:
-    """Yield both tags in a name such as ``pt_br-eng``, for each way to part it."""
+def _parse_pairs(name: str) -> Iterator[tuple[str, ...]]:
+    """Yield both tags of a name such as ``pt_br-eng``, for each hyphen."""
     for hyphen in re.finditer("-", name):
         with suppress(ValueError):
             yield parse_language(name[: hyphen.start()]), parse_language(name[hyphen.end() :])
 
 
 def split_languages(corpus: Place, draft: Draft, *, input_format: str = "auto") -> dict[str, int]:
-    """Write the records of each language of a corpus as ``XX.jsonl``; return how many of each.
+    """Write the records of each language as ``XX.jsonl``, and count them.
 
-    The corpus is JSON lines or Parquet with a field ``language`` beside ``text``, ``id`` and
-    ``doc``. A record without an ``id`` gets its number in the corpus, from 1. Those without a
-    language are left out, and counted as of ``""``; a CorpusError says that all are.
+    The corpus is JSON lines or Parquet with a field ``language`` next to ``text``, ``id`` and
+    ``doc``. A record without an ``id`` gets its number in the corpus, from 1. Records without a
+    language are skipped, and counted under ``""``.
+
+    Raises:
+        CorpusError: No record has a language.
     """
     counts: Counter[str] = Counter()
     with ExitStack() as stack:
@@ -280,8 +289,8 @@ def split_languages(corpus: Place, draft: Draft, *, input_format: str = "auto") 
 def _records(corpus: Place, input_format: str) -> Iterator[Mapping[str, object]]:
     if format_of(corpus, input_format) == "parquet":
         with parquet_file(corpus) as file:
-            wanted = [name for name in ("id", "doc", "text", LANGUAGE) if name in file.schema.names]
-            for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=wanted):
+            fields = [name for name in ("id", "doc", "text", LANGUAGE) if name in file.schema.names]
+            for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=fields):
                 yield from batch.to_pylist()
     else:
         for lines in line_batches(corpus):

@@ -1,10 +1,10 @@
-r"""Lines to records: which format a text file has, and how each format's lines are read.
+"""Formats of text files, and the parsers of their lines.
 
 =========  =========================================================================
-lines      a sentence a line
-bucc       id TAB text (the text may hold further tabs)
-tsv        id TAB text, or id TAB document TAB text; the first line says which
-jsonl      an object a line: ``text``; ``id`` and ``doc`` (string or integer) if known
+lines      one sentence per line
+bucc       id TAB text (the text may contain further tabs)
+tsv        id TAB text, or id TAB document TAB text, as in the first line
+jsonl      one object per line: ``text``; ``id`` and ``doc`` (string or integer) are optional
 documents  raw documents, whose sentences are the records: ``miner.storage.documents.records``
 =========  =========================================================================
 """
@@ -18,7 +18,7 @@ from miner.storage.corpus.records import Columns, CorpusError, Rejected, Rejecti
 from miner.storage.places import AnyPath
 from miner.storage.streams import split_compression
 
-# What only documents are kept in; files of other suffixes may as well hold a sentence a line.
+# Suffixes of documents only. Files with other suffixes may have one sentence per line.
 DOCUMENT_SUFFIXES = (".html", ".htm", ".xhtml", ".warc", ".wet", ".xml")
 
 INPUT_FORMATS = ("auto", "lines", "bucc", "tsv", "jsonl", "parquet", "documents")
@@ -32,17 +32,20 @@ FORMAT_BY_SUFFIX = {
 }
 
 Record = tuple[str, str, str]
-"""Of ``Columns``."""
+"""Id, document and text, as in ``Columns``."""
 
 LineParser = Callable[[Sequence[str], Rejected], Columns]
-"""Reads lines into columns as long; enters the positions of those it cannot read."""
+"""Parses lines into columns of the same length, and rejects malformed lines by position."""
 
 # The ids of the BUCC shared task's files, such as de-000000001.
 _BUCC_ID = re.compile(r"[a-z]{2,3}-\d{9}\t")
 
 
 def format_of(path: AnyPath, input_format: str) -> str:
-    """Return the format of a file, of which ``auto`` leaves that to its suffix, or its text."""
+    """Return the format of a file, which ``auto`` leaves to its suffix.
+
+    It stays ``auto`` if the suffix does not tell.
+    """
     if input_format != "auto":
         return input_format
     return FORMAT_BY_SUFFIX.get(split_compression(path)[0], "auto")
@@ -51,13 +54,13 @@ def format_of(path: AnyPath, input_format: str) -> str:
 def line_parser(
     path: AnyPath, text_format: str, lines: Sequence[str], *, is_given: bool = True
 ) -> LineParser:
-    """Return the parser of a text format for the file that begins with ``lines``.
+    """Return the parser of a text format for a file.
 
-    The first that is not blank decides between ``bucc``, ``jsonl`` and ``lines`` for ``auto``. A
-    format that a user has not given is checked against the lines.
+    ``lines`` are the first lines of the file. For ``auto``, one of them decides between ``bucc``,
+    ``jsonl`` and ``lines``. Unless the user passed the format, it is checked against the lines.
 
     Raises:
-        CorpusError: A ``tsv`` has neither two columns nor three, or the file is of another format.
+        CorpusError: A ``tsv`` has neither two columns nor three, or the file has another format.
     """
     filled = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
     number, first = next(filled, (1, ""))
@@ -69,12 +72,12 @@ def line_parser(
     if text_format == "lines":
         return lambda lines, rejected: ([""] * len(lines), [""] * len(lines), lines)
     if text_format == "tsv":
-        return _by_line(_tsv_records(path, number, first))
-    return _by_line(_bucc_record if text_format == "bucc" else _json_record)
+        return _each_line(_tsv_records(path, number, first))
+    return _each_line(_bucc_record if text_format == "bucc" else _json_record)
 
 
-def _by_line(parse: Callable[[str], Record | None]) -> LineParser:
-    """Return what reads each line by itself, of which what is no record gives None."""
+def _each_line(parse: Callable[[str], Record | None]) -> LineParser:
+    """Return a parser of lines by ``parse``, which returns None if malformed."""
 
     def parse_lines(lines: Sequence[str], rejected: Rejected) -> Columns:
         records = []
@@ -84,7 +87,7 @@ def _by_line(parse: Callable[[str], Record | None]) -> LineParser:
                 record = parse(line)
             except UnicodeEncodeError:
                 why = Rejection.UNDECODABLE
-            if record is None and line.strip():  # else it is rejected as blank
+            if record is None and line.strip():  # a blank line is rejected later
                 rejected.setdefault(position, why)
             records.append(record or ("", "", ""))
         ids, docs, texts = map(list, zip(*records, strict=True))
@@ -94,8 +97,8 @@ def _by_line(parse: Callable[[str], Record | None]) -> LineParser:
 
 
 def _bucc_record(line: str) -> Record | None:
-    own, tab, text = line.partition("\t")
-    return (own, "", text) if tab else None
+    name, tab, text = line.partition("\t")
+    return (name, "", text) if tab else None
 
 
 def _tsv_records(path: AnyPath, number: int, first: str) -> Callable[[str], Record | None]:
@@ -118,25 +121,25 @@ def _tsv_records(path: AnyPath, number: int, first: str) -> Callable[[str], Reco
 
 def _json_record(line: str) -> Record | None:
     record = json_object(line)
-    own, doc, text = _name(record.get("id")), _name(record.get("doc")), record.get("text")
-    if own is None or doc is None or not isinstance(text, str):
+    name, doc, text = _name(record.get("id")), _name(record.get("doc")), record.get("text")
+    if name is None or doc is None or not isinstance(text, str):
         return None
-    if "\\u" in line:  # JSON's ``\ud800`` is half a character, which no file can hold
-        (own + doc + text).encode()
-    return own, doc, text
+    if "\\u" in line:  # raises for a lone surrogate such as ``\ud800``, which UTF-8 cannot encode
+        (name + doc + text).encode()
+    return name, doc, text
 
 
 def json_object(line: str) -> dict[str, object]:
-    """Return the object in a line; an empty one where there is none."""
+    """Return the object in a line, or an empty one."""
     try:
         record = json.loads(line)
-    except (ValueError, RecursionError):  # The latter for brackets nested some thousand deep.
+    except (ValueError, RecursionError):  # RecursionError for thousands of nested brackets
         return {}
     return record if isinstance(record, dict) else {}
 
 
 def _name(value: object) -> str | None:
-    """Return an id or a document as text, "" if missing; None if it is no text and no integer."""
+    """Return an id as text, "" if missing, or None for other types of values."""
     if value is None or isinstance(value, str):
         return value or ""
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else None

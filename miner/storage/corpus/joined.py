@@ -1,4 +1,4 @@
-"""Lines of text as they are in a file, and as a column: characters only where one is looked at."""
+"""Lines of text as joined bytes, which are decoded only when needed."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# By a text's first byte in UTF-8, and by its last: whether it may be all white space.
+# Whether a text may be all white space, by its first byte in UTF-8 and by its last.
 BEGINS_BLANK, ENDS_BLANK = np.zeros((2, 256), dtype=np.bool_)
 BEGINS_BLANK[list(b"\t\n\v\f\r\x1c\x1d\x1e\x1f \xc2\xe1\xe2\xe3")] = True
 ENDS_BLANK[list(b"\t\n\v\f\r\x1c\x1d\x1e\x1f \x9f\xa0\xa8\xa9\xaf")] = True
@@ -18,51 +18,51 @@ ENDS_BLANK[0x80:0x8B] = True
 
 
 class JoinedLines(Sequence[str]):
-    r"""Texts in UTF-8 with a byte between each two; they are decoded when one is asked for.
+    """N texts in UTF-8 with one byte between two texts.
 
-    ``data`` are the bytes, ``starts`` where each of N texts begins, and one past the end plus one:
-    int64 (N + 1,).
+    ``data`` are the bytes. ``starts``, int64 (N + 1,), are the positions where texts begin; the
+    last is where another text would begin.
     """
 
     def __init__(self, data: bytes, starts: NDArray[np.int64]) -> None:
         self.data, self.starts = data, starts
 
     @classmethod
-    def of(cls, texts: Iterable[str]) -> "JoinedLines":
-        """Join texts; only the bytes are of use where one holds a line's end."""
-        parts = [text.encode() for text in texts]
-        lengths = np.fromiter(map(len, parts), np.int64, len(parts))
-        return cls(b"\n".join(parts), np.concatenate([[0], np.cumsum(lengths + 1)]))
+    def from_texts(cls, texts: Iterable[str]) -> "JoinedLines":
+        """Join texts, which may contain a line's end if only ``raw`` is used."""
+        encoded = [text.encode() for text in texts]
+        lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
+        return cls(b"\n".join(encoded), np.concatenate([[0], np.cumsum(lengths + 1)]))
 
     def __len__(self) -> int:
         return len(self.starts) - 1
 
     @overload
-    def __getitem__(self, place: int) -> str: ...
+    def __getitem__(self, position: int) -> str: ...
     @overload
-    def __getitem__(self, place: slice) -> list[str]: ...
-    def __getitem__(self, place: int | slice) -> str | list[str]:
-        return self._texts[place]
+    def __getitem__(self, position: slice) -> list[str]: ...
+    def __getitem__(self, position: int | slice) -> str | list[str]:
+        return self._texts[position]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._texts)
 
     @cached_property
     def _texts(self) -> list[str]:
-        """Decode all at once: many times faster than line by line."""
+        """Decode all texts at once, which is many times faster than one by one."""
         return self.data.decode().split("\n")
 
-    def raw(self, place: int) -> bytes:
+    def raw(self, position: int) -> bytes:
         """Return the bytes of a text."""
-        return self.data[self.starts[place] : self.starts[place + 1] - 1]
+        return self.data[self.starts[position] : self.starts[position + 1] - 1]
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """The number of bytes of each: (N,)."""
+        """The number of bytes of each text, (N,)."""
         return np.diff(self.starts) - 1
 
     def column(self) -> "pa.StringArray":
-        """Return them as a column, where no text has a line's end."""
+        """Return the texts as a column, if they contain no line's end."""
         import pyarrow as pa
 
         offsets = (self.starts - np.arange(len(self.starts))).astype(np.int32)
@@ -70,21 +70,21 @@ class JoinedLines(Sequence[str]):
         return pa.StringArray.from_buffers(len(self), pa.py_buffer(offsets), texts)
 
 
-def doubtful_texts(texts: Sequence[str], *, longest: int) -> list[tuple[int, str]]:
-    """Return the texts that may be blank or longer than ``longest``, with positions."""
+def doubtful_texts(texts: Sequence[str], *, max_length: int) -> list[tuple[int, str]]:
+    """Return texts that may be blank, long or contain NUL, with positions."""
     if isinstance(texts, JoinedLines):
         data = np.frombuffer(texts.data + b"\n", np.uint8)
         lengths = texts.lengths
-        bad = BEGINS_BLANK[data[texts.starts[:-1]]] & ENDS_BLANK[data[texts.starts[1:] - 2]]
+        mask = BEGINS_BLANK[data[texts.starts[:-1]]] & ENDS_BLANK[data[texts.starts[1:] - 2]]
         if b"\0" in texts.data:
-            bad[np.searchsorted(texts.starts, np.flatnonzero(data == 0), side="right") - 1] = True
+            mask[np.searchsorted(texts.starts, np.flatnonzero(data == 0), side="right") - 1] = True
     else:
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
-        # isspace() is true of what str.strip() would leave nothing of, without the copy.
-        bad = np.fromiter(map(str.isspace, texts), np.bool_, len(texts))
-        bad |= np.array(["\0" in text for text in texts], dtype=np.bool_)
-    bad |= (lengths == 0) | (lengths > longest)
-    positions = np.flatnonzero(bad).tolist()
+        # isspace() is true if str.strip() would return nothing, but makes no copy.
+        mask = np.fromiter(map(str.isspace, texts), np.bool_, len(texts))
+        mask |= np.array(["\0" in text for text in texts], dtype=np.bool_)
+    mask |= (lengths == 0) | (lengths > max_length)
+    positions = np.flatnonzero(mask).tolist()
     if isinstance(texts, JoinedLines):
         return [(position, texts.raw(position).decode()) for position in positions]
     return [(position, texts[position]) for position in positions]

@@ -1,7 +1,7 @@
-r"""Bytes to lines: their splitting, their decoding, and what is not text at all.
+r"""Splitting of files into lines, decoding, and rejection of other data.
 
-A line ends at ``b"\n"`` and nowhere else. Python's text mode and ``str.splitlines`` also end one at
-``\r``, U+0085, U+2028 and others, which shifts every row number after it against other tools'.
+A line ends at ``b"\n"`` only. Python's text mode and ``str.splitlines`` also end one at ``\r``,
+U+0085, U+2028 and others, so that later row numbers would differ from other tools' numbers.
 """
 
 import codecs
@@ -12,18 +12,18 @@ from itertools import chain
 import numpy as np
 
 from miner.storage.corpus.joined import JoinedLines
-from miner.storage.corpus.records import BATCH_ROWS, CorpusError, Rejected, Rejection, decoded
+from miner.storage.corpus.records import BATCH_ROWS, CorpusError, Rejected, Rejection, decode_utf8
 from miner.storage.places import AnyPath
 from miner.storage.streams import PARQUET_MAGIC, is_text, read_chunks
 
-# A longer line is rejected before it is decoded, and its rest is skipped, not held. It leaves room
-# for MAX_CHARACTERS as JSON escapes (12 bytes each at most) and an id, a document and more.
+# A longer line is rejected before it is decoded, and its end is skipped. MAX_CHARACTERS as JSON
+# escapes (at most 12 bytes each) fit, with an id, a document and more.
 MAX_LINE_BYTES = 1 << 20
 _SAMPLE_BYTES = 64 << 10
-# A shorter file is left to the rejections line by line, which name the rows to look at.
-_ENOUGH_TO_JUDGE_BYTES = 1 << 10
+# In a shorter file, invalid lines are rejected one by one, with their rows.
+_MIN_SAMPLE_BYTES = 1 << 10
 
-# UTF-32's little-endian mark begins with UTF-16's, so it has to be looked for first.
+# UTF-32's little-endian mark comes first, because it begins with UTF-16's.
 _OTHER_ENCODINGS = {
     codecs.BOM_UTF32_LE: "UTF-32",
     codecs.BOM_UTF32_BE: "UTF-32",
@@ -33,28 +33,32 @@ _OTHER_ENCODINGS = {
 
 
 def line_batches(path: AnyPath) -> Iterator[JoinedLines]:
-    """Yield at most ``BATCH_ROWS`` of the file's lines at a time, as they are.
+    """Yield the lines of a file as bytes, at most ``BATCH_ROWS`` at a time.
 
-    A UTF-8 byte order mark at the start is left out. A line of more than ``MAX_LINE_BYTES`` may
-    come cut, but stays longer than that. A CorpusError says that it is not UTF-8 text.
+    A UTF-8 byte order mark at the start is removed. A line of more than ``MAX_LINE_BYTES`` may be
+    cut, but stays longer than that.
+
+    Raises:
+        CorpusError: The file is not UTF-8 text.
     """
     for block in _line_blocks(path):
         ends = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == ord("\n"))
         starts = np.concatenate([[0], ends + 1, [len(block) + 1]])
         for first in range(0, len(starts) - 1, BATCH_ROWS):
-            own = starts[first : first + BATCH_ROWS + 1]
-            yield JoinedLines(block[own[0] : own[-1] - 1], own - own[0])
+            bounds = starts[first : first + BATCH_ROWS + 1]
+            yield JoinedLines(block[bounds[0] : bounds[-1] - 1], bounds - bounds[0])
 
 
 def decode_lines(lines: JoinedLines) -> tuple[Sequence[str], Rejected]:
-    r"""Decode lines, and reject by position those that cannot be; they are empty in the list.
+    r"""Decode lines, and reject lines that are too long or not UTF-8.
 
-    One ``\r`` at a line's end is removed. Without any of this, they are returned as they are.
+    Rejected lines are empty texts. One ``\r`` at a line's end is removed. If no line changes,
+    ``lines`` are returned.
     """
     rejected: Rejected = {}
     too_long = np.flatnonzero(lines.lengths > MAX_LINE_BYTES).tolist()
     if not _is_utf8(lines.data):
-        texts = decoded(lines.data.split(b"\n"), rejected)
+        texts = decode_utf8(lines.data.split(b"\n"), rejected)
     elif lines.data and not too_long and b"\r" not in lines.data:
         return lines, rejected
     else:
@@ -66,12 +70,12 @@ def decode_lines(lines: JoinedLines) -> tuple[Sequence[str], Rejected]:
 
 
 def _is_utf8(joined: bytes) -> bool:
-    """Return whether all can be decoded, by Arrow, if it is loaded: in half the time."""
+    """Return whether all bytes can be decoded, by Arrow in half the time."""
     try:
         if arrow := sys.modules.get("pyarrow"):
             ends = arrow.py_buffer(np.array([0, len(joined)], dtype=np.int64))
-            whole = arrow.LargeStringArray.from_buffers(1, ends, arrow.py_buffer(joined))
-            whole.validate(full=True)
+            column = arrow.LargeStringArray.from_buffers(1, ends, arrow.py_buffer(joined))
+            column.validate(full=True)
         else:
             joined.decode()
     except ValueError:
@@ -80,22 +84,21 @@ def _is_utf8(joined: bytes) -> bool:
 
 
 def _line_blocks(path: AnyPath) -> Iterator[bytes]:
-    r"""Yield whole lines joined by ``b"\n"``: an empty block is one empty line."""
+    r"""Yield blocks of whole lines joined by ``b"\n"``."""
     chunks = read_chunks(path)
-    rest = next(chunks, b"")
-    _refuse_other_than_text(path, rest)
-    rest = rest.removeprefix(codecs.BOM_UTF8)
+    unfinished = next(chunks, b"")
+    _refuse_other_than_text(path, unfinished)
+    unfinished = unfinished.removeprefix(codecs.BOM_UTF8)
     for chunk in chain(chunks, [b""]):
-        whole, newline, rest = rest.rpartition(b"\n")
+        lines, newline, unfinished = unfinished.rpartition(b"\n")
         if newline:
-            yield whole
-        rest = rest[: MAX_LINE_BYTES + 1] + chunk
-    if rest:
-        yield rest
+            yield lines
+        unfinished = unfinished[: MAX_LINE_BYTES + 1] + chunk
+    if unfinished:
+        yield unfinished
 
 
 def _refuse_other_than_text(path: AnyPath, head: bytes) -> None:
-    """Refuse a file whose beginning shows that it is no UTF-8 text."""
     for mark, encoding in _OTHER_ENCODINGS.items():
         if head.startswith(mark):
             raise CorpusError(
@@ -104,9 +107,9 @@ def _refuse_other_than_text(path: AnyPath, head: bytes) -> None:
     sample = head[:_SAMPLE_BYTES]
     if head.startswith(PARQUET_MAGIC) and not is_text(sample):
         raise CorpusError(f"{path}: is a Parquet file; read it with --input-format parquet")
-    other = sum(len(line) for line in sample.split(b"\n") if not is_text(line))
-    if len(sample) >= _ENOUGH_TO_JUDGE_BYTES and other > len(sample) / 2:
+    bad = sum(len(line) for line in sample.split(b"\n") if not is_text(line))
+    if len(sample) >= _MIN_SAMPLE_BYTES and bad > len(sample) / 2:
         raise CorpusError(
-            f"{path}: is not UTF-8 text: of its first {len(sample)} bytes, {other} are in invalid "
+            f"{path}: is not UTF-8 text: of its first {len(sample)} bytes, {bad} are in invalid "
             "lines; convert it with iconv, or unpack it if it is compressed"
         )

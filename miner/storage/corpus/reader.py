@@ -1,4 +1,4 @@
-"""Reading corpora (lines, BUCC, TSV, JSON lines, Parquet), and lists of pairs of documents."""
+"""Reading of corpora, and of lists of pairs of documents."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from miner.storage.corpus.formats import INPUT_FORMATS, format_of, line_parser
 from miner.storage.corpus.lines import decode_lines, line_batches
-from miner.storage.corpus.records import BATCH_ROWS, CorpusError, Records, Rejection, decoded
+from miner.storage.corpus.records import BATCH_ROWS, CorpusError, Records, Rejection, decode_utf8
 from miner.storage.places import AnyPath, Place, PlaceError
 from miner.storage.streams import (
     HEAD_BYTES,
@@ -26,17 +26,19 @@ if TYPE_CHECKING:
 
 
 class CorpusSize(NamedTuple):
-    """``rows`` are all records, those included that will be left out; ``text`` is in bytes."""
+    """A number of records, rejected ones included, and their bytes of text."""
 
     rows: int
     text: int
 
 
 def measure_files(files: Sequence[Place], *, input_format: str = "auto") -> CorpusSize:
-    """Count the records and bytes of all files together, in a pass over their bytes.
+    """Count the records and bytes of files in one pass over their bytes.
 
-    Of Parquet only the footer is read. One of several that cannot be read counts as one record;
-    a CorpusError is raised where it is the only one.
+    Of Parquet, only the footer is read. An unreadable file counts as one record.
+
+    Raises:
+        CorpusError: The only file cannot be read.
     """
     sizes = []
     for file in files:
@@ -50,9 +52,9 @@ def measure_files(files: Sequence[Place], *, input_format: str = "auto") -> Corp
 
 
 def _measure(path: Place, input_format: str) -> CorpusSize:
-    next(open_corpus(path, input_format=input_format))  # says what is wrong with its beginning
+    next(open_corpus(path, input_format=input_format))  # raises if the first records are invalid
     rows = text = 0
-    chosen, last = format_of(path, input_format), b"\n"
+    chosen, last_byte = format_of(path, input_format), b"\n"
     if chosen == "parquet":
         import pyarrow.parquet as pq
 
@@ -68,25 +70,24 @@ def _measure(path: Place, input_format: str) -> CorpusSize:
     for chunk in read_chunks(path):
         rows += chunk.count(b"\n")
         text += len(chunk)
-        last = chunk[-1:]
-    return CorpusSize(rows + (last != b"\n"), text)
+        last_byte = chunk[-1:]
+    return CorpusSize(rows + (last_byte != b"\n"), text)
 
 
 def open_corpus(
     path: AnyPath, *, input_format: str = "auto", first_row: int = 0, name: str | None = None
 ) -> Iterator[Records]:
-    """Read a corpus, every record of it, in order and in batches of at most ``BATCH_ROWS``.
+    """Read all records of a corpus, in batches of at most ``BATCH_ROWS``.
 
-    What can be seen from the file's beginning is checked here, before the first batch is asked
-    for; damage further on is raised by the batch that meets it. The file is read once, so a pipe
-    will do for text, which is verbatim, without the end of the line. What is compressed is known by
-    the suffix; of ``INPUT_FORMATS`` ``auto`` goes by the suffix below that, or the first line that
-    is not blank. Other files of the corpus may come before the ``first_row``. Documents are called
-    by the file's ``name`` in the corpus (default: the last part of its path).
+    Errors at the file's beginning are raised at once, later ones by the batch that has them. The
+    file is read once, so text may come from a pipe. Compression is known by the suffix, and the
+    format ``auto`` by the suffix before it, or the first line that is not blank.
+    ``first_row`` is the number of records in earlier files. Documents are called by ``name``, the
+    file's name in the corpus (default: the last part of its path).
 
     Raises:
-        CorpusError: the file is missing, unreadable, empty, damaged, or not of that format.
-        ValueError: there is no such format.
+        CorpusError: The file is missing, unreadable, empty, damaged, or has another format.
+        ValueError: The format is unknown.
     """
     if input_format not in INPUT_FORMATS:
         raise ValueError(
@@ -100,7 +101,7 @@ def open_corpus(
             )
         batches = _read_parquet(path, first_row)
     elif chosen == "documents":
-        from miner.storage.documents.sentences import read_sentences  # which reads corpora, too
+        from miner.storage.documents.sentences import read_sentences  # imports this package
 
         batches = read_sentences(path, name or PurePath(str(path)).name, first_row)
     else:
@@ -119,15 +120,14 @@ def _read_text(
         lines, rejected = decode_lines(batch)
         if parse is None:
             parse = line_parser(path, text_format, lines, is_given=is_given)
-        yield Records.checked(first_row, parse(lines, rejected), rejected, batch.raw)
+        yield Records.from_columns(first_row, parse(lines, rejected), rejected, batch.raw)
         first_row += len(lines)
 
 
 def _read_parquet(path: AnyPath, first_row: int) -> Iterator[Records]:
-    """Yield the records of a Parquet file; ``text`` is a string, ``id`` and ``doc`` may be integer.
+    """Yield the records of a Parquet file.
 
-    A row whose text is null is malformed; one whose strings are not UTF-8 is undecodable. A
-    CorpusError says that the file is no Parquet file, or lacks such columns.
+    A row without a text is malformed. A row with a string that is not UTF-8 is undecodable.
     """
     with parquet_file(path, "; write it again, or set its format with --input-format") as file:
         columns = _columns(path, file.schema_arrow)
@@ -139,9 +139,11 @@ def _read_parquet(path: AnyPath, first_row: int) -> Iterator[Records]:
 
 @contextmanager
 def parquet_file(path: AnyPath, remedy: str = "") -> Iterator[pq.ParquetFile]:
-    """Open a Parquet file as by ``open_binary``, and report what fails while it is read.
+    """Open a Parquet file, and convert errors while it is read.
 
-    That is a CorpusError, whose line ends in ``remedy``, or a PlaceError.
+    Raises:
+        CorpusError: The file is damaged; the message ends in ``remedy``.
+        PlaceError: A remote file cannot be read.
     """
     import pyarrow.parquet as pq
 
@@ -150,15 +152,14 @@ def parquet_file(path: AnyPath, remedy: str = "") -> Iterator[pq.ParquetFile]:
             yield pq.ParquetFile(raw)
         except (CorpusError, PlaceError):
             raise
-        except (OSError, ValueError) as error:  # Arrow's own errors are of these two kinds.
-            with open_binary(path) as again:
-                refuse_container(path, again.read(HEAD_BYTES))
+        except (OSError, ValueError) as error:  # Arrow's errors are of these two classes
+            with open_binary(path) as stream:
+                refuse_container(path, stream.read(HEAD_BYTES))
             cause = str(error).partition("\n")[0]
             raise CorpusError(f"{path}: is not a whole Parquet file ({cause}){remedy}") from error
 
 
 def _columns(path: AnyPath, schema: pa.Schema) -> list[str]:
-    """Return the columns to read, or the error that says what is wrong with them."""
     import pyarrow.types as pt
 
     if "text" not in schema.names:
@@ -181,7 +182,7 @@ def _columns(path: AnyPath, schema: pa.Schema) -> list[str]:
 def _records(batch: pa.RecordBatch, first_row: int) -> Records:
     import pyarrow as pa
 
-    columns = {name: _plain(batch.column(name)) for name in batch.schema.names}
+    columns = {name: _string_column(batch.column(name)) for name in batch.schema.names}
     rejected: dict[int, Rejection] = {}
     ids, docs, texts = (
         _strings(columns[name], rejected) if name in columns else [""] * len(batch)
@@ -194,11 +195,10 @@ def _records(batch: pa.RecordBatch, first_row: int) -> Records:
     def raw(position: int) -> bytes:
         return columns["text"].slice(position, 1).cast(pa.large_binary())[0].as_py() or b""
 
-    return Records.checked(first_row, (ids, docs, texts), rejected, raw)
+    return Records.from_columns(first_row, (ids, docs, texts), rejected, raw)
 
 
-def _plain(column: pa.Array) -> pa.Array:
-    """Return a column of strings."""
+def _string_column(column: pa.Array) -> pa.Array:
     import pyarrow as pa
     import pyarrow.types as pt
 
@@ -207,9 +207,9 @@ def _plain(column: pa.Array) -> pa.Array:
 
 
 def _strings(column: pa.Array, rejected: dict[int, Rejection]) -> list[str]:
-    """Return a column's values, empty ones for null; one that is not UTF-8 is rejected.
+    """Return a column's values, "" for null and for rejected values.
 
-    Parquet does not check what a string column holds, and neither does Arrow on reading it.
+    Parquet does not check that strings are UTF-8, and neither does Arrow when it reads them.
     """
     import pyarrow as pa
 
@@ -217,14 +217,17 @@ def _strings(column: pa.Array, rejected: dict[int, Rejection]) -> list[str]:
         return [value or "" for value in column.to_pylist()]
     except UnicodeDecodeError:
         values = column.cast(pa.large_binary()).to_pylist()
-        return decoded((value or b"" for value in values), rejected)
+        return decode_utf8((value or b"" for value in values), rejected)
 
 
 def read_document_pairs(path: AnyPath) -> list[tuple[str, str]]:
     """Return the pairs of a source and a target document, each once, in order.
 
-    A line has the ids of both with a tab between them; a score may follow, after another tab.
-    Blank lines mean nothing. A CorpusError names a line that is something else.
+    A line has the ids of both with a tab between them, and an optional score after another tab.
+    Blank lines are ignored.
+
+    Raises:
+        CorpusError: The list is empty, or a line is something else.
     """
     pairs: dict[tuple[str, str], None] = {}
     lines = (

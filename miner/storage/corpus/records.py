@@ -1,4 +1,4 @@
-"""What reading a corpus gives: batches of records, each with its row, good or rejected."""
+"""Batches of records of a corpus, and the reasons for rejections."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
@@ -7,7 +7,7 @@ from enum import StrEnum
 from operator import eq
 from typing import Self
 
-# No sentence is longer. What is, is a document or a table, and would slow its whole batch down.
+# A longer text is a document or a table, and would slow down its whole batch.
 MAX_CHARACTERS = 10_000
 
 # 32,768 texts of MAX_CHARACTERS four-byte characters stay below the 2 GiB of an Arrow column.
@@ -15,11 +15,11 @@ BATCH_ROWS = 32_768
 
 
 class CorpusError(ValueError):
-    """A corpus that cannot be read, in one line with the remedy."""
+    """An error about an unreadable corpus, in one line with the remedy."""
 
 
 class Rejection(StrEnum):
-    """Why one record is left out; the value is what reports say."""
+    """Why a record is rejected, in the words of reports."""
 
     BLANK = "blank"
     UNDECODABLE = "undecodable"
@@ -31,21 +31,25 @@ class Rejection(StrEnum):
 
 
 Columns = tuple[list[str], list[str], Sequence[str]]
-"""Ids, documents and texts; an empty id or document is one that is not known."""
+"""Ids, documents and texts. An empty id or document is unknown."""
 
 Rejected = dict[int, Rejection]
-"""By the position."""
+"""The reason for each rejected position."""
 
 
 @dataclass(frozen=True, slots=True)
 class Records:
     """Consecutive records of a corpus, as columns of equal length.
 
-    Position ``i`` is row ``first_row + i`` of the file, counted from 0 over all its records,
-    rejected ones included. ``own_ids`` holds a record's own id, or an empty string; ``docs`` its
-    document, likewise. ``rejected`` maps positions to be left out, in order, to the reason, and
-    ``rejected_texts`` to the beginning of what was found there; the columns mean nothing there.
-    ``trimmed`` is the first position whose id or document had spaces at its ends, now removed.
+    Position ``i`` is row ``first_row + i`` of the file. Rows count from 0, and include rejected
+    records, whose ids, documents and texts have no meaning.
+
+    Attributes:
+        own_ids: the ids in the file, or empty strings.
+        docs: the documents' names, or empty strings.
+        rejected: the reasons by position, in order.
+        rejected_texts: the beginning of the data at each rejected position.
+        trimmed: the first position whose id or document had spaces at its ends, which are removed.
     """
 
     first_row: int
@@ -57,39 +61,38 @@ class Records:
     trimmed: int | None = None
 
     @classmethod
-    def checked(
+    def from_columns(
         cls, first_row: int, columns: Columns, rejected: Rejected, raw: Callable[[int], bytes]
     ) -> Self:
-        r"""Reject the texts that cannot be mined beside those that reading has, for its reasons.
+        r"""Make records, and reject further texts that cannot be mined.
 
-        ``raw`` gives what stands at a position of the file, to name what is rejected; bytes that
-        are not UTF-8 are shown as ``\xff``.
+        ``raw`` returns the file's bytes at a position, for ``rejected_texts``. Bytes that are not
+        UTF-8 are written as ``\xff``.
         """
         from miner.storage.corpus.joined import doubtful_texts  # loads NumPy
 
-        for position, text in doubtful_texts(columns[2], longest=MAX_CHARACTERS):
+        for position, text in doubtful_texts(columns[2], max_length=MAX_CHARACTERS):
             if reason := _reason(text):
                 rejected.setdefault(position, reason)
         rejected = dict(sorted(rejected.items()))
-        starts = ((position, raw(position)[: 4 * MAX_CHARACTERS]) for position in rejected)
-        shown = {
-            position: start.decode(errors="backslashreplace")[:MAX_CHARACTERS]
-            for position, start in starts
+        rejected_texts = {
+            key: raw(key)[: 4 * MAX_CHARACTERS].decode(errors="backslashreplace")[:MAX_CHARACTERS]
+            for key in rejected
         }
-        named, texts = columns[:2], columns[2]
-        ids, docs = ([*map(str.strip, names)] if any(names) else names for names in named)
+        names, texts = columns[:2], columns[2]
+        ids, docs = ([*map(str.strip, column)] if any(column) else column for column in names)
         trimmed = None
-        if (ids, docs) != named:
-            same = map(eq, zip(*named, strict=True), zip(ids, docs, strict=True))
-            trimmed = [*same].index(False)
-        return cls(first_row, ids, docs, texts, rejected, shown, trimmed)
+        if (ids, docs) != names:
+            is_equal = map(eq, zip(*names, strict=True), zip(ids, docs, strict=True))
+            trimmed = [*is_equal].index(False)
+        return cls(first_row, ids, docs, texts, rejected, rejected_texts, trimmed)
 
     def ids(self) -> list[str]:
-        """Return the id of each record, or its number, from 1, where it has none."""
+        """Return the id of each record, or its number, from 1."""
         return [own or str(row) for row, own in enumerate(self.own_ids, self.first_row + 1)]
 
     def kept_texts(self) -> list[str]:
-        """Return the texts of those that are not rejected."""
+        """Return the texts that are not rejected."""
         return [text for row, text in enumerate(self.texts) if row not in self.rejected]
 
     def __len__(self) -> int:
@@ -106,8 +109,8 @@ def place_of(row: int, names: Sequence[str], starts: Sequence[int]) -> str:
     return line if len(names) == 1 else f"{names[file]} {line}"
 
 
-def decoded(values: Iterable[bytes], rejected: Rejected) -> list[str]:
-    """Decode UTF-8; of what is none the position is rejected, and empty in the list."""
+def decode_utf8(values: Iterable[bytes], rejected: Rejected) -> list[str]:
+    """Decode UTF-8, and reject other values, which become empty texts."""
     texts = []
     for position, value in enumerate(values):
         try:

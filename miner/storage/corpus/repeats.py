@@ -1,7 +1,7 @@
-"""Which rows of a corpus repeat the text of an earlier one, found by sorting digests on disk.
+"""Duplicate texts of a corpus, found by sorting digests on disk.
 
-Memory holds one block of them, whatever the corpus; the disk holds 24 bytes for each record and 16
-for each repeated one, in unnamed files that are gone when the process is.
+Memory contains one block of digests, for any corpus. Disk contains 24 bytes per record and 16 per
+duplicate, in unnamed files that end with the process.
 """
 
 import secrets
@@ -21,20 +21,19 @@ from miner.storage.corpus.records import MAX_CHARACTERS, Records
 
 Hashes = Callable[[Sequence[str], Mask], Sequence[NDArray[np.uint64]]]
 
-# Two hashes of 64 bits: of few texts Python's (SipHash), which are keyed anew in each process that
-# does not ask for others, of many compiled ones, keyed anew each time: among 10**10 sentences, the
-# odds that any two differing ones collide are 10**-19.
+# Two hashes of 64 bits with random keys. For few texts, they are Python's (SipHash); for many, they
+# are compiled. Among 10**10 different sentences, the probability of a collision is 10**-19.
 DIGEST = np.dtype([("high", "<u8"), ("low", "<u8"), ("row", "<i8")])
 REPEAT = np.dtype([("row", "<i8"), ("first_row", "<i8")])
-COMPILED_FROM = 1 << 13  # records in a batch: for fewer, loading Numba takes longer than it saves
+MIN_RECORDS_TO_COMPILE = 1 << 13  # per batch; for fewer, loading Numba takes more than it saves
 BLOCK = 1 << 19  # records that are sorted at a time
-BLOCK_BYTES = 150  # of each of them then
+BLOCK_BYTES = 150  # bytes of memory per record while a block is sorted
 
 
 class SortedRecords:
-    """Records on disk in the order of their first field, equal ones in the order they came.
+    """Records on disk, sorted by their first field in a stable order.
 
-    One file holds block after block, each sorted; a range of keys is gathered from all of them.
+    The file contains sorted blocks. A range of keys is merged from all of them.
     """
 
     def __init__(self, folder: Path, dtype: np.dtype[Any], *, block: int) -> None:
@@ -42,27 +41,30 @@ class SortedRecords:
         self.close = self._file.close
         self._dtype, self._block = dtype, block
         self._key = next(iter(dtype.fields or ()))
-        self._waiting: NDArray[np.void] = np.empty(block, dtype=dtype)
-        self._filled = self._written = 0
+        self._buffer: NDArray[np.void] = np.empty(block, dtype=dtype)
+        self._buffered = self._written = 0
 
     def __len__(self) -> int:
-        return self._written + self._filled
+        return self._written + self._buffered
 
     def append(self, records: NDArray[np.void]) -> None:
-        """Add some at the end."""
+        """Add records."""
         while len(records):
-            piece = records[: self._block - self._filled]
-            self._waiting[self._filled : self._filled + len(piece)] = piece
-            self._filled += len(piece)
-            records = records[len(piece) :]
-            if self._filled == self._block:
+            part = records[: self._block - self._buffered]
+            self._buffer[self._buffered : self._buffered + len(part)] = part
+            self._buffered += len(part)
+            records = records[len(part) :]
+            if self._buffered == self._block:
                 self._write()
 
     def between(self, low: int, high: int) -> NDArray[np.void]:
-        """Those whose keys are from ``low`` to ``high``, both included; none can be added then."""
+        """Return the records with keys from ``low`` to ``high``.
+
+        No records can be added afterwards.
+        """
         self._write()
         if not self._written:
-            return self._waiting[:0]
+            return self._buffer[:0]
         written = np.memmap(self._file, dtype=self._dtype, mode="r")
         bounds = np.array([low, high], dtype=self._dtype[self._key])
         parts = []
@@ -71,26 +73,26 @@ class SortedRecords:
             first = np.searchsorted(block[self._key], bounds[0])
             last = np.searchsorted(block[self._key], bounds[1], side="right")
             parts.append(block[first:last])
-        return _sorted(np.concatenate(parts), self._key)
+        return _sort_by(np.concatenate(parts), self._key)
 
     def _write(self) -> None:
-        self._file.write(_sorted(self._waiting[: self._filled], self._key).tobytes())
+        self._file.write(_sort_by(self._buffer[: self._buffered], self._key).tobytes())
         self._file.flush()
-        self._written, self._filled = len(self), 0
+        self._written, self._buffered = len(self), 0
 
 
 class Repeats(NamedTuple):
-    """The repeated records of a corpus; ``unique`` others can be mined."""
+    """The duplicate records of a corpus, and the number of ``unique`` ones."""
 
     repeats: SortedRecords
     unique: int
 
-    def of(self, records: Records) -> dict[int, int]:
-        """Position to the first row with the same text, of those in a batch that repeat one."""
+    def first_rows(self, records: Records) -> dict[int, int]:
+        """Map each duplicate's position in a batch to the first row with its text."""
         first_row = records.first_row
-        found = self.repeats.between(first_row, first_row + len(records) - 1)
-        found["row"] -= first_row
-        return dict(found.tolist())
+        repeats_of_batch = self.repeats.between(first_row, first_row + len(records) - 1)
+        repeats_of_batch["row"] -= first_row
+        return dict(repeats_of_batch.tolist())
 
 
 @contextmanager
@@ -102,23 +104,23 @@ def find_repeats(
     key: Callable[[str], str] = str,
     block: int = BLOCK,
 ) -> Iterator[Repeats]:
-    """Find the records whose text an earlier one has; all others are the first of theirs.
+    """Find the records whose text an earlier record has.
 
-    Two texts are the same if all the characters of what ``key`` makes of them are; rejected records
-    have none. ``within_documents``, each document is looked at by itself. They are sorted in the
-    folder, ``block`` of them at a time in memory.
+    Texts are compared after ``key``, and ``within_documents`` only with texts of the same document.
+    Rejected records have none. ``folder`` gets temporary files, and ``block`` records are sorted in
+    memory at a time.
     """
     with closing(SortedRecords(folder, REPEAT, block=block)) as repeats:
         with closing(SortedRecords(folder, DIGEST, block=block)) as digests:
             hashes = None
             for records in batches:
-                if hashes is None:  # one way for all batches
+                if hashes is None:  # all batches use the same hashes
                     is_plain = key is str and not within_documents
-                    is_large = len(records) >= COMPILED_FROM
-                    hashes = _compiled_hashes() if is_plain and is_large else _hashes
+                    is_large = len(records) >= MIN_RECORDS_TO_COMPILE
+                    hashes = _compiled_hashes() if is_plain and is_large else _python_hashes
                 digests.append(_digests(records, within_documents, key, hashes))
             count = -(-len(digests) // block)
-            for part in range(count):  # equal ranges of keys, which have about as many digests each
+            for part in range(count):  # equal ranges of keys, with about one block of digests each
                 low, high = (part << 64) // count, ((part + 1) << 64) // count - 1
                 repeats.append(repeats_among(digests.between(low, high)))
             unique = len(digests) - len(repeats)
@@ -126,16 +128,16 @@ def find_repeats(
 
 
 def repeats_among(digests: NDArray[np.void]) -> NDArray[np.void]:
-    """Of ``DIGEST`` records, those that are equal to one of a smaller row, as ``REPEAT``.
+    """Return the ``REPEAT`` records of ``DIGEST`` records sorted by ``high``.
 
-    They come in order of ``high``; nearly all of them differ in it, and need no sorting.
+    Nearly all digests differ in ``high``, so only the others are sorted.
     """
-    same = digests["high"][1:] == digests["high"][:-1]
-    met = np.zeros(len(digests), dtype=np.bool_)
-    met[1:] |= same
-    met[:-1] |= same
-    alike = digests[met]
-    ordered = alike[np.lexsort((alike["row"], alike["low"], alike["high"]))]
+    is_equal = digests["high"][1:] == digests["high"][:-1]
+    is_shared = np.zeros(len(digests), dtype=np.bool_)
+    is_shared[1:] |= is_equal
+    is_shared[:-1] |= is_equal
+    candidates = digests[is_shared]
+    ordered = candidates[np.lexsort((candidates["row"], candidates["low"], candidates["high"]))]
     is_first = np.ones(len(ordered), dtype=bool)
     high, low = ordered["high"], ordered["low"]
     is_first[1:] = (high[1:] != high[:-1]) | (low[1:] != low[:-1])
@@ -150,23 +152,25 @@ def _digests(
 ) -> NDArray[np.void]:
     kept = np.ones(len(records), dtype=np.bool_)
     kept[np.fromiter(records.rejected, np.int64)] = False
-    texts, chosen = records.texts, kept
+    texts, is_hashed = records.texts, kept
     if key is not str or within_documents:
         texts = [*map(key, compress(texts, kept))]
-        chosen = np.ones(len(texts), dtype=np.bool_)
-    if within_documents:  # a text has no NUL
+        is_hashed = np.ones(len(texts), dtype=np.bool_)
+    if within_documents:  # NUL separates them, because texts have none
         docs = compress(records.docs, kept)
         texts = [f"{text}\0{doc}" for text, doc in zip(texts, docs, strict=True)]
     digests = np.empty(np.count_nonzero(kept), dtype=DIGEST)
-    digests["high"], digests["low"] = hashes(texts, chosen)
+    digests["high"], digests["low"] = hashes(texts, is_hashed)
     digests["row"] = np.flatnonzero(kept) + records.first_row
     return digests
 
 
-def _hashes(texts: Sequence[str], kept: Mask) -> list[NDArray[np.uint64]]:
-    chosen = [*compress(texts, kept)]
+def _python_hashes(texts: Sequence[str], kept: Mask) -> list[NDArray[np.uint64]]:
+    kept_texts = [*compress(texts, kept)]
     return [
-        np.fromiter(map(hash, map(salt.__add__, chosen)), np.int64, len(chosen)).view(np.uint64)
+        np.fromiter(map(hash, map(salt.__add__, kept_texts)), np.int64, len(kept_texts)).view(
+            np.uint64
+        )
         for salt in ("\1", "\2")
     ]
 
@@ -174,22 +178,22 @@ def _hashes(texts: Sequence[str], kept: Mask) -> list[NDArray[np.uint64]]:
 def _compiled_hashes() -> Hashes:
     from miner.storage.corpus.compiled import digest_lines  # loads Numba
 
-    numbers = secrets.token_bytes(8 * 4 * (MAX_CHARACTERS + 2))  # of up to four bytes each
+    numbers = secrets.token_bytes(8 * 4 * (MAX_CHARACTERS + 2))  # a character has up to 4 bytes
     keys = np.frombuffer(numbers, np.uint64).reshape(-1, 4)
 
     def hashes(texts: Sequence[str], kept: Mask) -> list[NDArray[np.uint64]]:
         if not isinstance(texts, JoinedLines):
-            texts = JoinedLines.of(compress(texts, kept))
+            texts = JoinedLines.from_texts(compress(texts, kept))
             kept = np.ones(len(texts), dtype=np.bool_)
         data = texts.data + bytes(4)
         words = np.ndarray(len(data) - 3, dtype="<u4", buffer=data, strides=(1,))
-        found = np.zeros((2, len(texts)), dtype=np.uint64)
-        digest_lines(np.frombuffer(data, np.uint8), words, texts.starts, keys, kept, *found)
-        return [*found[:, kept]]
+        digests = np.zeros((2, len(texts)), dtype=np.uint64)
+        digest_lines(np.frombuffer(data, np.uint8), words, texts.starts, keys, kept, *digests)
+        return [*digests[:, kept]]
 
     return hashes
 
 
-def _sorted(records: NDArray[np.void], key: str) -> NDArray[np.void]:
-    # As an index, the order takes 15 times as long.
+def _sort_by(records: NDArray[np.void], key: str) -> NDArray[np.void]:
+    # Indexing by the order instead of ``take`` takes 15 times as long.
     return records.take(np.argsort(records[key], kind="stable"))

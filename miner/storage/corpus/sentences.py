@@ -1,4 +1,4 @@
-"""Records to the sentences that are mined: each text once, and everything else accounted for."""
+"""Division of records into unique sentences, duplicates and rejections."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -18,14 +18,14 @@ from miner.storage.corpus.repeats import Repeats
 SENTENCE_FIELDS = pa.schema(
     {"row": pa.int64(), "id": pa.string(), "doc": pa.string(), "text": pa.string()}
 )
-# ``first_row`` is that of the sentence that stands for a repeated one.
+# ``first_row`` is the row of the first sentence with the text.
 DUPLICATE_FIELDS = pa.schema({"row": pa.int64(), "id": pa.string(), "first_row": pa.int64()})
-# ``text`` is the text or the line that was found.
+# ``text`` is the text or the line in the file.
 REJECTED_FIELDS = pa.schema({"row": pa.int64(), "why": pa.string(), "text": pa.string()})
 
 
 class Sentences(NamedTuple):
-    """What a batch of records comes to, each of them in one of three tables of those fields."""
+    """Tables of the kept, duplicate and rejected records of a batch."""
 
     kept: pa.Table
     duplicates: pa.Table
@@ -34,7 +34,7 @@ class Sentences(NamedTuple):
 
 @dataclass(kw_only=True)
 class CorpusCounts:
-    """What became of a corpus's records: read = kept + duplicates + rejected.
+    """Counts of a corpus's records, where read = kept + duplicates + rejected.
 
     ``rejected`` counts by reason; ``first_rejected`` is the row (from 0) of each reason's first.
     """
@@ -45,7 +45,7 @@ class CorpusCounts:
     first_rejected: dict[str, int] = field(default_factory=dict)
 
     def add(self, sentences: Sentences) -> None:
-        """Add those of the next batch."""
+        """Count the records of another batch."""
         self.kept += len(sentences.kept)
         self.duplicates += len(sentences.duplicates)
         for record in sentences.rejected.select(["row", "why"]).to_pylist():
@@ -53,7 +53,7 @@ class CorpusCounts:
             self.first_rejected.setdefault(record["why"], record["row"])
 
     def facts(self) -> dict[str, Any]:
-        """Return them as JSON values: ``read`` and all but ``kept``, reasons in a fixed order."""
+        """Return the counts as JSON values, with reasons in a fixed order."""
         reasons = [str(reason) for reason in Rejection if reason in self.rejected]
         return {
             "read": self.kept + self.duplicates + self.rejected.total(),
@@ -64,36 +64,41 @@ class CorpusCounts:
 
 
 def unique_sentences(batches: Iterable[Records], repeats: Repeats | None) -> Iterator[Sentences]:
-    """Leave out what is rejected and, unless ``repeats`` is None, repeated, batch by batch."""
+    """Divide batches into sentences, duplicates and rejected records.
+
+    If ``repeats`` is None, duplicates are kept.
+    """
     for records in batches:
-        yield _sentences(records, repeats.of(records) if repeats else {})
+        yield _sentences(records, repeats.first_rows(records) if repeats else {})
 
 
 def _sentences(records: Records, repeats: dict[int, int]) -> Sentences:
-    first, own = records.first_row, records.own_ids
-    left_out = np.fromiter({*repeats, *records.rejected}, np.int64)
+    first_row, own_ids = records.first_row, records.own_ids
+    dropped = np.fromiter({*repeats, *records.rejected}, np.int64)
 
     def table(positions: Iterable[int], *columns: Iterable[object], schema: pa.Schema) -> pa.Table:
-        rows = [first + position for position in positions]
+        rows = [first_row + position for position in positions]
         return pa.table([rows, *map(list, columns)], schema=schema)
 
-    again = [own[position] or str(first + position + 1) for position in repeats]
+    repeat_ids = [own_ids[position] or str(first_row + position + 1) for position in repeats]
     why = map(str, records.rejected.values())
     return Sentences(
-        _kept(records, left_out),
-        table(repeats, again, repeats.values(), schema=DUPLICATE_FIELDS),
+        _kept(records, dropped),
+        table(repeats, repeat_ids, repeats.values(), schema=DUPLICATE_FIELDS),
         table(records.rejected, why, records.rejected_texts.values(), schema=REJECTED_FIELDS),
     )
 
 
-def _kept(records: Records, left_out: NDArray[np.int64]) -> pa.Table:
+def _kept(records: Records, dropped: NDArray[np.int64]) -> pa.Table:
     rows = np.arange(len(records)) + records.first_row
     kept = np.ones(len(records), dtype=np.bool_)
-    kept[left_out] = False
-    if isinstance(records.texts, JoinedLines):  # which have neither ids nor documents
+    kept[dropped] = False
+    if isinstance(records.texts, JoinedLines):  # lines have neither ids nor documents
         ids = pc.cast(pa.array(rows + 1), pa.string())
         columns = [rows, ids, pa.repeat("", len(rows)), records.texts.column()]
-        whole = pa.table(columns, schema=SENTENCE_FIELDS)
-        return whole.filter(pa.array(kept)) if len(left_out) else whole
+        table = pa.table(columns, schema=SENTENCE_FIELDS)
+        return table.filter(pa.array(kept)) if len(dropped) else table
     texts = (records.ids(), records.docs, records.texts)
-    return pa.table([rows[kept], *(list(compress(each, kept)) for each in texts)], SENTENCE_FIELDS)
+    return pa.table(
+        [rows[kept], *(list(compress(column, kept)) for column in texts)], SENTENCE_FIELDS
+    )

@@ -1,7 +1,7 @@
-"""Whether ids of records are unique, found by sorting hashes on disk.
+"""A check that ids of records are unique, by sorting hashes on disk.
 
-Memory holds one block of hashes, whatever the corpus. The disk holds 16 bytes for each record of a
-corpus with ids, in an unnamed file.
+Memory contains one block of hashes, for any corpus. Disk contains 16 bytes per record of a corpus
+with ids, in an unnamed file.
 """
 
 import logging
@@ -19,11 +19,11 @@ from miner.storage.places import Place
 logger = logging.getLogger(__name__)
 
 HASH = np.dtype([("hash", "<u8"), ("row", "<i8")])
-MAX_SUSPECTS = 1000  # pairs of records with one hash, whose ids are compared
+MAX_SUSPECTS = 1000  # pairs of records with equal hashes, whose ids are compared
 
 
-class PlacedRecords(Protocol):
-    """Batches of records, whose files by ``names`` begin at rows ``starts``."""
+class RecordBatches(Protocol):
+    """Batches of records of files, with the row at which each file begins."""
 
     names: list[str]
     starts: list[int]
@@ -32,7 +32,7 @@ class PlacedRecords(Protocol):
         """Yield the batches in order."""
 
 
-class RepeatedId(NamedTuple):
+class DuplicateId(NamedTuple):
     """An id, and the rows of the first two records that have it."""
 
     name: str
@@ -41,15 +41,15 @@ class RepeatedId(NamedTuple):
 
 
 class UniqueIds:
-    """Iterates over a corpus once, and then checks that ids are unique.
+    """An iterable over a corpus, which can then check that ids are unique.
 
-    A record without an id has its number for one, and nothing is stored as long as none has any.
-    ``within_documents``, an id may come again in another document.
+    A record without an id has its number as an id, and is stored only if another record has an id.
+    ``within_documents``, an id may be repeated in another document.
     """
 
     def __init__(
         self,
-        corpus: PlacedRecords,
+        corpus: RecordBatches,
         folder: Path,
         *,
         within_documents: bool = False,
@@ -58,7 +58,7 @@ class UniqueIds:
         self._corpus, self._block = corpus, block
         self._within_documents = within_documents
         self._hashes = SortedRecords(folder, HASH, block=block)
-        self._numbered: list[tuple[int, int]] = []  # rows of batches without ids, from and to
+        self._unnamed_rows: list[tuple[int, int]] = []  # ranges of rows without ids
         self._trimmed: int | None = None
         self.close = self._hashes.close
 
@@ -71,15 +71,15 @@ class UniqueIds:
             yield records
 
     def check(self, path: Place) -> None:
-        """Refuse the corpus at ``path`` if its ids are not unique.
+        """Check that the ids of the corpus at ``path`` are unique.
 
         Raises:
-            CorpusError: One line with the first id that comes again and both of its places.
+            CorpusError: One line with the first duplicate id and both of its places.
         """
-        if (repeat := self.first_repeat()) is not None:
-            first, again = map(self._place_of, (repeat.first_row, repeat.row))
+        if (duplicate := self.first_duplicate()) is not None:
+            first, second = map(self._place_of, (duplicate.first_row, duplicate.row))
             raise CorpusError(
-                f"{path}: the id {repeat.name!r} is in {first} and again in {again}; give each "
+                f"{path}: the id {duplicate.name!r} is in {first} and again in {second}; give each "
                 "record its own id"
             )
         if self._trimmed is not None:
@@ -95,18 +95,18 @@ class UniqueIds:
             kept = np.ones(len(records), dtype=np.bool_)
             kept[np.fromiter(records.rejected, np.int64)] = False
             self._append(self._keys(records), np.arange(start, end), kept)
-        elif self._numbered and self._numbered[-1][1] == start:
-            self._numbered[-1] = self._numbered[-1][0], end
+        elif self._unnamed_rows and self._unnamed_rows[-1][1] == start:
+            self._unnamed_rows[-1] = self._unnamed_rows[-1][0], end
         else:
-            self._numbered.append((start, end))
+            self._unnamed_rows.append((start, end))
 
-    def first_repeat(self) -> RepeatedId | None:
-        """Return the first id that comes again, if any."""
+    def first_duplicate(self) -> DuplicateId | None:
+        """Return the first duplicate id, if any."""
         if not len(self._hashes):
             return None
-        for first, last in self._numbered:
-            for start in range(first, last, self._block):
-                rows = np.arange(start, min(last, start + self._block))
+        for first, last_row in self._unnamed_rows:
+            for start in range(first, last_row, self._block):
+                rows = np.arange(start, min(last_row, start + self._block))
                 self._append([str(row + 1) for row in rows.tolist()], rows)
         suspects = sorted(self._suspects(), key=lambda rows: rows[1])[:MAX_SUSPECTS]
         return self._first_equal(suspects) if suspects else None
@@ -126,7 +126,7 @@ class UniqueIds:
         self._hashes.append(hashes if kept is None else hashes[kept])
 
     def _suspects(self) -> Iterator[tuple[int, int]]:
-        """Yield pairs of rows that share a hash, the first ones."""
+        """Yield the first pairs of rows that share a hash."""
         count = -(-len(self._hashes) // self._block)
         for part in range(count):
             low, high = (part << 64) // count, ((part + 1) << 64) // count - 1
@@ -136,23 +136,27 @@ class UniqueIds:
             shared[:-1] |= shared[1:]
             hashes = hashes[shared]
             hashes = hashes[np.lexsort((hashes["row"], hashes["hash"]))]
-            again = np.flatnonzero(hashes["hash"][1:] == hashes["hash"][:-1])
-            rows = hashes["row"][again + 1]
-            again = again[np.argsort(rows, kind="stable")[:MAX_SUSPECTS]]
+            second = np.flatnonzero(hashes["hash"][1:] == hashes["hash"][:-1])
+            rows = hashes["row"][second + 1]
+            second = second[np.argsort(rows, kind="stable")[:MAX_SUSPECTS]]
             yield from zip(
-                hashes["row"][again].tolist(), hashes["row"][again + 1].tolist(), strict=True
+                hashes["row"][second].tolist(), hashes["row"][second + 1].tolist(), strict=True
             )
 
-    def _first_equal(self, suspects: Sequence[tuple[int, int]]) -> RepeatedId | None:
+    def _first_equal(self, suspects: Sequence[tuple[int, int]]) -> DuplicateId | None:
         wanted = {row for pair in suspects for row in pair}
-        last, keys = max(wanted), dict[int, str]()
+        last_row, keys = max(wanted), dict[int, str]()
         for records in self._corpus:
             start, names = records.first_row, self._keys(records)
-            here = [row - start for row in wanted if start <= row < start + len(records)]
-            keys |= {at + start: names[at] for at in here if at not in records.rejected}
-            if start + len(records) > last:
+            positions = [row - start for row in wanted if start <= row < start + len(records)]
+            keys |= {
+                position + start: names[position]
+                for position in positions
+                if position not in records.rejected
+            }
+            if start + len(records) > last_row:
                 break
         for first, row in suspects:
             if first in keys and keys[first] == keys.get(row):
-                return RepeatedId(keys[row].partition("\0")[0], first, row)
+                return DuplicateId(keys[row].partition("\0")[0], first, row)
         return None

@@ -50,7 +50,7 @@ class CleanText:
         self._steps: list[_Offsets] = []
 
     @classmethod
-    def of(cls, text: str, *, is_wrapped: bool) -> Self:
+    def from_text(cls, text: str, *, is_wrapped: bool) -> Self:
         """Clean a text, and join hyphenated words if its lines are wrapped."""
         clean = cls(_CONTROL.sub(" ", text))
         clean._edit((*match.span(), "") for match in _SOFT_BREAK.finditer(clean.text))

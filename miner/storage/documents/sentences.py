@@ -103,7 +103,7 @@ def table_records(table: pa.Table | pa.RecordBatch, first_row: int) -> Records:
     ids, docs, texts, reasons = (table[name].to_pylist() for name in SENTENCE_TABLE.names[1:])
     rejected = {place: Rejection(why) for place, why in enumerate(reasons) if why}
     columns = ids, docs, texts
-    return Records.checked(
+    return Records.from_columns(
         first_row, columns, rejected, lambda place: (texts[place] or docs[place]).encode()
     )
 
@@ -116,7 +116,7 @@ def document_sentences(document: Document, language: str | None = None) -> Itera
     """
     text = document.text.replace("\r\n", " \n").replace("\r", "\n")
     has_wrapped_lines = is_wrapped(text)
-    clean = CleanText.of(text, is_wrapped=has_wrapped_lines)
+    clean = CleanText.from_text(text, is_wrapped=has_wrapped_lines)
     paragraphs = (_PARAGRAPH if has_wrapped_lines else _LINE).finditer(clean.text)
     for number, match in enumerate(paragraphs):
         for first_character, last_character in sentence_spans(match[0], language):

@@ -196,7 +196,7 @@ def test_lines_equal_the_oracle(data, chunk_bytes, batch_rows):
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
         patch.setattr(streams, "CHUNK_BYTES", chunk_bytes)
         patch.setattr(lines, "BATCH_ROWS", batch_rows)
-        patch.setattr(lines, "_ENOUGH_TO_JUDGE_BYTES", len(data) + 1)
+        patch.setattr(lines, "_MIN_SAMPLE_BYTES", len(data) + 1)
         path = Path(folder, "corpus")
         path.write_bytes(data)
         # A mark in pieces smaller than itself is not seen; files come in chunks of 4 MiB.

@@ -19,7 +19,7 @@ BATCH = 1000
 
 
 def records_of(first_row, texts, docs):
-    return Records.checked(first_row, ([""] * len(texts), docs, texts), {}, lambda _: b"")
+    return Records.from_columns(first_row, ([""] * len(texts), docs, texts), {}, lambda _: b"")
 
 
 @given(
@@ -42,7 +42,7 @@ def test_first_rows(lines, size, block, within_documents):
         found = {
             batch.first_row + position: first
             for batch in batches
-            for position, first in repeats.of(batch).items()
+            for position, first in repeats.first_rows(batch).items()
         }
     first_rows, expected = {}, {}
     for row, line in enumerate(lines):
@@ -62,7 +62,9 @@ def test_first_rows_of_many_lines(texts, size):
     """Batches of lines as they are in a file, and batches of texts: their digests agree."""
     starts = range(0, len(texts), size)
     parts = [texts[row : row + size] for row in starts]
-    columns = [part if place % 2 else JoinedLines.of(part) for place, part in enumerate(parts)]
+    columns = [
+        part if place % 2 else JoinedLines.from_texts(part) for place, part in enumerate(parts)
+    ]
     found = []
     for least in (1, 1 << 60):
         batches = [
@@ -70,15 +72,15 @@ def test_first_rows_of_many_lines(texts, size):
             for row, column in zip(starts, columns, strict=True)
         ]
         with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
-            patch.setattr(module, "COMPILED_FROM", least)
+            patch.setattr(module, "MIN_RECORDS_TO_COMPILE", least)
             with find_repeats(batches, Path(folder)) as repeats:
-                found.append(([repeats.of(batch) for batch in batches], repeats.unique))
+                found.append(([repeats.first_rows(batch) for batch in batches], repeats.unique))
     assert found[0] == found[1]
 
 
 @given(texts=st.lists(TEXT, min_size=1, max_size=9), seed=st.integers(0, 99))
 def test_digests_are_sums_of_products(texts, seed):
-    lines = JoinedLines.of(texts)
+    lines = JoinedLines.from_texts(texts)
     keys = np.random.default_rng(seed).integers(1 << 64, size=(20, 4), dtype=np.uint64)
     kept = np.array([place % 3 < 2 for place in range(len(texts))])
     found = np.zeros((2, len(texts)), dtype=np.uint64)
@@ -121,7 +123,7 @@ def peak_bytes(lines, block, folder):
     tracemalloc.start()
     try:
         with find_repeats(Numbers(lines), folder, block=block) as repeats:
-            left = lines - sum(len(repeats.of(batch)) for batch in Numbers(lines))
+            left = lines - sum(len(repeats.first_rows(batch)) for batch in Numbers(lines))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -26,7 +26,7 @@ def batches_of(texts, size=3):
     for start in range(0, len(texts), size):
         part = texts[start : start + size]
         ids = [f"id{row}" for row in range(start, start + len(part))]
-        yield Records.checked(start, (ids, ["doc"] * len(part), part), {}, raw_of(part))
+        yield Records.from_columns(start, (ids, ["doc"] * len(part), part), {}, raw_of(part))
 
 
 def rows(tables, *names):
@@ -81,7 +81,7 @@ def test_keep_duplicates():
 
 
 def test_a_rejected_text_is_no_first_occurrence():
-    records = Records.checked(
+    records = Records.from_columns(
         0, (["", ""], ["", ""], ["a", "a"]), {0: Rejection.MALFORMED}, raw_of("{}")
     )
     found = unique([records])
@@ -148,9 +148,9 @@ LINES = st.lists(
 
 @given(texts=LINES, first_row=st.integers(0, 2))
 def test_lines_become_what_their_texts_do(texts, first_row):
-    nothing, lines = [""] * len(texts), JoinedLines.of(texts)
+    nothing, lines = [""] * len(texts), JoinedLines.from_texts(texts)
     one, other = (
-        unique([Records.checked(first_row, (nothing, nothing, column), {}, raw_of(texts))])
+        unique([Records.from_columns(first_row, (nothing, nothing, column), {}, raw_of(texts))])
         for column in (texts, lines)
     )
     assert one == other

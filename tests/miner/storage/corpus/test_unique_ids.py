@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from miner.storage.corpus import unique_ids as module
 from miner.storage.corpus.records import CorpusError, Records
 from miner.storage.corpus.repeats import BLOCK_BYTES
-from miner.storage.corpus.unique_ids import RepeatedId, UniqueIds
+from miner.storage.corpus.unique_ids import DuplicateId, UniqueIds
 
 
 class Corpus:
@@ -26,16 +26,16 @@ class Corpus:
     def __iter__(self) -> Iterator[Records]:
         for row in range(0, len(self.lines), self.size):
             ids, docs, texts = map(list, zip(*self.lines[row : row + self.size], strict=True))
-            yield Records.checked(row, (ids, docs, texts), {}, lambda _: b"")
+            yield Records.from_columns(row, (ids, docs, texts), {}, lambda _: b"")
 
 
-def first_repeat(corpus: Corpus, block: int, *, within_documents: bool = False) -> object:
+def first_duplicate(corpus: Corpus, block: int, *, within_documents: bool = False) -> object:
     with tempfile.TemporaryDirectory() as folder:
         ids = UniqueIds(corpus, Path(folder), within_documents=within_documents, block=block)
         with closing(ids):
             assert [*map(len, ids)] == [*map(len, corpus)]
             assert not list(Path(folder).iterdir())
-            return ids.first_repeat()
+            return ids.first_duplicate()
 
 
 @given(
@@ -59,17 +59,17 @@ def test_the_first_id_that_comes_again(lines, size, block, within_documents) -> 
         name = own.strip() or str(row + 1)
         key = f"{name}\0{doc}" if within_documents else name
         if text and rows.setdefault(key, row) != row:
-            expected = RepeatedId(name, rows[key], row)
+            expected = DuplicateId(name, rows[key], row)
             break
-    found = first_repeat(Corpus(lines, size), block, within_documents=within_documents)
+    found = first_duplicate(Corpus(lines, size), block, within_documents=within_documents)
     assert found == expected
 
 
 def test_ids_that_share_a_hash_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "hash", lambda name: len(name), raising=False)
     lines = [(name, "", "text") for name in ("a", "b", "c", "dd", "ee", "b")]
-    assert first_repeat(Corpus(lines[:-1], 2), 3) is None
-    assert first_repeat(Corpus([*lines[:2], lines[-1]], 2), 3) == RepeatedId("b", 1, 2)
+    assert first_duplicate(Corpus(lines[:-1], 2), 3) is None
+    assert first_duplicate(Corpus([*lines[:2], lines[-1]], 2), 3) == DuplicateId("b", 1, 2)
 
 
 def test_both_places_are_named(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_memory_is_that_of_a_block(tmp_path: Path) -> None:
     tracemalloc.start()
     for _ in ids:
         pass
-    assert ids.first_repeat() is None
+    assert ids.first_duplicate() is None
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < BLOCK_BYTES * block + 4_000_000

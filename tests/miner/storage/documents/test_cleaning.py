@@ -88,7 +88,7 @@ PIECES = st.sampled_from(
 @example("a.\u200f b\u0301", True)
 def test_places_lead_back(text: str, is_wrapped: bool) -> None:
     check_places(text.replace("-", "").replace("¬", ""))
-    clean = CleanText.of(text, is_wrapped=is_wrapped)
+    clean = CleanText.from_text(text, is_wrapped=is_wrapped)
     assert unicodedata.is_normalized("NFC", clean.text)
     last = 0
     for place in range(len(clean.text)):
