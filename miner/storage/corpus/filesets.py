@@ -25,10 +25,7 @@ _DATA_SUFFIXES = (".txt", *FORMAT_BY_SUFFIX)
 SHOWN = 5  # names per message
 
 # Files that come with a corpus but contain no sentences of it.
-NON_CORPUS_FILES = re.compile(
-    r"(readme|licen[cs]e|copying|notice)(\.(md|txt|rst|html))?", re.IGNORECASE
-)
-
+NON_CORPUS_FILES = re.compile(r"(?i)(readme|licen[cs]e|copying|notice)(\.(md|txt|rst|html))?")
 
 NamedPlace = tuple[str, Place]
 """A file and its name in the corpus: its path below the corpus's folder."""

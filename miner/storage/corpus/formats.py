@@ -42,10 +42,7 @@ _BUCC_ID = re.compile(r"[a-z]{2,3}-\d{9}\t")
 
 
 def format_of(path: AnyPath, input_format: str) -> str:
-    """Return the format of a file, which ``auto`` leaves to its suffix.
-
-    It stays ``auto`` if the suffix does not tell.
-    """
+    """Return the format of a file, or ``auto`` if its suffix does not tell."""
     if input_format != "auto":
         return input_format
     return FORMAT_BY_SUFFIX.get(split_compression(path)[0], "auto")

@@ -105,7 +105,7 @@ def _warn_once(line: str) -> None:
     logger.warning("%s", line)
 
 
-def _share_of_lines(sample: Sequence[str], has: Callable[[str], object]) -> float:
+def _share(sample: Sequence[str], has: Callable[[str], object]) -> float:
     return sum(bool(has(line)) for line in sample) / len(sample)
 
 
@@ -117,7 +117,7 @@ def _markup(sample: Sequence[str]) -> Finding:
     for pattern, contents, remedy in _FIRST_LINE_PATTERNS:
         if pattern.match(sample[0]):
             return contents, remedy
-    if len(sample) >= MIN_LINES and _share_of_lines(sample, _ELEMENT.fullmatch) >= 0.9:
+    if len(sample) >= MIN_LINES and _share(sample, _ELEMENT.fullmatch) >= 0.9:
         return "markup", ONE_LANGUAGE
     return None
 
@@ -127,14 +127,14 @@ def _subtitles(sample: Sequence[str]) -> Finding:
     is_timed = times >= 2 and times >= 0.1 * len(sample)
     if is_timed or (len(sample) <= 4 and times):
         return "subtitles with times (SRT)", ONE_LANGUAGE
-    if len(sample) >= MIN_LINES and _share_of_lines(sample, _FRAMES.match) >= MIN_FITTING:
+    if len(sample) >= MIN_LINES and _share(sample, _FRAMES.match) >= MIN_FITTING:
         return "subtitles with times", ONE_LANGUAGE
     return None
 
 
 def _catalogue(sample: Sequence[str]) -> Finding:
     entries = sum(map(bool, map(_CATALOGUE.match, sample)))
-    if entries >= 2 and _share_of_lines(sample, _CATALOGUE_LINE.match) >= MIN_FITTING:
+    if entries >= 2 and _share(sample, _CATALOGUE_LINE.match) >= MIN_FITTING:
         return "messages of a gettext catalogue (PO)", ONE_LANGUAGE
     return None
 
@@ -150,9 +150,7 @@ def _json(sample: Sequence[str]) -> Finding:
         isinstance(element, str | dict | list) for element in value
     )
     is_opened = sample[0].strip() in ("[", "{") and len(sample) > 1
-    is_part = (is_array or is_opened) and _share_of_lines(
-        sample, _JSON_PART.fullmatch
-    ) >= MIN_FITTING
+    is_part = (is_array or is_opened) and _share(sample, _JSON_PART.fullmatch) >= MIN_FITTING
     if is_part or (len(sample[0]) == MAX_LINE_CHARACTERS and _JSON_START.match(sample[0])):
         return "JSON", "write an object per line, with a field 'text' (.jsonl)"
     return None
@@ -199,7 +197,7 @@ def _comma_separated(sample: Sequence[str], is_named_so: bool) -> Finding:
         quoted = re.compile(rf'("([^"]|"")*"|[^"{mark}]*)({mark}("([^"]|"")*"|[^"{mark}]*))+')
         marks = re.compile(f'"{mark}|{mark}"')
         is_quoted = len(sample) >= MIN_LINES and all(map(quoted.fullmatch, sample))
-        is_quoted = is_quoted and _share_of_lines(sample, marks.search) >= MIN_FITTING
+        is_quoted = is_quoted and _share(sample, marks.search) >= MIN_FITTING
         if is_named_so or is_quoted or all(map(_COLUMN.fullmatch, map(str.strip, rows[0]))):
             return f"{count} columns with {mark!r} between them (CSV)", ONE_COLUMN
     return None

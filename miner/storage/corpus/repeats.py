@@ -31,10 +31,7 @@ BLOCK_BYTES = 150  # bytes of memory per record while a block is sorted
 
 
 class SortedRecords:
-    """Records on disk, sorted by their first field in a stable order.
-
-    The file contains sorted blocks. A range of keys is merged from all of them.
-    """
+    """Records on disk in sorted blocks, which ``between`` merges."""
 
     def __init__(self, folder: Path, dtype: np.dtype[Any], *, block: int) -> None:
         self._file = tempfile.TemporaryFile(dir=folder)
@@ -166,11 +163,9 @@ def _digests(
 
 
 def _python_hashes(texts: Sequence[str], kept: Mask) -> list[NDArray[np.uint64]]:
-    kept_texts = [*compress(texts, kept)]
+    subset = [*compress(texts, kept)]
     return [
-        np.fromiter(map(hash, map(salt.__add__, kept_texts)), np.int64, len(kept_texts)).view(
-            np.uint64
-        )
+        np.fromiter(map(hash, map(salt.__add__, subset)), np.int64, len(subset)).view(np.uint64)
         for salt in ("\1", "\2")
     ]
 

@@ -64,10 +64,7 @@ class CorpusCounts:
 
 
 def unique_sentences(batches: Iterable[Records], repeats: Repeats | None) -> Iterator[Sentences]:
-    """Divide batches into sentences, duplicates and rejected records.
-
-    If ``repeats`` is None, duplicates are kept.
-    """
+    """Divide batches into tables, without duplicates unless ``repeats`` is None."""
     for records in batches:
         yield _sentences(records, repeats.first_rows(records) if repeats else {})
 
@@ -98,7 +95,5 @@ def _kept(records: Records, dropped: NDArray[np.int64]) -> pa.Table:
         columns = [rows, ids, pa.repeat("", len(rows)), records.texts.column()]
         table = pa.table(columns, schema=SENTENCE_FIELDS)
         return table.filter(pa.array(kept)) if len(dropped) else table
-    texts = (records.ids(), records.docs, records.texts)
-    return pa.table(
-        [rows[kept], *(list(compress(column, kept)) for column in texts)], SENTENCE_FIELDS
-    )
+    columns = [[*compress(column, kept)] for column in (records.ids(), records.docs, records.texts)]
+    return pa.table([rows[kept], *columns], SENTENCE_FIELDS)

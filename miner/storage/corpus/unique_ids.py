@@ -148,12 +148,8 @@ class UniqueIds:
         last_row, keys = max(wanted), dict[int, str]()
         for records in self._corpus:
             start, names = records.first_row, self._keys(records)
-            positions = [row - start for row in wanted if start <= row < start + len(records)]
-            keys |= {
-                position + start: names[position]
-                for position in positions
-                if position not in records.rejected
-            }
+            items = [row - start for row in wanted if start <= row < start + len(records)]
+            keys |= {item + start: names[item] for item in items if item not in records.rejected}
             if start + len(records) > last_row:
                 break
         for first, row in suspects:

@@ -147,10 +147,7 @@ def _interrupts(line: str) -> bool:
 
 
 def _after_markup(source: str, position: int, limit: int) -> tuple[int, str | None]:
-    """Return the end of the markup's last line, and the text after the markup.
-
-    The text is None if the line must be parsed as a line of text with tags.
-    """
+    """Return the end of the markup, and the text after it unless tags follow."""
     text = None
     while (markup := _MARKUP.match(source, position, limit)) and markup["hides"]:
         text = ""
@@ -200,10 +197,7 @@ def _skip_inline(state: StateInline, silent: bool) -> bool:
 
 
 def _paragraphs(tokens: Sequence[Token]) -> Iterator[str]:
-    """Yield the paragraphs of inline tokens, except for lines of code.
-
-    Wrapped lines are joined. Intended line breaks are kept.
-    """
+    """Yield the paragraphs of inline tokens, except for lines of code."""
     for is_break, group in groupby(_pieces(tokens), lambda piece: piece is _BREAK):
         pieces = list(group)
         plain = "".join(piece.text for piece in pieces if not piece.is_code)

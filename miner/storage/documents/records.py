@@ -64,10 +64,7 @@ Reader = Callable[[AnyPath, str], Iterator[AnyDocument]]
 
 
 def reader_of(path: AnyPath) -> Reader | None:
-    """Return the reader of a file by its suffix, or None for other files.
-
-    The suffix of a compression is ignored.
-    """
+    """Return the reader for a file's suffix, below a compression's, or None."""
     name = FORMATS.get(split_compression(path)[0])
     reader: Reader | None = import_module(f"miner.storage.documents.{name}").read if name else None
     return reader
@@ -100,10 +97,7 @@ def decode_document(name: str, data: bytes) -> Document:
 
 
 def check_document(name: str, text: str) -> Document:
-    """Return the document of a text, or a broken one.
-
-    A text is broken if it is blank, or has lone surrogates (from JSON).
-    """
+    """Return the document of a text, broken if blank or not valid Unicode."""
     if not text or text.isspace():
         return Document(name=name, broken=Rejection.BLANK)
     try:
@@ -114,10 +108,7 @@ def check_document(name: str, text: str) -> Document:
 
 
 def text_blocks(text: str, size: int, marks: Sequence[str]) -> Iterator[str]:
-    """Yield a text in blocks of at most ``size`` characters.
-
-    A block ends before the last occurrence of the first of ``marks`` that occurs in it.
-    """
+    """Yield a text in blocks that end before the last of the first mark in it."""
     start = 0
     while len(text) - start > size:
         end = start + size

@@ -69,10 +69,7 @@ def is_documents(path: Place, input_format: str) -> bool:
 
 
 def holds_documents(folder: Place) -> bool:
-    """Return whether each file of a folder is one document.
-
-    Suffixes decide, and for ``.txt`` a sample of the texts.
-    """
+    """Return whether each file is a document, by suffix and a sample of texts."""
     suffixes = _files_by_suffix(folder)
     if not suffixes or not {*suffixes} <= {*MARKUP_SUFFIXES, ".txt"}:
         return False
@@ -82,10 +79,7 @@ def holds_documents(folder: Place) -> bool:
 
 
 def _files_by_suffix(folder: Place) -> dict[str, list[Place]]:
-    """Return the files of a folder by suffix, except for media and styles.
-
-    If most files have a known suffix, the others are omitted also.
-    """
+    """Return the files of a folder by suffix, except for media and styles."""
     files_by_suffix: dict[str, list[Place]] = {}
     for _, file in filesets.folder_files(folder)[0]:
         if not _MEDIA_TYPE.match(guess_type(file.name)[0] or ""):
