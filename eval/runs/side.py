@@ -131,10 +131,12 @@ class Side:
         for batch in self._duplicates.iter_batches(columns=["row", "id", "first_row"]):
             for record in batch.filter(pc.is_in(batch["row"], value_set=others)).to_pylist():
                 homes[record["row"]] = record["first_row"], record["id"].rpartition(PLACE)[0]
-        places = [homes.get(row, (row, "")) for row in rows.tolist()]
-        inside = [bool(doc) and doc == home for (_, home), doc in zip(places, docs, strict=True)]
+        first_rows = [homes.get(row, (row, "")) for row in rows.tolist()]
+        inside = [
+            bool(doc) and doc == home for (_, home), doc in zip(first_rows, docs, strict=True)
+        ]
         texts = np.full(len(rows), "", dtype=object)
-        texts[inside] = self.texts([row for row, _ in itertools.compress(places, inside)])
+        texts[inside] = self.texts([row for row, _ in itertools.compress(first_rows, inside)])
         return list(texts)
 
     def _merged_rows(self, rows: Rows) -> tuple[IntArray, IntArray]:

@@ -72,8 +72,8 @@ def prepare(args: argparse.Namespace) -> Suite:
             # A pair is a unit, with the mean of its errors in both directions.
             errors = (forward.astype(np.float64) + backward) / 2
             rates = (float(mask.mean()) for mask in (forward, backward))
-            beside = dict(zip(DIRECTIONS, rates, strict=True))
-            beside |= published("tatoeba", iso_639_3(name), size=len(forward))
+            others = published("tatoeba", iso_639_3(name), size=len(forward))
+            beside = {**dict(zip(DIRECTIONS, rates, strict=True)), **others}
             yield replace(mean_figure(name, errors, stream=stream), lower=True, beside=beside)
 
     count = sum(len(foreign) for foreign, _ in texts.values())

@@ -183,7 +183,7 @@ def _learn(
             state.parent.mkdir(exist_ok=True)
             inputs = texts[language], tokenizer, options.words, state
             try:
-                sides[language] = of_text(*inputs, progress=meter.advance)
+                sides[language] = learn_side(*inputs, progress=meter.advance)
             except ValueError as error:
                 raise ValueError(f"{language}: {error}") from error
 

@@ -90,7 +90,8 @@ def test_the_correction_is_the_likeliest() -> None:
 
     def value(slope: float, shift: float) -> float:
         signed = np.where(right, 1, -1) * (slope * odds + shift)
-        held = calibration.PRIOR_PRECISION[0] * (slope - 1) ** 2 + calibration.PRIOR_PRECISION[1] * shift**2
+        first, second = calibration.PRIOR_PRECISION
+        held = first * (slope - 1) ** 2 + second * shift**2
         return float(-np.log1p(np.exp(-signed)).sum() - held / 2)
 
     slope, shift = calibration._fit_odds(odds, right, calibration.PRIOR_PRECISION)
