@@ -7,10 +7,15 @@ MARGINS = ("ratio", "distance", "absolute", "csls")
 RETRIEVALS = ("max", "intersect", "forward", "backward")
 SCORES = ("words", "margin")
 FILTERS = ("short", "length", "copied", "numbers", "urls", "script", "hub", "language")
+# Names for several filters: what spoils text of the web.
+FILTER_SETS = {"web": ("language", "copied", "length", "numbers", "urls", "script")}
 
 # Pair any sentence with any of its neighbours, or align documents in order.
 FREE, MONOTONE = ALIGNMENTS = ("free", "monotone")
 LINES = "lines"  # only in adit rate: line i of both corpora is a pair
+
+# Whether adit rate writes the best pairs first, or every line of its input in its place.
+BY_SCORE, AS_INPUT = ORDERS = ("score", "input")
 
 # Precisions of the exact search's products (miner.knn.core.codes); auto is the fastest.
 SEARCH_PRECISIONS = ("auto", "float32", "bfloat16", "int8")

@@ -14,6 +14,7 @@ import numpy as np
 
 from miner.addresses import addresses_in
 from miner.arrays import NO_NEIGHBOUR, FloatArray, IntArray, Mask
+from miner.choices import FILTER_SETS
 from miner.languages import identifier, known_label
 from miner.numbers import compare_numbers, numbers_in
 
@@ -167,15 +168,23 @@ FILTERS: dict[str, Callable[[Suspects], Mask]] = {
 }
 
 
-def check_filters(names: Sequence[str], languages: tuple[str | None, str | None]) -> None:
-    """Check the names of filters, and that ``language`` knows both languages.
+def check_filters(names: Sequence[str]) -> None:
+    """Refuse names of no filter.
 
     Raises:
-        ValueError: A name or a language is unknown.
+        ValueError: A name is unknown.
     """
     for name in names:
         if name not in FILTERS:
-            raise ValueError(f"unknown filter {name!r}; use {', '.join(FILTERS)}")
+            raise ValueError(f"unknown filter {name!r}; use {', '.join((*FILTERS, *FILTER_SETS))}")
+
+
+def check_filter_languages(names: Sequence[str], languages: tuple[str | None, str | None]) -> None:
+    """Refuse the language filter if it does not know both languages.
+
+    Raises:
+        ValueError: A language is unknown, or not one of the identifier's.
+    """
     if "language" not in names:
         return
     if None in languages:

@@ -100,6 +100,7 @@ class MiningOptions:
     max_rejected: int | None = None
     shards: int | None = None
     filters: tuple[str, ...] = ()
+    order: str = choices.BY_SCORE
     near_duplicates: bool = False
     keep_identical: bool = False
     rows_per_shard: int = ROWS_PER_SHARD
@@ -107,6 +108,7 @@ class MiningOptions:
     runner: str | None = None
     beam_options: tuple[str, ...] = ()
     corpus_names: tuple[str, str] = SIDES
+    config: str = ""
 
     def side(self, name: str) -> CorpusOptions:
         """Return the options of the side called ``source`` or ``target``."""
@@ -243,6 +245,7 @@ def check_options(options: MiningOptions) -> None:
         raise ValueError(f"--threshold {options.threshold}: no pair can score above it")
     choices.check_choice("margin", options.margin, choices.MARGINS)
     _check_score(options)
+    choices.check_choice("order", options.order, choices.ORDERS)
     choices.check_choice("retrieval", options.retrieval, choices.RETRIEVALS)
     _check_search_precision(options.search_precision)
     for name, minimum in (("shards", 1), ("workers", 1), ("max_rejected", 0), ("top", 1)):
@@ -256,7 +259,7 @@ def check_options(options: MiningOptions) -> None:
         check_index(options.index)
     _check_scopes(options)
     _check_sides(options)
-    check_filters(options.filters, options.languages)
+    check_filters(options.filters)
     if options.near_duplicates:
         require("rensa")
     for output in options.outputs:

@@ -50,10 +50,12 @@ _ENDS = {CORPUS: "", DOCUMENT: "-documents"}  # of the names of what was found t
 # What ``clean`` removes, and what else no output may lie in.
 ARTEFACTS = (
     *("split", "sentences", "embeddings", "documents", "indexes", "tiles", "neighbours", "beads"),
-    *("pairs", "usual", "scored", "judged", "filtered", "distinct", "kept", "languages"),
+    *("pairs", "usual", "scored", "judged", "filtered", "distinct", "kept", "ordered", "languages"),
 )
 MINED = "mined"
-OWN_FOLDERS = (*ARTEFACTS, MINED, "progress", "rejected")
+CONFIG = "run.toml"  # the options of the last run
+LINES_FOLDER = "lines"  # both sides of a file of pairs, as adit rate reads them
+OWN_FOLDERS = (*ARTEFACTS, MINED, "progress", "rejected", LINES_FOLDER)
 
 DUPLICATES, REJECTED, INPUTS = "duplicates.parquet", "rejected.parquet", "inputs.json"
 SENTENCES = "sentences.parquet"
@@ -137,6 +139,7 @@ class WorkFolder:
         self.filtered = root / "filtered"  # those that filters let pass, and those they reject
         self.distinct = root / "distinct"  # those that are no near-copies of better ones
         self.kept = root / "kept"  # those that are written, and those that filters reject
+        self.ordered = root / "ordered"  # what each line of adit rate gets
         self.progress = root / "progress"  # a folder: what the run has done so far
         self.summary = root / "run.json"  # a file: the finished run's counts and options
         self.best_encoder = root / "best-encoder.txt"  # remembers what --encoder best is

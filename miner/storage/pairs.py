@@ -55,11 +55,19 @@ def check_output(path: AnyPath, origin: Origin) -> None:
         check_writable(file)
 
 
-def write_pairs(path: AnyPath, batches: Batches, *, origin: Origin, **kinds: bool) -> int:
+def write_pairs(
+    path: AnyPath,
+    batches: Batches,
+    *,
+    origin: Origin,
+    schema: pa.Schema | None = None,
+    **kinds: bool,
+) -> int:
     """Write pairs in the order they come, each file whole or not at all; returns how many.
 
     The ending of ``path`` chooses the format (``miner.storage.writers``); ``kinds`` are those of
-    ``pairs_schema``. The bytes written do not depend on how the pairs are cut into batches.
+    ``pairs_schema``; a ``schema`` has some of its fields. The bytes written do
+    not depend on how the pairs are cut into batches.
     Raises what ``check_output`` does; what was there before stays.
     """
     from miner.storage.writers import formats
@@ -67,7 +75,7 @@ def write_pairs(path: AnyPath, batches: Batches, *, origin: Origin, **kinds: boo
     output = Output.named(path)
     if output.format.files:
         output.path.mkdir(parents=True, exist_ok=True)
-    schema, written = pairs_schema(**kinds), 0
+    schema, written = schema or pairs_schema(**kinds), 0
 
     def counted() -> Iterator[pa.Table]:
         nonlocal written
@@ -78,14 +86,14 @@ def write_pairs(path: AnyPath, batches: Batches, *, origin: Origin, **kinds: boo
     with ExitStack() as stack:
         places = [stack.enter_context(atomic_file(file)) for file in output.files(origin)]
         with ExitStack() as opened:
-            files = [opened.enter_context(_compressed(at, output.compression)) for at in places]
+            files = [opened.enter_context(open_compressed(at, output.compression)) for at in places]
             write = getattr(formats, f"write_{output.format.name}")
             write(files, counted(), schema, origin)
             return written
 
 
 @contextmanager
-def _compressed(path: Path, compression: str) -> Iterator[IO[bytes]]:
+def open_compressed(path: Path, compression: str) -> Iterator[IO[bytes]]:
     """Open a file that compresses reproducibly, without names or times."""
     with open(path, "wb") as file:
         if compression == ".gz":

@@ -5,17 +5,29 @@ Defaults are in ``pipelines.options``, choices in ``miner.choices``.
 
 import argparse
 from collections.abc import Callable, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from encoder import ENCODERS
 from encoder import PRECISIONS as ENCODER_PRECISIONS
-from miner.choices import ALIGNMENTS, FILTERS, LINES, MARGINS, RETRIEVALS, SCORES, SEARCH_PRECISIONS
+from miner.choices import (
+    ALIGNMENTS,
+    FILTER_SETS,
+    FILTERS,
+    LINES,
+    MARGINS,
+    ORDERS,
+    RETRIEVALS,
+    SCORES,
+    SEARCH_PRECISIONS,
+)
 from miner.commandline import add_common_options, add_version, parse_names
 from miner.language_codes import base_language, parse_option
 from miner.storage.corpus.formats import INPUT_FORMATS
 from miner.storage.layout import SCOPES
 from miner.storage.places import Place, place
+from pipelines.cli.config import add_config
 from pipelines.options import CorpusOptions
 from pipelines.options import MiningOptions as Default
 
@@ -61,9 +73,15 @@ HELP = {
     "--fdr": "keep as many pairs as possible with an estimated error rate of at most R, such as "
     "0.05 (default: pairs with a probability of at least 0.5)",
     "--all": "write all matched pairs, including likely wrong ones",
+    "--order": "score: each pair once, the best first; input: every line of the input in its "
+    "place, with the columns score, probability and reason, as TSV (default: input if a TSV file "
+    "of pairs is rated to TSV, otherwise score)",
+    "--columns": "columns of source and target in a file of pairs, by number or name, such as 3,4 "
+    "(default: by header or content)",
     "--top": "write only the N best pairs",
     "--filters": "reject pairs and write them, with the reason, to a file next to OUT; one or more "
-    f"of {', '.join(FILTERS)}, separated by commas (default: none)",
+    f"of {', '.join(FILTERS)}, separated by commas, or web: "
+    f"{', '.join(FILTER_SETS['web'])} (default: none)",
     "--near-duplicates": "reject pairs whose texts are near-copies (at least 80%% similar, by "
     "MinHash) of a better pair's",
     "--keep-identical": "also write pairs with the same text on both sides (default: only --score "
@@ -132,12 +150,22 @@ def rate_parser(prog: str) -> argparse.ArgumentParser:
     """Return the parser of ``adit rate``."""
     parser = argparse.ArgumentParser(
         prog=prog,
-        description="Clean a parallel corpus: score the pairs of line i of SRC and line i of TGT "
-        "like mined pairs, against the nearest sentences in both corpora.",
-        epilog="Duplicate pairs are written once. Options, outputs and the work folder "
-        "(--work-dir) work as in adit mine.",
+        usage=f"{prog} [options] PAIRS -o OUT\n       {prog} [options] SRC TGT -o OUT",
+        description="Clean a parallel corpus: score its pairs like mined pairs, against the "
+        "nearest sentences in both languages. PAIRS is a file of sentence pairs; line i of SRC and line i "
+        "of TGT are a pair.",
+        epilog="PAIRS may be TSV, CSV, columns with |||, JSON lines, Parquet, TMX or a zip file of "
+        "OPUS, recognised by content. Options, outputs and the work folder (--work-dir) work as in "
+        "adit mine. Neighbourhoods need every line, so output begins after the last one is read.",
     )
-    _add_inputs(parser, with_corpora=True, with_languages=False)
+    parser.add_argument(
+        "source",
+        type=place,
+        metavar="PAIRS",
+        help="file of sentence pairs, SRC, or - for standard input",
+    )
+    parser.add_argument("target", type=place, metavar="TGT", nargs="?", help="target corpus of SRC")
+    _add_inputs(parser, with_corpora=False, with_languages=False)
     _add_mining_options(parser, is_rating=True)
     parser.set_defaults(alignment=LINES)
     return parser
@@ -182,7 +210,10 @@ def _add_mining_options(parser: argparse.ArgumentParser, *, is_rating: bool = Fa
     add = make_add_option(parser.add_argument_group("mining"))
     add("-k", type=int, default=Default.k, metavar="K")
     add("--margin", choices=MARGINS, default=Default.margin)
-    if not is_rating:
+    if is_rating:
+        add_columns(parser)
+        add("--order", choices=ORDERS)
+    else:
         add("--retrieval", choices=RETRIEVALS, default=Default.retrieval)
     add("--threshold", type=float, default=Default.threshold, metavar="T")
     add("--score", choices=SCORES)
@@ -190,7 +221,7 @@ def _add_mining_options(parser: argparse.ArgumentParser, *, is_rating: bool = Fa
     add("--fdr", type=float, metavar="R")
     add("--all", action="store_true")
     add("--top", type=int, metavar="N")
-    add("--filters", type=parse_names, action="extend", default=[], metavar="NAMES")
+    add("--filters", type=_filters, action="extend", default=[], metavar="NAMES")
     add("--near-duplicates", action="store_true")
     add("--keep-identical", action="store_true")
     add("--index", default=Default.index, metavar="INDEX")
@@ -208,8 +239,15 @@ def _add_mining_options(parser: argparse.ArgumentParser, *, is_rating: bool = Fa
     add("--runner", metavar="NAME")
     add("--shards", type=int, metavar="N")
     add("--plan", action="store_true")
+    add_config(parser)
     add_common_options(parser)
     add_version(parser)
+
+
+def _filters(text: str) -> tuple[str, ...]:
+    """Parse names of filters; a set's name becomes its filters."""
+    filters = chain.from_iterable(FILTER_SETS.get(name, (name,)) for name in parse_names(text))
+    return tuple(dict.fromkeys(filters))
 
 
 def _document_pairs(text: str) -> Place | str:
@@ -230,6 +268,11 @@ def add_output(parser: argparse.ArgumentParser, text: str, *, ending: str) -> No
     """Add the output, which may be standard output (``supports_pipes``)."""
     text = f"{text} (default: -, standard output, as {ending}; a terminal needs an explicit -)"
     parser.add_argument("-o", "--output", type=place, metavar="OUT", help=text)
+
+
+def add_columns(parser: Group) -> None:
+    """Add the columns of a file of pairs."""
+    make_add_option(parser)("--columns", type=parse_names, default=(), metavar="A,B")
 
 
 def add_languages(group: Group, *, required: bool = False) -> None:

@@ -11,6 +11,7 @@ from miner.commandline import add_version
 COMMANDS: dict[str, tuple[str, str]] = {
     "mine": ("mine two corpora for translation pairs", "pipelines.cli.mine:mine_corpus"),
     "rate": ("score the pairs of a parallel corpus", "pipelines.cli.mine:rate_corpus"),
+    "convert": ("convert a file of sentence pairs", "pipelines.cli.pairs:convert_pairs"),
     "align": (
         "align a document with its translation",
         "pipelines.cli.align_documents:align_documents",

@@ -4,18 +4,21 @@ import argparse
 import logging
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from miner.choices import LINES
 from miner.commandline import command, run_command
+from miner.storage.layout import CONFIG
 from miner.storage.places import Place, same_file
 from pipelines.cli import running
 from pipelines.cli.arguments import AUTO_PAIRS, add_embedding, mine_parser, rate_parser
+from pipelines.cli.config import command_lines, config_of
 from pipelines.cli.documents import decide_documents
 from pipelines.cli.main import MINING_COMMANDS, run
 from pipelines.cli.running import STANDARD, shown_output, supports_pipes
+from pipelines.progress import Monitor
 
 logger = logging.getLogger(__name__)
 
@@ -37,21 +40,40 @@ def mine_corpus(argv: Sequence[str] | None = None, prog: str = "mine-corpus") ->
         if len(argv) == 1 or not Path(argv[0]).exists():
             return run(argv[0], argv[1:], f"{prog} {argv[0]}")
         return run_command(lambda: _reject(argv[0]), prog)
+    return run_command(lambda: _each_run(argv, prog, mine_parser, _mine_corpora), prog)
+
+
+def _mine_corpora(argv: Sequence[str], prog: str) -> int:
     parser = mine_parser(prog, many=any(map(_MANY.fullmatch, _split(argv)[0])))
     args = _parse(parser, argv)
     if args.languages is not None:
-        return run_command(lambda: _mine_languages(args), prog)
+        return _mine_languages(args)
     to_stdout = args.output in (None, STANDARD)
     for option in ("pairs", "multiway", *(() if to_stdout else ("format",))):
         if getattr(args, option):
             parser.error(f"--{option} requires --languages")
-    return run_command(lambda: _mine(args), prog)
+    return _mine(args)
 
 
 def rate_corpus(argv: Sequence[str] | None = None, prog: str = "adit rate") -> int:
     """Run ``adit rate`` and return the exit status."""
-    args = _parse(rate_parser(prog), sys.argv[1:] if argv is None else argv)
-    return run_command(lambda: _mine(args), prog)
+    argv = sys.argv[1:] if argv is None else argv
+    return run_command(lambda: _each_run(argv, prog, rate_parser, _rate_pairs), prog)
+
+
+def _rate_pairs(argv: Sequence[str], prog: str) -> int:
+    return _rate(_parse(rate_parser(prog), argv))
+
+
+def _each_run(
+    argv: Sequence[str],
+    prog: str,
+    parser: Callable[[str], argparse.ArgumentParser],
+    run_one: Callable[[Sequence[str], str], int],
+) -> int:
+    """Run the command lines of a configuration until one fails; return the last exit status."""
+    statuses = (run_one(line, prog) for line in command_lines(argv, parser(prog)))
+    return next(filter(None, statuses), 0)
 
 
 def _reject(name: str) -> int:
@@ -66,6 +88,7 @@ def _parse(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Nam
     args = parser.parse_args(arguments, argparse.Namespace(beam_options=beam_options))
     if beam_options and args.runner is None:
         parser.error("options after -- require --runner")
+    args.config = config_of(args, parser)
     return args
 
 
@@ -76,8 +99,24 @@ def _split(argv: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
 
 
 @supports_pipes("source", "target", ending="tsv")
+def _rate(args: argparse.Namespace) -> int:
+    from pipelines.cli.pairs import rated_pairs
+
+    monitor = running.set_up_logging(args)
+    with rated_pairs(args) as write:
+        return _run(args, monitor, write)
+
+
+@supports_pipes("source", "target", ending="tsv")
 def _mine(args: argparse.Namespace) -> int:
-    monitor = running.set_up_logging(args)  # before imports, whose time counts
+    return _run(args, running.set_up_logging(args))
+
+
+def _run(
+    args: argparse.Namespace,
+    monitor: Monitor,
+    finish: Callable[[Place], None] = lambda work_dir: None,
+) -> int:
     from miner.storage.corpus.filesets import describe_folder
     from miner.storage.documents.split import describe_documents, is_documents
     from miner.storage.pairs import check_output
@@ -106,6 +145,7 @@ def _mine(args: argparse.Namespace) -> int:
         options = running.mining_options(args, work_dir, *sides)
         with running.interruptible(args, "was not written"):
             run(options, monitor)
+            finish(options.work_dir)
         if options.is_packaging_job:
             sys.stderr.write("job packaged; run it on its engine, such as with flink run\n")
             return 0
@@ -114,6 +154,7 @@ def _mine(args: argparse.Namespace) -> int:
         peak = max(peak_bytes(), monitor.peak_bytes)
         sys.stderr.write(describe(summary, monitor.seconds, peak) + "\n")
         sys.stderr.write(next_steps(summary, args.work_dir) + "\n")
+    _keep_config(args)
     return 0
 
 
@@ -159,7 +200,18 @@ def _mine_languages(args: argparse.Namespace) -> int:
     if not args.quiet:
         peak = max(peak_bytes(), monitor.peak_bytes)
         sys.stderr.write(describe_many(summaries, monitor.seconds, peak, args.work_dir) + "\n")
+    _keep_config(args)
     return 0
+
+
+def _keep_config(args: argparse.Namespace) -> None:
+    """Write the options that repeat a run into its work folder, and say so."""
+    from miner.storage.atomic import write_text
+
+    if args.work_dir is not None and args.config:
+        write_text(args.work_dir / CONFIG, args.config)
+        if not args.quiet:
+            sys.stderr.write(f"repeat: the options are in {args.work_dir / CONFIG} (--config)\n")
 
 
 @contextmanager

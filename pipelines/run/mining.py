@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from encoder import BEST
 from miner.choices import LINES
+from miner.filters import check_filter_languages
 from miner.languages import identifier
 from miner.storage import cache
 from miner.storage.atomic import TEMPORARY, write_text
@@ -67,7 +68,10 @@ def run_steps(job: Job, steps: Sequence[Step], monitor: Monitor | None = None) -
         run.monitor.started()
         if options.alignment == LINES:
             check_lines(run, [measure_side(run, side).rows for side in SIDES])
-        run = resolve_score_method(decide_languages(run))
+        run = decide_languages(run)
+        for name in run.job.pairs:
+            check_filter_languages(run.of(name).options.filters, run.of(name).languages)
+        run = resolve_score_method(run)
         run = run.with_options(rows_per_shard=fit_shards(run))
         if run.options.runs_inside:
             execute(run, steps)

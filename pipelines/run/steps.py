@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from miner.choices import LINES
+from miner.choices import AS_INPUT, LINES
 from miner.storage.documents.split import is_documents
 from pipelines.context import RunContext
 from pipelines.memory import release_memory
@@ -29,6 +29,7 @@ from pipelines.stages.given import rate_lines
 from pipelines.stages.judge import cut_pairs, judge_pairs, score_pairs
 from pipelines.stages.keep import drop_near_copies, filter_pairs, keep_pairs
 from pipelines.stages.monotone import align_documents, cut_documents, select_beads
+from pipelines.stages.ordered import order_lines
 from pipelines.stages.pair import pair_documents, sum_documents
 from pipelines.stages.reading.read import read_side
 from pipelines.stages.reading.split import group_files, join_side, split_group
@@ -165,7 +166,8 @@ def steps_of(options: MiningOptions) -> tuple[Step, ...]:
     choosing = ALIGNING
     if not options.is_monotone:
         choosing = (MapStep(stage=rate_lines if options.alignment == LINES else select_pairs),)
-    return (*(SPLITTING if has_documents else ()), *encoding, *SEARCHING, *choosing, *ENDING)
+    ending = (*ENDING[:-1], MapStep(stage=order_lines)) if options.order == AS_INPUT else ENDING
+    return (*(SPLITTING if has_documents else ()), *encoding, *SEARCHING, *choosing, *ending)
 
 
 def sources_of_elements(steps: Sequence[Step], job: Job) -> dict[str, int | str]:

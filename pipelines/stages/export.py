@@ -8,6 +8,7 @@ import itertools
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -25,6 +26,7 @@ from pipelines.context import RunContext
 from pipelines.memory import spare_bytes
 from pipelines.progress import Meter
 from pipelines.references import ChosenPairs, Shard
+from pipelines.stages.summary import read_summary
 
 EXPORT_ROWS = 32_768  # pairs per table; miner.filters.RATIO_PAIRS needs as many
 READ_ROWS = 32_768  # sentences per batch that is read
@@ -54,7 +56,7 @@ def _export(run: RunContext, chosen: ChosenPairs, name: str, stage: str, path: P
         write_pairs(
             path,
             tables(),
-            origin=options.origin,
+            origin=replace(options.origin, signature=read_summary(options.work_dir)["signature"]),
             judged=options.scores_by_words,
             merged=options.is_monotone,
             reasons=name == REJECTED,

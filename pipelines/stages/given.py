@@ -56,7 +56,7 @@ def rate_lines(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPair
 
     def write(draft: Draft) -> Mapping[str, Any]:
         base = SideVectors([shard.embedded for shard in targets])
-        pairs, usable = distinct_pairs(_representatives(sources), _representatives(targets))
+        pairs, usable = distinct_pairs(rows_of_lines(sources), rows_of_lines(targets))
         target_rows = np.concatenate([shard.embedded.row_ids() for shard in targets])
         count, files = pairs.shape[1], []
         with run.monitor.stage("rate", count, "pairs") as meter, draft.scratch() as scratch:
@@ -85,7 +85,7 @@ def rate_lines(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPair
     return ChosenPairs(pairs=rated, shards=sides, lines=rated)
 
 
-def _representatives(side: Sequence[ShardNeighbours]) -> IntArray:
+def rows_of_lines(side: Sequence[ShardNeighbours]) -> IntArray:
     """Return each line's row, or the row of the first equal sentence."""
     corpus = side[0].shard.corpus
     firsts = np.full(corpus.facts["read"], NO_SENTENCE, dtype=np.int64)

@@ -183,7 +183,7 @@ def filter_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
         sentences=[shard.shard.digest for shard in chosen.shards],
         filters=options.filters,
         numbers=READING,
-        languages=options.languages,
+        languages=run.languages,
     )
     pairs = produce(run.folder.filtered, key=key, write=partial(_filter, run, chosen, rows))
     return replace(chosen, pairs=pairs, rejected=pairs)
@@ -212,7 +212,7 @@ def _filter(run: RunContext, chosen: ChosenPairs, rows: range, draft: Draft) -> 
                 source=texts[0],
                 target=texts[1],
                 **typical,
-                languages=options.languages,
+                languages=run.languages,
                 lists=[of_side[table[f"{side}_row"]] for side, of_side in lists.items()],
             )
             rejections = reasons(suspects, options.filters)

@@ -7,14 +7,17 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from miner.choices import LINES, MONOTONE
+from eval.output import signature
+from miner.choices import FREE, LINES, MONOTONE
 from miner.commandline import product_version
+from miner.judge.prior import LIKELY
+from miner.knn.method import AUTO
 from miner.storage.artefacts import open_artefact
 from miner.storage.atomic import atomic_file, write_text
 from miner.storage.layout import MINED, SIDES, WorkFolder
 from miner.storage.places import Place
 from pipelines.context import RunContext
-from pipelines.options import Job
+from pipelines.options import Job, MiningOptions
 from pipelines.progress import counted
 from pipelines.references import ChosenPairs
 from pipelines.stages.encode import count_dropped
@@ -49,6 +52,8 @@ def write_summary(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
         **chosen.pairs.facts,
         "written": chosen.pairs.folder.name,
     }
+    summary["config"] = summary["options"].pop("config")
+    summary["signature"] = _signature(summary, options)
     if options.pairs_documents:
         summary["documents"] = open_artefact(run.folder.document_pairs).facts
     if options.threshold == -math.inf:  # which JSON cannot write
@@ -58,6 +63,30 @@ def write_summary(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
         text = json.dumps(summary, indent=1, ensure_ascii=False) + "\n"
         path.write_text(text, encoding="utf-8", errors="backslashreplace")
     return chosen
+
+
+def _signature(summary: Mapping[str, Any], options: MiningOptions) -> str:
+    """Return the line of a run that two outputs must share to be comparable."""
+    recalls = [f"{summary[side]['recall']:.3f}" for side in SIDES if "recall" in summary[side]]
+    kept = summary.get("kept", {}).get("by", "all")
+    limits = {
+        "probability": LIKELY,
+        "fdr": options.fdr,
+        "threshold": options.threshold,
+        "top": options.top,
+    }
+    fields = {
+        "encoder": summary["encoder"],
+        "judge": summary.get("judge", "none"),
+        "margin": options.margin,
+        "k": options.k,
+        "retrieval": options.retrieval if options.alignment == FREE else options.alignment,
+        "index": options.index if options.index != AUTO else "cells" if recalls else "exact",
+        **({"recall": "-".join(recalls)} if recalls else {}),
+        "filters": "+".join(options.filters) or "none",
+        "kept": f"{kept}-{limits[kept]}" if kept in limits else kept,
+    }
+    return signature("pairs", **fields)
 
 
 def _side(run: RunContext, chosen: ChosenPairs, side: str) -> dict[str, Any]:
@@ -108,6 +137,7 @@ def describe(summary: Mapping[str, Any], seconds: Mapping[str, float], peak_byte
     if filters := summary.get("filters"):
         counts = ", ".join(f"{name} {count:,}" for name, count in filters.items())
         lines.append(f"rejected by filters: {counts}")
+    lines.append(f"signature: {summary['signature']}")
     lines.append(_costs(seconds, peak_bytes))
     return "\n".join(lines)
 

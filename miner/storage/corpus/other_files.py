@@ -179,7 +179,7 @@ def _columns(sample: Sequence[str]) -> Finding:
         rows = [line.split(mark) for line in sample if line.count(mark) == count]
         filled = sum(all(cell.strip() for cell in (row[0], row[-1])) for row in rows)
         if count and filled >= MIN_FITTING * len(sample):
-            has_ids = count == 1 and mark == "\t" and not _contains_sentences(rows, 0)
+            has_ids = count == 1 and mark == "\t" and not contains_sentences(rows, 0)
             contents = f"{count + 1} columns with {name} between them"
             return contents, "use --input-format tsv for id TAB text" if has_ids else ONE_COLUMN
     return None
@@ -212,7 +212,7 @@ def _columns_of_text(sample: Sequence[str]) -> Finding:
     if len(rows) < MIN_LINES or count not in (2, 3):
         return None
     for column in range(count - 1):
-        if _contains_sentences(rows, column):
+        if contains_sentences(rows, column):
             expected = "id TAB text" if count == 2 else "id TAB document TAB text"
             return (
                 f"sentences in column {column + 1} of {count}",
@@ -222,7 +222,7 @@ def _columns_of_text(sample: Sequence[str]) -> Finding:
     return None
 
 
-def _contains_sentences(rows: Sequence[Sequence[str]], column: int) -> bool:
+def contains_sentences(rows: Sequence[Sequence[str]], column: int) -> bool:
     """Return whether a column has sentences, not ids or names of documents."""
     cells = [row[column] for row in rows]
     last_cells = [row[-1] for row in rows]

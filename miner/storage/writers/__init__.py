@@ -17,13 +17,22 @@ from miner.storage.places import AnyPath, Place, RemotePath
 TEXT_ROWS = 8192  # pairs made into Python objects at a time: about 10 MB
 ROW_GROUP_ROWS = 65_536  # of Parquet
 
+# Some reader takes each for the end of a line or of a cell.
+BREAKS = "[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]"
+
+
+def on_a_line(text: str) -> str:
+    """Return a text with a space for each character that may end a line or a cell."""
+    return re.sub(BREAKS, " ", text)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """Where pairs come from: the languages of source and target, and the encoder."""
+    """The languages of pairs, the encoder, and the signature of their run."""
 
     languages: tuple[str | None, str | None] = (None, None)
     encoder: str = "unknown"
+    signature: str = ""
 
 
 class Format(NamedTuple):

@@ -1,6 +1,7 @@
 """A function for each format, which writes tables of pairs to the files of an output."""
 
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any, TypeAlias
@@ -12,14 +13,12 @@ import pyarrow.parquet as pq
 import pyarrow.types as pt
 
 from miner.commandline import product_version
-from miner.storage.writers import Origin
+from miner.storage.writers import BREAKS, Origin
 
 Batches: TypeAlias = Iterable[pa.Table | pa.RecordBatch]
 Tables: TypeAlias = Iterator[pa.Table]
 Files: TypeAlias = Sequence[IO[bytes]]
 
-# What some reader or other takes for the end of a line or of a cell.
-_BREAKS = "[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]"
 _JSON_BREAKS = {"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 _NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _OF_A_UNIT = ("score", "probability", "margin", "cosine", "rank", "direction", "reason")
@@ -33,15 +32,10 @@ _COLUMNS = {
 }
 
 
-def on_a_line(text: str) -> str:
-    """Return a text with a space for each character that may end a line or a cell."""
-    return re.sub(_BREAKS, " ", text)
-
-
 def _write_cells(file: IO[bytes], *columns: pa.ChunkedArray) -> None:
     """Write a line of each row's texts, each as ``on_a_line`` returns it, with tabs between."""
     kind = pa.large_string()
-    cells = (pc.replace_substring_regex(texts, _BREAKS, " ").cast(kind) for texts in columns)
+    cells = (pc.replace_substring_regex(texts, BREAKS, " ").cast(kind) for texts in columns)
     lines = pc.binary_join_element_wise(*cells, pa.scalar("\t", kind))
     ended = pc.binary_join_element_wise(lines, *(pa.scalar(text, kind) for text in ("", "\n")))
     for chunk in ended.chunks:
@@ -62,8 +56,11 @@ def write_tsv(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -
     """
     names = ["source_text", "target_text", *(["reason"] if "reason" in schema.names else [])]
     for table in tables:
-        scores = pa.chunked_array([[repr(score) for score in table["score"].to_pylist()]])
-        _write_cells(files[0], scores, *(table[name] for name in names))
+        columns = [table[name] for name in names]
+        if "score" in schema.names:
+            scores = (math.nan if score is None else score for score in table["score"].to_pylist())
+            columns.insert(0, pa.chunked_array([[*map(repr, scores)]], pa.string()))
+        _write_cells(files[0], *columns)
 
 
 def write_jsonl(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -> None:
@@ -87,9 +84,11 @@ def write_jsonl(files: Files, tables: Tables, schema: pa.Schema, origin: Origin)
 
 def write_parquet(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -> None:
     """Write Parquet with all that is known of a pair, a row group of each table."""
+    if origin.signature:
+        schema = schema.with_metadata({"signature": origin.signature})
     with pq.ParquetWriter(files[0], schema, compression="zstd") as writer:
         for table in tables:
-            writer.write_table(table, row_group_size=len(table))
+            writer.write_table(table.cast(schema), row_group_size=len(table))
 
 
 def write_dataset(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -> None:
@@ -136,7 +135,8 @@ def write_tmx(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -
         '<tmx version="1.4">\n<header creationtool="Adit" '
         f'creationtoolversion={quoteattr(product_version())} segtype="sentence" o-tmf="Adit" '
         f'adminlang="en" srclang={quoteattr(languages[0])} datatype="plaintext">'
-        f"{_property('encoder', origin.encoder)}</header>\n<body>\n"
+        f"{_property('encoder', origin.encoder)}"
+        f"{_property('signature', origin.signature) if origin.signature else ''}</header>\n<body>\n"
     )
     files[0].write(header.encode())
     for table in tables:
@@ -147,12 +147,12 @@ def write_tmx(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -
 
 def _unit(pair: Mapping[str, Any], languages: Iterable[str]) -> Iterator[str]:
     yield "<tu>"
-    yield from (_property(name, pair[name]) for name in _OF_A_UNIT if name in pair)
+    yield from (_property(name, pair[name]) for name in _OF_A_UNIT if pair.get(name) is not None)
     for side, language in zip(("source", "target"), languages, strict=True):
-        ids = pair[f"{side}_ids"] if f"{side}_ids" in pair else [pair[f"{side}_id"]]
+        ids = pair.get(f"{side}_ids", [pair[f"{side}_id"]] if f"{side}_id" in pair else []) or []
         yield f"\n<tuv xml:lang={quoteattr(language)}>"
         yield from (_property("id", own) for own in ids)
-        if pair[f"{side}_doc"]:
+        if pair.get(f"{side}_doc"):
             yield _property("document", pair[f"{side}_doc"])
         yield f"<seg>{_in_xml(pair[f'{side}_text'])}</seg></tuv>"
     yield "\n</tu>\n"

@@ -1,0 +1,153 @@
+"""Read files of sentence pairs, recognised by their content.
+
+=====================  ============================================================================
+TSV, ``|||``, CSV      two columns of text among others, chosen by number or by name
+JSON lines, Parquet    an object or row per pair, with two fields of text
+TMX                    units of two languages or more
+zip                    files of lines as OPUS serves them: ``NAME.de-en.de``, ``NAME.de-en.en``
+=====================  ============================================================================
+
+``adit mine`` writes the first three. Text may be compressed.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from miner.storage.corpus.lines import decode_lines, line_batches
+from miner.storage.corpus.records import CorpusError
+from miner.storage.places import Place
+from miner.storage.streams import (
+    CHUNK_BYTES,
+    PARQUET_MAGIC,
+    look_into,
+    open_binary,
+    read_chunks,
+    split_compression,
+)
+
+Ids = tuple[str, ...]
+Languages = tuple[str | None, str | None]
+
+BLANK = "blank"
+SAMPLED_LINES = 200
+_ZIP = b"PK\x03\x04"
+_UTF16 = {b"\xff\xfe": "UTF-16-LE", b"\xfe\xff": "UTF-16-BE"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilePair:
+    """A pair as a file has it.
+
+    Attributes:
+        place: The file and the line or record in it, for messages.
+        texts: Source and target; None if it has none.
+        score: None if it has none. Of a cost, as ``adit align`` writes it, the negative.
+        probability: None if it has none.
+        ids: For each side the ids of its sentences, then of their duplicates.
+            None if there are no ids.
+        raw: The line in the file, if a line is a pair.
+        problem: The reason why the line or record is not a pair, or "".
+    """
+
+    place: str
+    texts: tuple[str, str] | None = None
+    score: float | None = None
+    probability: float | None = None
+    ids: tuple[Ids, Ids] | None = None
+    raw: str | None = None
+    problem: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairFile:
+    """A file of pairs, and how it is read.
+
+    Attributes:
+        layout: The format and the columns or fields, for people.
+        read: Yields every line or record in order.
+        languages: BCP 47 tags of source and target, where the file names them.
+        header: The line that names the columns, if there is one.
+        has_lines: Whether each pair is a line, which is in ``raw``.
+    """
+
+    layout: str
+    read: Callable[[], Iterator[FilePair]]
+    languages: Languages = (None, None)
+    header: str | None = None
+    has_lines: bool = False
+
+
+def open_pairs(
+    path: Place, *, columns: Sequence[str] = (), languages: Languages = (None, None)
+) -> PairFile:
+    """Recognise a file of pairs by its content.
+
+    Args:
+        path: A file, or a folder ``.dataset``.
+        columns: Names or numbers (from 1) of the columns or fields of source and target.
+            Default: they are recognised by names and contents.
+        languages: BCP 47 tags that choose the texts of a TMX file or of fields.
+
+    Raises:
+        CorpusError: The file cannot be read, its format or columns are not recognised, or lack
+            ``columns``. A remedy is given.
+    """
+    from miner.storage.pair_files import moses, records, tables, tmx
+
+    path = file_of_pairs(path)
+    with open_binary(path) as file:
+        head = file.read(CHUNK_BYTES)
+    if head.startswith(_ZIP):
+        return moses.open_zip(path, languages)
+    if head.startswith(PARQUET_MAGIC):
+        return records.open_parquet(path, columns, languages)
+    levels, _ = look_into(head)
+    if levels or not head:  # the suffix and the compression must fit
+        head = next(read_chunks(path), b"")
+    start = (
+        head[:CHUNK_BYTES].decode(_UTF16.get(head[:2], "utf-8"), "replace").lstrip("\ufeff \n\r\t")
+    )
+    if start.startswith("<") and "<tmx" in start[:4096]:
+        return tmx.open_tmx(path, columns, languages)
+    sample = [line for line, _ in islice(text_lines(path), SAMPLED_LINES)]
+    if next(filter(str.strip, sample), "").lstrip().startswith("{"):
+        return records.open_jsonl(path, sample, columns, languages)
+    return tables.open_table(path, sample, columns)
+
+
+def read_pairs(path: Place) -> Iterator[FilePair]:
+    """Yield the pairs of a file in order; blank lines are skipped.
+
+    Raises:
+        CorpusError: The file cannot be read, or a line of it is not a pair. It is named.
+    """
+    for pair in open_pairs(path).read():
+        if pair.problem == BLANK:
+            continue
+        if pair.problem:
+            raise CorpusError(f"{pair.place}: {pair.problem}")
+        yield pair
+
+
+def pairs_format(path: Place) -> str:
+    """Return the suffix below a compression's, in lower case."""
+    return split_compression(path)[0]
+
+
+def file_of_pairs(path: Place) -> Place:
+    """Return the file of pairs, which a folder ``.dataset`` contains."""
+    return path / "pairs.parquet" if pairs_format(path) == ".dataset" else path
+
+
+def text_lines(path: Place) -> Iterator[tuple[str, str]]:
+    """Yield each line of a text file, and the reason why it is rejected, or "".
+
+    Raises:
+        CorpusError: The file cannot be read.
+    """
+    for batch in line_batches(path):
+        lines, rejected = decode_lines(batch)
+        for position, line in enumerate(lines):
+            problem = rejected.get(position)
+            yield line, problem.value if problem else "" if line.strip() else BLANK

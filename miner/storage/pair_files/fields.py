@@ -1,0 +1,36 @@
+"""Names that files of pairs give to the texts of both sides."""
+
+from collections.abc import Sequence
+
+from miner.language_codes import parse_language
+from miner.languages import is_code
+
+SIDE_NAMES = (
+    ("source_text", "target_text"),
+    ("source", "target"),
+    ("source_sentence", "target_sentence"),
+    ("src", "tgt"),
+    ("src", "trg"),
+    ("src_text", "tgt_text"),
+    ("sentence1", "sentence2"),
+    ("text1", "text2"),
+)
+
+
+def named_sides(names: Sequence[str]) -> tuple[int, int] | None:
+    """Return the positions of source and target among the names of columns, if they tell.
+
+    These are names of ``SIDE_NAMES``, or the codes of exactly two languages.
+    """
+    lowered = [name.strip().lower().lstrip("#") for name in names]
+    for source, target in SIDE_NAMES:
+        if source in lowered and target in lowered:
+            return lowered.index(source), lowered.index(target)
+    codes = [at for at, name in enumerate(names) if language_of(name)]
+    return (codes[0], codes[1]) if len(codes) == 2 else None
+
+
+def language_of(name: str) -> str | None:
+    """Return the BCP 47 tag that a name is, such as ``de`` or ``pt_BR``; None for other names."""
+    name = name.strip()
+    return parse_language(name) if is_code(name) else None

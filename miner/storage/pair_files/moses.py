@@ -1,0 +1,74 @@
+"""Read pairs from zip files of OPUS, which contain a file of lines per language."""
+
+import re
+import zipfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import partial
+from io import BytesIO
+from itertools import zip_longest
+from typing import IO
+
+from miner.storage.corpus.records import CorpusError
+from miner.storage.pair_files import BLANK, FilePair, Languages, PairFile
+from miner.storage.pair_files.fields import language_of
+from miner.storage.places import Place
+from miner.storage.streams import open_binary
+
+_MEMBER = re.compile(r"(.*\.)?([^./]+)-([^./]+)\.([^./]+)")
+
+
+def open_zip(path: Place, languages: Languages) -> PairFile:
+    """Find the two files ``NAME.XX-YY.XX`` and ``NAME.XX-YY.YY``; raises like ``open_pairs``."""
+    with open_binary(path) as raw:
+        try:
+            with zipfile.ZipFile(raw) as archive:
+                members = archive.namelist()
+        except zipfile.BadZipFile as error:
+            raise CorpusError(
+                f"{path}: is not a whole zip file ({error}); fetch it again"
+            ) from error
+    matches = [match for name in members if (match := _MEMBER.fullmatch(name))]
+    stems = {
+        (match[1] or "", match[2], match[3]): f"{match[1] or ''}{match[2]}-{match[3]}"
+        for match in matches
+    }
+    found = [
+        (code, other, f"{stem}.{code}", f"{stem}.{other}")
+        for (_, code, other), stem in stems.items()
+        if {f"{stem}.{code}", f"{stem}.{other}"} <= {*members}
+    ]
+    if len(found) != 1:
+        raise CorpusError(
+            f"{path}: is a zip archive without two files such as NAME.de-en.de and NAME.de-en.en; "
+            "unpack it"
+        )
+    [(code, other, first, second)] = found
+    if languages[0] and languages[0] == language_of(other):
+        code, other, first, second = other, code, second, first
+    return PairFile(
+        layout=f"zip, lines of {first} and {second}",
+        read=partial(_read, path, first, second),
+        languages=(language_of(code), language_of(other)),
+    )
+
+
+def _read(path: Place, first: str, second: str) -> Iterator[FilePair]:
+    with ExitStack() as stack:
+        raw: IO[bytes] = stack.enter_context(open_binary(path))
+        archive = stack.enter_context(
+            zipfile.ZipFile(raw if raw.seekable() else BytesIO(raw.read()))
+        )
+        files = [stack.enter_context(archive.open(name)) for name in (first, second)]
+        for number, lines in enumerate(zip_longest(*files), 1):
+            place = f"{path} line {number}"
+            if None in lines:
+                short, long = (first, second) if lines[0] is None else (second, first)
+                raise CorpusError(f"{path}: {short} has fewer lines than {long}")
+            try:
+                source, target = (line.decode().rstrip("\r\n") for line in lines)
+            except UnicodeDecodeError:
+                yield FilePair(place=place, problem="undecodable")
+                continue
+            has_texts = bool(source.strip() and target.strip())
+            yield FilePair(place=place, texts=(source, target), problem="" if has_texts else BLANK)

@@ -1,0 +1,168 @@
+"""Read pairs from JSON lines and Parquet, with the fields that ``adit mine`` writes or others."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from miner.storage.corpus.reader import parquet_file
+from miner.storage.corpus.records import CorpusError
+from miner.storage.layout import SIDES
+from miner.storage.pair_files import FilePair, Ids, Languages, PairFile, text_lines
+from miner.storage.pair_files.fields import language_of, named_sides
+from miner.storage.places import Place
+
+NESTED = "translation"  # the field of Hugging Face's datasets with a text per language
+_NUMBERS = ("score", "cost", "probability")
+_OF_A_SIDE = ("id", "ids", "duplicates")
+
+Names = tuple[str, str]
+
+
+def open_jsonl(
+    path: Place, lines: Sequence[str], columns: Sequence[str], languages: Languages
+) -> PairFile:
+    """Recognise the fields of JSON lines by the first; raises like ``open_pairs``."""
+    number = next(number for number, line in enumerate(lines, 1) if line.strip())
+    first = _parsed(f"{path} line {number}", lines[number - 1])
+    names, nested = _fields(path, first, columns, languages)
+    return PairFile(
+        layout=_layout("JSON lines", names, nested),
+        read=partial(_read_jsonl, path, names, nested),
+        languages=_languages(names),
+    )
+
+
+def open_parquet(path: Place, columns: Sequence[str], languages: Languages) -> PairFile:
+    """Recognise the columns of a Parquet file; raises like ``open_pairs``."""
+    import pyarrow.types as pt
+
+    with parquet_file(path) as file:
+        schema = file.schema_arrow
+        first = {
+            field.name: {inner.name: "" for inner in field.type} if pt.is_struct(field.type) else ""
+            for field in schema
+        }
+    names, nested = _fields(path, first, columns, languages)
+    wanted = {nested or names[0], nested or names[1], *_NUMBERS}
+    wanted |= {f"{side}_{name}" for side in SIDES for name in _OF_A_SIDE}
+    read = [name for name in schema.names if name in wanted]
+    return PairFile(
+        layout=_layout("Parquet", names, nested),
+        read=partial(_read_parquet, path, read, names, nested),
+        languages=_languages(names),
+    )
+
+
+def _layout(form: str, names: Names, nested: str) -> str:
+    inside = f" of '{nested}'" if nested else ""
+    return f"{form}, fields '{names[0]}' and '{names[1]}'{inside}"
+
+
+def _languages(names: Names) -> Languages:
+    return language_of(names[0]), language_of(names[1])
+
+
+def _fields(
+    path: Place, record: Mapping[str, Any], columns: Sequence[str], languages: Languages
+) -> tuple[Names, str]:
+    """Return the fields of source and target, and the field that they are nested in, or ""."""
+    nested = NESTED if isinstance(record.get(NESTED), dict) else ""
+    known = [*(record[nested] if nested else record)]
+    if columns:
+        if len(columns) != 2:
+            raise CorpusError(f"--columns: expected two fields, not {len(columns)}")
+        if lacking := next((name for name in columns if name not in known), None):
+            raise CorpusError(
+                f"{path}: no field {lacking!r}; choose --columns among {', '.join(known)}"
+            )
+        return (columns[0], columns[1]), nested
+    codes = {language_of(name): name for name in known}
+    if all(language in codes for language in languages if language) and all(languages):
+        return (codes[languages[0]], codes[languages[1]]), nested
+    found = named_sides(known)
+    if found is None:
+        raise CorpusError(
+            f"{path}: no fields of source and target among {', '.join(known)}; name both with "
+            "--columns SOURCE,TARGET"
+        )
+    return (known[found[0]], known[found[1]]), nested
+
+
+def _read_jsonl(path: Place, names: Names, nested: str) -> Iterator[FilePair]:
+    for number, (line, problem) in enumerate(text_lines(path), 1):
+        place = f"{path} line {number}"
+        if problem:
+            yield FilePair(place=place, raw=line, problem=problem)
+            continue
+        try:
+            yield _pair(place, _parsed(place, line), names, nested)
+        except CorpusError as error:
+            yield FilePair(place=place, problem=str(error).removeprefix(f"{place}: "))
+
+
+def _read_parquet(
+    path: Place, columns: Sequence[str], names: Names, nested: str
+) -> Iterator[FilePair]:
+    number = 0
+    with parquet_file(path) as file:
+        for batch in file.iter_batches(columns=columns):
+            for record in batch.to_pylist():
+                number += 1
+                place = f"{path} record {number}"
+                try:
+                    yield _pair(place, record, names, nested)
+                except CorpusError as error:
+                    yield FilePair(place=place, problem=str(error).removeprefix(f"{place}: "))
+
+
+def _parsed(place: str, line: str) -> Mapping[str, Any]:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise CorpusError(f"{place}: not JSON ({getattr(error, 'msg', error)})") from error
+    if not isinstance(record, dict):
+        raise CorpusError(f"{place}: expected a JSON object, not {line[:60]!r}")
+    return record
+
+
+def _pair(place: str, record: Mapping[str, Any], names: Names, nested: str) -> FilePair:
+    score, cost, probability = (_number(place, record, name) for name in _NUMBERS)
+    source, target = (_ids(place, record, side) for side in SIDES)
+    texts = (record.get(nested) or {}) if nested else record
+    both = texts.get(names[0]), texts.get(names[1])
+    has_texts = all(isinstance(text, str) for text in both)
+    if not has_texts and (source is None or target is None):
+        raise CorpusError(f"{place}: fields {names[0]!r} and {names[1]!r} are not both strings")
+    return FilePair(
+        place=place,
+        texts=both if has_texts else None,  # type: ignore[arg-type]
+        score=-cost if score is None and cost is not None else score,
+        probability=probability,
+        ids=None if source is None or target is None else (source, target),
+    )
+
+
+def _number(place: str, record: Mapping[str, Any], name: str) -> float | None:
+    value = record.get(name)
+    if value is not None and (not isinstance(value, int | float) or isinstance(value, bool)):
+        if name != "score":
+            return None
+        raise CorpusError(f"{place}: {name} {value!r} is not a number")
+    return value
+
+
+def _ids(place: str, record: Mapping[str, Any], side: str) -> Ids | None:
+    """Return the ids of a side, () of a gap, or None if it has no field."""
+    own, merged = record.get(f"{side}_id"), record.get(f"{side}_ids")
+    if own is None and merged is None:
+        return None
+    duplicates = record.get(f"{side}_duplicates") or []
+    for name, value in (("duplicates", duplicates), ("ids", merged or [])):
+        if not isinstance(value, list):
+            raise CorpusError(f"{place}: {side}_{name} must be a list of ids, not {value!r}")
+    names = [own] if merged is None else merged
+    for one in (*names, *duplicates):
+        if not isinstance(one, str | int) or isinstance(one, bool):
+            raise CorpusError(f"{place}: the {side} id {one!r} is not a string or an integer")
+    return tuple(str(one).strip() for one in (*names, *duplicates))

@@ -1,0 +1,231 @@
+"""Read pairs from tables: TSV, columns with ``|||`` between them, and CSV."""
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from miner.addresses import addresses_in
+from miner.choices import FILTERS
+from miner.storage.corpus.lines import MAX_LINE_BYTES
+from miner.storage.corpus.other_files import contains_sentences
+from miner.storage.corpus.records import CorpusError
+from miner.storage.pair_files import BLANK, FilePair, Languages, PairFile, text_lines
+from miner.storage.pair_files.fields import language_of, named_sides
+from miner.storage.places import Place
+from miner.storage.streams import split_compression
+
+DELIMITERS = {"\t": "TSV", " ||| ": "columns with |||", ",": "CSV", ";": "CSV with semicolons"}
+_SCORE_NAMES = ("score", "probability")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Columns:
+    """The columns of a table.
+
+    Attributes:
+        delimiter: One of ``DELIMITERS``.
+        texts: Positions of source and target, from 0.
+        count: How many columns every row has; None if rows may differ.
+        score, probability: Positions, or None.
+        header: Cells of the first line, if they are names.
+    """
+
+    delimiter: str
+    texts: tuple[int, int]
+    count: int | None
+    score: int | None = None
+    probability: int | None = None
+    header: Sequence[str] = ()
+
+
+def open_table(path: Place, lines: Sequence[str], columns: Sequence[str]) -> PairFile:
+    """Recognise the columns of a table by its first lines; raises like ``open_pairs``."""
+    filled = [line for line in lines if line.strip()]
+    if not filled:
+        raise CorpusError(f"{path}: is empty; pass a file with at least one pair")
+    delimiter = _delimiter(path, filled)
+    rows = [_cells(line, delimiter) for line in filled]
+    width = Counter(map(len, rows)).most_common(1)[0][0]
+    header = rows[0] if _is_header(rows[0], columns) else []
+    body = [row for row in rows[bool(header) :] if len(row) == width]
+    score = probability = None
+    if columns:
+        texts = _chosen(path, columns, header, width)
+    else:
+        texts = named_sides(header) or _guessed(path, body, header)
+        is_scored = texts == (1, 2) and (width == 3 or _has_reasons(body, texts))
+        score = 0 if is_scored and _are_numbers(body, 0) else None
+    lowered = [name.strip().lower() for name in header]
+    if header:
+        score, probability = (
+            lowered.index(name) if name in lowered else None for name in _SCORE_NAMES
+        )
+    found = Columns(
+        delimiter=delimiter,
+        texts=texts,
+        count=None if columns or _has_reasons(body, texts) else width,
+        score=score,
+        probability=probability,
+        header=header,
+    )
+    names = [header[at].strip() if header else str(at + 1) for at in texts]
+    languages: Languages = tuple(language_of(name) for name in names)  # type: ignore[assignment]
+    return PairFile(
+        layout=f"{DELIMITERS[delimiter]}, columns {names[0]} and {names[1]} of {width}"
+        + (" (named by the first line)" if header else ""),
+        read=partial(_read_csv if delimiter in ",;" else _read_lines, path, found),
+        languages=languages if header else (None, None),
+        header=filled[0] if header else None,
+        has_lines=delimiter not in ",;",
+    )
+
+
+def _delimiter(path: Place, lines: Sequence[str]) -> str:
+    """Return the delimiter that most lines have as often as each other."""
+    best = {}
+    for delimiter in DELIMITERS:
+        width, count = Counter(len(_cells(line, delimiter)) for line in lines).most_common(1)[0]
+        best[delimiter] = count / len(lines) if width > 1 else 0.0
+    is_csv = split_compression(path)[0] == ".csv"
+    known = [mark for mark in DELIMITERS if mark not in ",;"]
+    candidates = [mark for mark in known if best[mark] >= 0.5] or [
+        mark
+        for mark in ",;"
+        if best[mark] >= 0.5 and (is_csv or named_sides(_cells(lines[0], mark)))
+    ]
+    if not candidates:
+        raise CorpusError(
+            f"{path}: no pairs found in its first lines; pass TSV, CSV, JSON lines, Parquet, TMX, "
+            "a zip file of OPUS, or SRC and TGT as two files"
+        )
+    return max(candidates, key=best.__getitem__)
+
+
+def _cells(line: str, delimiter: str) -> list[str]:
+    if delimiter not in ",;":
+        return line.split(delimiter)
+    try:
+        return next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
+    except csv.Error:
+        return [line]
+
+
+def _is_header(cells: Sequence[str], columns: Sequence[str]) -> bool:
+    """Return whether a first line names the columns."""
+    names = [cell.strip() for cell in cells]
+    if columns and not all(map(str.isdecimal, columns)):
+        return True
+    return named_sides(names) is not None and all(
+        re.fullmatch(r"[\w.:# -]{1,40}", name) for name in names
+    )
+
+
+def _chosen(
+    path: Place, columns: Sequence[str], header: Sequence[str], width: int
+) -> tuple[int, int]:
+    """Return the positions of the columns that the user names."""
+    names = {name.strip(): at for at, name in enumerate(header)}
+    if len(columns) != 2:
+        raise CorpusError(f"--columns: expected two columns such as 3,4, not {len(columns)}")
+    found = [names.get(name, int(name) - 1 if name.isdecimal() else -1) for name in columns]
+    for name, position in zip(columns, found, strict=True):
+        if not 0 <= position < width:
+            known = f"named {', '.join(names)}" if names else f"1 to {width}"
+            raise CorpusError(f"{path}: no column {name!r}; choose --columns among those {known}")
+    return found[0], found[1]
+
+
+def _guessed(path: Place, rows: Sequence[Sequence[str]], header: Sequence[str]) -> tuple[int, int]:
+    """Return the two columns of text."""
+    width = len(rows[0]) if rows else 0
+    if width == 3 and _are_numbers(rows, 0):
+        return 1, 2  # score, source, target
+    if width == 4 and _are_numbers(rows, 0) and _has_reasons(rows, (1, 2)):
+        return 1, 2
+    texts = [at for at in range(width) if _is_text(rows, at)]
+    if len(texts) == 2 or (width == 2 and texts in ([], [0])):
+        return (texts[0], texts[1]) if len(texts) == 2 else (0, 1)
+    looks = "an id and a sentence" if width == 2 else f"{len(texts)} columns of text"
+    example = f"{width - 1},{width}"
+    named = f" or their names ({', '.join(header)})" if header else ""
+    raise CorpusError(
+        f"{path}: its {width} columns look like {looks}; pass --columns {example}, or the numbers "
+        f"of the source and target columns{named}"
+    )
+
+
+def _is_text(rows: Sequence[Sequence[str]], column: int) -> bool:
+    cells = [row[column] for row in rows]
+    urls = sum(bool(addresses_in(cell)) and len(cell.split()) == 1 for cell in cells)
+    return 2 * urls < len(cells) and not _are_numbers(rows, column) and contains_sentences(rows, column)
+
+
+def _are_numbers(rows: Sequence[Sequence[str]], column: int) -> bool:
+    try:
+        return bool([float(row[column]) for row in rows])
+    except ValueError:
+        return False
+
+
+def _has_reasons(rows: Sequence[Sequence[str]], texts: tuple[int, int]) -> bool:
+    """Return whether the column after the texts has reasons of filters."""
+    last = max(texts) + 1
+    cells = {name for row in rows if len(row) > last for name in row[last].split(",")}
+    return bool(cells) and cells <= {*FILTERS, "identical"}
+
+
+def _read_lines(path: Place, columns: Columns) -> Iterator[FilePair]:
+    for number, (line, problem) in enumerate(text_lines(path), 1):
+        if number == 1 and columns.header:
+            continue
+        place = f"{path} line {number}"
+        if problem:
+            yield FilePair(place=place, raw=line, problem=problem)
+        else:
+            yield _pair(place, line.split(columns.delimiter), columns, line)
+
+
+def _read_csv(path: Place, columns: Columns) -> Iterator[FilePair]:
+    csv.field_size_limit(MAX_LINE_BYTES)
+    lines = (line + "\n" for line, _ in text_lines(path))
+    rows = csv.reader(lines, delimiter=columns.delimiter, skipinitialspace=True)
+    number = 0
+    try:
+        for number, cells in enumerate(rows, 1):
+            if number > 1 or not columns.header:
+                place = f"{path} record {number}"
+                blank = FilePair(place=place, problem=BLANK)
+                yield _pair(place, cells, columns) if any(cells) else blank
+    except csv.Error as error:
+        raise CorpusError(f"{path} record {number + 1}: not CSV ({error})") from error
+
+
+def _pair(place: str, cells: Sequence[str], columns: Columns, raw: str | None = None) -> FilePair:
+    first, second = columns.texts
+    if len(cells) <= max(first, second) or len(cells) != (columns.count or len(cells)):
+        expected = columns.count or f"at least {max(first, second) + 1}"
+        problem = f"has {len(cells)} columns, expected {expected}"
+        return FilePair(place=place, raw=raw, problem=problem)
+    score, probability = (
+        None if at is None else _number(cells[at]) for at in (columns.score, columns.probability)
+    )
+    if columns.score is not None and score is None:
+        problem = f"score {cells[columns.score][:60]!r} is not a number"
+        return FilePair(place=place, raw=raw, problem=problem)
+    return FilePair(
+        place=place,
+        texts=(cells[first], cells[second]),
+        score=score,
+        probability=probability,
+        raw=raw,
+    )
+
+
+def _number(cell: str) -> float | None:
+    try:
+        return float(cell)
+    except ValueError:
+        return None

@@ -1,0 +1,132 @@
+"""Read pairs from TMX, one unit at a time."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import islice
+from typing import Any
+from xml.etree import ElementTree
+
+from miner.language_codes import base_language, parse_language
+from miner.storage.corpus.records import CorpusError
+from miner.storage.pair_files import FilePair, Languages, PairFile
+from miner.storage.places import Place
+from miner.storage.streams import read_chunks
+
+SAMPLED_UNITS = 200  # that show the languages
+_CODES = {"bpt", "ept", "ph", "it", "ut"}  # elements that hold markup of another format
+_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
+
+
+def open_tmx(path: Place, columns: Sequence[str], languages: Languages) -> PairFile:
+    """Recognise the languages of a TMX file by its first units; raises like ``open_pairs``."""
+    if columns:
+        raise CorpusError("--columns: TMX has no columns; use --src-lang and --tgt-lang")
+    source = ""
+    tags: dict[str, str] = {}  # by their language, in order
+    for srclang, unit in islice(_units(path), SAMPLED_UNITS):
+        source = base_language(srclang) if srclang else ""
+        for variant in unit.iter("tuv"):
+            tag = _tag(variant)
+            tags.setdefault(base_language(tag), tag)
+    given = [base_language(language) if language else None for language in languages]
+    if lacking := next((code for code in given if code and tags and code not in tags), None):
+        raise CorpusError(f"{path}: has no units in {lacking}, only in {', '.join(tags.values())}")
+    order = sorted(tags, key=lambda code: code != source)
+    free = [code for code in order if code not in given]
+    if len(order) > 2 and None in given:
+        raise CorpusError(
+            f"{path}: has the languages {', '.join(tags.values())}; choose two with --src-lang and "
+            "--tgt-lang"
+        )
+    if len(order) == 1 or (not order and None in given):
+        raise CorpusError(f"{path}: has no unit with two languages")
+    chosen = tuple(code or free.pop(0) for code in given)
+    shown = tuple(tags.get(code, code) for code in chosen)
+    return PairFile(
+        layout=f"TMX, {shown[0]} and {shown[1]}",
+        read=partial(_read, path, chosen),
+        languages=tuple(_parsed(tag) for tag in shown),  # type: ignore[arg-type]
+    )
+
+
+def _parsed(tag: str) -> str | None:
+    try:
+        return parse_language(tag)
+    except ValueError:
+        return None
+
+
+def _read(path: Place, languages: Sequence[str]) -> Iterator[FilePair]:
+    for number, (_, unit) in enumerate(_units(path), 1):
+        yield _pair(f"{path} unit {number}", unit, languages)
+
+
+def _units(path: Place) -> Iterator[tuple[str, ElementTree.Element]]:
+    """Yield the language of the header and each unit, which is emptied afterwards."""
+    source = ""
+    body = None
+    try:
+        for event, element in _events(path):
+            if element.tag == "header":
+                source = element.get("srclang", "")
+            elif element.tag == "body" and event == "start":
+                body = element
+            elif element.tag == "tu" and event == "end":
+                yield "" if source == "*all*" else source, element
+                if body is not None:
+                    body.clear()  # or the tree grows with the file
+    except ElementTree.ParseError as error:
+        raise CorpusError(f"{path}: not a whole TMX file ({error}); fetch it again") from error
+
+
+def _events(path: Place) -> Iterator[Any]:
+    parser: ElementTree.XMLPullParser[Any] = ElementTree.XMLPullParser(["start", "end"])
+    for chunk in read_chunks(path):
+        parser.feed(chunk)
+        yield from parser.read_events()
+    parser.close()
+
+
+def _tag(variant: ElementTree.Element) -> str:
+    return variant.get(_LANGUAGE) or variant.get("lang") or ""
+
+
+def _pair(place: str, unit: ElementTree.Element, languages: Sequence[str]) -> FilePair:
+    variants = {base_language(_tag(variant)): variant for variant in reversed(unit.findall("tuv"))}
+    if lacking := next((code for code in languages if code not in variants), None):
+        return FilePair(place=place, problem=f"has no text in {lacking}")
+    own = [variants[code] for code in languages]
+    numbers = [_property(place, unit, name) for name in ("x-score", "x-probability")]
+    if wrong := next((number for number in numbers if isinstance(number, str)), None):
+        return FilePair(place=place, problem=wrong)
+    ids, other_ids = (
+        tuple(
+            (prop.text or "").strip() for prop in one.findall("prop") if prop.get("type") == "x-id"
+        )
+        for one in own
+    )
+    text, other_text = ("".join(map(_text, one.findall("seg"))) for one in own)
+    return FilePair(
+        place=place,
+        texts=(text, other_text),
+        score=numbers[0],  # type: ignore[arg-type]
+        probability=numbers[1],  # type: ignore[arg-type]
+        ids=(ids, other_ids) if ids and other_ids else None,
+    )
+
+
+def _property(place: str, unit: ElementTree.Element, name: str) -> float | str | None:
+    """Return the number in a property, None without one, or the problem."""
+    texts = [prop.text for prop in unit.findall("prop") if prop.get("type") == name]
+    try:
+        return float(texts[0] or "") if texts else None
+    except ValueError:
+        return f"{name.removeprefix('x-')} {texts[0]!r} is not a number"
+
+
+def _text(segment: ElementTree.Element) -> str:
+    """Return the text of a segment without inline codes."""
+    inner = "".join(
+        ("" if child.tag in _CODES else _text(child)) + (child.tail or "") for child in segment
+    )
+    return (segment.text or "") + inner

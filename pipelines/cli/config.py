@@ -1,0 +1,112 @@
+"""Options of a command from a TOML file, and back.
+
+The parser of the command is the schema: keys are the long names of options, and ``source``,
+``target`` and ``output``. Tables ``[[run]]`` are several runs, which share the keys above them.
+"""
+
+import argparse
+import json
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from miner.storage.places import Place, place
+
+OPTION = "--config"
+_NOT_STORED = {"help", "version", "quiet", "verbose", "config", "plan"}
+
+
+def add_config(parser: argparse.ArgumentParser) -> None:
+    """Add ``--config``, which ``command_lines`` replaces by the options of the file."""
+    text = (
+        "read options from a TOML file: the long names without dashes, such as fdr = 0.05, and "
+        "source, target, output; tables [[run]] are several runs; options on the command line come "
+        "last and win"
+    )
+    parser.add_argument(OPTION, metavar="FILE", help=text)
+
+
+def command_lines(argv: Sequence[str], parser: argparse.ArgumentParser) -> Iterator[Sequence[str]]:
+    """Yield the command line of each run, with the options of the file in place of its name.
+
+    Raises:
+        ValueError: The file is not TOML, or a key of it is not an option.
+        OSError: The file cannot be read.
+    """
+    finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    finder.add_argument(OPTION)
+    end = argv.index("--") if "--" in argv else len(argv)
+    found, rest = finder.parse_known_args(argv[:end])
+    if found.config is None:
+        yield argv
+        return
+    for values in _runs(place(found.config)):
+        yield [*_arguments(found.config, values, parser), *rest, *argv[end:]]
+
+
+def _runs(path: Place) -> Iterator[Mapping[str, Any]]:
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: not TOML ({error})") from error
+    runs = values.pop("run", [{}])
+    if not isinstance(runs, list) or not all(isinstance(run, dict) for run in runs):
+        raise ValueError(f"{path}: 'run' must be tables [[run]]")
+    for run in runs:
+        yield values | run
+
+
+def _arguments(path: str, values: Mapping[str, Any], parser: argparse.ArgumentParser) -> list[str]:
+    """Return the command line that has some values."""
+    actions = _actions(parser)
+    options, positionals = [], {}
+    for name, value in values.items():
+        action = actions.get(name.replace("_", "-"))
+        if action is None:
+            raise ValueError(f"{path}: unknown option {name!r}; use one of {', '.join(actions)}")
+        if not action.option_strings:
+            positionals[action.dest] = str(value)
+        elif action.nargs == 0:
+            if not isinstance(value, bool):
+                raise ValueError(f"{path}: {name} must be true or false, not {value!r}")
+            options += [action.option_strings[-1]] if value else []
+        else:
+            text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+            options.append(f"{_long(action)}={text}")
+    order = [action.dest for action in parser._actions if not action.option_strings]
+    return [*options, *(positionals[name] for name in order if name in positionals)]
+
+
+def _actions(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
+    """Return the arguments that a file may have, by their names in it."""
+    return {_name(action): action for action in parser._actions if action.dest not in _NOT_STORED}
+
+
+def _name(action: argparse.Action) -> str:
+    return _long(action).lstrip("-") if action.option_strings else action.dest
+
+
+def _long(action: argparse.Action) -> str:
+    return max(action.option_strings, key=len)
+
+
+def config_of(args: argparse.Namespace, parser: argparse.ArgumentParser) -> str:
+    """Return the TOML text that repeats a run: all options that differ from their defaults."""
+    lines, seen = [], set()
+    for name, action in _actions(parser).items():
+        value = getattr(args, action.dest, None)
+        if value == action.default or value in (None, (), []) or action.dest in seen:
+            continue
+        seen.add(action.dest)
+        lines.append(f"{name} = {_toml(value)}\n")
+    return "".join(lines)
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_toml, value))}]"
+    return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")

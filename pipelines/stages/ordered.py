@@ -1,0 +1,165 @@
+"""Write the lines of a parallel corpus in their order, each with its score and the reason.
+
+Axes: ``N`` lines, ``P`` different pairs.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from miner.arrays import IntArray
+from miner.given import NOT_THERE
+from miner.storage.artefacts import Artefact, Draft, content_key, produce
+from miner.storage.atomic import atomic_file
+from miner.storage.layout import IDENTICAL, LINES, PAIRS, REJECTED, SIDES
+from miner.storage.pair_files import PairFile
+from miner.storage.pairs import open_compressed
+from miner.storage.places import Place
+from miner.storage.writers import Output, on_a_line
+from pipelines.context import RunContext
+from pipelines.references import ChosenPairs
+from pipelines.stages.given import rows_of_lines
+
+COLUMNS = ("score", "probability", "reason")
+SCORES, PROBABILITIES, REASONS = "scores.npy", "probabilities.npy", "reasons.npy"
+# Reasons next to those of filters and of rejected lines; pairs that are written have none.
+NOT_KEPT = "not kept"  # by --fdr or --threshold
+NO_SENTENCE = "no sentence"
+SAME_TEXT = "identical"
+NEAR_COPY = "near-copy"
+
+
+def order_lines(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
+    """Seal the score, probability and reason of each line as ``ordered``.
+
+    Duplicate pairs have the score of the first. The reason is "" for pairs that are kept. Lines
+    without a sentence have no score.
+    """
+    lines = chosen.lines
+    assert lines is not None
+    key = content_key(
+        "order lines",
+        lines=lines.files[LINES],
+        judged=chosen.identical and sorted(chosen.identical.files.items()),
+        kept=sorted(chosen.pairs.files.items()),
+        near=run.options.near_duplicates,
+    )
+
+    def write(draft: Draft) -> Mapping[str, Any]:
+        verdicts = _verdicts(run, chosen, np.load(lines.file(LINES)))
+        places, unusable = _places(chosen, verdicts)
+        draft.array(SCORES, verdicts.scores[places])
+        draft.array(PROBABILITIES, verdicts.probabilities[places])
+        reasons = verdicts.reasons[places]
+        for line, why in unusable.items():
+            reasons[line] = verdicts.number(why)
+        draft.array(REASONS, reasons)
+        return {"reasons": verdicts.texts}
+
+    produce(run.folder.ordered, key=key, write=write)
+    return chosen
+
+
+class _Verdicts:
+    """Score, probability and reason of each different pair, then of lines without a pair."""
+
+    def __init__(self, pairs: IntArray) -> None:
+        self._width = int(pairs[1].max(initial=0)) + 1
+        self._codes = pairs[0] * self._width + pairs[1]
+        self.scores, self.probabilities = (np.full(len(self._codes) + 1, np.nan) for _ in range(2))
+        self.texts = [NOT_KEPT, NO_SENTENCE]
+        self.reasons = np.zeros(len(self._codes) + 1, dtype=np.int32)
+        self.reasons[-1] = self.number(NO_SENTENCE)
+
+    def number(self, reason: str) -> int:
+        """Return the number that stands for a reason."""
+        if reason not in self.texts:
+            self.texts.append(reason)
+        return self.texts.index(reason)
+
+    def places(self, source: IntArray, target: IntArray) -> IntArray:
+        """Return the places of pairs of rows."""
+        return np.searchsorted(self._codes, source * self._width + target)
+
+    def batches(self, artefact: Artefact | None, name: str) -> Iterator[tuple[IntArray, Any]]:
+        """Yield the pairs in a file, each batch after their places."""
+        if artefact is None:
+            return
+        with pq.ParquetFile(artefact.file(name)) as file:
+            for batch in file.iter_batches():
+                source, target = (batch[f"{side}_row"].to_numpy() for side in SIDES)
+                yield self.places(source, target), batch
+
+    def score(self, artefact: Artefact | None, name: str) -> None:
+        """Enter the scores and probabilities of the pairs in a file."""
+        for places, batch in self.batches(artefact, name):
+            self.scores[places] = batch["score"].to_numpy()
+            if "probability" in batch.schema.names:
+                self.probabilities[places] = batch["probability"].to_numpy()
+
+
+def _verdicts(run: RunContext, chosen: ChosenPairs, pairs: IntArray) -> _Verdicts:
+    verdicts, judged = _Verdicts(pairs), chosen.identical
+    verdicts.score(judged or chosen.lines, PAIRS)
+    verdicts.score(judged, IDENTICAL)
+    for places, _ in verdicts.batches(judged, IDENTICAL):
+        verdicts.reasons[places] = verdicts.number(SAME_TEXT)
+    lowest = np.inf
+    for places, _ in verdicts.batches(chosen.pairs, PAIRS):
+        verdicts.reasons[places] = verdicts.number("")
+        lowest = min(lowest, verdicts.scores[places].min(initial=np.inf))
+    if run.options.near_duplicates:
+        is_copy = (verdicts.reasons == 0) & (verdicts.scores >= lowest)
+        verdicts.reasons[is_copy] = verdicts.number(NEAR_COPY)
+    for places, batch in verdicts.batches(chosen.rejected, REJECTED):
+        numbers = map(verdicts.number, batch["reason"].to_pylist())
+        verdicts.reasons[places] = np.fromiter(numbers, np.int32, count=len(places))
+    return verdicts
+
+
+def _places(chosen: ChosenPairs, verdicts: _Verdicts) -> tuple[IntArray, dict[int, str]]:
+    """Return the place (N,) of each line's pair, and the reasons of rejected lines.
+
+    The place is -1 if a line has no pair.
+    """
+    sides, unusable = [], {}
+    for side in SIDES:
+        shards = chosen.of_side(side)
+        sides.append(rows_of_lines(shards))
+        rejected = pq.read_table(shards[0].shard.corpus.file(REJECTED), columns=["row", "why"])
+        columns = (rejected[name].to_pylist() for name in ("row", "why"))
+        unusable |= dict(zip(*columns, strict=True))
+    source, target = sides
+    whole = (source != NOT_THERE) & (target != NOT_THERE)
+    places = np.full(len(source), -1)
+    places[whole] = verdicts.places(source[whole], target[whole])
+    return places, unusable
+
+
+def write_in_order(path: Place, pairs: PairFile, ordered: Artefact) -> int:
+    """Write each line of a file of pairs with its columns of ``COLUMNS``, and count them.
+
+    Of formats other than TSV, a line has the source and the target text.
+    """
+    scores, probabilities, reasons = (
+        np.load(ordered.file(name), mmap_mode="r") for name in (SCORES, PROBABILITIES, REASONS)
+    )
+    texts = ordered.facts["reasons"]
+    output, number = Output.named(path), -1
+    with ExitStack() as stack:
+        place = stack.enter_context(atomic_file(output.path))
+        file = stack.enter_context(open_compressed(place, output.compression))
+        if pairs.header is not None:
+            file.write("\t".join((pairs.header, *COLUMNS)).encode() + b"\n")
+        for number, pair in enumerate(pairs.read()):
+            line = pair.raw
+            if line is None:
+                line = "\t".join(map(on_a_line, pair.texts or ("", "")))
+            numbers = (f"{value[number]:.6g}" for value in (scores, probabilities))
+            cells = ("" if cell == "nan" else cell for cell in numbers)
+            reason = pair.problem or texts[reasons[number]]
+            file.write("\t".join((line, *cells, reason)).encode() + b"\n")
+    return number + 1
