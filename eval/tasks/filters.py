@@ -23,7 +23,7 @@ from miner.choices import SCORES
 from miner.filters import (
     FILTERS,
     Suspects,
-    check_filters,
+    check_filter_languages,
     main_script,
     median_log_ratio,
     occurrences,
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     """Measure the margin, each filter, and the judge on all pairs."""
     names = chosen_pairs(args)
     for name in names:
-        check_filters(tuple(FILTERS), name.partition("-")[::2])
+        check_filter_languages(tuple(FILTERS), name.partition("-")[::2])
     parts = args.tune, args.test
     data = {name: [load_bucc(args.directory, name, part) for part in parts] for name in names}
     encoder = load_encoder(args.encoder)

@@ -17,7 +17,7 @@ from eval.data.textfiles import fingerprint
 from eval.output import Record, Show, Table, sign
 from eval.tasks.aligned import english_of, load_aligned
 from eval.tasks.arguments import add_directory, add_languages, chosen_languages
-from miner.filters import FILTERS, Suspects, check_filters, main_script, median_log_ratio
+from miner.filters import FILTERS, Suspects, check_filter_languages, main_script, median_log_ratio
 from miner.judge.features import Usual, features, read_texts
 from miner.judge.model import load_judge
 from miner.judge.prior import LIKELY, Probabilities
@@ -92,7 +92,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     languages = [name for name in chosen_languages(args, available) if name != english]
     data = load_aligned(args.directory, [english, *languages, *FOREIGN])
     for language in languages:
-        check_filters(MEASURED, (language, english))
+        check_filter_languages(MEASURED, (language, english))
     encoder = load_encoder(args.encoder)
     record: Record = {}
     for language in languages:

@@ -152,8 +152,8 @@ def rate_parser(prog: str) -> argparse.ArgumentParser:
         prog=prog,
         usage=f"{prog} [options] PAIRS -o OUT\n       {prog} [options] SRC TGT -o OUT",
         description="Clean a parallel corpus: score its pairs like mined pairs, against the "
-        "nearest sentences in both languages. PAIRS is a file of sentence pairs; line i of SRC and line i "
-        "of TGT are a pair.",
+        "nearest sentences in both languages. PAIRS is a file of sentence pairs; line i "
+        "of SRC and line i of TGT are a pair.",
         epilog="PAIRS may be TSV, CSV, columns with |||, JSON lines, Parquet, TMX or a zip file of "
         "OPUS, recognised by content. Options, outputs and the work folder (--work-dir) work as in "
         "adit mine. Neighbourhoods need every line, so output begins after the last one is read.",

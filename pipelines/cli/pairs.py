@@ -93,7 +93,7 @@ def convert_pairs(args: argparse.Namespace) -> int:
 
     Lines without a pair are skipped and counted.
     """
-    from miner.storage.pair_files import open_pairs
+    from miner.storage.pair_files import BLANK, open_pairs
     from miner.storage.pair_files.sides import pair_schema, pair_table
     from miner.storage.pairs import check_output, write_pairs
 
@@ -109,8 +109,8 @@ def convert_pairs(args: argparse.Namespace) -> int:
     def whole() -> Iterator[FilePair]:
         nonlocal first_problem
         for pair in pairs.read():
-            if pair.problem or pair.texts is None:
-                problem = pair.problem or "no texts"
+            if pair.problem or not all(map(str.strip, pair.texts or ("", ""))):
+                problem = pair.problem or BLANK
                 first_problem = first_problem or pair.place
                 problems[problem] += 1
             else:

@@ -70,7 +70,7 @@ def run_steps(job: Job, steps: Sequence[Step], monitor: Monitor | None = None) -
             check_lines(run, [measure_side(run, side).rows for side in SIDES])
         run = decide_languages(run)
         for name in run.job.pairs:
-            check_filter_languages(run.of(name).options.filters, run.of(name).languages)
+            check_filter_languages(run.for_part(name).options.filters, run.for_part(name).languages)
         run = resolve_score_method(run)
         run = run.with_options(rows_per_shard=fit_shards(run))
         if run.options.runs_inside:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from miner.arrays import IntArray
-from miner.given import NOT_THERE
+from miner.given import NO_SENTENCE
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
 from miner.storage.atomic import atomic_file
 from miner.storage.layout import IDENTICAL, LINES, PAIRS, REJECTED, SIDES
@@ -27,7 +27,7 @@ COLUMNS = ("score", "probability", "reason")
 SCORES, PROBABILITIES, REASONS = "scores.npy", "probabilities.npy", "reasons.npy"
 # Reasons next to those of filters and of rejected lines; pairs that are written have none.
 NOT_KEPT = "not kept"  # by --fdr or --threshold
-NO_SENTENCE = "no sentence"
+UNUSABLE = "no sentence"
 SAME_TEXT = "identical"
 NEAR_COPY = "near-copy"
 
@@ -70,9 +70,9 @@ class _Verdicts:
         self._width = int(pairs[1].max(initial=0)) + 1
         self._codes = pairs[0] * self._width + pairs[1]
         self.scores, self.probabilities = (np.full(len(self._codes) + 1, np.nan) for _ in range(2))
-        self.texts = [NOT_KEPT, NO_SENTENCE]
+        self.texts = [NOT_KEPT, UNUSABLE]
         self.reasons = np.zeros(len(self._codes) + 1, dtype=np.int32)
-        self.reasons[-1] = self.number(NO_SENTENCE)
+        self.reasons[-1] = self.number(UNUSABLE)
 
     def number(self, reason: str) -> int:
         """Return the number that stands for a reason."""
@@ -133,7 +133,7 @@ def _places(chosen: ChosenPairs, verdicts: _Verdicts) -> tuple[IntArray, dict[in
         columns = (rejected[name].to_pylist() for name in ("row", "why"))
         unusable |= dict(zip(*columns, strict=True))
     source, target = sides
-    whole = (source != NOT_THERE) & (target != NOT_THERE)
+    whole = (source != NO_SENTENCE) & (target != NO_SENTENCE)
     places = np.full(len(source), -1)
     places[whole] = verdicts.places(source[whole], target[whole])
     return places, unusable

@@ -10,6 +10,7 @@ from miner.filters import (
     FILTERS,
     RATIO_PAIRS,
     Suspects,
+    check_filter_languages,
     check_filters,
     length_odds,
     median_log_ratio,
@@ -155,9 +156,11 @@ def test_what_cannot_be_checked(
     names: Sequence[str], languages: tuple[str, str | None], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        check_filters(names, languages)
+        check_filters(names)
+        check_filter_languages(names, languages)
 
 
 def test_what_can() -> None:
-    check_filters((), (None, None))
-    check_filters(tuple(FILTERS), ("de", "en"))
+    check_filters(tuple(FILTERS))
+    check_filter_languages((), (None, None))
+    check_filter_languages(tuple(FILTERS), ("de", "en"))

@@ -100,7 +100,8 @@ def open_pairs(
         head = file.read(CHUNK_BYTES)
     if head.startswith(_ZIP):
         return moses.open_zip(path, languages)
-    if head.startswith(PARQUET_MAGIC):
+    suffix = pairs_format(path)
+    if head.startswith(PARQUET_MAGIC) or suffix == ".parquet":
         return records.open_parquet(path, columns, languages)
     levels, _ = look_into(head)
     if levels or not head:  # the suffix and the compression must fit
@@ -111,7 +112,10 @@ def open_pairs(
     if start.startswith("<") and "<tmx" in start[:4096]:
         return tmx.open_tmx(path, columns, languages)
     sample = [line for line, _ in islice(text_lines(path), SAMPLED_LINES)]
-    if next(filter(str.strip, sample), "").lstrip().startswith("{"):
+    first = next(filter(str.strip, sample), "").lstrip()
+    if not first:
+        return PairFile(layout="no pairs", read=lambda: iter(()))
+    if first.startswith("{") or suffix in (".jsonl", ".ndjson"):
         return records.open_jsonl(path, sample, columns, languages)
     return tables.open_table(path, sample, columns)
 

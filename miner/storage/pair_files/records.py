@@ -18,6 +18,8 @@ _OF_A_SIDE = ("id", "ids", "duplicates")
 
 Names = tuple[str, str]
 
+OWN_NAMES: Names = ("source_text", "target_text")
+
 
 def open_jsonl(
     path: Place, lines: Sequence[str], columns: Sequence[str], languages: Languages
@@ -81,6 +83,8 @@ def _fields(
     if all(language in codes for language in languages if language) and all(languages):
         return (codes[languages[0]], codes[languages[1]]), nested
     found = named_sides(known)
+    if found is None and any(f"source_{name}" in known for name in ("id", "ids")):
+        return OWN_NAMES, nested  # pairs of ids
     if found is None:
         raise CorpusError(
             f"{path}: no fields of source and target among {', '.join(known)}; name both with "
@@ -132,8 +136,6 @@ def _pair(place: str, record: Mapping[str, Any], names: Names, nested: str) -> F
     texts = (record.get(nested) or {}) if nested else record
     both = texts.get(names[0]), texts.get(names[1])
     has_texts = all(isinstance(text, str) for text in both)
-    if not has_texts and (source is None or target is None):
-        raise CorpusError(f"{place}: fields {names[0]!r} and {names[1]!r} are not both strings")
     return FilePair(
         place=place,
         texts=both if has_texts else None,  # type: ignore[arg-type]

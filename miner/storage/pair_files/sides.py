@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from miner.storage.atomic import atomic_file
 from miner.storage.corpus.reader import open_corpus
+from miner.storage.corpus.records import CorpusError
 from miner.storage.layout import SIDES
 from miner.storage.pair_files import FilePair, PairFile
 from miner.storage.places import Place
@@ -24,6 +25,9 @@ def write_sides(pairs: PairFile, folder: Place) -> tuple[Place, Place]:
     """Write the texts of each pair to a line of two files in a folder.
 
     Both lines are empty if the line or record in the file is not a pair.
+
+    Raises:
+        CorpusError: There is not one pair.
     """
     folder.mkdir(parents=True, exist_ok=True)
     paths = folder / NAMES[0], folder / NAMES[1]
@@ -32,10 +36,16 @@ def write_sides(pairs: PairFile, folder: Place) -> tuple[Place, Place]:
         files = [
             stack.enter_context(place.open("w", encoding="utf-8", newline="\n")) for place in places
         ]
+        count = 0
         for pair in pairs.read():
             texts = ("", "") if pair.problem or pair.texts is None else pair.texts
             for file, text in zip(files, texts, strict=True):
                 file.write(on_a_line(text) + "\n")
+            count += bool(texts[0] and texts[1])
+        if not count:
+            raise CorpusError(
+                f"no pairs found ({pairs.layout}); pass a file with at least one pair"
+            )
     return paths
 
 

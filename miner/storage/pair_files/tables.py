@@ -44,8 +44,6 @@ class Columns:
 def open_table(path: Place, lines: Sequence[str], columns: Sequence[str]) -> PairFile:
     """Recognise the columns of a table by its first lines; raises like ``open_pairs``."""
     filled = [line for line in lines if line.strip()]
-    if not filled:
-        raise CorpusError(f"{path}: is empty; pass a file with at least one pair")
     delimiter = _delimiter(path, filled)
     rows = [_cells(line, delimiter) for line in filled]
     width = Counter(map(len, rows)).most_common(1)[0][0]
@@ -116,6 +114,8 @@ def _cells(line: str, delimiter: str) -> list[str]:
 def _is_header(cells: Sequence[str], columns: Sequence[str]) -> bool:
     """Return whether a first line names the columns."""
     names = [cell.strip() for cell in cells]
+    if any(_number(name) is not None for name in names):
+        return False
     if columns and not all(map(str.isdecimal, columns)):
         return True
     return named_sides(names) is not None and all(

@@ -1,0 +1,233 @@
+"""Files of pairs: recognised by their content, with the columns or fields that hold the texts."""
+
+import gzip
+import json
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from miner.storage.corpus.records import CorpusError
+from miner.storage.pair_files import FilePair, open_pairs
+from miner.storage.pair_files.sides import pair_schema, pair_table, write_sides
+from miner.storage.pairs import write_pairs
+from miner.storage.writers import Origin
+
+PAIRS = [
+    ("Das Haus ist sehr alt.", "The house is very old."),
+    ("Wir gehen heute ins Kino.", "We go to the cinema today."),
+    ("Niemand hat das Buch gelesen.", "Nobody has read the book."),
+]
+URLS = "https://example.org/de/\thttps://example.org/en/"
+TMX = '<?xml version="1.0"?>\n<tmx version="1.4"><header srclang="{}"/><body>{}</body></tmx>'
+
+
+def lines(template: str) -> str:
+    return "".join(template.format(s=s, t=t, n=n) + "\n" for n, (s, t) in enumerate(PAIRS, start=1))
+
+
+def unit(texts: dict[str, str]) -> str:
+    variants = (f'<tuv xml:lang="{tag}"><seg>{text}</seg></tuv>' for tag, text in texts.items())
+    return f"<tu>{''.join(variants)}</tu>"
+
+
+def read(path: Path, *columns: str) -> list[tuple[str, str] | None]:
+    return [pair.texts for pair in open_pairs(path, columns=columns).read()]
+
+
+@pytest.mark.parametrize(
+    ("content", "layout"),
+    [
+        (lines("{s}\t{t}"), "TSV, columns 1 and 2 of 2"),
+        (lines("0.{n}\t{s}\t{t}"), "TSV, columns 2 and 3 of 3"),
+        (lines("{s}\t{t}\t0.{n}\t0.5"), "TSV, columns 1 and 2 of 4"),
+        (lines(URLS + "\t{s}\t{t}"), "TSV, columns 3 and 4 of 4"),
+        (lines(URLS + "\t{s}\t{t}\t0.7"), "TSV, columns 3 and 4 of 5"),
+        (lines("{n}\tdoc-{n}\t{s}\t{t}"), "TSV, columns 3 and 4 of 4"),
+        ("src\tid\ttrg\n" + lines("{s}\t{n}\t{t}"), "columns src and trg of 3 (named"),
+        ("de\ten\n" + lines("{s}\t{t}"), "TSV, columns de and en of 2 (named"),
+        (lines("{s} ||| {t}"), "columns with |||, columns 1 and 2 of 2"),
+        ("source,target\n" + lines('"{s}","{t}"'), "CSV, columns source and target of 2"),
+        ("id;target;source\n" + lines('{n};"{t}";"{s}"'), "columns source and target of 3"),
+    ],
+)
+def test_tables(tmp_path: Path, content: str, layout: str) -> None:
+    for name, write in (("pairs", Path.open), ("pairs.gz", gzip.open)):
+        with write(tmp_path / name, "wt", encoding="utf-8") as file:  # type: ignore[operator]
+            file.write(content)
+        assert layout in open_pairs(tmp_path / name).layout
+        assert read(tmp_path / name) == PAIRS
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        lambda s, t: {"source_text": s, "target_text": t},
+        lambda s, t: {"id": 1, "src": s, "tgt": t},
+        lambda s, t: {"translation": {"de": s, "en": t}},
+        lambda s, t: {"de": s, "score": 1.0, "en": t},
+        lambda s, t: {"sentence2": t, "sentence1": s},
+    ],
+)
+def test_records(tmp_path: Path, record: object) -> None:
+    records = [record(*pair) for pair in PAIRS]  # type: ignore[operator]
+    (tmp_path / "a").write_text("".join(map("{}\n".format, map(json.dumps, records))))
+    pq.write_table(pa.Table.from_pylist(records), tmp_path / "b")
+    assert read(tmp_path / "a") == read(tmp_path / "b") == PAIRS
+
+
+def test_fields_by_language_and_by_name(tmp_path: Path) -> None:
+    record = {"translation": {"fr": "un", "de": "eins", "en": "one"}}
+    (tmp_path / "a").write_text(json.dumps(record))
+    chosen = open_pairs(tmp_path / "a", languages=("en", "fr"))
+    assert (chosen.languages, [pair.texts for pair in chosen.read()]) == (
+        ("en", "fr"),
+        [("one", "un")],
+    )
+    assert read(tmp_path / "a", "de", "fr") == [("eins", "un")]
+    with pytest.raises(CorpusError, match=r"no fields of source and target among fr, de, en; name"):
+        open_pairs(tmp_path / "a")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_tmx(tmp_path: Path, encoding: str) -> None:
+    units = [
+        unit({"en-US": "<ph>x</ph>one &amp; <hi>two</hi>", "DE": "eins und zwei"}),
+        unit({"de": "nur deutsch"}),
+        unit({"DE": "drei", "en": "three", "fr": "trois"}),
+    ]
+    text = TMX.format("de", "".join(units)).replace('"1.0"', f'"1.0" encoding="{encoding[:6]}"')
+    (tmp_path / "a").write_text(text.replace("utf-8-", "utf-8"), encoding=encoding)
+    pairs = open_pairs(tmp_path / "a", languages=("de", "en"))
+    texts = [(pair.texts, pair.problem) for pair in pairs.read()]
+    assert texts == [
+        (("eins und zwei", "one & two"), ""),
+        (None, "has no text in en"),
+        (("drei", "three"), ""),
+    ]
+    with pytest.raises(CorpusError, match=r"has the languages en-US, DE, fr; choose two"):
+        open_pairs(tmp_path / "a")
+    with pytest.raises(CorpusError, match=r"has no units in it, only in en-US, DE, fr"):
+        open_pairs(tmp_path / "a", languages=("it", None))
+
+
+def test_the_header_of_tmx_names_the_source(tmp_path: Path) -> None:
+    for source, expected in (("de", ("eins", "one")), ("en", ("one", "eins"))):
+        (tmp_path / "a").write_text(TMX.format(source, unit({"en": "one", "de": "eins"})))
+        assert read(tmp_path / "a") == [expected]
+
+
+def test_zip_of_opus(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a", "w") as archive:
+        archive.writestr("README", "about")
+        archive.writestr("Books.de-en.xml", "<x/>")
+        for side, language in enumerate(("de", "en")):
+            archive.writestr(f"Books.de-en.{language}", "\n".join(pair[side] for pair in PAIRS))
+    pairs = open_pairs(tmp_path / "a")
+    assert pairs.languages == ("de", "en")
+    assert read(tmp_path / "a") == PAIRS
+    turned = open_pairs(tmp_path / "a", languages=("en", None))
+    assert [pair.texts for pair in turned.read()] == [(t, s) for s, t in PAIRS]
+    with zipfile.ZipFile(tmp_path / "b", "w") as archive:
+        archive.writestr("a.txt", "x")
+    with pytest.raises(CorpusError, match=r"is a zip archive without two files such as NAME.de-en"):
+        open_pairs(tmp_path / "b")
+
+
+@pytest.mark.parametrize(
+    ("content", "columns", "message"),
+    [
+        (lines("{s}"), (), "no pairs found in its first lines; pass TSV, CSV"),
+        (lines("s{n}\t{s}"), (), r"its 2 columns look like an id and a sentence; pass --columns"),
+        (lines("{s}\t{t}\t{s}"), (), r"its 3 columns look like 3 columns of text; pass --columns"),
+        (lines("{s}\t{t}"), ("1", "3"), r"no column '3'; choose --columns among those 1 to 2"),
+        ("src\ttgt\n" + lines("{s}\t{t}"), ("a", "src"), r"no column 'a'; .* named src, tgt"),
+        (lines("{s}\t{t}"), ("1",), r"--columns: expected two columns such as 3,4, not 1"),
+        ("", (), None),
+    ],
+)
+def test_doubtful_files_are_refused(
+    tmp_path: Path, content: str, columns: Sequence[str], message: str | None
+) -> None:
+    (tmp_path / "a").write_text(content, encoding="utf-8")
+    if message is None:
+        assert read(tmp_path / "a") == []
+    else:
+        with pytest.raises(CorpusError, match=message):
+            open_pairs(tmp_path / "a", columns=columns)
+
+
+def test_lines_that_are_not_pairs_keep_their_place(tmp_path: Path) -> None:
+    text = lines("{s}\t{t}") + "\nonly one\n" + "\ta b c.\n"
+    (tmp_path / "a").write_bytes(text.encode() + b"x\xff\ty\n")
+    pairs = list(open_pairs(tmp_path / "a").read())
+    problems = ["", "", "", "blank", "has 1 columns, expected 2", "", "undecodable"]
+    assert [pair.problem for pair in pairs] == problems
+    assert pairs[4].raw == "only one"
+    source, target = write_sides(open_pairs(tmp_path / "a"), tmp_path / "sides")
+    sides = [path.read_text(encoding="utf-8").split("\n") for path in (source, target)]
+    assert list(zip(*sides, strict=True))[3:] == [
+        ("", ""),
+        ("", ""),
+        ("", "a b c."),
+        ("", ""),
+        ("", ""),
+    ]
+
+
+def test_a_file_without_pairs_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("\n \n")
+    with pytest.raises(CorpusError, match=r"no pairs found \(no pairs\); pass a file with"):
+        write_sides(open_pairs(tmp_path / "a"), tmp_path)
+
+
+HOSTILE = st.text(
+    st.sampled_from("ab \t\"'\\\r\n\v\x1c\x85\u2028\u200f]]>&<;,|\0\ufeff\u00e9\U0001f600"),
+    min_size=1,
+).map(lambda text: f"x{text}y")
+NUMBERS = st.floats(allow_nan=False, allow_infinity=False, width=32)
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.lists(st.tuples(HOSTILE, HOSTILE, NUMBERS, st.floats(0, 1)), min_size=1))
+def test_what_is_written_is_read_back(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str, float, float]]
+) -> None:
+    folder = tmp_path_factory.mktemp("written")
+    pairs = [
+        FilePair(place="", texts=row[:2], score=row[2], probability=row[3], ids=(("1",), ("2",)))
+        for row in rows
+    ]
+    schema = pair_schema(pairs)
+    for ending in ("tsv", "tsv.zst", "jsonl", "parquet", "tmx", "dataset"):
+        path = folder / f"out.{ending}"
+        tables = [pair_table(pairs, schema)]
+        write_pairs(path, tables, origin=Origin(languages=("de", "en")), schema=schema)
+        if ending.startswith("tsv"):
+            found = list(open_pairs(path, columns=("2", "3")).read())
+            expected = [tuple(_on_a_line(text) for text in row[:2]) for row in rows]
+        else:
+            found = list(open_pairs(path).read())
+            assert [pair.probability for pair in found] == [row[3] for row in rows]
+            assert [pair.ids for pair in found] == [(("1",), ("2",))] * len(rows)
+            assert [pair.score for pair in found] == [row[2] for row in rows]
+            expected = [row[:2] for row in rows]
+            if ending == "tmx":  # XML has no way to write these
+                expected = [(_in_xml(source), _in_xml(target)) for source, target in expected]
+        assert [pair.texts for pair in found] == expected
+
+
+def _on_a_line(text: str) -> str:
+    return "".join(" " if character in _BREAKS else character for character in text)
+
+
+def _in_xml(text: str) -> str:
+    return "".join(" " if character in "\v\x1c\0" else character for character in text)
+
+
+_BREAKS = "\t\n\v\f\r\x1c\x1d\x1e\x85\u2028\u2029"
