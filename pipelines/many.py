@@ -23,7 +23,7 @@ from miner.storage.corpus.filesets import (
 )
 from miner.storage.layout import SOURCE, WorkFolder
 from miner.storage.places import Place
-from miner.storage.writers.formats import on_a_line
+from miner.storage.writers import on_a_line
 from pipelines.options import WHOLE_JOB, CorpusOptions, Element, Job, MiningOptions
 from pipelines.progress import counted
 from pipelines.stages.reading.cut import digest_of

@@ -87,8 +87,7 @@ def write_pairs(
         places = [stack.enter_context(atomic_file(file)) for file in output.files(origin)]
         with ExitStack() as opened:
             files = [opened.enter_context(open_compressed(at, output.compression)) for at in places]
-            write = getattr(formats, f"write_{output.format.name}")
-            write(files, counted(), schema, origin)
+            formats.WRITERS[output.format.name](files, counted(), schema, origin)
             return written
 
 

@@ -17,7 +17,7 @@ _NOT_STORED = {"help", "version", "quiet", "verbose", "config", "plan"}
 
 
 def add_config(parser: argparse.ArgumentParser) -> None:
-    """Add ``--config``, which ``command_lines`` replaces by the options of the file."""
+    """Add ``--config``, which ``command_lines`` replaces by other options."""
     text = (
         "read options from a TOML file: the long names without dashes, such as fdr = 0.05, and "
         "source, target, output; tables [[run]] are several runs; options on the command line come "
@@ -27,7 +27,7 @@ def add_config(parser: argparse.ArgumentParser) -> None:
 
 
 def command_lines(argv: Sequence[str], parser: argparse.ArgumentParser) -> Iterator[Sequence[str]]:
-    """Yield the command line of each run, with the options of the file in place of its name.
+    """Yield the command line of each run, with the options of the file.
 
     Raises:
         ValueError: The file is not TOML, or a key of it is not an option.
@@ -57,7 +57,11 @@ def _runs(path: Place) -> Iterator[Mapping[str, Any]]:
 
 
 def _arguments(path: str, values: Mapping[str, Any], parser: argparse.ArgumentParser) -> list[str]:
-    """Return the command line that has some values."""
+    """Return the command line that has some values.
+
+    Raises:
+        ValueError: A value is not that of an option.
+    """
     actions = _actions(parser)
     options, positionals = [], {}
     for name, value in values.items():
@@ -91,7 +95,7 @@ def _long(action: argparse.Action) -> str:
 
 
 def config_of(args: argparse.Namespace, parser: argparse.ArgumentParser) -> str:
-    """Return the TOML text that repeats a run: all options that differ from their defaults."""
+    """Return TOML with all options that differ from their defaults."""
     lines, seen = [], set()
     for name, action in _actions(parser).items():
         value = getattr(args, action.dest, None)

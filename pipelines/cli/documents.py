@@ -140,6 +140,7 @@ def split_command(args: argparse.Namespace) -> int:
     from miner.storage.atomic import atomic_file, check_writable
     from miner.storage.documents import split
     from miner.storage.writers import FORMATS, Origin
+    from miner.storage.writers.formats import WRITERS
 
     suffix = PurePath(str(args.output)).suffix
     if suffix not in SUFFIXES:
@@ -150,7 +151,7 @@ def split_command(args: argparse.Namespace) -> int:
     language = args.lang and base_language(args.lang)
     tables = split.split_documents(documents, counts, language=language)
     with atomic_file(args.output) as temporary, open(temporary, "wb") as file:
-        FORMATS[suffix].write([file], tables, split.SPLIT_FIELDS, Origin())
+        WRITERS[FORMATS[suffix].name]([file], tables, split.SPLIT_FIELDS, Origin())
         if not counts.sentences:
             raise ValueError(f"{args.documents}: no sentences ({counts.describe()})")
     if not args.quiet:

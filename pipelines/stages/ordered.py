@@ -1,4 +1,4 @@
-"""Write the lines of a parallel corpus in their order, each with its score and the reason.
+"""Write the lines of a parallel corpus in their order, with their scores.
 
 Axes: ``N`` lines, ``P`` different pairs.
 """
@@ -64,7 +64,10 @@ def order_lines(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
 
 
 class _Verdicts:
-    """Score, probability and reason of each different pair, then of lines without a pair."""
+    """Score, probability and reason of each different pair.
+
+    The last entry is of lines without a pair.
+    """
 
     def __init__(self, pairs: IntArray) -> None:
         self._width = int(pairs[1].max(initial=0)) + 1
@@ -121,7 +124,7 @@ def _verdicts(run: RunContext, chosen: ChosenPairs, pairs: IntArray) -> _Verdict
 
 
 def _places(chosen: ChosenPairs, verdicts: _Verdicts) -> tuple[IntArray, dict[int, str]]:
-    """Return the place (N,) of each line's pair, and the reasons of rejected lines.
+    """Return the place (N,) of each line's pair, and rejected lines' reasons.
 
     The place is -1 if a line has no pair.
     """
@@ -140,7 +143,7 @@ def _places(chosen: ChosenPairs, verdicts: _Verdicts) -> tuple[IntArray, dict[in
 
 
 def write_in_order(path: Place, pairs: PairFile, ordered: Artefact) -> int:
-    """Write each line of a file of pairs with its columns of ``COLUMNS``, and count them.
+    """Write and count the lines of a file of pairs with their ``COLUMNS``.
 
     Of formats other than TSV, a line has the source and the target text.
     """

@@ -29,7 +29,7 @@ GUIDES = {
     *(
         ROOT / "docs" / f"{name}.md"
         for name in (
-            *("choosing", "cluster", "commands", "documents", "evaluation", "formats"),
+            *("choosing", "cleaning", "cluster", "commands", "documents", "evaluation", "formats"),
             *("how", "install", "languages", "library", "new-language", "training", "trust"),
             *("tutorial", "web"),
         )

@@ -121,7 +121,7 @@ def open_pairs(
 
 
 def read_pairs(path: Place) -> Iterator[FilePair]:
-    """Yield the pairs of a file in order; blank lines are skipped.
+    """Yield the pairs of a file in order, without blank lines.
 
     Raises:
         CorpusError: The file cannot be read, or a line of it is not a pair. It is named.
@@ -145,7 +145,7 @@ def file_of_pairs(path: Place) -> Place:
 
 
 def text_lines(path: Place) -> Iterator[tuple[str, str]]:
-    """Yield each line of a text file, and the reason why it is rejected, or "".
+    """Yield each line of a text file and the reason to reject it, or "".
 
     Raises:
         CorpusError: The file cannot be read.

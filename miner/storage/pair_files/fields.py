@@ -18,9 +18,9 @@ SIDE_NAMES = (
 
 
 def named_sides(names: Sequence[str]) -> tuple[int, int] | None:
-    """Return the positions of source and target among the names of columns, if they tell.
+    """Find the positions of source and target among names of columns.
 
-    These are names of ``SIDE_NAMES``, or the codes of exactly two languages.
+    They are names of ``SIDE_NAMES``, or the codes of exactly two languages. Returns None if not.
     """
     lowered = [name.strip().lower().lstrip("#") for name in names]
     for source, target in SIDE_NAMES:
@@ -31,6 +31,6 @@ def named_sides(names: Sequence[str]) -> tuple[int, int] | None:
 
 
 def language_of(name: str) -> str | None:
-    """Return the BCP 47 tag that a name is, such as ``de`` or ``pt_BR``; None for other names."""
+    """Return the BCP 47 tag that a name such as ``pt_BR`` is, or None."""
     name = name.strip()
     return parse_language(name) if is_code(name) else None

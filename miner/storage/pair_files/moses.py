@@ -1,4 +1,4 @@
-"""Read pairs from zip files of OPUS, which contain a file of lines per language."""
+"""Read pairs from zip files of OPUS, with a file of lines per language."""
 
 import re
 import zipfile
@@ -19,7 +19,11 @@ _MEMBER = re.compile(r"(.*\.)?([^./]+)-([^./]+)\.([^./]+)")
 
 
 def open_zip(path: Place, languages: Languages) -> PairFile:
-    """Find the two files ``NAME.XX-YY.XX`` and ``NAME.XX-YY.YY``; raises like ``open_pairs``."""
+    """Find the two files ``NAME.XX-YY.XX`` and ``NAME.XX-YY.YY``.
+
+    Raises:
+        CorpusError: The zip file is damaged, or has no such files, or several.
+    """
     with open_binary(path) as raw:
         try:
             with zipfile.ZipFile(raw) as archive:

@@ -1,4 +1,4 @@
-"""Read pairs from JSON lines and Parquet, with the fields that ``adit mine`` writes or others."""
+"""Read pairs from JSON lines and Parquet."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ OWN_NAMES: Names = ("source_text", "target_text")
 def open_jsonl(
     path: Place, lines: Sequence[str], columns: Sequence[str], languages: Languages
 ) -> PairFile:
-    """Recognise the fields of JSON lines by the first; raises like ``open_pairs``."""
+    """Recognise the fields of JSON lines by the first."""
     number = next(number for number, line in enumerate(lines, 1) if line.strip())
     first = _parsed(f"{path} line {number}", lines[number - 1])
     names, nested = _fields(path, first, columns, languages)
@@ -36,7 +36,7 @@ def open_jsonl(
 
 
 def open_parquet(path: Place, columns: Sequence[str], languages: Languages) -> PairFile:
-    """Recognise the columns of a Parquet file; raises like ``open_pairs``."""
+    """Recognise the columns of a Parquet file."""
     import pyarrow.types as pt
 
     with parquet_file(path) as file:
@@ -68,7 +68,11 @@ def _languages(names: Names) -> Languages:
 def _fields(
     path: Place, record: Mapping[str, Any], columns: Sequence[str], languages: Languages
 ) -> tuple[Names, str]:
-    """Return the fields of source and target, and the field that they are nested in, or ""."""
+    """Find the fields of source and target, and the field around them or "".
+
+    Raises:
+        CorpusError: No fields are recognised, or ``columns`` are not among them.
+    """
     nested = NESTED if isinstance(record.get(NESTED), dict) else ""
     known = [*(record[nested] if nested else record)]
     if columns:
@@ -155,7 +159,11 @@ def _number(place: str, record: Mapping[str, Any], name: str) -> float | None:
 
 
 def _ids(place: str, record: Mapping[str, Any], side: str) -> Ids | None:
-    """Return the ids of a side, () of a gap, or None if it has no field."""
+    """Return the ids of a side, () of a gap, or None if it has no field.
+
+    Raises:
+        CorpusError: An id is neither a string nor an integer.
+    """
     own, merged = record.get(f"{side}_id"), record.get(f"{side}_ids")
     if own is None and merged is None:
         return None

@@ -1,4 +1,4 @@
-"""Write pairs as two files of lines or as tables, and read two corpora as pairs."""
+"""Turn pairs into two files of lines or into tables, and corpora into pairs."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class Columns:
 
 
 def open_table(path: Place, lines: Sequence[str], columns: Sequence[str]) -> PairFile:
-    """Recognise the columns of a table by its first lines; raises like ``open_pairs``."""
+    """Recognise the columns of a table by its first lines."""
     filled = [line for line in lines if line.strip()]
     delimiter = _delimiter(path, filled)
     rows = [_cells(line, delimiter) for line in filled]
@@ -82,7 +82,11 @@ def open_table(path: Place, lines: Sequence[str], columns: Sequence[str]) -> Pai
 
 
 def _delimiter(path: Place, lines: Sequence[str]) -> str:
-    """Return the delimiter that most lines have as often as each other."""
+    """Return the delimiter that most lines have equally often.
+
+    Raises:
+        CorpusError: There is none.
+    """
     best = {}
     for delimiter in DELIMITERS:
         width, count = Counter(len(_cells(line, delimiter)) for line in lines).most_common(1)[0]
@@ -126,7 +130,11 @@ def _is_header(cells: Sequence[str], columns: Sequence[str]) -> bool:
 def _chosen(
     path: Place, columns: Sequence[str], header: Sequence[str], width: int
 ) -> tuple[int, int]:
-    """Return the positions of the columns that the user names."""
+    """Return the positions of the columns that the user names.
+
+    Raises:
+        CorpusError: A column is not in the table, or there are not two.
+    """
     names = {name.strip(): at for at, name in enumerate(header)}
     if len(columns) != 2:
         raise CorpusError(f"--columns: expected two columns such as 3,4, not {len(columns)}")
@@ -139,7 +147,11 @@ def _chosen(
 
 
 def _guessed(path: Place, rows: Sequence[Sequence[str]], header: Sequence[str]) -> tuple[int, int]:
-    """Return the two columns of text."""
+    """Return the two columns of text.
+
+    Raises:
+        CorpusError: There are fewer or more.
+    """
     width = len(rows[0]) if rows else 0
     if width == 3 and _are_numbers(rows, 0):
         return 1, 2  # score, source, target

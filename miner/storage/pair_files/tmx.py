@@ -18,7 +18,11 @@ _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 
 
 def open_tmx(path: Place, columns: Sequence[str], languages: Languages) -> PairFile:
-    """Recognise the languages of a TMX file by its first units; raises like ``open_pairs``."""
+    """Recognise the languages of a TMX file by its first units.
+
+    Raises:
+        CorpusError: The file does not have the languages, or has more than two.
+    """
     if columns:
         raise CorpusError("--columns: TMX has no columns; use --src-lang and --tgt-lang")
     source = ""
@@ -62,7 +66,11 @@ def _read(path: Place, languages: Sequence[str]) -> Iterator[FilePair]:
 
 
 def _units(path: Place) -> Iterator[tuple[str, ElementTree.Element]]:
-    """Yield the language of the header and each unit, which is emptied afterwards."""
+    """Yield the language of the header and each unit, which is then emptied.
+
+    Raises:
+        CorpusError: The file is not whole.
+    """
     source = ""
     body = None
     try:

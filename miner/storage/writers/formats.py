@@ -167,6 +167,16 @@ def _in_xml(text: str) -> str:
     return escape(_NOT_IN_XML.sub(" ", text), {"\r": "&#13;"})
 
 
+WRITERS = {
+    "lines": write_lines,
+    "tsv": write_tsv,
+    "jsonl": write_jsonl,
+    "parquet": write_parquet,
+    "dataset": write_dataset,
+    "tmx": write_tmx,
+}
+
+
 def regrouped(batches: Batches, schema: pa.Schema, rows: int) -> Tables:
     """Yield the pairs in tables of ``rows`` rows (the last may be shorter), of a schema."""
     held: list[pa.Table] = []

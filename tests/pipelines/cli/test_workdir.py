@@ -97,7 +97,7 @@ def test_clean_leaves_the_account(
     assert line.endswith(" MB removed")
     left = {str(path.relative_to(finished)) for path in finished.rglob("*") if path.is_file()}
     assert {name for name in left if not name.startswith("progress/")} == {
-        *(".lock", "run.json", "rejected/source.parquet", "rejected/target.parquet"),
+        *(".lock", "run.json", "run.toml", "rejected/source.parquet", "rejected/target.parquet"),
     }
     assert told("status", finished, capsys)[0] == f"{finished}: finished, emptied by adit clean"
     world.mine("out.jsonl", "--work-dir", str(finished))

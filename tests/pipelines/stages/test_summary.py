@@ -129,8 +129,9 @@ def test_every_outcome_has_its_next_step(summary: dict, lines: list[str], follow
 
 def test_one_sentence_is_no_sentences() -> None:
     side = {"rejected": {}, "dropped": {}, "first_rejected": {}, "duplicates": 0, "searched": 1}
-    summary = {"source": side | {"read": 1}, "target": side | {"read": 2}}
-    lines = describe(summary | {"pairs": 1, "candidates": 1}, {}, 0).splitlines()
+    sides = {"source": side | {"read": 1}, "target": side | {"read": 2}}
+    summary = {**sides, "signature": "pairs|k:4"}
+    lines = describe(summary | {"pairs": 1, "candidates": 1, "signature": ""}, {}, 0).splitlines()
     assert "1 sentence read" in lines[0]
     assert "2 sentences read" in lines[1]
 
@@ -158,7 +159,8 @@ def test_describe_writes_large_numbers_for_people() -> None:
         "duplicates": 3567,
         "searched": 1_230_000,
     }
-    summary = {"source": side, "target": side, "pairs": 10_000, "candidates": 5_000_000}
+    sides = {"source": side, "target": side}
+    summary = {**sides, "signature": "x", "pairs": 10_000, "candidates": 5_000_000}
     lines = describe(summary, {"read": 1.25, "search": 30.0}, 3 << 29).split("\n")
     assert lines == [
         "source: 1,234,567 sentences read, 1,000 rejected (1,000 blank, first at line 1000), "
@@ -166,6 +168,7 @@ def test_describe_writes_large_numbers_for_people() -> None:
         "target: 1,234,567 sentences read, 1,000 rejected (1,000 blank, first at line 1000), "
         "3,567 duplicates, 1,230,000 searched",
         "pairs: 10,000 written, from 5,000,000 candidates",
+        "signature: x",
         "time: read 1.2 s, search 30.0 s; peak memory: 1.50 GiB",
     ]
 
@@ -227,7 +230,7 @@ def test_the_lowest_score_of_documents_is_a_threshold_for_all(lowest: float, sho
     side = {"rejected": {}, "dropped": {}, "first_rejected": {}, "duplicates": 0, "searched": 1}
     documents = {"pairs": 3, "source": 4, "target": 4, "lowest": lowest}
     summary = {"source": side | {"read": 1}, "target": side | {"read": 2}, "documents": documents}
-    text = describe(summary | {"pairs": 1, "candidates": 1}, {}, 0)
+    text = describe(summary | {"pairs": 1, "candidates": 1, "signature": ""}, {}, 0)
     assert f"lowest score {shown}\n" in text
     assert float(shown) <= lowest
 
