@@ -172,7 +172,8 @@ def _guessed(path: Place, rows: Sequence[Sequence[str]], header: Sequence[str]) 
 def _is_text(rows: Sequence[Sequence[str]], column: int) -> bool:
     cells = [row[column] for row in rows]
     urls = sum(bool(addresses_in(cell)) and len(cell.split()) == 1 for cell in cells)
-    return 2 * urls < len(cells) and not _are_numbers(rows, column) and contains_sentences(rows, column)
+    is_other = 2 * urls >= len(cells) or _are_numbers(rows, column)
+    return not is_other and contains_sentences(rows, column)
 
 
 def _are_numbers(rows: Sequence[Sequence[str]], column: int) -> bool:
