@@ -312,6 +312,11 @@ function start(read) {
       at("filter").scrollIntoView();
     });
   }
+  for (const part of document.querySelectorAll(".rejected")) part.addEventListener("change", () => {
+    const boxes = [...part.querySelectorAll("input")], correct = boxes.filter(box => box.checked).length;
+    const share = correct / boxes.length;
+    part.querySelector("output").textContent = `${correct} of ${boxes.length} are correct: about ${Math.round(share * part.dataset.count).toLocaleString("en")} in all.`;
+  });
   // What sorting and filtering need is made while nobody waits for it.
   const later = [texts, ...names.map(name => () => order(name))];
   const idle = self.requestIdleCallback ?? (work => setTimeout(work, 50));

@@ -45,6 +45,7 @@ def render(run: Run, gold: Gold | None = None) -> str:
         known=sections.against_gold(run, gold) if gold else None,
         lengths=sections.lengths(run),
         suspicious=sections.suspicious(run),
+        rejected=sections.rejected(run),
         hubs=sections.hubs_of(run),
         examples=sections.examples(run),
         style=_asset("report.css"),

@@ -19,6 +19,8 @@ from miner.storage.layout import SIDES
 Section = dict[str, Any]
 Documents = tuple[str, str]
 
+DRAWN = 10  # rejected pairs to read per reason
+MAX_REASONS = 12  # combinations of filters that are shown
 LISTED = 50  # wrong pairs, missing pairs, and document pairs to list
 MAX_DOTS = 2_000
 # The filters that need no optional dependencies.
@@ -233,27 +235,32 @@ def lengths(run: Run) -> Section:
 
 
 def suspicious(run: Run) -> dict[str, Grid]:
-    """Count the pairs that filters would reject, and list some of them.
-
-    Listed are pairs of the better half that most filters would reject, and the best pairs that the
-    run's own filters rejected.
-    """
+    """Count the pairs that filters would reject, and list some of the better half."""
     masks = {name: FILTERS[name](run.suspects) for name in SHOWN_FILTERS}
     half = (len(run.pairs) + 1) // 2
     rows = [[name, f"{mask.sum():,}", f"{mask[:half].sum():,}"] for name, mask in masks.items()]
     reasons = np.sum([mask[:half] for mask in masks.values()], axis=0)
     order = np.lexsort((np.arange(half), -length_odds(run.suspects)[:half], -reasons))[:EXAMPLES]
-    grids = {
+    return {
         "caught": Grid(["filter", "would reject of all pairs", "of the better half"], rows),
         "listed": pair_table(run, order.tolist()),
     }
-    if run.rejected is not None:
-        best = run.rejected.best(EXAMPLES)
-        texts = (side.pair_texts(best[f"{side.name}_row"].to_numpy()) for side in run.sides)
-        columns = *texts, _four_digits(best["score"].to_pylist()), best["reason"].to_pylist()
-        heads = ["source", "target", run.score_name, "reason"]
-        grids["rejected"] = Grid(heads, list(zip(*columns, strict=True)), texts=2)
-    return grids
+
+
+def rejected(run: Run) -> list[tuple[str, int, Grid]]:
+    """Draw pairs that were rejected for each reason, after the reason and its count.
+
+    The reasons with the most pairs come first.
+    """
+    if run.rejected is None:
+        return []
+    samples = []
+    for reason, (count, table) in run.rejected.by_reason(DRAWN).items():
+        texts = (side.pair_texts(table[f"{side.name}_row"].to_numpy()) for side in run.sides)
+        columns = *texts, _four_digits(table["score"].to_pylist())
+        heads = ["source", "target", run.score_name]
+        samples.append((reason, count, Grid(heads, list(zip(*columns, strict=True)), texts=2)))
+    return sorted(samples, key=lambda sample: -sample[1])[:MAX_REASONS]
 
 
 def hubs_of(run: Run) -> Grid:

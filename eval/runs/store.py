@@ -3,7 +3,6 @@
 Axes: ``P`` pairs.
 """
 
-import itertools
 import json
 from collections.abc import Callable
 from functools import cached_property
@@ -60,10 +59,15 @@ class PairFile:
         """The SHA-256 of the file, equal for runs with the same pairs."""
         return open_artefact(self._folder).files[self._name]
 
-    def best(self, count: int) -> pa.Table:
-        """Return the first pairs as a table."""
-        batches = self._file.iter_batches(batch_size=count)
-        return pa.Table.from_batches([*itertools.islice(batches, 1)], self._file.schema_arrow)
+    def by_reason(self, count: int) -> dict[str, tuple[int, pa.Table]]:
+        """Count the pairs of each reason, and draw up to ``count`` of them at random."""
+        table = self._file.read()
+        samples = {}
+        for reason in pc.unique(table["reason"]).to_pylist():
+            rows = np.flatnonzero(pc.equal(table["reason"], reason))
+            drawn = np.random.default_rng(0).permutation(rows)[:count]
+            samples[reason] = len(rows), table.take(np.sort(drawn))
+        return samples
 
     def find(self, source: int, target: int) -> list[dict[str, Any]]:
         """Return the fields and the position ``place`` of pairs with these rows."""
