@@ -1,6 +1,7 @@
 """Runs of every kind can be asked everything."""
 
 import json
+import re
 from importlib.resources import files
 from pathlib import Path
 
@@ -63,7 +64,14 @@ def test_what_runs_are_asked(
     known = tmp_path / "known"
     known.write_text("".join(f"{one['source_id']}\t{one['target_id']}\n" for one in pairs[::3]))
     assert adit(["report", work, "-o", str(page), "--gold", str(known)]) == 0
-    assert ">numbers</td>" in page.read_text(encoding="utf-8")
+    shown = page.read_text(encoding="utf-8")
+    assert ">numbers</td>" in shown
+    drawn = re.findall(r'class="rejected" data-count="(\d+)"><summary>([a-z,]+): ', shown)
+    assert ("filtered" in kind) == bool(drawn)
+    counts = json.loads((tmp_path / "work" / "run.json").read_text())
+    if drawn:
+        for name, count in counts["filters"].items():
+            assert sum(int(own) for own, why in drawn if name in why.split(",")) == count
     second = tmp_path / "second.jsonl"
     capsys.readouterr()
     calibrated = ["calibrate", work, "-o", str(second)]
