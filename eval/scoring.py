@@ -19,7 +19,8 @@ from eval.metrics.laser_compat import ScoredTexts
 from eval.output import Record, id_lines, score_line, score_record, signature
 from miner.storage.atomic import write_text
 from miner.storage.layout import SIDES
-from miner.storage.pair_files import FilePair, file_of_pairs, pairs_format, read_pairs
+from miner.storage.pair_files import file_of_pairs, pairs_format, read_pairs
+from miner.storage.pair_files.base import FilePair
 
 OPTIMIZED: Literal["optimized"] = "optimized"
 

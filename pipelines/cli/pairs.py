@@ -23,7 +23,7 @@ from pipelines.cli.arguments import add_columns, add_languages, add_output
 from pipelines.cli.running import shown_output, supports_pipes
 
 if TYPE_CHECKING:
-    from miner.storage.pair_files import FilePair
+    from miner.storage.pair_files.base import FilePair
 
 logger = logging.getLogger(__name__)
 
@@ -93,7 +93,8 @@ def convert_pairs(args: argparse.Namespace) -> int:
 
     Lines without a pair are skipped and counted.
     """
-    from miner.storage.pair_files import BLANK, open_pairs
+    from miner.storage.pair_files import open_pairs
+    from miner.storage.pair_files.base import BLANK
     from miner.storage.pair_files.sides import pair_schema, pair_table
     from miner.storage.pairs import check_output, write_pairs
 

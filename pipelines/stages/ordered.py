@@ -15,7 +15,7 @@ from miner.given import NO_SENTENCE
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
 from miner.storage.atomic import atomic_file
 from miner.storage.layout import IDENTICAL, LINES, PAIRS, REJECTED, SIDES
-from miner.storage.pair_files import PairFile
+from miner.storage.pair_files.base import PairFile
 from miner.storage.pairs import open_compressed
 from miner.storage.places import Place
 from miner.storage.writers import Output, on_a_line

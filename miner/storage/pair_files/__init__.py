@@ -10,12 +10,11 @@ zip                    files of lines as OPUS serves them: ``NAME.de-en.de``, ``
 ``adit mine`` writes the first three. Text may be compressed.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from miner.storage.corpus.lines import decode_lines, line_batches
 from miner.storage.corpus.records import CorpusError
+from miner.storage.pair_files.base import BLANK, FilePair, Languages, PairFile, text_lines
 from miner.storage.places import Place
 from miner.storage.streams import (
     CHUNK_BYTES,
@@ -26,56 +25,9 @@ from miner.storage.streams import (
     split_compression,
 )
 
-Ids = tuple[str, ...]
-Languages = tuple[str | None, str | None]
-
-BLANK = "blank"
 SAMPLED_LINES = 200
 _ZIP = b"PK\x03\x04"
 _UTF16 = {b"\xff\xfe": "UTF-16-LE", b"\xfe\xff": "UTF-16-BE"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FilePair:
-    """A pair as a file has it.
-
-    Attributes:
-        place: The file and the line or record in it, for messages.
-        texts: Source and target; None if it has none.
-        score: None if it has none. Of a cost, as ``adit align`` writes it, the negative.
-        probability: None if it has none.
-        ids: For each side the ids of its sentences, then of their duplicates.
-            None if there are no ids.
-        raw: The line in the file, if a line is a pair.
-        problem: The reason why the line or record is not a pair, or "".
-    """
-
-    place: str
-    texts: tuple[str, str] | None = None
-    score: float | None = None
-    probability: float | None = None
-    ids: tuple[Ids, Ids] | None = None
-    raw: str | None = None
-    problem: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PairFile:
-    """A file of pairs, and how it is read.
-
-    Attributes:
-        layout: The format and the columns or fields, for people.
-        read: Yields every line or record in order.
-        languages: BCP 47 tags of source and target, where the file names them.
-        header: The line that names the columns, if there is one.
-        has_lines: Whether each pair is a line, which is in ``raw``.
-    """
-
-    layout: str
-    read: Callable[[], Iterator[FilePair]]
-    languages: Languages = (None, None)
-    header: str | None = None
-    has_lines: bool = False
 
 
 def open_pairs(
@@ -142,16 +94,3 @@ def pairs_format(path: Place) -> str:
 def file_of_pairs(path: Place) -> Place:
     """Return the file of pairs, which a folder ``.dataset`` contains."""
     return path / "pairs.parquet" if pairs_format(path) == ".dataset" else path
-
-
-def text_lines(path: Place) -> Iterator[tuple[str, str]]:
-    """Yield each line of a text file and the reason to reject it, or "".
-
-    Raises:
-        CorpusError: The file cannot be read.
-    """
-    for batch in line_batches(path):
-        lines, rejected = decode_lines(batch)
-        for position, line in enumerate(lines):
-            problem = rejected.get(position)
-            yield line, problem.value if problem else "" if line.strip() else BLANK

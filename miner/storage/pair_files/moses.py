@@ -10,7 +10,7 @@ from itertools import zip_longest
 from typing import IO
 
 from miner.storage.corpus.records import CorpusError
-from miner.storage.pair_files import BLANK, FilePair, Languages, PairFile
+from miner.storage.pair_files.base import BLANK, FilePair, Languages, PairFile
 from miner.storage.pair_files.fields import language_of
 from miner.storage.places import Place
 from miner.storage.streams import open_binary

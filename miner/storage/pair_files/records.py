@@ -8,7 +8,7 @@ from typing import Any
 from miner.storage.corpus.reader import parquet_file
 from miner.storage.corpus.records import CorpusError
 from miner.storage.layout import SIDES
-from miner.storage.pair_files import FilePair, Ids, Languages, PairFile, text_lines
+from miner.storage.pair_files.base import FilePair, Ids, Languages, PairFile, text_lines
 from miner.storage.pair_files.fields import language_of, named_sides
 from miner.storage.places import Place
 

@@ -11,7 +11,7 @@ from miner.storage.atomic import atomic_file
 from miner.storage.corpus.reader import open_corpus
 from miner.storage.corpus.records import CorpusError
 from miner.storage.layout import SIDES
-from miner.storage.pair_files import FilePair, PairFile
+from miner.storage.pair_files.base import FilePair, PairFile
 from miner.storage.places import Place
 from miner.storage.writers import on_a_line
 

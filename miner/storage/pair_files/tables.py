@@ -12,7 +12,7 @@ from miner.choices import FILTERS
 from miner.storage.corpus.lines import MAX_LINE_BYTES
 from miner.storage.corpus.other_files import contains_sentences
 from miner.storage.corpus.records import CorpusError
-from miner.storage.pair_files import BLANK, FilePair, Languages, PairFile, text_lines
+from miner.storage.pair_files.base import BLANK, FilePair, Languages, PairFile, text_lines
 from miner.storage.pair_files.fields import language_of, named_sides
 from miner.storage.places import Place
 from miner.storage.streams import split_compression

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 from miner.language_codes import base_language, parse_language
 from miner.storage.corpus.records import CorpusError
-from miner.storage.pair_files import FilePair, Languages, PairFile
+from miner.storage.pair_files.base import FilePair, Languages, PairFile
 from miner.storage.places import Place
 from miner.storage.streams import read_chunks
 

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from miner.storage.corpus.records import CorpusError
-from miner.storage.pair_files import FilePair, open_pairs
+from miner.storage.pair_files import open_pairs
+from miner.storage.pair_files.base import FilePair
 from miner.storage.pair_files.sides import pair_schema, pair_table, write_sides
 from miner.storage.pairs import write_pairs
 from miner.storage.writers import Origin

@@ -1,0 +1,68 @@
+"""Pairs as files contain them, and the lines of such files."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from miner.storage.corpus.lines import decode_lines, line_batches
+from miner.storage.places import Place
+
+Ids = tuple[str, ...]
+Languages = tuple[str | None, str | None]
+
+BLANK = "blank"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilePair:
+    """A pair as a file has it.
+
+    Attributes:
+        place: The file and the line or record in it, for messages.
+        texts: Source and target; None if it has none.
+        score: None if it has none. Of a cost, as ``adit align`` writes it, the negative.
+        probability: None if it has none.
+        ids: For each side the ids of its sentences, then of their duplicates.
+            None if there are no ids.
+        raw: The line in the file, if a line is a pair.
+        problem: The reason why the line or record is not a pair, or "".
+    """
+
+    place: str
+    texts: tuple[str, str] | None = None
+    score: float | None = None
+    probability: float | None = None
+    ids: tuple[Ids, Ids] | None = None
+    raw: str | None = None
+    problem: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairFile:
+    """A file of pairs, and how it is read.
+
+    Attributes:
+        layout: The format and the columns or fields, for people.
+        read: Yields every line or record in order.
+        languages: BCP 47 tags of source and target, where the file names them.
+        header: The line that names the columns, if there is one.
+        has_lines: Whether each pair is a line, which is in ``raw``.
+    """
+
+    layout: str
+    read: Callable[[], Iterator[FilePair]]
+    languages: Languages = (None, None)
+    header: str | None = None
+    has_lines: bool = False
+
+
+def text_lines(path: Place) -> Iterator[tuple[str, str]]:
+    """Yield each line of a text file and the reason to reject it, or "".
+
+    Raises:
+        CorpusError: The file cannot be read.
+    """
+    for batch in line_batches(path):
+        lines, rejected = decode_lines(batch)
+        for position, line in enumerate(lines):
+            problem = rejected.get(position)
+            yield line, problem.value if problem else "" if line.strip() else BLANK
