@@ -83,6 +83,7 @@ def make_run(folder: Path, texts: Mapping[str, list[str]], pairs: Pairs, *, shar
         "options": OPTIONS,
         "encoder": "none",
         "version": "0",
+        "signature": "pairs|k:4|v:0",
         "written": "pairs",
     }
     summary |= {"pairs": len(pairs), "candidates": 4 * len(pairs)}
