@@ -1,4 +1,7 @@
-"""What Beam's ``--setup_file`` sends to workers; everything is declared in pyproject.toml."""
+"""The setup file that Beam's ``--setup_file`` sends to workers.
+
+All settings are in pyproject.toml.
+"""
 
 from setuptools import setup
 

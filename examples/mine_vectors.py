@@ -1,4 +1,4 @@
-"""Mine vectors of any encoder: two .npy files in, pairs of row numbers out.
+"""Mine vectors of any encoder from two .npy files, and print pairs of rows.
 
 python examples/mine_vectors.py de.npy en.npy
 """
@@ -10,6 +10,6 @@ import numpy as np
 from miner import mine
 
 source, target = map(np.load, sys.argv[1:])
-pairs = mine(source, target, margin="ratio", retrieval="intersect")  # those best for both
+pairs = mine(source, target, margin="ratio", retrieval="intersect")  # best in both directions
 for i, j, score in zip(pairs.source, pairs.target, pairs.score, strict=True):
     print(f"{score:.4f}\t{i}\t{j}")

@@ -29,8 +29,9 @@ WANTED = (0.01, 0.05, 0.1, 0.2)
 BLOCK = 1 << 16  # pairs whose sentences are in memory
 MIN_MARKS = 30  # with fewer, the 95% interval of a share is more than 35 points wide
 Z = 1.959964  # standard normal quantile of a 95% interval
-# How much the slope and the shift of log odds are held at 1 and 0; the second by margin alone.
-PRIOR_PRECISION, HELD_ALONE = (4.0, 1.0), (0.04, 0.01)
+# Inverse prior variances of the slope, around 1, and the shift, around 0, of log odds.
+PRIOR_PRECISION = (4.0, 1.0)  # with a judge
+WIDE_PRIOR_PRECISION = (0.04, 0.01)  # by margin only
 MAX_STEPS = 50  # of Newton's method
 
 
@@ -190,7 +191,7 @@ def estimates_from_marks(run: Run, labelled: LabelledPairs) -> Estimates:
             f"at least {MIN_MARKS}"
         )
     if run.probabilities is None:
-        odds, prior = (scores - scores.mean()) / (scores.std() or 1.0), HELD_ALONE
+        odds, prior = (scores - scores.mean()) / (scores.std() or 1.0), WIDE_PRIOR_PRECISION
     else:
         probabilities = np.clip(run.probabilities, PROBABILITY, 1 - PROBABILITY)
         odds, prior = np.log(probabilities / (1 - probabilities)), PRIOR_PRECISION
