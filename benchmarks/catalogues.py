@@ -1,4 +1,4 @@
-"""Translated messages of programs as parallel text: games, maps, an office suite, wikis, help.
+"""Make parallel text of translated messages of programs.
 
 python benchmarks/debian.py ROOT
 npm install --prefix ROOT scratch-l10n@6.1.116 @openstreetmap/id-tagging-schema@7.2.0
@@ -66,7 +66,7 @@ MARKUP = re.compile(
 
 
 def main() -> None:
-    """Write the messages of every language that there are pairs of."""
+    """Write the messages of every language that has pairs."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("data", type=Path, help="folder of parallel text")
     parser.add_argument("root", type=Path, help="folder with catalogues XX/LC_MESSAGES/*.mo below")
@@ -93,19 +93,19 @@ def main() -> None:
 
 
 def thinned(rows: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
-    """Return the rows without some of the programs', evenly, where these are more than ``MOST``."""
+    """Thin out the messages of programs evenly if they exceed ``MOST``."""
     places = [place for place, row in enumerate(rows) if row[2] == CORPORA[""]]
     kept = {places[number * len(places) // MOST] for number in range(MOST)} if places else set()
     return [row for place, row in enumerate(rows) if row[2] != CORPORA[""] or place in kept]
 
 
 def letters(text: str) -> str:
-    """Return the letters and digits of a text, in lower case."""
+    """Return the lower-case letters and digits of a text."""
     return "".join(filter(str.isalnum, text.lower()))
 
 
 def catalogues(root: Path, languages: set[str]) -> Iterator[tuple[str, str, str, str]]:
-    """Yield language, corpus, message and translation of the catalogues (.mo) in a folder."""
+    """Yield language, corpus, message and translation of catalogues (.mo)."""
     for path in sorted(root.rglob("LC_MESSAGES/*.mo")):
         if (language := REGION.sub("", path.parts[-3])) not in languages:
             continue
@@ -118,7 +118,7 @@ def catalogues(root: Path, languages: set[str]) -> Iterator[tuple[str, str, str,
 
 
 def keyed(root: Path, languages: set[str]) -> Iterator[tuple[str, str, str, str]]:
-    """Yield the same of files with a text for each key, beside which is an English one."""
+    """Yield the same of files with a text per key and an English counterpart."""
     paths = sorted(root.rglob("*"))
     for corpus, (place, english) in KEYED.items():
         originals: dict[Path, dict[str, str]] = {}
@@ -136,7 +136,7 @@ def keyed(root: Path, languages: set[str]) -> Iterator[tuple[str, str, str, str]
 
 
 def texts(path: Path, language: str) -> dict[str, str]:
-    """Return the texts of a file by their keys: MediaWiki's, an extension's of Mozilla, or help."""
+    """Return the texts of a file by key, of MediaWiki, Mozilla, or help pages."""
     if path.suffix == ".json":
         content = json.loads(path.read_bytes())
         own = content.get(language)
@@ -157,7 +157,7 @@ def texts(path: Path, language: str) -> dict[str, str]:
 
 
 def leaves(tree: dict[str, Any], place: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the texts of a tree, each with the keys that lead to it."""
+    """Yield the texts of a tree with the keys that lead to them."""
     for key, below in tree.items():
         if isinstance(below, dict):
             yield from leaves(below, f"{place}{key}\0")
@@ -166,7 +166,7 @@ def leaves(tree: dict[str, Any], place: str = "") -> Iterator[tuple[str, str]]:
 
 
 def paragraphs(message: str, translation: str) -> Iterator[tuple[str, str]]:
-    """Yield a message and its translation by paragraph, without markup."""
+    """Yield the paragraphs of a message and its translation, without markup."""
     split = [side.split("\n\n") for side in (message, translation)]
     if len(split[0]) != len(split[1]):
         split = [[message], [translation]]

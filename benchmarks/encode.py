@@ -1,4 +1,4 @@
-"""LASER2's network against LASER's own loop, and the bundled encoder.
+"""Compare LASER2's network with LASER's loop and the bundled encoder.
 
     OMP_NUM_THREADS=2 python benchmarks/encode.py SENTENCES... [--sentences N] [--of-laser N]
 
@@ -34,7 +34,7 @@ EOS, PAD = 2, 1
 
 
 class WithEnd:
-    """The bundled encoder's pieces, past the special ids, and the end of the sentence."""
+    """The token ids of the bundled encoder, shifted, with an end of sentence."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self.tokenizer = tokenizer

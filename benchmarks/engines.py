@@ -1,4 +1,4 @@
-"""What Flink costs against worker processes on the same machine, and what a second host brings.
+"""Measure the cost of Flink, and the gain by a second host.
 
     python benchmarks/engines.py news.de news.en --lines 200000
 
@@ -32,14 +32,14 @@ RUN = "import sys; from pipelines.cli.mine import mine_corpus; sys.exit(mine_cor
 
 
 def begun_anew(run: list[str], folder: Path) -> list[str]:
-    """The command of a run whose work folder has just been removed."""
+    """Return the command of a run after its work folder is removed."""
     subprocess.run(["rm", "-rf", folder / "work"], check=True)
     own = ["-o", str(folder / "out.tsv"), "--work-dir", str(folder / "work")]
     return [sys.executable, "-c", RUN, *own, *run]
 
 
 def seconds(run: list[str], folder: Path) -> float:
-    """How long a run takes in a new work folder."""
+    """Return the seconds of a run in a new work folder."""
     command = begun_anew(run, folder)
     start = time.perf_counter()
     subprocess.run(command, cwd=ROOT, check=True)
@@ -47,7 +47,7 @@ def seconds(run: list[str], folder: Path) -> float:
 
 
 def elements(folder: Path, stage: str) -> dict[str, list[tuple[float, float]]]:
-    """When each worker began and ended each of its elements of a stage."""
+    """Return when each worker started and finished each element of a stage."""
     found: dict[str, list[tuple[float, float]]] = {}
     for path in (folder / "work" / "progress").glob("*.jsonl"):
         for line in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
@@ -58,7 +58,7 @@ def elements(folder: Path, stage: str) -> dict[str, list[tuple[float, float]]]:
 
 
 def encoding_seconds(run: list[str], folder: Path) -> float:
-    """From the first shard that was begun to the last that was done; the run is ended then."""
+    """Return the seconds of encoding, and end the run."""
     with subprocess.Popen(begun_anew(run, folder), cwd=ROOT) as process:
         spans: list[tuple[float, float]] = []
         while len(spans) < 2 * int(run[run.index("--shards") + 1]) and process.poll() is None:
@@ -70,7 +70,7 @@ def encoding_seconds(run: list[str], folder: Path) -> float:
 
 @contextmanager
 def slowed(pool: int) -> Iterator[None]:
-    """Let a pool's workers run a quarter of the time."""
+    """Let the workers of a pool run a quarter of the time."""
     done = threading.Event()
 
     def stop_and_go() -> None:
@@ -115,7 +115,7 @@ def hosts(run: list[str], folder: Path, runs: int) -> None:
 
 
 def straggler(run: list[str], folder: Path, runs: int) -> None:
-    """Search with one host that is slow."""
+    """Search with one slow host."""
     tiles = int(run[run.index("--shards") + 1]) ** 2
     with cluster(fetch("flink"), folder / "slow") as daemons, flink(daemons) as engine:
         with slowed(daemons.running["flink-pool-two"].pid):

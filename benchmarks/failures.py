@@ -1,4 +1,4 @@
-"""Runs on Flink and Spark that are broken on purpose: is anything lost, changed, or done twice?
+"""Break runs on Flink and Spark, and check that nothing is lost.
 
     python benchmarks/failures.py news.de news.en
 
@@ -64,7 +64,7 @@ BagEncoder.encode = encode
 
 @dataclass
 class Trial:
-    """One run on an engine, and how it is disturbed."""
+    """A run on an engine, and how it is disturbed."""
 
     daemons: Daemons
     engine: Engine
@@ -74,7 +74,7 @@ class Trial:
     process: subprocess.Popen[str] | None = None
 
     def pids(self, daemon: str, words: str) -> list[int]:
-        """The processes of a daemon's group whose command has these words."""
+        """Return the processes of a daemon's group whose command has these words."""
         group = self.daemons.running[daemon].pid
         listed = subprocess.run(
             ["ps", "-eo", "pid,pgid,args"], stdout=subprocess.PIPE, text=True, check=True
@@ -147,7 +147,7 @@ def interrupt(trial: Trial) -> None:
 
 
 def fill(trial: Trial, disk: str) -> None:
-    """Fill a small file system, and make room after the run has ended."""
+    """Fill a small file system, and free it after the run."""
     filler = trial.folder / disk / "filler"
     with suppress(OSError), filler.open("wb", buffering=0) as file:
         while True:
@@ -198,7 +198,7 @@ SPARK: dict[str, Callable[[Trial], None]] = {
 
 @contextmanager
 def namespaces(folder: Path) -> Iterator[list[Host]]:
-    """Two hosts with networks of their own, and a bridge between them and this one."""
+    """Yield two hosts with networks of their own, joined by a bridge."""
     ip = ["ip"]
     names = ("one", "two")
 
@@ -240,7 +240,7 @@ def namespaces(folder: Path) -> Iterator[list[Host]]:
 
 @contextmanager
 def on_loopback(folder: Path) -> Iterator[list[Host]]:
-    """Two hosts that are addresses of this one; the second has its temporary files apart."""
+    """Yield two hosts with addresses of this machine and separate temp files."""
     one, two = (replace(host, python_path=[str(folder)]) for host in HOSTS)
     yield [one, replace(two, environment={"TMPDIR": str(folder / OWN)})]
 
@@ -250,7 +250,7 @@ def encoded(log: Path) -> int:
 
 
 def run_once(trial: Trial, command: list[str], log: Path, start_at: int, disturb: object) -> str:
-    """Run, disturbed when so many sentences are encoded; its last line, empty if it was good."""
+    """Run, disturb at ``start_at`` sentences, and return an error line or ""."""
     with tempfile.TemporaryFile("w+") as errors:
         trial.process = subprocess.Popen(
             [sys.executable, "-c", RUN, *command, *trial.engine.options],
@@ -282,7 +282,7 @@ def rows(
     corpora: list[str],
     log: Path,
 ) -> Iterator[bool]:
-    """Run every row of an engine; whether the output was right."""
+    """Run every row of an engine, and return whether the output is correct."""
     out = trial.folder / SMALL / "out.jsonl"
     expected, usual = b"", 0
     for what, disturb in {"nothing": None, **disturbances}.items():
@@ -354,7 +354,7 @@ def main() -> int:
 
 @contextmanager
 def mounted(folder: Path) -> Iterator[Path]:
-    """Mount small file systems in the folder, for what is to run out of room."""
+    """Mount small file systems in the folder for trials without disk space."""
     sizes = {SMALL: "4g", OWN: "512m"}
     try:
         for name, size in sizes.items():

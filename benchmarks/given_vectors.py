@@ -1,4 +1,4 @@
-"""F1 of an encoder's vectors by margin, by the bundled encoder's words, and by its own.
+"""Measure F1 of given vectors by margin and by words of two encoders.
 
     python benchmarks/given_vectors.py BUCC encoders/wide
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class VectorsOnly(BaseEncoder):
-    """An encoder whose words are hidden."""
+    """An encoder without word vectors."""
 
     def __init__(self, encoder: Encoder) -> None:
         self.name, self.dim, self.precision = encoder.name, encoder.dim, encoder.precision
@@ -40,7 +40,7 @@ class VectorsOnly(BaseEncoder):
 
 
 def f1(folder: Path, pair: str, encoder: Encoder, *, align: bool) -> float:
-    """F1 on training in percent."""
+    """Return the F1 on the training split in percent."""
     tune, test = (
         mine_split(load_bucc(folder, pair, split), encoder=encoder, judged=align)
         for split in ("sample", "training")

@@ -1,4 +1,4 @@
-"""Train what the encoder `use` reads added languages with (encoder/use/glossary.py).
+"""Train the glossary by which the encoder `use` reads added languages.
 
     python benchmarks/glossary.py encoder/assets/use/more --train DATA [DATA ...]
 
@@ -47,7 +47,7 @@ SEEN, STEPS, BATCH, AT_ONCE, SCALE, RATE = 5, 1500, 128, 50, 20.0, 1e-3
 
 
 class Reader(nn.Module):
-    """The rows of the English words, which are trained."""
+    """The trained rows of English words."""
 
     def __init__(self, glossary: Glossary) -> None:
         super().__init__()
@@ -67,7 +67,7 @@ class Reader(nn.Module):
 
 
 class TorchNetwork:
-    """``encoder.use.network`` in torch, with products in bfloat16, to be differentiated."""
+    """``encoder.use.network`` in torch, with bfloat16 products."""
 
     def __init__(self) -> None:
         given = load_weights().tensors
@@ -110,7 +110,7 @@ class TorchNetwork:
 
 
 def untrained(english: Sequence[str]) -> Glossary:
-    """Return a glossary whose rows are those of the words' pieces."""
+    """Return a glossary with the rows of the words' pieces."""
     tokenizer, weights = load_tokenizer(), load_weights()
     ids = []
     for change in (str.lower, str.capitalize):
@@ -121,7 +121,7 @@ def untrained(english: Sequence[str]) -> Glossary:
 
 
 def extended(glossary: Glossary, english: Sequence[str]) -> Glossary:
-    """Return the same with further words, whose rows are those of their pieces."""
+    """Return a glossary with further words, with the rows of their pieces."""
     known = set(glossary.english)
     other = untrained([word for word in english if word not in known])
     halves = zip(np.split(glossary.rows, 2), np.split(other.rows, 2), strict=True)
@@ -130,7 +130,7 @@ def extended(glossary: Glossary, english: Sequence[str]) -> Glossary:
 
 
 def save_glossary(folder: Path, glossary: Glossary) -> None:
-    """Write a glossary; the languages that it is good for are to be measured then."""
+    """Write a glossary without languages, which must then be measured."""
     packed = pack(glossary.rows)
     english = np.frombuffer("\n".join(glossary.english).encode(), dtype=np.uint8)
     weights = save({"english": english, "table": packed.codes, "scales": packed.scales})
@@ -145,9 +145,9 @@ def save_glossary(folder: Path, glossary: Glossary) -> None:
 
 
 def english_words(texts: Iterable[str]) -> list[str]:
-    """Return the words met SEEN times or more, in small letters, the most frequent ones first.
+    """Return lower-case words that occur ``SEEN`` times, most frequent first.
 
-    Each is a piece of the network's, in small letters or as it is met most.
+    Each has a piece of the network, in lower case or in its most frequent case.
     """
     counts = Counter(part for text in texts for part in split(text))
     tokenizer = load_tokenizer()
@@ -156,7 +156,7 @@ def english_words(texts: Iterable[str]) -> list[str]:
 
 
 def all_english(folders: Sequence[Path]) -> Iterable[str]:
-    """Return the English sentences of all languages' text, each once."""
+    """Return the distinct English sentences of all languages' text."""
     found: dict[str, None] = {}
     for folder in folders:
         for name, files in find_parallel_text(folder).items():
@@ -166,7 +166,7 @@ def all_english(folders: Sequence[Path]) -> Iterable[str]:
 
 
 def read_pairs(folders: Sequence[Path], language: str) -> list[tuple[str, str]]:
-    """Return pairs with English, shortest first: at most so many, and of documentation."""
+    """Return a limited number of pairs with English, shortest first."""
     found: list[list[tuple[str, str]]] = [[], []]
     for folder in folders:
         files = find_parallel_text(folder).get(f"{language}-en", ())
@@ -183,7 +183,7 @@ def read_pairs(folders: Sequence[Path], language: str) -> list[tuple[str, str]]:
 
 
 def loss_of(source: torch.Tensor, target: torch.Tensor, mean: torch.Tensor) -> torch.Tensor:
-    """Rank the translations of a batch both ways, and bring each pair together."""
+    """Return the loss of ranking translations both ways and of distances."""
     source, target = (functional.normalize(side - mean, dim=1) for side in (source, target))
     cosines = source @ target.T
     equal = target @ target.T > 1 - 1e-4
@@ -196,7 +196,7 @@ def loss_of(source: torch.Tensor, target: torch.Tensor, mean: torch.Tensor) -> t
 def train(
     reader: Reader, glossary: Glossary, texts: Mapping[str, Pairs], state: Path, steps: int
 ) -> None:
-    """Take all steps that ``state`` lacks, and write it every so many."""
+    """Run the remaining steps, with regular checkpoints."""
     teacher, network = load_encoder("use"), TorchNetwork()
     words = {language: GlossaryWords(glossary, load_bundled(language)) for language in texts}
     sample = [target for pairs in texts.values() for _, target in pairs[::100]]
@@ -229,7 +229,7 @@ def train(
 
 
 def main() -> None:
-    """Begin with the network's own pieces, train, write."""
+    """Train from the network's own pieces, and write the glossary."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("out", type=Path, help="the folder to write")
     parser.add_argument("--train", type=Path, required=True, nargs="+", help="parallel text")

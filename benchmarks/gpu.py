@@ -1,4 +1,4 @@
-"""What share of a GPU's bfloat16 rate the two-way search reaches, part by part.
+"""Measure the share of a GPU's bfloat16 rate that the search reaches.
 
     python benchmarks/gpu.py --rows 262144 --dim 1024
 
@@ -29,7 +29,7 @@ CELL = 65_536  # rows and columns for the kernel alone
 
 
 def seconds(work: Callable[[], object], device: torch.device) -> float:
-    """Of the second of two runs."""
+    """Return the seconds of the second of two runs."""
     for _ in range(2):
         torch.cuda.synchronize(device)
         start = time.perf_counter()
@@ -44,7 +44,7 @@ def unit_vectors(rows: int, dim: int, seed: int) -> torch.Tensor:
 
 
 def kernel_times(x: torch.Tensor, y: torch.Tensor, kept: int) -> dict[str, float]:
-    """Seconds of each tiling that works, in random data's usual number of hits."""
+    """Return the seconds of each tiling, for typical numbers of hits."""
     from miner.knn.gpu import fused
 
     # Products of random unit vectors are normal with a deviation of D ** -0.5.
@@ -70,11 +70,11 @@ def kernel_times(x: torch.Tensor, y: torch.Tensor, kept: int) -> dict[str, float
 
 
 def faiss_seconds(source: torch.Tensor, target: torch.Tensor, kept: int, device: int) -> float:
-    """Both directions by FAISS's GPU flat index in float16.
+    """Return the seconds of two searches by FAISS's float16 flat index.
 
     Raises:
         ImportError: FAISS has no GPU part.
-        RuntimeError: it has none for this GPU.
+        RuntimeError: FAISS does not support this GPU.
     """
     import faiss
 
@@ -95,7 +95,7 @@ def faiss_seconds(source: torch.Tensor, target: torch.Tensor, kept: int, device:
 
 
 def agreement(first: np.ndarray, second: np.ndarray) -> float:
-    """The share of the candidates (N, C) of one search that another found too."""
+    """Return the share of candidates (N, C) that both searches have."""
     pairs = zip(first[:1000], second[:1000], strict=True)
     return statistics.mean(np.isin(one, other).mean() for one, other in pairs)
 

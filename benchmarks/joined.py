@@ -1,4 +1,4 @@
-"""F1 of joined encoders at the best thresholds, by weights, and by the corpora's own means.
+"""Measure the F1 of joined encoders by weights and by means.
 
     python benchmarks/joined.py BUCC-STYLE --weights 0.35 0.5 0.7 1
 
@@ -25,7 +25,7 @@ from eval.tasks.mined_splits import mine_split
 
 
 class OwnMeans(JoinedEncoder):
-    """Joined encoders whose rows lose the mean of the sentences encoded together."""
+    """A joined encoder that subtracts the mean of the encoded sentences."""
 
     def for_language(self, language: str | None) -> OwnMeans:
         return OwnMeans(super().for_language(language).parts)

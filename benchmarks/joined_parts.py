@@ -1,4 +1,4 @@
-"""What a part of a joined encoder brings: the means of its rows, and for `use` its languages.
+"""Write the means and languages of a part of a joined encoder.
 
 python benchmarks/joined_parts.py mini --train DATA
 python benchmarks/joined_parts.py use --train DATA --ntrex DIR
@@ -41,7 +41,7 @@ USE_LANGUAGES = (
 
 
 def main() -> None:
-    """Write the means, and the languages where they are measured, into the part's folder."""
+    """Write the means and, if measured, the languages into the part's folder."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("encoder", help="mini, use, use/more, or a folder")
     parser.add_argument("--train", type=Path, required=True, nargs="+", help="training text")
@@ -63,9 +63,9 @@ def main() -> None:
 
 
 def add_languages(train: list[Path], ntrex: Path) -> None:
-    """Choose the languages that are read by the glossary; write them and their means.
+    """Choose the languages that the glossary reads, and write them.
 
-    At first all are that may be.
+    Measurements start with all languages.
     """
     folder, files = folder_of(USE), aligned_files(ntrex)
     candidates = [name for name in read_coverage(BUNDLED) if name not in USE_LANGUAGES]
@@ -94,7 +94,7 @@ def add_languages(train: list[Path], ntrex: Path) -> None:
 
 
 def _write_languages(folder: Path, errors: Mapping[str, float], **more: object) -> None:
-    """Write the languages into a configuration, which may be there already."""
+    """Write the languages into a configuration, which may exist."""
     path = folder / CONFIG
     config = json.loads(path.read_text("utf-8")) if path.is_file() else {}
     languages = {name: {"error": round(e, 4), "measured": "ntrex"} for name, e in errors.items()}
@@ -106,7 +106,7 @@ def _write_languages(folder: Path, errors: Mapping[str, float], **more: object) 
 def language_means(
     encoder: Encoder, languages: Iterable[str], folders: list[Path]
 ) -> dict[str, np.ndarray]:
-    """Return the mean of the rows of each language, float32 (D,), and of all alike."""
+    """Return the mean row of each language and of all, float32 (D,)."""
     known = set(map(language_key, languages))
     texts: dict[str, list[str]] = {}
     english: list[str] = []

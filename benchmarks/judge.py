@@ -1,4 +1,4 @@
-"""The judge in languages that it has not learnt from.
+"""Measure the judge on languages that it has not learned from.
 
     python benchmarks/judge.py train-more --pairs zh-en,it-en --among train --bucc bucc-style \
         --exclude NAMES
@@ -6,7 +6,7 @@
 takes what ``adit train-judge`` takes. For each language pair of the comparable corpora a judge is
 trained without it, on all splits of the others, and judges its ``training`` split, by each encoder:
 F1 of the pairs with a probability of at least one half, the best F1 that a threshold could reach,
-and for ``--fdr`` 0.05 and 0.1 the share of wrong pairs and the recall, all in per cent.
+and for ``--fdr`` 0.05 and 0.1 the share of wrong pairs and the recall, all in percent.
 """
 
 from __future__ import annotations

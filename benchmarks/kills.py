@@ -1,4 +1,4 @@
-"""Runs that are killed at random moments and started again: is anything lost, or done twice?
+"""Kill runs at random moments, and check that nothing is lost or repeated.
 
     python benchmarks/kills.py news.de news.en --kills 30
 

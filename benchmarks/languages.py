@@ -1,4 +1,4 @@
-"""How well an encoder covers each language it was trained on; into its config.json, and as a table.
+"""Measure how well an encoder covers its languages.
 
 python benchmarks/languages.py encoder/assets/mini/more --ntrex DIR --tatoeba DIR --train DATA
 
@@ -31,7 +31,7 @@ SETS = ("ntrex", "tatoeba", "held-out")
 
 
 def main() -> None:
-    """Measure, write the languages into the configuration, print the table."""
+    """Measure, write the languages into the configuration, print a table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("encoder", type=Path, help="folder of an encoder")
     parser.add_argument("--ntrex", type=Path, required=True)
@@ -72,7 +72,7 @@ def main() -> None:
 
 
 def write_languages(folder: Path, languages: dict[str, dict[str, object]]) -> None:
-    """Write the languages into the configuration; the weights and their checksum stay."""
+    """Write the languages into the configuration, and leave the weights."""
     config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
     text = json.dumps(
         {**config, "languages": languages}, indent=1, ensure_ascii=False, sort_keys=True
@@ -90,18 +90,18 @@ class Remembering:
         self._others: dict[str | None, Remembering] = {}
 
     def for_language(self, language: str | None) -> Remembering:
-        """Return the same for a language."""
+        """Return the encoder of a language."""
         if language not in self._others:
             self._others[language] = Remembering(self._encoder.for_language(language))
         return self._others[language]
 
     def for_languages(self, languages: Sequence[str | None]) -> Remembering:
-        """Return the same for what serves the languages."""
+        """Return the encoder of several languages."""
         own = self._encoder.for_languages(languages)
         return self if own.name == self.name else Remembering(own)
 
     def encode(self, sentences: Sequence[str], *, normalize: bool = True) -> np.ndarray:
-        """Encode: unit rows."""
+        """Encode sentences as unit rows."""
         new = [text for text in dict.fromkeys(sentences) if text not in self._known]
         if new:
             self._known.update(zip(new, self._encoder.encode(new), strict=True))
@@ -111,7 +111,7 @@ class Remembering:
 def ntrex_errors(
     encoder: Encoder, folder: Path, languages: Collection[str] = ()
 ) -> dict[str, float]:
-    """Return the error of margin search into English from some languages, or else from each."""
+    """Return the error of margin search into English by language."""
     files = aligned_files(folder)
     english = encoder.for_language("en").encode(read_lines(files.pop("en")))
     errors = {}
@@ -126,7 +126,7 @@ def ntrex_errors(
 
 
 def tatoeba_errors(encoder: Encoder, folder: Path) -> dict[str, float]:
-    """Return the error of search by cosine, the mean of both ways, by ISO 639-1 code."""
+    """Return the mean error of cosine search both ways, by ISO 639-1 code."""
     errors = {}
     for code in tatoeba_languages(folder):
         language = iso_639_1(code)
@@ -139,7 +139,7 @@ def tatoeba_errors(encoder: Encoder, folder: Path) -> dict[str, float]:
 def held_out_errors(
     encoder: Encoder, folder: Path, excluded: frozenset[str], pairs: set[str]
 ) -> dict[str, float]:
-    """Return the error of search by cosine among the 500 pairs of each language held out."""
+    """Return the error of cosine search among each language's held-out pairs."""
     errors = {}
     for name, files in find_parallel_text(folder).items():
         if name in pairs and name.endswith("-en"):

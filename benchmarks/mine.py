@@ -1,4 +1,4 @@
-"""Vectors to pairs, side by side with what LASER's mine_bitexts does.
+"""Compare the time from vectors to pairs with LASER's mine_bitexts.
 
     python benchmarks/mine.py --rows 32768 --dim 1024
     python benchmarks/mine.py --rows 100000 --vectors de.npy en.npy
@@ -36,7 +36,7 @@ def ours(x: np.ndarray, y: np.ndarray, k: int) -> list[tuple[float, int, int]]:
 
 
 def reference(x: np.ndarray, y: np.ndarray, k: int) -> list[tuple[float, int, int]]:
-    """What mine_bitexts.py computes with --retrieval max --margin ratio, on unit rows."""
+    """Mine unit rows as mine_bitexts.py does with --retrieval max."""
     import faiss
 
     def search(queries: np.ndarray, base: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,4 +1,4 @@
-"""Time monotone alignment of made documents: seconds of the processor, and memory.
+"""Measure seconds and memory of monotone alignment of random documents.
 
 python benchmarks/monotone.py [SENTENCES ...]
 """
@@ -27,7 +27,7 @@ def main() -> None:
 
 
 def measure(count: int) -> tuple[int, float]:
-    """Align ``count`` random sentences with noisy copies of 95 % of them."""
+    """Align random sentences with noisy copies of 95% of them."""
     random = np.random.default_rng(0)
     source = random.standard_normal((count, DIM), dtype=np.float32)
     kept = random.random(count) > 0.05

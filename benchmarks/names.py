@@ -1,4 +1,4 @@
-"""Names as parallel text: of places, languages, currencies, months, and what pictures show.
+"""Make parallel text of names in CLDR.
 
 npm install --prefix DIR cldr-localenames-full@48.2.0 cldr-subdivisions-full@48.2.0 \
     cldr-dates-full@48.2.0 cldr-units-full@48.2.0 cldr-annotations-full@48.2.0
@@ -24,7 +24,7 @@ LONGEST = 200  # characters; CLDR has some notes, too
 
 
 def main() -> None:
-    """Write the names of every language that there are pairs of."""
+    """Write the names of every language that has pairs."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("data", type=Path, help="folder of parallel text")
     parser.add_argument("cldr", type=Path, help="folder of CLDR's packages")
@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def are_names(row: tuple[str, str, str]) -> bool:
-    """Return whether both names are words, and no longer than names are."""
+    """Return whether both texts are words of a name's length."""
     return all(
         1 < len(name) <= LONGEST and any(map(str.isalpha, name)) and "\0" not in name
         for name in row[:2]
@@ -56,7 +56,7 @@ def are_names(row: tuple[str, str, str]) -> bool:
 
 
 def cldr_names(folder: Path, code: str) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield the names of a language by their places in CLDR, without what stands for a number."""
+    """Yield the names of a language by their keys, without placeholders."""
     places = {
         f"cldr-subdivisions-full/subdivisions/{code}/{code}.json": ("subdivisions",),
         f"cldr-dates-full/main/{code}/ca-gregorian.json": ("wide",),
@@ -79,7 +79,7 @@ def cldr_names(folder: Path, code: str) -> Iterator[tuple[tuple[str, ...], str]]
 
 
 def _leaves(value: Any, keys: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield all texts in JSON objects; a list of texts, keywords of a picture, is one."""
+    """Yield the texts in JSON objects, where a list of keywords is one text."""
     if isinstance(value, dict):
         for key, part in value.items():
             yield from _leaves(part, (*keys, key))

@@ -1,4 +1,4 @@
-"""Ways to a new language with little parallel text or none: docs/results-new-language.md.
+"""Compare ways to add a language with little or no parallel text.
 
     python benchmarks/new_language.py words SRC.vec TGT.vec [--test DICT --train DICT] --most N
     ... --starts similarity,adversarial --seeds 5
@@ -96,7 +96,7 @@ def read_pairs(path: Path) -> list[tuple[str, str]]:
 def precision(
     matrix: np.ndarray, source: WordVectors, target: WordVectors, pairs: list[tuple[str, str]]
 ) -> str:
-    """P@1 by both methods, and how many words are covered."""
+    """Return P@1 by both methods, and the number of covered words."""
     places = [{word: row for row, word in enumerate(side.words)} for side in (source, target)]
     gold: dict[int, list[int]] = {}
     for first, second in pairs:
@@ -164,7 +164,7 @@ def halves(args: argparse.Namespace) -> None:
 
 
 def monolingual(args: argparse.Namespace) -> None:
-    """Write text of two languages, none of which is the translation of the other."""
+    """Write text in two languages without any translations."""
     text = read_parallel_text([args.file], exclude=frozenset())
     aligned = set(text.target)
     others = read_parallel_text(args.others, exclude=frozenset()).target
@@ -184,7 +184,7 @@ def few(args: argparse.Namespace) -> None:
 
 
 def comparable(args: argparse.Namespace) -> None:
-    """Write two corpora half of whose sentences translate each other, and some known pairs."""
+    """Write two corpora that half translate each other, and some gold pairs."""
     text = read_parallel_text([args.file], exclude=frozenset(filter(None, args.exclude.split(","))))
     generator = np.random.default_rng(SEED)
     chosen = generator.permutation(len(text))
@@ -224,7 +224,7 @@ def rounds(args: argparse.Namespace) -> None:
 
 
 def right_pairs(path: Path, gold: set[tuple[str, str]]) -> np.ndarray:
-    """Which pairs of a file, best first, are gold."""
+    """Return which pairs of a file, best first, are gold."""
     table = parquet.read_table(path, columns=["source_text", "target_text"])
     pairs = zip(*(column.to_pylist() for column in table.columns), strict=True)
     return np.array([pair in gold for pair in pairs])
@@ -292,7 +292,7 @@ def path_recipe(
     targets: tuple[str, ...],
     steps: int,
 ) -> Recipe:
-    """From ``count`` sources to each of the targets that is none of them."""
+    """Return a recipe from ``count`` sources to other targets."""
     options = training_options(
         "bilstm",
         "paths",
@@ -318,7 +318,7 @@ def path_recipe(
 def errors(
     encoder: Encoder, text: Mapping[str, Sequence[str]], languages: Sequence[str]
 ) -> dict[tuple[str, str], np.ndarray]:
-    """Which rows' nearest neighbour is no translation, by language and that searched in."""
+    """Return which rows' nearest neighbour is wrong, by pair of languages."""
     vectors = {name: encoder.for_language(name).encode(text[name]) for name in languages}
     return {
         (one, other): (vectors[one] @ vectors[other].T).argmax(axis=1)
@@ -332,7 +332,7 @@ def errors(
 def mean_errors(
     encoder: Encoder, text: Mapping[str, Sequence[str]], languages: Sequence[str]
 ) -> np.ndarray:
-    """The mean over all directions, by row."""
+    """Return the mean errors of rows over all directions."""
     return np.mean(list(errors(encoder, text, languages).values()), axis=0)
 
 

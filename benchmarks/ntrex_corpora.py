@@ -1,11 +1,11 @@
-"""F1 on comparable corpora made of NTREX, for languages that no BUCC-style set has.
+"""Measure F1 on comparable corpora made of NTREX.
 
     python benchmarks/ntrex_corpora.py NTREX BUCC --languages cs,fi,sv,uk,hu
 
 Of NTREX's 1,997 sentences, 15 % are on both sides, and half of the others on each alone; 4,000
 English sentences of the news of BUCC's German training split are among the English ones. There are
 four such draws of each language; each in turn is mined with the threshold that is best on the one
-before. Error: of NTREX's margin search into English. All in per cent.
+before. Error: of NTREX's margin search into English. All in percent.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SHARED, MORE_ENGLISH, DRAWS = 0.15, 4000, 4
 
 
 def draw(folder: Path, language: str, english: list[str], seed: int) -> BuccSplit:
-    """Make a comparable corpus; other English sentences are of ``english``."""
+    """Make a comparable corpus with other English sentences from ``english``."""
     files = aligned_files(folder)
     texts = [read_lines(files[name]) for name in (language, "en")]
     rows = random.Random(seed).sample(range(len(texts[0])), len(texts[0]))
@@ -52,14 +52,14 @@ def draw(folder: Path, language: str, english: list[str], seed: int) -> BuccSpli
 
 
 def f1(encoder: Encoder, corpora: list[BuccSplit], *, judged: bool) -> float:
-    """Return the mean F1, each at the threshold of the corpus before."""
+    """Return the mean F1, each at the threshold of the previous corpus."""
     mined = [mine_split(data, encoder=encoder, judged=judged) for data in corpora]
     results = [tune_and_test(mined[place - 1], mined[place])[1] for place in range(len(mined))]
     return float(np.mean([result.score.f1 for result in results]))
 
 
 def main() -> int:
-    """Print a line for each language and encoder, and the means."""
+    """Print a line per language and encoder, and the means."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("ntrex", type=Path)
     parser.add_argument("bucc", type=Path)

@@ -1,4 +1,4 @@
-"""What one worker alone does of a run, and from which size on the others wait for it.
+"""Measure the stages of a run that only one worker executes.
 
     python benchmarks/one_worker.py news.en --rows 1e7
 
@@ -40,7 +40,7 @@ K, SHARD_ROWS = 4, 262_144
 
 @dataclass(frozen=True)
 class MadeUp:
-    """A shard's neighbours, as ``ShardNeighbours`` has them: a translation and others."""
+    """A shard's made-up neighbours, in the form of ``ShardNeighbours``."""
 
     folder: Path
     side: str

@@ -1,4 +1,4 @@
-"""The judge beside other scores of the same pairs.
+"""Compare the judge with other scores of the same pairs.
 
     pip install opusfilter
     python benchmarks/peers.py train-more --pairs zh-en,it-en --among train --bucc bucc-style \
@@ -13,7 +13,7 @@ Pairs are mined of the ``training`` splits of comparable corpora, by ``mini``, a
   same with the margin as an eleventh;
 - judge: trees that, like that regression, have not learned from the language.
 
-Shown are average precision and the best F1, in per cent, as means over the language pairs. Then
+Shown are average precision and the best F1, in percent, as means over the language pairs. Then
 the average precision of clean pairs where a half is noise (``adit evaluate noise``), without
 neighbours.
 """
@@ -49,7 +49,7 @@ MARGIN = FEATURES.index("margin")
 
 @dataclass(frozen=True, kw_only=True)
 class Scored:
-    """Mined pairs of a world: what the judge and OpusFilter see of them, and which are right."""
+    """Mined pairs with inputs of the judge and of OpusFilter, and labels."""
 
     language: str
     split: str
@@ -60,7 +60,7 @@ class Scored:
 
 
 def filter_scores(texts: tuple[Sequence[str], Sequence[str]], language: str) -> np.ndarray:
-    """Return what ten of OpusFilter's filters say of P pairs, (P, columns)."""
+    """Return the scores (P, columns) of ten OpusFilter filters."""
     from opusfilter import filters
 
     script = {"ru": "Cyrillic", "zh": "Han"}.get(language, "Latin")
@@ -109,7 +109,7 @@ def old_sum(seen: np.ndarray) -> np.ndarray:
 
 
 def figures(scores: np.ndarray, right: np.ndarray, gold: int) -> tuple[float, float]:
-    """Return average precision and the best F1."""
+    """Return the average precision and the best F1."""
     found = right[np.argsort(-scores, kind="stable")]
     hits, ranks = found.cumsum(), np.arange(1, len(found) + 1)
     return float((hits / ranks * found).sum() / gold), float((2 * hits / (ranks + gold)).max())
@@ -118,7 +118,7 @@ def figures(scores: np.ndarray, right: np.ndarray, gold: int) -> tuple[float, fl
 def noise_figures(
     folder: Path, language: str, judge: object, peer: object
 ) -> dict[str, list[float]]:
-    """Return the average precision of clean pairs beside each kind of noise, by score."""
+    """Return the average precision of clean pairs by kind of noise and score."""
     texts = load_aligned(folder, [language, "en"]).texts
     clean = texts[language], texts["en"]
     makers = word_encoders(load_encoder("mini"), (language, "en"))

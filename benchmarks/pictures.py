@@ -1,4 +1,4 @@
-"""Makes the pictures of the documents again: the page of a run, and curves out of their tables.
+"""Draw the pictures of the documents.
 
     python benchmarks/pictures.py [FOLDER]
 
@@ -21,7 +21,7 @@ SIZE = {"width": 1100, "height": 1250}
 
 
 def main() -> None:
-    """Write the pictures to the documents' folder, or to another one."""
+    """Write the pictures to the documents' folder, or to another folder."""
     folder = Path(sys.argv[1]) if sys.argv[1:] else ASSETS
     growth = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
     draw_growth(growth, folder / "growth.svg")
@@ -32,7 +32,7 @@ def main() -> None:
 
 
 def take_report(path: Path) -> None:
-    """Mine the sample, and take a picture of its page's upper part."""
+    """Mine the sample, and take a picture of the top of its report."""
     from playwright.sync_api import sync_playwright
 
     from pipelines.cli.main import adit
@@ -56,7 +56,7 @@ def take_report(path: Path) -> None:
 
 
 def plots() -> Any:
-    """Return Matplotlib's pyplot, which draws the same bytes of SVG for the same figures."""
+    """Return Matplotlib's pyplot, set to write reproducible SVG."""
     import matplotlib as mpl
 
     mpl.use("svg")
@@ -67,7 +67,7 @@ def plots() -> Any:
 
 
 def draw_growth(page: str, path: Path) -> None:
-    """Draw what runs take over the lines: points measured, curves planned; from a page's table."""
+    """Draw the measured and planned costs of a page's table by lines."""
     lines = [
         [float(re.sub(r"[^\d.]", "", cell)) for cell in cells[1:]] + [cells[0]]
         for cells in (line.strip("| ").split(" | ") for line in page.splitlines())
@@ -88,7 +88,7 @@ def draw_growth(page: str, path: Path) -> None:
 
 
 def draw_reliability(page: str, path: Path) -> None:
-    """Draw how many pairs of each tenth of probability are right, from the table of a page."""
+    """Draw the share of correct pairs per bin of a page's table."""
     figure, axes = plots().subplots(figsize=(3.6, 3.4), layout="constrained")
     axes.plot([0, 1], [0, 1], color="0.8")
     likely = row_of(page, "probability, mean")
@@ -102,7 +102,7 @@ def draw_reliability(page: str, path: Path) -> None:
 
 
 def row_of(page: str, title: str) -> list[float]:
-    """Return the numbers of a table's row."""
+    """Return the numbers in a row of a table."""
     (line,) = (line for line in page.splitlines() if line.startswith(f"| {title} |"))
     return [float(cell) for cell in line.split("|")[2:-1]]
 

@@ -1,4 +1,4 @@
-"""The whole job on real text: time for each stage and peak memory, seen from outside.
+"""Measure the time of each stage and the peak memory of whole runs.
 
     python benchmarks/pipeline.py DATA --rows 100000 --encoder mini mini+use
 
@@ -23,7 +23,10 @@ SHARED = 10  # one source sentence in this many has its translation among the ta
 
 
 def read_sides(path: Path, rows: int) -> tuple[list[str], list[str]]:
-    """``rows`` different sentences a side; the first ``rows / SHARED`` pairs are on both."""
+    """Return ``rows`` distinct sentences per side, of which some are shared.
+
+    The first ``rows / SHARED`` pairs are on both sides.
+    """
     both = rows // SHARED
     source: dict[str, None] = {}
     target: dict[str, None] = {}
@@ -56,7 +59,7 @@ def main() -> int:
 
 
 def measured(paths: list[Path], out: Path, encoder: str) -> str:
-    """Return what a run prints of itself, its time and its memory seen from outside."""
+    """Return a run's summary, with its time and memory as seen from outside."""
     program = Path(sys.executable).with_name("mine-corpus")
     command = [program, *paths, "-o", out, "--encoder", encoder]
     start = time.perf_counter()

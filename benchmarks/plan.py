@@ -1,4 +1,4 @@
-"""What a plan estimates for the exact search, beside what it takes.
+"""Compare the planned and the measured seconds of the exact search.
 
     OMP_NUM_THREADS=1 python benchmarks/plan.py --rows 8192 16384 32768 --dim 256
 

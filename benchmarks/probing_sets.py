@@ -1,4 +1,4 @@
-"""Sets for two probing tasks, made from text: words swapped (BShift), a word replaced (SOMO).
+"""Make sets of two probing tasks from text (BShift and SOMO).
 
 Conneau et al. 2018, "What you can cram into a single $&!#* vector", section 2. There, text is
 parsed, and a noun or a verb is replaced; here, words stand for them that are neither frequent, as
@@ -30,10 +30,10 @@ _CONTENT = re.compile(r"[a-z]{3,}")
 
 
 def bigram_shift(sentences: Sequence[str], *, seed: int = 0) -> Labelled:
-    """Swap two neighbouring words, without capitals, in every second sentence that has two.
+    """Swap two neighbouring lower-case words in every second sentence.
 
     Returns:
-        A label and a text for each, in random order; none that is swapped is one of ``sentences``.
+        A label and a text per sentence, in random order. A changed text is none of ``sentences``.
     """
     random = np.random.default_rng(seed)
     known = set(sentences)
@@ -52,20 +52,19 @@ def bigram_shift(sentences: Sequence[str], *, seed: int = 0) -> Labelled:
 
 
 def odd_man_out(sentences: Sequence[str], text: Sequence[str], *, seed: int = 0) -> Labelled:
-    """Exchange a word of one sentence for a word of another, in every second pair of sentences.
+    """Exchange one word between sentences, in every second pair of sentences.
 
-    Each bigram that a word then forms is as frequent in ``text``, but for a factor of about two, as
-    the one that it replaces is in other sentences. Words are exchanged and not drawn, so that each
-    is added as often as it is taken away, and the words alone say nothing of the label.
+    In ``text``, each new bigram is as frequent as the one it replaces, within a factor of about
+    two. Words are exchanged so that each occurs equally often with both labels.
 
     Args:
-        sentences: different ones.
-        text: different sentences, all of ``sentences`` among them.
-        seed: of the words and the pairs.
+        sentences: Distinct sentences.
+        text: Distinct sentences that include ``sentences``.
+        seed: Decides the words and the pairs.
 
     Returns:
-        A label and a text for each sentence of a pair, one after the other, the pairs in random
-        order; none with a replaced word is in ``text``.
+        A label and a text per sentence, by pairs in random order. A changed text is not in
+        ``text``.
     """
     random = np.random.default_rng(seed)
     counts = _Counts.of(text)
@@ -88,7 +87,7 @@ def odd_man_out(sentences: Sequence[str], text: Sequence[str], *, seed: int = 0)
 
 @dataclass(frozen=True, kw_only=True)
 class _Places:
-    """A word of a sentence, its neighbours, by their numbers, and where it is: int64 (P,) each."""
+    """Words and their neighbours as numbers, with positions, int64 (P,)."""
 
     row: Ints
     token: Ints
@@ -99,7 +98,7 @@ class _Places:
 
 @dataclass(frozen=True, kw_only=True)
 class _Counts:
-    """How often words, by their numbers, and pairs of neighbours occur in a text."""
+    """The frequencies of words and of bigrams in a text."""
 
     numbers: dict[str, int]
     words: Ints
@@ -108,7 +107,7 @@ class _Counts:
 
     @classmethod
     def of(cls, text: Sequence[str]) -> _Counts:
-        """Count. The empty word stands before and after each sentence."""
+        """Count a text. The empty word is before and after each sentence."""
         numbers = {"": 0}
         ids = np.fromiter(
             (
@@ -124,7 +123,7 @@ class _Counts:
         return cls(numbers=numbers, words=words, bigrams=bigrams, times=times)
 
     def places(self, sentences: Sequence[str], random: np.random.Generator) -> _Places:
-        """Draw a word of each sentence that has one to replace."""
+        """Draw a word to replace in each sentence that has one."""
         frequent = set((1 + np.argsort(-self.words[1:], kind="stable")[:FREQUENT]).tolist())
         fit = {
             number
@@ -142,7 +141,10 @@ class _Counts:
         return _Places(row=rows, token=tokens, left=left, word=words, right=right)
 
     def magnitude(self, left: Ints, right: Ints, *, but: int = 0) -> Ints:
-        """Return the frequency of bigrams, less ``but``, as a power of two: 0, 1-2, 3-6, ..."""
+        """Return the frequency of bigrams less ``but`` as a power of two.
+
+        Its ranges are 0, 1-2, 3-6, and higher.
+        """
         bigrams = left * len(self.words) + right
         at = np.searchsorted(self.bigrams, bigrams).clip(max=len(self.bigrams) - 1)
         times = np.where(self.bigrams[at] == bigrams, self.times[at], but)
@@ -151,9 +153,9 @@ class _Counts:
 
 
 def _partners(places: _Places, counts: _Counts, random: np.random.Generator) -> Ints:
-    """Return pairs of places whose words can be exchanged, each place once: (pairs, 2).
+    """Return pairs of places (pairs, 2) whose words can be exchanged.
 
-    Among places whose bigrams are as frequent, partners are tried at random, again and again.
+    Partners are drawn repeatedly among places with bigrams of equal frequency.
     """
     before = counts.magnitude(places.left, places.word, but=1)
     after = counts.magnitude(places.word, places.right, but=1)

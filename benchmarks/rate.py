@@ -1,4 +1,4 @@
-"""A parallel corpus with lines that do not belong together: what ``adit rate`` makes of it.
+"""Measure `adit rate` on a parallel corpus with wrong lines.
 
     python benchmarks/rate.py NTREX de fr ru --share 0.05 0.2 0.5 [--encoder SPEC]
 
@@ -30,7 +30,7 @@ SCORES = ("cosine", "margin", "score")
 
 
 def replaced(lines: Sequence[str], share: float, reach: int | None) -> list[str]:
-    """Return the lines, of which a share is replaced by others."""
+    """Return the lines after a share is replaced by other lines."""
     draw = random.Random(round(1000 * share))
     found = list(lines)
     for row in draw.sample(range(len(lines)), round(share * len(lines))):
@@ -54,7 +54,7 @@ def best_f1(scores: Sequence[float], right: Sequence[bool]) -> float:
 
 
 def measure(folder: Path, lines: Sequence[Sequence[str]], options: Sequence[str]) -> list[float]:
-    """Return the columns of one corpus; the last ones are NaN where nothing can be estimated."""
+    """Return the columns of one corpus, NaN if nothing can be estimated."""
     true = set(zip(lines[0], lines[1], strict=True))
 
     def right(pairs: Sequence[dict[str, Any]]) -> list[bool]:

@@ -1,4 +1,4 @@
-"""Make raw documents of Pro Git: web pages and Markdown with headings, lists, wrapped paragraphs.
+"""Make web pages and Markdown documents of Pro Git.
 
 python benchmarks/raw_documents.py PROGIT OUT LANGUAGE ...
 
@@ -41,7 +41,7 @@ def make(progit: Path, out: Path, language: str) -> None:
 
 
 def parts(lines: Sequence[str], draw: random.Random) -> Iterator[Part]:
-    """Yield headings, which are short lines without punctuation, paragraphs and lists."""
+    """Yield headings (short lines without punctuation), paragraphs and lists."""
     held: list[str] = []
     for line in lines:
         is_heading = len(line) < MAX_HEADING and line[-1].isalnum()

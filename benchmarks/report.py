@@ -1,4 +1,4 @@
-"""How soon the page of `adit report` is there in a browser, and how long it takes to answer.
+"""Measure how fast the page of `adit report` opens and responds.
 
 Milliseconds of its own script for each heading sorted by and each filter, the worst of some tries.
 
@@ -17,7 +17,7 @@ FILTERS = {"words": "the", "least": "1.2", "marked": "none"}
 
 
 def main() -> None:
-    """Open the page some times; print each and the median, then sort and filter it."""
+    """Open the page, print each time and the median, then sort and filter it."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("page", type=Path, help="what adit report wrote")
     parser.add_argument("--browser", required=True, help="Chromium's program")
@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def answers(tab: Any) -> dict[str, list[float]]:
-    """Return the milliseconds that each way of sorting and filtering takes, by name."""
+    """Return the milliseconds of each way of sorting and filtering, by name."""
     clicks = tab.evaluate("[...document.querySelectorAll('#pairs th button')].length")
     timed = "(act => { const start = performance.now(); act(); return performance.now() - start; })"
     found: dict[str, list[float]] = {}

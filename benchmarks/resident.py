@@ -1,4 +1,4 @@
-"""The resident set of every process of a run, seen from outside, as the corpus grows.
+"""Measure the resident memory of a run's processes as corpora grow.
 
     python benchmarks/resident.py news.de news.en --rows 50000 500000 --workers 2
 
@@ -24,7 +24,7 @@ RUN = "import sys; from pipelines.cli.mine import mine_corpus; sys.exit(mine_cor
 
 
 def head(path: Path, rows: int, folder: Path) -> Path:
-    """The first lines of a file, as a file."""
+    """Write the first lines of a file to a new file."""
     short = folder / path.name
     with path.open("rb") as lines, short.open("wb") as first:
         first.writelines(itertools.islice(lines, rows))
@@ -32,7 +32,7 @@ def head(path: Path, rows: int, folder: Path) -> Path:
 
 
 def peaks(run: subprocess.Popen) -> dict[str, int]:
-    """The most that each process of a run held: bytes by ``lead`` or ``worker PID``."""
+    """Return the peak bytes of each process, by ``lead`` or ``worker PID``."""
     most: dict[str, int] = {}
     lead = psutil.Process(run.pid)
     while run.poll() is None:

@@ -1,4 +1,4 @@
-"""Makes docs/results.md and docs/results-full.md: what encoders reach on public evaluation sets.
+"""Write docs/results.md and docs/results-full.md.
 
     python benchmarks/results.py {compare,full} DIR
 
@@ -159,7 +159,7 @@ def write(name: str, page: str) -> None:
 
 
 def printed(words: list[str]) -> str:
-    """Return what a command prints."""
+    """Return the output of a command."""
     sys.stderr.write(f"adit {shlex.join(words)}\n")
     out = io.StringIO()
     with redirect_stdout(out):
@@ -170,7 +170,7 @@ def printed(words: list[str]) -> str:
 
 
 def compared(directory: Path) -> str:
-    """Return the page of the comparison: a table for each suite."""
+    """Return the page of the comparison, with a table per suite."""
     words = ["evaluate", "compare", *ENCODERS, "--suite", *SUITES, "--figure", f"docs/{FIGURE}"]
     found = json.loads(printed([*words, "--data", str(directory), "--json"]))
     first, second = ENCODERS
@@ -190,7 +190,7 @@ def compared(directory: Path) -> str:
 
 
 def row(label: str, figure: Mapping[str, Any]) -> str:
-    """Return a line of a table: a figure of both encoders and their difference."""
+    """Format a figure of both encoders and their difference."""
     (difference,) = figure["differences"]
     cells = [shown(one) for one in figure["figures"].values()] + [shown(difference, sign="+")]
     if difference["beyond_chance"]:
@@ -205,7 +205,7 @@ def shown(figure: Mapping[str, Any], *, sign: str = "") -> str:
 
 
 def in_full() -> str:
-    """Return the page of all figures, as the commands print them."""
+    """Return the page of all figures, as printed by the commands."""
     parts = [FULL]
     for title, text, command in SECTIONS:
         words = ["evaluate", *shlex.split(command)]

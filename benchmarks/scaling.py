@@ -1,4 +1,4 @@
-"""The cost of growth: whole runs on 10^4 to 10^7 lines of real text, beside what is planned.
+"""Measure whole runs on 10^4 to 10^7 lines, compared with the plan.
 
     python benchmarks/scaling.py DATA FOLDER --rows 10000 100000 1000000
     python benchmarks/scaling.py DATA FOLDER --rows 10000000 --methods cells --kills 10
@@ -41,7 +41,7 @@ SECONDS = 0.2  # between two looks at memory and disk
 
 
 def read_pairs(data: Path) -> tuple[list[list[str]], np.ndarray]:
-    """Return the sentences of both sides, all languages in turn, and where each language begins."""
+    """Return the sentences of both sides, and the first of each language."""
     sides: list[list[str]] = [[], []]
     starts = [0]
     for language in LANGUAGES:
@@ -56,7 +56,7 @@ def read_pairs(data: Path) -> tuple[list[list[str]], np.ndarray]:
 
 
 def make_lines(data: Path, folder: Path, rows: int) -> None:
-    """Write both sides and the gold pairs, as line numbers from 0, unless they are there."""
+    """Write both sides and the gold pairs of line numbers, unless they exist."""
     gold = folder / f"{rows}.gold"
     if gold.exists():
         return
@@ -89,7 +89,7 @@ def make_lines(data: Path, folder: Path, rows: int) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Figures:
-    """What a run takes: seconds; GiB of its largest process, of all of them, of its work folder."""
+    """Seconds, and GiB of the largest process, of all and of the work folder."""
 
     seconds: float
     largest: float
@@ -104,7 +104,7 @@ COMMAND = "import sys; from pipelines.cli.main import adit; sys.exit(adit(sys.ar
 
 
 def planned(arguments: Sequence[str]) -> Figures:
-    """Read what ``--plan`` says."""
+    """Parse the output of ``--plan``."""
     command = [sys.executable, "-c", COMMAND, *arguments, "--plan"]
     plan = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
 
@@ -121,7 +121,7 @@ def planned(arguments: Sequence[str]) -> Figures:
 
 
 class Watched:
-    """A run in processes of its own, which is looked at while it goes on, from its first start."""
+    """A run in new processes, observed from its first start."""
 
     def __init__(self, arguments: Sequence[str], work_dir: Path) -> None:
         self._command = [sys.executable, "-c", COMMAND, *arguments]
@@ -132,11 +132,11 @@ class Watched:
         self.start()
 
     def start(self) -> None:
-        """Start it, or start it again."""
+        """Start or restart the run."""
         self._process = subprocess.Popen(self._command, start_new_session=True)
 
     def wait(self, seconds: float = float("inf")) -> bool:
-        """Look on for so long; return whether the run has ended."""
+        """Observe the run for ``seconds``, and return whether it ended."""
         stop = time.perf_counter() + seconds
         while time.perf_counter() < stop:
             self._look()
@@ -146,12 +146,12 @@ class Watched:
         return False
 
     def kill(self) -> None:
-        """End all of its processes by SIGKILL."""
+        """Kill all processes of the run."""
         os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
 
     def figures(self) -> Figures:
-        """Return what it took."""
+        """Return the figures of the run."""
         assert self._process.returncode == 0
         seconds = time.perf_counter() - self._start
         sizes = (path.stat().st_size for path in self._work_dir.rglob("*") if path.is_file())
@@ -160,7 +160,7 @@ class Watched:
         return Figures(seconds=seconds, largest=largest, held=held, disk=disk, written=written)
 
     def _look(self) -> None:
-        """Read what the processes of its session hold, and have written."""
+        """Read memory and written bytes of the processes in the session."""
         held = 0.0
         for folder in Path("/proc").iterdir():
             try:
@@ -193,7 +193,7 @@ def best_f1(folder: Path, rows: int, output: Path) -> float:
 
 
 def units_done(work_dir: Path) -> dict[tuple[str, str], float]:
-    """Return the units that the run has done since its last start: their seconds, if above UNIT."""
+    """Return the seconds of units since the last start, if above ``UNIT``."""
     lines = [line for path in work_dir.glob("progress/*.jsonl") for line in path.open()]
     notes = [json.loads(line) for line in lines if line.endswith("}\n")]
     return {
@@ -204,14 +204,14 @@ def units_done(work_dir: Path) -> dict[tuple[str, str], float]:
 
 
 def done_again(done: dict[tuple[str, str], float], now: dict[tuple[str, str], float]) -> int:
-    """Add the units done now to those done before; return how many took half as long again."""
+    """Add new units to those done before, and return the number of repeats."""
     again = sum(now[unit] > done[unit] / 2 for unit in now.keys() & done.keys())
     done |= {unit: max(seconds, done.get(unit, 0.0)) for unit, seconds in now.items()}
     return again
 
 
 def run(folder: Path, rows: int, method: str, args: argparse.Namespace) -> None:
-    """Mine one size by one method, and print a line of the table."""
+    """Mine one size by one method, and print a row of the table."""
     work_dir, output = folder / f"{rows}.{method}.work", folder / f"{rows}.{method}.tsv"
     arguments = ["mine", f"{folder}/{rows}.xx", f"{folder}/{rows}.en", "-o", str(output), "-q"]
     arguments += ["--index", method, "--workers", str(args.workers)]

@@ -1,4 +1,4 @@
-"""Hold margins against the judge's scores on corpora of many shapes, made of parallel text.
+"""Compare margins with the judge's scores on corpora of many shapes.
 
     python benchmarks/scores.py NTREX de fr sv [--encoder SPEC]
 
@@ -30,7 +30,7 @@ ENGLISH = "en"
 
 
 def shapes(rows: int) -> Iterator[tuple[str, Sequence[int], Sequence[int]]]:
-    """Name of a shape, and the rows of both sides."""
+    """Yield the name and the rows of both sides of each shape."""
     order = list(range(rows))
     random.Random(1).shuffle(order)
     yield "parallel", order, order
@@ -49,7 +49,7 @@ def shapes(rows: int) -> Iterator[tuple[str, Sequence[int], Sequence[int]]]:
 
 
 def measure(scores: NDArray[np.float64], right: NDArray[np.bool_], gold: int) -> list[float]:
-    """Best F1 and average precision, in percent."""
+    """Return the best F1 and the average precision in percent."""
     sorted_right = right[np.argsort(-scores, kind="stable")]
     found, taken = np.cumsum(sorted_right), np.arange(1, len(scores) + 1)
     precision = found / taken
@@ -58,7 +58,7 @@ def measure(scores: NDArray[np.float64], right: NDArray[np.bool_], gold: int) ->
 
 
 def compare(folder: Path, language: str, encoder: Encoder) -> Iterator[tuple[str, list[float]]]:
-    """Figures of each shape: best F1 and average precision by margin, and both by the judge."""
+    """Return both figures of each shape, by margin and by the judge."""
     names = language, ENGLISH
     texts = [(folder / f"{name}.txt").read_text(encoding="utf-8").splitlines() for name in names]
     for shape, own, other in shapes(len(texts[0])):

@@ -1,4 +1,4 @@
-"""The two-way exact search, side by side with two FAISS flat searches and with the bare product.
+"""Compare the two-way exact search with two FAISS flat searches.
 
     python benchmarks/search.py --rows 32768 --dim 1024 --kind random clustered repeated
     python benchmarks/search.py --vectors de.npy en.npy
@@ -40,7 +40,7 @@ ROUNDING = 2e-6  # of FAISS's float32 cosines
 
 
 def product_rate(x: np.ndarray, y: np.ndarray, precision: str, product: Callable) -> float:
-    """Operations a second of all tiles of a matrix of at most 32,768 rows a side."""
+    """Return the operations per second of a matrix product by tiles."""
     left, right = (side.numbers for side in encode_both(x[:32768], y[:32768], precision))
     tiles = [
         (rows, columns)
@@ -53,7 +53,7 @@ def product_rate(x: np.ndarray, y: np.ndarray, precision: str, product: Callable
 
 
 def flat(queries: np.ndarray, base: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What LASER's mine_bitexts and its like do in each direction."""
+    """Search both directions with FAISS, as LASER's mine_bitexts does."""
     index = faiss.IndexFlatIP(base.shape[1])
     index.add(base)
     return index.search(queries, K)
@@ -87,7 +87,7 @@ def measure(name: str, x: np.ndarray, y: np.ndarray) -> None:
 
 
 def measure_sets() -> None:
-    """Each set by itself, in turn, with the kernels of OpenBLAS that suit it; the best of three."""
+    """Measure each instruction set with its OpenBLAS kernels, best of three."""
     rates = (
         "from miner.knn.core.tuning import product_rates as r; import json; print(json.dumps(r()))"
     )

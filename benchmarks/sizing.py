@@ -1,4 +1,4 @@
-"""What corpora of many sizes take, by the model of ``--plan``: docs/results-cluster.md.
+"""Estimate the cost of corpora of many sizes by the model of ``--plan``.
 
     python benchmarks/sizing.py news.en
 
@@ -28,7 +28,7 @@ TRIED = 20_000  # sentences that the encoder is timed on
 
 
 def encoding_rate(encoder: str, path: Path) -> float:
-    """Lines of a file a second."""
+    """Return the encoded lines of a file per second."""
     loaded = load_encoder(encoder)
     with path.open(encoding="utf-8") as lines:
         texts = list(itertools.islice(lines, TRIED))

@@ -1,4 +1,4 @@
-"""Measure sentence splitting: F1 of boundaries in lines that are joined and split again.
+"""Measure the F1 of sentence boundaries in lines that are joined.
 
 python benchmarks/splitting.py DIR [LANGUAGE ...]
 
@@ -54,7 +54,7 @@ def main() -> None:
 
 
 def measure(lines: Sequence[str], language: str, size: int) -> tuple[float, float, float]:
-    """Precision, recall and F1 of the boundaries between lines that were joined."""
+    """Return precision, recall and F1 of the boundaries between joined lines."""
     right = found = gold = 0
     for start in range(0, len(lines), size):
         part = lines[start : start + size]
@@ -73,7 +73,7 @@ def pieces(lines: Iterable[str], space: str) -> Iterator[str]:
 
 
 def boundaries(sentences: Iterable[str]) -> set[int]:
-    """Characters before each boundary within the text, spaces not counted."""
+    """Return the number of non-space characters before each inner boundary."""
     lengths = (len("".join(sentence.split())) for sentence in sentences)
     ends = list(itertools.accumulate(lengths))
     return set(ends[:-1])

@@ -1,11 +1,11 @@
-"""What the judge makes of pairs in which one thing is wrong.
+"""Measure the judge on pairs with one deliberate error.
 
     python benchmarks/spoiled.py NTREX de fr ru zh ja fi --encoder mini
 
 In a file of parallel lines, every other line is clean and the rest is spoiled in one way: on the
 English side another number, month, name or unit, a negation, an opposite, a third of the sentence
 missing, a sentence more; or the source as it is, Spanish, or the next line. For each kind, means
-over the languages in per cent: the area under the ROC curve against clean pairs; the share of
+over the languages in percent: the area under the ROC curve against clean pairs; the share of
 spoiled pairs kept where 5% of the clean ones are lost; the share with a probability of at least
 0.5, and the share of clean pairs below it; and, of the same source, how often the true target
 scores above the spoiled one.
@@ -185,7 +185,7 @@ def read(folder: Path, language: str) -> list[str]:
 
 
 class Own:
-    """One language with English."""
+    """One language, paired with English."""
 
     def __init__(self, encoder: Encoder, language: str, lines: dict[str, list[str]]) -> None:
         self.source, self.english, self.spanish = (lines[one] for one in (language, "en", "es"))
@@ -199,7 +199,7 @@ class Own:
         self.true = self.scores(np.arange(len(self.source)), [])
 
     def spoiled(self) -> dict[str, list[str]]:
-        """Return the spoiled targets of all lines, as they were where a kind finds nothing."""
+        """Return the targets of all lines, changed if the kind applies."""
         found = {}
         for kind, spoil in KINDS.items():
             chance = random.Random(kind)
@@ -226,7 +226,7 @@ class Own:
         return [area, *(float(np.mean(share)) for share in shares)]
 
     def scores(self, rows: np.ndarray, spoiled: list[str]) -> np.ndarray:
-        """Return the judge's scores of lines, the last of which have other targets."""
+        """Return scores of lines, the last of which have the changed targets."""
         targets = [self.english[row] for row in rows.tolist()]
         vectors = [own[rows] for own in self.vectors]
         if spoiled:

@@ -1,4 +1,4 @@
-"""Reading and the judge, by processor time, which other programs change less.
+"""Measure the CPU time of reading and of the judge.
 
     OMP_NUM_THREADS=1 python benchmarks/stages.py news.de news.en
 
@@ -29,7 +29,7 @@ REPEATS = 5
 
 
 def least_seconds(work: Callable[[], object]) -> float:
-    """The processor time of this process for ``work``, at best."""
+    """Return the lowest CPU time of ``work``."""
     found = []
     for _ in range(REPEATS):
         start = time.process_time()

@@ -1,4 +1,4 @@
-"""Train small encoders by architecture and by task, and compare them on the same sets.
+"""Train small encoders by architecture and task, and compare them.
 
     python benchmarks/tasks.py {alignment,architectures,mixture,probing} DATA OUT
 
@@ -74,7 +74,7 @@ UNTRAINED = ("--steps", "1", "--learning-rate", "0")
 
 
 def command(*arguments: str | Path) -> None:
-    """Run ``adit`` in this process: libraries are loaded once."""
+    """Run ``adit`` in this process, which loads libraries once."""
     words = [str(word) for word in arguments]
     print("$ adit", *words, flush=True)
     if adit(words):
@@ -89,7 +89,7 @@ def train(text: Path, out: Path, *options: str, pairs: Sequence[str] = GERMAN) -
 
 
 def parallel_text(data: Path, folder: Path, pairs: int) -> Path:
-    """Write the first pairs of the German text, which is shuffled."""
+    """Write the first pairs of the shuffled German text."""
     folder.mkdir(exist_ok=True)
     with lzma.open(data / "train/de-en.tsv.xz") as file:
         text = b"".join(islice(file, pairs))
@@ -98,7 +98,7 @@ def parallel_text(data: Path, folder: Path, pairs: int) -> Path:
 
 
 def tested(data: Path, folder: Path, names: Sequence[str]) -> Path:
-    """Make a folder of suites with some of the files of ``eval``, as links."""
+    """Link some files of ``eval`` into a folder of suites."""
     for name in names:
         link = folder / name
         link.parent.mkdir(parents=True, exist_ok=True)
@@ -139,7 +139,7 @@ def inference(data: Path, folder: Path) -> Path:
 
 
 def paragraphs(data: Path, out: Path, language: str) -> Path:
-    """Make a folder of the Wikipedia paragraphs of one language, as a link."""
+    """Link the Wikipedia paragraphs of one language into a folder."""
     name = f"wiki-paragraphs.{language}.txt.xz"
     link = out / "paragraphs" / language / name
     link.parent.mkdir(parents=True, exist_ok=True)
@@ -182,7 +182,7 @@ def mixture(data: Path, out: Path) -> None:
 
 
 def english(data: Path) -> dict[str, set[str]]:
-    """Read the different English sentences of all parallel text, each with its language pairs."""
+    """Return the distinct English sentences with their language pairs."""
     found: dict[str, set[str]] = {}
     for path in sorted((data / "train").glob("*-en.tsv.xz")):
         with lzma.open(path, "rt", encoding="utf-8") as file:
@@ -193,7 +193,7 @@ def english(data: Path) -> dict[str, set[str]]:
 
 
 def probes(data: Path, folder: Path) -> None:
-    """Make sets of Tatoeba's sentences of 6 to 20 words that the encoders have not learned from."""
+    """Make probing sets of Tatoeba sentences that encoders have not seen."""
     folder.mkdir(parents=True, exist_ok=True)
     text = english(data)
     sentences = [
@@ -224,7 +224,7 @@ def probing(data: Path, out: Path) -> None:
 
 
 def spoken(data: Path, folder: Path, language: str) -> Path:
-    """Write pairs of a language with English that are not of software's documentation."""
+    """Write a language's pairs except software documentation."""
     folder.mkdir(parents=True, exist_ok=True)
     with lzma.open(data / f"train/{language}-en.tsv.xz", "rt", encoding="utf-8") as file:
         kept = (line for line in file if line.rstrip("\n").rpartition("\t")[2] in SPOKEN)
@@ -234,7 +234,7 @@ def spoken(data: Path, folder: Path, language: str) -> Path:
 
 
 def of_english(folders: Sequence[Path], folder: Path) -> Path:
-    """Write the English sentences of pairs, each as a pair with itself."""
+    """Write the English sentence of each pair as a pair with itself."""
     folder.mkdir(exist_ok=True)
     found: dict[str, None] = {}
     for path in (path for each in folders for path in each.iterdir()):
@@ -246,7 +246,7 @@ def of_english(folders: Sequence[Path], folder: Path) -> Path:
 
 
 def alone(out: Path) -> Path:
-    """Copy the bundled encoder, without a word on which languages it has."""
+    """Copy the bundled encoder without its list of languages."""
     for name in ("weights.safetensors", "tokenizer.model"):
         out.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(folder_of(BUNDLED) / name, out / name)
@@ -257,7 +257,7 @@ def alone(out: Path) -> Path:
 
 
 def alignment(data: Path, out: Path) -> None:
-    """Add languages to an encoder of English by the alignment loss: X-BiLSTM and X-CBOW."""
+    """Add languages to an English encoder by the alignment loss."""
     pairs = inference(data, out / "pairs")
     texts = {language: spoken(data, out / language, language) for language in ALIGNMENTS}
     first = train(of_english([*texts.values()], out / "en"), out / "first", *FIRST, pairs=())

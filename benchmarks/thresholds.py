@@ -1,4 +1,4 @@
-"""Probabilities in corpora of known shares of translations.
+"""Check probabilities in corpora with known shares of translations.
 
     python benchmarks/thresholds.py NTREX de fr ru --share 0.05 0.15 0.4 [--encoder SPEC]
 
@@ -30,7 +30,7 @@ SHARES = [0.01, 0.05, 0.15, 0.4, 0.8, 1.0]
 
 
 def overlapping(folder: Path, language: str, share: float) -> BuccSplit:
-    """Return corpora of the distinct lines of two files, of which a share is in both."""
+    """Return corpora of the distinct lines of two files with shared lines."""
     files = [folder / f"{name}.txt" for name in (language, ENGLISH)]
     texts = [path.read_text(encoding="utf-8").splitlines() for path in files]
     rows = list({lines: row for row, lines in enumerate(zip(*texts, strict=True))}.values())

@@ -1,4 +1,4 @@
-"""The encoder `use` beside the package that brings its weights: pieces, vectors, speed.
+"""Compare the encoder `use` with the package of its weights.
 
     OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 python benchmarks/use.py FILE... --lines 10000
 
@@ -31,7 +31,7 @@ TIMED, ROUNDS = 5000, 3
 
 
 def main() -> None:
-    """Compare pieces and vectors, then time."""
+    """Compare pieces and vectors, then measure speed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("files", type=Path, nargs="+")
     parser.add_argument("--lines", type=int, default=10_000, help="whose vectors are compared")
@@ -68,7 +68,7 @@ def main() -> None:
 
 
 def seconds(encode: Callable[[Sequence[str]], object], sentences: Sequence[str]) -> float:
-    """Return how long a call takes."""
+    """Return the seconds of a call."""
     start = time.perf_counter()
     encode(sentences)
     return time.perf_counter() - start

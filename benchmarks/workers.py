@@ -1,4 +1,4 @@
-"""How the encode stage scales with worker processes, each with a core of its own.
+"""Measure how the encode stage scales with worker processes.
 
     python benchmarks/workers.py news.de news.en --encoder mini
 
@@ -22,7 +22,7 @@ RUN = "import sys; from pipelines.cli.mine import mine_corpus; sys.exit(mine_cor
 
 
 def rates(work_dir: Path) -> Iterator[float]:
-    """Shards a second of each process that has encoded some, from the end of its first on."""
+    """Return the shards per second of each process after its first shard."""
     for path in (work_dir / "progress").glob("*.jsonl"):
         lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         ends = [line["since"] + line["seconds"] for line in lines if line["stage"] == "embed_shard"]

@@ -1,4 +1,4 @@
-"""Vectors to search, of the kinds that decide how hard a search is."""
+"""Vectors of kinds that differ in the difficulty of a search."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BLOCK = 1 << 14
 
 
 def make_sides(kind: str, rows: int, dim: int) -> tuple[np.ndarray, np.ndarray]:
-    """Unit rows of both sides: ``random``, ``clustered``, or ``repeated``, eight copies of each."""
+    """Return unit rows of both sides, of the kind of vectors ``kind``."""
     random = np.random.default_rng(0)
     x, y = (random.standard_normal((rows, dim), dtype=np.float32) for _ in range(2))
     if kind == "clustered":
@@ -30,6 +30,6 @@ def make_sides(kind: str, rows: int, dim: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def load_sides(paths: list[str], rows: int | None) -> tuple[np.ndarray, np.ndarray]:
-    """Unit rows of both sides from two .npy files of one row a sentence."""
+    """Return unit rows of both sides from two .npy files."""
     x, y = (unit_rows(np.load(path, mmap_mode="r")[:rows]) for path in paths)
     return x, y
