@@ -16,14 +16,16 @@ from miner.arrays import FloatArray, IntArray, Matrix
 from miner.monotone.blocks import Blocks
 from miner.monotone.path import cheapest_path, dissimilarity
 
-LENGTH_WEIGHT = 0.8  # of the ratio of lengths against the vectors' distance
+LENGTH_WEIGHT = 0.65  # of the ratio of lengths against the vectors' distance
 GAP_QUANTILE = 0.2  # of what random 1-1 beads cost, by which gaps are measured; the paper's
-GAP = 0.48  # of that, for each sentence: two without a translation cost less than as one bead
-OPENING = 0.25  # of a gap, as long as nothing is known of how many there are
+GAP = 0.43  # of that, for each sentence: two without a translation cost less than as one bead
+OPENING = 0.1  # cost of a gap, before any is counted
 OPENING_WEIGHT = 0.17  # of the log odds against a gap
-FEW_GAPS = (1, 30)  # gaps in beads, before any are counted
+MERGE = 0.1  # cost of each sentence beyond 1-1, before any merged bead is counted
+MERGE_WEIGHT = 0.12  # of the log odds against a merged bead
+PRIOR = (1, 10)  # gaps or merged beads, among so many beads, added to the counted ones
 SAMPLED_BEADS = 10_000
-FULL_CELLS = 1 << 18  # a table of so many cells is searched in full: 512 x 512 sentences
+FULL_CELLS = 1 << 22  # a table of so many cells is searched in full: 2048 x 2048 sentences
 MARGIN = 15  # cells on either side of a coarser path
 
 
@@ -65,26 +67,32 @@ def align(source: Blocks, target: Blocks) -> Alignment:
     while len(levels[-1][0]) * len(levels[-1][1]) > FULL_CELLS:
         levels.append((levels[-1][0].halved(), levels[-1][1].halved()))
     found = _align(*levels[-1])
-    for _ in range(2):  # the first of them has no ratio of lengths and no number of gaps to go by
-        found = _align(*levels[-1], found.source, found.target)
-    levels.pop()
+    found = _align(*levels.pop(), (found.source, found.target))
     for finer, other in reversed(levels):
         rows, columns = np.minimum(2 * found.source, len(finer)), 2 * found.target
-        found = _align(finer, other, rows, np.minimum(columns, len(other)))
+        found = _align(finer, other, (rows, np.minimum(columns, len(other))))
+    for _ in range(2):  # the counts of the first are of a path whose merges cost the same anywhere
+        found = _align(source, target, (found.source, found.target), _merge(found))
     return found
 
 
 def _align(
-    source: Blocks, target: Blocks, rows: IntArray | None = None, columns: IntArray | None = None
+    source: Blocks,
+    target: Blocks,
+    path: tuple[IntArray, IntArray] | None = None,
+    merge: float = MERGE,
 ) -> Alignment:
-    """Align near a path found before, which gives the ratio of lengths and gaps; or anywhere."""
-    if rows is None or columns is None:
+    """Align near a path, which gives the ratio of lengths and gaps; or anywhere, and only 1-1."""
+    if path is None:
         ratio, weight, opening, count = 1.0, 0.0, OPENING, len(source) + 1
         band = np.zeros(count, dtype=np.int64), np.full(count, len(target) + 1)
+        beads = _beads(1, 1)
     else:
+        rows, columns = path
         ratio = _length_ratio(_sums(source.lengths)[rows], _sums(target.lengths)[columns])
         weight, opening = LENGTH_WEIGHT, _opening(np.diff(rows), np.diff(columns))
         band = _band(rows, columns, len(source), len(target))
+        beads = _beads(len(source.vectors), len(target.vectors))
     own, other = source.lengths, target.lengths * ratio
     usual = max(1.0, (own.sum() + other.sum()) / (len(own) + len(other)))
     ends = _sums(own / usual), _sums(other / usual)
@@ -101,9 +109,8 @@ def _align(
     )
     vectors = source.vectors, target.vectors
     gap = opening, GAP * float(np.quantile(random, GAP_QUANTILE))
-    beads = _beads(len(vectors[0]), len(vectors[1]))
-    path, costs = cheapest_path(vectors, noises, ends, beads, gap, weight, band)
-    boundaries = np.insert(path, 0, 0, axis=0)
+    found, costs = cheapest_path(vectors, noises, ends, beads, gap, merge, weight, band)
+    boundaries = np.insert(found, 0, 0, axis=0)
     return Alignment(source=boundaries[:, 0], target=boundaries[:, 1], costs=costs)
 
 
@@ -121,8 +128,19 @@ def _opening(source: IntArray, target: IntArray) -> float:
         for side in (source, target)
     )
     beads = int(np.count_nonzero((source > 0) & (target > 0)))
-    chance = (gaps + FEW_GAPS[0]) / (gaps + beads + FEW_GAPS[1])
-    return OPENING_WEIGHT * max(0.0, float(np.log((1 - chance) / chance)))
+    return OPENING_WEIGHT * _log_odds_against(gaps, gaps + beads)
+
+
+def _merge(found: Alignment) -> float:
+    """Return the cost of a sentence beyond 1-1, lower for more merged beads in an alignment."""
+    source, target = np.diff(found.source), np.diff(found.target)
+    sizes = (source + target)[(source > 0) & (target > 0)]
+    return MERGE_WEIGHT * _log_odds_against(int(np.count_nonzero(sizes > 2)), len(sizes))
+
+
+def _log_odds_against(count: int, total: int) -> float:
+    chance = (count + PRIOR[0]) / (total + PRIOR[1])
+    return max(0.0, float(np.log((1 - chance) / chance)))
 
 
 def _noise(blocks: Blocks, others: Blocks) -> Matrix:

@@ -15,7 +15,6 @@ _part = compiled_part(fastmath={"contract", "reassoc"})
 # Chosen on Bleualign's development part, and on NTREX lines that were merged, and put among lines
 # without translation, in six pairs of languages (docs/results-documents.md): there is no sharp
 # best around any of them.
-MERGE = 0.1  # for each sentence beyond 1-1, so that what fits as two beads is not made one
 COUNT_POWER, LENGTH_POWER = 0.45, 0.65  # how a bead's cost grows with its sentences and its length
 SMOOTHING = 0.1  # of lengths, in sentences of the usual length
 
@@ -44,12 +43,12 @@ def _dot(vector: Any, other: Any) -> Any:
 
 @_part
 def _bead_cost(
-    cosine: Any, noise: Any, length: Any, other: Any, weight: Any, a: Any, b: Any
+    cosine: Any, noise: Any, length: Any, other: Any, weight: Any, merge: Any, a: Any, b: Any
 ) -> Any:
     """Return the cost of a bead of a and b sentences."""
     cost = _dissimilarity(cosine, noise, length, other, weight)
     cost *= (a * b) ** COUNT_POWER * ((length + other) / 2) ** LENGTH_POWER
-    return cost + MERGE * (a + b - 2)
+    return cost + merge * (a + b - 2)
 
 
 @_part
@@ -68,7 +67,7 @@ def _reach(best: Any, back: Any, cell: Any, cost: Any, step: Any) -> None:
 
 @_compile
 def cheapest_path(
-    vectors: Any, noises: Any, ends: Any, beads: Any, gap: Any, weight: Any, band: Any
+    vectors: Any, noises: Any, ends: Any, beads: Any, gap: Any, merge: Any, weight: Any, band: Any
 ) -> Any:
     """Find the cheapest way from (0, 0) to (N, M) by beads and gaps within a band.
 
@@ -81,6 +80,7 @@ def cheapest_path(
         ends: lengths of the sentences before each, in usual sentences, (N + 1,) and (M + 1,).
         beads: sizes of the beads, int64 (K, 2).
         gap: cost of a gap, and of each sentence of the usual length in it.
+        merge: cost of each sentence of a bead beyond 1-1.
         weight: of the lengths' ratio.
         band: the first column of each row, and the column after its last: int64 (N + 1,),
             ascending; no row is empty, and rows overlap.
@@ -123,7 +123,7 @@ def cheapest_path(
                 other = target_ends[j] - target_ends[j - b]
                 cosine = _dot(source[a - 1, i - a], target[b - 1, j - b])
                 noise = source_noise[a - 1, i - a] + target_noise[b - 1, j - b]
-                cost = _bead_cost(cosine, noise, length, other, weight, a, b)
+                cost = _bead_cost(cosine, noise, length, other, weight, merge, a, b)
                 _reach(best, back, cell, before + cost, k)
     return _walked(best, back, starts, low, beads)
 

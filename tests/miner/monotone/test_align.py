@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from miner.monotone import align as module
 from miner.monotone.align import align
 from miner.monotone.blocks import merged_blocks, text_blocks
-from miner.monotone.path import COUNT_POWER, LENGTH_POWER, MERGE, SMOOTHING, cheapest_path
+from miner.monotone.path import COUNT_POWER, LENGTH_POWER, SMOOTHING, cheapest_path
 
 
 def document(rng, beads, *, dim=24, noise=0.3):
@@ -37,7 +37,7 @@ def sizes(alignment):
     )
 
 
-def slow_path(source, target, noises, ends, beads, gap, weight):
+def slow_path(source, target, noises, ends, beads, gap, merge, weight):
     """The least cost over all beads and gaps everywhere, by recursion from the first sentence."""
     rows, columns = map(len, ends)
     opening, missing = gap
@@ -57,7 +57,7 @@ def slow_path(source, target, noises, ends, beads, gap, weight):
                 unlike = 2 * (1 - min(cosine, 1)) / (noise + 1e-6)
                 unlike += weight * abs(math.log((length + SMOOTHING) / (other + SMOOTHING)))
                 cost = unlike * (a * b) ** COUNT_POWER * ((length + other) / 2) ** LENGTH_POWER
-                cost += MERGE * (a + b - 2)
+                cost += merge * (a + b - 2)
             best[i, j] = min(best.get((i, j), math.inf), best[i - a, j - b] + cost)
     return best[len(ends[0]) - 1, len(ends[1]) - 1]
 
@@ -77,8 +77,8 @@ def test_the_path_is_the_cheapest(rows, columns, seed, opening):
     beads = module._beads(5, 5)
     band = np.zeros(rows + 1, dtype=np.int64), np.full(rows + 1, columns + 1)
     vectors, gap = (sides[0].vectors, sides[1].vectors), (float(opening), 0.4)
-    path, costs = cheapest_path(vectors, tuple(noises), tuple(ends), beads, gap, 0.8, band)
-    least = slow_path(sides[0].vectors, sides[1].vectors, noises, ends, beads, gap, 0.8)
+    path, costs = cheapest_path(vectors, tuple(noises), tuple(ends), beads, gap, 0.1, 0.8, band)
+    least = slow_path(sides[0].vectors, sides[1].vectors, noises, ends, beads, gap, 0.1, 0.8)
     assert costs.sum() == pytest.approx(least, rel=1e-5)
     assert path[-1].tolist() == [rows, columns]
     steps = np.diff(np.concatenate([[[0, 0]], path]), axis=0)
@@ -130,6 +130,28 @@ def test_what_one_side_alone_has_is_a_gap(count, kind, side):
     assert np.mean([mark in found for mark in gold]) > 0.95
     merged = [mark for mark in found if mark[0] < mark[1] and mark[2] < mark[3]]
     assert np.mean([mark in set(gold) for mark in merged]) > 0.95
+
+
+def test_what_either_side_alone_has_in_many_places():
+    """Halved documents, whose every second sentence is foreign, showed no path to begin with."""
+    rng = np.random.default_rng(7)
+    beads = [(1, 1)] * 130 + [(1, 0)] * 400 + [(0, 1)] * 400
+    rng.shuffle(beads)
+    found = set(marks(align(*document(rng, beads, dim=48, noise=0.5))))
+    gold = [mark for mark, bead in zip(gold_marks(beads), beads, strict=True) if all(bead)]
+    assert np.mean([mark in found for mark in gold]) > 0.9
+
+
+def test_a_merge_costs_less_where_there_are_more():
+    def cost(*beads):
+        ends = np.concatenate([[[0, 0]], np.cumsum(beads, axis=0)])
+        path = module.Alignment(source=ends[:, 0], target=ends[:, 1], costs=np.zeros(len(beads)))
+        return module._merge(path)
+
+    plain, merged, gap = [(1, 1)], [(2, 1)], [(0, 1)]
+    assert cost(*plain * 20) > cost(*plain * 18, *merged * 2) > cost(*plain * 10, *merged * 10)
+    assert cost(*plain * 20) == cost(*plain * 20, *gap * 30)
+    assert cost(*merged * 30) == 0
 
 
 def test_a_long_document_with_a_part_that_the_other_lacks():
