@@ -3,6 +3,7 @@
 A number can have several readings: 1.234 differs in German and English. Axes: ``P`` pairs.
 """
 
+import math
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -16,12 +17,17 @@ from numpy.typing import NDArray
 
 from miner.arrays import FloatArray, IntArray, code_points
 
-READING = 2  # version of reading, in work-folder keys; raise it when results change
+READING = 3  # version of reading, in work-folder keys; raise it when results change
 
 # Marks between digits. The first kind groups by three; U+066B begins a fraction.
 _KINDS = {
     mark: kind[0]
-    for kind in (" '\u2019\u00a0\u2009\u202f\u066c", ",\u060c\uff0c", ".\uff0e", "\u066b")
+    for kind in (
+        " '`\u00b4\u2018\u2019\u00a0\u2009\u202f\u066c",
+        ",\u060c\uff0c",
+        ".\uff0e",
+        "\u066b",
+    )
     for mark in kind
 }
 _GROUP, _COMMA, _DECIMAL = " ", ",", "\u066b"
@@ -32,7 +38,10 @@ _POWERS = {
     for words, power in (("百백", 2), ("千천", 3), ("万萬만", 4), ("亿億억", 8), ("兆조", 12))
     for word in words
 }
+_WORDS = "".join(_POWERS)
 _NAMED_POWERS = (0, 3, 6, 9, 12)
+_SECTION = 4  # the powers from here on multiply all before them: 5千6百万 is 5600万
+_MAX_TERM = 30  # characters of a term that is added to others
 _GROUPS, _MARKS = (
     "".join(mark for mark, kind in _KINDS.items() if (kind == _GROUP) == grouping)
     for grouping in (True, False)
@@ -40,8 +49,10 @@ _GROUPS, _MARKS = (
 # It begins with one set of characters, which Python searches for three times as fast.
 _NUMBER = re.compile(
     rf"[\d{_VULGAR}](?:\d{{,2}}(?:[{_GROUPS}]\d{{3}})+(?!\d)|\d*)(?:[{_MARKS}]\d+)*"
-    rf"(?:[{_VULGAR}]| ?[{''.join(_POWERS)}]+)?"
+    rf"(?:[{_VULGAR}]| ?[{_WORDS}]+(?: ?\d[\d,]* ?[{_WORDS}]+)*(?: ?\d{{1,4}}(?![\d,.]))?)?"
 )
+_BARE_FRACTION = re.compile(r"\.(?<![\w.,]\.)(?=\d)")  # .5; it begins with a character to search
+_TERM = re.compile(rf"(\d[\d,]*) ?([{_WORDS}]*)")
 _RUN = re.compile(r"\d+")
 _FIRST_FOREIGN = 0x660  # the first digit after ASCII
 
@@ -58,7 +69,7 @@ class Number(NamedTuple):
 
 def numbers_in(text: str) -> frozenset[Number]:
     """Return the distinct numbers of a text, in digits of any script."""
-    return frozenset().union(*map(_read, _NUMBER.findall(text)))
+    return frozenset().union(*map(_read, _NUMBER.findall(_BARE_FRACTION.sub("0.", text))))
 
 
 def compare_numbers(source: frozenset[Number], target: frozenset[Number]) -> tuple[int, int]:
@@ -150,7 +161,14 @@ def _value_table() -> NDArray[np.uint8]:
 @lru_cache(maxsize=1 << 16)
 def _read(token: str) -> frozenset[Number]:
     """Return the number of a token, or those between its marks, as in 2.5.2010."""
-    digits = token.rstrip(" " + "".join(_POWERS))
+    terms = _TERM.findall(with_ascii_digits([token])[0])
+    if len(terms) > 1 and terms[0][1]:
+        total = _sum(terms)
+        if total is None:
+            return frozenset().union(*(_read(digits + words) for digits, words in terms))
+        runs = [digits.replace(",", "") for digits, _ in terms]
+        return frozenset([Number(frozenset(_multiples(total, 0)), frozenset(map(_value, runs)))])
+    digits = token.rstrip(" " + _WORDS)
     power = sum(_POWERS.get(word, 0) for word in token[len(digits) :])
     runs = _RUN.findall(with_ascii_digits([digits])[0])
     if len(runs) < 2 and not digits[-1].isdecimal():
@@ -164,6 +182,27 @@ def _read(token: str) -> frozenset[Number]:
     # Zeros alone do not count: 10:00 is 10.
     numbers = [run for run in runs if run == "0" or run.strip("0")]
     return frozenset(Number(frozenset([_value(run)])) for run in numbers)
+
+
+def _sum(terms: Iterable[tuple[str, str]]) -> str | None:
+    """Add up terms such as 1億 and 2千万; None if they do not descend, as in a list."""
+    total = section = 0
+    limits = [math.inf, math.inf]  # of the next term, and of the next section
+    for digits, words in terms:
+        powers = [_POWERS[word] for word in words]
+        small, large = (
+            sum(p for p in powers if (p < _SECTION) == below) for below in (True, False)
+        )
+        if len(digits) > _MAX_TERM:
+            return None
+        value = int(digits.replace(",", "")) * 10**small
+        section += value
+        if value >= limits[0] or section * 10**large >= limits[1]:
+            return None
+        limits[0] = 10 ** (small or large)
+        if large:
+            total, section, limits = total + section * 10**large, 0, [10**large, 10**large]
+    return str(total + section)
 
 
 def _multiples(value: str, power: int) -> list[str]:

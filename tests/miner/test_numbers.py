@@ -16,7 +16,9 @@ from miner.numbers import (
 )
 
 TEXTS = st.text(
-    st.sampled_from("00127 .,:'/a\u00e9\u00bd\u0661\u0662\u066b\u96f6\uff17\u4e07\U0001d7d8\n")
+    st.sampled_from(
+        "00127 .,:'/a\u00e9\u00bd\u0661\u0662\u066b\u96f6\uff17\u4e07\u5343\U0001d7d8\n"
+    )
 )
 
 
@@ -88,6 +90,19 @@ def compare(source: str, target: str) -> tuple[int, int]:
         ("3万", "3万"),
         ("310 億", "31 billion"),
         ("½ 万", "0.5"),
+        ("3万5千", "35,000"),
+        ("3만 5천 원", "35,000 won"),
+        ("1億2千万人", "120 million"),
+        ("2億3000万円", "230 million yen"),
+        ("1억 2,345만", "123.45 million"),
+        ("5千6百万", "56 million"),
+        ("２万５百", "20,500"),
+        ("1万 2万 3万", "10,000, 20,000, 30,000"),
+        # no zero before the fraction, and marks that look like an apostrophe
+        (".5 percent", "0,5 Prozent"),
+        ("$.50", "0,50 $"),
+        ("5`000", "5000"),
+        ("12\u00b4500", "12\u2018500"),
     ],
 )
 def test_equal(source: str, target: str) -> None:
@@ -113,6 +128,9 @@ def test_equal(source: str, target: str) -> None:
         ("\u00bd", "2"),
         ("12\u2019500", "12"),
         ("1234 567", "1234567"),
+        ("3万5千", "30,500"),
+        ("1億2千万", "12,000"),
+        (".5", "5"),
     ],
 )
 def test_different(source: str, target: str) -> None:
@@ -130,6 +148,7 @@ def test_a_number_of_any_length() -> None:
     digits = "9" * 10_000
     assert compare(digits, digits + ",0") == (1, 0)
     assert compare(digits + "万", "1") == (0, 2)
+    assert compare(digits + "万5千", "5,000") == (1, 1)
 
 
 def slow_comparison(source: set[Number], target: set[Number]) -> tuple[int, int]:
