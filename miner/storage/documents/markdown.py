@@ -62,6 +62,13 @@ _MARKER = re.compile(
     re.IGNORECASE,
 )
 _TAB = re.compile(r"^([ \t]*)===[!+]?[ \t]+(?=\")", re.MULTILINE)  # a tab of Material for MkDocs
+_TOML = re.compile(r"\A\+{3}[ \t]*\n.*?^\+{3}[ \t]*$", re.MULTILINE | re.DOTALL)  # of Hugo
+_DIRECTIVE = re.compile(  # a fence of MyST that contains Markdown
+    r"\{(?:attention|caution|danger|error|hint|important|note|tip|warning|admonition|seealso|dropdown"
+    r"|topic|sidebar|margin|todo|deprecated|version(?:added|changed))\}(?P<title>.*)"
+)
+_OPTIONS = re.compile(r"\A(?::[\w-]+:.*\n)+")
+_MAX_DIRECTIVES = 4  # within each other
 _MODULE = re.compile(  # an import or export in MDX
     r"import\s(?:[^\"']*\sfrom\s+)?[\"']|import\s*\{[^}]*\Z|export\s+(?:default|const|let|function)\s"
 )
@@ -84,13 +91,20 @@ def prose(text: str) -> str:
     Headings, items and cells are paragraphs of their own. Code, metadata, tags and comments are
     removed, except for code within a sentence.
     """
+    return "\n\n".join(_prose(_TOML.sub("", text), _MAX_DIRECTIVES))
+
+
+def _prose(text: str, directives: int) -> list[str]:
     parser = _parser(is_mdx=bool(_IS_MDX.search(text)))
     paragraphs: list[str] = []
     for block in text_blocks(_TAB.sub(r"\1!!! tab ", text), BLOCK, ("\n\n## ", "\n## ", "\n\n")):
         for opening, token in pairwise([Token("", "", 0), *parser.parse(block)]):
             if token.type == "inline" and not _is_default_title(opening, token.content):
                 paragraphs += _paragraphs(token.children or [])
-    return "\n\n".join(paragraphs)
+            elif directives and (directive := _DIRECTIVE.match(token.info)):
+                content = _OPTIONS.sub("", token.content)
+                paragraphs += _prose(f"{directive['title']}\n\n{content}", directives - 1)
+    return paragraphs
 
 
 @cache

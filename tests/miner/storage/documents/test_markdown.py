@@ -102,6 +102,11 @@ def paragraphs(text: str) -> list[str]:
         ),
         ("{: .lead}\nText{' '}\nmore.", ["Text more."]),
         ("<<< @/a.ts{2}\n\n[[toc]]\n\nText.", ["Text."]),
+        # metadata of Hugo, and directives of MyST
+        ('+++\ntitle = "A"\n\ndraft = true\n+++\n\nText.', ["Text."]),
+        ("```{note}\n:class: x\nA note.\n\nMore :a: b.\n```", ["A note.", "More :a: b."]),
+        ("````{tip} Title\n~~~{warning}\nDeep.\n~~~\n```sh\nrun\n```\n````", ["Title", "Deep."]),
+        ("- Item\n\n  ```{seealso}\n  That.\n  ```\n\n```{math}\na = b\n```", ["Item", "That."]),
         # formulas and prices
         ("Let $x_i$ be $5 or $10.\n\n$$\na = b.\n$$", ["Let x_i be $5 or $10."]),
     ],
@@ -172,6 +177,8 @@ def test_no_prose_is_lost_among_markup(texts: list[str], data: st.DataObject) ->
             '=== "a"\n    ',
             "| a ",
             "`` ` ",
+            "```{note}\n",
+            "+++\n",
         ),
     ],
 )
