@@ -81,9 +81,8 @@ def train_encoder(
     state = parallel.run_in_first(lambda: _initial_state(recipe, texts, start, identity, path))
     tokenizer = Tokenizer(state.tokenizer_model)
     pairs, held_out_pairs = (_tokenize_texts(recipe, tokenizer, part) for part in (texts, held_out))
-    pairs += _auxiliary_pairs(
-        recipe, pairs, [tokenize_pairs(text, tokenizer, {}) for text in extra]
-    )
+    extra_pairs = [tokenize_pairs(text, tokenizer, {}) for text in extra]
+    pairs += _auxiliary_pairs(recipe, pairs, extra_pairs)
     torch.manual_seed(options.seed)
     features = Features(tokenizer.pieces(), options.architecture.ngram_rows)
     model = task_type.model(options, features, texts)
@@ -105,7 +104,6 @@ def train_encoder(
 
         def save_all(folder: Path, facts: Mapping[str, Any]) -> None:
             save(folder, facts=facts)
-
             task.save_extras(folder)
 
         return task.deploy(encoder), save_all

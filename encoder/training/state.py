@@ -71,7 +71,7 @@ def load_state(path: Path, identity: Mapping[str, Any]) -> State:
 def check_identity(
     folder: Path, saved: Mapping[str, Any], expected: Mapping[str, Any], work: str = "a training"
 ) -> None:
-    """Check that a folder has the training that is about to resume.
+    """Check that the work saved in a folder is the work to resume.
 
     Raises:
         ValueError: The identities differ.
