@@ -1,1 +1,1 @@
-"""What mining reads and writes, in modules that load soon: pyarrow waits for its first use."""
+"""Input and output of mining, in modules that import pyarrow on first use."""

@@ -1,16 +1,15 @@
-"""Sealed artefacts: what a stage wrote, whole, and for which configuration and inputs.
+"""Sealed artefacts, which are folders of complete files with a key.
 
-An artefact is a folder of files. They are written under temporary names and renamed, and the file
-``seal.json`` comes last; without it the folder is written again. The seal holds
+A stage writes files under temporary names, renames them, and writes ``seal.json`` last. A folder
+without it is written again. The seal has
 
-- ``key``: a hash of everything that decides the content (stage, options, digests of the inputs), so
-  that a changed option never meets a stale file;
-- ``files``: the SHA-256 of each file, so that a damaged or exchanged file is refused by name;
-- ``facts``: metadata of the stage (row counts, what was dropped and why).
+- ``key``: a hash of the stage, its options and the digests of its inputs, so that a run with a
+  changed option never uses an old file;
+- ``files``: the SHA-256 of each file, so that a damaged or replaced file is an error;
+- ``facts``: metadata of the stage, such as row counts and reasons of rejections.
 
-Two workers may be at the same artefact: an engine that believes one lost starts another. Each
-writes files of its own; who is done first names them, and the other takes what is sealed then.
-Files of a remote artefact are written here first, and fetched and checked when asked for.
+Two workers may write the same artefact, if an engine restarts a slow one. The first to finish
+renames its files, and the other uses these. Remote files are written locally, and fetched on use.
 """
 
 from __future__ import annotations
@@ -34,102 +33,102 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SEAL = "seal.json"
-FORMAT = 2  # raised whenever a stage comes to write something else for the same key
+FORMAT = 2  # raised when a stage changes the content that it writes for a key
 
 
 class ArtefactError(ValueError):
-    """An artefact is damaged; the message names the file and the way out."""
+    """An error about a damaged artefact, with its file and the remedy."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Artefact:
-    """A sealed artefact by its seal: a small reference that can travel between workers."""
+    """A sealed artefact, small enough to be sent between workers."""
 
     folder: Place
     files: Mapping[str, str]
     facts: Mapping[str, Any]
 
     def file(self, name: str) -> Path:
-        """Return the path of one of its files on this machine; it may be gone ten minutes later.
-
-        A remote file is ``checked``.
-        """
+        """Return a file's local path, which may be removed ten minutes later."""
         return self.checked(name) if isinstance(self.folder, RemotePath) else self.folder / name
 
     def checked(self, name: str) -> Path:
-        """Return the same path, or raise an ArtefactError: the file is missing or damaged."""
+        """Return the local path of a file after comparing its checksum.
+
+        Raises:
+            ArtefactError: The file is missing or damaged.
+        """
         path, digest = self.folder / name, self.files[name]
         remedy = f"delete the folder {self.folder} to rebuild it"
         try:
             if isinstance(path, RemotePath):
-                found = cache.fetch(path, digest)
+                local = cache.fetch(path, digest)
             else:
-                found = path if file_digest(path) == digest else None
+                local = path if file_digest(path) == digest else None
         except (FileNotFoundError, IsADirectoryError):
             raise ArtefactError(f"{path}: file not found; {remedy}") from None
-        if found is None:
+        if local is None:
             raise ArtefactError(f"{path}: checksum mismatch (damaged or replaced); {remedy}")
-        return found
+        return local
 
 
 def content_key(stage: str, **decides: object) -> str:
-    """Hash of all that decides what a stage writes; values must be JSON."""
+    """Hash the JSON values that decide the content of a stage's files."""
     canonical = json.dumps([FORMAT, stage, decides], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def file_digest(path: Path) -> str:
-    """SHA-256 of a file, in hexadecimal."""
+    """Return the SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def find(folder: Place, *, key: str) -> Artefact | None:
-    """Return the artefact sealed in ``folder`` for ``key``, if there is one, ``checked``."""
-    if found := _sealed(folder, key):
-        for name in found.files:
-            found.checked(name)
-    return found
+    """Return the artefact sealed in ``folder`` for ``key``, checked, or None."""
+    if artefact := _read_seal(folder, key):
+        for name in artefact.files:
+            artefact.checked(name)
+    return artefact
 
 
 def produce(folder: Place, *, key: str, write: Callable[[Draft], Mapping[str, Any]]) -> Artefact:
-    """Return the artefact sealed in ``folder`` for ``key``, calling ``write`` only if it is not.
+    """Return the artefact sealed in ``folder`` for ``key``, or write it.
 
-    ``write`` adds files to the draft and returns the facts (JSON values). An ArtefactError says
-    that a file of what is sealed was damaged.
+    ``write`` adds files to the draft and returns the facts (JSON values).
+
+    Raises:
+        ArtefactError: A file of the sealed artefact is damaged.
+        OSError: A file cannot be written.
     """
-    if found := find(folder, key=key):
-        return found
+    if artefact := find(folder, key=key):
+        return artefact
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        return _make(folder, key, write)
-    except (_OvertakenError, OSError, ArtefactError):
-        if found := find(folder, key=key):
-            return found  # of another worker, which may have removed what this one still read
+        return _write_sealed(folder, key, write)
+    except (OSError, ArtefactError):
+        if artefact := find(folder, key=key):
+            return artefact  # another worker sealed it, and may have removed files in use here
         raise
 
 
-class _OvertakenError(Exception):
-    """Another worker has sealed the same meanwhile."""
-
-
-def _make(folder: Place, key: str, write: Callable[[Draft], Mapping[str, Any]]) -> Artefact:
+def _write_sealed(folder: Place, key: str, write: Callable[[Draft], Mapping[str, Any]]) -> Artefact:
     with ExitStack() as lock:
         draft = Draft(folder)
         with draft.names:
             facts = dict(write(draft))
             seal = {"key": key, "files": draft.digests, "facts": facts}
             text = json.dumps(seal, indent=1, sort_keys=True)
-            _keep_others_out(folder, lock)
-            if _sealed(folder, key):
-                raise _OvertakenError
+            _lock_folder(folder, lock)
+            if _read_seal(folder, key):
+                raise FileExistsError(f"{folder}: sealed by another worker")
             (folder / SEAL).unlink(missing_ok=True)
         write_text(folder / SEAL, text)
     return Artefact(folder=folder, files=draft.digests, facts=facts)
 
 
-def _keep_others_out(folder: Place, lock: ExitStack) -> None:
-    """Keep others from naming files in the folder, where its file system has locks."""
+def _lock_folder(folder: Place, lock: ExitStack) -> None:
+    """Lock the folder against renames by others, if its file system can."""
     if not isinstance(folder, RemotePath):
         descriptor = os.open(folder, os.O_RDONLY)
         lock.callback(os.close, descriptor)
@@ -138,19 +137,19 @@ def _keep_others_out(folder: Place, lock: ExitStack) -> None:
 
 
 def open_artefact(folder: Place) -> Artefact:
-    """Return the artefact sealed in ``folder``, whatever for; its files are not looked at.
+    """Return the artefact sealed in ``folder`` for any key, unchecked.
 
-    An ArtefactError says that nothing is sealed there.
+    Raises:
+        ArtefactError: The folder has no seal, or an invalid one.
     """
-    if found := _sealed(folder):
-        return found
+    if artefact := _read_seal(folder):
+        return artefact
     raise ArtefactError(
         f"{folder}: contains no finished run; run 'adit mine --work-dir {folder}' first"
     )
 
 
-def _sealed(folder: Place, key: str | None = None) -> Artefact | None:
-    """Return what is sealed in a folder, if anything is, and for ``key`` unless that is None."""
+def _read_seal(folder: Place, key: str | None = None) -> Artefact | None:
     path = folder / SEAL
     if not path.exists():
         return None
@@ -158,23 +157,25 @@ def _sealed(folder: Place, key: str | None = None) -> Artefact | None:
     with suppress(ValueError):
         seal = json.loads(path.read_text(encoding="utf-8"))
     match seal:
-        case {"key": found, "files": dict(files), "facts": dict(facts), **more} if not more:
+        case {"key": sealed_key, "files": dict(files), "facts": dict(facts), **unknown} if (
+            not unknown
+        ):
             artefact = Artefact(folder=folder, files=files, facts=facts)
-            return artefact if key in (None, found) else None
+            return artefact if key in (None, sealed_key) else None
     raise ArtefactError(f"{path}: not a seal of Adit; delete the folder {folder}")
 
 
 def write_array(path: Path, values: NDArray[Any]) -> None:
-    """Write an ``.npy`` file, in row-major order."""
+    """Write an ``.npy`` file in row-major order."""
     with npy_rows(path) as append:
         append(values)
 
 
 @contextmanager
 def npy_rows(path: Path) -> Iterator[Callable[[NDArray[Any]], None]]:
-    """Write an ``.npy`` file of rows that come in one or more blocks (n, ...), by what it yields.
+    """Yield a function that appends blocks (n, ...) to an ``.npy`` file.
 
-    Not by ``numpy.save``, whose error on a full disk has lost the reason.
+    Errors have the reason, such as a full disk, which ``numpy.save`` omits.
     """
     import numpy as np
 
@@ -194,12 +195,12 @@ def npy_rows(path: Path) -> Iterator[Callable[[NDArray[Any]], None]]:
 
         yield append
         stream.seek(0)
-        np.lib.format.write_array_header_1_0(stream, header)  # there is room for any number of rows
+        np.lib.format.write_array_header_1_0(stream, header)  # has space for any number of rows
         assert stream.tell() == start
 
 
 class Draft:
-    """The files of an artefact that is being written; they get their names as ``names`` ends."""
+    """The files of an unfinished artefact, renamed as ``names`` ends."""
 
     def __init__(self, folder: Place) -> None:
         self._folder = folder
@@ -230,6 +231,6 @@ class Draft:
 
     @contextmanager
     def rows(self, name: str) -> Iterator[Callable[[NDArray[Any]], None]]:
-        """Do as ``npy_rows``."""
+        """Write an ``.npy`` file like ``npy_rows``."""
         with self.file(name) as path, npy_rows(path) as append:
             yield append

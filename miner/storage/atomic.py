@@ -1,7 +1,7 @@
-"""Files that are either whole or not there.
+"""Files that are either complete or absent.
 
-A file is written beside its final name and renamed over it once it is on the disk, so that a run
-that fails, is interrupted or loses power leaves what was there before.
+A file is written next to its final name, and renamed over it when it is on disk. A run that fails,
+is interrupted or loses power keeps the earlier file.
 """
 
 import os
@@ -13,31 +13,26 @@ from pathlib import Path
 from miner.storage import cache
 from miner.storage.places import AnyPath, PlaceError, RemotePath
 
-TEMPORARY = ".adit-"  # how the names of unfinished files begin
+TEMPORARY = ".adit-"  # prefix of the names of unfinished files
 
 
 class OutputError(OSError):
-    """An output that cannot be written: one line that names it and says why."""
-
-
-class _OnlyTriedError(Exception):
-    """A file could be written, and is not to be."""
+    """An error about an output that cannot be written, with the cause."""
 
 
 @contextmanager
-def atomic_file(path: AnyPath) -> Iterator[Path]:
-    """Yield the path of an empty temporary file that becomes ``path`` when the block succeeds.
+def atomic_file(path: AnyPath, *, is_probe: bool = False) -> Iterator[Path]:
+    """Yield an empty file that becomes ``path`` if the block succeeds.
 
-    It lies in the folder of ``path``, under a hidden name with the same suffix (so that
-    ``numpy.save`` and others that go by the suffix write to it and not beside it), with the
-    permissions of any new file. When the block raises anything at all, it is removed and ``path``
-    stays as it was. A symbolic link is followed: the file it points to is replaced, the link is
-    kept. For a remote ``path`` it lies on this machine, and is copied.
+    The file is in the folder of ``path``, under a hidden name with the same suffix, because
+    ``numpy.save`` and others change names without it. If the block raises any exception, or with
+    ``is_probe``, the file is removed and ``path`` is unchanged. If ``path`` is a symbolic link, its
+    target is replaced. For a remote ``path``, the file is local, and is copied.
 
     Raises:
-        OutputError: ``path`` cannot be created or replaced, or the block failed with an error of
-            the operating system's (such as a full disk).
-        PlaceError: the copy cannot be made.
+        OutputError: ``path`` cannot be created or replaced, or the block raised an error of the
+            operating system, such as a full disk.
+        PlaceError: The copy cannot be made.
     """
     if isinstance(path, RemotePath):
         with cache.temporary_file(path.suffix) as temporary:
@@ -50,24 +45,32 @@ def atomic_file(path: AnyPath) -> Iterator[Path]:
         _refuse_special(final)
         os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         yield temporary
+        if is_probe:
+            temporary.unlink()
+            return
         _flush_to_disk(temporary)
         os.replace(temporary, final)
     except BaseException as error:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
-        # An error without a number is a message of our own (of an input's, say): leave it be.
+        # An error without a number is a message of Adit, for example about an input.
         if isinstance(error, OSError) and error.errno is not None:
             names_other_file = str(error.filename or temporary) != str(temporary)
             cause = str(error) if names_other_file else os.strerror(error.errno)
             raise OutputError(f"{os.fspath(path)}: cannot be written: {cause}") from error
         raise
-    with suppress(OSError):  # Some file systems cannot sync a folder; the file itself is safe.
+    with suppress(OSError):  # Some file systems cannot sync a folder. The file is on disk.
         _flush_to_disk(final.parent)
 
 
 @contextmanager
 def naming_errors(place: object) -> Iterator[None]:
-    """Name the place in errors that name no file, such as a full disk's."""
+    """Add the name of a place to errors without a file, such as a full disk.
+
+    Raises:
+        OSError: The error in the block has a file already, or is a broken pipe.
+        OutputError: Any other error of the operating system.
+    """
     try:
         yield
     except OSError as error:
@@ -77,13 +80,17 @@ def naming_errors(place: object) -> Iterator[None]:
 
 
 def write_text(path: AnyPath, text: str) -> None:
-    """Write ``text`` in UTF-8, whole or not at all, as ``atomic_file`` does."""
+    """Write ``text`` in UTF-8 through ``atomic_file``."""
     with atomic_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
 
 
 def check_writable(path: AnyPath) -> None:
-    """Check that a file could be written at ``path``, or raise an OutputError."""
+    """Check that a file could be written at ``path``.
+
+    Raises:
+        OutputError: It could not.
+    """
     if isinstance(path, RemotePath):
         probe = path.parent / f"{TEMPORARY}{secrets.token_hex(8)}"
         try:
@@ -96,24 +103,27 @@ def check_writable(path: AnyPath) -> None:
     if not folder.is_dir():
         raise OutputError(f"{os.fspath(path)}: folder not found: {folder}; create it first")
     # os.access knows nothing of quotas, and root passes all its checks.
-    with suppress(_OnlyTriedError), atomic_file(path):
-        raise _OnlyTriedError
+    with atomic_file(path, is_probe=True):
+        pass
 
 
 def check_folder(path: AnyPath) -> None:
-    """Check the same of files in a folder; it and those above it may have to be made."""
+    """Check that files could be written in a folder that may not exist yet.
+
+    Raises:
+        OutputError: They could not.
+    """
     if isinstance(path, RemotePath):
         check_writable(path / TEMPORARY)
         return
     final = Path(os.path.realpath(path))
-    above = next(place for place in (final, *final.parents) if place.exists())
-    if not above.is_dir():
-        raise OutputError(f"{os.fspath(path)}: {above} is a file; name a folder")
-    check_writable(above / TEMPORARY)
+    existing = next(place for place in (final, *final.parents) if place.exists())
+    if not existing.is_dir():
+        raise OutputError(f"{os.fspath(path)}: {existing} is a file; name a folder")
+    check_writable(existing / TEMPORARY)
 
 
-def _refuse_special(final: Path) -> None:
-    """Refuse what renaming would fail on (a folder) or destroy (a device such as /dev/null)."""
+def _refuse_special(final: Path) -> None:  # renaming would fail on these, or replace a device
     if final.is_dir():
         raise OutputError(f"{final}: is a folder; pass a file in it")
     if final.exists() and not final.is_file():

@@ -1,7 +1,7 @@
-"""Remote files on this machine: each fetched once, checked, and shared by all its processes.
+"""A cache of remote files, fetched once, checked, and shared by processes.
 
-They lie under their SHA-256 in a folder of ``ADIT_CACHE``, else in the folder for temporary files.
-The ones that were used least recently make room where less than a tenth of the disk would be free.
+Files are named by their SHA-256, in the folder ``ADIT_CACHE`` or that for temporary files. If less
+than a tenth of the disk would be free, the least recently used files are removed.
 """
 
 import fcntl
@@ -21,27 +21,26 @@ from miner.storage.places import COPY_BYTES, RemotePath
 
 FOLDER = "ADIT_CACHE"
 FREE_SHARE = 1 / 10
-DIGEST_LENGTH = 64  # of the names of files that were fetched; others are being written
-# A file that was asked for since then is about to be opened, or read: it stays.
+DIGEST_LENGTH = 64  # of names of cached files; files with other names are being written
+# A file that was used within this time is not removed, because a process may be about to open it.
 USED_SECONDS = 600.0
 
 _folder_of_run: ContextVar[Path | None] = ContextVar("_folder_of_run", default=None)
 
 
 def cache_folder() -> Path:
-    """Return the folder of the run, if it has one, else ``shared_folder``."""
+    """Return the cache folder of the run, or else ``shared_folder``."""
     return _folder_of_run.get() or shared_folder()
 
 
 def shared_folder() -> Path:
-    """Return the folder of one's own that all processes share, which is made if need be.
+    """Return the private folder of the user's processes, and make it first.
 
     Raises:
-        PermissionError: it is a link, no folder, another user's, or open to others: beside others'
-            temporary files anybody can make something of its name first.
+        PermissionError: It is a link, not a folder, another user's, or open to other users.
     """
-    given = os.environ.get(FOLDER)
-    folder = Path(given or Path(tempfile.gettempdir()) / f"adit-{os.getuid()}")
+    variable = os.environ.get(FOLDER)
+    folder = Path(variable or Path(tempfile.gettempdir()) / f"adit-{os.getuid()}")
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700, parents=True)
     state, remedy = folder.lstat(), f"set {FOLDER} to a folder that you own"
@@ -56,9 +55,9 @@ def shared_folder() -> Path:
 
 @contextmanager
 def run_cache() -> Iterator[Path]:
-    """Keep what this thread fetches in a folder of its own, which goes at the end of the block."""
-    place = cache_folder() if os.environ.get(FOLDER) else None
-    with tempfile.TemporaryDirectory(prefix="adit-", dir=place) as folder:
+    """Use a separate cache folder for this thread's block, and remove it."""
+    parent = cache_folder() if os.environ.get(FOLDER) else None
+    with tempfile.TemporaryDirectory(prefix="adit-", dir=parent) as folder:
         token = _folder_of_run.set(Path(folder))
         try:
             yield Path(folder)
@@ -78,19 +77,19 @@ def temporary_file(suffix: str) -> Iterator[Path]:
 
 
 def store(local: Path, digest: str) -> None:
-    """Keep a ``temporary_file`` with this SHA-256, as if it had been fetched."""
+    """Store a ``temporary_file`` with this SHA-256, as if it had been fetched."""
     with suppress(FileExistsError):
         os.link(local, cache_folder() / digest)
 
 
 def fetch(remote: RemotePath, digest: str) -> Path | None:
-    """Return a local copy of a file with this SHA-256 (hexadecimal); None if it has another one."""
+    """Return a local copy of a file, or None if its SHA-256 is not ``digest``."""
     path = cache_folder() / digest
-    if _is_kept(path):
+    if _is_cached(path):
         return path
     with path.with_name(f"{digest}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # another process may be fetching it
-        if _is_kept(path):
+        if _is_cached(path):
             return path
         _make_room(remote.stat().st_size)
         with temporary_file("") as temporary:
@@ -100,8 +99,8 @@ def fetch(remote: RemotePath, digest: str) -> Path | None:
     return path
 
 
-def _is_kept(path: Path) -> bool:
-    """Return whether the file is there; it counts as used now."""
+def _is_cached(path: Path) -> bool:
+    """Return whether the file exists, and mark it as used now."""
     with suppress(FileNotFoundError):
         os.utime(path)
         return True
@@ -118,15 +117,15 @@ def _copy(remote: RemotePath, local: Path) -> str:
 
 
 def _make_room(size: int) -> None:
-    """Remove what was used least recently until ``size`` bytes more leave enough of the disk."""
+    """Remove least recently used files until ``size`` more bytes have space."""
     folder = cache_folder()
     total, _, free = shutil.disk_usage(folder)
-    lacking = size + FREE_SHARE * total - free
-    if lacking <= 0:
+    missing_bytes = size + FREE_SHARE * total - free
+    if missing_bytes <= 0:
         return
-    kept = [(path, path.stat()) for path in folder.iterdir() if len(path.name) == DIGEST_LENGTH]
-    for path, state in sorted(kept, key=lambda each: each[1].st_mtime):
-        if lacking <= 0 or time.time() - state.st_mtime < USED_SECONDS:
+    cached = [(path, path.stat()) for path in folder.iterdir() if len(path.name) == DIGEST_LENGTH]
+    for path, state in sorted(cached, key=lambda entry: entry[1].st_mtime):
+        if missing_bytes <= 0 or time.time() - state.st_mtime < USED_SECONDS:
             break
         path.unlink(missing_ok=True)
-        lacking -= state.st_size
+        missing_bytes -= state.st_size

@@ -1,8 +1,8 @@
-"""The layout of a work folder: where each artefact lies, and how its files are called.
+"""Places of artefacts and files in a work folder.
 
-    split/SIDE/NNNNN/NNNNN/     sentences.parquet: a part of a group of files of documents
+    split/SIDE/NNNNN/NNNNN/     sentences.parquet: part of a group of files of documents
     sentences/SIDE/             NNNNN.parquet (a shard's sentences), duplicates, rejected, inputs
-    embeddings/SIDE/NNNNN/      rows.npy, vectors.npy, dropped.parquet; batches/ while it is made
+    embeddings/SIDE/NNNNN/      rows.npy, vectors.npy, dropped.parquet; batches/ until it is sealed
     documents/SIDE/NNNNN/       documents.parquet, sums.npy (--document-pairs auto)
     documents/pairs/            pairs.tsv
     indexes/cells/              centroids.npy
@@ -14,27 +14,18 @@
     tiles/recall-SIDE/          the same, of a sample of the side
     beads/NNNNN/                beads.parquet (--alignment monotone)
     neighbours/SIDE/NNNNN/      SIDE.ids.npy and SIDE.cosines.npy
-    usual/                      what is usual of the best pairs, in its seal
-    scored/NNNNN/               scored.npy: a batch of pairs with the judge's scores; and
-                                scored_same.npy, those with the same text on both sides
-    pairs/ judged/ filtered/ distinct/ kept/   pairs.parquet; rejected.parquet, where filters are
-                                used;
+    scored/NNNNN/               scored.npy: a batch of pairs with the judge's scores;
+                                scored_same.npy: pairs with the same text on both sides
+    pairs/ judged/ filtered/ distinct/ kept/   pairs.parquet; rejected.parquet after filters;
                                 merges.parquet (--alignment monotone); lines.npy (adit rate);
                                 identical.parquet, pairs with the same text on both sides;
-                                left_out.npy, what certain pairs' sentences have without each other
-    rejected/SIDE.parquet       what was left out of a side
-    progress/                   what the run has done so far
-    run.json                    counts of everything, and the options
-    best-encoder.txt            what --encoder best is
+                                left_out.npy, scores of leave-one-out pairs
 
-Folders of artefacts hold a ``seal.json``, too (``miner.storage.artefacts``). ``NNNNN`` is the index
-of a shard or batch; a tile is named after the first shards of both its groups, or its first cell.
-What was found in paired documents lies in ``tiles/NNNNN-NNNNN-documents`` and
-``neighbours/SIDE/NNNNN-documents``.
-
-A run of many languages has ``sentences/`` and ``embeddings/`` by language instead of by side, and a
-folder ``mined/XX-YY/`` with all the rest for each pair of them. ``languages/XX.jsonl`` are the
-records of a corpus of many languages.
+Artefacts also have a ``seal.json`` (``miner.storage.artefacts``). ``NNNNN`` is the index
+of a shard or batch. A tile is named by the first shards of both groups, or by its first cell.
+Results of searches in paired documents are in folders that end in ``-documents``. A run of many
+languages has ``sentences/`` and ``embeddings/`` by language instead of by side, a folder
+``mined/XX-YY/`` with the rest per pair of languages, and records in ``languages/XX.jsonl``.
 """
 
 from collections.abc import Callable
@@ -43,11 +34,11 @@ from miner.storage.places import Place
 
 SOURCE, TARGET = SIDES = ("source", "target")
 
-# Where a search, or a margin, looks: the whole other side, or documents paired with one's own.
+# The scope of a search or a margin: the whole other side, or the paired documents.
 CORPUS, DOCUMENT = SCOPES = ("corpus", "document")
-_ENDS = {CORPUS: "", DOCUMENT: "-documents"}  # of the names of what was found there
+_NAME_ENDS = {CORPUS: "", DOCUMENT: "-documents"}  # of folders with results of a scope
 
-# What ``clean`` removes, and what else no output may lie in.
+# The folders that ``clean`` removes, and all folders that no output may be in.
 ARTEFACTS = (
     *("split", "sentences", "embeddings", "documents", "indexes", "tiles", "neighbours", "beads"),
     *("pairs", "usual", "scored", "judged", "filtered", "distinct", "kept", "ordered", "languages"),
@@ -75,75 +66,75 @@ def shard_file(index: int) -> str:
 
 
 def shard_name(side: str, index: int) -> str:
-    """Return the place of a shard in the folders of the stages after reading."""
+    """Return the path of a shard in the folders of later stages."""
     return f"{side}/{index:05d}"
 
 
 def list_files(name: str) -> tuple[str, str]:
-    """Return the files of a list of neighbours: ids and cosines."""
+    """Return the files of a list of neighbours, ids and cosines."""
     return f"{name}.ids.npy", f"{name}.cosines.npy"
 
 
 def places_file(side: str) -> str:
-    """Return the file that says which rows of a shard a list of some has."""
+    """Return the file with the rows of a shard that a list of neighbours has."""
     return f"{side}.places.npy"
 
 
 def floor_files(side: str) -> tuple[str, str]:
-    """Return the files of floors of some of a side's rows: positions in the side, and cosines."""
+    """Return the files of some rows' positions in a side, and of their floors."""
     return f"{side}.positions.npy", f"{side}.floors.npy"
 
 
 def _place(template: str) -> Callable[..., Place]:
-    """Return a method of a work folder: the place in it that the template makes of arguments."""
+    """Return a method that formats the template to a place in a work folder."""
     return lambda folder, *names: folder.root / template.format(*names)
 
 
-def _of_side(template: str) -> Callable[..., Place]:
-    """Return the same of a side, by its name, and more: where pairs of its corpus share it."""
+def _side_place(template: str) -> Callable[..., Place]:
+    """Return a method for a place of a side, which language pairs share."""
     return lambda folder, side, *more: folder.shared / template.format(folder.corpus(side), *more)
 
 
 class WorkFolder:
-    """The places in a work folder: artefacts, if not said otherwise.
+    """Places in a work folder, which are artefacts unless a comment differs.
 
-    ``corpora`` are the names of both sides where other pairs share their sentences and vectors.
+    ``corpora`` are the names of both sides if other pairs share their sentences and vectors.
     """
 
-    split = _of_side("split/{}/{:05d}")  # of a group of files of documents: their sentences
-    sentences = _of_side("sentences/{}")
-    cut = _of_side("sentences/{}.cut.json")  # a file: remembers how the side was cut into shards
-    seen_languages = _of_side("sentences/{}.languages.json")  # remembers those the side is in
-    embeddings = _of_side("embeddings/{}/{:05d}")  # of a shard: its vectors; and ``batches`` so far
-    pair = _place(MINED + "/{}")  # of one of many languages: a work folder
-    document_sums = _place("documents/{}")  # of a shard: sums of its documents
-    trained = _place("indexes/{}/trained")  # of a side: its trained index
-    index = _place("indexes/{}")  # of a shard: its index, or its rows' cells
-    cell_tile = _place("tiles/cells-{:06d}")  # of a cell join, by the first of its cells
-    nearest_tile = _place("tiles/nearest-{:06d}")  # of nearest cells, by the first of these
-    recall = _place("tiles/recall-{}")  # of a side: exact neighbours of a sample
-    beads = _place("beads/{:05d}")  # of a batch of aligned documents
-    scored = _place("scored/{:05d}")  # of a batch of pairs: their scores
-    rejected = _place("rejected/{}.parquet")  # of a side: a file of what was left out
+    split = _side_place("split/{}/{:05d}")  # sentences of a group of files of documents
+    sentences = _side_place("sentences/{}")
+    cut = _side_place("sentences/{}.cut.json")  # a file with the side's division into shards
+    seen_languages = _side_place("sentences/{}.languages.json")  # a file with the side's languages
+    embeddings = _side_place("embeddings/{}/{:05d}")  # a shard's vectors, and finished ``batches``
+    pair = _place(MINED + "/{}")  # the work folder of a pair of languages, if there are many
+    document_sums = _place("documents/{}")  # sums of a shard's documents
+    trained = _place("indexes/{}/trained")  # a side's trained index
+    index = _place("indexes/{}")  # a shard's index, or its rows' cells
+    cell_tile = _place("tiles/cells-{:06d}")  # cells of a cell join, by the first one
+    nearest_tile = _place("tiles/nearest-{:06d}")  # nearest cells, by the first one
+    recall = _place("tiles/recall-{}")  # exact neighbours of a sample of a side
+    beads = _place("beads/{:05d}")  # a batch of aligned documents
+    scored = _place("scored/{:05d}")  # scores of a batch of pairs
+    rejected = _place("rejected/{}.parquet")  # a file with a side's rejected records
 
     def __init__(self, root: Place, corpora: tuple[str, str] = SIDES) -> None:
         self.root, self.corpora = root, corpora
         self.shared = root if corpora == SIDES else root.parent.parent
-        self.languages = root / "languages"  # of a corpus of many, a file for each
-        self.document_pairs = root / "documents" / "pairs"  # that were found
+        self.languages = root / "languages"  # a file for each language of a corpus of many
+        self.document_pairs = root / "documents" / "pairs"
         self.cells = root / "indexes" / "cells"  # centroids of a cell join
-        self.groups = root / "tiles" / "groups.json"  # remembers how shards were put into groups
-        self.pairs = root / "pairs"  # as they were chosen
-        self.usual = root / "usual"  # what is usual of the best of them
-        self.judged = root / "judged"  # with scores of the judge and probabilities
-        self.filtered = root / "filtered"  # those that filters let pass, and those they reject
-        self.distinct = root / "distinct"  # those that are no near-copies of better ones
-        self.kept = root / "kept"  # those that are written, and those that filters reject
-        self.ordered = root / "ordered"  # what each line of adit rate gets
-        self.progress = root / "progress"  # a folder: what the run has done so far
-        self.summary = root / "run.json"  # a file: the finished run's counts and options
-        self.best_encoder = root / "best-encoder.txt"  # remembers what --encoder best is
-        self.lock = root / ".lock"  # a file that keeps a second run out
+        self.groups = root / "tiles" / "groups.json"  # a file with the groups of shards
+        self.pairs = root / "pairs"  # selected pairs
+        self.usual = root / "usual"  # run statistics of the best pairs
+        self.judged = root / "judged"  # pairs with scores of the judge and probabilities
+        self.filtered = root / "filtered"  # pairs after the filters, and rejected pairs
+        self.distinct = root / "distinct"  # pairs without near-copies of better ones
+        self.kept = root / "kept"  # pairs to write, and rejected pairs
+        self.ordered = root / "ordered"  # the result of each line of adit rate
+        self.progress = root / "progress"  # a folder with the run's finished elements
+        self.summary = root / "run.json"  # a file with the finished run's counts and options
+        self.best_encoder = root / "best-encoder.txt"  # the encoder that --encoder best chose
+        self.lock = root / ".lock"  # a file that prevents a second run
 
     def corpus(self, side: str) -> str:
         """Return the name of a side's corpus."""
@@ -151,8 +142,8 @@ class WorkFolder:
 
     def tile(self, source: int, target: int, scope: str) -> Place:
         """Return the place of a tile whose groups begin with these shards."""
-        return self.root / "tiles" / f"{source:05d}-{target:05d}{_ENDS[scope]}"
+        return self.root / "tiles" / f"{source:05d}-{target:05d}{_NAME_ENDS[scope]}"
 
     def neighbours(self, shard: str, scope: str) -> Place:
         """Return the place of a shard's neighbours."""
-        return self.root / "neighbours" / f"{shard}{_ENDS[scope]}"
+        return self.root / "neighbours" / f"{shard}{_NAME_ENDS[scope]}"

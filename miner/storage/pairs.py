@@ -1,4 +1,4 @@
-"""The mined pairs as files: their schema, and writing them in the formats of ``writers``."""
+"""The schema of mined pairs, and their writing in the known formats."""
 
 from __future__ import annotations
 
@@ -17,22 +17,21 @@ if TYPE_CHECKING:
 
     from miner.storage.writers.formats import Batches
 
-JUDGED = ("probability", "margin")  # what stands after the score of judged pairs
+JUDGED = ("probability", "margin")  # the columns after the score of judged pairs
 
 
 def pairs_schema(*, judged: bool = False, merged: bool = False, reasons: bool = False) -> pa.Schema:
-    """Return the Arrow schema of the pairs: the fields of JSON lines and Parquet, in this order.
+    """Return the Arrow schema of pairs in JSON lines and Parquet.
 
-    Judged pairs have their ``probability`` and ``margin``, merged ones lists of ids and rows, those
-    that filters rejected the ``reason``.
+    Judged pairs have ``probability`` and ``margin``, merged ones lists of ids and rows.
     """
     import pyarrow as pa
 
     text, number, ids = pa.string(), pa.float64(), pa.list_(pa.string())
-    own, row = (ids, pa.list_(pa.int64())) if merged else (text, pa.int64())
+    key, row = (ids, pa.list_(pa.int64())) if merged else (text, pa.int64())
     plural = "s" if merged else ""
     fields = [("score", number), *((name, number) for name in JUDGED if judged)]
-    for name, kind in ((f"id{plural}", own), ("doc", text), ("text", text), (f"row{plural}", row)):
+    for name, kind in ((f"id{plural}", key), ("doc", text), ("text", text), (f"row{plural}", row)):
         fields += [(f"source_{name}", kind), (f"target_{name}", kind)]
     fields += [("cosine", pa.float32()), ("source_mean", number), ("target_mean", number)]
     if not merged:
@@ -42,10 +41,11 @@ def pairs_schema(*, judged: bool = False, merged: bool = False, reasons: bool = 
 
 
 def check_output(path: AnyPath, origin: Origin) -> None:
-    """Check, before the work begins, that pairs could be written to ``path``.
+    """Check that pairs could be written to ``path``.
 
-    If not, a ValueError says that the ending names no format, or one of languages that are not
-    known, or an OutputError that no file can be created.
+    Raises:
+        ValueError: The format is unknown, or needs unknown languages.
+        OutputError: No file can be created.
     """
     output = Output.named(path)
     files = output.files(origin)
@@ -63,12 +63,11 @@ def write_pairs(
     schema: pa.Schema | None = None,
     **kinds: bool,
 ) -> int:
-    """Write pairs in the order they come, each file whole or not at all; returns how many.
+    """Write pairs in order, each file completely, and return their number.
 
-    The ending of ``path`` chooses the format (``miner.storage.writers``); ``kinds`` are those of
-    ``pairs_schema``; a ``schema`` has some of its fields. The bytes written do
-    not depend on how the pairs are cut into batches.
-    Raises what ``check_output`` does; what was there before stays.
+    The suffix of ``path`` decides the format (``miner.storage.writers``). ``kinds`` are the
+    arguments of ``pairs_schema``, some of whose fields a ``schema`` has. The bytes do not depend on
+    the batches. Exceptions are the same as from ``check_output``.
     """
     from miner.storage.writers import formats
 
@@ -79,14 +78,16 @@ def write_pairs(
 
     def counted() -> Iterator[pa.Table]:
         nonlocal written
-        for table in formats.regrouped(batches, schema, output.format.rows):
+        for table in formats.regroup(batches, schema, output.format.rows):
             written += len(table)
             yield table
 
     with ExitStack() as stack:
-        places = [stack.enter_context(atomic_file(file)) for file in output.files(origin)]
+        paths = [stack.enter_context(atomic_file(file)) for file in output.files(origin)]
         with ExitStack() as opened:
-            files = [opened.enter_context(open_compressed(at, output.compression)) for at in places]
+            files = [
+                opened.enter_context(open_compressed(out, output.compression)) for out in paths
+            ]
             formats.WRITERS[output.format.name](files, counted(), schema, origin)
             return written
 

@@ -1,8 +1,8 @@
-"""Where files lie: local paths, or URIs of the other file systems that Arrow knows.
+"""Places of files, as local paths or URIs of Arrow's file systems.
 
-These are s3, gs, abfs and hdfs. ``RemotePath`` has those of ``pathlib.Path``'s methods that this
-product needs, so most code takes either. Only what is mapped into memory has to be local;
-``miner.storage.cache`` fetches it.
+These are s3, gs, abfs and hdfs. ``RemotePath`` has the methods of ``pathlib.Path`` that Adit uses,
+so most code accepts either. Files that are mapped into memory must be local;
+``miner.storage.cache`` fetches them.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 COPY_BYTES = 8 << 20
-READ_BYTES = 1 << 20  # a request, at least, while a file is read from its beginning
-# Where an object is there as soon as all of it is, and never in part.
+READ_BYTES = 1 << 20  # minimum per request while a file is read from its beginning
+# File systems on which an object appears only when it is complete.
 _WHOLE_OBJECTS = {"s3", "gcs", "abfs"}
-# Google's client tries for a quarter of an hour, even to find out that there are no credentials.
-# Amazon's writes a small file by one request in place of three.
-_DEFAULTS = {
+# Google's client otherwise retries for 15 minutes, even without credentials. With its option,
+# Amazon's client writes a small file in one request instead of three.
+_DEFAULT_OPTIONS = {
     "gs": "retry_limit_seconds=60",
     "gcs": "retry_limit_seconds=60",
     "s3": "allow_delayed_open=true",
@@ -41,11 +41,11 @@ _DEFAULTS = {
 
 
 class PlaceError(OSError):
-    """A file system that cannot be reached or refuses: one line that names the URI and says why."""
+    """An error of a remote file system, with the URI and the cause."""
 
 
 class Stat(NamedTuple):
-    """What is known of a remote file, by the names of ``os.stat_result``."""
+    """The state of a remote file, by the names of ``os.stat_result``."""
 
     st_size: int
     st_mtime_ns: int
@@ -53,13 +53,13 @@ class Stat(NamedTuple):
 
 
 class RemotePath:
-    """A file or folder named by a URI such as ``s3://bucket/folder?region=eu-west-1``.
+    """A file or folder at a URI.
 
-    What follows ``?`` are options of Arrow's file system, which the paths below share. ``str``
-    shows neither these nor a key and secret before ``@``, so it can be shown to anyone.
+    In ``s3://bucket/folder?region=eu-west-1``, the options of Arrow's file system follow ``?``, and
+    apply to all paths below. ``str`` shows neither these nor a key and secret before ``@``.
     """
 
-    # No dataclass, of which ``asdict`` would show all.
+    # Not a dataclass, because ``asdict`` would show credentials.
     def __init__(self, root: str, inner: PurePosixPath, query: str) -> None:
         self._root, self._inner, self._query = root, inner, query
 
@@ -85,31 +85,31 @@ class RemotePath:
 
     @property
     def name(self) -> str:
-        """The last part."""
+        """The last part of the path."""
         return self._inner.name
 
     @property
     def suffix(self) -> str:
-        """The name's, with its dot."""
+        """The suffix of the name, with its dot."""
         return self._inner.suffix
 
     @property
     def parent(self) -> RemotePath:
-        """The folder."""
+        """The folder of the file or folder."""
         return RemotePath(self._root, self._inner.parent, self._query)
 
     def with_suffix(self, suffix: str) -> RemotePath:
-        """Return the same place under a name with that suffix."""
+        """Return the path with another suffix."""
         return RemotePath(self._root, self._inner.with_suffix(suffix), self._query)
 
     def absolute(self) -> RemotePath:
-        """Return itself."""
+        """Return the path itself."""
         return self
 
     resolve = absolute
 
     def exists(self) -> bool:
-        """Return whether anything is there."""
+        """Return whether a file or folder exists there."""
         return bool(self._info().type.name != "NotFound")
 
     def is_file(self) -> bool:
@@ -117,20 +117,20 @@ class RemotePath:
         return bool(self._info().is_file)
 
     def is_dir(self) -> bool:
-        """Return whether it is a folder; object stores have those in which something lies."""
+        """Return whether it is a folder, which in object stores has files."""
         return bool(self._info().type.name == "Directory")
 
     def stat(self) -> Stat:
-        """Size and time of the last change of a file."""
+        """Return the size and time of the last change of a file."""
         info = self._info()
         return Stat(st_size=int(info.size or 0), st_mtime_ns=int(info.mtime_ns or 0))
 
     def _info(self) -> fs.FileInfo:
-        with self._found() as (filesystem, path):
+        with self._connected() as (filesystem, path):
             return filesystem.get_file_info(path)
 
     def files(self, *, recursive: bool = False) -> list[tuple[RemotePath, int]]:
-        """Return the files in a folder, or in it and all below, with their sizes."""
+        """Return the files in a folder with their sizes."""
         entries = self._entries(recursive=recursive)
         return [(entry, info.size) for entry, info in entries if info.is_file]
 
@@ -141,28 +141,28 @@ class RemotePath:
     def _entries(self, *, recursive: bool) -> list[tuple[RemotePath, fs.FileInfo]]:
         from pyarrow import fs
 
-        with self._found() as (filesystem, path):
+        with self._connected() as (filesystem, path):
             selector = fs.FileSelector(path, allow_not_found=True, recursive=recursive)
-            found = filesystem.get_file_info(selector)
-        return [(self / info.path[len(path) :].strip("/"), info) for info in found]
+            infos = filesystem.get_file_info(selector)
+        return [(self / info.path[len(path) :].strip("/"), info) for info in infos]
 
     def open(self, mode: str = "rb") -> IO[bytes]:
-        """Open a file to read bytes; it can seek, and what fails is a ``PlaceError``, too."""
+        """Open a file for random reading, with errors as PlaceErrors."""
         assert mode == "rb"
-        with self._found() as (filesystem, path):
+        with self._connected() as (filesystem, path):
             return BufferedReader(_RemoteFile(self, filesystem.open_input_file(path)), READ_BYTES)
 
     @contextmanager
     def reading(self) -> Iterator[IO[bytes]]:
-        """Open a stream of the file's bytes; read errors are reported like others."""
+        """Open a stream of the file's bytes, whose errors are PlaceErrors."""
         with (
-            self._found() as (filesystem, path),
+            self._connected() as (filesystem, path),
             filesystem.open_input_stream(path, compression=None) as stream,
         ):
             yield cast("IO[bytes]", stream)
 
     def read_bytes(self) -> bytes:
-        """Return all of a file."""
+        """Return all bytes of a file."""
         with self.reading() as stream:
             return stream.read()
 
@@ -171,37 +171,36 @@ class RemotePath:
         return self.read_bytes().decode(encoding)
 
     def mkdir(self, *, parents: bool = False, exist_ok: bool = False) -> None:
-        """Do nothing: folders come with their files."""
+        """Do nothing, because folders exist with their files."""
 
     def receive(self, local: Path) -> None:
-        """Become a copy of a local file, whole or not at all."""
-        with self._found() as (filesystem, path):
+        """Copy a local file here, completely or not at all."""
+        with self._connected() as (filesystem, path):
             target, folder = path, path.rpartition("/")[0]
             if filesystem.type_name not in _WHOLE_OBJECTS:
                 filesystem.create_dir(folder, recursive=True)
                 target = f"{folder}/.{secrets.token_hex(8)}"
-            # What an interrupt ends is closed, with half a file in it; it is for the main thread.
-            with ThreadPoolExecutor(1) as alone:
-                alone.submit(_copy, local, filesystem, target).result()
+            # In a thread, because an interrupt of the main thread would close a partial file.
+            with ThreadPoolExecutor(1) as executor:
+                executor.submit(_copy, local, filesystem, target).result()
             if target != path:
                 filesystem.move(target, path)
 
     def unlink(self, *, missing_ok: bool = False) -> None:
         """Remove a file."""
-        leniently = suppress(FileNotFoundError) if missing_ok else nullcontext()
-        with leniently, self._found() as (filesystem, path):
+        allowed = suppress(FileNotFoundError) if missing_ok else nullcontext()
+        with allowed, self._connected() as (filesystem, path):
             filesystem.delete_file(path)
 
     @contextmanager
-    def _found(self) -> Iterator[tuple[fs.FileSystem, str]]:
-        """Arrow's file system, and the path in it; what fails within is reported in one line."""
+    def _connected(self) -> Iterator[tuple[fs.FileSystem, str]]:
         try:
             filesystem, base = _filesystem(self._root, self._query)
             yield filesystem, f"{base.rstrip('/')}/{self._key}".rstrip("/") or "/"
         except FileNotFoundError:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self)) from None
-        except (OSError, ValueError) as error:  # Arrow's own errors are of these two kinds
-            if isinstance(error, OSError) and error.errno is not None:  # of a local file
+        except (OSError, ValueError) as error:  # Arrow's errors are of these two classes
+            if isinstance(error, OSError) and error.errno is not None:  # an error of a local file
                 raise
             cause = " ".join(str(error).partition("\n")[0].split())
             raise PlaceError(
@@ -214,10 +213,7 @@ AnyPath: TypeAlias = str | os.PathLike[str] | RemotePath
 
 
 def place(text: str) -> Place:
-    """Return a local path, or what a URI names; ``file://`` URIs are local paths.
-
-    What Arrow cannot make of a URI is reported when it is used.
-    """
+    """Return the place of a path or URI, which is not checked before its use."""
     if not _URI.match(text):
         return Path(text)
     if text.lower().startswith("file://"):
@@ -229,20 +225,20 @@ def place(text: str) -> Place:
 
 
 def file_state(path: Place) -> tuple[int, ...]:
-    """Return what is likely to tell a file from what it was before, without reading it."""
-    found = path.stat()
-    return found.st_ino, found.st_size, found.st_mtime_ns
+    """Return numbers that are likely to change when the file changes."""
+    state = path.stat()
+    return state.st_ino, state.st_size, state.st_mtime_ns
 
 
 def same_file(one: Place, other: Place) -> bool:
-    """Return whether two places that there are are one."""
+    """Return whether two existing paths are the same file."""
     if isinstance(one, RemotePath) or isinstance(other, RemotePath):
         return one == other
     return one.samefile(other)
 
 
 def lies_in(path: Place, folder: Place) -> bool:
-    """Return whether a path is below a folder, or is it."""
+    """Return whether a path is in or below a folder, or is the folder."""
     if isinstance(path, RemotePath) and isinstance(folder, RemotePath):
         return path._root == folder._root and path._inner.is_relative_to(folder._inner)
     if isinstance(path, RemotePath) or isinstance(folder, RemotePath):
@@ -251,24 +247,24 @@ def lies_in(path: Place, folder: Place) -> bool:
 
 
 def remove_tree(folder: Place) -> None:
-    """Remove a folder and all in it, if it is there."""
+    """Remove a folder and all its contents, if it exists."""
     if not isinstance(folder, RemotePath):
         shutil.rmtree(folder, ignore_errors=True)
     elif folder.is_dir():
-        # Google's folders are there no longer when all in them has gone.
-        with suppress(FileNotFoundError), folder._found() as (filesystem, path):
+        # On Google's file system, a folder disappears with its last file.
+        with suppress(FileNotFoundError), folder._connected() as (filesystem, path):
             filesystem.delete_dir(path)
 
 
 def tree_files(folder: Place) -> list[tuple[Place, int]]:
-    """Return the files in a folder and all below, with their sizes; none if there is none."""
+    """Return the files in and below a folder with their sizes, if any."""
     if isinstance(folder, RemotePath):
         return [*folder.files(recursive=True)]
     return [(path, path.stat().st_size) for path in folder.rglob("*") if path.is_file()]
 
 
 class _RemoteFile(RawIOBase):
-    """Arrow's file as one of Python's, whose errors name the URI."""
+    """A file of Arrow as a file of Python, whose errors name the URI."""
 
     def __init__(self, place: RemotePath, file: pa.NativeFile) -> None:
         self._place, self._file = place, file
@@ -280,9 +276,11 @@ class _RemoteFile(RawIOBase):
         return True
 
     def readinto(self, buffer: Buffer) -> int:
-        with self._place._found():
-            left = self._file.size() - self._file.tell()  # some servers refuse to read past the end
-            return int(self._file.readinto(memoryview(buffer)[:left])) if left > 0 else 0
+        with self._place._connected():
+            remaining = (
+                self._file.size() - self._file.tell()
+            )  # some servers refuse to read past the end
+            return int(self._file.readinto(memoryview(buffer)[:remaining])) if remaining > 0 else 0
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         return int(self._file.seek(offset, whence))
@@ -296,7 +294,7 @@ class _RemoteFile(RawIOBase):
 
 
 def _copy(local: Path, filesystem: fs.FileSystem, target: str) -> None:
-    """Copy a local file; Arrow's own ``copy_files`` ignores that the end could not be written."""
+    """Copy a local file, with errors that Arrow's ``copy_files`` ignores."""
     with local.open("rb") as file, filesystem.open_output_stream(target) as stream:
         while block := file.read(COPY_BYTES):
             stream.write(block)
@@ -304,16 +302,16 @@ def _copy(local: Path, filesystem: fs.FileSystem, target: str) -> None:
 
 @cache
 def _filesystem(root: str, query: str) -> tuple[fs.FileSystem, str]:
-    """Return the file system of a URI without a path, and what its paths begin with."""
-    default = _DEFAULTS.get(root.partition("://")[0].lower(), "")
+    """Return the file system of a URI, and the beginning of its paths."""
+    default = _DEFAULT_OPTIONS.get(root.partition("://")[0].lower(), "")
     if default.partition("=")[0] not in query:
-        with suppress(ValueError):  # options that are wrong, or this one this Arrow does not know
-            return _opened(root, f"{query}&{default}".lstrip("&"))
-    return _opened(root, query)
+        with suppress(ValueError):  # an invalid option, or an Arrow without the default option
+            return _open_filesystem(root, f"{query}&{default}".lstrip("&"))
+    return _open_filesystem(root, query)
 
 
-def _opened(root: str, options: str) -> tuple[fs.FileSystem, str]:
+def _open_filesystem(root: str, options: str) -> tuple[fs.FileSystem, str]:
     from pyarrow import fs
 
-    found: tuple[fs.FileSystem, str] = fs.FileSystem.from_uri(f"{root}/?{options}".rstrip("?"))
-    return found
+    result: tuple[fs.FileSystem, str] = fs.FileSystem.from_uri(f"{root}/?{options}".rstrip("?"))
+    return result

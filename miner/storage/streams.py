@@ -1,4 +1,4 @@
-"""Files to bytes: opening and decompression, with every failure as one clear line."""
+"""Opening and decompression of files, with errors in one line."""
 
 import bz2
 import codecs
@@ -15,7 +15,7 @@ from typing import IO, cast
 from miner.storage.corpus.records import CorpusError
 from miner.storage.places import AnyPath, PlaceError, RemotePath
 
-# By suffix: the first bytes of what is compressed so, and the compression's name.
+# The first bytes and the name of each compression, by suffix.
 COMPRESSIONS = {
     ".gz": (b"\x1f\x8b", "gzip"),
     ".xz": (b"\xfd7zXZ\0", "xz"),
@@ -24,7 +24,7 @@ COMPRESSIONS = {
 }
 PARQUET_MAGIC = b"PAR1"
 
-# Files that hold other files, or text in a form that is not read, by their first bytes.
+# Archives and documents that Adit cannot read, by their first bytes.
 _CONTAINERS = {
     b"PK\x03\x04": "is a zip archive; unpack it",
     b"7z\xbc\xaf\x27\x1c": "is a 7z archive; unpack it",
@@ -39,22 +39,22 @@ _CONTAINERS = {
     b"%PDF-": "is a PDF document; save its text",
     b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "is an Office document; save its text",
 }
-# The first file in a zip archive that programs for offices, or for books, write.
+# The first file in a zip archive that is an office document or an e-book.
 _DOCUMENTS_IN_ZIP = (b"mimetype", b"[Content_Types].xml", b"_rels/.rels")
 
 CHUNK_BYTES = 4 << 20
-HEAD_BYTES = 1 << 20  # bzip2 gives nothing before the end of a block of up to 900,000 bytes
+HEAD_BYTES = 1 << 20  # bzip2 decompresses blocks of up to 900,000 bytes
 _SAMPLE_BYTES = 64 << 10
 _MAX_LEVELS = 5
-# Archives that come compressed record by record, whatever they are called.
+# Archives that are compressed record by record, under any name.
 _COMPRESSED_INSIDE = (".warc", ".wet")
 
-# What readers raise because of what they read: each has its own way to say so.
-_DAMAGE = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
+# The exceptions that readers raise for damaged files.
+_DAMAGE_ERRORS = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
 
 
 def split_compression(path: AnyPath) -> tuple[str, str]:
-    """Return the file's lower-case suffix below its compression suffix, and that one (or "")."""
+    """Return the lower-case suffix before a compression's, and this one or ""."""
     name = PurePath(str(path).lower())
     if name.suffix not in COMPRESSIONS:
         return name.suffix, ""
@@ -62,12 +62,12 @@ def split_compression(path: AnyPath) -> tuple[str, str]:
 
 
 def read_chunks(path: AnyPath) -> Iterator[bytes]:
-    """Yield the file's bytes, decompressed by its suffix, ``CHUNK_BYTES`` at a time.
+    """Yield a file's decompressed bytes, ``CHUNK_BYTES`` at a time.
 
     The file is opened once and read forward only, so ``path`` may be a pipe.
 
     Raises:
-        CorpusError: The file cannot be opened or is damaged, or ``refuse_container`` refuses it.
+        CorpusError: The file cannot be opened, is damaged, or is rejected by ``refuse_container``.
         PlaceError: A remote file cannot be reached.
     """
     compression = split_compression(path)[1]
@@ -75,12 +75,12 @@ def read_chunks(path: AnyPath) -> Iterator[bytes]:
         try:
             buffered = BufferedReader(cast(RawIOBase, raw), HEAD_BYTES)
             refuse_container(path, buffered.peek(HEAD_BYTES))
-            stream = _decompressed(buffered, compression)
+            stream = _open_decompressed(buffered, compression)
             while chunk := stream.read(CHUNK_BYTES):
                 yield chunk
-        except (CorpusError, PlaceError):  # no damage: another try may succeed
+        except (CorpusError, PlaceError):  # not damage
             raise
-        except _DAMAGE as error:
+        except _DAMAGE_ERRORS as error:
             cause = str(error).partition("\n")[0]
             if not compression:
                 raise CorpusError(f"{path}: cannot be read: {cause}") from error
@@ -90,21 +90,21 @@ def read_chunks(path: AnyPath) -> Iterator[bytes]:
 
 
 def refuse_container(path: AnyPath, head: bytes) -> None:
-    """Refuse a file of files, and a compression that the file's name does not show.
+    """Reject an archive, and a compression that the file's name does not show.
 
-    Both are recognised under any compressions, in the ``head`` of a file.
+    Both are also recognised inside compressions, in the ``head`` of a file.
 
     Raises:
-        CorpusError: The file is such a container.
+        CorpusError: The file is one of these.
     """
-    suffix, named = split_compression(path)
+    suffix, ending = split_compression(path)
     levels, refusal = look_into(head)
     if refusal:
         raise CorpusError(f"{path}: {refusal}")
     if len(levels) > 1:
         names = " within ".join(COMPRESSIONS[level][1] for level in reversed(levels))
         raise CorpusError(f"{path}: is compressed more than once ({names}); decompress it")
-    if levels not in ([], [named]) and suffix not in _COMPRESSED_INSIDE:
+    if levels not in ([], [ending]) and suffix not in _COMPRESSED_INSIDE:
         name = COMPRESSIONS[levels[0]][1]
         raise CorpusError(f"{path}: is compressed with {name}; rename it to end in {levels[0]}")
 
@@ -113,8 +113,8 @@ def look_into(head: bytes) -> tuple[list[str], str]:
     """Recognise a file by its ``head``.
 
     Returns:
-        The suffixes of its compressions, the outermost first, and how to refuse the container
-        within, "" if there is none.
+        The suffixes of its compressions, the outermost first, and the problem and remedy of the
+        container within, or "".
     """
     levels: list[str] = []
     while (level := _compression_of(head)) and len(levels) < _MAX_LEVELS:
@@ -124,7 +124,7 @@ def look_into(head: bytes) -> tuple[list[str], str]:
 
 
 def is_text(data: bytes) -> bool:
-    """Return whether bytes are UTF-8 without NUL; the last character may be cut."""
+    """Return whether bytes are UTF-8 without NUL, up to a cut last character."""
     try:
         codecs.utf_8_decode(data, "strict", False)
     except UnicodeDecodeError:
@@ -139,17 +139,16 @@ def _compression_of(head: bytes) -> str:
 
 
 def _beginning(head: bytes, suffix: str) -> bytes:
-    """Decompress a file's beginning, as far as a sample and as it goes."""
     data = bytearray()
-    with suppress(*_DAMAGE):
-        stream = _decompressed(BytesIO(head), suffix)
-        while len(data) < _SAMPLE_BYTES and (piece := stream.read(tarfile.BLOCKSIZE)):
-            data += piece
+    with suppress(*_DAMAGE_ERRORS):
+        stream = _open_decompressed(BytesIO(head), suffix)
+        while len(data) < _SAMPLE_BYTES and (block := stream.read(tarfile.BLOCKSIZE)):
+            data += block
     return bytes(data)
 
 
 def _container(head: bytes) -> str:
-    with suppress(tarfile.TarError, ValueError):  # a checksum: old archives have no mark
+    with suppress(tarfile.TarError, ValueError):  # raised for a wrong checksum
         tarfile.TarInfo.frombuf(head[: tarfile.BLOCKSIZE], "utf-8", "surrogateescape")
         return "is a tar archive; unpack it"
     refusals = (refusal for magic, refusal in _CONTAINERS.items() if head.startswith(magic))
@@ -160,7 +159,12 @@ def _container(head: bytes) -> str:
 
 
 def open_binary(path: AnyPath) -> IO[bytes]:
-    """Open a corpus to read its bytes as they are, or raise a CorpusError or a PlaceError."""
+    """Open a corpus to read its bytes without decompression.
+
+    Raises:
+        CorpusError: The file cannot be opened.
+        PlaceError: A remote file cannot be reached.
+    """
     try:
         return path.open() if isinstance(path, RemotePath) else open(path, "rb")
     except FileNotFoundError:
@@ -175,7 +179,7 @@ def open_binary(path: AnyPath) -> IO[bytes]:
         raise CorpusError(f"{path}: cannot be opened: {error.strerror}") from error
 
 
-def _decompressed(raw: IO[bytes], compression: str) -> IO[bytes]:
+def _open_decompressed(raw: IO[bytes], compression: str) -> IO[bytes]:
     match compression:
         case ".gz":
             return cast("IO[bytes]", gzip.GzipFile(fileobj=raw, mode="rb"))
@@ -186,7 +190,7 @@ def _decompressed(raw: IO[bytes], compression: str) -> IO[bytes]:
         case ".zst":
             import pyarrow as pa
 
-            # Buffered, because the stream itself may return less than it is asked for.
+            # Buffered, because the stream itself may return fewer bytes than requested.
             return BufferedReader(cast(RawIOBase, pa.CompressedInputStream(raw, "zstd")))
         case _:
             return raw

@@ -16,21 +16,16 @@ _compile = compiled()
 def digest_lines(
     data: Any, words: Any, starts: Any, keys: Any, kept: Any, high: Any, low: Any
 ) -> None:
-    """Write two digests of 64 bits for each of N texts.
+    """Write two 64-bit digests of each of N texts to ``high`` and ``low``.
 
     Each half of a digest is the upper half of a sum of products modulo 2**64, of the 32-bit words
     of a text with random 64-bit keys. Two different texts share a half with probability 2**-32
     (multilinear hashing, Lemire and Kaser 2014, "Strongly universal string hashing is fast",
     section 2). A byte of 1 after the last makes texts of different lengths differ.
 
-    Args:
-        data: uint8, the texts' bytes, with one byte between two texts.
-        words: uint32, the four bytes from each position of ``data``.
-        starts: int64 (N + 1,), where texts begin, and where another would begin.
-        keys: uint64 (W + 1, 4), random, for texts of at most W words.
-        kept: bool (N,), the texts to digest.
-        high: uint64 (N,), the first digests, written in place.
-        low: uint64 (N,), the second digests.
+    ``data``, uint8, are the texts' bytes, and ``words``, uint32, the four bytes from each of them.
+    Texts end one byte before the next of ``starts``, int64 (N + 1,). ``kept`` texts, bool (N,), are
+    digested by random ``keys``, uint64 (W + 2, 4) for texts of at most W whole words.
     """
     for line in range(len(high)):
         if not kept[line]:

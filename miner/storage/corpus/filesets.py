@@ -128,11 +128,8 @@ class CorpusReader:
     """An iterable over the records of files, as if they were one file.
 
     A file that cannot be read is a rejected record from there on. If it is the only one, iteration
-    raises CorpusError.
-
-    Attributes:
-        starts: the row at which each file begins, for the files read so far.
-        escapes: the number of levels of HTML entities in texts, which are replaced.
+    raises CorpusError. ``starts`` are the rows at which the files begin that were read so far.
+    ``escapes`` is the number of levels of HTML entities to replace in texts.
     """
 
     def __init__(

@@ -204,7 +204,6 @@ def _comma_separated(sample: Sequence[str], is_named_so: bool) -> Finding:
 
 
 def _columns_of_text(sample: Sequence[str]) -> Finding:
-    """Recognise columns that are not id, text or id, document, text."""
     count, _ = Counter(line.count("\t") + 1 for line in sample).most_common(1)[0]
     rows = [cells for line in sample if len(cells := line.split("\t")) == count]
     if count in (2, 3) and all(map(_COLUMN.fullmatch, map(str.strip, rows[0]))):
@@ -248,7 +247,6 @@ def _is_sentence(cell: str) -> bool:
 
 
 def _doubt(sample: Sequence[str]) -> str | None:
-    """Return a warning about a doubtful file, or None."""
     numbers = [int(match[1][:18]) if (match := _NUMBER.match(line)) else -1 for line in sample]
     first = numbers[0]
     consecutive = sum(number == first + index for index, number in enumerate(numbers))

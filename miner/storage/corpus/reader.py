@@ -125,10 +125,6 @@ def _read_text(
 
 
 def _read_parquet(path: AnyPath, first_row: int) -> Iterator[Records]:
-    """Yield the records of a Parquet file.
-
-    A row without a text is malformed. A row with a string that is not UTF-8 is undecodable.
-    """
     with parquet_file(path, "; write it again, or set its format with --input-format") as file:
         columns = _columns(path, file.schema_arrow)
         for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=columns):

@@ -72,6 +72,12 @@ class SortedRecords:
             parts.append(block[first:last])
         return _sort_by(np.concatenate(parts), self._key)
 
+    def parts(self) -> Iterator[NDArray[np.void]]:
+        """Yield all records by equal ranges of 64-bit keys, about a block each."""
+        count = -(-len(self) // self._block)
+        for part in range(count):
+            yield self.between((part << 64) // count, ((part + 1) << 64) // count - 1)
+
     def _write(self) -> None:
         self._file.write(_sort_by(self._buffer[: self._buffered], self._key).tobytes())
         self._file.flush()
@@ -116,10 +122,8 @@ def find_repeats(
                     is_large = len(records) >= MIN_RECORDS_TO_COMPILE
                     hashes = _compiled_hashes() if is_plain and is_large else _python_hashes
                 digests.append(_digests(records, within_documents, key, hashes))
-            count = -(-len(digests) // block)
-            for part in range(count):  # equal ranges of keys, with about one block of digests each
-                low, high = (part << 64) // count, ((part + 1) << 64) // count - 1
-                repeats.append(repeats_among(digests.between(low, high)))
+            for part in digests.parts():
+                repeats.append(repeats_among(part))
             unique = len(digests) - len(repeats)
         yield Repeats(repeats, unique)
 

@@ -64,7 +64,7 @@ class CorpusCounts:
 
 
 def unique_sentences(batches: Iterable[Records], repeats: Repeats | None) -> Iterator[Sentences]:
-    """Divide batches into tables, without duplicates unless ``repeats`` is None."""
+    """Divide batches into tables, with all duplicates if ``repeats`` is None."""
     for records in batches:
         yield _sentences(records, repeats.first_rows(records) if repeats else {})
 

@@ -126,11 +126,7 @@ class UniqueIds:
         self._hashes.append(hashes if kept is None else hashes[kept])
 
     def _suspects(self) -> Iterator[tuple[int, int]]:
-        """Yield the first pairs of rows that share a hash."""
-        count = -(-len(self._hashes) // self._block)
-        for part in range(count):
-            low, high = (part << 64) // count, ((part + 1) << 64) // count - 1
-            hashes = self._hashes.between(low, high)
+        for hashes in self._hashes.parts():
             shared = np.zeros(len(hashes), dtype=np.bool_)
             shared[1:] = hashes["hash"][1:] == hashes["hash"][:-1]
             shared[:-1] |= shared[1:]

@@ -130,7 +130,6 @@ def decode_text(html: bytes, content_type: str = "", url: str = "") -> str:
 
 
 def _candidate_codecs(html: bytes, content_type: str, url: str) -> Iterator[str]:
-    """Yield Python's names of a page's possible encodings, best first."""
     if not html.isascii():
         yield "utf-8"
     for label in (*_charsets(content_type), *_declarations(html[:_HEAD_BYTES]), _guess(html, url)):
@@ -158,7 +157,6 @@ def _declarations(head: bytes) -> Iterator[str]:
 
 
 def _guess(html: bytes, url: str) -> str:
-    """Guess an encoding with Firefox's detector."""
     detector = EncodingDetector()
     detector.feed(html, last=True)
     try:

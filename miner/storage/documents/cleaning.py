@@ -19,8 +19,7 @@ _MARKS = (
     "\u00ad\u034f\u061c\u17b4\u17b5\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff"
     "\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
 )
-# Ignorable characters that change the letter or the emoji before them: joiners, selectors, fillers
-# and tags.
+# Ignorable characters that change the one before: joiners, variation selectors, fillers and tags.
 _MODIFIERS = "\u115f\u1160\u180b-\u180f\u200c\u200d\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff"
 INVISIBLE = re.compile(rf"(?<![^\s{AFTER_SENTENCE}])[{_MARKS}{_MODIFIERS}]+|[{_MARKS}]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
@@ -131,11 +130,6 @@ def _normal_units(word: str) -> Iterator[str]:
 
 
 def _word_joins(text: str) -> Iterator[Edit]:
-    """Yield the edits that join words divided by a hyphen at a line's end.
-
-    The evidence is the rest of the text: its words, its words with hyphens, and whether line ends
-    have more hyphens than other positions.
-    """
     breaks = list(_HARD_BREAK.finditer(text))
     if not breaks:
         return
@@ -167,5 +161,4 @@ def _is_compound(left: str, right: str) -> bool:
 
 
 def _log_likelihood_ratio(count: int, expected: float) -> float:
-    """Return the log likelihood ratio of an observed and an expected count."""
     return count * log(count / expected) - (count - expected) if count > expected else 0.0

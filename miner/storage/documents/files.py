@@ -106,7 +106,6 @@ def _row_document(record: dict[str, object], place: str) -> Document:
 
 
 def _name(record: dict[str, object], place: str) -> str:
-    """Return the first name that a document has, or else its place."""
     for value in map(record.get, NAMES):
         text = value.decode(errors="backslashreplace") if isinstance(value, bytes) else value
         if isinstance(text, str | int) and not isinstance(text, bool) and text != "":

@@ -1,9 +1,8 @@
 """Detection of text in another language than the corpus, by paragraph."""
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import NamedTuple
 
 from miner.languages import language_probabilities
 
@@ -32,9 +31,22 @@ def foreign_sentences(paragraphs: Sequence[int], texts: Sequence[str], language:
         for number, group in groupby(zip(paragraphs, texts, strict=True), itemgetter(0))
     }
     long = {number: text for number, text in joined.items() if len(text.encode()) >= MIN_BYTES}
-    results = {number: _identify(text, language) for number, text in long.items()}
-    languages = {result.language for result in results.values() if result.is_sure}
-    foreign = {number for number, result in results.items() if result.is_foreign(languages)}
+    scores = {number: language_probabilities(text) for number, text in long.items()}
+    ranked = {
+        number: [(name, chance) for name, chance in likely.items() if name != NO_LANGUAGE][:RELATED]
+        for number, likely in scores.items()
+    }
+    sure = {
+        number
+        for number, top in ranked.items()
+        if scores[number][language] < MAX_CHANCE and sum(chance for _, chance in top) > MIN_SURE
+    }
+    languages = {ranked[number][0][0] for number in sure}
+    foreign = sure | {
+        number
+        for number, ((best, chance), *_) in ranked.items()
+        if best in languages and chance > LIKELY and scores[number][language] < MAX_IN_MIXED
+    }
     size, foreign_size = (sum(len(long[number]) for number in part) for part in (long, foreign))
     if foreign and size - foreign_size <= MAX_OWN_SHARE * size:
         foreign |= {number for number in joined if number not in long}
@@ -43,26 +55,3 @@ def foreign_sentences(paragraphs: Sequence[int], texts: Sequence[str], language:
         and (text == joined[number] or language_probabilities(text)[language] < LIKELY)
         for number, text in zip(paragraphs, texts, strict=True)
     ]
-
-
-class _Identification(NamedTuple):
-    """The likeliest language of a text, compared with the corpus's language."""
-
-    language: str
-    chance: float
-    own_chance: float
-    is_sure: bool
-
-    def is_foreign(self, languages: Set[str]) -> bool:
-        is_like = (
-            self.language in languages and self.chance > LIKELY and self.own_chance < MAX_IN_MIXED
-        )
-        return self.is_sure or is_like
-
-
-def _identify(text: str, language: str) -> _Identification:
-    scores = language_probabilities(text)
-    own_chance = scores[language]
-    ranked = [(name, chance) for name, chance in scores.items() if name != NO_LANGUAGE][:RELATED]
-    is_sure = own_chance < MAX_CHANCE and sum(chance for _, chance in ranked) > MIN_SURE
-    return _Identification(*ranked[0], own_chance, is_sure)

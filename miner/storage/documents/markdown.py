@@ -195,7 +195,6 @@ def _continue_at(state: StateBlock, start: int, end: int, position: int) -> None
 
 
 def _skip_inline(state: StateInline, silent: bool) -> bool:
-    """Parse a tag, or braces that are markup, as one token."""
     source, position = state.src, state.pos
     if source.startswith(("<!", "<?"), position):
         return html_inline(state, silent)
@@ -223,8 +222,6 @@ def _paragraphs(tokens: Sequence[Token]) -> Iterator[str]:
 
 
 class _Piece(NamedTuple):
-    """Text within a paragraph."""
-
     text: str
     is_code: bool = False
 

@@ -37,17 +37,17 @@ def open_zip(path: Place, languages: Languages) -> PairFile:
         (match[1] or "", match[2], match[3]): f"{match[1] or ''}{match[2]}-{match[3]}"
         for match in matches
     }
-    found = [
+    file_pairs = [
         (code, other, f"{stem}.{code}", f"{stem}.{other}")
         for (_, code, other), stem in stems.items()
         if {f"{stem}.{code}", f"{stem}.{other}"} <= {*members}
     ]
-    if len(found) != 1:
+    if len(file_pairs) != 1:
         raise CorpusError(
             f"{path}: is a zip archive without two files such as NAME.de-en.de and NAME.de-en.en; "
             "unpack it"
         )
-    [(code, other, first, second)] = found
+    [(code, other, first, second)] = file_pairs
     if languages[0] and languages[0] == language_of(other):
         code, other, first, second = other, code, second, first
     return PairFile(

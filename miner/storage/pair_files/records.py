@@ -86,15 +86,15 @@ def _fields(
     codes = {language_of(name): name for name in known}
     if all(language in codes for language in languages if language) and all(languages):
         return (codes[languages[0]], codes[languages[1]]), nested
-    found = named_sides(known)
-    if found is None and any(f"source_{name}" in known for name in ("id", "ids")):
+    positions = named_sides(known)
+    if positions is None and any(f"source_{name}" in known for name in ("id", "ids")):
         return OWN_NAMES, nested  # pairs of ids
-    if found is None:
+    if positions is None:
         raise CorpusError(
             f"{path}: no fields of source and target among {', '.join(known)}; name both with "
             "--columns SOURCE,TARGET"
         )
-    return (known[found[0]], known[found[1]]), nested
+    return (known[positions[0]], known[positions[1]]), nested
 
 
 def _read_jsonl(path: Place, names: Names, nested: str) -> Iterator[FilePair]:

@@ -1,4 +1,4 @@
-"""Read pairs from tables: TSV, columns with ``|||`` between them, and CSV."""
+"""Read pairs from TSV, columns with ``|||`` between them, and CSV."""
 
 import csv
 import re
@@ -61,7 +61,7 @@ def open_table(path: Place, lines: Sequence[str], columns: Sequence[str]) -> Pai
         score, probability = (
             lowered.index(name) if name in lowered else None for name in _SCORE_NAMES
         )
-    found = Columns(
+    table = Columns(
         delimiter=delimiter,
         texts=texts,
         count=None if columns or _has_reasons(body, texts) else width,
@@ -74,7 +74,7 @@ def open_table(path: Place, lines: Sequence[str], columns: Sequence[str]) -> Pai
     return PairFile(
         layout=f"{DELIMITERS[delimiter]}, columns {names[0]} and {names[1]} of {width}"
         + (" (named by the first line)" if header else ""),
-        read=partial(_read_csv if delimiter in ",;" else _read_lines, path, found),
+        read=partial(_read_csv if delimiter in ",;" else _read_lines, path, table),
         languages=languages if header else (None, None),
         header=filled[0] if header else None,
         has_lines=delimiter not in ",;",
@@ -138,12 +138,12 @@ def _chosen(
     names = {name.strip(): at for at, name in enumerate(header)}
     if len(columns) != 2:
         raise CorpusError(f"--columns: expected two columns such as 3,4, not {len(columns)}")
-    found = [names.get(name, int(name) - 1 if name.isdecimal() else -1) for name in columns]
-    for name, position in zip(columns, found, strict=True):
+    positions = [names.get(name, int(name) - 1 if name.isdecimal() else -1) for name in columns]
+    for name, position in zip(columns, positions, strict=True):
         if not 0 <= position < width:
             known = f"named {', '.join(names)}" if names else f"1 to {width}"
             raise CorpusError(f"{path}: no column {name!r}; choose --columns among those {known}")
-    return found[0], found[1]
+    return positions[0], positions[1]
 
 
 def _guessed(path: Place, rows: Sequence[Sequence[str]], header: Sequence[str]) -> tuple[int, int]:

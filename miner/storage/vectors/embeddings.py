@@ -1,7 +1,7 @@
-"""Sentence vectors in files: NumPy's ``.npy``, and LASER's raw floats without a header.
+"""Sentence vectors in files of NumPy (``.npy``) or LASER (raw floats).
 
-Rows of a remote file are read as they are asked for. Axes: ``N`` rows, one a line of the corpus,
-``D`` dimensions.
+Rows of a remote file are read on demand. Axes: ``N`` rows, one per line of the corpus, ``D``
+dimensions.
 """
 
 import os
@@ -19,13 +19,12 @@ from miner.storage.atomic import atomic_file
 from miner.storage.places import AnyPath, Place, PlaceError, RemotePath
 from miner.storage.streams import COMPRESSIONS, HEAD_BYTES, look_into
 
-# Rows are read in one piece if at most so many times as many lie between the first and the last.
-SPARSE = 4
+MAX_SPAN_RATIO = 4  # at most as many rows are read per requested row, or the read is divided
 
 
 @dataclass(frozen=True)
 class RemoteVectors:
-    """Row-major vectors (N, D) that begin at byte ``start`` of a file; indexing reads rows."""
+    """Row-major vectors (N, D) from byte ``start`` of a remote file."""
 
     path: RemotePath
     dtype: np.dtype[Any]
@@ -33,8 +32,12 @@ class RemoteVectors:
     start: int = 0
 
     @classmethod
-    def of_npy(cls, path: RemotePath) -> Self:
-        """Return those of an ``.npy`` file; a ValueError says what is wrong with it."""
+    def from_npy(cls, path: RemotePath) -> Self:
+        """Return the vectors of an ``.npy`` file.
+
+        Raises:
+            ValueError: The header is invalid, or the file truncated.
+        """
         with path.open() as stream:
             version = np.lib.format.read_magic(stream)
             read = getattr(np.lib.format, "read_array_header_{}_{}".format(*version), None)
@@ -49,10 +52,10 @@ class RemoteVectors:
         return cls(path, dtype, shape, start)
 
     def __getitem__(self, rows: NDArray[np.int64]) -> NDArray[Any]:
-        """Return the vectors at ascending rows (n,): (n, D)."""
+        """Return the vectors at ascending rows (n,), as (n, D)."""
         count, dim = len(rows), self.shape[1]
         first, last = int(rows[0]), int(rows[-1])
-        if count > 1 and last - first >= SPARSE * count:
+        if count > 1 and last - first >= MAX_SPAN_RATIO * count:
             return np.concatenate([self[rows[: count // 2]], self[rows[count // 2 :]]])
         width = dim * self.dtype.itemsize
         with self.path.open() as stream:
@@ -66,31 +69,33 @@ ZERO_VECTOR = "zero vector"
 
 _COMPRESSED = "is compressed; decompress it, to be mapped into memory"
 _NPY_MAGIC = b"\x93NUMPY"
-# NumPy reads the header as a Python literal, and a damaged one fails like any Python source.
+# NumPy reads the header as a Python literal, so a damaged one raises errors of Python's parser.
 _NPY_DAMAGE = (OSError, OverflowError, SyntaxError, TokenError, TypeError, ValueError)
 _RAW_DTYPES = (np.dtype("<f4"), np.dtype("<f2"))  # Little-endian, as LASER writes them.
 _DTYPE_BY_SUFFIX = {".f16": "float16", ".f32": "float32"}
 
 
 class EmbeddingsError(ValueError):
-    """Embeddings that cannot be used: one line that names the file and says how to mend it."""
+    """An error about unusable embeddings, in one line with file and remedy."""
 
 
 def open_embeddings(
     path: Place, *, rows: int, dim: int | None, corpus: str = "the corpus"
 ) -> NDArray[np.floating] | RemoteVectors:
-    """Map a file of sentence vectors into memory, without reading them; remote ones stay there.
+    """Map a file of vectors into memory, without reading them.
 
     Args:
-        path: ``.npy`` (known by its first bytes, whatever its name), or raw row-major float32 or
-            float16, which the file's size distinguishes.
+        path: ``.npy`` (known by its first bytes), or raw row-major float32 or float16, which the
+            file's size distinguishes. Remote files are not fetched.
         rows: lines of the corpus, rejected ones included.
-        dim: dimensions of a vector; needed for raw floats, checked for ``.npy``.
-        corpus: the corpus's name, for the error.
+        dim: dimensions of a vector; required for raw floats, checked for ``.npy``.
+        corpus: the corpus's name, for errors.
 
     Returns:
-        Read-only float16, float32 or float64 (N, D), in the file's memory order; an EmbeddingsError
-        says that the file is missing, damaged, or does not hold such vectors.
+        Read-only float16, float32 or float64 (N, D), in the file's memory order.
+
+    Raises:
+        EmbeddingsError: The file is missing or damaged, or does not contain such vectors.
     """
     name = str(path)
     try:
@@ -121,7 +126,7 @@ def open_embeddings(
 
 
 def peek_dim(path: Place) -> int | None:
-    """Dimensions of the vectors in an ``.npy`` file; None where its header does not say."""
+    """Return the dimensions of vectors in an ``.npy`` file, or None."""
     try:
         shape: tuple[int, ...] = _open_npy(path).shape
     except _NPY_DAMAGE:
@@ -130,13 +135,12 @@ def peek_dim(path: Place) -> int | None:
 
 
 def usable_rows(block: NDArray[np.floating]) -> tuple[Mask, dict[str, IntArray]]:
-    """Return which rows (N, D) can be mined, (N,), and by reason which have no direction.
+    """Return which rows (N, D) can be mined, (N,), and the others by reason.
 
-    Vectors are mined as float32, so that is what they are judged by: a row whose squared length
-    overflows counts as NOT_FINITE, and one whose squared length is below the smallest normal number
-    (lengths under 1e-19) as a ZERO_VECTOR.
+    Vectors are mined as float32. A row whose squared length overflows float32 is NOT_FINITE. One
+    whose squared length is below the smallest normal number (length 1e-19) is a ZERO_VECTOR.
     """
-    if block.dtype == np.float16:  # float32 holds the squares: its bits say it sooner
+    if block.dtype == np.float16:  # squares neither overflow nor vanish in float32, so bits tell
         largest = (block.view(np.uint16) & np.uint16(0x7FFF)).max(axis=1, initial=0)
         infinite, zero = largest >= np.uint16(0x7C00), largest == 0
     else:
@@ -145,7 +149,7 @@ def usable_rows(block: NDArray[np.floating]) -> tuple[Mask, dict[str, IntArray]]
             squares = np.einsum("nd,nd->n", vectors, vectors)
         infinite, zero = ~np.isfinite(squares), squares < np.finfo(np.float32).tiny
     reasons = ((NOT_FINITE, infinite), (ZERO_VECTOR, zero))
-    return ~(infinite | zero), {why: np.flatnonzero(some) for why, some in reasons if some.any()}
+    return ~(infinite | zero), {why: np.flatnonzero(bad) for why, bad in reasons if bad.any()}
 
 
 def write_embeddings(
@@ -156,33 +160,33 @@ def write_embeddings(
     dim: int,
     dtype: Literal["float16", "float32"] = "float32",
 ) -> None:
-    """Write sentence vectors, whole or not at all.
+    """Write sentence vectors, completely or not at all.
 
-    They come in blocks (n, D), in order, and are N ``rows`` together. The suffix ``.npy`` gives a
-    NumPy file; any other raw little-endian floats in row-major order without a header, which is
-    what LASER reads and writes; ``.f16`` and ``.f32`` must agree with ``dtype``.
+    ``vectors`` are blocks (n, D) with N ``rows`` in total. The suffix ``.npy`` writes a NumPy file.
+    Any other writes raw little-endian floats in row-major order without a header, like LASER;
+    ``.f16`` and ``.f32`` must agree with ``dtype``.
 
     Raises:
-        ValueError: the blocks are not of that shape, or a value or the suffix does not fit.
-        OutputError: the file cannot be written.
+        ValueError: The blocks have another shape, or a value or the suffix does not fit.
+        OutputError: The file cannot be written.
     """
     name, suffix = str(path), PurePath(str(path)).suffix.lower()
     if _DTYPE_BY_SUFFIX.get(suffix, dtype) != dtype:
         raise ValueError(f"{name}: the suffix {suffix} is not for {dtype}; use .npy or .raw")
-    stored = np.dtype(dtype).newbyteorder("<")
+    file_dtype = np.dtype(dtype).newbyteorder("<")
     written = 0
     with atomic_file(path) as temporary, open(temporary, "wb") as file:
         if suffix == ".npy":
-            header = {"descr": stored.str, "fortran_order": False, "shape": (rows, dim)}
+            header = {"descr": file_dtype.str, "fortran_order": False, "shape": (rows, dim)}
             np.lib.format.write_array_header_1_0(file, header)
         for block in vectors:
             if block.ndim != 2 or block.shape[1] != dim:
                 raise ValueError(f"{name}: a block has shape {block.shape}, expected (n, {dim})")
             try:
                 with np.errstate(over="raise"):
-                    file.write(block.astype(stored, order="C", copy=False).tobytes())
+                    file.write(block.astype(file_dtype, order="C", copy=False).tobytes())
             except FloatingPointError:
-                raise ValueError(f"{name}: a value is too large for {stored.name}") from None
+                raise ValueError(f"{name}: a value is too large for {file_dtype.name}") from None
             written += len(block)
         if written != rows:
             raise ValueError(f"{name}: got {written} vectors, expected {rows}")
@@ -190,8 +194,8 @@ def write_embeddings(
 
 def _open_npy(path: Place) -> NDArray[np.floating] | RemoteVectors:
     if isinstance(path, RemotePath):
-        return RemoteVectors.of_npy(path)
-    # Without pickles, which could run anything.
+        return RemoteVectors.from_npy(path)
+    # Without pickles, which could run any code.
     vectors: NDArray[np.floating] = np.load(path, mmap_mode="r", allow_pickle=False)
     return np.asanyarray(vectors)
 
@@ -201,7 +205,7 @@ def _map_npy(
 ) -> NDArray[np.floating] | RemoteVectors:
     expected = "expected float16, float32 or float64"
     try:
-        vectors = _open_npy(path)  # whose type is checked before any value is read
+        vectors = _open_npy(path)  # maps the file, so the type is checked before values are read
     except _NPY_DAMAGE as error:
         if "object" in str(error).lower():
             cause = f"contains Python objects, {expected}"
@@ -210,27 +214,25 @@ def _map_npy(
         raise EmbeddingsError(f"{path}: {cause}; write it again") from error
     shape = vectors.shape
     if vectors.dtype.kind != "f" or vectors.dtype.itemsize not in (2, 4, 8):
-        wrong = f"contains {vectors.dtype}, {expected}; convert it"
+        problem = f"contains {vectors.dtype}, {expected}; convert it"
     elif len(shape) != 2 or shape[1] == 0:
-        wrong = f"has shape {shape}, expected (rows, dimensions)"
+        problem = f"has shape {shape}, expected (rows, dimensions)"
     elif shape[0] != rows:
-        wrong = f"has {shape[0]} rows, but {corpus} has {rows} lines; pass vectors of that corpus"
+        problem = f"has {shape[0]} rows, but {corpus} has {rows} lines; pass vectors of that corpus"
     elif dim not in (None, shape[1]):
-        wrong = f"has {shape[1]} dimensions, but --dim is {dim}; omit --dim for .npy"
+        problem = f"has {shape[1]} dimensions, but --dim is {dim}; omit --dim for .npy"
     else:
         return vectors
-    raise EmbeddingsError(f"{path}: {wrong}")
+    raise EmbeddingsError(f"{path}: {problem}")
 
 
 def _refuse_containers(name: str, head: bytes) -> None:
-    """Refuse what begins like no vectors; raw floats that fit may begin like anything."""
     levels, refusal = look_into(head)
     if refusal or levels:
         raise EmbeddingsError(f"{name}: {refusal or _COMPRESSED}")
 
 
 def _refuse_other_files(name: str, head: bytes) -> None:
-    """Refuse what raw floats are not, by name: any bytes at all are floats of some size."""
     suffix = PurePath(name).suffix.lower()
     if suffix == ".npy":
         raise EmbeddingsError(f"{name}: is not a NumPy file; rename raw floats to another suffix")
@@ -243,7 +245,6 @@ def _refuse_other_files(name: str, head: bytes) -> None:
 def _raw_layout(
     name: str, size: int, rows: int, dim: int | None, corpus: str
 ) -> tuple[np.dtype[np.floating], int]:
-    """Return the type and the dimensions of raw floats, which only the file's size gives."""
     fitting = " or ".join(
         f"{size // (rows * dtype.itemsize)} for {dtype.name}"
         for dtype in _RAW_DTYPES
@@ -255,9 +256,9 @@ def _raw_layout(
     for dtype in _RAW_DTYPES:
         if size == rows * dim * dtype.itemsize:
             return dtype, dim
-    held = " or ".join(
+    contents = " or ".join(
         f"{size / (dim * dtype.itemsize):.10g} rows of {dim} {dtype.name}" for dtype in _RAW_DTYPES
     )
     raise EmbeddingsError(
-        f"{name}: {size} bytes are {held}, but {corpus} has {rows} lines; is --dim right?{fits}"
+        f"{name}: {size} bytes are {contents}, but {corpus} has {rows} lines; is --dim right?{fits}"
     )

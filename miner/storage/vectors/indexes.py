@@ -1,4 +1,4 @@
-"""FAISS indexes on disk, mapped into memory where they are read."""
+"""FAISS indexes on disk, which are mapped into memory for searches."""
 
 from __future__ import annotations
 
@@ -12,20 +12,26 @@ if TYPE_CHECKING:
 
 
 def save_index(draft: Draft, name: str, index: faiss.Index) -> None:
-    """Write an index as a file of an artefact; an OSError says why it cannot be."""
+    """Write an index as a file of an artefact.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
     import faiss
 
     untyped: Any = faiss  # its stubs lack the writer
-    # Through Python, whose errors say what the operating system said.
+    # Through Python, whose errors include the operating system's message.
     with draft.file(name) as path, path.open("wb") as stream:
         faiss.write_index(index, untyped.PyCallbackIOWriter(stream.write))
 
 
 def read_index(path: Path, *, mapped: bool) -> faiss.Index:
-    """Read an index whole, so that vectors can be added to it, or open it to be searched.
+    """Read a complete index to add vectors to it, or map one to search it.
 
-    If it is ``mapped``, what a search does not visit is never read from disk. An ArtefactError says
-    that this version of FAISS cannot read the file.
+    A search of a ``mapped`` index reads only the parts that it visits.
+
+    Raises:
+        ArtefactError: This version of FAISS cannot read the file.
     """
     import faiss
 

@@ -1,8 +1,8 @@
-"""The formats that pairs are written in: a line in ``FORMATS`` and a function for each.
+"""The formats of pairs, each an entry of ``FORMATS`` and a function.
 
-The end of an output's name chooses the format. Text may be compressed: ``pairs.tsv.gz`` or
-``.zst``. A name with a ``%`` and no other ending, such as ``pairs.%`` or ``pairs.%.txt.gz``, stands
-for two files, in which the languages take the place of the ``%``.
+The suffix of an output decides the format. Text may be compressed: ``pairs.tsv.gz`` or ``.zst``. A
+name with a ``%`` and no other suffix, such as ``pairs.%`` or ``pairs.%.txt.gz``, means two files,
+with a language instead of the ``%``.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import NamedTuple
 
 from miner.storage.places import AnyPath, Place, RemotePath
 
-TEXT_ROWS = 8192  # pairs made into Python objects at a time: about 10 MB
-ROW_GROUP_ROWS = 65_536  # of Parquet
+TEXT_ROWS = 8192  # pairs that are Python objects at a time, in about 10 MB
+ROW_GROUP_ROWS = 65_536  # per row group of Parquet
 
-# Some reader takes each for the end of a line or of a cell.
+# Characters that some readers treat as the end of a line or a cell.
 BREAKS = "[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]"
 
 
 def on_a_line(text: str) -> str:
-    """Return a text with a space for each character that may end a line or a cell."""
+    """Return a text with spaces instead of characters that may end a line."""
     return re.sub(BREAKS, " ", text)
 
 
@@ -36,9 +36,9 @@ class Origin:
 
 
 class Format(NamedTuple):
-    """A format by the name of its function, and what an output of it is made of.
+    """A format, by the name of its function.
 
-    ``files`` are the names in a folder; without them, it is one file, or two of a ``%``.
+    ``files`` are the files of an output that is a folder. Others are one file, or two with a ``%``.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Format(NamedTuple):
 
     @property
     def rows(self) -> int:
-        """How many pairs are written at a time."""
+        """The number of pairs to write at a time."""
         return ROW_GROUP_ROWS if self.is_grouped else TEXT_ROWS
 
 
@@ -81,32 +81,36 @@ class Output(NamedTuple):
         """Return the output at a path.
 
         Raises:
-            ValueError: The name has no known ending.
+            ValueError: The name has no known suffix.
         """
         place = path if isinstance(path, RemotePath) else Path(path)
         parts = _NAME.fullmatch(place.name) or _LINES_NAME.fullmatch(place.name)
-        found = parts and cls(place, parts[1], parts[2], (parts[3] or "").lower())
-        if not found or (found.compression and not found.format.compresses):
+        output = parts and cls(place, parts[1], parts[2], (parts[3] or "").lower())
+        if not output or (output.compression and not output.format.compresses):
             known = ", ".join(name for name in FORMATS if name != LINES)
             raise ValueError(
                 f"{path}: unknown output format; use one of {known}, or a name with "
                 f"{LINES} such as pairs.{LINES} for two files of lines (text also with "
                 f"{' or '.join(COMPRESSIONS)})"
             )
-        return found
+        return output
 
     @property
     def format(self) -> Format:
-        """Its format."""
+        """The format of the output."""
         return FORMATS.get(self.ending.lower(), FORMATS[LINES])
 
     @property
     def rejected(self) -> Place:
-        """Where what was rejected is written: beside it, in the same format."""
+        """The path of rejected pairs, next to the output and in its format."""
         return self.path.parent / f"{self.stem}.rejected{self.ending}{self.compression}"
 
     def files(self, origin: Origin) -> list[Place]:
-        """Every file of it; a ValueError says which languages have to be known."""
+        """Return all files of the output.
+
+        Raises:
+            ValueError: Their names need languages that are unknown or equal.
+        """
         languages = origin.languages
         if self.format.names_languages and None in languages:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""A function for each format, which writes tables of pairs to the files of an output."""
+"""A function for each format, which writes tables of pairs to open files."""
 
 import json
 import math
@@ -21,19 +21,19 @@ Files: TypeAlias = Sequence[IO[bytes]]
 
 _JSON_BREAKS = {"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 _NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_OF_A_UNIT = ("score", "probability", "margin", "cosine", "rank", "direction", "reason")
+_UNIT_PROPERTIES = ("score", "probability", "margin", "cosine", "rank", "direction", "reason")
 _SIZES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M", "100M<n<1B")
 _COLUMNS = {
     "score": "margin, or the log likelihood ratio of being right; the pairs come best first",
     "probability": "how likely the pair is right",
-    "margin": "the cosine against those of the neighbours",
+    "margin": "the cosine compared with the neighbours' cosines",
     "source_text": "the source sentence",
     "target_text": "the target sentence",
 }
 
 
 def _write_cells(file: IO[bytes], *columns: pa.ChunkedArray) -> None:
-    """Write a line of each row's texts, each as ``on_a_line`` returns it, with tabs between."""
+    """Write each row's texts as one line, with tabs between them."""
     kind = pa.large_string()
     cells = (pc.replace_substring_regex(texts, BREAKS, " ").cast(kind) for texts in columns)
     lines = pc.binary_join_element_wise(*cells, pa.scalar("\t", kind))
@@ -43,7 +43,7 @@ def _write_cells(file: IO[bytes], *columns: pa.ChunkedArray) -> None:
 
 
 def write_lines(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -> None:
-    """Write sources to the first file and targets to the second: line i translates line i."""
+    """Write sources to the first file, and targets to the second."""
     for table in tables:
         for file, name in zip(files, ("source_text", "target_text"), strict=True):
             _write_cells(file, table[name])
@@ -52,7 +52,7 @@ def write_lines(files: Files, tables: Tables, schema: pa.Schema, origin: Origin)
 def write_tsv(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -> None:
     """Write score TAB source text TAB target text, without header or quoting.
 
-    The score has all its digits. Rejected pairs have the reason at the end.
+    The score has all its digits. Rejected pairs have the reason as a fourth column.
     """
     names = ["source_text", "target_text", *(["reason"] if "reason" in schema.names else [])]
     for table in tables:
@@ -64,10 +64,10 @@ def write_tsv(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -
 
 
 def write_jsonl(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -> None:
-    """Write an object a line in UTF-8, with all that is known of a pair.
+    """Write one object per line in UTF-8, with all columns.
 
-    Numbers that are not finite are null, as JSON has no other word for them; U+0085, U+2028 and
-    U+2029, which some readers take for the end of a line, are escaped.
+    Numbers that are not finite are null, because JSON cannot express them. U+0085, U+2028 and
+    U+2029 are escaped, because some readers treat them as the end of a line.
     """
     encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
     for table in tables:
@@ -83,7 +83,7 @@ def write_jsonl(files: Files, tables: Tables, schema: pa.Schema, origin: Origin)
 
 
 def write_parquet(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -> None:
-    """Write Parquet with all that is known of a pair, a row group of each table."""
+    """Write Parquet with all columns, one row group per table."""
     if origin.signature:
         schema = schema.with_metadata({"signature": origin.signature})
     with pq.ParquetWriter(files[0], schema, compression="zstd") as writer:
@@ -92,7 +92,7 @@ def write_parquet(files: Files, tables: Tables, schema: pa.Schema, origin: Origi
 
 
 def write_dataset(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -> None:
-    """Write Parquet, and a card that says what it is: Hugging Face's ``datasets`` loads both."""
+    """Write Parquet and a card, which Hugging Face's ``datasets`` can load."""
     sizes = []
 
     def counted() -> Tables:
@@ -102,10 +102,10 @@ def write_dataset(files: Files, tables: Tables, schema: pa.Schema, origin: Origi
 
     write_parquet(files[:1], counted(), schema, origin)
     languages = [language for language in origin.languages if language]
-    between = " and ".join(languages) if len(languages) == 2 else "two languages"
+    language_names = " and ".join(languages) if len(languages) == 2 else "two languages"
     pairs = sum(sizes)
     size = _SIZES[min(max(0, len(str(pairs)) - 3), len(_SIZES) - 1)]
-    described = (f"- `{name}`: {what}\n" for name, what in _COLUMNS.items() if name in schema.names)
+    described = (f"- `{name}`: {text}\n" for name, text in _COLUMNS.items() if name in schema.names)
     card = (
         "---\n"
         + (f"language: [{', '.join(map(repr, languages))}]\n" if languages else "")
@@ -113,7 +113,7 @@ def write_dataset(files: Files, tables: Tables, schema: pa.Schema, origin: Origi
         f"size_categories: ['{size}']\n"
         "configs:\n- config_name: default\n  data_files:\n  - split: train\n"
         "    path: pairs.parquet\n---\n\n"
-        f"# Sentence pairs in {between}\n\n"
+        f"# Sentence pairs in {language_names}\n\n"
         f"{pairs:,} pairs mined by Adit {product_version()} with the encoder {origin.encoder}. "
         "The licence is that of the corpora that they come from: name it above.\n\n"
         f"{''.join(described)}\n"
@@ -126,8 +126,8 @@ def write_dataset(files: Files, tables: Tables, schema: pa.Schema, origin: Origi
 def write_tmx(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -> None:
     """Write Translation Memory eXchange 1.4, level 1, valid by its DTD.
 
-    A unit has the score and what else is known of the pair as properties, each sentence its id and
-    its document. A space stands for each character that XML has no way to write.
+    Score, probability and other columns are properties of a unit, ids and documents of its
+    sentences. Characters that XML cannot express become spaces.
     """
     languages = tuple(str(language) for language in origin.languages)
     header = (
@@ -147,23 +147,25 @@ def write_tmx(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -
 
 def _unit(pair: Mapping[str, Any], languages: Iterable[str]) -> Iterator[str]:
     yield "<tu>"
-    yield from (_property(name, pair[name]) for name in _OF_A_UNIT if pair.get(name) is not None)
+    yield from (
+        _property(name, pair[name]) for name in _UNIT_PROPERTIES if pair.get(name) is not None
+    )
     for side, language in zip(("source", "target"), languages, strict=True):
         ids = pair.get(f"{side}_ids", [pair[f"{side}_id"]] if f"{side}_id" in pair else []) or []
         yield f"\n<tuv xml:lang={quoteattr(language)}>"
-        yield from (_property("id", own) for own in ids)
+        yield from (_property("id", sentence_id) for sentence_id in ids)
         if pair.get(f"{side}_doc"):
             yield _property("document", pair[f"{side}_doc"])
-        yield f"<seg>{_in_xml(pair[f'{side}_text'])}</seg></tuv>"
+        yield f"<seg>{_escape_xml(pair[f'{side}_text'])}</seg></tuv>"
     yield "\n</tu>\n"
 
 
 def _property(name: str, value: object) -> str:
-    return f'<prop type="x-{name}">{_in_xml(str(value))}</prop>'
+    return f'<prop type="x-{name}">{_escape_xml(str(value))}</prop>'
 
 
-def _in_xml(text: str) -> str:
-    # A bare carriage return is a line feed to whoever reads it.
+def _escape_xml(text: str) -> str:
+    # XML parsers turn a bare carriage return into a line feed.
     return escape(_NOT_IN_XML.sub(" ", text), {"\r": "&#13;"})
 
 
@@ -177,21 +179,21 @@ WRITERS = {
 }
 
 
-def regrouped(batches: Batches, schema: pa.Schema, rows: int) -> Tables:
-    """Yield the pairs in tables of ``rows`` rows (the last may be shorter), of a schema."""
-    held: list[pa.Table] = []
-    held_rows = 0
+def regroup(batches: Batches, schema: pa.Schema, rows: int) -> Tables:
+    """Yield the pairs in tables of ``rows`` rows, except for the last."""
+    tables: list[pa.Table] = []
+    row_count = 0
     for batch in batches:
         table = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
-        held.append(table.select(schema.names).cast(schema))
-        held_rows += len(table)
-        if held_rows >= rows:
-            whole = pa.concat_tables(held)
-            held_rows %= rows
-            end = len(whole) - held_rows
-            held = [whole.slice(end)]
+        tables.append(table.select(schema.names).cast(schema))
+        row_count += len(table)
+        if row_count >= rows:
+            joined = pa.concat_tables(tables)
+            row_count %= rows
+            end = len(joined) - row_count
+            tables = [joined.slice(end)]
             for start in range(0, end, rows):
-                # Combined, so that a Parquet file's pages do not show where the batches ended.
-                yield whole.slice(start, rows).combine_chunks()
-    if held_rows:
-        yield pa.concat_tables(held).combine_chunks()
+                # Combined, so that a Parquet file's pages do not depend on the batches.
+                yield joined.slice(start, rows).combine_chunks()
+    if row_count:
+        yield pa.concat_tables(tables).combine_chunks()
