@@ -1,10 +1,9 @@
-"""Write docs/results.md and docs/results-full.md.
+"""Write docs/results.md and docs/log/results.md.
 
     python benchmarks/results.py {compare,full} DIR
 
-DIR holds the folders of the suites (``adit evaluate compare --help``) and bleualign. The first page
-compares the bundled encoder with the joined one; the second has all figures about mining and
-search.
+DIR contains the folders of the suites (``adit evaluate compare --help``) and bleualign. The first
+page compares the bundled encoder with the joined one. The second has the means of further tasks.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ import argparse
 import io
 import json
 import os
+import re
 import shlex
 import sys
 from collections.abc import Mapping
@@ -29,76 +29,74 @@ ENCODERS = ("mini", "mini+use")
 
 INTRODUCTION = """# Results
 
-How good the bundled encoder, `{first}`, is on public sets, beside `{second}`, to which
-[the extra `use`](encoders.md#joined-encoders) joins a pretrained network. To compare encoders of
-your own:
+This page compares the bundled encoder, `{first}`, with `{second}`, which adds a pretrained network
+([the extra `use`](encoders.md#joined-encoders)), on public sets. To compare your own encoders, run:
 
     {command}
 
-Data and protocols: [judging an encoder](evaluation.md). More of mining and search: [results in
-full](results-full.md); of what else vectors know: the card of [`{first}`]({own}).
-This page is made by `python benchmarks/results.py compare DIR`.
+For data and protocols, see [judging an encoder](evaluation.md). For filters, alignment, and other
+tasks, see the [means of further tasks](log/results.md). For other uses of vectors, see the card of
+[`{first}`]({own}). `python benchmarks/results.py compare DIR` writes this page.
 
-![Means of the suites with their 95 % intervals](results.svg)
+![Means of the suites with their 95% intervals](results.svg)
 
-Figures are per cent with their 95 % intervals. That of a difference is from resampling the same
-sentences for both encoders; it is **bold** where it leaves out 0.
+Figures are percentages with 95% intervals. Intervals of differences come from resampling the same
+sentences for both encoders. A difference is **bold** if its interval excludes 0.
 """
 
 SUITES = {
-    "mining": "Translations found in comparable corpora made from news: F1 with a threshold chosen "
-    "on other sentences. BUCC's own data are larger, so published F1 is no measure for these.",
-    "tatoeba": "Errors in finding a sentence's translation among 1,000 short ones.",
-    "xsim": "Errors in finding it among 1,997 sentences of news (NTREX-128), by ratio margin.",
-    "classify": "Topics (SIB-200) learned in English, tested in each language.",
-    "words": "Translations of words found by cosine and CSLS; similarity of words, r and rho.",
+    "mining": "F1 on comparable corpora made from news, with a threshold from other sentences. The "
+    "corpora of BUCC are larger, so published F1 values are not comparable.",
+    "tatoeba": "Error rate of finding a sentence's translation among 1,000 short sentences.",
+    "xsim": "Error rate of finding it among 1,997 sentences of news (NTREX-128), by ratio margin.",
+    "classify": "Accuracy of topics (SIB-200), learned in English and tested in each language.",
+    "words": "P@1 of translating words by CSLS, and the harmonic mean of Pearson's and Spearman's "
+    "correlations with the similarity of words (hm). The mean includes further measures.",
 }
+# Labels of the suite ``words`` that the page omits.
+OMITTED = re.compile(r" (NN P@\d+|CSLS P@(5|10)|CSLS P@1, no names|r|rho)$")
 
-FULL = """# Results in full
+FULL = """# Means of further tasks
 
-What the bundled encoder reaches in mining and search, as the commands print it, without their
-signatures. The [first page](results.md) has what matters most. Made by
+Results of the bundled encoder in mining and search, as means over languages. The
+[results](../results.md) have more languages and intervals. To write this page, run:
 
     python benchmarks/results.py full DIR
 
-which runs the commands below in DIR. Rates are in per cent. The 95 % intervals come from 1,000
+It runs the commands below in DIR. Rates are percentages. The 95% intervals come from 1,000
 resamples of the sentences.
 """
 
 SECTIONS = (
     (
         "Mining",
-        "Comparable corpora in the layout of BUCC 2017/2018 made from news, with about 3 % "
-        "translations among the sentences. They are not the BUCC data and smaller, so that "
-        "published F1 values are no measure for these.",
+        "Comparable corpora in the layout of BUCC 2017/2018, made from news in six languages, with "
+        "translations of about 3% of the sentences.",
         "bucc bucc-style",
     ),
     (
         "Mining with the joined encoder",
-        "The same with `mini+use`. The judge learned from these sets, so what it is worth is "
-        "measured in languages that it was kept from ([scores](scores.md)).",
+        "The judge learned from these sets, so its gain is measured in other languages "
+        "([scores](../scores.md)).",
         "bucc bucc-style --encoder mini+use",
     ),
     (
         "Filters",
-        "F1 on `training` with thresholds chosen on `sample`: by the margin, without what each "
-        "filter rejects, and by the judge (`words`), which learned from both, so its line is no "
-        "measure. `best F1` is the mean of what any thresholds could reach. The last columns count "
-        "the rejected pairs, and the right ones among these.",
+        "F1 on `training` with thresholds of `sample`: by margin after each filter, and by the "
+        "judge (`words`), which learned from both splits. The last columns count the rejected "
+        "pairs, and the correct ones among them.",
         "filters bucc-style",
     ),
     (
-        "What filters remove of noise",
-        "The share of parallel sentences (NTREX-128) that each filter removes, and of noise such "
-        "as the web has, made of them: untranslated, of the next line, cut in half, a line of a "
-        "site's frame, with other digits, with an address more, or in another language. No "
-        "neighbours are searched, so `hub` is not among them.",
+        "Filters against noise",
+        "The share of clean pairs (NTREX-128) that each filter rejects, and of pairs with "
+        "typical noise of the web. Without a search, `hub` does not apply.",
         "noise ntrex --lang de fr ru zh",
     ),
     (
         "Alignment of documents",
-        "Monotone alignment ([documents](documents.md)) on the development part of Bleualign's "
-        "data, on which its constants were chosen.",
+        "Monotone alignment ([documents](../documents.md)) on the development part of Bleualign's "
+        "data, from which its constants were chosen.",
         "align bleualign",
     ),
     (
@@ -107,33 +105,32 @@ SECTIONS = (
         "align bleualign --encoder mini+use",
     ),
     (
-        "Similarity search: Tatoeba",
-        "Error rates of nearest-neighbour search by cosine, both ways, in all 112 languages of "
-        "LASER's test set, of which the encoder was trained on 80; what it finds in others it "
-        "owes to shared words. The last column is LASER's on the same files.",
+        "Similarity search, Tatoeba",
+        "Error rates by cosine in the 112 languages of LASER's test set. The encoder learned from "
+        "80 of these. The last column is LASER's error on the same files.",
         "tatoeba tatoeba --lang all",
     ),
     (
-        "Similarity search: NTREX-128",
-        "Error rates of the search for each sentence's English translation among all 1,997 of "
-        "news, by cosine (absolute) and by margin (xSIM). The interval is that of ratio.",
+        "Similarity search, NTREX-128",
+        "Error rates of finding the English translation among 1,997 sentences of news, by cosine "
+        "(absolute) and by margins. The interval belongs to `ratio`.",
         "xsim ntrex --lang all",
     ),
     (
         "Between any two languages",
-        "Error rates by ratio margin; rows are searched from, columns searched in.",
+        "Mean error rates by ratio margin for each language that is searched in.",
         "xsim ntrex --matrix ratio",
     ),
     (
         "Falsified translations",
-        "The same search, where English also has copies with another number, another name or the "
-        "opposite meaning (xSIM++ by rules of our own). The last four columns say what was found "
-        "instead of the translation.",
+        "The same search with copies of the English sentences that have another number, another "
+        "name, or the opposite meaning. The last four columns divide the errors by the copy that "
+        "was found.",
         "xsim++ ntrex",
     ),
     (
         "Retrieval",
-        "How often the translation is among the 1, 5 and 10 nearest of it and 999 other sentences.",
+        "The share of sentences whose translation is among the 1, 5, and 10 nearest of 1,000.",
         "retrieval ntrex",
     ),
 )
@@ -150,7 +147,7 @@ def main() -> None:
         write("results.md", compared(directory))
     else:
         os.chdir(directory)
-        write("results-full.md", in_full())
+        write("log/results.md", in_full())
 
 
 def write(name: str, page: str) -> None:
@@ -183,7 +180,11 @@ def compared(directory: Path) -> str:
         )
     ]
     for name, suite in found["suites"].items():
-        rows = [row(label, figure) for label, figure in suite["figures"].items()]
+        rows = [
+            row(label, figure)
+            for label, figure in suite["figures"].items()
+            if not OMITTED.search(label)
+        ]
         head = f"| | {first} | {second} | difference |\n| --- | ---: | ---: | ---: |\n"
         parts.append(f"\n## {name}\n\n{SUITES[name]}\n\n{head}{''.join(rows)}")
     return "".join(parts)
@@ -195,25 +196,31 @@ def row(label: str, figure: Mapping[str, Any]) -> str:
     cells = [shown(one) for one in figure["figures"].values()] + [shown(difference, sign="+")]
     if difference["beyond_chance"]:
         cells[-1] = f"**{cells[-1]}**"
-    mark = " (less is better)" if figure["lower_is_better"] else ""
-    return f"| {label}{mark} | {' | '.join(cells)} |\n"
+    return f"| {label} | {' | '.join(cells)} |\n"
 
 
 def shown(figure: Mapping[str, Any], *, sign: str = "") -> str:
     value, low, high = (100 * one for one in (figure["value"], *figure["interval"]))
-    return f"{value:{sign}.1f} ({low:.1f} to {high:.1f})"
+    return f"{value:{sign}.1f} ({low:.1f}{', ' if sign else '-'}{high:.1f})"
 
 
 def in_full() -> str:
-    """Return the page of all figures, as printed by the commands."""
+    """Return the page of means, as the commands print them."""
     parts = [FULL]
     for title, text, command in SECTIONS:
         words = ["evaluate", *shlex.split(command)]
-        lines = [f"adit {shlex.join(words)}", "", *printed(words).splitlines()]
-        kept = (line for line in lines if not line.startswith(f"{words[1]}|"))
+        lines = [f"adit {shlex.join(words)}", "", *means(printed(words).splitlines())]
+        kept = (line for line in lines if "|sha256:" not in line)
         block = "".join(f"    {line}".rstrip() + "\n" for line in kept)
         parts.append(f"\n## {title}\n\n{text}\n\n{block}")
     return "".join(parts)
+
+
+def means(lines: list[str]) -> list[str]:
+    """Return the header of a table and the lines from its means on, or all without means."""
+    first = next((number for number, line in enumerate(lines) if line.startswith("mean")), 0)
+    has_header = lines[first].split()[1:] == lines[0].split()[1:]
+    return [*([] if has_header else lines[:1]), *lines[first:]]
 
 
 if __name__ == "__main__":

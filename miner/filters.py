@@ -19,7 +19,7 @@ from miner.languages import identifier, known_label
 from miner.numbers import compare_numbers, numbers_in
 
 MIN_LETTERS = 3
-LENGTH_ODDS = 0.7  # in log2; the best on the `sample` splits, see docs/results-full.md
+LENGTH_ODDS = 0.7  # in log2; the best on the `sample` splits, see docs/log/results.md
 RATIO_PAIRS = 1 << 15  # whose median ratio counts
 COPIED_TRIGRAMS = 0.7  # shared, of the trigrams of both texts
 MAX_LISTS = 50  # neighbour lists that contain a sentence
