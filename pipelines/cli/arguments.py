@@ -245,7 +245,7 @@ def _add_mining_options(parser: argparse.ArgumentParser, *, is_rating: bool = Fa
 
 
 def _filters(text: str) -> tuple[str, ...]:
-    """Parse names of filters; a set's name becomes its filters."""
+    """Parse names of filters, and replace sets by their filters."""
     filters = chain.from_iterable(FILTER_SETS.get(name, (name,)) for name in parse_names(text))
     return tuple(dict.fromkeys(filters))
 

@@ -36,12 +36,12 @@ def command_lines(argv: Sequence[str], parser: argparse.ArgumentParser) -> Itera
     finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     finder.add_argument(OPTION)
     end = argv.index("--") if "--" in argv else len(argv)
-    found, rest = finder.parse_known_args(argv[:end])
-    if found.config is None:
+    options, rest = finder.parse_known_args(argv[:end])
+    if options.config is None:
         yield argv
         return
-    for values in _runs(place(found.config)):
-        yield [*_arguments(found.config, values, parser), *rest, *argv[end:]]
+    for values in _runs(place(options.config)):
+        yield [*_arguments(options.config, values, parser), *rest, *argv[end:]]
 
 
 def _runs(path: Place) -> Iterator[Mapping[str, Any]]:

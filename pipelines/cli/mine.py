@@ -71,7 +71,7 @@ def _each_run(
     parser: Callable[[str], argparse.ArgumentParser],
     run_one: Callable[[Sequence[str], str], int],
 ) -> int:
-    """Run the command lines of a configuration until one fails; return the last exit status."""
+    """Run each command line of a configuration, until one fails."""
     statuses = (run_one(line, prog) for line in command_lines(argv, parser(prog)))
     return next(filter(None, statuses), 0)
 

@@ -66,13 +66,11 @@ def map_languages(options: MapOptions, monitor: Monitor) -> Sequence[float]:
     mapping = refine(
         source.vectors, target.vectors, matrix, rounds=options.refinements, judged=note_criterion
     )
-    mapped = replace(source, vectors=source.vectors @ mapping.matrix)
+    image = replace(source, vectors=source.vectors @ mapping.matrix)
     with monitor.stage("write", None, "words"):
         named_sides = {
             language: replace(side, words=words)
-            for language, side, words in zip(
-                options.languages, sides, (mapped, target), strict=True
-            )
+            for language, side, words in zip(options.languages, sides, (image, target), strict=True)
         }
         criterion = [round(value, 4) for value in rounds]
         facts = {"mapping": {"start": options.start, "pairs": pairs, "criterion": criterion}}

@@ -81,8 +81,8 @@ def _decided_score(run: RunContext, prefix: str) -> str:
 def cut_pairs(run: RunContext, chosen: ChosenPairs) -> list[PairBatch]:
     """Cut the chosen pairs into batches, and seal the run statistics.
 
-    The statistics, ``usual``, are of the best pairs by margin. Without ``options.by_words``, one
-    batch passes all pairs on unscored.
+    The statistics are of the best pairs by margin. Without ``options.scores_by_words``, one batch
+    passes all pairs on unscored.
     """
     if not run.options.scores_by_words:
         return [PairBatch(chosen=chosen, index=0, total=1, rows=range(0), usual=None)]

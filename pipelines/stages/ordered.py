@@ -25,7 +25,7 @@ from pipelines.stages.given import rows_of_lines
 
 COLUMNS = ("score", "probability", "reason")
 SCORES, PROBABILITIES, REASONS = "scores.npy", "probabilities.npy", "reasons.npy"
-# Reasons next to those of filters and of rejected lines; pairs that are written have none.
+# Reasons other than filters and rejected lines; pairs that are written have none.
 NOT_KEPT = "not kept"  # by --fdr or --threshold
 UNUSABLE = "no sentence"
 SAME_TEXT = "identical"
