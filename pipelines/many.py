@@ -114,7 +114,7 @@ def job_of_languages(
 
 
 def write_multiway(many: ManyOptions, job: Job) -> None:
-    """Write clusters of translations in all languages to ``multiway.ENDING``."""
+    """Write clusters of translations to ``multiway.jsonl``, or else ``.tsv``."""
     runs = {name: open_run(job.parts[name].work_dir) for name in job.pairs}
     sides: dict[str, Side] = {}
     for name, run in runs.items():

@@ -68,8 +68,8 @@ def keep_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     """Keep the pairs that are written, and seal them as ``kept``.
 
     The rule (``options.fdr``, ``options.threshold``, all pairs, or a probability of at least 0.5)
-    applies to the pairs that filters have not rejected, and then ``options.top``. Rejected pairs
-    that score at least as high as the last pair kept are sealed with them.
+    applies to the pairs that filters and near-copies have left, and then ``options.top``. Rejected
+    pairs that score at least as high as the last pair kept are sealed with them.
     """
     options, pairs = run.options, chosen.pairs
     if not (options.scores_by_words or options.top or options.filters):
