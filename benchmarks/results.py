@@ -50,11 +50,11 @@ SUITES = {
     "tatoeba": "Error rate of finding a sentence's translation among 1,000 short sentences.",
     "xsim": "Error rate of finding it among 1,997 sentences of news (NTREX-128), by ratio margin.",
     "classify": "Accuracy of topics (SIB-200), learned in English and tested in each language.",
-    "words": "P@1 of translating words by CSLS, and the harmonic mean of Pearson's and Spearman's "
-    "correlations with the similarity of words (hm). The mean includes further measures.",
+    "words": "P@1 of translating words by CSLS, and correlation with word similarity (hm, the "
+    "harmonic mean of Pearson's and Spearman's). The mean includes further measures.",
 }
 # Labels of the suite ``words`` that the page omits.
-OMITTED = re.compile(r" (NN P@\d+|CSLS P@(5|10)|CSLS P@1, no names|r|rho)$")
+OMITTED = re.compile(r" (NN P@\d+|CSLS P@(5|10)|CSLS P@1, no names|r|rho)$|^..-\S+ hm$")
 
 FULL = """# Means of further tasks
 
@@ -68,18 +68,6 @@ resamples of the sentences.
 """
 
 SECTIONS = (
-    (
-        "Mining",
-        "Comparable corpora in the layout of BUCC 2017/2018, made from news in six languages, with "
-        "translations of about 3% of the sentences.",
-        "bucc bucc-style",
-    ),
-    (
-        "Mining with the joined encoder",
-        "The judge learned from these sets, so its gain is measured in other languages "
-        "([scores](../scores.md)).",
-        "bucc bucc-style --encoder mini+use",
-    ),
     (
         "Filters",
         "F1 on `training` with thresholds of `sample`: by margin after each filter, and by the "

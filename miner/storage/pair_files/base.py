@@ -22,7 +22,7 @@ class FilePair:
         score: None if it has none. Of a cost, as ``adit align`` writes it, the negative.
         probability: None if it has none.
         ids: For each side the ids of its sentences, then of their duplicates.
-            None if there are no ids.
+            None if ids are unknown.
         raw: The line in the file, if a line is a pair.
         problem: The reason why the line or record is not a pair, or "".
     """

@@ -1,4 +1,4 @@
-"""Turn pairs into two files of lines or into tables, and corpora into pairs."""
+"""Turn pairs into files of lines or tables, and corpora into pairs."""
 
 from __future__ import annotations
 
