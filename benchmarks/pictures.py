@@ -93,7 +93,7 @@ def draw_reliability(page: str, path: Path) -> None:
     axes.plot([0, 1], [0, 1], color="0.8")
     likely = row_of(page, "probability, mean")
     for name in ("mini", "mini+use"):
-        axes.plot(likely, row_of(page, f"are right, `{name}`"), marker="o", label=name)
+        axes.plot(likely, row_of(page, f"correct, `{name}`"), marker="o", label=name)
     axes.set(xlabel="probability", ylabel="share of the pairs that is right")
     axes.set_aspect("equal")
     axes.legend(frameon=False)

@@ -258,8 +258,8 @@ def main() -> int:
     parser.add_argument("--keep", action="store_true", help="keep work folders and outputs")
     args = parser.parse_args()
     print(f"{args.workers} workers, {platform.machine()}; memory and disk in GiB\n")
-    print("| method | lines a side | time | planned | ratio | largest process | planned ", end="")
-    print("| all held | work folder | planned | written | recall | best F1 |")
+    print("| method | lines per side | time | planned | ratio | largest process | planned ", end="")
+    print("| all processes | work folder | planned | written | recall | best F1 |")
     print("| --- " * 13 + "|")
     for rows in args.rows:
         make_lines(args.data, args.folder, rows)
