@@ -64,7 +64,7 @@ def _format_cell(cell: Cell) -> str:
 
 
 def signature(task: str, **fields: object) -> str:
-    """Return a line of ``task``, ``name:value`` fields and the version."""
+    """Format the signature of a task from fields and Adit's version."""
     fields["v"] = product_version()
     return "|".join([task, *(f"{name}:{value}" for name, value in fields.items())])
 

@@ -120,7 +120,7 @@ class ScoringReport:
 
 
 def score_pairs(options: ScoringOptions) -> ScoringReport:
-    """Score by the rules of ``eval.metrics.bucc``, and write extracted ids."""
+    """Score by the rules of ``eval.metrics.bucc``, and write ids if asked."""
     sides = options.read_sides()
     candidates = read_candidates(options.pairs, sides)
     ranked = bucc.rank(candidates)
@@ -138,7 +138,7 @@ def score_pairs(options: ScoringOptions) -> ScoringReport:
 
 
 def score_pairs_like_laser(options: ScoringOptions) -> ScoringReport:
-    """Score as LASER's bucc.py does, and write the extracted ids.
+    """Score as LASER's bucc.py does, and write ids if asked.
 
     Raises:
         ValueError: The pairs are not in .tsv, or ``options`` has no sides.

@@ -15,7 +15,7 @@ _MACROLANGUAGES = {member: code for code, member in _MEMBERS.items()}
 
 
 def iso_639_3(code: str) -> str:
-    """Return the ISO 639-3 code of a language, or the code itself if it is unknown."""
+    """Return the ISO 639-3 code of a language, or else the code itself."""
     base = base_language(code)
     try:
         return _MEMBERS.get(base) or Language.get(base).to_alpha3()
@@ -24,7 +24,7 @@ def iso_639_3(code: str) -> str:
 
 
 def iso_639_1(code: str) -> str:
-    """Return the ISO 639-1 code of a language if it has one, or else the code itself."""
+    """Return the ISO 639-1 code of a language, or else the code itself."""
     base = base_language(code)
     return _MACROLANGUAGES.get(base, base)
 

@@ -235,7 +235,7 @@ def lengths(run: Run) -> Section:
 
 
 def suspicious(run: Run) -> dict[str, Grid]:
-    """Count the pairs that filters would reject, and list some of the better half."""
+    """Count the pairs that filters would reject, and list some of them."""
     masks = {name: FILTERS[name](run.suspects) for name in SHOWN_FILTERS}
     half = (len(run.pairs) + 1) // 2
     rows = [[name, f"{mask.sum():,}", f"{mask[:half].sum():,}"] for name, mask in masks.items()]
@@ -248,10 +248,7 @@ def suspicious(run: Run) -> dict[str, Grid]:
 
 
 def rejected(run: Run) -> list[tuple[str, int, Grid]]:
-    """Draw pairs that were rejected for each reason, after the reason and its count.
-
-    The reasons with the most pairs come first.
-    """
+    """Draw rejected pairs for each reason, most frequent first, with its count."""
     if run.rejected is None:
         return []
     samples = []

@@ -60,7 +60,7 @@ class PairFile:
         return open_artefact(self._folder).files[self._name]
 
     def by_reason(self, count: int) -> dict[str, tuple[int, pa.Table]]:
-        """Count the pairs of each reason, and draw up to ``count`` of them at random."""
+        """Count the pairs per reason, and draw up to ``count`` of them at random."""
         table = self._file.read()
         samples = {}
         for reason in pc.unique(table["reason"]).to_pylist():
@@ -70,7 +70,7 @@ class PairFile:
         return samples
 
     def find(self, source: int, target: int) -> list[dict[str, Any]]:
-        """Return the fields and the position ``place`` of pairs with these rows."""
+        """Return the fields and ``place`` (position) of pairs with either row."""
         hits, start = [], 0
         for batch in self._file.iter_batches():
             of_source = pc.equal(batch["source_row"], source)

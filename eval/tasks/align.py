@@ -56,9 +56,10 @@ def score_beads(beads: Collection[Bead], gold: Collection[Bead]) -> list[dict[st
 
 
 def read_beads(path: Path) -> list[Bead]:
-    """Read beads as Vecalign writes them, such as ``[0]:[0, 1]`` per line.
+    """Read the beads of a file in Vecalign's format.
 
-    Positions are from 0. The cost may follow, as in ``[0]:[0, 1]:0.4137``. Blank lines are skipped.
+    A line is ``[i, j]:[k]`` with positions from 0, after which the cost may follow, as in ``[0]:[0,
+    1]:0.4137``. Blank lines are skipped.
 
     Raises:
         ValueError: A line is malformed, or the file has no beads.

@@ -1,4 +1,4 @@
-"""Mine two splits of each language pair, one of which sets a threshold.
+"""Mine two splits of each language pair, and tune a threshold on one.
 
 'F1' is by the threshold with the best F1 on the first split. 'oracle F1' is by the second split's
 own best threshold. 'F1 at .5', for scores by words, counts the pairs with a probability of at least

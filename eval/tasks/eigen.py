@@ -1,4 +1,4 @@
-"""Compare the sentence graphs of other languages with those of English.
+"""Compare the sentence graphs of languages with the English graph.
 
 Psi is the sum of squared differences of the Laplacian spectra of both graphs of aligned sentences,
 as a mean over samples. It is 0 for spaces of the same shape.

@@ -85,7 +85,7 @@ def ranks(values: Floats) -> Floats:
 
 
 def mean_of(row: Sequence[Figure]) -> Figure:
-    """Return the mean of figures, of resamples, and of figures beside them."""
+    """Return the means of figures, of resamples and of published figures."""
     columns = {name: [figure.beside.get(name) for figure in row] for name in row[0].beside}
     beside = {
         name: None if None in values else float(np.mean(np.array(values, dtype=np.float64)))

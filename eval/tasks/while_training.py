@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 
 def tatoeba_error(directory: Path, pairs: Collection[str]) -> Measure:
-    """Measure Tatoeba's error rate in the languages of ``pairs`` (``de-en``).
+    """Return a measure of Tatoeba's error rate in languages of ``pairs``.
 
     Raises:
         ValueError: The folder contains no sentences of these languages, or malformed ones.
@@ -39,7 +39,7 @@ def tatoeba_error(directory: Path, pairs: Collection[str]) -> Measure:
 
 
 def bucc_f1(directory: Path, pairs: Collection[str]) -> Measure:
-    """Measure the F1 of ``adit evaluate bucc`` on its tuning split.
+    """Return a measure of the F1 of ``adit evaluate bucc`` when tuning.
 
     A language pair is measured if ``pairs`` contain both its languages.
 
