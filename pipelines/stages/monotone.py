@@ -73,7 +73,7 @@ def align_documents(run: RunContext, batch: DocumentBatch) -> DocumentBatch:
         rows=[part.embedded.vectors.files[ROWS] for part in batch.shards],
         pairs=names,
         maker=[_vector_maker(run, shards) for shards in sides],
-        method="affine gaps",  # change it when alignments change
+        method="counted gaps and merges",  # change it when alignments change
     )
 
     def write(draft: Draft) -> Mapping[str, Any]:

@@ -39,7 +39,7 @@ from pipelines.stages.reading.language import only_language
 
 logger = logging.getLogger(__name__)
 
-SPLITTER = 3  # version of the splitter; raise it when its output changes
+SPLITTER = 4  # version of the splitter; raise it when its output changes
 GROUP_BYTES = 64 << 20  # most bytes of a group of several files
 GROUP_FILES = 4096  # most files of a group
 PART_DOCUMENTS = 4096  # documents of a sealed part
