@@ -57,19 +57,27 @@ _FIRST_LINE_PATTERNS = [
 ]
 _TMX = re.compile(r"<tmx\b|<tu\b")
 _ELEMENT = re.compile(r"\s*<[^<>]+>.*(</[^<>]+>|/>)\s*|\s*</?[\w:-]+[^<>]*>\s*")
-_TIMES = re.compile(r"\s*(\d+:)?\d\d?:\d\d[,.]\d{2,3}\s*-->\s*(\d+:)?\d\d?:\d\d[,.]\d{2,3}")
+_TIME = r"(\d+:)?\d\d?:\d\d[,.]\d{2,3}"
+_TIMES = re.compile(rf"\s*{_TIME}(\s*-->\s*|,){_TIME}")
 _FRAMES = re.compile(r"\{\d+\}\{\d+\}|\[\d+:\d\d(\.\d+)?\]")
 _CATALOGUE = re.compile(r'(msgid(_plural)?|msgstr(\[\d\])?|msgctxt)\s+"')
 _CATALOGUE_LINE = re.compile(r'msg(id|str|ctxt)|"|#')
 _JSON_PART = re.compile(r'\s*([\[\]{}],?|[\[{]?"([^"\\]|\\.)*"\s*(:.*|[\]}]*,?)|[\[{].*[\]}],?)\s*')
 _JSON_START = re.compile(r'\s*(\[\s*(\[|\{|")|\{\s*"[^"]*"\s*:)')
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{40,}={0,2}")
-_NUMBER = re.compile(r"\s*(\d+)(?:[.):]+\s*|\s+)(?=\S)")
+_ENTRY = re.compile(  # a message with its key, as in properties and YAML
+    r"(?P<indent>\s*)(?P<key>\"[^\"]+\"|'[^']+'|[A-Za-z_][\w.-]*)\s*(?P<sign>=|:(?=\s))\s*\S"
+)
+_IDENTIFIER = re.compile(r".*[\d\"'_.-]|[a-z]+[A-Z]")
+_BRACKETS = re.compile(r"[\s{}\[\](),;]*")
+_NUMBER = re.compile(r"\s*[(\[]?(\d+)(?:[.):\]|]+\s*|\s+)(?=\S)")
+_VERSE = re.compile(r"\s*(\d+ ?)?\w+\.? \d+[:.,]\d+\s+\S")
 _COLUMN = re.compile(
     r"#?(source|target|src|tgt|trg|ref(erence)?|sentences?|text|id|ids|doc(ument)?|score|lang(uage)?|"
     r"translation|url)([ _-]?(sentence|text|id|lang(uage)?|doc(ument)?|url|\d))?|sentence[12]",
     re.IGNORECASE,
 )
+_LANGUAGE = re.compile("[a-z]{2}")
 _UNSPACED = re.compile(
     r"[\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]"
 )
@@ -139,6 +147,21 @@ def _catalogue(sample: Sequence[str]) -> Finding:
     return None
 
 
+def _messages(sample: Sequence[str]) -> Finding:
+    entries = [entry for entry in map(_ENTRY.match, sample) if entry]
+    fitting = len(entries) + sum(map(bool, map(_BRACKETS.fullmatch, sample)))
+    if len(entries) < MIN_NUMBERED or fitting < MIN_FITTING * len(sample):
+        return None
+    are_marked = [
+        entry["sign"] == "=" or bool(entry["indent"] or _IDENTIFIER.match(entry["key"]))
+        for entry in entries
+    ]
+    is_keyed = len({entry["key"] for entry in entries}) >= 0.95 * len(entries)
+    if is_keyed and 2 * sum(are_marked) > len(entries):
+        return "messages with keys", ONE_LANGUAGE
+    return None
+
+
 def _json(sample: Sequence[str]) -> Finding:
     if not sample[0].lstrip().startswith(("{", "[")):
         return None
@@ -198,7 +221,9 @@ def _comma_separated(sample: Sequence[str], is_named_so: bool) -> Finding:
         marks = re.compile(f'"{mark}|{mark}"')
         is_quoted = len(sample) >= MIN_LINES and all(map(quoted.fullmatch, sample))
         is_quoted = is_quoted and _share(sample, marks.search) >= MIN_FITTING
-        if is_named_so or is_quoted or all(map(_COLUMN.fullmatch, map(str.strip, rows[0]))):
+        names = list(map(str.strip, rows[0]))
+        has_names = all(_COLUMN.fullmatch(name) or _LANGUAGE.fullmatch(name) for name in names)
+        if is_named_so or is_quoted or has_names:
             return f"{count} columns with {mark!r} between them (CSV)", ONE_COLUMN
     return None
 
@@ -255,9 +280,14 @@ def _doubt(sample: Sequence[str]) -> str | None:
             "its lines are numbered, and the numbers are mined as text; remove them, for example "
             "with cut or sed"
         )
+    if len(sample) >= MIN_NUMBERED and _share(sample, _VERSE.match) >= 0.95:
+        return (
+            "its lines begin with references, which are mined as text; remove them, for example "
+            "with cut or sed"
+        )
     if len(sample) < MIN_LINES and all("\t" in line.strip() for line in sample):
         return "each line has a tab; if it is id TAB text, use --input-format tsv"
     return None
 
 
-_RULES = (_markup, _subtitles, _catalogue, _json, _encoded, _columns)
+_RULES = (_markup, _subtitles, _catalogue, _messages, _json, _encoded, _columns)

@@ -61,6 +61,8 @@ REFUSED = [
                "00:00:05,000 --> 00:00:06,000", "Welt."], r"subtitles with times \(SRT\)"),
     ("a.txt", ["WEBVTT - Folge 1", "", "00:01.000 --> 00:02.000", "Hallo."], "WebVTT"),
     ("a.sub", [f"{{{n}}}{{{n + 40}}}{text}" for n, text in enumerate(GERMAN)], "subtitles"),
+    ("a.sbv", [line for n in range(3) for line in
+               (f"0:00:0{n}.000,0:00:0{n}.900", "Hallo, Welt.", "")], "subtitles with times"),
     ("a.lrc", [f"[00:{n:02}.50]{text}" for n, text in enumerate(GERMAN)], "subtitles"),
     ("a.po", ['msgid ""', 'msgstr ""', '"Language: de\\n"', "", "#: a.c:3", 'msgid "Open"',
               'msgstr "Öffnen"'], "gettext catalogue"),
@@ -69,6 +71,12 @@ REFUSED = [
      "contains JSON instead"),
     ("a.txt", [json.dumps({"sentence": text, "n": 1}) for text in GERMAN],
      r"without a field 'text' \(fields: sentence, n\)"),
+    ("a.txt", [f"msg.open{n}={text}" for n, text in enumerate(GERMAN)], "messages with keys"),
+    ("a.strings", [f'"Open {n}" = "{text}";' for n, text in enumerate(GERMAN)], "with keys"),
+    ("a.yaml", ["de:", *(f"  key{n}: {text}" for n, text in enumerate(GERMAN))], "with keys"),
+    ("a.ts", ["export default {", *(f"  '{n}': `{text}`," for n, text in enumerate(GERMAN)), "}"],
+     "with keys"),
+    ("a.txt", ["id;de;en", *(f"{n};Ja;Yes" for n in range(9))], "3 columns with ';'"),
     ("a.gz", [base64.b64encode((text * 2).encode()).decode() for text in GERMAN], "in base64"),
     ("a.txt", ["{\\rtf1\\ansi", "Hallo}"], "an RTF file"),
     ("a.txt", ["%PDF-1.7", "1 0 obj"], "a PDF file"),
@@ -99,6 +107,11 @@ ACCEPTED = [
     ("a.txt", ['msgid "Open"', "So sieht ein Eintrag aus.", "Danach kommt msgstr."]),
     ("a.txt", ["a|b", "1 ||| 2", "Satz.", "Noch einer."]),
     ("a.txt", ["source", "target", "Der Text."]),
+    ("a.txt", [f"Anna: {text}" for text in GERMAN]),
+    ("a.txt", [f"{word}: {text}" for word, text in zip("das ist ein Buch von mir".split(), GERMAN,
+                                                       strict=True)]),  # a glossary
+    ("a.txt", ["x = 1", "Die Gleichung gilt.", "y = 2", "Auch diese.", "z = 3", "Und diese."]),
+    ("a.tsv", ["ab\tJa", "cd\tNo"]),
     ("a.tsv", joined([(f"s{n}", text) for n, text in enumerate(GERMAN)], "\t")),
     ("a.tsv", joined([(f" s {n} ", text) for n, text in enumerate(GERMAN)], "\t")),
     ("a.tsv", joined([(f"Kapitel {n}, Satz {n + 3}.", t) for n, t in enumerate(GERMAN)], "\t")),
@@ -132,11 +145,18 @@ def test_doubts_are_told_once(caplog: pytest.LogCaptureFixture) -> None:
     for _ in range(2):
         check_lines(Path("n.txt"), numbered, "lines")
         check_lines(Path("t.txt"), ["Ja\tYes"], "lines")
-    assert len(caplog.messages) == 2
+        check_lines(Path("b.txt"), [f"[{n}] {text}" for n, text in enumerate(GERMAN)], "lines")
+        check_lines(
+            Path("v.txt"), [f"1 Mose 1:{n} {text}" for n, text in enumerate(GERMAN)], "lines"
+        )
+    assert len(caplog.messages) == 4
+    assert caplog.messages[2].startswith("b.txt: its lines are numbered")
+    assert caplog.messages[3].startswith("v.txt: its lines begin with references")
     assert caplog.messages[0].startswith("n.txt: its lines are numbered")
     assert caplog.messages[1].startswith("t.txt: each line has a tab")
     check_lines(Path("y.txt"), [f"{year} war ein Jahr." for year in (3, 1, 4, 1, 5)], "lines")
-    assert len(caplog.messages) == 2
+    check_lines(Path("z.txt"), ["Um 10:30 Uhr ging er.", *GERMAN], "lines")
+    assert len(caplog.messages) == 4
 
 
 def test_a_given_format_is_not_questioned(tmp_path: Path) -> None:
