@@ -1,26 +1,35 @@
 """The network's sums over neighbouring tokens, compiled by Numba.
 
-Each sentence is computed by itself, token by token in a fixed order, so its numbers do not depend
-on what is beside it. Axes: ``T`` tokens of S sentences laid end to end, ``E`` numbers of a piece,
-``C`` channels of a branch, ``B`` branches. Token ``t`` is piece ``ids[t]``, and sentence ``s`` has
-the tokens ``offsets[s]`` to ``offsets[s + 1]``.
+Each sentence is computed by itself, token by token in a fixed order, so its numbers don't depend on
+its batch. Sums go through ``LANES`` lanes, whatever the CPU's vectors are. Axes: ``T`` tokens of S
+sentences laid end to end, ``E`` numbers of a piece, ``C`` channels of a branch, ``B`` branches.
+Token ``t`` is piece ``ids[t]``, and sentence ``s`` has the tokens ``offsets[s]`` to
+``offsets[s + 1]``. Numba assigns a slice much more slowly than a loop over its numbers.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
 
 from miner.compiling import compiled, compiled_part
+from miner.knn.core.int8 import products_of
 
 WIDTHS = (2, 3, 5)  # tokens that a branch looks at
 BEFORE = (0, 1, 2)  # of them, those before the one it looks from
 EMBEDDING, CHANNELS = 512, 256
 HIDDEN = len(WIDTHS) * CHANNELS
 FEATURES = EMBEDDING + HIDDEN
-F = np.float32
+F, FLOAT = np.float32, ir.FloatType()
+ONE_HALF = F(0.5)
 
 # Nothing is reordered or fused but the sums of one function: vectors are the same on every CPU.
 LANES = 16
+VECTOR = ir.VectorType(FLOAT, LANES)
 _compile = compiled(fastmath={"nnan", "nsz"})
 _part = compiled_part(fastmath={"nnan", "nsz"})
 
@@ -47,7 +56,8 @@ def first_layer(pieces: Any, scales: Any, ids: Any, offsets: Any, bias: Any, hid
     for sentence in range(len(offsets) - 1):
         first, stop = offsets[sentence], offsets[sentence + 1]
         for token in range(first, stop):
-            hidden[token] = bias
+            for place in range(HIDDEN):
+                hidden[token, place] = bias[place]
         for token in range(first, stop):
             row, column = pieces[ids[token]], FEATURES
             for branch in range(len(WIDTHS)):
@@ -62,20 +72,80 @@ def first_layer(pieces: Any, scales: Any, ids: Any, offsets: Any, bias: Any, hid
         _add_inputs(pieces, scales, ids[first:stop], hidden[first:stop])
 
 
-@_compile
-def second_layer(
-    products: Any, scales: Any, column_scales: Any, offsets: Any, branch: Any, bias: Any, own: Any
-) -> None:
-    """Add to one branch of the hidden rows, ``own`` (T, C), its second convolution.
+def _fold(term: Callable[..., Any], join: Callable[..., Any]) -> Any:
+    """Return a function of rows (N,) that folds their numbers in lanes, then the lanes in order.
 
-    ``products`` (T, places C), times the scales of their rows and columns, are what the tokens
-    make of each place of the window.
+    ``term`` maps a builder, the lanes so far, numbers of the row, and what else was given: numbers
+    of a second row, or one number. N is a multiple of LANES, and rows are contiguous.
     """
-    total = np.empty(CHANNELS, F)
+
+    @intrinsic
+    def fold(typing: Any, row: Any, other: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            array = context.make_array(row)(context, builder, values[0])
+            (size,) = cgutils.unpack_tuple(builder, array.shape, 1)
+            if isinstance(other, types.Array):
+                others = context.make_array(other)(context, builder, values[1]).data
+            else:
+                one = builder.insert_element(VECTOR(ir.Undefined), values[1], ir.IntType(32)(0))
+                all_lanes = ir.Constant(ir.VectorType(ir.IntType(32), LANES), None)
+                others = builder.shuffle_vector(one, one, all_lanes)
+
+            def numbers(given: Any, start: Any) -> Any:
+                if given.type == VECTOR:
+                    return given
+                place = builder.bitcast(builder.gep(given, [start]), VECTOR.as_pointer())
+                return builder.load(place, align=4)
+
+            lanes = cgutils.alloca_once_value(builder, VECTOR(None))
+            with cgutils.for_range_slice(builder, size.type(0), size, size.type(LANES)) as (at, _):
+                given = numbers(array.data, at), numbers(others, at)
+                builder.store(term(builder, builder.load(lanes), *given), lanes)
+            total, folded = FLOAT(0.0), builder.load(lanes)
+            for lane in range(LANES):
+                number = builder.extract_element(folded, ir.IntType(32)(lane))
+                total = join(builder, total, number)
+            return total
+
+        return types.float32(row, other), generate
+
+    return fold
+
+
+def _add(builder: Any, total: Any, number: Any, *_: Any) -> Any:
+    return builder.fadd(total, number)
+
+
+def _add_square(builder: Any, total: Any, number: Any, mean: Any) -> Any:
+    distance = builder.fsub(number, mean)
+    return builder.fadd(total, builder.fmul(distance, distance))
+
+
+def _larger(builder: Any, largest: Any, number: Any) -> Any:
+    return builder.select(builder.fcmp_ordered(">", number, largest), number, largest)
+
+
+def _larger_product(builder: Any, largest: Any, number: Any, factor: Any) -> Any:
+    product = builder.fmul(number, factor)
+    return _larger(builder, largest, _larger(builder, product, builder.fneg(product)))
+
+
+_sum = _fold(_add, _add)
+_sum_of_squares = _fold(_add_square, _add)
+_largest_product = _fold(_larger_product, _larger)
+
+
+@_part
+def _add_windows(
+    products: Any, scales: Any, column_scales: Any, offsets: Any, of_branch: Any, hidden: Any
+) -> None:
+    branch, bias = of_branch
+    total, begin = np.empty(CHANNELS, F), branch * CHANNELS  # an index of a sum can't be vectors
     for sentence in range(len(offsets) - 1):
         first, stop = offsets[sentence], offsets[sentence + 1]
         for token in range(first, stop):
-            total[:] = bias
+            for channel in range(CHANNELS):
+                total[channel] = bias[channel]
             for step in range(WIDTHS[branch]):
                 place = token - BEFORE[branch] + step
                 if first <= place < stop:
@@ -83,30 +153,52 @@ def second_layer(
                     for channel in range(CHANNELS):
                         product = F(products[place, column + channel])
                         total[channel] += product * (scale * column_scales[column + channel])
+            row = hidden[token, begin : begin + CHANNELS]
             for channel in range(CHANNELS):
-                own[token, channel] += max(total[channel], F(0))
+                row[channel] += max(total[channel], F(0))
+
+
+@_compile
+def float_layer(products: Any, offsets: Any, of_branch: Any, hidden: Any) -> None:
+    """Add to the channels of a branch in hidden rows (T, B C) their second convolution.
+
+    ``of_branch`` are its number and its bias (C,). ``products`` (T, places C) are those of the
+    tokens and each place of the window.
+    """
+    ones = np.ones(max(products.shape), F)
+    _add_windows(products, ones, ones, offsets, of_branch, hidden)
+
+
+@_compile
+def int8_layer(weights: Any, scales: Any, offsets: Any, of_branch: Any, hidden: Any) -> None:
+    """Like ``float_layer``, but multiply in int8.
+
+    ``weights`` are panels of codes, what was added to these codes, and the largest code of rows.
+    ``scales`` are factors of channels (C,) before they are rounded, and scales of columns.
+    """
+    (panels, raised, largest), (factors, column_scales), begin = (
+        weights,
+        scales,
+        of_branch[0] * CHANNELS,
+    )
+    codes, row_scales = np.empty((len(hidden), CHANNELS), np.int8), np.empty(len(hidden), F)
+    for token in range(len(hidden)):
+        row = hidden[token, begin : begin + CHANNELS]
+        top = _largest_product(row, factors)
+        row_scales[token] = top / largest
+        inverse = largest / top if top > 0 else F(0)
+        for channel in range(CHANNELS):  # LLVM makes vectors of this, unlike of np.rint
+            code = np.int32(row[channel] * factors[channel] * inverse + (largest + ONE_HALF))
+            codes[token, channel] = code - np.int32(largest)
+    products = products_of(codes, panels, raised)
+    _add_windows(products, row_scales, column_scales, offsets, of_branch, hidden)
 
 
 @_part
 def _moments(row: Any, epsilon: Any) -> Any:
-    """Return the mean of a row, and what brings its variance to 1, or below by ``epsilon``.
-
-    Rows have a multiple of LANES numbers. These are summed in lanes, then the lanes in order.
-    """
-    lanes, total = np.zeros(LANES, F), F(0)
-    for start in range(0, len(row), LANES):
-        for lane in range(LANES):
-            lanes[lane] += row[start + lane]
-    for lane in range(LANES):
-        total += lanes[lane]
-    mean = total / F(len(row))
-    lanes[:], total = 0, F(0)
-    for start in range(0, len(row), LANES):
-        for lane in range(LANES):
-            lanes[lane] += (row[start + lane] - mean) * (row[start + lane] - mean)
-    for lane in range(LANES):
-        total += lanes[lane]
-    return mean, F(1) / np.sqrt(total / F(len(row)) + epsilon)
+    """Return the mean of a row, and what brings its variance to 1, or below by ``epsilon``."""
+    mean = _sum(row, F(0)) / F(len(row))
+    return mean, F(1) / np.sqrt(_sum_of_squares(row, mean) / F(len(row)) + epsilon)
 
 
 @_compile
@@ -128,7 +220,8 @@ def pool(pieces: Any, scales: Any, ids: Any, offsets: Any, hidden: Any, eps: Any
             row, own = pieces[ids[token]], scales[ids[token]]
             for place in range(EMBEDDING):
                 features[place] = F(row[place]) * own[place // CHANNELS]
-            features[EMBEDDING:] = hidden[token]
+            for place in range(HIDDEN):
+                features[EMBEDDING + place] = hidden[token, place]
             mean, norm = _moments(features, eps)
             for place in range(FEATURES):
                 total[place] += (features[place] - mean) * norm

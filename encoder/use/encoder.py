@@ -20,7 +20,7 @@ from encoder.use.glossary import (
     load_bundled,
     load_glossary,
 )
-from encoder.use.network import DIM, PREPARED, Network, rounded
+from encoder.use.network import DIM, PREPARED, Network, channel_sizes, rounded
 from encoder.use.weights import DIGEST, load_tokenizer, load_weights
 from miner.instructions import CHOSEN
 from miner.threads import blocks, in_threads, prefetch
@@ -47,10 +47,10 @@ def load_use(*, precision: Precision) -> "UseEncoder":
         raise ValueError(
             "encoder 'use': this CPU has no int8 instructions; use --precision auto or float32"
         )
-    in_float32 = UseEncoder(Network(load_weights().tensors, "float32"))
+    in_float32 = UseEncoder(Network(load_weights().tensors))
     if precision == "float32" or not CHOSEN:
         return in_float32
-    in_int8 = UseEncoder(Network(load_weights().tensors, "int8"))
+    in_int8 = UseEncoder(Network(load_weights().tensors, in_float32.channel_sizes(SAMPLE)))
     cosines = np.einsum("sd,sd->s", in_float32.encode(SAMPLE), in_int8.encode(SAMPLE))
     return in_int8 if precision == "int8" or cosines.min() >= MIN_COSINE else in_float32
 
@@ -61,7 +61,7 @@ class UseEncoder(BaseEncoder):
     def __init__(self, network: Network, words: GlossaryWords | None = None) -> None:
         """Encode by the words of an added language's glossary, if any."""
         suffix = f"+{words.name}" if words else ""
-        self.name = f"{USE}@{DIGEST}{suffix}-{network.precision}"
+        self.name = f"{USE}@{DIGEST}{suffix}-{network.name}"
         self.dim, self.precision = DIM, network.precision
         self.kept_bytes = KEPT_BYTES + (KNOWN_BYTES if words else 0)
         self._network, self._words = network, words
@@ -80,6 +80,12 @@ class UseEncoder(BaseEncoder):
             words = GlossaryWords(load_glossary(), bag)
             self._readers[bag.name] = UseEncoder(self._network, words)
         return self._readers[bag.name]
+
+    def channel_sizes(self, sentences: Sequence[str]) -> Matrix:
+        """Return the root mean squares of the hidden channels in sentences, float32 (B C,)."""
+        tokens, pieces = self._tokenizer.encode(sentences), self._prepared
+        slots = Tokens(ids=pieces.find(tokens.ids), offsets=tokens.offsets)
+        return channel_sizes(self._network.hidden(pieces.numbers, pieces.scales, slots))
 
     def _embed(self, sentences: Sequence[str], *, normalize: bool) -> Matrix:
         vectors = np.empty((len(sentences), DIM), dtype=np.float32)
@@ -151,7 +157,8 @@ class PreparedPieces:
             if self.numbers.dtype == rows.dtype:
                 self.numbers[block_targets] = rows
             else:
-                codes, scales = rounded(rows.reshape(-1, CHANNELS), np.int16)
+                largest = np.iinfo(np.int16).max
+                codes, scales = rounded(rows.reshape(-1, CHANNELS), np.int16, largest)
                 self.numbers[block_targets] = codes.reshape(rows.shape)
                 self.scales[block_targets] = scales.reshape(len(rows), -1)
 

@@ -19,42 +19,54 @@ from encoder.tokenizer import Tokens
 from encoder.use import compiled
 from encoder.use.compiled import CHANNELS, EMBEDDING, FEATURES, HIDDEN, WIDTHS
 from encoder.use.products import Weights
-from miner.knn.core.int8 import multiplier
+from miner.knn.core.int8 import panels_of
 
 DIM = 512
 RESIDUAL = ("d0", "d1", "d2", "d3", "p1", "p3")  # the layers after the sum
 PREPARED = FEATURES + sum(WIDTHS) * CHANNELS  # numbers of a prepared piece
 
-# Multiplies rows (R, C): products (R, N), each still times the scale of its row and its column.
-Layer = Callable[[Matrix], tuple[NDArray[np.int32] | Matrix, Matrix, Matrix]]
+# Codes of the second convolution. AVX2 multiplies them without overflow: 4 * 2 * 50 * 80 < 2**15.
+WEIGHT_MAX, ROW_MAX = 50, 80
+
+# Adds the second convolution to the hidden rows (T, B C) of sentences with such offsets.
+Layer = Callable[[NDArray[np.int64], Matrix], None]
 
 
-def _float_layer(weights: Matrix) -> Layer:
+def _float_layer(weights: Matrix, of_branch: tuple[int, Matrix]) -> Layer:
     multiplied = Weights(weights).multiplied
-    ones = np.ones(weights.shape[1], dtype=np.float32)
-    return lambda rows: (multiplied(rows), np.ones(len(rows), dtype=np.float32), ones)
 
-
-def _int8_layer(weights: Matrix) -> Layer:
-    """Return a layer in int8: each row, and each column of the weights, has a scale of its own."""
-    columns, column_scales = rounded(np.ascontiguousarray(weights.T), np.int8)
-    multiplied = multiplier(columns)
-
-    def layer(rows: Matrix) -> tuple[NDArray[np.int32], Matrix, Matrix]:
-        codes, scales = rounded(rows, np.int8)
-        return multiplied(codes), scales, column_scales
+    def layer(offsets: NDArray[np.int64], hidden: Matrix) -> None:
+        products = multiplied(hidden[:, _channels(of_branch[0])])
+        compiled.float_layer(products, offsets, of_branch, hidden)
 
     return layer
 
 
-class Network:
-    """The network in float32 or int8: pieces prepared, tokens summed, sums to vectors.
+def _int8_layer(weights: Matrix, of_branch: tuple[int, Matrix], sizes: Matrix) -> Layer:
+    """Return a layer in int8, with a scale for each row and for each column of the weights.
 
-    In int8 it is the second convolution that is, nearly all that is left for each token.
+    ``sizes`` are the root mean squares of the channels (C,). The square root of a channel's size
+    moves from the rows to the weights, so that a large channel doesn't coarsen the codes of the
+    others (Xiao et al. 2023, SmoothQuant, section 4).
+    """
+    columns = np.ascontiguousarray(weights.T)
+    factors = np.sqrt(channel_sizes(columns) / sizes)
+    codes, column_scales = rounded(columns / factors, np.int8, WEIGHT_MAX)
+    panels, raised = panels_of(codes, WEIGHT_MAX)
+    own, scales = (panels, raised, np.float32(ROW_MAX)), (factors, column_scales)
+    return lambda offsets, hidden: compiled.int8_layer(own, scales, offsets, of_branch, hidden)
+
+
+class Network:
+    """The network, in float32 or with the second convolution in int8.
+
+    That convolution is nearly all of the work per token.
     """
 
-    def __init__(self, tensors: Mapping[str, Matrix], precision: Precision) -> None:
-        self.precision = precision
+    def __init__(self, tensors: Mapping[str, Matrix], sizes: Matrix | None = None) -> None:
+        """Use int8 if ``sizes`` are given, the root mean squares (B C,) of hidden channels."""
+        self.precision: Precision = "float32" if sizes is None else "int8"
+        self.name = "float32" if sizes is None else f"int8-{WEIGHT_MAX}-{ROW_MAX}"
         self._epsilon = np.float32(tensors["eps"])
         self._project = Weights(_beside(tensors, "proj"))
         self._projected = tuple(_beside(tensors, name) for name in ("proj_b", "ln_g", "ln_b"))
@@ -63,8 +75,14 @@ class Network:
             for layer in (1, 2)
         )
         self._first = [*map(Weights, first)]
-        self._second = [*map(_int8_layer if precision == "int8" else _float_layer, second)]
-        self._biases, self._second_biases = (_beside(tensors, f"b{layer}_") for layer in (1, 2))
+        self._second: list[Layer] = []
+        for branch, weights in enumerate(second):
+            of_branch = branch, tensors[f"b2_{WIDTHS[branch]}"]
+            if sizes is None:
+                self._second.append(_float_layer(weights, of_branch))
+            else:
+                self._second.append(_int8_layer(weights, of_branch, sizes[_channels(branch)]))
+        self._biases = _beside(tensors, "b1_")
         # The last norm's scale is the same for all tokens, and its shift, too.
         self._out = Weights(tensors["ln_g"][:, None] * tensors["cnn_W"])
         self._bias = tensors["ln_b"] @ tensors["cnn_W"] + tensors["cnn_b"]
@@ -88,18 +106,21 @@ class Network:
             column += found.shape[1]
         return rows
 
-    def sums(self, numbers: NDArray[np.number], scales: Matrix, slots: Tokens, out: Matrix) -> None:
-        """Write the sums of the tokens' features to ``out``, float32 (S, 1280).
+    def hidden(self, numbers: NDArray[np.number], scales: Matrix, slots: Tokens) -> Matrix:
+        """Return the hidden rows of T tokens after the first convolution, (T, B C).
 
-        The ids of ``slots`` are places among the prepared pieces, ``numbers`` times ``scales``.
+        The ids of ``slots`` are rows of the prepared pieces, ``numbers`` times ``scales``.
         """
-        pieces = numbers, scales, slots.ids, slots.offsets
         hidden = np.empty((len(slots.ids), HIDDEN), dtype=np.float32)
-        compiled.first_layer(*pieces, self._biases, hidden)
-        for branch, layer in enumerate(self._second):
-            own = hidden[:, _channels(branch)]
-            bias = self._second_biases[_channels(branch)]
-            compiled.second_layer(*layer(own), slots.offsets, branch, bias, own)
+        compiled.first_layer(numbers, scales, slots.ids, slots.offsets, self._biases, hidden)
+        return hidden
+
+    def sums(self, numbers: NDArray[np.number], scales: Matrix, slots: Tokens, out: Matrix) -> None:
+        """Write the sums of the tokens' features to ``out``, float32 (S, 1280)."""
+        hidden = self.hidden(numbers, scales, slots)
+        for layer in self._second:
+            layer(slots.offsets, hidden)
+        pieces = numbers, scales, slots.ids, slots.offsets
         compiled.pool(*pieces, hidden, self._epsilon, out)
 
     def vectors(self, sums: Matrix, counts: NDArray[np.int64]) -> Matrix:
@@ -113,12 +134,19 @@ class Network:
         return np.tanh(layers["p3"](inner) + layers["d3"](second))
 
 
-def rounded(rows: Matrix, kind: type[np.int8 | np.int16]) -> tuple[NDArray[Any], Matrix]:
-    """Return rows (R, C) as codes of a kind, and the scale of each row, float32 (R,)."""
+def rounded(
+    rows: Matrix, kind: type[np.int8 | np.int16], largest: int
+) -> tuple[NDArray[Any], Matrix]:
+    """Return rows (R, C) as codes of a kind up to ``largest``, and row scales, float32 (R,)."""
     codes = np.empty(rows.shape, dtype=kind)
     scales = np.empty(len(rows), dtype=np.float32)
-    compiled.round_rows(rows, codes, np.float32(np.iinfo(kind).max), scales)
+    compiled.round_rows(rows, codes, np.float32(largest), scales)
     return codes, scales
+
+
+def channel_sizes(hidden: Matrix) -> Matrix:
+    """Return the root mean square of each channel of rows (R, C): float32 (C,)."""
+    return np.sqrt(np.square(hidden).mean(axis=0))  # row after row: the same bytes on every CPU
 
 
 def _channels(branch: int) -> slice:

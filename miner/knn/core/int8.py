@@ -85,6 +85,45 @@ def in_all_lanes(builder: Any, numbers: Any, place: Any) -> Any:
     return builder.shuffle_vector(one, undefined, ir.Constant(VECTOR, None))
 
 
+def _arrays(context: Any, builder: Any, signature: Any, values: Any, place: int) -> list[Any]:
+    """Return the arrays of a tuple, the argument at ``place``."""
+    kinds = signature.args[place]
+    parts = cgutils.unpack_tuple(builder, values[place], len(kinds))
+    return [
+        context.make_array(kind)(context, builder, part)
+        for kind, part in zip(kinds, parts, strict=True)
+    ]
+
+
+def _block(
+    builder: Any, way: Way, rows: list[Any], panel: Any, arrays: tuple[Any, Any, Any]
+) -> list[list[Any]]:
+    """Multiply a block: return ROWS lists of pointers to VECTORS vectors of products.
+
+    The arrays are codes (R, D), what the sums of their products start at, (R,), and panels (P,
+    depth, COLUMNS).
+    """
+    codes, sums, panels = arrays
+    _, depth, _ = cgutils.unpack_tuple(builder, panels.shape, 3)
+    start = builder.bitcast(codes.data, NUMBER.as_pointer())
+    left = [builder.gep(start, [builder.mul(row, depth)]) for row in rows]
+    found = [
+        [cgutils.alloca_once_value(builder, total) for _ in range(VECTORS)]
+        for total in (in_all_lanes(builder, sums.data, row) for row in rows)
+    ]
+    right = _vector(builder, panels.data, builder.mul(builder.mul(panel, depth), LONG(COLUMNS)))
+    with cgutils.for_range(builder, builder.udiv(depth, LONG(way.steps))) as loop:
+        first_step = builder.mul(loop.index, LONG(way.steps))
+        steps = [builder.add(first_step, LONG(step)) for step in range(way.steps)]
+        columns = [loaded(builder, right, step) for step in steps]
+        for row, totals in zip(left, found, strict=True):
+            given = [in_all_lanes(builder, row, step) for step in steps]
+            for product, *column in zip(totals, *columns, strict=True):
+                total = way.multiply(builder, builder.load(product), column, given)
+                builder.store(total, product)
+    return found
+
+
 @intrinsic
 def multiply_block(typing: Any, first: Any, panel: Any, left: Any, right: Any, out: Any) -> Any:
     """Fill a block (ROWS, COLUMNS) with products of rows from ``first`` on and a panel.
@@ -96,44 +135,21 @@ def multiply_block(typing: Any, first: Any, panel: Any, left: Any, right: Any, o
     """
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        def arrays(place: int) -> list[Any]:
-            kinds = signature.args[place]
-            parts = cgutils.unpack_tuple(builder, values[place], len(kinds))
-            return [
-                context.make_array(kind)(context, builder, part)
-                for kind, part in zip(kinds, parts, strict=True)
-            ]
-
-        first, panel = values[:2]
-        (codes, sums, *of_rows), (panels, *of_columns), (block, masks) = map(arrays, (2, 3, 4))
-        count, _ = cgutils.unpack_tuple(builder, codes.shape, 2)
-        _, depth, _ = cgutils.unpack_tuple(builder, panels.shape, 3)
-        numbers = rows_from(builder, first, count, ROWS)
-        start = builder.bitcast(codes.data, NUMBER.as_pointer())
-        left = [builder.gep(start, [builder.mul(row, depth)]) for row in numbers]
+        (codes, sums, *of_rows), (panels, *of_columns), (block, masks) = (
+            _arrays(context, builder, signature, values, place) for place in (2, 3, 4)
+        )
+        panel, count = values[1], cgutils.unpack_tuple(builder, codes.shape, 2)[0]
+        numbers = rows_from(builder, values[0], count, ROWS)
         way = way_of(signature.args[2][0].dtype)
-        found = [
-            [cgutils.alloca_once_value(builder, total) for _ in range(VECTORS)]
-            for total in (in_all_lanes(builder, sums.data, row) for row in numbers)
-        ]
-        right = _vector(builder, panels.data, builder.mul(builder.mul(panel, depth), LONG(COLUMNS)))
-        with cgutils.for_range(builder, builder.udiv(depth, LONG(way.steps))) as loop:
-            first_step = builder.mul(loop.index, LONG(way.steps))
-            steps = [builder.add(first_step, LONG(step)) for step in range(way.steps)]
-            columns = [loaded(builder, right, step) for step in steps]
-            for row, products in zip(left, found, strict=True):
-                given = [in_all_lanes(builder, row, step) for step in steps]
-                for product, *column in zip(products, *columns, strict=True):
-                    total = way.multiply(builder, builder.load(product), column, given)
-                    builder.store(total, product)
+        found = _block(builder, way, numbers, panel, (codes, sums, panels))
         scales, levels = (loaded(builder, _vector(builder, at.data), panel) for at in of_columns)
         out, marks = _vector(builder, block.data), builder.bitcast(masks.data, LONG.as_pointer())
         multiply_add = declared(builder, f"llvm.fma.v{LANES}f32", *[FLOATS] * 4)
         some = LONG(0)
-        for row, products in enumerate(found):
+        for row, totals in enumerate(found):
             scale, bias, level = (in_all_lanes(builder, at.data, numbers[row]) for at in of_rows)
             bits = LONG(0)
-            for part, product in enumerate(products):
+            for part, product in enumerate(totals):
                 value = builder.load(product)
                 builder.store(value, builder.gep(out, [LONG(row * VECTORS + part)]), align=4)
                 scaled = builder.fmul(builder.sitofp(value, FLOATS), scales[part])
@@ -147,6 +163,34 @@ def multiply_block(typing: Any, first: Any, panel: Any, left: Any, right: Any, o
         return builder.icmp_unsigned("!=", some, LONG(0))
 
     return types.boolean(types.int64, types.int64, left, right, out), generate
+
+
+@intrinsic
+def write_block(typing: Any, first: Any, panel: Any, left: Any, panels: Any, out: Any) -> Any:
+    """Write the products of ROWS rows from ``first`` on and a panel to ``out`` (R, P COLUMNS).
+
+    ``left`` are codes (R, D) and what their sums start at (R,).
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        codes, sums = _arrays(context, builder, signature, values, 2)
+        panels, out = (
+            context.make_array(signature.args[at])(context, builder, values[at]) for at in (3, 4)
+        )
+        panel = values[1]
+        count, width = cgutils.unpack_tuple(builder, out.shape, 2)
+        numbers = rows_from(builder, values[0], count, ROWS)
+        way = way_of(signature.args[2][0].dtype)
+        found = _block(builder, way, numbers, panel, (codes, sums, panels))
+        for number, totals in zip(numbers, found, strict=True):
+            row = builder.mul(number, width)
+            place = _vector(builder, out.data, row, builder.mul(panel, LONG(COLUMNS)))
+            for part, product in enumerate(totals):
+                to = builder.gep(place, [LONG(part)])
+                builder.store(builder.load(product), to, align=4)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, left, panels, out), generate
 
 
 @intrinsic
@@ -235,20 +279,20 @@ def _panels_of(columns: Any, raised: Any) -> Any:
     return panels
 
 
-@_compile
-def _fill(rows: Any, panels: Any, raised: Any, products: Any) -> None:
-    sums, size = _sums_of(rows, raised), max(len(rows), len(panels) * COLUMNS)
-    zeros = np.zeros(size, dtype=np.float32)
-    left, right = (rows, sums, zeros, zeros, zeros), (panels, zeros, zeros)
-    block, masks = np.empty((ROWS, COLUMNS), np.int32), np.empty(ROWS, np.uint64)
+@_part
+def products_of(rows: Any, panels: Any, raised: Any) -> Any:
+    """Return the products int32 (R, P COLUMNS) of codes (R, D) and panels (P, depth, COLUMNS)."""
+    left = rows, _sums_of(rows, raised)
+    out = np.empty((len(rows), len(panels) * COLUMNS), np.int32)
     for panel in range(len(panels)):
-        start = panel * COLUMNS
-        stop = min(start + COLUMNS, products.shape[1])
         for first in range(0, len(rows), ROWS):
-            multiply_block(first, panel, left, right, (block, masks))
-            for row in range(first, min(first + ROWS, len(rows))):
-                for column in range(start, stop):
-                    products[row, column] = block[row - first, column - start]
+            write_block(first, panel, left, panels, out)
+    return out
+
+
+@_compile
+def _multiplied(rows: Any, panels: Any, raised: Any) -> Any:
+    return products_of(rows, panels, raised)
 
 
 @_part
@@ -305,6 +349,17 @@ def _laid_out(columns: Any, raised: Any) -> Any:
     return _panels_of(columns, raised)
 
 
+def panels_of(columns: NDArray[Any], largest: int) -> tuple[NDArray[np.int32], int]:
+    """Return codes (C, D) up to ``largest`` as panels, and the number by which they are raised.
+
+    D must be a multiple of 8. Products with int8 rows are exact up to a code of 2**14 / (4 *
+    ``largest``) - 1 where the set's codes are small.
+    """
+    way = way_of(columns.dtype)
+    raised = min(way.raised, largest)
+    return _laid_out(columns.view(np.int32), raised), raised
+
+
 class Columns:
     """Codes int8 (C, D), laid out to be multiplied again and again: any codes but -128."""
 
@@ -313,15 +368,15 @@ class Columns:
         self._kind = np.int8 if LARGEST == INT8_MAX else np.int16
         self._way = way_of(np.dtype(self._kind))
         columns = _in_whole_lanes(codes.astype(self._kind, copy=False), self._way)
-        self._panels = _laid_out(columns.view(np.int32), self._way.raised)
+        self._panels = panels_of(columns, INT8_MAX)
 
     def multiplied(self, rows: NDArray[np.int8]) -> NDArray[np.int32]:
         """Return the products of codes (R, D) and these: (R, C)."""
-        out = np.empty((len(rows), self._count), dtype=np.int32)
-        if out.size:
-            codes = _in_whole_lanes(rows.astype(self._kind, copy=False), self._way)
-            _fill(codes, self._panels, self._way.raised, out)
-        return out
+        if not (len(rows) and self._count):
+            return np.empty((len(rows), self._count), dtype=np.int32)
+        codes = _in_whole_lanes(rows.astype(self._kind, copy=False), self._way)
+        found: NDArray[np.int32] = _multiplied(codes, *self._panels)[:, : self._count]
+        return found
 
 
 def multiplier(columns: NDArray[np.int8]) -> Callable[[NDArray[np.int8]], NDArray[np.int32]]:

@@ -81,7 +81,7 @@ def test_lengths_are_kept_without_normalisation(exact: UseEncoder) -> None:
 
 def test_prepared_pieces_in_int16_are_near_them() -> None:
     found = weights.load_weights()
-    network = Network(found.tensors, "float32")
+    network = Network(found.tensors)
     network.precision = "int8"  # of what is kept; preparing is the same
     pieces, rows = PreparedPieces(found.rows, network), network.prepare(found.rows(np.arange(50)))
     for ids in (np.arange(5, dtype=np.int32), np.arange(50, dtype=np.int32)):
