@@ -8,13 +8,13 @@ its int8 codes are at most 63: two such sums fit into 16 bits (4 x 127 x 63 = 32
 127 are multiplied there as int16.
 """
 
+import ctypes
 import os
 import platform
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numba
@@ -24,6 +24,9 @@ from numba.core import cgutils
 # Names the set to use, or "none". Tests compare the sets by it.
 VARIABLE = "ADIT_INT8"
 NONE = "none"
+
+HARDWARE_FEATURES = 16  # AT_HWCAP of Linux
+DOTPROD = 1 << 20  # HWCAP_ASIMDDP of Linux on Arm
 
 # Adds the products of column codes and row codes to sums of 32 bits.
 Multiply = Callable[[Any, Any, Sequence[Any], Sequence[Any]], Any]
@@ -154,14 +157,15 @@ def _features() -> binding.FeatureMap:
         features = binding.get_host_cpu_features()
     except RuntimeError:  # LLVM does not know this CPU
         features = binding.FeatureMap()
-    if platform.machine() in ("aarch64", "arm64"):  # of which LLVM does not name all
-        features["dotprod"] = sys.platform == "darwin" or _linux_has("asimddp")
+    if platform.machine() in ("aarch64", "arm64"):  # LLVM doesn't name all of its features
+        features["dotprod"] = sys.platform == "darwin" or _kernel_reports(DOTPROD)
     return features
 
 
-def _linux_has(feature: str) -> bool:
-    with suppress(OSError):
-        return feature in Path("/proc/cpuinfo").read_text(encoding="utf-8").split()
+def _kernel_reports(feature: int) -> bool:
+    """Return whether Linux reports a feature, a bit of what it tells each program."""
+    with suppress(OSError, AttributeError):
+        return bool(ctypes.CDLL(None).getauxval(HARDWARE_FEATURES) & feature)
     return False
 
 

@@ -8,6 +8,12 @@ CACHES = (
 )
 
 
+@pytest.fixture(scope="session")
+def torch():
+    """The package, which an emulated CPU does without."""
+    return pytest.importorskip("torch")
+
+
 @pytest.fixture
 def fresh():
     """Nothing is known of what this machine computes products in."""

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from llvmlite import binding, ir
@@ -284,7 +283,7 @@ def test_sets_compile_to_their_instructions(name):
 
 
 @pytest.mark.parametrize(("with_torch", "kernels"), [(1.0, 2.0), (2.0, 1.0)])
-def test_torch_multiplies_where_it_is_faster(fresh, monkeypatch, with_torch, kernels):
+def test_torch_multiplies_where_it_is_faster(torch, fresh, monkeypatch, with_torch, kernels):
     monkeypatch.setattr(int8, "ASKED", "")
     times = iter((with_torch, kernels))
     monkeypatch.setattr(products, "seconds_of", lambda work: (work(), next(times))[1])
@@ -296,11 +295,11 @@ def fails(*_):
 
 
 def saturates(left, right):
-    return torch.full((left.shape[0], right.shape[1]), 32767, dtype=torch.int32)
+    return left.int().new_full((left.shape[0], right.shape[1]), 32767)
 
 
 @pytest.mark.parametrize("lack", [fails, saturates, "not loaded", "a set is asked for"])
-def test_torch_does_not_multiply_otherwise(fresh, monkeypatch, lack):
+def test_torch_does_not_multiply_otherwise(torch, fresh, monkeypatch, lack):
     monkeypatch.setattr(int8, "ASKED", "avx2" if lack == "a set is asked for" else "")
     monkeypatch.setattr(products, "seconds_of", lambda work: pytest.fail("nothing to measure"))
     if lack == "not loaded":
@@ -315,7 +314,7 @@ def test_torch_does_not_multiply_otherwise(fresh, monkeypatch, lack):
     [("", 1.0, 2.0, "torch"), ("", 2.0, 1.0, "kernels"), ("avx2", 1.0, 2.0, "kernels")],
 )
 def test_weights_are_multiplied_by_what_is_faster(
-    monkeypatch, asked, with_torch, kernels, multiplies
+    torch, monkeypatch, asked, with_torch, kernels, multiplies
 ):
     random, used, real = np.random.default_rng(0), [], torch._int_mm
     monkeypatch.setattr(int8, "ASKED", asked)
@@ -330,7 +329,7 @@ def test_weights_are_multiplied_by_what_is_faster(
 
 
 @pytest.mark.parametrize("lack", [fails, saturates, "not loaded"])
-def test_weights_are_multiplied_by_kernels_where_torch_fails(monkeypatch, lack):
+def test_weights_are_multiplied_by_kernels_where_torch_fails(torch, monkeypatch, lack):
     random = np.random.default_rng(0)
     monkeypatch.setattr(int8, "ASKED", "")
     if lack == "not loaded":

@@ -2,7 +2,6 @@ import logging
 
 import numpy as np
 import pytest
-import torch
 
 from miner.knn import cells
 from miner.knn.core import codes, passes, products, tuning
@@ -122,7 +121,7 @@ def test_nearest_is_a_sort(monkeypatch):
         np.testing.assert_allclose(cosines, np.take_along_axis(table, ids, axis=1), atol=1e-6)
 
 
-def test_rates_are_measured_in_one_thread_and_once(fresh, monkeypatch):
+def test_rates_are_measured_in_one_thread_and_once(torch, fresh, monkeypatch):
     before, used, real = torch.get_num_threads(), [], tuning.find_hits
     monkeypatch.setattr(
         tuning, "find_hits", lambda *given: (used.append(torch.get_num_threads()), real(*given))
@@ -143,11 +142,13 @@ def missing(*_):
 
 
 def saturating(left, right):
-    return torch.full((left.shape[0], right.shape[1]), 32767, dtype=torch.int32)
+    return left.int().new_full((left.shape[0], right.shape[1]), 32767)
 
 
 @pytest.mark.parametrize("int_mm", [missing, saturating, None])
-def test_int8_is_left_out_where_it_is_missing_or_wrong(no_kernels, monkeypatch, caplog, int_mm):
+def test_int8_is_left_out_where_it_is_missing_or_wrong(
+    torch, no_kernels, monkeypatch, caplog, int_mm
+):
     if int_mm:
         monkeypatch.setattr(torch, "_int_mm", int_mm)
     else:
