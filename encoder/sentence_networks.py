@@ -48,7 +48,7 @@ class SentenceNetwork(nn.Module):
         raise NotImplementedError
 
 
-class Recurrent(SentenceNetwork):
+class _Recurrent(SentenceNetwork):
     """LSTM or GRU whose vector is its last states, or its outputs pooled."""
 
     def __init__(
@@ -65,7 +65,6 @@ class Recurrent(SentenceNetwork):
             self.dim *= CONTEXTS
 
     def embed(self, x: Tensor, is_token: Tensor) -> Tensor:
-        """Pool the last layer's outputs, or concatenate its last states."""
         lengths = is_token.sum(dim=1).cpu()
         packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
         outputs, state = self.rnn(packed)
@@ -84,7 +83,7 @@ class Recurrent(SentenceNetwork):
         return torch.einsum("btc,bth->bch", weights, states).flatten(1)
 
 
-class Hierarchical(SentenceNetwork):
+class _Hierarchical(SentenceNetwork):
     """Stacked convolutions, whose vector is the maxima of each layer."""
 
     def __init__(self, vocabulary: int, hidden: int, layers: int = HIERARCHY) -> None:
@@ -94,7 +93,6 @@ class Hierarchical(SentenceNetwork):
         self.dim = hidden * layers
 
     def embed(self, x: Tensor, is_token: Tensor) -> Tensor:
-        """Concatenate the maxima over all positions of each layer."""
         parts = []
         for layer in self.layers:
             x = _convolve(layer, x, is_token).relu()
@@ -102,7 +100,7 @@ class Hierarchical(SentenceNetwork):
         return torch.cat(parts, dim=1)
 
 
-class Gated(SentenceNetwork):
+class _Gated(SentenceNetwork):
     """Gated convolutions with residual connections, with maximum pooling.
 
     Dauphin et al. 2017, "Language Modeling with Gated Convolutional Networks".
@@ -115,7 +113,6 @@ class Gated(SentenceNetwork):
         self.dim = hidden
 
     def embed(self, x: Tensor, is_token: Tensor) -> Tensor:
-        """Return the maximum over all positions of the last layer."""
         x = self.project(x + sinusoids(x.shape[1], WIDTH).to(x.device, x.dtype))
         for layer in self.layers:
             x = (x + functional.glu(_convolve(layer, x, is_token), dim=2)) * 0.5**0.5
@@ -132,35 +129,25 @@ def _convolve(layer: nn.Module, x: Tensor, is_token: Tensor) -> Tensor:
     return outputs.transpose(1, 2)
 
 
-class Kind(NamedTuple):
+class _Kind(NamedTuple):
     """A network's constructor, and how many hidden widths its dim has."""
 
     make: Callable[..., SentenceNetwork]
     times: int
 
     def new(self, vocabulary: int, dim: int, **more: int) -> dict[str, Tensor]:
-        """Draw weights for a network of ``dim`` dimensions.
-
-        Raises:
-            ValueError: The network cannot have that many dimensions.
-        """
         if dim % self.times:
             raise ValueError(f"dim {dim}: expected a multiple of {self.times}")
         return dict(self.make(vocabulary, dim // self.times, **more).state_dict())
 
     def build(self, tensors: Tensors, *, dropout: float) -> SentenceNetwork:
-        """Build the network of the given weights.
-
-        Raises:
-            ValueError: A tensor is missing or does not fit.
-        """
         depth = {name.split(".")[1] for name in tensors if name.startswith("layers.")}
         depth |= {n for n in tensors if n.startswith(RECURRENT) and not n.endswith("_reverse")}
         sizing_tensor = f"{RECURRENT}0" if f"{RECURRENT}0" in tensors else "layers.0.bias"
         for name in ("embed_tokens.weight", sizing_tensor):
             if name not in tensors or not tensors[name].dim():
                 raise ValueError(f"lacks the tensor {name}")
-        hidden = tensors[sizing_tensor].shape[-1] // (2 if self.make is Gated else 1)
+        hidden = tensors[sizing_tensor].shape[-1] // (2 if self.make is _Gated else 1)
         with torch.device("meta"):
             network = self.make(len(tensors["embed_tokens.weight"]), hidden, layers=len(depth))
         adopt(network, tensors)
@@ -168,9 +155,9 @@ class Kind(NamedTuple):
         return network
 
 
-def _recurrent(cell: str, *, both: bool, pool: str) -> Kind:
+def _recurrent(cell: str, *, both: bool, pool: str) -> _Kind:
     times = (1 + both) * (CONTEXTS if pool == "attention" else 1)
-    return Kind(partial(Recurrent, cell=cell, both=both, pool=pool), times)
+    return _Kind(partial(_Recurrent, cell=cell, both=both, pool=pool), times)
 
 
 KINDS = {
@@ -180,6 +167,6 @@ KINDS = {
     "bilstm-last": _recurrent("lstm", both=True, pool="last"),
     "bilstm-mean": _recurrent("lstm", both=True, pool="mean"),
     "attention": _recurrent("lstm", both=True, pool="attention"),
-    "hierarchical": Kind(Hierarchical, HIERARCHY),
-    "gated": Kind(Gated, 1),
+    "hierarchical": _Kind(_Hierarchical, HIERARCHY),
+    "gated": _Kind(_Gated, 1),
 }

@@ -87,21 +87,17 @@ class BagOptions(ArchitectureOptions):
     token_dropout: float = option(0.1, "share of words dropped at random", high=0.99)
 
 
-class SentenceOptions(ArchitectureOptions):
-    """Options of the networks of ``encoder.sentence_networks``."""
-
+class _SentenceOptions(ArchitectureOptions):
     dim: int = inherit_option(ArchitectureOptions, "dim", 1024)
     learning_rate: float = inherit_option(ArchitectureOptions, "learning_rate", 1e-3)
 
 
-class GatedOptions(SentenceOptions):
-    """Options of the gated convolutional network."""
-
+class _GatedOptions(_SentenceOptions):
     name, summary = "gated", "eight gated convolutional layers with max pooling"
     dim: int = inherit_option(ArchitectureOptions, "dim", 512)
 
 
-class RecurrentOptions(SentenceOptions):
+class RecurrentOptions(_SentenceOptions):
     """Options of the recurrent networks."""
 
     layers: int = option(1, "number of layers", low=1, high=5)
@@ -249,17 +245,13 @@ class AlignmentOptions(ObjectiveOptions):
     negatives: float = option(0.25, "weight of distances to wrong translations", high=0.5)
 
 
-class LanguageModelOptions(ObjectiveOptions):
-    """Options of ``encoder.training.tasks.language``."""
-
+class _LanguageModelOptions(ObjectiveOptions):
     in_tokens = True
     figure = best_by = PERPLEXITY
     batch_size: int = inherit_option(ObjectiveOptions, "batch_size", 4000)
 
 
-class InferenceOptions(ObjectiveOptions):
-    """Options of ``Inference``, whose schedule is that of Conneau et al. 2017."""
-
+class _InferenceOptions(ObjectiveOptions):
     name, summary = "nli", "inference, from labelled pairs in one language; its head is saved"
     labelled = True
     figure = best_by = ACCURACY
@@ -284,8 +276,8 @@ ARCHITECTURES: dict[str, type[ArchitectureOptions]] = {
         _named(RecurrentOptions, "bilstm-last", "the last states of a BiLSTM"),
         _named(RecurrentOptions, "bilstm-mean", "a BiLSTM with mean pooling"),
         _named(RecurrentOptions, "attention", "a BiLSTM with inner attention by four contexts"),
-        _named(SentenceOptions, "hierarchical", "the maxima of four convolutional layers"),
-        GatedOptions,
+        _named(_SentenceOptions, "hierarchical", "the maxima of four convolutional layers"),
+        _GatedOptions,
     )
 }
 OBJECTIVES: dict[str, type[ObjectiveOptions]] = {
@@ -297,18 +289,20 @@ OBJECTIVES: dict[str, type[ObjectiveOptions]] = {
         AdditionOptions,
         AlignmentOptions,
         _named(
-            LanguageModelOptions,
+            _LanguageModelOptions,
             "mlm",
             "a transformer predicts masked subwords, within each side",
             alone=True,
         ),
         _named(
-            LanguageModelOptions,
+            _LanguageModelOptions,
             "tlm",
             "a transformer predicts masked subwords, of both sides together",
         ),
-        _named(LanguageModelOptions, "clm", "a transformer predicts each next subword", alone=True),
-        InferenceOptions,
+        _named(
+            _LanguageModelOptions, "clm", "a transformer predicts each next subword", alone=True
+        ),
+        _InferenceOptions,
         PathsOptions,
     )
 }
