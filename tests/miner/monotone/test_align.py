@@ -137,7 +137,7 @@ def test_what_either_side_alone_has_in_many_places():
     rng = np.random.default_rng(7)
     beads = [(1, 1)] * 130 + [(1, 0)] * 400 + [(0, 1)] * 400
     rng.shuffle(beads)
-    found = set(marks(align(*document(rng, beads, dim=48, noise=0.5))))
+    found = set(marks(align(*document(rng, beads, dim=48, noise=1.0))))
     gold = [mark for mark, bead in zip(gold_marks(beads), beads, strict=True) if all(bead)]
     assert np.mean([mark in found for mark in gold]) > 0.9
 
