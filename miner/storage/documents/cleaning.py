@@ -14,10 +14,10 @@ from typing import Self
 from miner.storage.documents.splitting import AFTER_SENTENCE, LETTER
 
 # Default-ignorable characters without meaning in a sentence: soft hyphens, zero-width characters,
-# byte order marks, direction marks and isolates, marks of music and shorthand.
+# byte order marks, direction marks and isolates, marks of objects, music and shorthand.
 _MARKS = (
     "\u00ad\u034f\u061c\u17b4\u17b5\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff"
-    "\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\ufff0-\ufffc\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
 )
 # Ignorable characters that change the one before: joiners, variation selectors, fillers and tags.
 _MODIFIERS = "\u115f\u1160\u180b-\u180f\u200c\u200d\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff"

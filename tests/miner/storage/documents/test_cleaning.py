@@ -40,7 +40,17 @@ def check_places(text: str) -> None:
     [
         *"\u200f\u200e\u200b\u00ad\ufeff\u2060\u202c\u061c\u2066\u2067\u2068\u2069\u202a\u202e",
         *"\u034f\u2061\u2064\u206a\u206f\u180e\ufe0f\ufe00\u3164\u115f\U000e0041\U000e0101",
-        *("\u200c", "\u200d", "\u200f\u200c", "\u2069\u200f", "\u202c\ufeff\u202c", "\x07", "\x7f"),
+        *(
+            "\u200c",
+            "\u200d",
+            "\u200f\u200c",
+            "\u2069\u200f",
+            "\u202c\ufeff\u202c",
+            "\ufff9",
+            "\ufffc",
+            "\x07",
+            "\x7f",
+        ),
     ],
 )
 @pytest.mark.parametrize("sentences", [ARABIC, PERSIAN, CZECH, HINDI])
