@@ -43,7 +43,7 @@ class S3:
         """Write a file; its URI."""
         if isinstance(content, Path):
             content = content.read_bytes()
-        with self.path(name)._found() as (filesystem, path):
+        with self.path(name)._connected() as (filesystem, path):
             with filesystem.open_output_stream(path) as stream:
                 stream.write(content)
         return self.uri(name)

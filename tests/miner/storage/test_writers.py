@@ -230,7 +230,7 @@ def test_tmx_has_what_a_judged_pair_was_scored_by(tmp_path: Path) -> None:
     unit = ElementTree.parse(path).find("body/tu")
     found = {one.get("type"): one.text for one in unit.findall("prop")}
     assert (found["x-margin"], found["x-reason"]) == ("1.25", "length")
-    assert {f"x-{name}" for name in formats._OF_A_UNIT} <= set(found)
+    assert {f"x-{name}" for name in formats._UNIT_PROPERTIES} <= set(found)
 
 
 def test_tmx_names_its_languages(tmp_path: Path) -> None:
