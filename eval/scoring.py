@@ -35,8 +35,7 @@ def read_candidates(path: Path, sides: Sides | None) -> bucc.Candidates:
     A pair without ids gets all ids that its texts have in ``sides``.
 
     Raises:
-        ValueError: A pair has no score above -inf, has neither ids nor texts, or has texts that are
-            not in ``sides``.
+        ValueError: A pair has no score above -inf, or neither ids nor texts in ``sides``.
     """
     ids_of = sides and tuple(side.ids_by_text() for side in sides)
     scores, ids = [], []

@@ -57,8 +57,7 @@ def read_sentences(path: Path, ids: Path | None = None) -> Sentences:
     are skipped.
 
     Raises:
-        ValueError: The file has no sentences, an id is missing or repeated, or the numbers of lines
-            differ.
+        ValueError: No sentence is found, an id is missing or repeated, or numbers of lines differ.
     """
     if ids is not None:
         rows = _split(path, ids)
@@ -220,8 +219,7 @@ def load_bucc(directory: Path, pair: str, split: str) -> BuccSplit:
     """Load one split.
 
     Raises:
-        ValueError: A file is missing or malformed, an id is repeated, or the gold pairs do not
-            match the sentences.
+        ValueError: A file is missing or malformed, an id is repeated, or gold ids are unknown.
     """
     files = bucc_files(directory, pair, split)
     source, target = read_sentences(files.source), read_sentences(files.target)

@@ -248,7 +248,7 @@ def suspicious(run: Run) -> dict[str, Grid]:
 
 
 def rejected(run: Run) -> list[tuple[str, int, Grid]]:
-    """Draw rejected pairs for each reason, most frequent first, with its count."""
+    """Draw rejected pairs by reason, the most frequent first, with counts."""
     if run.rejected is None:
         return []
     samples = []

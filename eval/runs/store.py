@@ -220,8 +220,7 @@ def open_run(directory: Place) -> Run:
     """Open a finished run, whose files are read when they are needed.
 
     Raises:
-        ValueError: The folder contains no finished run, or one of an earlier version, or was
-            cleaned.
+        ValueError: The folder has no finished run, was cleaned, or is of an earlier version.
     """
     work = WorkFolder(directory)
     if not work.summary.is_file():

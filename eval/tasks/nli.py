@@ -130,8 +130,7 @@ def prepare(args: argparse.Namespace, matrix: Matrix | None = None) -> Suite:
     """Load the pairs, and fill ``matrix`` with accuracies of mixed languages.
 
     Raises:
-        ValueError: A language is missing, or not exactly one of ``--train`` and ``--head`` is
-            passed.
+        ValueError: A language is missing, or both or neither of ``--train`` and ``--head``.
     """
     require("sklearn")
     part, tested = _load_xnli(args.directory)

@@ -37,8 +37,7 @@ def prepare(args: argparse.Namespace) -> Suite:
     """Load the files.
 
     Raises:
-        ValueError: A file is malformed or has fewer than 2 different scores, or its languages are
-            unknown.
+        ValueError: A file is malformed, has equal scores only, or has unknown languages.
     """
     pairs = {path: read_examples(path, sides=2) for path in dict.fromkeys(args.files)}
     scores = {path: examples.scores() for path, examples in pairs.items()}

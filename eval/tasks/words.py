@@ -67,8 +67,7 @@ def read_words(path: Path, languages: Languages | None = None) -> WordPairs:
     dictionary has a word, its translation, and possibly a category.
 
     Raises:
-        ValueError: A line is malformed, or ``languages`` is None and the name does not begin with
-            them.
+        ValueError: A line is malformed, or the file's name and ``languages`` lack its languages.
     """
     lines = read_lines(path)
     comma = bool(lines) and "\t" not in lines[0] and lines[0].count(",") > 1
