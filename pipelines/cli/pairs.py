@@ -42,6 +42,7 @@ def rated_pairs(args: argparse.Namespace) -> Iterator[Callable[[Place], None]]:
     """
     from miner.storage.artefacts import open_artefact
     from miner.storage.pair_files import open_pairs
+    from miner.storage.pair_files.repair import repaired
     from miner.storage.pair_files.sides import pairs_of_corpora, write_sides
     from pipelines.stages.ordered import write_in_order
 
@@ -52,14 +53,16 @@ def rated_pairs(args: argparse.Namespace) -> Iterator[Callable[[Place], None]]:
                 raise ValueError("--columns conflicts with TGT; omit one of them")
             formats = (args.src_format or args.input_format, args.tgt_format or args.input_format)
             pairs = pairs_of_corpora(args.source, args.target, formats)
-            args.order = args.order or BY_SCORE
         else:
             given = args.src_lang, args.tgt_lang
             pairs = open_pairs(args.source, columns=args.columns, languages=given)
             logger.info("%s: %s", args.source, pairs.layout)
             source, target = pairs.languages
             args.src_lang, args.tgt_lang = given[0] or source, given[1] or target
-            args.order = args.order or (AS_INPUT if is_tsv and pairs.has_lines else BY_SCORE)
+        args.order = args.order or (AS_INPUT if is_tsv and pairs.has_lines else BY_SCORE)
+        if args.repair:
+            pairs = repaired(pairs)
+        if args.repair or args.target is None:
             folder = args.work_dir / LINES_FOLDER if args.work_dir else Path(temporary)
             args.source, args.target = write_sides(pairs, folder)
             args.input_format = "lines"
@@ -72,7 +75,8 @@ def rated_pairs(args: argparse.Namespace) -> Iterator[Callable[[Place], None]]:
             raise ValueError("--top conflicts with --order input; add --order score")
 
         def write(work_dir: Place) -> None:
-            write_in_order(args.output, pairs, open_artefact(WorkFolder(work_dir).ordered))
+            ordered = open_artefact(WorkFolder(work_dir).ordered)
+            write_in_order(args.output, pairs, ordered, add_texts=args.repair)
 
         yield write
 
@@ -95,12 +99,15 @@ def convert_pairs(args: argparse.Namespace) -> int:
     """
     from miner.storage.pair_files import open_pairs
     from miner.storage.pair_files.base import BLANK
+    from miner.storage.pair_files.repair import repaired
     from miner.storage.pair_files.sides import pair_schema, pair_table
     from miner.storage.pairs import check_output, write_pairs
 
     running.set_up_logging(args)
     pairs = open_pairs(args.source, columns=args.columns, languages=(args.src_lang, args.tgt_lang))
     logger.info("%s: %s", args.source, pairs.layout)
+    if args.repair:
+        pairs = repaired(pairs)
     source, target = pairs.languages
     origin = Origin(languages=(args.src_lang or source, args.tgt_lang or target))
     check_output(args.output, origin)

@@ -142,10 +142,13 @@ def _places(chosen: ChosenPairs, verdicts: _Verdicts) -> tuple[IntArray, dict[in
     return places, unusable
 
 
-def write_in_order(path: Place, pairs: PairFile, ordered: Artefact) -> int:
+def write_in_order(
+    path: Place, pairs: PairFile, ordered: Artefact, *, add_texts: bool = False
+) -> int:
     """Write and count the lines of a file of pairs with their ``COLUMNS``.
 
-    Of formats other than TSV, a line has the source and the target text.
+    Of formats other than TSV, a line has the source and the target text. ``add_texts`` adds these
+    as columns.
     """
     scores, probabilities, reasons = (
         np.load(ordered.file(name), mmap_mode="r") for name in (SCORES, PROBABILITIES, REASONS)
@@ -156,13 +159,13 @@ def write_in_order(path: Place, pairs: PairFile, ordered: Artefact) -> int:
         place = stack.enter_context(atomic_file(output.path))
         file = stack.enter_context(open_compressed(place, output.compression))
         if pairs.header is not None:
-            file.write("\t".join((pairs.header, *COLUMNS)).encode() + b"\n")
+            cells = [pairs.header, *COLUMNS, *(SIDES if add_texts else ())]
+            file.write("\t".join(cells).encode() + b"\n")
         for number, pair in enumerate(pairs.read()):
-            line = pair.raw
-            if line is None:
-                line = "\t".join(map(on_a_line, pair.texts or ("", "")))
+            both = [*map(on_a_line, pair.texts or ("", ""))]
+            line = "\t".join(both) if pair.raw is None else pair.raw
             numbers = (f"{value[number]:.6g}" for value in (scores, probabilities))
-            cells = ("" if cell == "nan" else cell for cell in numbers)
-            reason = pair.problem or texts[reasons[number]]
-            file.write("\t".join((line, *cells, reason)).encode() + b"\n")
+            cells = [line, *("" if cell == "nan" else cell for cell in numbers)]
+            cells += [pair.problem or texts[reasons[number]], *(both if add_texts else ())]
+            file.write("\t".join(cells).encode() + b"\n")
     return number + 1

@@ -128,6 +128,18 @@ def test_what_cannot_be_rated(
     assert not [*tmp_path.iterdir()]
 
 
+def test_repaired_texts_stand_beside_their_line(tmp_path: Path) -> None:
+    pairs = [("SchÃ¶n&#39;s Haus", "That&#39;s a  house"), *sample_pairs()[:5]]
+    (tmp_path / "in.tsv").write_text("".join(f"{s}\t{t}\n" for s, t in pairs), encoding="utf-8")
+    rate(tmp_path / "in.tsv", "-o", tmp_path / "out.tsv", "--repair")
+    lines = (tmp_path / "out.tsv").read_text(encoding="utf-8").split("\n")[:-1]
+    first = lines[0].split("\t")
+    assert first[:2] == [*pairs[0]]
+    assert first[-2:] == ["Schön's Haus", "That's a house"]
+    assert [line.split("\t")[:2] for line in lines[1:]] == [[*pair] for pair in pairs[1:]]
+    assert adit(["convert", str(tmp_path / "in.tsv"), "--repair", "-q", "-o", "-"]) == 0
+
+
 @pytest.mark.parametrize("ending", ["tmx", "jsonl", "parquet", "tsv.gz", "dataset"])
 def test_convert(
     table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], ending: str

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from miner.storage.corpus.records import CorpusError
 from miner.storage.pair_files import open_pairs
 from miner.storage.pair_files.base import FilePair
+from miner.storage.pair_files.repair import repair_text
 from miner.storage.pair_files.sides import pair_schema, pair_table, write_sides
 from miner.storage.pairs import write_pairs
 from miner.storage.writers import Origin
@@ -121,6 +122,22 @@ def test_the_header_of_tmx_names_the_source(tmp_path: Path) -> None:
     for source, expected in (("de", ("eins", "one")), ("en", ("one", "eins"))):
         (tmp_path / "a").write_text(TMX.format(source, unit({"en": "one", "de": "eins"})))
         assert read(tmp_path / "a") == [expected]
+
+
+@pytest.mark.parametrize(
+    ("damaged", "expected"),
+    [
+        ("schÃ¶n trÃ¨s", "schön très"),
+        ("That&#39;s &lt;b&gt; &amp; c", "That's <b> & c"),
+        ("a\u200bb\u00adc \ufeffd\x07", "abc d"),
+        ("two  spaces\u00a0here ", "two spaces here"),
+        ("\u2018single\u2019 \u201cdouble\u201d", "'single' \"double\""),
+        ("Ça va, naïve façade: ½ € 5'2\"", "Ça va, naïve façade: ½ € 5'2\""),
+        ("\uff11\uff12\uff13 \uff21中文\uff0c好。", "\uff11\uff12\uff13 \uff21中文\uff0c好。"),
+    ],
+)
+def test_repair(damaged: str, expected: str) -> None:
+    assert repair_text(damaged) == expected
 
 
 def test_zip_of_opus(tmp_path: Path) -> None:

@@ -1,0 +1,45 @@
+"""Repair the texts of pairs that conversions have damaged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING
+
+from miner.storage.documents.cleaning import INVISIBLE
+from miner.storage.pair_files.base import FilePair, PairFile
+
+if TYPE_CHECKING:
+    from ftfy import TextFixerConfig
+
+
+def repair_text(text: str) -> str:
+    """Repair mojibake, entities, control and invisible characters, spaces and quotes.
+
+    ftfy (Speer 2019) does all but the invisible characters, and leaves text that is not damaged.
+
+    Raises:
+        ModuleNotFoundError: ftfy is not installed.
+    """
+    from ftfy import fix_text
+
+    return " ".join(INVISIBLE.sub("", fix_text(text, _config())).split())
+
+
+def repaired(pairs: PairFile) -> PairFile:
+    """Return a file whose pairs have repaired texts, and ``raw`` as it is."""
+
+    def read() -> Iterator[FilePair]:
+        for pair in pairs.read():
+            texts = pair.texts and (repair_text(pair.texts[0]), repair_text(pair.texts[1]))
+            yield replace(pair, texts=texts)
+
+    return replace(pairs, read=read)
+
+
+@cache
+def _config() -> TextFixerConfig:
+    from ftfy import TextFixerConfig
+
+    return TextFixerConfig(unescape_html=True, fix_character_width=False)
