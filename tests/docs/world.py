@@ -39,6 +39,7 @@ def make_world(folder: Path) -> None:
         for at, language in enumerate(("de", "en"))
     }
     _make_corpora(folder, sides)
+    _write(folder / "corpus.de-en.tsv", ["\t".join(pair) for pair in pairs])
     _make_documents(folder, pairs)
     _make_training(folder, pairs)
     (folder / "encoders").symlink_to(ROOT / "encoders")
