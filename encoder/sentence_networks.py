@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from encoder.laser.networks import POOLS, Tensors, adopt, sinusoids, within
+from encoder.laser.networks import POOLS, Tensors, adopt, sinusoids, token_mask
 
 WIDTH = 320  # of token vectors, as in LASER
 KERNEL = 3  # positions per convolution
@@ -39,7 +39,7 @@ class SentenceNetwork(nn.Module):
         """Embed sentences (B, T) of one length, or padded after ``lengths`` (B,)."""
         if lengths is None:
             lengths = torch.full((len(ids),), ids.shape[1])
-        is_token = within(lengths, ids.shape[1], ids.device)
+        is_token = token_mask(lengths, ids.shape[1], ids.device)
         x = functional.dropout(self.embed_tokens(ids), self.dropout, self.training)
         return self.embed(x, is_token)
 

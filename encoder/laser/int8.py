@@ -1,13 +1,12 @@
-"""The BiLSTM in int8: products of integers, everything between them in float32, compiled by Numba.
+"""The BiLSTM in int8, compiled by Numba.
 
-Weights have a scale for each output, activations one for each token, found as they are computed
-(symmetric quantisation, as in Jacob et al. 2018, "Quantization and Training of Neural Networks for
-Efficient Integer-Arithmetic-Only Inference", section 2). So a sentence's vector does not depend on
-its batch. Axes: ``B`` sentences of ``T`` tokens, ``H`` hidden units, ``G = 4 H`` gates in torch's
-order (input, forget, cell, output), ``K`` inputs of a layer.
-
-LLVM makes vector instructions of the loops: each is over whole arrays and in a function of its own,
-and tanh is a quotient of polynomials.
+Products are of integers, and everything between them is float32. Weights have a scale per output,
+activations one per token, computed at run time (symmetric quantisation, as in Jacob et al. 2018,
+"Quantization and Training of Neural Networks for Efficient Integer-Arithmetic-Only Inference",
+section 2). So a sentence's vector does not depend on its batch. LLVM vectorises the loops, because
+each is over whole arrays and in a function of its own, and tanh is a quotient of polynomials. Axes:
+``B`` sentences of ``T`` tokens, ``H`` hidden units, ``G = 4 H`` gates in torch's order (input,
+forget, cell, output), ``K`` inputs of a layer.
 """
 
 from collections.abc import Callable
@@ -25,11 +24,14 @@ from miner.compiling import compiled, compiled_part
 from miner.instructions import CHOSEN
 from miner.knn.core.int8 import multiplier
 
-# Nothing is reordered or fused: vectors are the same on every CPU.
+# Nothing is reordered or fused, so vectors are the same on every CPU.
 _compile = compiled(fastmath={"nnan", "nsz"})
 _part = compiled_part(fastmath={"nnan", "nsz"})
 F = np.float32
-ONE_HALF, LIMIT, LEVELS, TINY = F(0.5), F(7.9), F(127), F(1e-30)
+ONE_HALF = F(0.5)
+LIMIT = F(7.9)  # beyond which tanh is constant
+LEVELS = F(127)  # the largest code
+TINY = F(1e-30)  # the least divisor
 # tanh(x) = x P(x²) / Q(x²) to 3e-7: the coefficients of Eigen's ptanh.
 P0, P1, P2 = F(4.89352455891786e-03), F(6.37261928875436e-04), F(1.48572235717979e-05)
 P3, P4 = F(5.12229709037114e-08), F(-8.60467152213735e-11)
@@ -48,20 +50,23 @@ def _tanh(x: Any) -> Any:
 
 @_part
 def quantize_row(row: Any, codes: Any) -> Any:
-    """Write a row as int8 codes and return their scale: ``row`` is about ``codes * scale``."""
+    """Write a row as int8 codes, and return their scale.
+
+    The row is approximately ``codes * scale``.
+    """
     top = F(0)
     for k in range(len(row)):
         top = max(top, abs(row[k]))
     scale = max(top, TINY) / LEVELS
     inverse = F(1) / scale
-    for k in range(len(row)):  # rounds to nearest: the shift makes all numbers positive
+    for k in range(len(row)):  # rounds to nearest, because the shift makes all numbers positive
         codes[k] = np.int8(np.int32(row[k] * inverse + F(128.5)) - np.int32(128))
     return scale
 
 
 @_compile
 def quantize_rows(rows: Any, codes: Any, scales: Any) -> None:
-    """Quantize rows of float32 (N, K): codes int8 (N, K), scales float32 (N,)."""
+    """Quantise rows, float32 (N, K), to int8 (N, K) with scales, float32 (N,)."""
     for n in range(len(rows)):
         scales[n] = quantize_row(rows[n], codes[n])
 
@@ -100,13 +105,17 @@ def _expose(hidden: Any, leaves: Any, cells: Any) -> None:
 def lstm_step(
     scales: Any, fixed: Any, products: Any, states: Any, gates: Any, out: Any, first: Any
 ) -> None:
-    """Do one step of an LSTM for B sentences, from the integer products on.
+    """Compute one step of an LSTM for B sentences, after the integer products.
 
-    ``scales`` (B,) are the input tokens'; ``fixed`` are the scales of a layer's two weights, and
-    its biases, (G,) each. ``products`` are those of codes with these weights, int32 (B, G);
-    ``gates`` is room for G numbers. Written are ``states``: the cells', float32 (B, H), and the
-    hidden ones as int8 (B, H) with scales (B,); and the latter to the columns of ``out``, float32
-    (B, D), from ``first`` on.
+    Args:
+        scales: of the input tokens, (B,).
+        fixed: the scales of a layer's two weights, and its biases, (G,) each.
+        products: of codes with these weights, int32 (B, G) each.
+        states: receives the cells' states, float32 (B, H), and the hidden states, int8 (B, H) with
+            scales (B,).
+        gates: working memory of G numbers.
+        out: float32 (B, D), receives the hidden states in columns from ``first`` on.
+        first: the first column.
     """
     input_scales, hidden_scales, bias = fixed
     from_inputs, from_hidden = products
@@ -123,65 +132,64 @@ def lstm_step(
         last_scales[b] = quantize_row(hidden, last[b])
 
 
-# Multiplies rows of codes by weights: int8 (B, K) to int32 (B, G).
+# Multiplies rows of codes, int8 (B, K), by weights, to int32 (B, G).
 Product = Callable[[NDArray[np.int8]], NDArray[np.int32]]
-# Of one direction of a layer: of inputs, of hidden states, and ``fixed`` of ``lstm_step``.
+# Products with inputs and hidden states, and ``fixed`` of ``lstm_step``, of a layer's direction.
 Weights = tuple[Product, Product, tuple[NDArray[np.float32], ...]]
 
 
 class Int8BiLSTM(nn.Module):
-    """Computes nearly the same as a ``BiLSTM``, in a third of the time where int8 is fast."""
+    """A ``BiLSTM`` in int8, in a third of the time on CPUs with int8 products.
+
+    Vectors are close to those of float32.
+    """
 
     def __init__(self, network: BiLSTM) -> None:
         super().__init__()
         self.dim = network.dim
-        self._table, self._table_scales = _quantized(network.embed_tokens.weight)
+        self._table, self._table_scales = _quantize(network.embed_tokens.weight)
         self._layers = [
             [_weights(network.lstm, f"l{layer}{direction}") for direction in network.directions]
             for layer in range(network.lstm.num_layers)
         ]
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Vectors float32 (B, D) of token ids (B, T), longest first, -1 after the end of others."""
-        ended = ids.t() < 0
-        active = (~ended).sum(dim=1).tolist()
+        """Embed ids (B, T), longest first and -1 after ends, as float32 (B, D)."""
+        is_padding = ids.t() < 0
+        active = (~is_padding).sum(dim=1).tolist()
         steps = ids.t().clamp(min=0)
         x, scales = self._table[steps], self._table_scales[steps]  # (T, B, K), (T, B)
-        for number, directions in enumerate(self._layers):
+        for layer, directions in enumerate(self._layers):
             outputs = torch.zeros(*steps.shape, self.dim)
-            for place, weights in enumerate(directions):
-                _run(weights, x, scales, active, out=outputs, place=place)
-            if number + 1 < len(self._layers):
-                x, scales = _quantized(outputs.flatten(0, 1))
+            for direction, weights in enumerate(directions):
+                _run(weights, x, scales, active, out=outputs, direction=direction)
+            if layer + 1 < len(self._layers):
+                x, scales = _quantize(outputs.flatten(0, 1))
                 x, scales = x.view(outputs.shape), scales.view(steps.shape)
-        return outputs.masked_fill_(ended.unsqueeze(-1), -torch.inf).amax(dim=0)
+        return outputs.masked_fill_(is_padding.unsqueeze(-1), -torch.inf).amax(dim=0)
 
 
 def _run(
-    weights: Weights, x: Tensor, scales: Tensor, active: list[int], *, out: Tensor, place: int
+    weights: Weights, x: Tensor, scales: Tensor, active: list[int], *, out: Tensor, direction: int
 ) -> None:
-    """Write the columns of one direction, 0 or 1, of a layer to ``out``, float32 (T, B, D).
-
-    At step t only the first ``active[t]`` sentences have a token.
-    """
     length, batch, _ = out.shape
-    of_inputs, of_hidden, fixed = weights
+    multiply_inputs, multiply_hidden, fixed = weights
     gates = len(fixed[-1])
     hidden = gates // 4
-    last = np.zeros((batch, hidden), np.int8)  # hidden states of the step before
+    last = np.zeros((batch, hidden), np.int8)  # hidden states of the previous step
     states = np.zeros((batch, hidden), np.float32), last, np.zeros(batch, np.float32)
-    room, codes = np.empty(gates, np.float32), x.numpy()
-    scales_of, out_of = scales.numpy(), out.numpy()
-    for t in reversed(range(length)) if place else range(length):
-        n = active[t]
-        products = of_inputs(codes[t, :n]), of_hidden(last[:n])
-        moving = tuple(part[:n] for part in states)
-        lstm_step(scales_of[t], fixed, products, moving, room, out_of[t], place * hidden)
+    room, codes, start = np.empty(gates, np.float32), x.numpy(), direction * hidden
+    step_scales, step_outputs = scales.numpy(), out.numpy()
+    for t in reversed(range(length)) if direction else range(length):
+        n = active[t]  # only these sentences have a token at step t
+        products = multiply_inputs(codes[t, :n]), multiply_hidden(last[:n])
+        active_states = tuple(state[:n] for state in states)
+        lstm_step(step_scales[t], fixed, products, active_states, room, step_outputs[t], start)
 
 
 def _weights(lstm: nn.LSTM, suffix: str) -> Weights:
-    inputs, input_scales = _quantized(getattr(lstm, f"weight_ih_{suffix}"))
-    hidden, hidden_scales = _quantized(getattr(lstm, f"weight_hh_{suffix}"))
+    inputs, input_scales = _quantize(getattr(lstm, f"weight_ih_{suffix}"))
+    hidden, hidden_scales = _quantize(getattr(lstm, f"weight_hh_{suffix}"))
     bias = getattr(lstm, f"bias_ih_{suffix}") + getattr(lstm, f"bias_hh_{suffix}")
     fixed = input_scales.numpy(), hidden_scales.numpy(), bias.numpy()
     return _product(inputs), _product(hidden), fixed
@@ -193,8 +201,7 @@ def _product(weights: Tensor) -> Product:
     return lambda rows: int8_product(torch.from_numpy(rows), weights.t()).numpy()
 
 
-def _quantized(rows: Tensor) -> tuple[Tensor, Tensor]:
-    """Rows (N, K) as int8 with a scale for each, float32 (N,)."""
+def _quantize(rows: Tensor) -> tuple[Tensor, Tensor]:
     codes = torch.empty(rows.shape, dtype=torch.int8)
     scales = torch.empty(len(rows))
     quantize_rows(rows.numpy(), codes.numpy(), scales.numpy())

@@ -1,4 +1,4 @@
-"""LASER's networks: a BiLSTM for LASER1 and LASER2, fairseq's transformer encoder for LASER3.
+"""LASER's BiLSTM (LASER1 and LASER2) and transformer (LASER3).
 
 Artetxe & Schwenk 2019, "Massively Multilingual Sentence Embeddings for Zero-Shot Cross-Lingual
 Transfer and Beyond", section 3; Heffernan, Çelebi & Schwenk 2022, "Bitext Mining Using Distilled
@@ -17,24 +17,24 @@ from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-Tensors = Mapping[str, Tensor]  # of a network, by name
+Tensors = Mapping[str, Tensor]  # the tensors of a network by name
 Config = Mapping[str, Any]
 Map = Callable[[Tensor], Tensor]
 
-PAD = 1  # the id of padding, after which fairseq numbers positions
+PAD = 1  # the id of padding; fairseq numbers positions from the next number on
 ACTIVATIONS = {"relu": functional.relu, "gelu": functional.gelu}
-# What fairseq saves beside the weights.
+# Names that fairseq saves next to the weights.
 BOOKKEEPING = {"version", "embed_positions._float_tensor", "embed_positions.weights"}
 
 
 class BiLSTM(nn.Module):
-    """Embeds token ids (B, T) as the maximum over T of the last layer's outputs: (B, D)."""
+    """Network whose vector is the maximum over the last layer's outputs."""
 
     def __init__(self, tensors: Tensors, *, dropout: float = 0.0) -> None:
-        """Take the weights as LASER names them; its sizes are theirs.
+        """Use the weights as LASER names them, whose sizes determine the network.
 
-        ``dropout`` is the share of what enters each layer that is left out in training. A
-        ValueError names a tensor that does not fit the others.
+        ``dropout`` is the share of each layer's inputs that training drops. A ValueError names a
+        tensor that does not fit.
         """
         super().__init__()
         vocabulary, width = _sizes(tensors, "embed_tokens.weight")
@@ -51,7 +51,7 @@ class BiLSTM(nn.Module):
         self.lstm.dropout = self._dropout = dropout
 
     def forward(self, ids: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """Embed sentences as (B, D), of one length; or of ``lengths`` (B,), and padded to T."""
+        """Embed ids (B, T) of one length, or of ``lengths`` (B,), as (B, D)."""
         x = functional.dropout(self.embed_tokens(ids), self._dropout, self.training)
         if lengths is None:
             outputs, _ = self.lstm(x)
@@ -62,7 +62,11 @@ class BiLSTM(nn.Module):
 
 
 def adopt(module: nn.Module, tensors: Tensors) -> None:
-    """Make tensors a module's parameters, as float32; a ValueError names one that does not fit."""
+    """Make tensors a module's parameters, as float32.
+
+    Raises:
+        ValueError: A tensor is missing, unknown, or does not fit.
+    """
     expected = module.state_dict()
     for name in expected.keys() - tensors.keys():
         raise ValueError(f"lacks the tensor {name}")
@@ -88,31 +92,35 @@ def _sizes(tensors: Tensors, name: str) -> tuple[int, ...]:
     return shape
 
 
-def _first(x: Tensor, there: Tensor | None) -> Tensor:
+def _first(x: Tensor, is_token: Tensor | None) -> Tensor:
     return x[:, 0]
 
 
-def _maximum(x: Tensor, there: Tensor | None) -> Tensor:
-    return (x if there is None else x.masked_fill(~there.unsqueeze(2), -torch.inf)).amax(dim=1)
+def _maximum(x: Tensor, is_token: Tensor | None) -> Tensor:
+    return (x if is_token is None else x.masked_fill(~is_token.unsqueeze(2), -torch.inf)).amax(
+        dim=1
+    )
 
 
-def _mean(x: Tensor, there: Tensor | None) -> Tensor:
-    if there is None:
+def _mean(x: Tensor, is_token: Tensor | None) -> Tensor:
+    if is_token is None:
         return x.mean(dim=1)
-    return x.masked_fill(~there.unsqueeze(2), 0).sum(dim=1) / there.sum(dim=1, keepdim=True)
+    return x.masked_fill(~is_token.unsqueeze(2), 0).sum(dim=1) / is_token.sum(dim=1, keepdim=True)
 
 
 POOLS = {"cls": _first, "maxpool": _maximum, "mean": _mean}  # (B, T, D) to (B, D)
 
 
 class Transformer(nn.Module):
-    """Embeds token ids (B, T) as unnormalised vectors (B, D)."""
+    """fairseq's transformer encoder, with unnormalised vectors (B, D)."""
 
     def __init__(self, tensors: Tensors, config: Config, *, dropout: float = 0.0) -> None:
-        """Take the weights and the configuration (``cfg.model``) as fairseq names them.
+        """Use the weights and the configuration ``cfg.model`` of fairseq.
 
-        ``dropout`` is the share of the embeddings and of each block's output that is left out in
-        training. A ValueError names a tensor or a setting that does not fit the others.
+        ``dropout`` is the share of the embeddings and of each block's outputs that training drops.
+
+        Raises:
+            ValueError: A tensor or a setting is missing or does not fit.
         """
         super().__init__()
         weights = {name: tensor for name, tensor in tensors.items() if name not in BOOKKEEPING}
@@ -149,33 +157,40 @@ class Transformer(nn.Module):
         adopt(self, weights)
 
     def forward(self, ids: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """Embed sentences as (B, D), of one length; or of ``lengths`` (B,), and padded to T."""
-        there = None if lengths is None else within(lengths, ids.shape[1], ids.device)
-        return self._pool(self.states(ids, there), there)
+        """Embed ids (B, T) of one length, or of ``lengths`` (B,), as (B, D)."""
+        is_token = None if lengths is None else token_mask(lengths, ids.shape[1], ids.device)
+        return self._pool(self.states(ids, is_token), is_token)
 
     def states(
-        self, ids: Tensor, there: Tensor | None, *, parts: Sequence[int] = (), causal: bool = False
+        self,
+        ids: Tensor,
+        is_token: Tensor | None,
+        *,
+        parts: Sequence[int] = (),
+        causal: bool = False,
     ) -> Tensor:
-        """Return the last layer's vectors of all tokens (B, T, D), of ids int64 (B, T).
+        """Return the last layer's vectors of all tokens, (B, T, D).
 
-        ``there``, bool (B, T), is false where there is padding. ``parts`` are numbers of tokens, T
-        together, each of which has positions from 0 on. If ``causal``, none attends to a later one.
+        Args:
+            ids: int64 (B, T).
+            is_token: bool (B, T), false for padding; None without padding.
+            parts: lengths, T in total, of parts that each have positions from 0 on; by default one.
+            causal: whether tokens attend only to themselves and earlier ones.
         """
         positions = [self._positions(length) for length in parts or (ids.shape[1],)]
         x = self.embed_tokens(ids) * self._scale + torch.cat(positions)
         if hasattr(self, "layernorm_embedding"):
             x = self.layernorm_embedding(x)
         x = functional.dropout(x, self._dropout, self.training)
-        seen = None if there is None else there[:, None, None]
+        mask = None if is_token is None else is_token[:, None, None]
         if causal:
             before = torch.ones(ids.shape[1], ids.shape[1], device=ids.device).tril().bool()
-            seen = before if seen is None else seen & before
+            mask = before if mask is None else mask & before
         for layer in self.layers:
-            x = layer(x, seen)
+            x = layer(x, mask)
         return self.layer_norm(x) if hasattr(self, "layer_norm") else x
 
     def _positions(self, length: int) -> Tensor:
-        """Return vectors (T, D) of positions, which fairseq numbers from ``PAD`` + 1 on."""
         if hasattr(self, "embed_positions"):
             return self.embed_positions.weight[PAD + 1 : PAD + 1 + length]
         like = self.embed_tokens.weight
@@ -183,7 +198,7 @@ class Transformer(nn.Module):
 
 
 class Layer(nn.Module):
-    """A layer of fairseq's ``TransformerEncoder``, under its parameter names."""
+    """A layer of fairseq's ``TransformerEncoder``, with its parameter names."""
 
     def __init__(
         self, dim: int, inner: int, heads: int, *, before: bool, activation: Map, dropout: float = 0
@@ -198,42 +213,44 @@ class Layer(nn.Module):
         self._heads, self._before = heads, before
         self._activation, self._dropout = activation, dropout
 
-    def forward(self, x: Tensor, seen: Tensor | None = None) -> Tensor:
-        """Map (B, T, D); where ``seen``, broadcast to (B, H, T, T), is false, no token attends."""
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Map (B, T, D), with attention where ``mask`` (B, H, T, T) is true."""
         if self._before:
-            x = x + self._attend(self.self_attn_layer_norm(x), seen)
+            x = x + self._attend(self.self_attn_layer_norm(x), mask)
             return x + self._feed(self.final_layer_norm(x))
-        x = self.self_attn_layer_norm(x + self._attend(x, seen))
+        x = self.self_attn_layer_norm(x + self._attend(x, mask))
         return self.final_layer_norm(x + self._feed(x))
 
     def _feed(self, x: Tensor) -> Tensor:
         fed = self.fc2(self._activation(self.fc1(x)))
         return functional.dropout(fed, self._dropout, self.training)
 
-    def _attend(self, x: Tensor, seen: Tensor | None) -> Tensor:
+    def _attend(self, x: Tensor, mask: Tensor | None) -> Tensor:
         q, k, v = (
             self.self_attn[name](x).unflatten(-1, (self._heads, -1)).transpose(1, 2)
             for name in ("q_proj", "k_proj", "v_proj")
         )
-        with _kernel(q):  # (B, H, T, D / H)
-            mixed = functional.scaled_dot_product_attention(q, k, v, attn_mask=seen)
-        attended = self.self_attn["out_proj"](mixed.transpose(1, 2).flatten(2))
+        with _attention_kernel(q):  # (B, H, T, D / H)
+            mixture = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+        attended = self.self_attn["out_proj"](mixture.transpose(1, 2).flatten(2))
         return functional.dropout(attended, self._dropout, self.training)
 
 
-def _kernel(q: Tensor) -> AbstractContextManager[None]:
-    """Choose plain products where the fused ones' gradient takes three to five times as long."""
+def _attention_kernel(q: Tensor) -> AbstractContextManager[None]:
     slow = q.dtype == torch.bfloat16 and q.device.type == "cpu" and q.requires_grad
     return sdpa_kernel(SDPBackend.MATH) if slow else nullcontext()
 
 
-def within(lengths: Tensor, count: int, device: torch.device) -> Tensor:
-    """Return which of ``count`` tokens sentences of these lengths (B,) have: bool (B, T)."""
+def token_mask(lengths: Tensor, count: int, device: torch.device) -> Tensor:
+    """Return which of ``count`` positions are tokens, bool (B, T).
+
+    ``lengths`` (B,) are the numbers of tokens.
+    """
     return torch.arange(count, device=device) < lengths.to(device).unsqueeze(1)
 
 
 def sinusoids(length: int, dim: int) -> Tensor:
-    """Return vectors of positions, as fairseq numbers and computes them: float32 (T, D)."""
+    """Return fairseq's vectors of positions, float32 (T, D)."""
     half = dim // 2
     rates = torch.exp(torch.arange(half) * (-math.log(10000) / (half - 1)))
     angles = torch.arange(PAD + 1, PAD + 1 + length).unsqueeze(1) * rates
@@ -247,7 +264,7 @@ def _setting(config: Config, name: str) -> Any:  # noqa: ANN401
 
 
 def _choice(config: Config, name: str, choices: Mapping[str, Any]) -> Any:  # noqa: ANN401
-    found = _setting(config, name)
-    if found not in choices:
-        raise ValueError(f"has {name} {found!r}; expected one of {', '.join(choices)}")
-    return choices[found]
+    value = _setting(config, name)
+    if value not in choices:
+        raise ValueError(f"has {name} {value!r}; expected one of {', '.join(choices)}")
+    return choices[value]

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from encoder.laser.networks import Transformer, within
+from encoder.laser.networks import Transformer, token_mask
 from encoder.tokenizer import Tokens
 from encoder.training.architectures.model import Model
 from encoder.training.architectures.network import Network, group_by_length, pad
@@ -68,7 +68,9 @@ class Masked(Task):
         states, answers = [], []
         for parts in self._batches(sides[: self._sides]):
             ids = torch.cat([part for part, _ in parts], dim=1)
-            is_token = [within(lengths, part.shape[1], weight.device) for part, lengths in parts]
+            is_token = [
+                token_mask(lengths, part.shape[1], weight.device) for part, lengths in parts
+            ]
             inputs, is_predicted, tokens = self._choose_tokens(ids, generator)
             vectors = model.network.states(
                 inputs.to(weight.device),

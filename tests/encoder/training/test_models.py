@@ -14,7 +14,7 @@ from encoder import load_encoder
 from encoder.bag.encoder import BagEncoder
 from encoder.bag.features import Features
 from encoder.checkpoint import WEIGHTS
-from encoder.laser.networks import Layer, within
+from encoder.laser.networks import Layer, token_mask
 from encoder.tokenizer import Tokenizer
 from encoder.training.architectures import make_model
 from encoder.training.architectures.bag import Bag, bag_sums
@@ -106,7 +106,7 @@ def test_a_transformer_learns_nearly_the_same_in_bfloat16() -> None:
     torch.manual_seed(0)
     layer = Layer(32, 64, 8, before=True, activation=functional.relu)
     x = torch.randn(5, 9, 32)
-    seen = within(torch.tensor([9, 3, 7, 1, 5]), 9, x.device)[:, None, None]
+    seen = token_mask(torch.tensor([9, 3, 7, 1, 5]), 9, x.device)[:, None, None]
     gradients = []
     for coarse in (False, True):
         layer.zero_grad()
