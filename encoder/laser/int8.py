@@ -141,7 +141,7 @@ Weights = tuple[Product, Product, tuple[NDArray[np.float32], ...]]
 class Int8BiLSTM(nn.Module):
     """A ``BiLSTM`` in int8, in a third of the time on CPUs with int8 products.
 
-    Vectors are close to those of float32.
+    Its vectors are close to the float32 vectors.
     """
 
     def __init__(self, network: BiLSTM) -> None:

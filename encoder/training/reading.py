@@ -225,7 +225,7 @@ def _read_parquet(path: Path) -> Rows:
 
 
 def read_lines(path: Path) -> list[str]:
-    """Read the lines of a UTF-8 file, decompressed if its name ends in ``.xz``.
+    """Read the lines of a UTF-8 file, decompressed if its suffix is ``.xz``.
 
     Only LF, after a CR or not, ends a line, because U+2028, U+0085 and others occur inside
     sentences. A byte order mark and line ends are removed, and the last line may lack an end.
