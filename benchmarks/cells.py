@@ -23,10 +23,10 @@ import numpy as np
 
 from miner.arrays import Neighbours
 from miner.knn.cells import (
-    Reach,
+    ProbeRadius,
     by_nearest_cell,
     find_floors,
-    find_reach,
+    fit_probe_radius,
     join_cells,
     nearest_cells,
     train_cells,
@@ -37,7 +37,7 @@ from miner.knn.exact import search_unit_rows
 from miner.knn.method import POINTS, PROBES, default_cells
 from miner.knn.tiled import search_one_way
 from miner.selection import candidate_pairs, select
-from miner.threads import blocks, in_threads
+from miner.threads import blocks, run_in_threads
 from worlds import PLANTED, load_sides, make_sides
 
 K = 4
@@ -65,7 +65,9 @@ def find(
         centroids = train_cells(np.concatenate([x[::step], y[::step]]), cells)
         shown = [side[:: -(-rows // SHOWN)] for side in (x, y)]
         near = [nearest(some, other) for some, other in zip(shown, (y, x), strict=True)]
-        reach = find_reach(np.concatenate(shown), np.concatenate(near), centroids, probes=probes)
+        reach = fit_probe_radius(
+            np.concatenate(shown), np.concatenate(near), centroids, probes=probes
+        )
         found = join(x, y, centroids, probes, reach)
     seconds = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
@@ -79,7 +81,7 @@ def nearest(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
 
 
 def join(
-    x: np.ndarray, y: np.ndarray, centroids: np.ndarray, probes: int, reach: Reach | None
+    x: np.ndarray, y: np.ndarray, centroids: np.ndarray, probes: int, reach: ProbeRadius | None
 ) -> tuple[Neighbours, Neighbours]:
     """Join both sides as a run does, with vectors in the order of cells.
 
@@ -96,7 +98,7 @@ def join(
     forward, backward = join_cells(
         *both, part=part, k=K, names=(orders[0], orders[1]), floors=floors
     )
-    return forward.part(np.argsort(orders[0])), backward.part(np.argsort(orders[1]))
+    return forward.take(np.argsort(orders[0])), backward.take(np.argsort(orders[1]))
 
 
 def put_in_order(rows: np.ndarray, order: np.ndarray) -> None:
@@ -105,7 +107,7 @@ def put_in_order(rows: np.ndarray, order: np.ndarray) -> None:
     def move(columns: slice) -> None:
         rows[:, columns] = rows[order, columns]
 
-    in_threads(move, blocks(rows.shape[1], COLUMNS))
+    run_in_threads(move, blocks(rows.shape[1], COLUMNS))
 
 
 def sample(rows: int) -> slice:

@@ -32,7 +32,7 @@ from miner.knn.core.passes import TILE_COLUMNS, TILE_ROWS, blocks
 from miner.knn.core.products import int8_product, product
 from miner.knn.core.tuning import product_rates
 from miner.knn.exact import search_unit_rows
-from miner.threads import in_threads, thread_count
+from miner.threads import run_in_threads, thread_count
 from worlds import load_sides, make_sides
 
 K = 4
@@ -48,7 +48,7 @@ def product_rate(x: np.ndarray, y: np.ndarray, precision: str, product: Callable
         for columns in blocks(len(right), TILE_COLUMNS)
     ]
     start = time.perf_counter()
-    in_threads(lambda tile: product(left[tile[0]], right[tile[1]]), tiles)
+    run_in_threads(lambda tile: product(left[tile[0]], right[tile[1]]), tiles)
     return 2 * len(left) * len(right) * x.shape[1] / (time.perf_counter() - start)
 
 

@@ -20,7 +20,7 @@ from encoder import Precision, torch_private
 from encoder.base import MIN_COSINE, BaseEncoder
 from encoder.laser.networks import BiLSTM
 from encoder.tokenizer import Tokens
-from miner.threads import in_threads, prefetch
+from miner.threads import prefetch, run_in_threads
 
 CHUNK_SENTENCES = 4096  # tokenised and sorted together, while the chunk before is encoded
 BATCH_TOKENS = {"cpu": 4096, "cuda": 65_536}
@@ -170,7 +170,7 @@ def embed_tokens(network: PreparedNetwork, tokens: Tokens) -> Tensor:
 
     batches = length_batches(lengths, BATCH_TOKENS[device.type], ragged=network.ragged)
     with _working:
-        in_threads(embed, batches, count=1 if device.type == "cuda" else None)
+        run_in_threads(embed, batches, count=1 if device.type == "cuda" else None)
     return vectors.cpu()
 
 

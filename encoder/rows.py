@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoder.tokenizer import Tokens
-from miner.threads import blocks, in_threads
+from miner.threads import blocks, run_in_threads
 
 Matrix = NDArray[np.float32]
 
@@ -96,7 +96,7 @@ def sum_rows(table: Matrix | PackedTable, tokens: Tokens, out: Matrix | None = N
         else:
             compiled.sum_floats(table, ids, offsets, sums[block])
 
-    in_threads(add, blocks(len(tokens), THREAD_SUMS))
+    run_in_threads(add, blocks(len(tokens), THREAD_SUMS))
     return sums
 
 

@@ -21,7 +21,7 @@ NO_NEIGHBOUR = -1
 BLOCK_ROWS = 1 << 14
 
 
-def taken(array: NDArray[Any], rows: slice | NDArray[np.integer[Any]]) -> NDArray[Any]:
+def take_rows(array: NDArray[Any], rows: slice | NDArray[np.integer[Any]]) -> NDArray[Any]:
     """Take rows of an array.
 
     Slices give a view, positions a copy. ``take`` copies short rows two to three times as fast as
@@ -30,7 +30,7 @@ def taken(array: NDArray[Any], rows: slice | NDArray[np.integer[Any]]) -> NDArra
     return array[rows] if isinstance(rows, slice) else array.take(rows, axis=0)
 
 
-def evenly(rows: int, count: int) -> IntArray:
+def evenly_spaced(rows: int, count: int) -> IntArray:
     """Return ``count`` row positions at an even stride."""
     return np.arange(count) * rows // count
 
@@ -81,12 +81,12 @@ class Neighbours:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def part(self, rows: slice | NDArray[np.integer[Any]]) -> "Neighbours":
-        """Take rows, like ``taken``."""
-        return Neighbours(ids=taken(self.ids, rows), cosines=taken(self.cosines, rows))
+    def take(self, rows: slice | NDArray[np.integer[Any]]) -> "Neighbours":
+        """Take rows, like ``take_rows``."""
+        return Neighbours(ids=take_rows(self.ids, rows), cosines=take_rows(self.cosines, rows))
 
     @classmethod
-    def none(cls, rows: int, k: int) -> "Neighbours":
+    def empty(cls, rows: int, k: int) -> "Neighbours":
         """Allocate empty lists of k neighbours per row."""
         return cls(
             ids=np.full((rows, k), NO_NEIGHBOUR, dtype=np.int64),
@@ -97,7 +97,7 @@ class Neighbours:
         """Return each row's mean cosine, float64 (N,), 0 without neighbours."""
         means = np.empty(len(self))
         for start in range(0, len(self), BLOCK_ROWS):
-            part = self.part(slice(start, start + BLOCK_ROWS))
+            part = self.take(slice(start, start + BLOCK_ROWS))
             is_neighbour = part.ids != NO_NEIGHBOUR
             total = np.where(is_neighbour, part.cosines, 0).astype(np.float64).sum(axis=1)
             means[start : start + BLOCK_ROWS] = total / np.maximum(is_neighbour.sum(axis=1), 1)

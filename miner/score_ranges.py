@@ -16,12 +16,20 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from miner.arrays import NO_NEIGHBOUR, Direction, FloatArray, JudgedPairs, Neighbours, Pairs, evenly
+from miner.arrays import (
+    NO_NEIGHBOUR,
+    Direction,
+    FloatArray,
+    JudgedPairs,
+    Neighbours,
+    Pairs,
+    evenly_spaced,
+)
 from miner.choices import check_choice
 from miner.margin import margin_scores
 from miner.selection import RETRIEVALS, best_of_both, order_best_first, take_free
 from miner.storage.artefacts import write_array
-from miner.threads import in_threads, prefetch
+from miner.threads import prefetch, run_in_threads
 
 ROW_BYTES = 64  # at most, per row and neighbour of a part, while the other side is read
 # Pairs per range. The next range is loaded while pairs are selected from one.
@@ -82,7 +90,7 @@ def best_pairs(
 
     for other in others:
         if len(other.ids):
-            in_threads(partial(enter, other=other), range(len(parts)))
+            run_in_threads(partial(enter, other=other), range(len(parts)))
     for part, (mean, reverse_ranks) in zip(parts, reverse, strict=True):
         yield _best(part, mean, reverse_ranks, side, margin)
 
@@ -216,7 +224,7 @@ def _ranges(
     total, samples = 0, []
     for scores in (file.records()["score"] for file in files):  # mapped one at a time
         total += len(scores)
-        samples.append(scores[evenly(len(scores), min(SAMPLES, len(scores)))])
+        samples.append(scores[evenly_spaced(len(scores), min(SAMPLES, len(scores)))])
     count = max(1, -(-total // size))
     scores = np.sort(np.concatenate([*samples, [np.inf]]))
     bounds = np.unique(scores[np.arange(1, count) * len(scores) // count])

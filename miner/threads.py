@@ -72,7 +72,7 @@ def even_blocks(rows: int, size: int) -> list[slice]:
     return blocks(rows, -(-rows // -(-rows // size))) if rows else []
 
 
-def in_threads(
+def run_in_threads(
     work: Callable[[Item], None], items: Iterable[Item], *, count: int | None = None
 ) -> None:
     """Call ``work`` on each item, in any order, in threads.
@@ -118,13 +118,13 @@ def in_threads(
 
 
 def map_in_threads(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    """Map items in threads, like ``in_threads``, and keep their order."""
+    """Map items in threads, like ``run_in_threads``, and keep their order."""
     results: dict[int, Result] = {}
 
     def compute(position: int) -> None:
         results[position] = work(items[position])
 
-    in_threads(compute, range(len(items)))
+    run_in_threads(compute, range(len(items)))
     return [results[position] for position in range(len(items))]
 
 

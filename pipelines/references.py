@@ -21,7 +21,7 @@ from miner.arrays import (
     Neighbours,
     Rows,
     take_columns,
-    taken,
+    take_rows,
 )
 from miner.knn.core.rescore import unit_rows
 from miner.knn.method import CorpusMethod, Method, PairedDocuments
@@ -135,7 +135,7 @@ class EmbeddedShard:
 
     def read(self, rows: Rows) -> NDArray[np.floating]:
         """Read the vectors at ``rows`` from disk."""
-        return take_columns(taken(self._stored(), rows), self.columns)
+        return take_columns(take_rows(self._stored(), rows), self.columns)
 
     def _stored(self) -> NDArray[np.floating]:
         """Map the file once more, because pages that were read stay in memory."""

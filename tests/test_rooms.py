@@ -97,7 +97,11 @@ def test_a_package_imports_only_those_it_may(package: str) -> None:
         ("eval", "import miner, encoder, pipelines", ["pipelines"]),
         ("pipelines", "from tests.oracle import oracle", ["tests.oracle"]),
         ("encoder", "from eval.metrics.bucc import score", ["eval.metrics.bucc"]),
-        ("encoder", "from miner.threads import in_threads\nfrom miner import threads", ["miner"]),
+        (
+            "encoder",
+            "from miner.threads import run_in_threads\nfrom miner import threads",
+            ["miner"],
+        ),
         ("miner", "from . import encoder\nfrom miner import eval\nimport minerals", []),
     ],
 )

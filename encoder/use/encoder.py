@@ -23,7 +23,7 @@ from encoder.use.glossary import (
 from encoder.use.network import DIM, PREPARED, Network, channel_sizes, rounded
 from encoder.use.weights import DIGEST, load_tokenizer, load_weights
 from miner.instructions import CHOSEN
-from miner.threads import blocks, in_threads, prefetch
+from miner.threads import blocks, prefetch, run_in_threads
 
 RowsOf = Callable[[NDArray[np.int64]], Matrix]  # vectors (P, 512) of pieces by their ids (P,)
 
@@ -110,7 +110,7 @@ class UseEncoder(BaseEncoder):
             batch_tokens = Tokens(ids=slots[offsets[0] : offsets[-1]], offsets=offsets - offsets[0])
             self._network.sums(pieces.numbers, pieces.scales, batch_tokens, sums[batch])
 
-        in_threads(add, _batches(tokens.offsets))
+        run_in_threads(add, _batches(tokens.offsets))
         return self._network.vectors(sums, np.diff(tokens.offsets))
 
 
@@ -162,7 +162,7 @@ class PreparedPieces:
                 self.numbers[block_targets] = codes.reshape(rows.shape)
                 self.scales[block_targets] = scales.reshape(len(rows), -1)
 
-        in_threads(prepare, blocks(len(new), PREPARED_AT_ONCE))
+        run_in_threads(prepare, blocks(len(new), PREPARED_AT_ONCE))
 
 
 def _batches(offsets: NDArray[np.int64]) -> Iterator[slice]:

@@ -31,7 +31,7 @@ from encoder.tokenizer import Tokens
 from encoder.use.compiled import EMBEDDING
 from encoder.use.products import Weights
 from encoder.use.weights import BEGIN, END, UNKNOWN, load_tokenizer, load_weights
-from miner.threads import blocks, in_threads
+from miner.threads import blocks, run_in_threads
 
 Ids = NDArray[np.int64]
 
@@ -142,7 +142,7 @@ class GlossaryWords:
             weights[~vectors.any(axis=1)] = 0
             columns[block], shares[block] = keys, weights
 
-        in_threads(look_up, blocks(len(words), AT_ONCE))
+        run_in_threads(look_up, blocks(len(words), AT_ONCE))
         self.columns = np.concatenate([self.columns, columns])
         self.shares = np.concatenate([self.shares, shares])
 

@@ -53,7 +53,7 @@ class Mined:
         """Return the features of what is mined without each other's sentences of some pairs."""
         ends, parts = (self.pairs.source, self.pairs.target), []
         for own, other in ((0, 1), (1, 0)):
-            lists = self.lists[own].part(ends[own][places])
+            lists = self.lists[own].take(ends[own][places])
             taken = np.full(len(self.lists[other]) + 1, -np.inf)  # and one for no neighbour
             taken[ends[other]] = self.pairs.score
             means = np.append(self.lists[other].means(), 0.0)[lists.ids]

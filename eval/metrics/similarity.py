@@ -63,8 +63,8 @@ def find_nearest(
     nobody's neighbour.
     """
     source_rows, target_rows = (np.flatnonzero(np.any(side, axis=1)) for side in (source, target))
-    forward = Neighbours.none(len(source), min(k, len(target_rows)))
-    backward = Neighbours.none(len(target), min(k, len(source_rows)))
+    forward = Neighbours.empty(len(source), min(k, len(target_rows)))
+    backward = Neighbours.empty(len(target), min(k, len(source_rows)))
     if len(source_rows) and len(target_rows):
         both = search_unit_rows(unit_rows(source[source_rows]), unit_rows(target[target_rows]), k=k)
         directions = (source_rows, target_rows), (target_rows, source_rows)
@@ -82,7 +82,7 @@ def best_by_margin(queries: Neighbours, others: Neighbours, *, margin: str) -> P
     best = np.full(len(queries), NO_NEIGHBOUR)
     rows = np.flatnonzero((queries.ids != NO_NEIGHBOUR).any(axis=1))
     if len(rows):
-        neighbours = queries.part(rows)
+        neighbours = queries.take(rows)
         means = queries.means()[rows, None], others.means()[neighbours.ids]
         scores = margin_scores(neighbours.cosines, *means, margin=margin)
         best[rows] = neighbours.ids[np.arange(len(rows)), scores.argmax(axis=1)]

@@ -16,7 +16,7 @@ from miner.arrays import NO_NEIGHBOUR, FloatArray, Neighbours, Pairs, code_point
 from miner.judge.languages import own_language
 from miner.margin import margin_scores
 from miner.numbers import count_numbers, with_ascii_digits
-from miner.threads import blocks, in_threads, map_in_threads
+from miner.threads import blocks, map_in_threads, run_in_threads
 
 TEXTS = 8192  # pairs of a thread at a time: the vectors of their words take about 50 MB
 USUAL_PAIRS = 1000
@@ -196,7 +196,7 @@ def spacing_of(lists: Iterable[Neighbours]) -> float:
     may be translations. Sums are exact, in any order of the lists.
     """
     parts = [(0, 0)]
-    in_threads(lambda found: parts.append(_spacings(found)), lists)
+    run_in_threads(lambda found: parts.append(_spacings(found)), lists)
     total, rows = map(sum, zip(*parts, strict=True))
     return total / rows / SPACING if total else math.nan
 

@@ -20,7 +20,7 @@ from safetensors.numpy import save_file
 from miner.arrays import FloatArray
 from miner.judge.features import CONTRADICTED, FEATURES, LANGUAGE, SEEN
 from miner.judge.prior import Peak, Peaks
-from miner.threads import blocks, in_threads
+from miner.threads import blocks, run_in_threads
 
 BUNDLED = Path(__file__).parents[1] / "assets" / "judge.safetensors"
 LEAF = 1 << 16
@@ -64,7 +64,7 @@ class Judge:
 
         sums = np.zeros(len(features), dtype=np.int64)
         nodes = self.feature, self.threshold, self.missing_left, self.left, self.right, self.value
-        in_threads(
+        run_in_threads(
             lambda block: sum_leaves(features[block], nodes, self.roots, sums[block]),
             blocks(len(features), THREAD_PAIRS),
         )

@@ -15,7 +15,15 @@ from typing import NamedTuple, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from miner.arrays import NO_NEIGHBOUR, FloatArray, IntArray, Matrix, Neighbours, evenly, taken
+from miner.arrays import (
+    NO_NEIGHBOUR,
+    FloatArray,
+    IntArray,
+    Matrix,
+    Neighbours,
+    evenly_spaced,
+    take_rows,
+)
 from miner.knn.core import passes
 from miner.knn.core.codes import Codes, Precision, codes_of, encode_both
 from miner.knn.core.passes import Candidates
@@ -24,50 +32,50 @@ from miner.knn.core.rescore import check_search, unit_rows
 from miner.knn.core.tuning import PART_TRIAL_ROWS, choose, type_of_integers
 from miner.knn.method import PROBES, ROUNDS
 from miner.knn.tiled import Progress
-from miner.threads import blocks, even_blocks, in_threads
+from miner.threads import blocks, even_blocks, run_in_threads
 
 Cells: TypeAlias = NDArray[np.integer]  # of each row, nearest first: (N, p)
 Both: TypeAlias = tuple[Matrix, Matrix]
 
 # A cell with this many times the mean load is split; even cells are the cheapest for their number.
-CROWDED = 2.0
+MAX_LOAD_RATIO = 2.0
 # Rows and columns of a tile: many cells are one, so that what they share is fetched once.
 TILE = 2048
-# Cells whose order is decided together, see ``_near_together``.
+# Cells whose order is decided together, see ``_order_by_proximity``.
 BRANCHES = 8
 # How loads are made even: by rows of the sample for each cell, in so many rounds, by so much of the
 # distance between a row's first and last cell, which some of the rows show.
-LOADED, EVENED, EVENING, LOOKED_AT = 10, 3, 0.04, 1000
+BALANCE_ROWS_PER_CELL, BALANCE_ROUNDS, BALANCE_STEP, GAP_SAMPLE_ROWS = 10, 3, 0.04, 1000
 # A row is in so many cells less or more than on average, by how near they are. How far one pair
 # of nearest rows in so many meets bounds them all.
-MORE_OR_LESS, FARTHEST = 2, 1000
+PROBE_SLACK, FARTHEST = 2, 1000
 # Cells whose rows show how products are to be computed, and how many candidates to keep. They are
 # as many as have most of what is near to a row.
-SHOWN = 16
+TUNING_CELLS = 16
 
 
 def train_cells(sample: Matrix, count: int) -> Matrix:
     """Return about ``count`` centroids of a sample of both sides (S, D), all unit rows.
 
-    They are (C, D + 1), the last number for evenness, see ``_evened``. Near centroids come close
+    They are (C, D + 1), the last number for evenness, see ``_balance_loads``. Near centroids come close
     together. A ValueError says that there are fewer rows than cells.
     """
     if not 1 <= count <= len(sample):
         raise ValueError(
             f"{count} cells cannot be made of {len(sample)} sentences; choose fewer, or 'exact'"
         )
-    centroids = _k_means(sample, sample[evenly(len(sample), count)])
+    centroids = _k_means(sample, sample[evenly_spaced(len(sample), count)])
     nearest = nearest_cells(sample, centroids, probes=1)[:, 0]
     parts = np.ceil(np.bincount(nearest, minlength=count) * count / len(sample)).astype(int)
-    crowded = parts > CROWDED
+    crowded = parts > MAX_LOAD_RATIO
     seeds = [centroids[~crowded]]
     for cell in np.flatnonzero(crowded):
         members = np.flatnonzero(nearest == cell)
-        seeds.append(sample[members[evenly(len(members), parts[cell])]])
-    return _evened(_near_together(_k_means(sample, np.concatenate(seeds))), sample)
+        seeds.append(sample[members[evenly_spaced(len(members), parts[cell])]])
+    return _balance_loads(_order_by_proximity(_k_means(sample, np.concatenate(seeds))), sample)
 
 
-def _evened(centroids: Matrix, sample: Matrix) -> Matrix:
+def _balance_loads(centroids: Matrix, sample: Matrix) -> Matrix:
     """Return the centroids with a penalty each, (C, D + 1), so that cells have more even loads.
 
     Some centroids are near to many rows (hubs: Radovanović et al. 2010), and a cell costs the
@@ -75,22 +83,24 @@ def _evened(centroids: Matrix, sample: Matrix) -> Matrix:
     the logarithm of the load and to how far a row's nearest cells are apart. A row's next cell is
     then nearly as good.
     """
-    rows = sample[evenly(len(sample), min(len(sample), LOADED * len(centroids)))]
+    rows = sample[
+        evenly_spaced(len(sample), min(len(sample), BALANCE_ROWS_PER_CELL * len(centroids)))
+    ]
     cells = nearest_cells(rows, centroids, probes=PROBES)
-    few = slice(None, None, max(1, len(rows) // LOOKED_AT))
+    few = slice(None, None, max(1, len(rows) // GAP_SAMPLE_ROWS))
     some = rows[few].astype(np.float64)  # in which products of unit rows sum exactly
     near, far = (np.einsum("nd,nd->n", some, centroids[cells[few, at]]) for at in (0, -1))
-    step = EVENING * math.fsum(near - far) / len(some)
+    step = BALANCE_STEP * math.fsum(near - far) / len(some)
 
     def penalised(penalties: FloatArray) -> Matrix:
-        numbers = (-penalties / _weight(rows)).astype(np.float32)
+        numbers = (-penalties / _penalty_scale(rows)).astype(np.float32)
         return np.concatenate([centroids, numbers[:, None]], axis=1)
 
     def loads_of(cells: IntArray) -> FloatArray:
         return (np.bincount(cells.ravel(), minlength=len(centroids)) + 1).astype(np.float64)
 
     penalties, loads = np.zeros(len(centroids)), loads_of(cells)
-    for _ in range(EVENED):
+    for _ in range(BALANCE_ROUNDS):
         # Processors differ in the last bits of logarithms.
         tried = penalties + step * np.round(np.log(loads / loads.mean()), 6)
         found = loads_of(nearest_cells(rows, penalised(tried), probes=PROBES))
@@ -101,17 +111,17 @@ def _evened(centroids: Matrix, sample: Matrix) -> Matrix:
     return penalised(penalties)
 
 
-def _weight(rows: Matrix) -> float:
+def _penalty_scale(rows: Matrix) -> float:
     """Return what rows have for a centroid's last number: of the size of their others."""
     return 2 / math.sqrt(rows.shape[1])
 
 
-def _near_together(centroids: Matrix) -> Matrix:
+def _order_by_proximity(centroids: Matrix) -> Matrix:
     """Return the centroids by their own cells, which are ordered in the same way: as in a tree."""
     if len(centroids) <= BRANCHES:
         return centroids
-    parents = centroids[evenly(len(centroids), len(centroids) // BRANCHES)]
-    nearest = nearest_cells(centroids, _near_together(_k_means(centroids, parents)), probes=1)
+    parents = centroids[evenly_spaced(len(centroids), len(centroids) // BRANCHES)]
+    nearest = nearest_cells(centroids, _order_by_proximity(_k_means(centroids, parents)), probes=1)
     return centroids[np.argsort(nearest[:, 0], kind="stable")]
 
 
@@ -127,10 +137,10 @@ def _k_means(sample: Matrix, centroids: Matrix) -> Matrix:
     return centroids
 
 
-class Reach(NamedTuple):
+class ProbeRadius(NamedTuple):
     """How far a row's cells may be from it: how much less their cosine may be than the nearest's.
 
-    So a row is in ``probes`` cells on average: in up to ``MORE_OR_LESS`` more if it lies between
+    So a row is in ``probes`` cells on average: in up to ``PROBE_SLACK`` more if it lies between
     many, and in none that hardly any neighbours meet in.
     """
 
@@ -139,7 +149,7 @@ class Reach(NamedTuple):
 
 
 def nearest_cells(
-    rows: Matrix, centroids: Matrix, *, probes: int, reach: Reach | None = None
+    rows: Matrix, centroids: Matrix, *, probes: int, reach: ProbeRadius | None = None
 ) -> IntArray:
     """Return the cells of each row (N, D), nearest first: by N * C products of int8 codes.
 
@@ -149,31 +159,33 @@ def nearest_cells(
     """
     if reach is None:
         return _nearest(rows, centroids, probes)[0]
-    cells, gaps = _nearest(rows, centroids, probes + MORE_OR_LESS)
-    least = max(1, probes - MORE_OR_LESS)
+    cells, gaps = _nearest(rows, centroids, probes + PROBE_SLACK)
+    least = max(1, probes - PROBE_SLACK)
     beyond = gaps > reach.farthest
     beyond[:, least:] |= gaps[:, least:] > reach.usual
     cells[beyond] = NO_NEIGHBOUR
     return cells
 
 
-def find_reach(rows: Matrix, nearest: Matrix, centroids: Matrix, *, probes: int) -> Reach:
+def fit_probe_radius(
+    rows: Matrix, nearest: Matrix, centroids: Matrix, *, probes: int
+) -> ProbeRadius:
     """Return the reach that suits some rows of both sides, (N, D), by the nearest row of each.
 
     The farthest cells are twice as far as those that all but one in ``FARTHEST`` of these pairs
     meet within, if so many meet at all.
     """
     if probes >= len(centroids):
-        return Reach(usual=LARGE, farthest=LARGE)
-    least = max(1, probes - MORE_OR_LESS)
+        return ProbeRadius(usual=LARGE, farthest=LARGE)
+    least = max(1, probes - PROBE_SLACK)
     (own, gaps), (theirs, their_gaps) = (
-        _nearest(each, centroids, probes + MORE_OR_LESS) for each in (rows, nearest)
+        _nearest(each, centroids, probes + PROBE_SLACK) for each in (rows, nearest)
     )
     apart = np.maximum(gaps[:, :, None], their_gaps[:, None, :])
     apart[own[:, :, None] != theirs[:, None, :]] = LARGE
     meeting = np.sort(apart.min(axis=(1, 2)))
     farther = np.sort(gaps[:, least:], axis=None)
-    return Reach(
+    return ProbeRadius(
         usual=float(farther[: len(rows) * (probes - least) + 1][-1]),
         farthest=2 * float(meeting[-1 - len(meeting) // FARTHEST]),
     )
@@ -189,7 +201,7 @@ def _nearest(rows: Matrix, centroids: Matrix, count: int) -> tuple[IntArray, Mat
 
     def assign(block: slice) -> None:
         some = np.zeros((len(rows[block]), columns.numbers.shape[1]), dtype=np.float32)
-        some[:, :dim], some[:, dim : centroids.shape[1]] = rows[block], _weight(rows)
+        some[:, :dim], some[:, dim : centroids.shape[1]] = rows[block], _penalty_scale(rows)
         own = codes_of(some, integers)
         # A row's own step changes nothing in the order of its products.
         unscaled = replace(own, scale=np.ones(len(some), np.float32))
@@ -197,7 +209,7 @@ def _nearest(rows: Matrix, centroids: Matrix, count: int) -> tuple[IntArray, Mat
         cells[block] = found.ids
         gaps[block] = (found.bounds[:, :1] - found.bounds) * own.scale[:, None]
 
-    in_threads(assign, blocks(len(rows), TILE))
+    run_in_threads(assign, blocks(len(rows), TILE))
     return cells, gaps
 
 
@@ -231,10 +243,10 @@ def rows_in_cells(cells: Cells, part: range) -> IntArray:
 
 def by_nearest_cell(cells: Cells, part: range) -> IntArray:
     """Return the rows in the order in which a join goes through them."""
-    return np.argsort(_within(cells, part)[1], kind="stable")
+    return np.argsort(_cells_in_range(cells, part)[1], kind="stable")
 
 
-def _within(cells: Cells, part: range) -> tuple[Cells, Cells]:
+def _cells_in_range(cells: Cells, part: range) -> tuple[Cells, Cells]:
     """Return the cells (N, p) by number in a part, those outside above all, and the first (N,)."""
     inside = (cells >= part.start) & (cells < part.stop)
     kind = np.min_scalar_type(len(part))
@@ -242,7 +254,7 @@ def _within(cells: Cells, part: range) -> tuple[Cells, Cells]:
     return own, own[np.arange(len(own)), inside.argmax(axis=1)]
 
 
-class _Order(NamedTuple):
+class _CellOrder(NamedTuple):
     """One side by its rows' nearest cells: what is compared then lies close together.
 
     ``rows`` (N,) are the side's rows in that order; ``places[start[c]:start[c + 1]]`` are the
@@ -255,7 +267,7 @@ class _Order(NamedTuple):
 
     @classmethod
     def of(cls, cells: Cells, part: range) -> Self:
-        own, nearest = _within(cells, part)
+        own, nearest = _cells_in_range(cells, part)
         rows = np.argsort(nearest, kind="stable")
         by_cell = np.argsort(own[rows], axis=None, kind="stable")
         loads = np.bincount(own.ravel(), minlength=len(part))[: len(part)]
@@ -274,15 +286,15 @@ class _Side(NamedTuple):
 
     rows: Matrix
     codes: Codes
-    order: _Order
+    order: _CellOrder
 
     @classmethod
-    def of(cls, rows: Matrix, codes: Codes, order: _Order, names: IntArray | None) -> Self:
+    def of(cls, rows: Matrix, codes: Codes, order: _CellOrder, names: IntArray | None) -> Self:
         if names is not None:
             codes = replace(codes, ids=names.astype(np.int32))
         if np.array_equal(order.rows, np.arange(len(rows))):
             return cls(rows, codes, order)
-        return cls(taken(rows, order.rows), codes.part(order.rows), order)
+        return cls(take_rows(rows, order.rows), codes.take(order.rows), order)
 
     def below(self, cosines: Matrix) -> Matrix:
         """Return what wanted neighbours of each row exceed, (N,)."""
@@ -306,12 +318,12 @@ class _Side(NamedTuple):
             queries, others, neighbours, _tiles(self.order, base.order, only=incomplete)
         )
         neighbours.cosines[neighbours.ids == NO_NEIGHBOUR] = -np.inf
-        return neighbours.part(np.argsort(self.order.rows))
+        return neighbours.take(np.argsort(self.order.rows))
 
 
 def _tiles(
-    left: _Order,
-    right: _Order,
+    left: _CellOrder,
+    right: _CellOrder,
     cut: Callable[[int, int], list[slice]] = even_blocks,
     only: IntArray | None = None,
 ) -> Iterator[passes.Tile]:
@@ -388,7 +400,7 @@ def _prepare(
 ) -> tuple[_Side, _Side, int]:
     """Return both sides, and how many candidates a row is to keep."""
     check_search(*sides, k=k)
-    orders = [_Order.of(own, part) for own in cells]
+    orders = [_CellOrder.of(own, part) for own in cells]
     source, target = (rows[at] for rows, at in zip(sides, _in_some_cells(*orders), strict=True))
     tuned = choose(source, target, k=k, precision=precision, tried=PART_TRIAL_ROWS)
     codes = encode_both(*sides, tuned.precision)
@@ -400,8 +412,8 @@ def _generate(
     left: _Side, right: _Side, kept: int, progress: Progress, floors: Both | None = None
 ) -> tuple[Candidates, Candidates]:
     """Return up to ``kept`` candidates of all rows; the progress of all cells is N times M."""
-    forward = Candidates.none(len(left.rows), min(kept, len(right.rows)))
-    backward = Candidates.none(len(right.rows), min(kept, len(left.rows)))
+    forward = Candidates.empty(len(left.rows), min(kept, len(right.rows)))
+    backward = Candidates.empty(len(right.rows), min(kept, len(left.rows)))
     if floors is not None:
         forward.floor[:], backward.floor[:] = left.below(floors[0]), right.below(floors[1])
     cut = passes.growing_blocks if floors is None else even_blocks
@@ -416,10 +428,10 @@ def _generate(
     return forward, backward
 
 
-def _in_some_cells(*sides: _Order) -> list[IntArray]:
+def _in_some_cells(*sides: _CellOrder) -> list[IntArray]:
     """Return the rows of each side that lie in a few near cells: in the midst of all products."""
     products = np.cumsum(np.prod([side.loads() for side in sides], axis=0))
     middle = int(np.searchsorted(products, products[-1] / 2))
-    few = range(max(0, middle - SHOWN // 2), min(len(products), middle + SHOWN // 2))
+    few = range(max(0, middle - TUNING_CELLS // 2), min(len(products), middle + TUNING_CELLS // 2))
     members = [np.concatenate([side.members(cell) for cell in few]) for side in sides]
     return [side.rows[np.unique(places)] for side, places in zip(sides, members, strict=True)]

@@ -12,7 +12,14 @@ import numpy as np
 
 from miner.arrays import Matrix, Neighbours
 from miner.knn.core.codes import Codes, Precision, codes_of, encode_both
-from miner.knn.core.passes import SEEDED_FROM, SEEDS, TILE_COLUMNS, TILE_ROWS, Candidates, find_hits
+from miner.knn.core.passes import (
+    MIN_COLUMNS_TO_SEED,
+    SEEDS,
+    TILE_COLUMNS,
+    TILE_ROWS,
+    Candidates,
+    find_hits,
+)
 from miner.knn.core.products import (
     INT8_DIMENSIONS,
     LARGE,
@@ -27,7 +34,7 @@ from miner.knn.core.rescore import unit_rows
 from miner.knn.core.tuning import MAX_KEPT, SPARE, choose, product_rates, type_of_integers
 from miner.knn.exact import find_distinct
 from miner.knn.method import POINTS, PROBES, ROUNDS, default_cells
-from miner.threads import in_threads, on_one_thread, thread_count
+from miner.threads import on_one_thread, run_in_threads, thread_count
 
 # The cell join's cells are uneven: it compares so many times the pairs of even ones. A row lies in
 # so many parts of both rounds; in each it is prepared, and a candidate that is kept in the end has
@@ -109,7 +116,9 @@ class Cost:
 def exact_cost(problem: Problem, machine: Machine, precision: Precision | None = None) -> Cost:
     """Estimate the exact two-way search, in the precision that is given, otherwise the fastest."""
     choices = [precision] if precision else list(machine.products)
-    seeds = SEEDS * problem.rows if min(problem.sources, problem.targets) >= SEEDED_FROM else 0
+    seeds = (
+        SEEDS * problem.rows if min(problem.sources, problem.targets) >= MIN_COLUMNS_TO_SEED else 0
+    )
     seconds = min(
         (problem.similarities + seeds) * _similarity(problem, machine, choice)
         + _candidates(problem, machine, choice)
@@ -242,7 +251,7 @@ def _sustained(work: Callable[[], object]) -> float:
             calls += 1
         means.append(spent / calls)
 
-    in_threads(call, range(thread_count()))
+    run_in_threads(call, range(thread_count()))
     return float(np.mean(means))
 
 
@@ -259,7 +268,7 @@ def _passing(left: Codes, right: Codes, kept: int) -> tuple[float, float]:
     def take() -> float:
         lists = []
         for floor in some:
-            candidates = Candidates.none(len(floor), kept)
+            candidates = Candidates.empty(len(floor), kept)
             candidates.bounds[:], candidates.floor[:] = floor[:, None], floor
             lists.append(candidates)
         start = time.perf_counter()
@@ -282,13 +291,13 @@ def _fetching(x: Matrix, y: Matrix, k: int) -> float:
     """Return seconds of rescoring one candidate."""
     random = np.random.default_rng(1)
     queries = x[:TILE_ROWS]
-    candidates = Candidates.none(len(queries), 2 * k)
+    candidates = Candidates.empty(len(queries), 2 * k)
     candidates.bounds[:] = 2
     candidates.ids[:] = random.integers(len(y), size=candidates.ids.shape)
 
     def verify() -> float:
         start = time.perf_counter()
-        found = Neighbours.none(len(queries), k)
+        found = Neighbours.empty(len(queries), k)
         names, incomplete = np.arange(len(y)), np.zeros(len(queries), dtype=np.bool_)
         loops().verify(queries, y, names, candidates, found.ids, found.cosines, incomplete)
         return time.perf_counter() - start

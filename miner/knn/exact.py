@@ -28,10 +28,10 @@ from miner.threads import blocks
 
 BLOCK_ROWS = 1024  # looked at together for equal ones
 # From this share of repeated rows on, distinct rows are searched; fewer cost less than their copy.
-REPEATED = 1 / 20
+MIN_DUPLICATE_SHARE = 1 / 20
 
 
-class Distinct(NamedTuple):
+class UniqueRows(NamedTuple):
     """Which of N rows are equal, and searched once: G groups, in the order of their first rows.
 
     ``first`` (G,) is the position of each group's first row, ``group`` (N,) each row's group;
@@ -117,8 +117,8 @@ def search_unit_rows(
     )
 
 
-def _repetitive(rows: Distinct) -> bool:
-    return len(rows.first) < (1 - REPEATED) * len(rows.group)
+def _repetitive(rows: UniqueRows) -> bool:
+    return len(rows.first) < (1 - MIN_DUPLICATE_SHARE) * len(rows.group)
 
 
 def search_documents(
@@ -137,8 +137,8 @@ def search_documents(
     of each pair, ascending: a document may be in many pairs, a pair of rows in one alone.
     """
     check_search(source, target, k=k)
-    forward = Neighbours.none(len(source), min(k, len(target)))
-    backward = Neighbours.none(len(target), min(k, len(source)))
+    forward = Neighbours.empty(len(source), min(k, len(target)))
+    backward = Neighbours.empty(len(target), min(k, len(source)))
     for rows, columns in documents:
         ahead, back = search_unit_rows(source[rows], target[columns], k=k)
         merge_some(forward, rows, Neighbours(ids=columns[ahead.ids], cosines=ahead.cosines))
@@ -147,7 +147,7 @@ def search_documents(
     return forward, backward
 
 
-def find_distinct(rows: Matrix) -> Distinct:
+def find_distinct(rows: Matrix) -> UniqueRows:
     """Group equal unit rows (N, D); reads them once, and again those that seem to be equal."""
     order = np.argsort(keys := _keys(rows), kind="stable")
     ordered = keys[order]
@@ -162,7 +162,7 @@ def find_distinct(rows: Matrix) -> Distinct:
     leaders[order] = leader
     first, group, counts = np.unique(leaders, return_inverse=True, return_counts=True)
     start = np.concatenate([[0], np.cumsum(counts)])
-    return Distinct(first, group, members=np.argsort(group, kind="stable"), start=start)
+    return UniqueRows(first, group, members=np.argsort(group, kind="stable"), start=start)
 
 
 def _keys(rows: Matrix) -> FloatArray:
@@ -178,14 +178,14 @@ def _keys(rows: Matrix) -> FloatArray:
     return keys
 
 
-def expand(found: Neighbours, queries: Distinct, base: Distinct, *, k: int) -> Neighbours:
+def expand(found: Neighbours, queries: UniqueRows, base: UniqueRows, *, k: int) -> Neighbours:
     """Return the k neighbours of all rows from those of each distinct one, ids among distinct ones.
 
     Those k groups hold the k nearest rows, for whatever is in another group comes after the first
     row of each of theirs; of the group at place p, at most the first k - p rows count.
     """
     parts = [
-        _expand(found.part(block), base, k) for block in blocks(max(1, len(found)), BLOCK_ROWS)
+        _expand(found.take(block), base, k) for block in blocks(max(1, len(found)), BLOCK_ROWS)
     ]
     return Neighbours(
         ids=np.concatenate([part.ids for part in parts])[queries.group],
@@ -193,10 +193,10 @@ def expand(found: Neighbours, queries: Distinct, base: Distinct, *, k: int) -> N
     )
 
 
-def _expand(found: Neighbours, base: Distinct, k: int) -> Neighbours:
+def _expand(found: Neighbours, base: UniqueRows, k: int) -> Neighbours:
     counts = np.diff(base.start)
     members = [(place, m) for place in range(found.ids.shape[1]) for m in range(k - place)]
-    room = Neighbours.none(len(found), max(k, len(members)))
+    room = Neighbours.empty(len(found), max(k, len(members)))
     for slot, (place, member) in enumerate(members):
         group = found.ids[:, place]
         there = np.flatnonzero(member < counts[group])

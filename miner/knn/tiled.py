@@ -17,7 +17,7 @@ from miner.knn.core.codes import Codes, Precision, encode_both
 from miner.knn.core.passes import Candidates, Side
 from miner.knn.core.products import bfloat16_rows, torch_pays
 from miner.knn.core.tuning import Tuning, choose
-from miner.threads import blocks, in_threads, thread_count
+from miner.threads import blocks, run_in_threads, thread_count
 
 if TYPE_CHECKING:
     import torch
@@ -55,7 +55,7 @@ def search_tiles(
             logger.warning("%s; searching on the CPU instead", error)
     tuned = choose(source, target, k=k, precision=precision)
     left, right = encode_both(source, target, tuned.precision)
-    both = passes.seeded(left, right, kept=tuned.kept)
+    both = passes.initial_candidates(left, right, kept=tuned.kept)
     tiles = _tiles(len(left), len(right))
     passes.generate_candidates(left, right, tiles, both, repeated=False, progress=progress)
     return _complete_both((source, left), (target, right), both, k)
@@ -66,16 +66,16 @@ def search_one_way(
 ) -> Neighbours:
     """Return the k nearest base rows (M, D) of each query (Q, D); ``tuned`` is from ``choose``."""
     left, right = encode_both(queries, base, tuned.precision)
-    candidates = Candidates.none(len(left), min(tuned.kept, len(right)))
+    candidates = Candidates.empty(len(left), min(tuned.kept, len(right)))
 
     def search(block: slice) -> None:
-        found = passes.best_columns(left.part(block), right, kept=candidates.ids.shape[1])
+        found = passes.best_columns(left.take(block), right, kept=candidates.ids.shape[1])
         for whole, part in zip(candidates, found, strict=True):
             whole[block] = part
         progress(len(found.ids) * len(base))
 
     rows = max(FEWEST_ROWS, -(-len(left) // thread_count()))  # few rows are work for all threads
-    in_threads(search, blocks(len(left), min(rows, passes.TILE_ROWS)))
+    run_in_threads(search, blocks(len(left), min(rows, passes.TILE_ROWS)))
     return _complete((queries, left), (base, right), candidates, k)
 
 

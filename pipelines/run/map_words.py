@@ -21,7 +21,7 @@ from miner.storage.atomic import check_folder
 from miner.storage.corpus.entities import escaped_levels
 from miner.storage.documents.split import open_side
 from miner.storage.places import Place
-from miner.threads import in_threads
+from miner.threads import run_in_threads
 from pipelines.making_options import (
     ADVERSARIAL,
     ALONE,
@@ -185,7 +185,7 @@ def _learn(
             except ValueError as error:
                 raise ValueError(f"{language}: {error}") from error
 
-        in_threads(learn, texts)
+        run_in_threads(learn, texts)
     return sides
 
 

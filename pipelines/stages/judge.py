@@ -297,8 +297,8 @@ def lists_of(run: RunContext, shards: Sequence[ShardNeighbours], rows: IntArray)
     parts = []
     for shard in shards:
         mask, positions = _locate_rows(shard, rows)
-        parts.append((mask, shard.load(run.options.scopes[0]).part(positions)))
-    neighbours = Neighbours.none(len(rows), max(part.ids.shape[1] for _, part in parts))
+        parts.append((mask, shard.load(run.options.scopes[0]).take(positions)))
+    neighbours = Neighbours.empty(len(rows), max(part.ids.shape[1] for _, part in parts))
     for mask, part in parts:
         neighbours.ids[mask, : part.ids.shape[1]] = part.ids
         neighbours.cosines[mask, : part.ids.shape[1]] = part.cosines
@@ -312,7 +312,7 @@ def _neighbourhood_means(
     means = np.zeros(rows.shape)
     for shard in shards:
         mask, positions = _locate_rows(shard, rows)
-        means[mask] = shard.load(run.options.scopes[-1]).part(positions).means()
+        means[mask] = shard.load(run.options.scopes[-1]).take(positions).means()
     return means
 
 

@@ -13,7 +13,7 @@ from miner.score_ranges import BestPairs, RowNeighbours, best_pairs
 from miner.storage.artefacts import Draft, content_key, produce
 from miner.storage.layout import PAIRS, ROWS
 from miner.storage.pair_tables import numbers_schema, table_of
-from miner.threads import in_threads, prefetch, use_all_threads
+from miner.threads import prefetch, run_in_threads, use_all_threads
 from pipelines.context import RunContext
 from pipelines.memory import spare_bytes
 from pipelines.options import MiningOptions
@@ -80,7 +80,7 @@ def _select(run: RunContext, sources: Side, targets: Side, draft: Draft) -> Mapp
             path, best = numbered
             files.append(score_ranges.sort_pairs(path, best.pairs, best.side))
 
-        in_threads(sort, numbered_parts())
+        run_in_threads(sort, numbered_parts())
         for chosen in score_ranges.select_in_ranges(
             files,  # in any order: pairs are sorted
             size=range_pairs(options),

@@ -80,7 +80,7 @@ def test_the_scores_of_laser(margin: str) -> None:
     forward, backward = search_both(x, y, k=4)
     units = [side / np.linalg.norm(side, axis=1, keepdims=True) for side in (x, y)]
     cosine = np.einsum("pd,pd->p", units[0][own], units[1][other])
-    found = given_pairs(own, other, cosine, forward.part(own), backward.part(other), margin=margin)
+    found = given_pairs(own, other, cosine, forward.take(own), backward.take(other), margin=margin)
     expected = read_pairs(f"score.{margin}.tsv")
     assert len(expected) == 240
     assert found.score.tolist() == pytest.approx([score for score, _, _ in expected], abs=2e-6)

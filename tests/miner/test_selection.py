@@ -145,7 +145,7 @@ def test_ranges_choose_what_one_choice_among_all_does(retrieval, sides, k, cuts,
     )
     sources, targets = (
         [
-            RowNeighbours(ids=ids, lists=found.part(ids), means=found.means()[ids])
+            RowNeighbours(ids=ids, lists=found.take(ids), means=found.means()[ids])
             for ids in np.split(np.arange(len(found)), sorted(cut))
         ]
         for found, cut in zip(lists, cuts, strict=True)

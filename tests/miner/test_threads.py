@@ -11,14 +11,14 @@ import pytest
 import torch
 
 from miner import threads
-from miner.knn.core.passes import Claims
+from miner.knn.core.passes import RowLocks
 from miner.threads import (
     blocks,
     even_blocks,
-    in_threads,
     map_in_threads,
     on_one_thread,
     prefetch,
+    run_in_threads,
     thread_count,
     use_all_threads,
     using_threads,
@@ -34,14 +34,14 @@ def count(request, monkeypatch):
 @pytest.mark.parametrize("items", [0, 1, 3, 2000])
 def test_each_item_once(count, items):
     done = []
-    in_threads(done.append, iter(range(items)))
+    run_in_threads(done.append, iter(range(items)))
     assert Counter(done) == Counter(range(items))
 
 
 def test_items_are_worked_on_side_by_side(monkeypatch):
     monkeypatch.setattr(threads, "thread_count", lambda: 3)
     barrier = threading.Barrier(3, timeout=10)
-    in_threads(lambda item: barrier.wait(), range(3))
+    run_in_threads(lambda item: barrier.wait(), range(3))
 
 
 def test_items_are_drawn_one_at_a_time(count):
@@ -53,7 +53,7 @@ def test_items_are_drawn_one_at_a_time(count):
             assert len(drawn) - len(done) <= count + 1
             yield item
 
-    in_threads(done.append, items())
+    run_in_threads(done.append, items())
     assert len(done) == 50
 
 
@@ -68,7 +68,7 @@ def test_an_error_stops_all_threads_and_is_raised(count, error):
         time.sleep(0.001)
 
     with pytest.raises(type(error)) as raised:
-        in_threads(work, range(10_000))
+        run_in_threads(work, range(10_000))
     assert raised.value is error
     assert len(done) < 5000
     assert threading.active_count() == running
@@ -80,7 +80,7 @@ def test_an_error_in_drawing_an_item_is_raised(count):
         raise ValueError("no more")
 
     with pytest.raises(ValueError, match="no more"):
-        in_threads(lambda item: None, items())
+        run_in_threads(lambda item: None, items())
 
 
 def test_an_interrupt_ends_the_work(monkeypatch):
@@ -102,7 +102,7 @@ def test_an_interrupt_ends_the_work(monkeypatch):
 
     monkeypatch.setattr(threading.Thread, "join", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        in_threads(work, range(100_000), count=2)
+        run_in_threads(work, range(100_000), count=2)
     assert threading.active_count() == running
     assert 0 < len(done) < 50_000
 
@@ -149,7 +149,7 @@ def test_a_host_keeps_its_threads(host, count, fails):
             raise ValueError("no")
 
     with contextlib.suppress(ValueError):
-        in_threads(work, range(40), count=count)
+        run_in_threads(work, range(40), count=count)
     if count == 1:
         assert set(inside) == {3}  # the caller's thread, with all it has
     else:
@@ -191,8 +191,8 @@ def test_one_item_ahead():
 def test_torch_is_not_loaded_for_its_threads():
     code = """
 import sys
-from miner.threads import in_threads, on_one_thread
-in_threads(print, range(3), count=2)
+from miner.threads import on_one_thread, run_in_threads
+run_in_threads(print, range(3), count=2)
 on_one_thread(lambda: None)
 assert not {"torch", "numpy"} & set(sys.modules)
 """
@@ -217,16 +217,16 @@ def test_a_row_is_changed_by_one_thread_at_a_time(monkeypatch):
         (random.choice(20, size=3, replace=False), slice(start, start + 2))
         for start in random.integers(0, 6, size=60)
     ]
-    claims = Claims(20, 7, threads=4)
+    claims = RowLocks(20, 7, threads=4)
 
     def add(part):
-        with claims.on(*part):
+        with claims.acquire(*part):
             seen = [table[rows].copy() for table, rows in zip(tables, part, strict=True)]
             time.sleep(0.0005)
             for table, rows, numbers in zip(tables, part, seen, strict=True):
                 table[rows] = numbers + 1
 
-    in_threads(add, iter(parts))
+    run_in_threads(add, iter(parts))
     expected = np.zeros(20, dtype=int), np.zeros(7, dtype=int)
     for part in parts:
         for table, rows in zip(expected, part, strict=True):
@@ -236,22 +236,22 @@ def test_a_row_is_changed_by_one_thread_at_a_time(monkeypatch):
 
 
 def test_rows_of_others_are_not_waited_for():
-    claims = Claims(4, threads=2)
-    with claims.on(np.array([0, 2])), claims.on(slice(3, 4)):
+    claims = RowLocks(4, threads=2)
+    with claims.acquire(np.array([0, 2])), claims.acquire(slice(3, 4)):
         pass
 
 
 def test_an_error_frees_what_was_claimed():
-    claims = Claims(2, threads=2)
-    with pytest.raises(ValueError, match="no"), claims.on(slice(2)):
+    claims = RowLocks(2, threads=2)
+    with pytest.raises(ValueError, match="no"), claims.acquire(slice(2)):
         raise ValueError("no")
-    with claims.on(slice(2)):
+    with claims.acquire(slice(2)):
         pass
 
 
 def test_a_thread_alone_waits_for_none():
-    claims = Claims(4, threads=1)
-    with claims.on(slice(2)), claims.on(slice(2)):
+    claims = RowLocks(4, threads=1)
+    with claims.acquire(slice(2)), claims.acquire(slice(2)):
         pass
 
 

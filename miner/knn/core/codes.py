@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from miner.arrays import Matrix, Rows, taken
+from miner.arrays import Matrix, Rows, take_rows
 from miner.choices import check_choice
 from miner.knn.core.products import (
     INT8_DIMENSIONS,
@@ -28,7 +28,7 @@ from miner.knn.core.products import (
     loops,
     numbers_of,
 )
-from miner.threads import blocks, in_threads
+from miner.threads import blocks, run_in_threads
 
 # int16 holds codes up to 127, where int8 codes are smaller (AVX2). Only trials choose it.
 Precision = Literal["float32", "bfloat16", "int8", "int16"]
@@ -66,13 +66,13 @@ class Codes:
         """What a bound is made of beside the product: ``scale`` and ``bias``."""
         return self.scale, self.bias
 
-    def part(self, rows: Rows) -> Codes:
+    def take(self, rows: Rows) -> Codes:
         """Return some of the rows: a view of a slice, a copy of what positions name."""
         return Codes(
-            ids=taken(self.ids, rows),
-            numbers=taken(self.numbers, rows),
-            scale=taken(self.scale, rows),
-            bias=taken(self.bias, rows),
+            ids=take_rows(self.ids, rows),
+            numbers=take_rows(self.numbers, rows),
+            scale=take_rows(self.scale, rows),
+            bias=take_rows(self.bias, rows),
             slack=self.slack,
         )
 
@@ -170,7 +170,7 @@ class _Side:
             self.mean = np.full(len(rows), 1 / len(rows), dtype=np.float32) @ rows
         self._numbers = np.empty(rows.shape, dtype=TYPES[precision])
         self._lengths = np.empty(len(rows), dtype=np.float32)
-        in_threads(self._encode, blocks(len(rows), BLOCK_ROWS))
+        run_in_threads(self._encode, blocks(len(rows), BLOCK_ROWS))
         self.longest = float(self._lengths.max()) + UNIT
 
     def _encode(self, block: slice) -> None:

@@ -13,10 +13,10 @@ from typing import NamedTuple, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from miner.arrays import NO_NEIGHBOUR, Matrix, Neighbours, Rows, evenly, taken
+from miner.arrays import NO_NEIGHBOUR, Matrix, Neighbours, Rows, evenly_spaced, take_rows
 from miner.knn.core.codes import Codes
 from miner.knn.core.products import LARGE, compiled_int8, int8_kernels, loops, product
-from miner.threads import blocks, in_threads, thread_count
+from miner.threads import blocks, run_in_threads, thread_count
 
 # Places and bounds, see ``miner.knn.core.compiled.hits``.
 Hits: TypeAlias = tuple[NDArray[np.int32], NDArray[np.float32]]
@@ -28,10 +28,10 @@ logger = logging.getLogger(__name__)
 TILE_ROWS, TILE_COLUMNS = 512, 2048
 # Columns that are looked at first, and how fast further ones grow in number: while there are no
 # candidates yet, all products are hits.
-FIRST, GROWTH = 32, 3
+FIRST_BLOCK_ROWS, GROWTH = 32, 3
 # How many columns give a row its first floor. With fewer than SEEDED_FROM columns it would cost
 # more than it saves.
-SEEDS, SEEDED_FROM = 512, 16 * 512
+SEEDS, MIN_COLUMNS_TO_SEED = 512, 16 * 512
 
 
 class Tile(NamedTuple):
@@ -54,7 +54,7 @@ class Candidates(NamedTuple):
     floor: NDArray[np.float32]
 
     @classmethod
-    def none(cls, rows: int, kept: int) -> Self:
+    def empty(cls, rows: int, kept: int) -> Self:
         """Room for ``kept`` candidates of each row."""
         return cls(
             bounds=np.full((rows, kept), -np.inf, dtype=np.float32),
@@ -62,12 +62,12 @@ class Candidates(NamedTuple):
             floor=np.full(rows, -np.inf, dtype=np.float32),
         )
 
-    def part(self, rows: Rows) -> Self:
+    def take(self, rows: Rows) -> Self:
         """Return those of some rows: a view of a slice, a copy of what positions name."""
-        return type(self)(*(taken(field, rows) for field in self))
+        return type(self)(*(take_rows(field, rows) for field in self))
 
 
-class Claims:
+class RowLocks:
     """Lets one of some threads at a time change a row of tables (of so many rows) that they share.
 
     All rows are claimed at once or none, so threads cannot wait for each other in a circle. One
@@ -80,7 +80,7 @@ class Claims:
         self._freed = threading.Condition()
 
     @contextmanager
-    def on(self, *rows: Rows) -> Iterator[None]:
+    def acquire(self, *rows: Rows) -> Iterator[None]:
         """Hold some rows of each table, by slice or by position; waits until none is held."""
         if self.threads == 1:
             yield
@@ -113,26 +113,26 @@ def generate_candidates(
     Tiles hold all pairs once or, ``repeated``, some pairs and those perhaps several times.
     """
     forward, backward = candidates
-    claims = Claims(len(left), len(right), threads=thread_count())
+    claims = RowLocks(len(left), len(right), threads=thread_count())
     counting = threading.Lock()
 
     def take(tile: Tile) -> None:
-        x, y = left.part(tile.rows), right.part(tile.columns)
+        x, y = left.take(tile.rows), right.take(tile.columns)
         found = find_hits(x, y, forward.floor[tile.rows], backward.floor[tile.columns])
         rows, columns = _places(tile.rows), _places(tile.columns)
-        with claims.on(tile.rows, tile.columns):
+        with claims.acquire(tile.rows, tile.columns):
             loops().take(found, (rows, rows), (columns, columns), forward, backward, repeated)
         with counting:
             progress(len(x) * len(y))
 
-    in_threads(take, tiles, count=claims.threads)
+    run_in_threads(take, tiles, count=claims.threads)
 
 
 def _places(rows: Rows) -> NDArray[np.int64]:
     return np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
 
 
-def seeded(left: Codes, right: Codes, *, kept: int) -> tuple[Candidates, Candidates]:
+def initial_candidates(left: Codes, right: Codes, *, kept: int) -> tuple[Candidates, Candidates]:
     """Return room for ``kept`` candidates of each row of both codes, above their first floors.
 
     These are below the ``kept`` best bounds of a sample of the columns, or -inf where there are
@@ -143,25 +143,25 @@ def seeded(left: Codes, right: Codes, *, kept: int) -> tuple[Candidates, Candida
 
 def _seeded(rows: Codes, columns: Codes, kept: int) -> Candidates:
     kept = min(kept, len(columns))
-    candidates = Candidates.none(len(rows), kept)
-    if len(columns) < SEEDED_FROM or kept > SEEDS:
+    candidates = Candidates.empty(len(rows), kept)
+    if len(columns) < MIN_COLUMNS_TO_SEED or kept > SEEDS:
         return candidates
-    sample = columns.part(evenly(len(columns), SEEDS))
+    sample = columns.take(evenly_spaced(len(columns), SEEDS))
 
     def seed(block: slice) -> None:
-        floor = best_columns(rows.part(block), sample, kept=kept).floor
+        floor = best_columns(rows.take(block), sample, kept=kept).floor
         candidates.floor[block] = np.nextafter(floor, np.float32(-np.inf))
 
-    in_threads(seed, blocks(len(rows), TILE_ROWS))
+    run_in_threads(seed, blocks(len(rows), TILE_ROWS))
     return candidates
 
 
 def best_columns(rows: Codes, columns: Codes, *, kept: int) -> Candidates:
     """Return the ``kept`` columns of each row with the largest bounds, of equals the first."""
-    found, own = Candidates.none(len(rows), kept), (np.arange(len(rows)), rows.ids)
+    found, own = Candidates.empty(len(rows), kept), (np.arange(len(rows)), rows.ids)
     for block in growing_blocks(len(columns), TILE_COLUMNS):
-        part = columns.part(block)
-        unwanted = Candidates.none(len(part), 1)
+        part = columns.take(block)
+        unwanted = Candidates.empty(len(part), 1)
         unwanted.floor[:] = LARGE
         hits, beside = find_hits(rows, part, found.floor, unwanted.floor), np.arange(len(part))
         loops().take(hits, own, (beside, part.ids), found, unwanted, False)
@@ -170,7 +170,7 @@ def best_columns(rows: Codes, columns: Codes, *, kept: int) -> Candidates:
 
 def growing_blocks(rows: int, size: int) -> list[slice]:
     """Return slices that make up all rows, small ones first: those that come after meet floors."""
-    found, start, length = [], 0, min(FIRST, size)
+    found, start, length = [], 0, min(FIRST_BLOCK_ROWS, size)
     while start < rows:
         found.append(slice(start, min(start + length, rows)))
         start, length = start + length, min(GROWTH * length, size)
@@ -199,17 +199,17 @@ def verify(
     floor, float32 (N,), if there are floors; where there is no neighbour, that is the cosine.
     """
     (rows, _), (others, other_codes) = queries, base
-    neighbours = Neighbours.none(len(rows), k)
+    neighbours = Neighbours.empty(len(rows), k)
     if floors is not None:
         neighbours.cosines[:] = floors[:, None]
     incomplete = np.zeros(len(rows), dtype=np.bool_)
 
     def verify_block(block: slice) -> None:
         lists = neighbours.ids[block], neighbours.cosines[block], incomplete[block]
-        loops().verify(rows[block], others, other_codes.ids, candidates.part(block), *lists)
+        loops().verify(rows[block], others, other_codes.ids, candidates.take(block), *lists)
 
     if k:
-        in_threads(verify_block, blocks(len(rows), TILE_ROWS))
+        run_in_threads(verify_block, blocks(len(rows), TILE_ROWS))
     open_rows = np.flatnonzero(incomplete)
     logger.debug("%d of %d rows are searched a second time", len(open_rows), len(rows))
     return neighbours, open_rows
@@ -220,16 +220,16 @@ def fallback_search(
 ) -> None:
     """Complete the neighbours, in the order of codes, of tiles' rows among the tiles' columns."""
     (left, left_codes), (right, right_codes) = queries, base
-    claims = Claims(len(left), threads=thread_count())
+    claims = RowLocks(len(left), threads=thread_count())
 
     def search(tile: Tile) -> None:
-        x, y = left_codes.part(tile.rows), right_codes.part(tile.columns)
+        x, y = left_codes.take(tile.rows), right_codes.take(tile.columns)
         below = np.nextafter(neighbours.cosines[tile.rows, -1], np.float32(-np.inf))
         hits = find_hits(x, y, below, np.full(len(y), LARGE, dtype=np.float32))
         rows, columns = _places(tile.rows), _places(tile.columns)
-        with claims.on(tile.rows):
-            lists = taken(neighbours.ids, rows), taken(neighbours.cosines, rows)
+        with claims.acquire(tile.rows):
+            lists = take_rows(neighbours.ids, rows), take_rows(neighbours.cosines, rows)
             loops().fallback_search(hits, left, rows, right, columns, right_codes.ids, lists)
             neighbours.ids[rows], neighbours.cosines[rows] = lists
 
-    in_threads(search, tiles, count=claims.threads)
+    run_in_threads(search, tiles, count=claims.threads)

@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from miner.arrays import NO_NEIGHBOUR, IntArray, Matrix, Neighbours
 from miner.knn.core.products import loops
-from miner.threads import blocks, in_threads
+from miner.threads import blocks, run_in_threads
 
-COMPILED_FROM = 1 << 21  # numbers, from which on compiled loops pay for being loaded
+MIN_SIZE_TO_COMPILE = 1 << 21  # numbers, from which on compiled loops pay for being loaded
 BLOCK_ROWS = 1 << 12
 BLOCK_BYTES = 1 << 21  # float64 vectors at a time; larger blocks fall out of the cache
 # Similarities up to which a table is soonest searched: past it, loading Numba (half a second) pays.
@@ -42,14 +42,14 @@ def unit_rows(
     rows = np.arange(len(vectors)) if rows is None else rows
     units = np.empty((len(rows), vectors.shape[1]), dtype=np.float32) if out is None else out
     places = np.arange(len(rows)) if places is None else places
-    many = vectors.size >= COMPILED_FROM or "miner.knn.core.compiled" in sys.modules
+    many = vectors.size >= MIN_SIZE_TO_COMPILE or "miner.knn.core.compiled" in sys.modules
     if vectors.dtype == np.float16 and many:
         halves = np.ascontiguousarray(vectors).view(np.uint16)
 
         def fill_block(block: slice) -> None:
             loops().unit_rows(halves, rows[block], 2.0**UNIT_BITS, units, places[block])
 
-        in_threads(fill_block, blocks(len(rows), BLOCK_ROWS))
+        run_in_threads(fill_block, blocks(len(rows), BLOCK_ROWS))
         return units
     size = max(1, BLOCK_BYTES // (8 * max(1, vectors.shape[1])))
 
@@ -62,7 +62,7 @@ def unit_rows(
         np.rint(block, out=block)
         units[places[start : start + size]] = block * 2.0**-UNIT_BITS
 
-    in_threads(fill, range(0, len(rows), size))
+    run_in_threads(fill, range(0, len(rows), size))
     return units
 
 
@@ -135,7 +135,7 @@ def best(neighbours: Neighbours, *, k: int) -> Neighbours:
 
 def merge(parts: Sequence[Neighbours], *, k: int) -> Neighbours:
     """Return the best ``k`` of several lists of the same rows; what several hold comes once."""
-    found = Neighbours.none(len(parts[0]), min(k, sum(part.ids.shape[1] for part in parts)))
+    found = Neighbours.empty(len(parts[0]), min(k, sum(part.ids.shape[1] for part in parts)))
     for part in parts:
         merge_some(found, np.arange(len(part)), part)
     return found
@@ -163,7 +163,7 @@ def _best_of_rows(table: Matrix, k: int) -> Neighbours:
     rows, columns = table.shape
     k = min(k, columns)
     if not table.size:
-        return Neighbours.none(rows, k)
+        return Neighbours.empty(rows, k)
     least = np.partition(table, columns - k, axis=1)[:, columns - k]
     row, column = np.nonzero(table >= least[:, None])  # with all that are equal to the k-th
     order = np.lexsort((column, -table[row, column], row))

@@ -29,7 +29,7 @@ from miner.knn.core.products import (
     seconds_of,
     torch_is_loaded,
 )
-from miner.threads import blocks, in_threads, on_one_thread
+from miner.threads import blocks, on_one_thread, run_in_threads
 
 logger = logging.getLogger(__name__)
 
@@ -164,7 +164,7 @@ def _nearest(queries: Matrix, base: Matrix, count: int) -> tuple[Matrix, IntArra
         cosines, places = _largest(queries @ base[columns].T, count)
         found.append((cosines, places + columns.start))
 
-    in_threads(search, blocks(len(base), TRIAL_COLUMNS))
+    run_in_threads(search, blocks(len(base), TRIAL_COLUMNS))
     cosines, ids = (np.concatenate(parts, axis=1) for parts in zip(*found, strict=True))
     cosines, places = _largest(cosines, count)
     return cosines, np.take_along_axis(ids, places, axis=1)

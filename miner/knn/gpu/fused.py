@@ -17,7 +17,7 @@ from miner.knn.gpu import keys
 GROUP = 8  # rows of tiles whose columns are walked together: their vectors stay in the L2 cache
 # Hits in one row of a tile that are written one by one. More than ten are rare in random order; a
 # tile with more than this (a crowd of duplicates) gives up, and its lines count as overflowed.
-MOST = 32
+MAX_HITS_PER_TILE_ROW = 32
 
 
 class Tiling(NamedTuple):
@@ -52,7 +52,7 @@ class Hits(NamedTuple):
     counts: torch.Tensor
 
     @classmethod
-    def none(cls, side: torch.Tensor, capacity: int) -> Self:
+    def empty(cls, side: torch.Tensor, capacity: int) -> Self:
         """Make room for the hits of a side's rows."""
         counts = torch.zeros(len(side), dtype=torch.int32, device=side.device)
         return cls(keys.no_candidates(len(side), capacity, side.device), counts)
@@ -76,7 +76,7 @@ def find_hits(
     ``first_row`` and ``first_column``. Floors are float32 (N,) and (M,). There is room for
     ``capacity`` hits in each row and in each column. ``fault`` finds nothing with the ``tiling``.
     """
-    of_rows, of_columns = Hits.none(x, capacity), Hits.none(y, capacity)
+    of_rows, of_columns = Hits.empty(x, capacity), Hits.empty(y, capacity)
     tiles = triton.cdiv(len(x), tiling.rows) * triton.cdiv(len(y), tiling.columns)
     _find_hits[(tiles,)](
         TensorDescriptor.from_tensor(x, [tiling.rows, tiling.depth]),
@@ -87,7 +87,7 @@ def find_hits(
         COLUMNS=tiling.columns,
         DEPTH=tiling.depth,
         GROUP=GROUP,
-        MOST=MOST,
+        MAX_HITS_PER_TILE_ROW=MAX_HITS_PER_TILE_ROW,
         num_warps=tiling.warps,
         num_stages=tiling.stages,
     )
@@ -158,7 +158,7 @@ def _find_hits(
     COLUMNS: tl.constexpr,
     DEPTH: tl.constexpr,
     GROUP: tl.constexpr,
-    MOST: tl.constexpr,
+    MAX_HITS_PER_TILE_ROW: tl.constexpr,
 ):
     """One tile. Programs walk down GROUP rows of tiles, then one column on, and so forth."""
     across = tl.cdiv(columns, COLUMNS)
@@ -192,7 +192,7 @@ def _find_hits(
         # tiles. Pointers for all products at once would take more registers than there are (and
         # Triton 3.9 fails to compile them).
         rounds = 0
-        while (tl.max(best, axis=0) > float("-inf")) & (rounds < MOST):
+        while (tl.max(best, axis=0) > float("-inf")) & (rounds < MAX_HITS_PER_TILE_ROW):
             here = products == best[:, None]
             at = tl.min(tl.where(here, tl.arange(0, COLUMNS)[None, :], COLUMNS), axis=1)
             other = left + at

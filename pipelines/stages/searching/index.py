@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from miner.arrays import Matrix, evenly
-from miner.knn.cells import Reach, find_reach, nearest_cells, train_cells
+from miner.arrays import Matrix, evenly_spaced
+from miner.knn.cells import ProbeRadius, fit_probe_radius, nearest_cells, train_cells
 from miner.knn.core.rescore import check_search
 from miner.knn.method import (
     POINTS,
@@ -102,7 +102,7 @@ def _trained_cells(run: RunContext, spec: CellSpec, all_shards: Sequence[Shards]
             with run.monitor.stage("train", len(sample), "sentences", "cells") as meter:
                 centroids = train_cells(sample, count)
                 meter.advance(len(sample))
-            reach = find_reach(*_sampled(run, all_shards), centroids, probes=spec.probes)
+            reach = fit_probe_radius(*_sampled(run, all_shards), centroids, probes=spec.probes)
         draft.array(CENTROIDS, centroids)
         return {"cells": len(centroids), "sample": len(sample), "reach": [*reach]}
 
@@ -113,7 +113,10 @@ def _sample(sides: Sequence[SideVectors], size: int) -> Matrix:
     total = sum(map(len, sides))
     shares = [min(len(side), -(-size * len(side) // total)) for side in sides]
     return np.concatenate(
-        [side.take(evenly(len(side), share)) for side, share in zip(sides, shares, strict=True)]
+        [
+            side.take(evenly_spaced(len(side), share))
+            for side, share in zip(sides, shares, strict=True)
+        ]
     )
 
 
@@ -167,7 +170,7 @@ def _assigned_cells(
     )
 
     def write(draft: Draft) -> Mapping[str, Any]:
-        centroids, reach = np.load(cells.file(CENTROIDS)), Reach(*cells.facts["reach"])
+        centroids, reach = np.load(cells.file(CENTROIDS)), ProbeRadius(*cells.facts["reach"])
         find = partial(nearest_cells, centroids=centroids, probes=spec.probes, reach=reach)
         with run.monitor.stage("index", len(embedded), "sentences", embedded.shard.name) as meter:
             blocks = [find(np.empty((0, embedded.dim), dtype=np.float32))]

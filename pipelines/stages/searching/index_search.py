@@ -14,7 +14,7 @@ from typing import Any
 import faiss
 import numpy as np
 
-from miner.arrays import NO_NEIGHBOUR, Matrix, Neighbours, evenly
+from miner.arrays import NO_NEIGHBOUR, Matrix, Neighbours, evenly_spaced
 from miner.knn import faiss_index
 from miner.knn.core.rescore import merge, rescore
 from miner.knn.method import IndexSpec
@@ -58,7 +58,7 @@ def _train(run: RunContext, side: EmbeddedSide, spec: IndexSpec) -> tuple[faiss.
     if not count:
         return index, 0
     with run.monitor.stage("train", count, "sentences", side.name) as meter:
-        sample = vectors.take(evenly(len(vectors), count))
+        sample = vectors.take(evenly_spaced(len(vectors), count))
         faiss_index.train_index(index, sample, factory=spec.factory)
         meter.advance(count)
     cells = faiss_index.cells_of(index)
@@ -122,7 +122,7 @@ def _candidates(
 ) -> Neighbours:
     """Return the indexes' best candidates, as positions in ``base``."""
     count = min(k * faiss_index.CANDIDATES_PER_NEIGHBOUR, len(base))
-    best = Neighbours.none(len(queries), count)
+    best = Neighbours.empty(len(queries), count)
     for other, (start, stop) in zip(others, pairwise(base.starts), strict=True):
         if len(queries) and start < stop:
             candidates = _search(queries, other, count=min(count, stop - start), meter=meter)
@@ -137,7 +137,7 @@ def _search(queries: Matrix, other: SearchableShard, *, count: int, meter: Meter
     index = read_index(filled.file(FILLED), mapped=True)
     faiss_index.set_breadth(index, spec)
     index = faiss_index.on_gpus(index, queries[:1], count=count)
-    candidates = Neighbours.none(len(queries), count)
+    candidates = Neighbours.empty(len(queries), count)
     for block in blocks(len(queries), QUERIES):
         part = faiss_index.search_index(index, queries[block], count=count)
         candidates.ids[block], candidates.cosines[block] = part.ids, part.cosines
@@ -147,7 +147,7 @@ def _search(queries: Matrix, other: SearchableShard, *, count: int, meter: Meter
 
 def _rescore(queries: Matrix, base: SideVectors, candidates: Neighbours, *, k: int) -> Neighbours:
     """Return the best candidates by exact cosines of vectors on disk."""
-    neighbours = Neighbours.none(len(queries), k)
+    neighbours = Neighbours.empty(len(queries), k)
     for block in blocks(len(queries), RESCORED):
         ids = candidates.ids[block]
         positions = np.unique(ids[ids != NO_NEIGHBOUR])

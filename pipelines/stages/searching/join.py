@@ -131,7 +131,7 @@ def join_tile(run: RunContext, tile: SearchTile, cells: range) -> Artefact:
 
     def write(draft: Draft) -> Mapping[str, Any]:
         sides, k = [_Rows.load(tile, side) for side in SIDES], list_length(run, tile)
-        lists = [Neighbours.none(len(rows), k) for rows in sides]
+        lists = [Neighbours.empty(len(rows), k) for rows in sides]
         total = math.prod(map(len, sides))
         with run.monitor.stage("search", total, "similarities", tile.part) as meter:
             for source, target in _parts(tile, cells, sides):
@@ -150,7 +150,7 @@ def join_tile(run: RunContext, tile: SearchTile, cells: range) -> Artefact:
         numbers = [rows.vectors.row_ids(rows.positions) for rows in sides]
         for side, rows, best, names in zip(SIDES, sides, lists, numbers[::-1], strict=True):
             places = np.flatnonzero(best.cosines[:, 0] > -np.inf)
-            neighbours = to_row_ids(best.part(places), names)
+            neighbours = to_row_ids(best.take(places), names)
             starts[side] = save_row_neighbours(
                 draft, rows.vectors, side, rows.positions[places], neighbours
             )

@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from miner.arrays import IntArray, Neighbours, evenly
+from miner.arrays import IntArray, Neighbours, evenly_spaced
 from miner.knn.core.rescore import merge
 from miner.knn.core.tuning import PART_TRIAL_ROWS, choose
 from miner.knn.tiled import search_one_way
@@ -34,7 +34,7 @@ def recall_samples(
 
 def sampled_positions(side: SideVectors) -> IntArray:
     """Return the positions of a side's sample, ascending."""
-    return evenly(len(side), min(SAMPLE, len(side)))
+    return evenly_spaced(len(side), min(SAMPLE, len(side)))
 
 
 def search_sample(run: RunContext, sample: RecallSample) -> list[SampledNeighbours]:
@@ -55,7 +55,7 @@ def search_sample(run: RunContext, sample: RecallSample) -> list[SampledNeighbou
         queries, base = SideVectors(sample.shards), SideVectors(sample.others)
         positions = sampled_positions(queries)
         rows, start, tuned = queries.take(positions), 0, None
-        exact = Neighbours.none(len(rows), 0)
+        exact = Neighbours.empty(len(rows), 0)
         blocks = itertools.chain.from_iterable(shard.unit_blocks() for shard in sample.others)
         with run.monitor.stage("recall", len(rows) * len(base), "similarities", side) as meter:
             for block in blocks:

@@ -192,7 +192,7 @@ def _search(
     if isinstance(tile.method, PairedDocuments):
         documents = paired_rows(run, queries, base)
         if not documents:  # without reading vectors
-            return Neighbours.none(len(queries), 0), Neighbours.none(len(base), 0)
+            return Neighbours.empty(len(queries), 0), Neighbours.empty(len(base), 0)
         search = partial(search_documents, documents=documents)
         total = sum(len(rows) * len(columns) for rows, columns in documents)
     else:
@@ -245,7 +245,7 @@ def _neighbours(run: RunContext, parts: Sequence[NeighbourPart], scope: str) -> 
         if indexed:
             neighbours = index_search.look_up(run, embedded, indexed)
         else:
-            neighbours = Neighbours.none(len(embedded), (tiles or cells)[0].k)
+            neighbours = Neighbours.empty(len(embedded), (tiles or cells)[0].k)
             all_rows = np.arange(len(embedded))
             for part in cells:
                 merge_some(neighbours, *part.load())

@@ -254,15 +254,15 @@ def test_texts_in_blocks_are_texts_at_once(monkeypatch):
 
 
 def test_the_spacing_of_neighbours():
-    lists = Neighbours.none(4, 4)
+    lists = Neighbours.empty(4, 4)
     lists.ids[0], lists.cosines[0] = [1, 2, 3, 4], [0.9, 0.5, 0.25, 0.125]
     lists.ids[1, :3], lists.cosines[1, :3] = [1, 2, 3], [0.9, 0.5, 0.25]
     lists.ids[2, :2], lists.cosines[2, :2] = [1, 2], [0.9, 0.1]
     assert lists.ids[3, 0] == NO_NEIGHBOUR
     expected = ((0.5 - 0.125) / (1 / 2 + 1 / 3) + (0.5 - 0.25) / (1 / 2)) / 2
     assert spacing_of([lists]) == pytest.approx(expected)
-    assert spacing_of([lists.part(slice(2)), lists.part(slice(2, 4))]) == spacing_of([lists])
-    assert math.isnan(spacing_of([lists.part(slice(2, 4))]))
+    assert spacing_of([lists.take(slice(2)), lists.take(slice(2, 4))]) == spacing_of([lists])
+    assert math.isnan(spacing_of([lists.take(slice(2, 4))]))
 
 
 @pytest.mark.parametrize("zero", ["\u0660", "\u06f0", "\u0966", "\u0e50", "\uff10"])

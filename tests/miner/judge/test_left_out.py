@@ -60,7 +60,7 @@ def test_a_better_pair_stands_in_the_way(sides: tuple[np.ndarray, np.ndarray]) -
 
 
 def test_lists_with_nothing_left() -> None:
-    lists = Neighbours.none(3, 2)
+    lists = Neighbours.empty(3, 2)
     lists.ids[:, 0], lists.cosines[:, 0] = [4, 5, 6], 0.5
     theirs, taken = np.full((3, 2), 0.4), np.full((3, 2), -np.inf)
     found = best_left(np.array([4, 1, 6]), lists, theirs, taken, margin="ratio")

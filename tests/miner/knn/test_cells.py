@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from miner.arrays import Neighbours
 from miner.knn import cells
 from miner.knn.cells import (
-    Reach,
+    ProbeRadius,
     by_nearest_cell,
     cut_cells,
     find_floors,
-    find_reach,
+    fit_probe_radius,
     join_cells,
     nearest_cells,
     rows_in_cells,
@@ -194,7 +194,7 @@ def test_rows_in_any_order_with_their_names(join, k, seed):
     )
     found = join_cells(rows, cells_, part=part, k=k, names=tuple(orders))
     for lists, order, whole in zip(found, orders, expected, strict=True):
-        assert_alike([lists], [whole.part(order)])
+        assert_alike([lists], [whole.take(order)])
 
 
 @settings(max_examples=60)
@@ -298,7 +298,7 @@ def test_parts_of_the_cells_merge_to_what_the_whole_finds(join, k, probes, most,
     sides, centroids = join
     whole = search(sides, centroids, k=k, probes=probes, kept=kept)
     own = [nearest_cells(rows, centroids, probes=probes) for rows in sides]
-    found = [Neighbours.none(len(one.ids), one.ids.shape[1]) for one in whole]
+    found = [Neighbours.empty(len(one.ids), one.ids.shape[1]) for one in whole]
     for part in cut_cells(*own, count=len(centroids), most=most):
         rows = [rows_in_cells(side, part) for side in own]
         taken = [side[own_rows] for side, own_rows in zip(sides, rows, strict=True)]
@@ -388,7 +388,7 @@ def test_nearest_cells(join, probes, cut):
 @given(join=joins(), probes=st.integers(1, 5), usual=st.floats(0, 0.5), beyond=st.floats(0, 0.5))
 def test_cells_within_reach(join, probes, usual, beyond):
     (rows, _), centroids = join
-    reach = Reach(usual=usual, farthest=usual + beyond)
+    reach = ProbeRadius(usual=usual, farthest=usual + beyond)
     found = nearest_cells(rows, centroids, probes=probes, reach=reach)
     ordered = sorted_cells(rows, centroids, probes + 2)
     (numbers, steps), (others, other_steps) = rounded(rows), rounded(centroids)
@@ -401,7 +401,7 @@ def test_cells_within_reach(join, probes, usual, beyond):
 
 def test_as_many_cells_on_average():
     rows, nearest, centroids = (random_units(count, 16, count) for count in (2000, 2001, 200))
-    reach = find_reach(rows, nearest[:2000], centroids, probes=5)
+    reach = fit_probe_radius(rows, nearest[:2000], centroids, probes=5)
     found = nearest_cells(rows, centroids, probes=5, reach=reach)
     loads = (found >= 0).sum(axis=1)
     assert (loads.min(), loads.max()) == (3, 7)
@@ -416,10 +416,10 @@ def test_no_cells_that_no_neighbours_meet_in():
         unit_rows(centres[np.arange(2000) % 40] + 0.02 * random.standard_normal((2000, 64)))
         for _ in range(2)
     )
-    reach = find_reach(rows, nearest, centres, probes=5)
+    reach = fit_probe_radius(rows, nearest, centres, probes=5)
     assert (nearest_cells(rows, centres, probes=5, reach=reach)[:, 1:] == -1).all()
     nearest[:4] *= -1  # more than one in a thousand meet nowhere
-    reach = find_reach(rows, nearest, centres, probes=5)
+    reach = fit_probe_radius(rows, nearest, centres, probes=5)
     loads = (nearest_cells(rows, centres, probes=5, reach=reach) >= 0).sum(axis=1)
     assert loads.mean() == pytest.approx(5, abs=0.001)
 
@@ -427,7 +427,7 @@ def test_no_cells_that_no_neighbours_meet_in():
 @pytest.mark.parametrize("probes", [6, 99])
 def test_all_cells_are_within_reach(probes):
     rows, centroids = random_units(50, 8), random_units(6, 8, 1)
-    reach = find_reach(rows, rows, centroids, probes=probes)
+    reach = fit_probe_radius(rows, rows, centroids, probes=probes)
     assert (nearest_cells(rows, centroids, probes=probes, reach=reach) >= 0).all()
 
 
@@ -523,7 +523,7 @@ def test_crowded_cells_are_split(monkeypatch):
     near = 1 + 0.3 * random.standard_normal((300, 16))
     sample = unit_rows(np.concatenate([near, random.standard_normal((300, 16))]))
     split = train_cells(sample, 24)
-    monkeypatch.setattr(cells, "CROWDED", np.inf)
+    monkeypatch.setattr(cells, "MAX_LOAD_RATIO", np.inf)
     uneven = train_cells(sample, 24)
     assert len(uneven) == 24 < len(split)
     mean = len(sample) / 24

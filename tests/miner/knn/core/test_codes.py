@@ -175,7 +175,7 @@ def test_part():
     units = unit_rows(np.random.default_rng(0).standard_normal((9, 6)))
     whole, _ = encode_both(units, units, "int8")
     for rows in (slice(2, 5), np.array([7, 0])):
-        part = whole.part(rows)
+        part = whole.take(rows)
         assert len(part) == len(units[rows])
         np.testing.assert_array_equal(part.ids, np.arange(9)[rows])
         for name in ("scale", "bias"):

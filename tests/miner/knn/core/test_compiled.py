@@ -83,13 +83,13 @@ def test_take_keeps_the_largest_bounds(shape, tiles, kept, dtype, spread, repeat
     slack = 2.0**-8 if dtype == np.uint16 else 0
     rows, columns = side(shape[0], random, slack), side(shape[1], random, slack)
     whole = tile_of(random.integers(-spread, spread + 1, shape), dtype)
-    forward, backward = Candidates.none(shape[0], kept[0]), Candidates.none(shape[1], kept[1])
+    forward, backward = Candidates.empty(shape[0], kept[0]), Candidates.empty(shape[1], kept[1])
     every = [(top, left) for top in cuts(shape[0], tiles[0]) for left in cuts(shape[1], tiles[1])]
     for place in random.permutation(np.repeat(np.arange(len(every)), 1 + repeats)):
         top, left = every[place]
         take(
             np.ascontiguousarray(whole[top, left]),
-            *(rows.part(top), columns.part(left), forward.part(top), backward.part(left)),
+            *(rows.take(top), columns.take(left), forward.take(top), backward.take(left)),
             repeated=repeats > 0,
         )
     bounds = exact_bounds(whole, rows, columns)
@@ -103,8 +103,8 @@ def test_take_of_bounds_that_rise_or_fall(order):
     tile = order * np.arange(300, dtype=np.float32).reshape(1, -1)
     ones = side(300, np.random.default_rng(0), 0)
     ones.scale[:], ones.bias[:] = 1, 0
-    forward, backward = Candidates.none(1, 12), Candidates.none(300, 1)
-    take(tile, ones.part(slice(1)), ones, forward, backward)
+    forward, backward = Candidates.empty(1, 12), Candidates.empty(300, 1)
+    take(tile, ones.take(slice(1)), ones, forward, backward)
     assert_best(forward, numbers_of(tile).astype(np.float64))
     assert (backward.ids == 0).all()
 
@@ -112,7 +112,7 @@ def test_take_of_bounds_that_rise_or_fall(order):
 def candidates_of(table, random, *, given, kept):
     """Candidates for some neighbours of each row: bounds above cosines, -1 for none."""
     rows, columns = table.shape
-    candidates = Candidates.none(rows, kept)
+    candidates = Candidates.empty(rows, kept)
     for row in range(rows):
         excess = np.float32(random.choice([0, 1e-7, 0.01, 0.5]))
         ids = random.permutation(columns)[: min(given, kept)]
@@ -136,7 +136,7 @@ def test_verify_ranks_candidates_by_exact_cosines(sides, k, more, given_, seed):
     queries, base = sides
     table = oracle.cosines(queries, base)
     candidates = candidates_of(table, np.random.default_rng(seed), given=given_, kept=k + more)
-    found = Neighbours.none(len(queries), k)
+    found = Neighbours.empty(len(queries), k)
     random = np.random.default_rng(seed)
     lows = random.choice([-np.inf, 0, *table[:, 0]], len(queries)).astype(np.float32)
     found.cosines[:] = lows[:, None]
@@ -182,7 +182,7 @@ def test_the_fallback_search_completes_any_neighbours(sides, k, width, precision
         ids = sorted(random.permutation(len(right))[:k], key=lambda y: (-table[row, y], y))
         found.ids[row], found.cosines[row] = ids, table[row, ids]
     for columns in random.permutation(cuts(len(right), width)):
-        part = right.part(columns)
+        part = right.take(columns)
         tile = product(left.numbers, part.numbers)
         complete(tile, left, part, *sides, found)
     ids, cosines = oracle.nearest(table, k)

@@ -220,7 +220,7 @@ for dim, spread in ((64, 1.0), (300, 0.1), (1100, 0.3)):
         options = {"precision": precision, "progress": lambda products: None}
         found += tiled.search_tiles(*sides, k=4, **options)
     centroids = cells.train_cells(np.concatenate(sides), 64)
-    reach = cells.find_reach(sides[0], sides[1][found[0].ids[:, 0]], centroids, probes=7)
+    reach = cells.fit_probe_radius(sides[0], sides[1][found[0].ids[:, 0]], centroids, probes=7)
     own = [cells.nearest_cells(side, centroids, probes=7, reach=reach) for side in sides]
     found += cells.join_cells(sides, own, part=range(len(centroids)), k=4)
     arrays = [centroids, *own, *(array for lists in found for array in (lists.ids, lists.cosines))]

@@ -131,10 +131,10 @@ def test_lists_of_some_rows_merge_to_the_best_of_all(rows, k, width, parts, seed
     """The same neighbour may be in several lists; each list has its best first, -1 at its end."""
     random = np.random.default_rng(seed)
     cosines = random.choice([0.1, 0.2, 0.3, 0.4], size=(rows, 20)).astype(np.float32)
-    merged, seen = Neighbours.none(rows, k), [set() for _ in range(rows)]
+    merged, seen = Neighbours.empty(rows, k), [set() for _ in range(rows)]
     for _ in range(parts):
         some = np.flatnonzero(random.random(rows) < 0.7)
-        lists = Neighbours.none(len(some), width)
+        lists = Neighbours.empty(len(some), width)
         for place, row in enumerate(some):
             ids = random.permutation(20)[: random.integers(0, width + 1)]
             ids = ids[np.lexsort((ids, -cosines[row, ids]))]

@@ -201,7 +201,7 @@ def test_cells_multiply_in_the_fastest_type(monkeypatch, int8, expected):
     monkeypatch.setattr(passes, "find_hits", find_hits)
     rows, other = apart(600, 32, 1), apart(600, 32, 2)
     centroids = cells.train_cells(rows, 20)
-    cells.find_reach(rows, other, centroids, probes=7)
+    cells.fit_probe_radius(rows, other, centroids, probes=7)
     both = [cells.nearest_cells(side, centroids, probes=7) for side in (rows, other)]
     cells.join_cells((rows, other), both, part=range(len(centroids)), k=4)
     assert seen == {expected}

@@ -66,7 +66,7 @@ def test_the_kernel_finds_all_hits(tiling):
 def test_candidates_are_complete(sides, kept, devices, hits):
     with pytest.MonkeyPatch.context() as patch:
         shrink(patch, hits=hits)
-        patch.setattr(fused, "MOST", 4)
+        patch.setattr(fused, "MAX_HITS_PER_TILE_ROW", 4)
         found = generate_candidates(
             *sides, kept=kept, dtype=torch.float16, devices=[HOST] * devices
         )
@@ -120,7 +120,7 @@ def test_no_hit_beyond_the_edges():
 
 def test_a_tile_with_too_many_hits_gives_up(monkeypatch):
     """The lines whose hits it leaves out, and no others, count as overflowed."""
-    monkeypatch.setattr(fused, "MOST", 3)
+    monkeypatch.setattr(fused, "MAX_HITS_PER_TILE_ROW", 3)
     x, y = torch.zeros((40, 8)).half(), torch.zeros((70, 8)).half()
     x[:, 0] = 1.0
     y[40:46, 0] = torch.arange(1.0, 7).half()  # six hits of row 20, in one tile

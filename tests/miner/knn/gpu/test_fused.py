@@ -13,7 +13,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.compiler import compile as compile_kernel
 
-from miner.knn.gpu.fused import GROUP, MOST, TILINGS, _find_hits
+from miner.knn.gpu.fused import GROUP, MAX_HITS_PER_TILE_ROW, TILINGS, _find_hits
 
 ROOT = Path(__file__).parents[4]
 BUFFERS = (("keys", "*i64"), ("counts", "*i32"))
@@ -42,7 +42,7 @@ def test_under_tritons_interpreter():
 def test_it_compiles_for_hopper(tiling):
     """With its matrix instructions and bulk copies, in its shared memory; this needs no GPU."""
     sizes = {"ROWS": tiling.rows, "COLUMNS": tiling.columns, "DEPTH": tiling.depth}
-    sizes |= {"GROUP": GROUP, "MOST": MOST}
+    sizes |= {"GROUP": GROUP, "MAX_HITS_PER_TILE_ROW": MAX_HITS_PER_TILE_ROW}
     pointers = {"row_floors": "*fp32", "column_floors": "*fp32"}
     pointers |= {f"{line}_{kind}": type_ for line in ("row", "column") for kind, type_ in BUFFERS}
     types = (

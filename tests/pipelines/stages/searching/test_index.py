@@ -257,7 +257,7 @@ def test_a_query_for_which_nothing_is_proposed(world: World, tmp_path: Path) -> 
     shards = [embed_shard(context, shard) for shard in read_side(context, "target")]
     base = SideVectors(shards)
     queries = shards[0].unit_vectors()[:3]
-    proposed = Neighbours.none(3, 8)
+    proposed = Neighbours.empty(3, 8)
     assert (lookup._rescore(queries, base, proposed, k=2).ids == -1).all()
     proposed.ids[1, 2:4] = 7, 1
     found = lookup._rescore(queries, base, proposed, k=2)

@@ -43,7 +43,7 @@ class Searched:
         counts, start = [], 0
         for sampled in search_sample(run, sample):
             rows = slice(start, start + len(sampled.embedded))
-            counts.append(dict(measure_recall(sampled, found.part(rows))))
+            counts.append(dict(measure_recall(sampled, found.take(rows))))
             start = rows.stop
         assert start == len(found)
         return counts
@@ -56,7 +56,7 @@ def table_of(source: Vectors, target: Vectors) -> Vectors:
 
 def found_among(table: Vectors, columns: Sequence[Sequence[int]], k: int) -> Neighbours:
     """What a search finds that looks at these columns of each row: padded, best first."""
-    found = Neighbours.none(len(table), min(k, table.shape[1]))
+    found = Neighbours.empty(len(table), min(k, table.shape[1]))
     for row, seen in enumerate(columns):
         best = sorted(seen, key=lambda column: (-table[row, column], column))[:k]
         found.ids[row, : len(best)], found.cosines[row, : len(best)] = best, table[row, best]
@@ -132,7 +132,7 @@ def test_all_found_and_nothing_found(searched: Searched, table: Vectors) -> None
     assert len(searched.target) == 3
     everything = found_among(table, [range(50)] * 40, 4)
     assert searched.recall(everything, k=4) == counts_of(80, 80)
-    assert searched.recall(Neighbours.none(40, 4), k=4) == counts_of(0, 0)
+    assert searched.recall(Neighbours.empty(40, 4), k=4) == counts_of(0, 0)
 
 
 def test_what_is_found_is_counted_by_neighbour(searched: Searched, table: Vectors) -> None:
