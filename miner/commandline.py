@@ -86,7 +86,7 @@ def command(
     """Return a decorator that makes a command of a function of its arguments.
 
     The docstring before ``Raises`` is the description in the command's help. The command takes
-    arguments (default: those of the process) and the name in its help and errors.
+    arguments (default: the process's) and the name in its help and errors.
     """
 
     def decorate(work: Callable[[argparse.Namespace], int]) -> Command:

@@ -1,10 +1,10 @@
-"""The cell join: the two-way search among rows that share a cell, for corpora past exact search.
+"""The cell join, an approximate search among rows that share a cell.
 
-Cells are Voronoi cells of k-means centroids, the same for both sides. Each row lies in its ``p``
-nearest cells, and a pair is compared if it shares one: an inverted file written as a join, with one
-product for each pair and cell. With C even cells it costs p * p / C of the exact search. What is
-found is the k best of all that share a cell with a row, so parts of a side, searched with the same
-centroids, merge to what the whole finds, and so do parts of the cells.
+Cells are Voronoi cells of k-means centroids, the same for both sides. Each row is assigned to its
+``p`` nearest cells, and a pair is compared if both share one: an inverted file as a join, with one
+product per pair and cell. With C balanced cells it costs p * p / C of the exact search. The result
+is the k best of all rows in a shared cell. Parts of a side, or of the cells, that are searched with
+the same centroids therefore merge to the result of the whole.
 """
 
 import math
@@ -34,31 +34,31 @@ from miner.knn.method import PROBES, ROUNDS
 from miner.knn.tiled import Progress
 from miner.threads import blocks, even_blocks, run_in_threads
 
-Cells: TypeAlias = NDArray[np.integer]  # of each row, nearest first: (N, p)
+Cells: TypeAlias = NDArray[np.integer]  # (N, p), nearest first
 Both: TypeAlias = tuple[Matrix, Matrix]
 
-# A cell with this many times the mean load is split; even cells are the cheapest for their number.
+# A cell with more than this many times the mean load is split. Even loads are cheapest.
 MAX_LOAD_RATIO = 2.0
-# Rows and columns of a tile: many cells are one, so that what they share is fetched once.
-TILE = 2048
-# Cells whose order is decided together, see ``_order_by_proximity``.
-BRANCHES = 8
-# How loads are made even: by rows of the sample for each cell, in so many rounds, by so much of the
-# distance between a row's first and last cell, which some of the rows show.
-BALANCE_ROWS_PER_CELL, BALANCE_ROUNDS, BALANCE_STEP, GAP_SAMPLE_ROWS = 10, 3, 0.04, 1000
-# A row is in so many cells less or more than on average, by how near they are. How far one pair
-# of nearest rows in so many meets bounds them all.
-PROBE_SLACK, FARTHEST = 2, 1000
-# Cells whose rows show how products are to be computed, and how many candidates to keep. They are
-# as many as have most of what is near to a row.
-TUNING_CELLS = 16
+TILE = 2048  # rows and columns; a cell of this size shares fetched vectors
+BRANCHES = 8  # cells per node in ``_order_by_proximity``
+BALANCE_ROWS_PER_CELL = 10  # of the sample, whose loads are balanced
+BALANCE_ROUNDS = 3
+BALANCE_STEP = 0.04  # share of the mean gap between a row's first and last cell
+GAP_SAMPLE_ROWS = 1000  # that measure this gap
+PROBE_SLACK = 2  # cells that a row may have more or fewer than average
+FARTHEST = 1000  # one in this many pairs of nearest rows meets beyond the farthest gap
+TUNING_CELLS = 16  # adjacent cells whose rows choose the precision and the candidates
 
 
 def train_cells(sample: Matrix, count: int) -> Matrix:
-    """Return about ``count`` centroids of a sample of both sides (S, D), all unit rows.
+    """Train about ``count`` centroids on a sample of both sides (S, D).
 
-    They are (C, D + 1), the last number for evenness, see ``_balance_loads``. Near centroids come close
-    together. A ValueError says that there are fewer rows than cells.
+    Returns:
+        (C, D + 1), unit rows with a load penalty each (``_balance_loads``). Adjacent centroids are
+        similar.
+
+    Raises:
+        ValueError: The sample has fewer rows than cells.
     """
     if not 1 <= count <= len(sample):
         raise ValueError(
@@ -76,21 +76,23 @@ def train_cells(sample: Matrix, count: int) -> Matrix:
 
 
 def _balance_loads(centroids: Matrix, sample: Matrix) -> Matrix:
-    """Return the centroids with a penalty each, (C, D + 1), so that cells have more even loads.
+    """Add a penalty to each centroid, (C, D + 1), so that loads are more even.
 
-    Some centroids are near to many rows (hubs: Radovanović et al. 2010), and a cell costs the
-    square of its load. The penalty is taken off a row's cosine to the centroid, in proportion to
-    the logarithm of the load and to how far a row's nearest cells are apart. A row's next cell is
-    then nearly as good.
+    Some centroids are similar to many rows (hubs: Radovanović et al. 2010), and a cell costs the
+    square of its load. The penalty is subtracted from a row's cosine to the centroid. It is
+    proportional to the logarithm of the load and to the gap between a row's nearest cells. A row's
+    next cell is then nearly as good.
     """
     rows = sample[
         evenly_spaced(len(sample), min(len(sample), BALANCE_ROWS_PER_CELL * len(centroids)))
     ]
     cells = nearest_cells(rows, centroids, probes=PROBES)
-    few = slice(None, None, max(1, len(rows) // GAP_SAMPLE_ROWS))
-    some = rows[few].astype(np.float64)  # in which products of unit rows sum exactly
-    near, far = (np.einsum("nd,nd->n", some, centroids[cells[few, at]]) for at in (0, -1))
-    step = BALANCE_STEP * math.fsum(near - far) / len(some)
+    sampled = slice(None, None, max(1, len(rows) // GAP_SAMPLE_ROWS))
+    sample_rows = rows[sampled].astype(np.float64)  # products of unit rows sum exactly
+    near, far = (
+        np.einsum("nd,nd->n", sample_rows, centroids[cells[sampled, at]]) for at in (0, -1)
+    )
+    step = BALANCE_STEP * math.fsum(near - far) / len(sample_rows)
 
     def penalised(penalties: FloatArray) -> Matrix:
         numbers = (-penalties / _penalty_scale(rows)).astype(np.float32)
@@ -101,23 +103,23 @@ def _balance_loads(centroids: Matrix, sample: Matrix) -> Matrix:
 
     penalties, loads = np.zeros(len(centroids)), loads_of(cells)
     for _ in range(BALANCE_ROUNDS):
-        # Processors differ in the last bits of logarithms.
+        # CPUs differ in the last bits of logarithms.
         tried = penalties + step * np.round(np.log(loads / loads.mean()), 6)
-        found = loads_of(nearest_cells(rows, penalised(tried), probes=PROBES))
-        if found @ found < loads @ loads:
-            penalties, loads = tried, found
+        tried_loads = loads_of(nearest_cells(rows, penalised(tried), probes=PROBES))
+        if tried_loads @ tried_loads < loads @ loads:
+            penalties, loads = tried, tried_loads
         else:
             step /= 2
     return penalised(penalties)
 
 
 def _penalty_scale(rows: Matrix) -> float:
-    """Return what rows have for a centroid's last number: of the size of their others."""
+    """Return the last coordinate of rows, as large as the others."""
     return 2 / math.sqrt(rows.shape[1])
 
 
 def _order_by_proximity(centroids: Matrix) -> Matrix:
-    """Return the centroids by their own cells, which are ordered in the same way: as in a tree."""
+    """Order centroids by their own cells, recursively, as in a tree."""
     if len(centroids) <= BRANCHES:
         return centroids
     parents = centroids[evenly_spaced(len(centroids), len(centroids) // BRANCHES)]
@@ -126,36 +128,37 @@ def _order_by_proximity(centroids: Matrix) -> Matrix:
 
 
 def _k_means(sample: Matrix, centroids: Matrix) -> Matrix:
-    """Spherical k-means (S, D) from the given centroids, unit rows (C, D)."""
     for _ in range(ROUNDS):
         nearest = nearest_cells(sample, centroids, probes=1)[:, 0]
         means = np.zeros_like(centroids)
         loops().add_rows(sample, nearest, means)
-        empty = ~means.any(axis=1)  # no rows, or rows that cancel out
+        empty = ~means.any(axis=1)  # without rows, or rows that cancel out
         means[empty] = centroids[empty]
         centroids = unit_rows(means)
     return centroids
 
 
 class ProbeRadius(NamedTuple):
-    """How far a row's cells may be from it: how much less their cosine may be than the nearest's.
+    """Bounds of how much less similar a row's cells are than its nearest cell.
 
-    So a row is in ``probes`` cells on average: in up to ``PROBE_SLACK`` more if it lies between
-    many, and in none that hardly any neighbours meet in.
+    They put a row in ``probes`` cells on average, in up to ``PROBE_SLACK`` more at cell boundaries,
+    and in no cell where hardly any neighbours meet.
     """
 
-    usual: float  # of cells beyond the first ``probes - MORE_OR_LESS``
-    farthest: float  # of all
+    usual: float  # largest gap of cells beyond the first ``probes - PROBE_SLACK``
+    farthest: float  # largest gap of all cells
 
 
 def nearest_cells(
     rows: Matrix, centroids: Matrix, *, probes: int, reach: ProbeRadius | None = None
 ) -> IntArray:
-    """Return the cells of each row (N, D), nearest first: by N * C products of int8 codes.
+    """Find each row's cells, nearest first, by N * C products of int8 codes.
 
-    They are (N, p), or (N, p + MORE_OR_LESS) of those within reach, then -1. Centroids are (C, D),
-    or as ``train_cells`` returns them. A row's cells depend on the row, the centroids and the reach
-    alone: sums of integers are exact, and what is rounded is the same everywhere.
+    Centroids are (C, D), or from ``train_cells``. The result depends only on the row, the centroids
+    and the radius, because integers sum exactly.
+
+    Returns:
+        (N, p), or with ``reach`` (N, p + PROBE_SLACK); -1 beyond the radius.
     """
     if reach is None:
         return _nearest(rows, centroids, probes)[0]
@@ -170,21 +173,21 @@ def nearest_cells(
 def fit_probe_radius(
     rows: Matrix, nearest: Matrix, centroids: Matrix, *, probes: int
 ) -> ProbeRadius:
-    """Return the reach that suits some rows of both sides, (N, D), by the nearest row of each.
+    """Fit the probe radius to rows of both sides and their nearest rows.
 
-    The farthest cells are twice as far as those that all but one in ``FARTHEST`` of these pairs
-    meet within, if so many meet at all.
+    All but one in ``FARTHEST`` pairs of nearest rows meet within half the ``farthest`` gap, if so
+    many meet at all.
     """
     if probes >= len(centroids):
         return ProbeRadius(usual=LARGE, farthest=LARGE)
     least = max(1, probes - PROBE_SLACK)
-    (own, gaps), (theirs, their_gaps) = (
-        _nearest(each, centroids, probes + PROBE_SLACK) for each in (rows, nearest)
+    (row_cells, row_gaps), (nearest_row_cells, nearest_gaps) = (
+        _nearest(side, centroids, probes + PROBE_SLACK) for side in (rows, nearest)
     )
-    apart = np.maximum(gaps[:, :, None], their_gaps[:, None, :])
-    apart[own[:, :, None] != theirs[:, None, :]] = LARGE
-    meeting = np.sort(apart.min(axis=(1, 2)))
-    farther = np.sort(gaps[:, least:], axis=None)
+    pair_gaps = np.maximum(row_gaps[:, :, None], nearest_gaps[:, None, :])
+    pair_gaps[row_cells[:, :, None] != nearest_row_cells[:, None, :]] = LARGE
+    meeting = np.sort(pair_gaps.min(axis=(1, 2)))
+    farther = np.sort(row_gaps[:, least:], axis=None)
     return ProbeRadius(
         usual=float(farther[: len(rows) * (probes - least) + 1][-1]),
         farthest=2 * float(meeting[-1 - len(meeting) // FARTHEST]),
@@ -192,7 +195,7 @@ def fit_probe_radius(
 
 
 def _nearest(rows: Matrix, centroids: Matrix, count: int) -> tuple[IntArray, Matrix]:
-    """Return the nearest cells of each row, (N, p), and by how much they are farther than one."""
+    """Return each row's nearest cells (N, p), and their gaps to the first."""
     integers = type_of_integers(centroids.shape[1], 2 * len(rows) * centroids.size)
     columns = codes_of(np.pad(centroids, ((0, 0), (0, -centroids.shape[1] % DEPTH))), integers)
     dim, kept = rows.shape[1], min(count, len(centroids))
@@ -200,21 +203,21 @@ def _nearest(rows: Matrix, centroids: Matrix, count: int) -> tuple[IntArray, Mat
     gaps = np.empty((len(rows), kept), dtype=np.float32)
 
     def assign(block: slice) -> None:
-        some = np.zeros((len(rows[block]), columns.numbers.shape[1]), dtype=np.float32)
-        some[:, :dim], some[:, dim : centroids.shape[1]] = rows[block], _penalty_scale(rows)
-        own = codes_of(some, integers)
-        # A row's own step changes nothing in the order of its products.
-        unscaled = replace(own, scale=np.ones(len(some), np.float32))
-        found = passes.best_columns(unscaled, columns, kept=kept)
-        cells[block] = found.ids
-        gaps[block] = (found.bounds[:, :1] - found.bounds) * own.scale[:, None]
+        padded = np.zeros((len(rows[block]), columns.numbers.shape[1]), dtype=np.float32)
+        padded[:, :dim], padded[:, dim : centroids.shape[1]] = rows[block], _penalty_scale(rows)
+        row_codes = codes_of(padded, integers)
+        # A row's own step does not change the order of its products.
+        unscaled = replace(row_codes, scale=np.ones(len(padded), np.float32))
+        best = passes.best_columns(unscaled, columns, kept=kept)
+        cells[block] = best.ids
+        gaps[block] = (best.bounds[:, :1] - best.bounds) * row_codes.scale[:, None]
 
     run_in_threads(assign, blocks(len(rows), TILE))
     return cells, gaps
 
 
 def cut_cells(source_cells: Cells, target_cells: Cells, *, count: int, most: int) -> list[range]:
-    """Cut all ``count`` cells into ranges of at most ``most`` rows of both sides, or one cell."""
+    """Cut cells into ranges of up to ``most`` rows of both sides, or one cell."""
     cells, before = [], []
     for side in (source_cells, target_cells):
         ascending = np.sort(side, axis=1)
@@ -226,9 +229,11 @@ def cut_cells(source_cells: Cells, target_cells: Cells, *, count: int, most: int
     ranges = []
     start = 0
     while start < count:
-        place = np.searchsorted(by_cell, start)
-        new = row_before[place:] < start  # the row's first cell of the range
-        rows = np.bincount(by_cell[place:][new] - start, minlength=count - start).cumsum()
+        first_member = np.searchsorted(by_cell, start)
+        is_first = row_before[first_member:] < start  # the row's first cell of the range
+        rows = np.bincount(
+            by_cell[first_member:][is_first] - start, minlength=count - start
+        ).cumsum()
         stop = start + max(1, int(np.searchsorted(rows, most, side="right")))
         ranges.append(range(start, stop))
         start = stop
@@ -236,18 +241,21 @@ def cut_cells(source_cells: Cells, target_cells: Cells, *, count: int, most: int
 
 
 def rows_in_cells(cells: Cells, part: range) -> IntArray:
-    """Return the rows, ascending, that lie in a cell of the part."""
+    """Return the rows in any cell of a part, ascending."""
     rows: IntArray = loops().rows_in(cells, part.start, part.stop)
     return rows
 
 
 def by_nearest_cell(cells: Cells, part: range) -> IntArray:
-    """Return the rows in the order in which a join goes through them."""
+    """Return the rows in the order in which a join reads them."""
     return np.argsort(_cells_in_range(cells, part)[1], kind="stable")
 
 
 def _cells_in_range(cells: Cells, part: range) -> tuple[Cells, Cells]:
-    """Return the cells (N, p) by number in a part, those outside above all, and the first (N,)."""
+    """Count cells from a part's first, others last.
+
+    The second result is each row's first cell in the part.
+    """
     inside = (cells >= part.start) & (cells < part.stop)
     kind = np.min_scalar_type(len(part))
     own = np.where(inside, cells - part.start, len(part)).astype(kind)
@@ -255,10 +263,10 @@ def _cells_in_range(cells: Cells, part: range) -> tuple[Cells, Cells]:
 
 
 class _CellOrder(NamedTuple):
-    """One side by its rows' nearest cells: what is compared then lies close together.
+    """A side in the order of nearest cells, so that compared rows are close.
 
-    ``rows`` (N,) are the side's rows in that order; ``places[start[c]:start[c + 1]]`` are the
-    places in it of those in cell c.
+    ``rows`` (N,) are the rows in that order. Positions in it, by cell, are ``places``. Cell c has
+    the range from ``start[c]`` to ``start[c + 1]``.
     """
 
     rows: IntArray
@@ -282,7 +290,7 @@ class _CellOrder(NamedTuple):
 
 
 class _Side(NamedTuple):
-    """One side of a join: its rows and their ``codes`` are in its ``order``."""
+    """A side of a join, with rows and codes in the given order."""
 
     rows: Matrix
     codes: Codes
@@ -297,20 +305,21 @@ class _Side(NamedTuple):
         return cls(take_rows(rows, order.rows), codes.take(order.rows), order)
 
     def below(self, cosines: Matrix) -> Matrix:
-        """Return what wanted neighbours of each row exceed, (N,)."""
+        """Return the exclusive lower bound of each row's neighbours, (N,)."""
         return np.nextafter(cosines[self.order.rows], np.float32(-np.inf))
 
     def floors(self, base: Self, candidates: Candidates, k: int) -> Matrix:
-        """Return the k-th cosine of the candidates of each row, in the order that rows came in."""
-        found, _ = passes.verify((self.rows, self.codes), (base.rows, base.codes), candidates, k=k)
+        """Return each row's k-th candidate cosine, in the original order."""
+        neighbours, _ = passes.verify(
+            (self.rows, self.codes), (base.rows, base.codes), candidates, k=k
+        )
         floors = np.empty(len(self.rows), dtype=np.float32)
-        floors[self.order.rows] = found.cosines[:, -1]
+        floors[self.order.rows] = neighbours.cosines[:, -1]
         return floors
 
     def complete(
         self, base: Self, candidates: Candidates, k: int, floors: Matrix | None
     ) -> Neighbours:
-        """Rescore the candidates; search again, in their cells, for rows that may miss some."""
         queries, others = (self.rows, self.codes), (base.rows, base.codes)
         below, k = None if floors is None else self.below(floors), min(k, len(base.rows))
         neighbours, incomplete = passes.verify(queries, others, candidates, k=k, floors=below)
@@ -327,7 +336,7 @@ def _tiles(
     cut: Callable[[int, int], list[slice]] = even_blocks,
     only: IntArray | None = None,
 ) -> Iterator[passes.Tile]:
-    """Yield the rows (``only`` some of them) and columns of each cell, both in blocks."""
+    """Yield blocks of each cell's rows, or of ``only`` some, and columns."""
     wanted = np.full(len(left.rows), only is None)
     if only is not None:
         wanted[only] = True
@@ -350,23 +359,22 @@ def join_cells(
     precision: Precision | None = None,
     progress: Progress = lambda products: None,
 ) -> tuple[Neighbours, Neighbours]:
-    """Find the k nearest of the rows of the other side that share a cell of ``part``, both ways.
+    """Find the k nearest rows in shared cells of ``part``, in both directions.
 
-    Sides are unit rows (N, D) and (M, D), with the cells of each from ``nearest_cells``. Neighbours
-    are (N, min(k, M)) and (M, min(k, N)), their cosines exact. Their ids are the ``names`` of the
-    rows, (N,) and (M,), or positions, and -1 where fewer rows share a cell or are as near as the
-    ``floors``, float32 (N,) and (M,); with those of ``find_floors`` it takes two thirds of the
-    time. ``precision`` is of the product: the fastest here unless given. ``progress`` is called
-    with the similarities that a step stands for; they sum to about N * M. Rows that come in the
-    order of ``by_nearest_cell`` are not copied.
-
-    A ValueError names k below 1, rows of different dimensions, or an unknown precision.
+    Sides are unit rows (N, D) and (M, D), with ``cells`` from ``nearest_cells``. Neighbours are (N,
+    min(k, M)) and (M, min(k, N)) with exact cosines. Ids are the ``names`` (N,) and (M,), or
+    positions, and -1 if fewer rows share a cell or reach the ``floors``, float32 (N,) and (M,).
+    Floors from ``find_floors`` save a third of the time. ``precision`` defaults to the fastest.
+    ``progress`` is called with similarities, which sum to about N * M. Rows in the order of
+    ``by_nearest_cell`` are not copied.
     """
     k = min(k, max(*map(len, sides), 1))
     left, right, kept = _prepare(sides, cells, part, k, precision, names)
     forward, backward = _generate(left, right, kept, progress, floors)
-    own, others = floors or (None, None)
-    return left.complete(right, forward, k, own), right.complete(left, backward, k, others)
+    source_floors, target_floors = floors or (None, None)
+    return left.complete(right, forward, k, source_floors), right.complete(
+        left, backward, k, target_floors
+    )
 
 
 def find_floors(
@@ -378,11 +386,10 @@ def find_floors(
     precision: Precision | None = None,
     progress: Progress = lambda products: None,
 ) -> Both:
-    """Return for each row of both sides a cosine that k others reach: float32 (N,) and (M,).
+    """Find lower bounds of each row's k-th cosine, float32 (N,) and (M,).
 
-    They lie in its nearest cell, as most of the nearest rows do; where there are fewer, -inf. It is
-    about the k-th cosine there: of the candidates by ``precision``. Arguments are as ``join_cells``
-    takes them.
+    The bound is about the k-th cosine in the row's nearest cell, where most nearest rows are; -inf
+    if that has fewer rows. Arguments are as in ``join_cells``.
     """
     k = min(k, max(*map(len, sides), 1))
     left, right, _ = _prepare(sides, (cells[0][:, :1], cells[1][:, :1]), part, k, precision)
@@ -398,7 +405,7 @@ def _prepare(
     precision: Precision | None,
     names: tuple[IntArray, IntArray] | None = None,
 ) -> tuple[_Side, _Side, int]:
-    """Return both sides, and how many candidates a row is to keep."""
+    """Order and encode both sides, and choose the number of candidates."""
     check_search(*sides, k=k)
     orders = [_CellOrder.of(own, part) for own in cells]
     source, target = (rows[at] for rows, at in zip(sides, _in_some_cells(*orders), strict=True))
@@ -411,7 +418,6 @@ def _prepare(
 def _generate(
     left: _Side, right: _Side, kept: int, progress: Progress, floors: Both | None = None
 ) -> tuple[Candidates, Candidates]:
-    """Return up to ``kept`` candidates of all rows; the progress of all cells is N times M."""
     forward = Candidates.empty(len(left.rows), min(kept, len(right.rows)))
     backward = Candidates.empty(len(right.rows), min(kept, len(left.rows)))
     if floors is not None:
@@ -429,9 +435,11 @@ def _generate(
 
 
 def _in_some_cells(*sides: _CellOrder) -> list[IntArray]:
-    """Return the rows of each side that lie in a few near cells: in the midst of all products."""
+    """Return each side's rows in a few adjacent cells amid all products."""
     products = np.cumsum(np.prod([side.loads() for side in sides], axis=0))
     middle = int(np.searchsorted(products, products[-1] / 2))
-    few = range(max(0, middle - TUNING_CELLS // 2), min(len(products), middle + TUNING_CELLS // 2))
-    members = [np.concatenate([side.members(cell) for cell in few]) for side in sides]
+    cells = range(
+        max(0, middle - TUNING_CELLS // 2), min(len(products), middle + TUNING_CELLS // 2)
+    )
+    members = [np.concatenate([side.members(cell) for cell in cells]) for side in sides]
     return [side.rows[np.unique(places)] for side, places in zip(sides, members, strict=True)]

@@ -1,6 +1,7 @@
-"""What a search would cost, before it is run: operations, seconds and memory.
+"""Estimate operations, seconds and memory of a search.
 
-It is arithmetic over a ``Problem`` and a ``Machine``, which a trial measures in about a second.
+The model is arithmetic over a ``Problem`` and a ``Machine``, which a trial of about a second
+measures.
 """
 
 import math
@@ -36,37 +37,33 @@ from miner.knn.exact import find_distinct
 from miner.knn.method import POINTS, PROBES, ROUNDS, default_cells
 from miner.threads import on_one_thread, run_in_threads, thread_count
 
-# The cell join's cells are uneven: it compares so many times the pairs of even ones. A row lies in
-# so many parts of both rounds; in each it is prepared, and a candidate that is kept in the end has
-# been so many hits before. Crowded cells are split, so that there are so many times the number
-# asked for. The neighbours of so many rows a side are all searched for, to measure recall.
-UNEVEN, PARTS, TAKEN, SPLIT, SAMPLED = 1.3, 4.8, 2, 1.2, 1021
-# FAISS: k-means on at most so many rows a cell, so many times, and the share of cells that is read:
-# row by row, so that an operation takes so many times as long as one of a product (7.1 and 8.8 for
-# 32,768 rows of 256 and 16,384 of 1024 dimensions, one thread of an AMD EPYC, 2026-11-22).
-TRAINING_ROWS, TRAINING_ROUNDS = 256, 10
-PROBED_CELLS = 1 / 16
+# The cell join.
+UNEVEN = 1.3  # compared pairs, relative to even cells
+PARTS = 4.8  # parts of both rounds that contain a row, which each prepares
+TAKEN = 2  # hits per kept candidate
+SPLIT = 1.2  # cells after splitting, relative to the requested number
+SAMPLED = 1021  # rows per side whose exact neighbours measure recall
+# FAISS.
+TRAINING_ROWS, TRAINING_ROUNDS = 256, 10  # of k-means, rows per cell
+PROBED_CELLS = 1 / 16  # share of the cells that a search reads
+# Time of an operation in a cell, read row by row, relative to a product: 7.1 and 8.8 for 32,768
+# rows of 256 and 16,384 of 1024 dimensions, one thread of an AMD EPYC, 2026-11-22.
 SCANNING = 8
-# Bytes of a row while it is searched, beside its vectors, candidates and neighbours: the groups of
-# equal rows and how they are found, and the numbers that bounds are made of.
-ROW_BYTES = 160
-# A tile of products (4 MiB), what the library copies to multiply, and a block that is rescored.
-THREAD_BYTES = 24 << 20
+ROW_BYTES = 160  # per row, of unique rows and bounds
+THREAD_BYTES = 24 << 20  # a tile of products (4 MiB), the library's copies, a rescored block
 
-# Of the trial.
+# The trial.
 REPEATS = 3
-# Seconds of products in all threads: one alone is faster, and an idle processor takes some tenths
-# of a second to reach its pace.
-SUSTAINED = 0.3
-ROWS = 8192  # of each side: 8 MiB of 256 dimensions, more than a core's own caches hold
-# Candidates that a row keeps, about: what bounds ask for where vectors are spread as usual.
+SUSTAINED = 0.3  # seconds in all threads; an idle CPU takes some tenths to reach its speed
+ROWS = 8192  # per side: 8 MiB of 256 dimensions, more than a core's caches
+# Typical candidates per row.
 KEPT: dict[Precision, int] = {"int8": 16, "int16": 16, "bfloat16": 16, "float32": 8}
-WANTED = 4  # of a tile by each list, while the time of insertions is taken
+WANTED = 4  # hits per row and column of a tile, to time insertions
 
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """A two-way search of N ``sources`` and M ``targets`` of ``dim`` numbers for K neighbours."""
+    """A two-way search of ``sources`` and ``targets`` for ``k`` neighbours."""
 
     sources: int
     targets: int
@@ -75,23 +72,23 @@ class Problem:
 
     @property
     def similarities(self) -> int:
-        """N M: those of an exact search, one for both directions."""
+        """The number of pairs, N M, each computed once for both directions."""
         return self.sources * self.targets
 
     @property
     def rows(self) -> int:
-        """N + M."""
+        """The number of rows, N + M."""
         return self.sources + self.targets
 
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """What one of ``threads`` threads does.
+    """The speed of one of ``threads`` threads.
 
-    ``products`` are operations a second by precision, with the test of what they come to, and
-    ``integers`` those of codes by which rows find their cells; all else is in seconds:
-    ``insertion`` of a candidate, ``fetch`` of a vector that is rescored and ``preparation`` of a
-    row. Of each row ``kept`` candidates are kept. ``int8`` says what multiplies int8.
+    ``products`` are operations per second by precision, compared with floors, and ``integers`` the
+    rate of codes that assign cells. The others are seconds: ``insertion`` of a candidate, ``fetch``
+    of a vector to rescore and ``preparation`` of a row. ``kept`` are candidates per row, and
+    ``int8`` names the instruction set or library of int8 products.
     """
 
     threads: int
@@ -106,7 +103,7 @@ class Machine:
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """``operations`` of products (a multiplication and an addition are two) and all ``seconds``."""
+    """Operations of products (a multiply-add is two) and seconds of a method."""
 
     method: str
     operations: float
@@ -114,7 +111,7 @@ class Cost:
 
 
 def exact_cost(problem: Problem, machine: Machine, precision: Precision | None = None) -> Cost:
-    """Estimate the exact two-way search, in the precision that is given, otherwise the fastest."""
+    """Estimate the exact search in a precision, by default the fastest."""
     choices = [precision] if precision else list(machine.products)
     seeds = (
         SEEDS * problem.rows if min(problem.sources, problem.targets) >= MIN_COLUMNS_TO_SEED else 0
@@ -130,14 +127,13 @@ def exact_cost(problem: Problem, machine: Machine, precision: Precision | None =
 
 
 def _similarity(problem: Problem, machine: Machine, precision: Precision) -> float:
-    """Return seconds of one similarity: its product, and its test against two rows' candidates."""
     return 2 * problem.dim / machine.products[precision]
 
 
 def _candidates(problem: Problem, machine: Machine, precision: Precision) -> float:
-    """Return seconds of keeping and rescoring candidates.
+    """Return seconds to keep and rescore candidates.
 
-    Of M columns in random order, place m is among the best C so far with odds C / m.
+    Of M columns in random order, column m is among the best C so far with odds C / m.
     """
     total = 0.0
     for rows, columns in ((problem.sources, problem.targets), (problem.targets, problem.sources)):
@@ -148,7 +144,7 @@ def _candidates(problem: Problem, machine: Machine, precision: Precision) -> flo
 
 
 def cells_cost(problem: Problem, machine: Machine) -> Cost:
-    """Estimate the cell join, an approximate search, with the sample that shows its recall."""
+    """Estimate the cell join, with the sample that measures its recall."""
     cells = default_cells(max(problem.sources, problem.targets))
     share = min(1.0, UNEVEN * PROBES**2 / cells)
     precision = min(machine.products, key=lambda choice: _similarity(problem, machine, choice))
@@ -166,7 +162,7 @@ def cells_cost(problem: Problem, machine: Machine) -> Cost:
 
 
 def index_cost(problem: Problem, machine: Machine, cells: int) -> Cost:
-    """Estimate two searches of FAISS's ``IVFn,Flat`` with n ``cells``: approximate."""
+    """Estimate two searches of FAISS's ``IVFn,Flat`` with n ``cells``."""
     probed = max(1, round(cells * PROBED_CELLS))
     scans = 2 * 2.0 * problem.similarities * problem.dim * probed / cells
     products = 2 * 2.0 * problem.rows * cells * problem.dim  # rows are added, then searched for
@@ -178,10 +174,10 @@ def index_cost(problem: Problem, machine: Machine, cells: int) -> Cost:
 
 
 def tile_bytes(problem: Problem, *, threads: int) -> int:
-    """Return how much a search holds at most: of its vectors, all codes and all results.
+    """Return an upper bound of the memory of a search.
 
-    Unit rows are float32; where many are equal, the distinct ones are copied; codes take up to two
-    bytes a number; a candidate takes 8 bytes, a neighbour 12, and there may be three copies of it.
+    Unit rows are float32, and distinct rows may be copied. Codes take up to two bytes per number, a
+    candidate 8 bytes, and a neighbour 12, up to three times.
     """
     kept = max(MAX_KEPT, problem.k + SPARE)
     row = problem.dim * (4 + 4 + 2) + 8 * kept + 3 * 12 * problem.k + ROW_BYTES
@@ -189,9 +185,9 @@ def tile_bytes(problem: Problem, *, threads: int) -> int:
 
 
 def rows_per_shard(room: int, *, dim: int, k: int, threads: int, least: int, most: int) -> int:
-    """Return the most rows, up to ``most``, of which ``room`` bytes can search two shards.
+    """Return the most rows per shard if two shards fit into ``room`` bytes.
 
-    They are ``least`` times a power of two; 0 if not even ``least`` fit.
+    The result is ``least`` times a power of two, at most ``most``; 0 if ``least`` rows don't fit.
     """
 
     def fits(rows: int) -> bool:
@@ -207,8 +203,8 @@ def rows_per_shard(room: int, *, dim: int, k: int, threads: int, least: int, mos
 
 
 def measure_machine(*, dim: int, k: int) -> Machine:
-    """Time the steps of a search of random vectors of ``dim`` numbers, each on one thread."""
-    low_precision_pays(TORCH_FROM)  # before the thread begins: it is to compute alone
+    """Time the steps of a search of random vectors, each on one thread."""
+    low_precision_pays(TORCH_FROM)  # may load torch, which would use other threads
     return on_one_thread(lambda: _measure(dim, k))
 
 
@@ -240,7 +236,7 @@ def _measure(dim: int, k: int) -> Machine:
 
 
 def _sustained(work: Callable[[], object]) -> float:
-    """Return seconds of a call, on the mean, while every thread makes one after the other."""
+    """Return the mean seconds of a call, while each thread makes calls."""
     work()
     means = []
 
@@ -256,13 +252,13 @@ def _sustained(work: Callable[[], object]) -> float:
 
 
 def _passing(left: Codes, right: Codes, kept: int) -> tuple[float, float]:
-    """Return operations a second of a thread in tiles without hits, and seconds of taking one."""
+    """Return a thread's rate in tiles without hits, and seconds per insertion."""
     tile = product(left.numbers, right.numbers)
     bounds = numbers_of(tile) * left.scale[:, None] * right.scale
     bounds += left.bias[:, None] + right.bias
-    # Lists as if so many rows had gone by that each wants a few of the tile.
+    # Floors as after many rows, when a tile has few hits per row.
     some = [np.partition(bounds, -WANTED, axis=axis).take(-WANTED, axis=axis) for axis in (1, 0)]
-    found = find_hits(left, right, *some)
+    hits = find_hits(left, right, *some)
     sides = [(np.arange(len(codes)), codes.ids) for codes in (left, right)]
 
     def take() -> float:
@@ -272,7 +268,7 @@ def _passing(left: Codes, right: Codes, kept: int) -> tuple[float, float]:
             candidates.bounds[:], candidates.floor[:] = floor[:, None], floor
             lists.append(candidates)
         start = time.perf_counter()
-        loops().take(found, *sides, *lists, False)
+        loops().take(hits, *sides, *lists, False)
         return time.perf_counter() - start
 
     taking = min(take() for _ in range(1 + REPEATS)) / (WANTED * (len(left) + len(right)))
@@ -280,7 +276,6 @@ def _passing(left: Codes, right: Codes, kept: int) -> tuple[float, float]:
 
 
 def _rate(left: Codes, right: Codes) -> float:
-    """Return operations a second of a thread in tiles without hits."""
     floors = np.full(len(left), LARGE, np.float32), np.full(len(right), LARGE, np.float32)
     seconds = _sustained(lambda: find_hits(left, right, *floors))
     operations: float = 2.0 * len(left) * left.numbers.shape[1] * len(right)
@@ -288,7 +283,6 @@ def _rate(left: Codes, right: Codes) -> float:
 
 
 def _fetching(x: Matrix, y: Matrix, k: int) -> float:
-    """Return seconds of rescoring one candidate."""
     random = np.random.default_rng(1)
     queries = x[:TILE_ROWS]
     candidates = Candidates.empty(len(queries), 2 * k)
@@ -297,16 +291,17 @@ def _fetching(x: Matrix, y: Matrix, k: int) -> float:
 
     def verify() -> float:
         start = time.perf_counter()
-        found = Neighbours.empty(len(queries), k)
+        neighbours = Neighbours.empty(len(queries), k)
         names, incomplete = np.arange(len(y)), np.zeros(len(queries), dtype=np.bool_)
-        loops().verify(queries, y, names, candidates, found.ids, found.cosines, incomplete)
+        loops().verify(
+            queries, y, names, candidates, neighbours.ids, neighbours.cosines, incomplete
+        )
         return time.perf_counter() - start
 
     return min(verify() for _ in range(1 + REPEATS)) / candidates.ids.size
 
 
 def _preparing(x: Matrix, y: Matrix, k: int) -> float:
-    """Return seconds a row: unit length, equal rows, the choice of a precision, and codes."""
     start = time.perf_counter()
     x, y = unit_rows(x), unit_rows(y)
     find_distinct(x), find_distinct(y)

@@ -1,8 +1,8 @@
-"""Exact k nearest neighbours in both directions, of all rows or within pairs of documents.
+"""Find exact nearest neighbours in both directions.
 
-Forward and backward search need the same matrix of similarities, which is computed once: as a table
-where it fits one, else tile by tile (``miner.knn.tiled``). Axes: ``N`` source rows, ``M`` target
-rows, ``D`` dimensions.
+Both directions need the same matrix of similarities, which is computed once: as a table if it is
+small, or else tile by tile (``miner.knn.tiled``). Axes: ``N`` source rows, ``M`` target rows, ``D``
+dimensions.
 """
 
 from collections.abc import Iterable
@@ -26,17 +26,16 @@ from miner.knn.core.rescore import (
 from miner.knn.tiled import Progress, search_tiles
 from miner.threads import blocks
 
-BLOCK_ROWS = 1024  # looked at together for equal ones
-# From this share of repeated rows on, distinct rows are searched; fewer cost less than their copy.
-MIN_DUPLICATE_SHARE = 1 / 20
+BLOCK_ROWS = 1024  # compared at a time
+MIN_DUPLICATE_SHARE = 1 / 20  # for fewer duplicates, copying the unique rows costs more
 
 
 class UniqueRows(NamedTuple):
-    """Which of N rows are equal, and searched once: G groups, in the order of their first rows.
+    """Groups of equal rows, in the order of their first rows.
 
-    ``first`` (G,) is the position of each group's first row, ``group`` (N,) each row's group;
-    ``members`` (N,) are the rows by group, then position; those of group g lie from ``start[g]`` to
-    ``start[g + 1]``.
+    ``first`` (G,) are the positions of the first rows, and ``group`` (N,) is each row's group.
+    ``members`` (N,) are the rows by group, then position. Group g has the range from ``start[g]``
+    to ``start[g + 1]``.
     """
 
     first: IntArray
@@ -53,18 +52,18 @@ def search_both(
     precision: Precision | None = None,
     progress: Progress = lambda products: None,
 ) -> tuple[Neighbours, Neighbours]:
-    """Find the k nearest targets of each source and the k nearest sources of each target.
+    """Find the k nearest targets of each source, and sources of each target.
 
-    Exact: the result is that of a full sort by (cosine descending, position ascending), whatever
-    the threads, the precision and the machine.
+    Exact: the result is that of a full sort by (cosine descending, position ascending), with any
+    threads, precision and machine.
 
     Args:
         source: vectors of any scale, real numbers (N, D); a side may be empty.
         target: vectors (M, D).
-        k: neighbours of each row; clipped to the size of the other side.
-        precision: of the product; affects speed, never results (default: fastest here). bfloat16
-            needs torch, and so does int8 if the CPU has no set of ``miner.instructions``.
-        progress: called with the number of similarities computed so far, in parts.
+        k: neighbours per row; at most the size of the other side.
+        precision: of the products; affects only speed (default: the fastest). bfloat16 needs torch,
+            and so does int8 if the CPU has no set of ``miner.instructions``.
+        progress: called with numbers of similarities, which sum to N * M.
 
     Returns:
         Forward neighbours, (N, min(k, M)), and backward neighbours, (M, min(k, N)); ids are
@@ -88,18 +87,18 @@ def search_unit_rows(
     precision: Precision | None = None,
     progress: Progress = lambda products: None,
 ) -> tuple[Neighbours, Neighbours]:
-    """Do as ``search_both`` with rows as ``miner.knn.core.rescore.unit_rows`` makes them.
+    """Search like ``search_both``, but among ``unit_rows``.
 
-    They are not looked at: rows of another length, or that are not finite, give nonsense.
+    Rows are not checked. Other lengths, or numbers that are not finite, give wrong results.
     """
     check_search(source, target, k=k)
     k = min(k, max(len(source), len(target), 1))
     if precision:
         check_choice("precision", precision, PRECISIONS)
     if len(source) * len(target) <= MAX_SIMILARITIES:
-        found = search_table(source, target, k=k)
+        both = search_table(source, target, k=k)
         progress(len(source) * len(target))
-        return found
+        return both
     rows, columns = find_distinct(source), find_distinct(target)
     if not (_repetitive(rows) or _repetitive(columns)):
         return search_tiles(source, target, k=k, precision=precision, progress=progress)
@@ -129,12 +128,12 @@ def search_documents(
     k: int,
     progress: Progress = lambda similarities: None,
 ) -> tuple[Neighbours, Neighbours]:
-    """Do as ``search_unit_rows`` within pairs of documents, such as articles on one subject.
+    """Search like ``search_unit_rows``, but within pairs of documents.
 
-    A row's neighbours are those in the documents paired with its own, the local mining of Schwenk
-    et al. 2021, "WikiMatrix: Mining 135M Parallel Sentences in 1620 Language Pairs from Wikipedia";
-    ids are -1 where these have fewer rows. ``documents`` are the rows of the one and of the other
-    of each pair, ascending: a document may be in many pairs, a pair of rows in one alone.
+    This is the local mining of Schwenk et al. 2021, "WikiMatrix: Mining 135M Parallel Sentences in
+    1620 Language Pairs from Wikipedia". ``documents`` are the ascending rows of both documents of
+    each pair. A document may be in many pairs, but two rows only in one. Ids are -1 if a row's
+    documents have fewer than k rows.
     """
     check_search(source, target, k=k)
     forward = Neighbours.empty(len(source), min(k, len(target)))
@@ -148,14 +147,14 @@ def search_documents(
 
 
 def find_distinct(rows: Matrix) -> UniqueRows:
-    """Group equal unit rows (N, D); reads them once, and again those that seem to be equal."""
+    """Group equal unit rows (N, D), read once, or twice if they seem equal."""
     order = np.argsort(keys := _keys(rows), kind="stable")
     ordered = keys[order]
-    new = np.ones(len(rows), dtype=np.bool_)
-    new[1:] = ordered[1:] != ordered[:-1]
-    leader = order[np.maximum.accumulate(np.where(new, np.arange(len(rows)), 0))]
-    for block in blocks(len(rows), BLOCK_ROWS):  # an equal key may be chance
-        repeated = block.start + np.flatnonzero(~new[block])
+    is_new = np.ones(len(rows), dtype=np.bool_)
+    is_new[1:] = ordered[1:] != ordered[:-1]
+    leader = order[np.maximum.accumulate(np.where(is_new, np.arange(len(rows)), 0))]
+    for block in blocks(len(rows), BLOCK_ROWS):  # equal keys may be chance
+        repeated = block.start + np.flatnonzero(~is_new[block])
         differ = (rows[order[repeated]] != rows[leader[repeated]]).any(axis=1)
         leader[repeated[differ]] = order[repeated[differ]]
     leaders = np.empty(len(rows), dtype=np.int64)
@@ -166,10 +165,10 @@ def find_distinct(rows: Matrix) -> UniqueRows:
 
 
 def _keys(rows: Matrix) -> FloatArray:
-    """Return a number for each row, equal for equal rows.
+    """Return a number per row, equal for equal rows.
 
     Unit rows are multiples of 2**-26, so their products with integers of 20 bits are exact up to
-    4,096 dimensions, and nearly always equal past that: where it is not, equal rows stay apart.
+    4,096 dimensions. Beyond, equal rows may rarely get different keys, which keeps them separate.
     """
     weights = np.random.default_rng(0).integers(1 << 20, size=rows.shape[1]).astype(np.float64)
     keys = np.empty(len(rows))
@@ -178,14 +177,15 @@ def _keys(rows: Matrix) -> FloatArray:
     return keys
 
 
-def expand(found: Neighbours, queries: UniqueRows, base: UniqueRows, *, k: int) -> Neighbours:
-    """Return the k neighbours of all rows from those of each distinct one, ids among distinct ones.
+def expand(neighbours: Neighbours, queries: UniqueRows, base: UniqueRows, *, k: int) -> Neighbours:
+    """Expand the neighbours of unique rows to all rows.
 
-    Those k groups hold the k nearest rows, for whatever is in another group comes after the first
-    row of each of theirs; of the group at place p, at most the first k - p rows count.
+    The k nearest groups contain the k nearest rows, because other groups come after the first row
+    of each. Of the group at position p, at most the first k - p rows count.
     """
     parts = [
-        _expand(found.take(block), base, k) for block in blocks(max(1, len(found)), BLOCK_ROWS)
+        _expand(neighbours.take(block), base, k)
+        for block in blocks(max(1, len(neighbours)), BLOCK_ROWS)
     ]
     return Neighbours(
         ids=np.concatenate([part.ids for part in parts])[queries.group],
@@ -193,13 +193,13 @@ def expand(found: Neighbours, queries: UniqueRows, base: UniqueRows, *, k: int) 
     )
 
 
-def _expand(found: Neighbours, base: UniqueRows, k: int) -> Neighbours:
+def _expand(neighbours: Neighbours, base: UniqueRows, k: int) -> Neighbours:
     counts = np.diff(base.start)
-    members = [(place, m) for place in range(found.ids.shape[1]) for m in range(k - place)]
-    room = Neighbours.empty(len(found), max(k, len(members)))
+    members = [(place, m) for place in range(neighbours.ids.shape[1]) for m in range(k - place)]
+    room = Neighbours.empty(len(neighbours), max(k, len(members)))
     for slot, (place, member) in enumerate(members):
-        group = found.ids[:, place]
-        there = np.flatnonzero(member < counts[group])
-        room.ids[there, slot] = base.members[base.start[group[there]] + member]
-        room.cosines[there, slot] = found.cosines[there, place]
+        group = neighbours.ids[:, place]
+        has_member = np.flatnonzero(member < counts[group])
+        room.ids[has_member, slot] = base.members[base.start[group[has_member]] + member]
+        room.cosines[has_member, slot] = neighbours.cosines[has_member, place]
     return best(room, k=k)

@@ -1,6 +1,6 @@
-"""FAISS indexes: made from a factory string, trained on a sample, filled, searched for candidates.
+"""FAISS indexes from factory strings, which generate candidates.
 
-They generate candidates; ``miner.knn.core.rescore`` scores them. Importing this imports FAISS.
+``miner.knn.core.rescore`` scores these. Importing this module imports FAISS.
 """
 
 import logging
@@ -20,25 +20,25 @@ from miner.knn.method import IndexSpec
 
 logger = logging.getLogger(__name__)
 
-CANDIDATES_PER_NEIGHBOUR = 4  # what an index with compressed codes returns must be sorted again
+CANDIDATES_PER_NEIGHBOUR = 4  # because compressed codes rank imprecisely
 
-# Of an inverted file's cells. IVF1024,Flat over 50,000 English vectors of 384 dimensions, 5,000
-# French ones asking: 1/64, 1/32, 1/16 and 1/8 of the cells find .876, .908, .932 and .955 of the
-# true 4 neighbours (.981, .990, .994, .997 of the nearest) in .16, .30, .54 and 1.07 times the time
-# of looking at everything. Margins are means over all 4, so recall counts; past 1/16, a flat index
-# is as fast. HNSW32 with a breadth of 128 finds .992. (1 thread, 2-core Xeon, November 2026.)
+# Share of an inverted file's cells. With IVF1024,Flat over 50,000 English vectors of 384 dimensions
+# and 5,000 French queries, 1/64, 1/32, 1/16 and 1/8 of the cells find .876, .908, .932 and .955 of
+# the true 4 neighbours (.981, .990, .994, .997 of the nearest) in .16, .30, .54 and 1.07 times the
+# time of exact search. Margins are means over all 4, so recall counts. Beyond 1/16, a flat index is
+# as fast. HNSW32 with a breadth of 128 finds .992. (1 thread, 2-core Xeon, November 2026.)
 PROBED_CELLS = 1 / 16
 HNSW_BREADTH = 128
 
-# FAISS's guideline, points for each k-means centroid: with fewer it warns, more it leaves out.
+# FAISS's guideline, points per k-means centroid. It warns of fewer, and ignores more.
 MIN_POINTS, MAX_POINTS = 39, 256
-TRAINING_BYTES = 4 << 30  # of float32 vectors, where 256 for each centroid would take more
-MIN_CELLS = 256  # what is trained but not by k-means (PCA, SQ) gets as many points as a PQ
+TRAINING_BYTES = 4 << 30  # limit of float32 vectors
+MIN_CELLS = 256  # as of a PQ, for indexes that are trained without k-means (PCA, SQ)
 
 ANY_DIM = 1024 * 75  # divisible by the subvectors of most product quantisers
 PARAMETER = re.compile(r"(?!ht=)\w+=([1-9][0-9]{0,8})")  # ht: of polysemous codes, see below
 
-# Of a GPU, in a process of its own: a FAISS without kernels for a card aborts the process.
+# A trial of a GPU in another process, which FAISS aborts without kernels for the card.
 TRIAL = """
 import faiss
 import numpy as np
@@ -50,14 +50,18 @@ TRIAL_SECONDS = 120  # the first use of a GPU may compile
 
 
 def check_index(text: str) -> None:
-    """Raise a ValueError if FAISS does not know the factory string, or its index the parameters."""
+    """Check a factory string and its parameters.
+
+    Raises:
+        ValueError: FAISS does not know the string, or its index a parameter.
+    """
     factory, colon, parameters = text.partition(":")
     refusal = (
         f"index {factory!r} is neither 'exact' nor 'auto' nor 'cells' nor a FAISS factory string "
         "such as 'IVF1024,Flat' or 'HNSW32'"
     )
     if re.search(r"[A-Za-z]0+(?!\d)", factory):
-        raise ValueError(refusal)  # FAISS takes 'HNSW0' and 'IVF0', and aborts when it uses them
+        raise ValueError(refusal)  # FAISS accepts 'HNSW0' and 'IVF0', and aborts when it uses them
     try:
         index = faiss.index_factory(ANY_DIM, factory, faiss.METRIC_INNER_PRODUCT)
     except RuntimeError as error:
@@ -69,19 +73,18 @@ def check_index(text: str) -> None:
             _set_parameters(index, parameter)
         except RuntimeError as error:
             raise ValueError(
-                f"index {text!r}: {parameter!r} is no parameter of this index with a number from "
-                "1; write for example 'IVF4096,Flat:nprobe=64' or 'HNSW32:efSearch=256'"
+                f"index {text!r}: {parameter!r} is not a parameter of this index with a number "
+                "from 1; write for example 'IVF4096,Flat:nprobe=64' or 'HNSW32:efSearch=256'"
             ) from error
 
 
 def _set_parameters(index: faiss.Index, parameters: str) -> None:
-    """Set FAISS's parameters, as in ``nprobe=64``; an empty string sets none."""
-    space: Any = faiss.ParameterSpace()  # its stubs know one of two overloads
+    space: Any = faiss.ParameterSpace()  # its stubs lack an overload
     space.set_index_parameters(index, parameters)
 
 
 def empty_index(spec: IndexSpec, dim: int) -> faiss.Index:
-    """Make an index that is not trained; a ValueError says that it cannot hold such vectors."""
+    """Make an untrained index for vectors of ``dim`` dimensions."""
     with _one_line(f"index {spec.factory!r} cannot hold vectors of {dim} dimensions"):
         index = faiss.index_factory(dim, spec.factory, faiss.METRIC_INNER_PRODUCT)
     _set_parameters(index, spec.build)
@@ -89,13 +92,13 @@ def empty_index(spec: IndexSpec, dim: int) -> faiss.Index:
 
 
 def cells_of(index: faiss.Index) -> int:
-    """Return the most centroids that any part of the index gets by k-means; 0 for none."""
+    """Return the most k-means centroids in any part of the index, or 0."""
     names = ("nlist", "ksub")
     return max(getattr(part, name, 0) for part in list(_parts(index)) for name in names)
 
 
 def training_points(index: faiss.Index, rows: int) -> int:
-    """Return how many of ``rows`` vectors to train the index on; 0 if it needs no training."""
+    """Return how many of ``rows`` vectors train the index, perhaps 0."""
     if index.is_trained:
         return 0
     cells = max(MIN_CELLS, cells_of(index))
@@ -104,31 +107,35 @@ def training_points(index: faiss.Index, rows: int) -> int:
 
 
 def train_index(index: faiss.Index, sample: Matrix, *, factory: str) -> None:
-    """Train on unit rows (P, D); a ValueError says that they are fewer than cells, or too few."""
+    """Train an index on unit rows (P, D).
+
+    Raises:
+        ValueError: There are fewer rows than cells, or FAISS needs more.
+    """
     refusal = f"index {factory!r} cannot be trained on {len(sample)} sentences"
     if len(sample) < cells_of(index):
         raise ValueError(
             f"{refusal}, fewer than its {cells_of(index)} cells; choose fewer cells, or 'exact'"
         )
-    parts = list(_parts(index))  # held: a transform does not own the quantiser that it is given
+    parts = list(_parts(index))  # a list keeps them alive: transforms don't own quantisers
     for part in parts:
         if hasattr(part, "cp"):
-            part.cp.min_points_per_centroid = 1  # it is not to warn
+            part.cp.min_points_per_centroid = 1  # disables a warning
         if hasattr(part, "do_polysemous_training"):
-            part.do_polysemous_training = False  # 1.5 s a subquantiser, for a search we do not use
+            part.do_polysemous_training = False  # 1.5 s per subquantiser, for an unused search
     with _one_line(refusal):
         index.train(sample)
 
 
 def add_rows(index: faiss.Index, rows: Matrix, *, factory: str) -> None:
-    """Add unit rows (M, D), by position; a ValueError says that the index takes none so."""
+    """Add unit rows (M, D) by position."""
     with _one_line(f"index {factory!r} cannot be filled with {len(rows)} sentences"):
         if len(rows):
             index.add(rows)
 
 
 def set_breadth(index: faiss.Index, spec: IndexSpec) -> None:
-    """Set how much of the index a search looks at: our defaults, then what the user gave."""
+    """Set the breadth of searches, by defaults and the user's parameters."""
     inverted = faiss.try_extract_index_ivf(index)
     if inverted is not None:
         inverted.nprobe = max(1, round(inverted.nlist * PROBED_CELLS))
@@ -139,17 +146,17 @@ def set_breadth(index: faiss.Index, spec: IndexSpec) -> None:
 
 
 def search_index(index: faiss.Index, queries: Matrix, *, count: int) -> Neighbours:
-    """Return the index's best rows for unit rows (N, D) by its products; -1 and -inf where none."""
+    """Search unit rows (N, D), with -1 and -inf in unused columns."""
     products, ids = index.search(queries, count)
     products[ids == NO_NEIGHBOUR] = -np.inf
     return Neighbours(ids=ids.astype(np.int64), cosines=products)
 
 
 def on_gpus(index: faiss.Index, query: Matrix, *, count: int) -> faiss.Index:
-    """Return the index copied to all GPUs, in float16 where its kind allows, or else as it is.
+    """Copy an index to all GPUs, in float16 if possible.
 
-    ``query`` (1, D) is searched for ``count`` neighbours, as not every index can be on a GPU and
-    searched so there. Why a GPU is not used is logged once.
+    ``query`` (1, D) is searched for ``count`` neighbours as a trial. If it fails, the index is
+    returned unchanged, and the reason is logged once.
     """
     if not _gpus_work():
         return index
@@ -186,12 +193,11 @@ def _warn_once(reason: str) -> None:
 
 
 def _reason_of(error: RuntimeError) -> str:
-    """Return what an error of FAISS's says, without the place in its source."""
     return re.split(r"\.\w+:\d+: (?:Error: )?", str(error))[-1]
 
 
-def _parts(index: Any) -> Iterator[Any]:  # noqa: ANN401 (each kind has parts of its own)
-    """Yield the index and what it is made of: inner indexes, quantisers."""
+def _parts(index: Any) -> Iterator[Any]:  # noqa: ANN401 (kinds differ in their parts)
+    """Yield an index and its inner indexes and quantisers."""
     yield index
     for name in ("base_index", "index", "storage", "quantizer"):
         if hasattr(index, name):
@@ -202,14 +208,13 @@ def _parts(index: Any) -> Iterator[Any]:  # noqa: ANN401 (each kind has parts of
     for place in range(index.chain.size() if hasattr(index, "chain") else 0):
         transform = faiss.downcast_VectorTransform(index.chain.at(place))
         if isinstance(transform, faiss.OPQMatrix):
-            if transform.pq is None:  # it would make one of its own, out of reach
+            if transform.pq is None:  # FAISS would make an inaccessible one
                 transform.pq = faiss.ProductQuantizer(transform.d_out, transform.M, 8)
             yield transform.pq
 
 
 @contextmanager
 def _one_line(refusal: str) -> Iterator[None]:
-    """Raise FAISS's error as the user's: what cannot be done, FAISS's reason, the way out."""
     try:
         yield
     except RuntimeError as error:

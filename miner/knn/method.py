@@ -1,24 +1,23 @@
-"""How a search is done: each method a type, parsed once from what ``--index`` is given."""
+"""Search methods, each a type, parsed from the value of ``--index``."""
 
 import math
 import re
 from dataclasses import dataclass
 from typing import TypeAlias
 
-# Past this many similarities (a million sentences a side) exact search takes hours on a laptop.
-EXACT_SIMILARITIES = 10**12
-# Fewer probes of fewer cells find as much at a higher cost: of a million sentences a side 94 % by 6
-# of 2,048 and 7 of 4,096 cells, which cost 2.1 and 1.5 % of all products.
+EXACT_SIMILARITIES = 10**12  # a million sentences per side, which take hours on a laptop
+# Fewer probes of fewer cells have the same recall at a higher cost: of a million sentences per side
+# 94% by 6 of 2,048 or by 7 of 4,096 cells, which cost 2.1% and 1.5% of all products.
 PROBES = 7
-# Points for each cell that k-means is trained on, and its rounds; more move recall by less than the
-# choice of seed does.
-POINTS, ROUNDS = 48, 3
+# Of k-means. More points or rounds change recall by less than the choice of seed does.
+POINTS = 48  # per cell
+ROUNDS = 3
 AUTO = "auto"
 
 
 @dataclass(frozen=True)
 class Exact:
-    """Compare every row with every row of the other side."""
+    """Exact search of each row among all rows of the other side."""
 
     def __str__(self) -> str:
         return "exact"
@@ -26,12 +25,15 @@ class Exact:
 
 @dataclass(frozen=True)
 class PairedDocuments:
-    """Compare the rows of documents that are paired."""
+    """Exact search among the rows of paired documents."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CellSpec:
-    """Compare rows that share one of ``count`` cells (None: the default): each is in ``probes``."""
+    """Search among rows that share one of ``count`` cells, ``probes`` per row.
+
+    Without ``count``, the sides' sizes decide it.
+    """
 
     count: int | None = None
     probes: int = PROBES
@@ -43,10 +45,11 @@ class CellSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class IndexSpec:
-    """Ask FAISS indexes: ``FACTORY`` or ``FACTORY:NAME=NUMBER,...``.
+    """Search in FAISS indexes.
 
-    ``build`` are the parameters that change the index, ``search`` those that change only what is
-    found in it; both in the syntax of FAISS's ``ParameterSpace``, empty for the defaults.
+    It is spelled ``FACTORY`` or ``FACTORY:NAME=NUMBER,...``. ``build`` parameters change the index,
+    ``search`` parameters only its results. Both have the syntax of FAISS's ``ParameterSpace``, and
+    are empty for defaults.
     """
 
     factory: str
@@ -63,10 +66,12 @@ Method: TypeAlias = CorpusMethod | PairedDocuments
 
 
 def parse_method(text: str) -> CorpusMethod:
-    """Return the method that ``exact``, ``cells...`` or a FAISS factory string asks for.
+    """Parse ``exact``, ``cells...`` or a FAISS factory string.
 
-    A ValueError names a cell join that there is not. Whether FAISS knows the string is for
-    ``miner.knn.faiss_index.check_index`` to say.
+    ``miner.knn.faiss_index.check_index`` validates the latter.
+
+    Raises:
+        ValueError: The text names an invalid cell join.
     """
     if text == "exact":
         return Exact()
@@ -87,16 +92,16 @@ def parse_method(text: str) -> CorpusMethod:
 
 
 def auto_method(sources: int, targets: int) -> CorpusMethod:
-    """Return the method that suits so many sentences: exact, while it takes hours at most."""
+    """Choose exact search if it takes at most hours, or else the cell join."""
     return Exact() if sources * targets <= EXACT_SIMILARITIES else CellSpec()
 
 
 def default_cells(rows: int) -> int:
-    """Return how many cells suit a larger side of so many rows: a power of two.
+    """Return the number of cells for a larger side of ``rows``.
 
-    It is near p sqrt(rows) / 2, and no more than there are rows. Assignment costs C (N + M)
+    It is a power of two, about p sqrt(rows) / 2, and at most ``rows``. Assignment costs C (N + M)
     products and the join, whose cells are uneven, 1.5 p * p * N * M / C: equal at 0.9 p sqrt(rows).
-    Training, 7 * POINTS * C * C products, has all workers wait.
+    All workers wait for the training, 7 * POINTS * C * C products.
     """
     even = round(math.log2(max(1.0, PROBES / 2 * math.sqrt(rows))))
     return 1 << max(0, min(even, rows.bit_length() - 1))

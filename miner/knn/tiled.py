@@ -1,4 +1,4 @@
-"""The exact search by tiles of the product, each computed once for both directions."""
+"""Search exactly, by tiles of products for both directions."""
 
 from __future__ import annotations
 
@@ -26,24 +26,23 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-Progress: TypeAlias = Callable[[int], None]  # is called with how many more similarities are done
+Progress: TypeAlias = Callable[[int], None]  # is called with numbers of computed similarities
 
-# What Linux calls devices that torch may search on: NVIDIA's, AMD's, and those below Windows.
+# Linux's names of devices that torch may use: NVIDIA's, AMD's and WSL's.
 DEV, DEVICES = Path("/dev"), ("nvidia[0-9]*", "kfd", "dxg")
 
-# Rows for which it pays to lay out all columns.
-FEWEST_ROWS = 64
+FEWEST_ROWS = 64  # for which the layout of all columns pays
 
 
 def search_tiles(
     source: Matrix, target: Matrix, *, k: int, precision: Precision | None, progress: Progress
 ) -> tuple[Neighbours, Neighbours]:
-    """Do as ``miner.knn.exact.search_unit_rows``, tile by tile of the product.
+    """Search like ``miner.knn.exact.search_unit_rows``, tile by tile.
 
-    A product in low precision bounds every cosine from above, the C candidates with the largest
-    bounds are rescored in float64, and a row for which something left out may be better (many equal
-    or nearly equal neighbours) is searched again by its bounds. Costs 2 * N * M * D operations in
-    the product; working memory is the codes of both sides, O((N + M) * C), and each thread's tile.
+    A product in low precision bounds every cosine from above. The C candidates with the largest
+    bounds are rescored in float64. A row that may have a better neighbour is searched again by its
+    bounds. The product costs 2 * N * M * D operations. Working memory has the codes of both sides,
+    O((N + M) * C), and a tile per thread.
     """
     pays = torch_pays(2 * len(source) * len(target) * source.shape[1])
     if pays and precision in (None, "bfloat16") and (devices := _usable_devices()):
@@ -64,17 +63,20 @@ def search_tiles(
 def search_one_way(
     queries: Matrix, base: Matrix, *, k: int, tuned: Tuning, progress: Progress = lambda done: None
 ) -> Neighbours:
-    """Return the k nearest base rows (M, D) of each query (Q, D); ``tuned`` is from ``choose``."""
+    """Find the k nearest base rows (M, D) of each query (Q, D).
+
+    ``tuned`` is from ``choose``.
+    """
     left, right = encode_both(queries, base, tuned.precision)
     candidates = Candidates.empty(len(left), min(tuned.kept, len(right)))
 
     def search(block: slice) -> None:
-        found = passes.best_columns(left.take(block), right, kept=candidates.ids.shape[1])
-        for whole, part in zip(candidates, found, strict=True):
+        best = passes.best_columns(left.take(block), right, kept=candidates.ids.shape[1])
+        for whole, part in zip(candidates, best, strict=True):
             whole[block] = part
-        progress(len(found.ids) * len(base))
+        progress(len(best.ids) * len(base))
 
-    rows = max(FEWEST_ROWS, -(-len(left) // thread_count()))  # few rows are work for all threads
+    rows = max(FEWEST_ROWS, -(-len(left) // thread_count()))  # shares few rows among all threads
     run_in_threads(search, blocks(len(left), min(rows, passes.TILE_ROWS)))
     return _complete((queries, left), (base, right), candidates, k)
 
@@ -91,30 +93,30 @@ def _usable_devices() -> list[torch.device]:
 def _search_on_devices(
     source: Matrix, target: Matrix, k: int, devices: Sequence[torch.device], progress: Progress
 ) -> tuple[Neighbours, Neighbours]:
-    """Have devices generate the candidates; all else is as on the processor.
+    """Generate candidates on devices, and complete them on the CPU.
 
-    Devices rank by products, so vectors are not centred; what was left out is bounded by the least
-    product that was kept and the largest errors of rounding.
+    Devices rank by products, so vectors are not centred. The least kept product and the largest
+    rounding error bound all others.
     """
     from miner.knn.gpu.cuda import generate_on_devices
 
     kept = choose(source, target, k=k, precision="bfloat16").kept
     left, right = encode_both(source, target, "bfloat16", centred=False)
     rows = [bfloat16_rows(codes.numbers) for codes in (left, right)]
-    found = generate_on_devices(*rows, kept=kept, devices=devices, progress=progress)
-    both = _with_bounds(found[0], left, right), _with_bounds(found[1], right, left)
+    on_devices = generate_on_devices(*rows, kept=kept, devices=devices, progress=progress)
+    both = _with_bounds(on_devices[0], left, right), _with_bounds(on_devices[1], right, left)
     return _complete_both((source, left), (target, right), both, k)
 
 
-def _with_bounds(found: DeviceCandidates, queries: Codes, base: Codes) -> Candidates:
-    """Return candidates of which nothing is known but the product that bounds all others."""
+def _with_bounds(candidates: DeviceCandidates, queries: Codes, base: Codes) -> Candidates:
+    """Return candidates whose own bounds are unknown, with a floor."""
     from miner.knn.gpu.cuda import ROUNDING
 
     rounding = ROUNDING * base.numbers.shape[1] + base.bias.max(initial=-np.inf)
-    floor = found.floor.astype(np.float64) + queries.bias + rounding
+    floor = candidates.floor.astype(np.float64) + queries.bias + rounding
     return Candidates(
-        bounds=np.full(found.ids.shape, np.inf, dtype=np.float32),
-        ids=found.ids.astype(np.int32),
+        bounds=np.full(candidates.ids.shape, np.inf, dtype=np.float32),
+        ids=candidates.ids.astype(np.int32),
         floor=np.nextafter(floor.astype(np.float32), np.float32(np.inf)),
     )
 
@@ -126,7 +128,6 @@ def _complete_both(
 
 
 def _complete(queries: Side, base: Side, candidates: Candidates, k: int) -> Neighbours:
-    """Rescore the candidates; search again for those rows whose candidates may be incomplete."""
     neighbours, incomplete = passes.verify(queries, base, candidates, k=min(k, len(base[0])))
     if candidates.ids.shape[1] < len(base[0]):
         tiles = (
@@ -139,7 +140,7 @@ def _complete(queries: Side, base: Side, candidates: Candidates, k: int) -> Neig
 
 
 def _tiles(rows: int, columns: int) -> Iterator[passes.Tile]:
-    """Yield all products, diagonally: neighbouring tiles share neither rows nor columns."""
+    """Yield tiles diagonally, so that consecutive ones are disjoint."""
     tops, lefts = blocks(rows, passes.TILE_ROWS), blocks(columns, passes.TILE_COLUMNS)
     for step in range(len(lefts)):
         for number, top in enumerate(tops):

@@ -71,7 +71,7 @@ OPTIONS: list[tuple[list[str], str]] = [
     (["--threshold", "inf"], "--threshold inf: no pair can score above it"),
     (["--index", "nonsense"], "index 'nonsense' is neither"),
     (["--index", "IVF64,Flat"], "index 'IVF64,Flat' cannot be trained on 40 sentences, fewer than"),
-    (["--index", "IVF4,Flat:efSearch=9"], "'efSearch=9' is no parameter of this index"),
+    (["--index", "IVF4,Flat:efSearch=9"], "'efSearch=9' is not a parameter of this index"),
     (["--index", "exact:nprobe=4"], "index 'exact' is neither"),
 ]
 

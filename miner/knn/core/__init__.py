@@ -1,1 +1,1 @@
-"""The parts of the exact search: codes, candidates, compiled loops, rescoring."""
+"""Parts of the exact search."""

@@ -1,13 +1,13 @@
-"""Unit rows in the low precision that products are computed in, and what that may hide.
+"""Unit rows as codes of low precision, with bounds of the rounding error.
 
 With ``a`` and ``b`` the mean rows of both sides, ``x.y = (x - a).(y - b) + x.b + a.(y - b)``. Only
-the first term needs all pairs of rows; it is computed from codes ``x'`` and ``y'`` of the centred
-rows. Centring matters where all sentences are somewhat alike (LASER's vectors): what is coded gets
-smaller, and so does its rounding. By Cauchy and Schwarz
+the first term needs all pairs of rows. It is computed from codes ``x'`` and ``y'`` of the centred
+rows. If all sentences are somewhat similar, as with LASER's vectors, centring reduces the coded
+values, and so the rounding errors. By Cauchy and Schwarz
 
     (x - a).(y - b) <= x'.y' + |x - a - x'| max|y - b| + max|x'| |y - b - y'|
 
-so each row brings a scale and a bias from which an upper bound on every cosine follows.
+so each row has a scale and a bias that give an upper bound on every cosine.
 """
 
 from __future__ import annotations
@@ -30,26 +30,27 @@ from miner.knn.core.products import (
 )
 from miner.threads import blocks, run_in_threads
 
-# int16 holds codes up to 127, where int8 codes are smaller (AVX2). Only trials choose it.
+# int16 contains codes up to 127 if int8 codes are smaller (AVX2). Only trials choose it.
 Precision = Literal["float32", "bfloat16", "int8", "int16"]
 PRECISIONS: tuple[Precision, ...] = ("int8", "bfloat16", "float32")
 TYPES = {"int8": np.int8, "int16": np.int16, "bfloat16": np.uint16, "float32": np.float32}
 
-BLOCK_ROWS = 256  # what is made of them stays in the cache
+BLOCK_ROWS = 256  # whose codes stay in the cache
 UNIT = 2.0**-24  # the relative rounding error of float32
 TINY = np.finfo(np.float32).tiny
 # Float32 operations from a product to its bound: conversion, two scalings, two for the slack, the
-# rounding of the biases, two sums; each errs by a UNIT of the terms' sizes, in whatever order.
+# rounding of the biases, two sums. Each errs by a UNIT of the terms' sizes, in any order.
 BOUND_OPERATIONS = 8
 
 
 @dataclass(frozen=True, kw_only=True)
 class Codes:
-    """One side: ``cos(i, j) <= p + slack |p| + bias[i] + bias[j]`` for any two rows i and j.
+    """The codes of a side, with bounds of cosines.
 
-    p is ``scale[i] scale[j]`` times the product of their codes. ``ids``, int32 (N,), name the rows,
-    by their positions unless said otherwise; ``numbers`` are the codes (N, D): int8, bits of
-    bfloat16 as uint16, or float32. ``scale`` and ``bias`` are (N,); both sides share ``slack``.
+    For rows i and j, ``cos(i, j) <= p + slack |p| + bias[i] + bias[j]``, where p is ``scale[i]
+    scale[j]`` times the product of their codes. ``ids``, int32 (N,), default to positions.
+    ``numbers`` (N, D) are int8, int16, bfloat16 bits as uint16, or float32. ``scale`` and ``bias``
+    are (N,), and both sides share ``slack``.
     """
 
     ids: NDArray[np.int32]
@@ -63,11 +64,11 @@ class Codes:
 
     @property
     def terms(self) -> tuple[Matrix, Matrix]:
-        """What a bound is made of beside the product: ``scale`` and ``bias``."""
+        """The terms ``scale`` and ``bias`` of bounds."""
         return self.scale, self.bias
 
     def take(self, rows: Rows) -> Codes:
-        """Return some of the rows: a view of a slice, a copy of what positions name."""
+        """Take rows, as a view of a slice or a copy of positions."""
         return Codes(
             ids=take_rows(self.ids, rows),
             numbers=take_rows(self.numbers, rows),
@@ -80,14 +81,14 @@ class Codes:
 def encode_both(
     source: Matrix, target: Matrix, precision: Precision, *, centred: bool = True
 ) -> tuple[Codes, Codes]:
-    """Return both sides in ``precision``, from unit rows (N, D) and (M, D), which it reads twice.
+    """Encode both sides, unit rows (N, D) and (M, D), in ``precision``.
 
-    float32, whose codes are the rows, is never ``centred``. What is not has biases that hold the
-    errors of rounding alone, so that products rank all but as bounds do.
+    float32 codes are the rows themselves, never ``centred``. Biases of codes without centring
+    contain only rounding errors, so their products rank like bounds. Rows are read twice.
 
     Raises:
-        ValueError: an unknown precision, or int8 whose products overflow or are wrong here.
-        ModuleNotFoundError: torch is not installed, and the products need it.
+        ValueError: The precision is unknown, or its products overflow or are wrong on this CPU.
+        ModuleNotFoundError: The products need torch, which is not installed.
     """
     check_choice("precision", precision, (*PRECISIONS, "int16"))
     dim = source.shape[1]
@@ -96,7 +97,7 @@ def encode_both(
     if precision == "int8" and not int8_is_exact():
         raise ValueError("int8 products saturate on this machine; choose bfloat16 or float32")
     left, right = (_Side(rows, precision, centred=centred) for rows in (source, target))
-    measured = 1 + (dim + 8) * 2 * UNIT  # lengths are computed in float32, too
+    measured = 1 + (dim + 8) * 2 * UNIT  # lengths are also computed in float32
     reach = right.longest * measured
     span = (left.longest + left.error.max(initial=0.0)) * measured
     largest = span * (right.longest + right.error.max(initial=0.0)) * measured  # product of codes
@@ -105,14 +106,15 @@ def encode_both(
     right_bias = right.dot(left.mean) - of_means + right.error * span * measured
     terms = largest + sum(float(np.abs(bias).max(initial=0.0)) for bias in (left_bias, right_bias))
     left_bias += product_rounding(precision, dim) * largest
-    left_bias += BOUND_OPERATIONS * UNIT * (terms + UNIT)  # + UNIT for what underflows
+    left_bias += BOUND_OPERATIONS * UNIT * (terms + UNIT)  # + UNIT for underflow
     return left.codes(left_bias), right.codes(right_bias)
 
 
 def round_to_int8(rows: Matrix) -> tuple[Matrix, Matrix]:
-    """Return each row in steps of 1/127 of its largest number: how many, (N, D), and it, (N, 1).
+    """Round each row to int8 steps of 1/127 of its largest absolute number.
 
-    Both are float32 and depend on the row alone.
+    Returns:
+        float32, which depend only on the row: the steps (N, D), and their size (N, 1).
     """
     largest = np.maximum(rows.max(axis=1, keepdims=True), -rows.min(axis=1, keepdims=True))
     scale = np.maximum(largest / np.float32(INT8_MAX), TINY)
@@ -121,7 +123,7 @@ def round_to_int8(rows: Matrix) -> tuple[Matrix, Matrix]:
 
 
 def codes_of(rows: Matrix, integers: type[np.number]) -> Codes:
-    """Return rows in int8 steps, as ``integers``, so that bounds are products rounded once."""
+    """Encode rows in int8 steps as ``integers``, without bias or slack."""
     numbers, steps = round_to_int8(rows)
     return Codes(
         ids=np.arange(len(rows), dtype=np.int32),
@@ -133,27 +135,27 @@ def codes_of(rows: Matrix, integers: type[np.number]) -> Codes:
 
 
 def round_to_bfloat16(rows: Matrix) -> NDArray[np.uint16]:
-    """Return the bits of the nearest bfloat16 of finite numbers, ties to even."""
+    """Return the bits of the nearest bfloat16, ties to even."""
     bits = rows.view(np.uint32)
     odd = (bits >> 16) & 1
     return ((bits + (np.uint32(0x7FFF) + odd)) >> 16).astype(np.uint16)
 
 
 def product_rounding(precision: Precision, dim: int) -> float:
-    """Return the share of their lengths by which a product of codes errs before it is rounded.
+    """Return the relative error of a product of codes before its own rounding.
 
-    That is of a sum in any order (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed.,
-    section 3.1). Integers sum exactly; Arm's bfloat16 instructions round sums to odd, which errs by
-    twice as much as to nearest.
+    It holds for a sum in any order (Higham, Accuracy and Stability of Numerical Algorithms, 2nd
+    ed., section 3.1). Integers sum exactly. Arm's bfloat16 instructions round sums to odd, which
+    errs by twice as much as rounding to nearest.
     """
     steps = (dim + 2) * {"bfloat16": 2 * UNIT, "float32": UNIT}.get(precision, 0.0)
     return steps / (1 - steps)
 
 
 class _Side:
-    """One side while its codes are made.
+    """A side while it is encoded.
 
-    ``error`` is float64 (N,): the length of what each row's code leaves out; ``longest`` the length
+    ``error``, float64 (N,), is the length of each row's rounding error, and ``longest`` the length
     of the longest centred row.
     """
 
@@ -166,7 +168,7 @@ class _Side:
         if precision == "float32" or len(rows) == 0:
             self._numbers: NDArray[Any] = rows.astype(TYPES[precision], copy=False)
             return
-        if centred:  # about the mean: any row will do
+        if centred:  # at the rounded mean; bounds hold for any row
             self.mean = np.full(len(rows), 1 / len(rows), dtype=np.float32) @ rows
         self._numbers = np.empty(rows.shape, dtype=TYPES[precision])
         self._lengths = np.empty(len(rows), dtype=np.float32)
@@ -185,12 +187,12 @@ class _Side:
             np.sqrt(np.einsum("nd,nd->n", centred, centred), out=lengths)
             centred -= numbers_of(self._numbers[block])
             np.sqrt(np.einsum("nd,nd->n", centred, centred), out=errors)
-        # To the measured error come the roundings of the difference and of scale times code.
+        # Add the rounding errors of the difference and of scale times code.
         error = errors.astype(np.float64)
         self.error[block] = error + UNIT * (2 * lengths + error)
 
     def dot(self, mean: Matrix) -> NDArray[np.float64]:
-        """Return at least ``x.b`` for each row x: float64 (N,)."""
+        """Return an upper bound of ``x.b`` for each row x, float64 (N,)."""
         length = 1.01 * float(np.linalg.norm(mean.astype(np.float64)))
         bound = product_rounding("float32", len(mean)) * length
         products: NDArray[np.float64] = (self._rows @ mean).astype(np.float64) + bound
@@ -202,6 +204,6 @@ class _Side:
             numbers=self._numbers,
             scale=self._scale,
             bias=bias.astype(np.float32),
-            # The result is rounded to the nearest number of 8 bits; product_rounding has the rest.
+            # The result is rounded to 8 bits. product_rounding contains the rest.
             slack=np.float32(2.0**-8 if self._precision == "bfloat16" else 0.0),
         )

@@ -1,4 +1,4 @@
-"""The inner loops of the search, compiled by Numba when first called (``miner.compiling``)."""
+"""Inner loops of the search, compiled by Numba (``miner.compiling``)."""
 
 from typing import Any
 
@@ -11,18 +11,18 @@ from miner.compiling import compiled, compiled_part
 BLOCK = 32
 LANES = 8
 TINY = np.finfo(np.float32).tiny
-TO_WHOLE = 1.5 * 2.0**52  # a float64 to which it is added has no room for fractions
-HALF = np.float32(2.0**112)  # the bits of float16's exponent, read as float32's, lack so much
+TO_WHOLE = 1.5 * 2.0**52  # adding it rounds a float64 to an integer
+HALF = np.float32(2.0**112)  # factor of float16 exponent bits read as float32
 
-# Reordered sums and fused products change no result: bounds have room for their rounding, and
-# cosines are exact in float64 in any order (see miner.knn.core.rescore).
+# Reordered sums and fused products don't change results: bounds include their rounding, and cosines
+# are exact in float64 in any order (miner.knn.core.rescore).
 FASTMATH = {"nnan", "nsz", "contract", "reassoc"}
 _compile = compiled(fastmath=FASTMATH)
 _part = compiled_part(fastmath=FASTMATH)
 
 
 def _as_float(value: Any) -> Any:
-    """Return a product as float32: of int32, of float32, or of bfloat16's bits as uint16."""
+    """Convert a product of int32, float32 or bits of bfloat16 to float32."""
     raise NotImplementedError("compiled code only")
 
 
@@ -39,7 +39,7 @@ def _as_float_of(value: Any) -> Any:
 
 @_part
 def _insert(bounds: Any, ids: Any, bound: Any, number: Any) -> None:
-    """Put a candidate in its place in a row that is sorted best first; the last one goes."""
+    """Insert a candidate into a row sorted best first, dropping the last."""
     place = len(bounds) - 1
     while place > 0 and bounds[place - 1] < bound:
         bounds[place] = bounds[place - 1]
@@ -59,9 +59,9 @@ def _holds(ids: Any, number: Any) -> Any:
 
 @_part
 def _exceeds(tile: Any, row: Any, start: Any, slack: Any, row_code: Any, column_codes: Any) -> Any:
-    """Return whether one of BLOCK bounds exceeds its row's or its column's floor.
+    """Return whether one of BLOCK bounds exceeds its row's or column's floor.
 
-    Always of so many, which compiles to vector instructions and no loop.
+    A constant number compiles to vector instructions without a loop.
     """
     row_scale, row_bias, row_floor = row_code
     column_scale, column_bias, column_floor = column_codes
@@ -75,53 +75,55 @@ def _exceeds(tile: Any, row: Any, start: Any, slack: Any, row_code: Any, column_
 
 @_part
 def longer(numbers: Any) -> Any:
-    """Return numbers (N,) with room for as many more."""
+    """Return numbers (N,) with room for N more."""
     return np.concatenate((numbers, np.empty_like(numbers)))
 
 
 @_compile
 def hits(tile: Any, slack: Any, row_codes: Any, column_codes: Any) -> Any:
-    """Return the products of a tile (R, C) whose bounds exceed their row's or column's floor.
+    """Return the products of a tile (R, C) whose bounds exceed a floor.
 
-    They come as places, int32 (H,), a row's number times C plus a column's, and bounds, float32
-    (H,). Of each side ``scale``, ``bias`` and ``floor`` are given, float32 (R,) or (C,). Reads the
-    tile once, in vector instructions, and again only the blocks that have a hit.
+    ``row_codes`` and ``column_codes`` are ``scale``, ``bias`` and ``floor`` of a side, float32 (R,)
+    or (C,). The tile is read once, in vector instructions, and blocks with a hit twice.
+
+    Returns:
+        Row times C plus column, int32 (H,), and bounds, float32 (H,).
     """
     (scale, bias, floor), (column_scale, column_bias, column_floor) = row_codes, column_codes
     rows, columns = tile.shape
     places, bounds = np.empty(1024, dtype=np.int32), np.empty(1024, dtype=np.float32)
-    found = 0
+    count = 0
     for row in range(rows):
         row_code = row_scale, row_bias, row_floor = scale[row], bias[row], floor[row]
         for start in range(0, columns, BLOCK):
             whole = start + BLOCK <= columns
             if whole and not _exceeds(tile, row, start, slack, row_code, column_codes):
                 continue
-            if found + BLOCK > len(places):
+            if count + BLOCK > len(places):
                 places, bounds = longer(places), longer(bounds)
             for column in range(start, min(start + BLOCK, columns)):
                 value = _as_float(tile[row, column]) * (row_scale * column_scale[column])
                 bound = value + abs(value) * slack + (row_bias + column_bias[column])
                 if bound > min(row_floor, column_floor[column]):
-                    places[found], bounds[found] = row * columns + column, bound
-                    found += 1
-    return places[:found], bounds[:found]
+                    places[count], bounds[count] = row * columns + column, bound
+                    count += 1
+    return places[:count], bounds[:count]
 
 
 @_compile
 def take(
-    found: Any, of_rows: Any, of_columns: Any, forward: Any, backward: Any, repeated: Any
+    tile_hits: Any, of_rows: Any, of_columns: Any, forward: Any, backward: Any, repeated: Any
 ) -> None:
-    """Take a tile's hits into the candidates of its R rows and of its C columns.
+    """Insert a tile's hits into the candidates of its R rows and C columns.
 
-    Of both are given their places among all candidates, and their ids, (R,) or (C,). ``repeated``
-    says that other tiles may hold the same pairs.
+    ``of_rows`` and ``of_columns`` are positions among all candidates, and ids, (R,) or (C,).
+    ``repeated`` allows for other tiles with the same pairs.
     """
-    (places, found_bounds), (bounds, ids, floor) = found, forward
+    (places, hit_bounds), (bounds, ids, floor) = tile_hits, forward
     (row_places, row_ids), (column_places, column_ids) = of_rows, of_columns
     column_bounds, column_lists, column_floor = backward
     columns = np.uint32(len(column_ids))
-    for place, bound in zip(places, found_bounds):  # noqa: B905  # Numba knows no strict
+    for place, bound in zip(places, hit_bounds):  # noqa: B905  # Numba knows no strict
         own, beside = divmod(np.uint32(place), columns)
         number, other = column_ids[beside], row_ids[own]
         row, column = row_places[own], column_places[beside]
@@ -135,10 +137,10 @@ def take(
 
 @_compile
 def round_centred(rows: Any, mean: Any, largest: Any, codes: Any) -> None:
-    """Fill ``codes`` of rows (N, D) less their ``mean`` (D,), in steps of 1/``largest``.
+    """Encode rows (N, D) minus their ``mean`` (D,) in steps of 1/``largest``.
 
-    These are numbers, int8 (N, D), and float32 (N,): steps, lengths of centred rows, and those of
-    what the numbers leave out.
+    The outputs ``codes`` are numbers, int8 (N, D), and float32 (N,): steps, lengths of centred
+    rows, and lengths of rounding errors.
     """
     numbers, steps, lengths, errors = codes
     centred = np.empty(rows.shape[1], dtype=np.float32)
@@ -158,13 +160,13 @@ def round_centred(rows: Any, mean: Any, largest: Any, codes: Any) -> None:
         steps[row], lengths[row], errors[row] = step, np.sqrt(length), np.sqrt(error)
 
 
-@compiled()  # in this order: a length has the same bits everywhere
+@compiled()  # keeps the order of sums, for the same bits everywhere
 def unit_rows(halves: Any, rows: Any, factor: Any, out: Any, places: Any) -> None:
-    """Fill ``places`` (N,) in ``out`` with some ``rows`` (N,) of float16 at length 1.
+    """Scale ``rows`` (N,) of float16 to length 1, at ``places`` of ``out``.
 
-    All rows (R, D) are given as uint16. Their numbers are rounded to multiples of one over
-    ``factor``, a power of two, and lengths summed as by ``miner.knn.core.rescore.square_lengths``.
-    All loops compile to vector instructions, as calls to round would not.
+    ``halves`` (R, D) are bits as uint16. Numbers are rounded to multiples of 1/``factor``, a power
+    of two, and lengths are summed like ``miner.knn.core.rescore.square_lengths``. All loops compile
+    to vector instructions, which calls to round would prevent.
     """
     sign, rest = np.uint32(0x8000), np.uint32(0x7FFF)
     lanes, floats = np.empty(LANES), np.empty(halves.shape[1], dtype=np.float32)
@@ -193,20 +195,20 @@ def unit_rows(halves: Any, rows: Any, factor: Any, out: Any, places: Any) -> Non
 
 @_compile
 def rows_in(cells: Any, start: Any, stop: Any) -> Any:
-    """Return the rows (R,), ascending, of which a cell (N, P) is in the range."""
-    rows, found = np.empty(len(cells), dtype=np.int64), 0
+    """Return the rows (R,) with a cell (N, P) in the range, ascending."""
+    rows, count = np.empty(len(cells), dtype=np.int64), 0
     for row in range(len(cells)):
         for cell in cells[row]:
             if start <= cell < stop:
-                rows[found] = row
-                found += 1
+                rows[count] = row
+                count += 1
                 break
-    return rows[:found].copy()
+    return rows[:count].copy()
 
 
 @_compile
 def add_rows(rows: Any, groups: Any, sums: Any) -> None:
-    """Add each row (N, D) to the sum (G, D) of its group (N,), one after the other."""
+    """Add each row (N, D) to the sum (G, D) of its group (N,), in order."""
     for row in range(len(rows)):
         total = sums[groups[row]]
         for place in range(len(total)):
@@ -223,13 +225,13 @@ def _cosine(x: Any, y: Any) -> Any:
 
 @_part
 def _precedes(cosine: Any, number: Any, other_cosine: Any, other: Any) -> Any:
-    """Return whether a neighbour comes before another: by cosine, best first, then by id."""
+    """Return whether a neighbour comes first, by cosine, then by id."""
     return cosine > other_cosine or (cosine == other_cosine and number < other)
 
 
 @_part
 def _place(ids: Any, cosines: Any, number: Any, cosine: Any) -> None:
-    """Take a neighbour into its place in a list in order, if it precedes the last one."""
+    """Insert a neighbour into a sorted list, if it precedes the last one."""
     place = len(ids) - 1
     if not _precedes(cosine, number, cosines[place], ids[place]):
         return
@@ -241,7 +243,7 @@ def _place(ids: Any, cosines: Any, number: Any, cosine: Any) -> None:
 
 @_compile
 def merge(ids: Any, cosines: Any, rows: Any, other_ids: Any, other_cosines: Any) -> None:
-    """Take other neighbours (P, L) of some ``rows`` (P,) into those of all (N, K), each once."""
+    """Merge other neighbours (P, L) of ``rows`` (P,) into all lists (N, K)."""
     for place in range(len(rows)):
         row = rows[place]
         for rank in range(other_ids.shape[1]):
@@ -256,12 +258,11 @@ def merge(ids: Any, cosines: Any, rows: Any, other_ids: Any, other_cosines: Any)
 def verify(
     queries: Any, base: Any, names: Any, of_rows: Any, ids: Any, cosines: Any, incomplete: Any
 ) -> None:
-    """Fill neighbours of queries (N, D), ``ids`` and ``cosines`` (N, K), from their candidates.
+    """Fill the neighbours of queries (N, D), ``ids`` and ``cosines`` (N, K).
 
-    These are ``of_rows``, best bound first: a row is done when the next bound is below its K-th
-    cosine. Lists begin as no neighbours, of the cosine that a neighbour must exceed.
-    ``incomplete`` (N,) says which rows may have better neighbours than their candidates. ``names``
-    (M,) are the ids of ``base`` (M, D), of which a row is fetched for each candidate looked at.
+    ``of_rows`` are candidates, best bound first. A row is done at the first bound below its K-th
+    cosine. Lists begin without neighbours, with the cosine to exceed. ``incomplete`` (N,) marks
+    rows that may have better neighbours. ``names`` (M,) are the ids of ``base`` (M, D).
     """
     bounds, candidates, floor = of_rows
     for row in range(len(queries)):
@@ -277,16 +278,22 @@ def verify(
 
 @_compile
 def fallback_search(
-    found: Any, queries: Any, row_places: Any, base: Any, column_places: Any, names: Any, lists: Any
+    tile_hits: Any,
+    queries: Any,
+    row_places: Any,
+    base: Any,
+    column_places: Any,
+    names: Any,
+    lists: Any,
 ) -> None:
-    """Take a tile's hits into the ``lists`` of its rows: neighbours' ids and cosines (R, K).
+    """Insert a tile's hits into the ``lists`` (R, K) of its rows.
 
-    ``queries`` and ``base`` are whole sides, in which the tile's rows and columns have places;
-    ``names`` are the ids of the latter's rows. The exact cosine of a pair is computed wherever its
-    bound reaches the row's K-th one.
+    ``row_places`` and ``column_places`` are the tile's positions in ``queries`` and ``base``, and
+    ``names`` are ids of base rows. A pair's cosine is computed if its bound reaches the row's K-th
+    cosine.
     """
     columns = np.uint32(len(column_places))
-    (places, bounds), (ids, cosines) = found, lists
+    (places, bounds), (ids, cosines) = tile_hits, lists
     for place, bound in zip(places, bounds):  # noqa: B905  # Numba knows no strict
         row, column = divmod(np.uint32(place), columns)
         other = column_places[column]

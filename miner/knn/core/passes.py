@@ -1,7 +1,7 @@
-"""The passes of a two-way search over its tiles: generate candidates, verify, fallback search.
+"""The passes of a two-way search over tiles of products.
 
-A tile is a set of rows and a set of columns whose products are computed together: all of them in
-turn for an exact search, those that share a cell for a cell join.
+A tile is a set of rows and a set of columns whose products are computed together. The tiles of an
+exact search cover all pairs, the tiles of a cell join the pairs that share a cell.
 """
 
 import logging
@@ -18,35 +18,33 @@ from miner.knn.core.codes import Codes
 from miner.knn.core.products import LARGE, compiled_int8, int8_kernels, loops, product
 from miner.threads import blocks, run_in_threads, thread_count
 
-# Places and bounds, see ``miner.knn.core.compiled.hits``.
+# Positions and bounds, see ``miner.knn.core.compiled.hits``.
 Hits: TypeAlias = tuple[NDArray[np.int32], NDArray[np.float32]]
-Side: TypeAlias = tuple[Matrix, Codes]  # unit rows (N, D) and what they are coded as
+Side: TypeAlias = tuple[Matrix, Codes]  # unit rows (N, D) and their codes
 
 logger = logging.getLogger(__name__)
 
-# The products of a tile, 4 MiB of them, are still in the cache when they are looked at.
-TILE_ROWS, TILE_COLUMNS = 512, 2048
-# Columns that are looked at first, and how fast further ones grow in number: while there are no
-# candidates yet, all products are hits.
-FIRST_BLOCK_ROWS, GROWTH = 32, 3
-# How many columns give a row its first floor. With fewer than SEEDED_FROM columns it would cost
-# more than it saves.
-SEEDS, MIN_COLUMNS_TO_SEED = 512, 16 * 512
+TILE_ROWS, TILE_COLUMNS = 512, 2048  # 4 MiB of products, which stay in the cache
+# Blocks grow, because without candidates all products are hits.
+FIRST_BLOCK_ROWS = 32
+GROWTH = 3  # factor per block
+SEEDS = 512  # columns that give a row its first floor
+MIN_COLUMNS_TO_SEED = 16 * 512  # with fewer, seeds cost more than they save
 
 
 class Tile(NamedTuple):
-    """Rows and columns by slice or by ascending position; tiles may share some."""
+    """Rows and columns by slice or by ascending position."""
 
     rows: Rows
     columns: Rows
 
 
 class Candidates(NamedTuple):
-    """Of N rows the C columns with the largest bounds so far, best first, while tiles go by.
+    """The columns with the largest bounds so far, best first, C per row.
 
-    ``bounds`` is float32 (N, C), -inf where fewer were seen; ``ids`` int32 (N, C), -1 there.
-    ``floor``, float32 (N,), is the last bound of each row, or higher: no column left out has a
-    larger one.
+    ``bounds``, float32 (N, C), is -inf and ``ids``, int32 (N, C), is -1 in unused columns.
+    ``floor``, float32 (N,), is at least each row's last bound, and no other column has a larger
+    bound.
     """
 
     bounds: NDArray[np.float32]
@@ -55,7 +53,7 @@ class Candidates(NamedTuple):
 
     @classmethod
     def empty(cls, rows: int, kept: int) -> Self:
-        """Room for ``kept`` candidates of each row."""
+        """Allocate ``kept`` candidates per row."""
         return cls(
             bounds=np.full((rows, kept), -np.inf, dtype=np.float32),
             ids=np.full((rows, kept), NO_NEIGHBOUR, dtype=np.int32),
@@ -63,15 +61,14 @@ class Candidates(NamedTuple):
         )
 
     def take(self, rows: Rows) -> Self:
-        """Return those of some rows: a view of a slice, a copy of what positions name."""
+        """Take rows, as a view of a slice or a copy of positions."""
         return type(self)(*(take_rows(field, rows) for field in self))
 
 
 class RowLocks:
-    """Lets one of some threads at a time change a row of tables (of so many rows) that they share.
+    """Locks of the rows of shared tables, given by their numbers of rows.
 
-    All rows are claimed at once or none, so threads cannot wait for each other in a circle. One
-    thread alone claims nothing.
+    All rows are locked at once or none, so threads cannot deadlock. A single thread locks nothing.
     """
 
     def __init__(self, *tables: int, threads: int) -> None:
@@ -81,7 +78,7 @@ class RowLocks:
 
     @contextmanager
     def acquire(self, *rows: Rows) -> Iterator[None]:
-        """Hold some rows of each table, by slice or by position; waits until none is held."""
+        """Lock rows of each table, by slice or position, once all are free."""
         if self.threads == 1:
             yield
             return
@@ -108,9 +105,9 @@ def generate_candidates(
     repeated: bool,
     progress: Callable[[int], None],
 ) -> None:
-    """Take the candidates of each row of both codes, each tile's products computed once.
+    """Generate the candidates of both sides, one product per tile.
 
-    Tiles hold all pairs once or, ``repeated``, some pairs and those perhaps several times.
+    Tiles contain each pair once, or with ``repeated`` some pairs, perhaps several times.
     """
     forward, backward = candidates
     claims = RowLocks(len(left), len(right), threads=thread_count())
@@ -118,10 +115,10 @@ def generate_candidates(
 
     def take(tile: Tile) -> None:
         x, y = left.take(tile.rows), right.take(tile.columns)
-        found = find_hits(x, y, forward.floor[tile.rows], backward.floor[tile.columns])
+        hits = find_hits(x, y, forward.floor[tile.rows], backward.floor[tile.columns])
         rows, columns = _places(tile.rows), _places(tile.columns)
         with claims.acquire(tile.rows, tile.columns):
-            loops().take(found, (rows, rows), (columns, columns), forward, backward, repeated)
+            loops().take(hits, (rows, rows), (columns, columns), forward, backward, repeated)
         with counting:
             progress(len(x) * len(y))
 
@@ -133,10 +130,10 @@ def _places(rows: Rows) -> NDArray[np.int64]:
 
 
 def initial_candidates(left: Codes, right: Codes, *, kept: int) -> tuple[Candidates, Candidates]:
-    """Return room for ``kept`` candidates of each row of both codes, above their first floors.
+    """Allocate ``kept`` candidates of both sides, with initial floors.
 
-    These are below the ``kept`` best bounds of a sample of the columns, or -inf where there are
-    few: they keep most columns of the first tiles from becoming candidates.
+    Floors are just below the ``kept`` best bounds of sampled columns, or -inf if there are few
+    columns. They exclude most columns of the first tiles.
     """
     return _seeded(left, right, kept), _seeded(right, left, kept)
 
@@ -157,46 +154,49 @@ def _seeded(rows: Codes, columns: Codes, kept: int) -> Candidates:
 
 
 def best_columns(rows: Codes, columns: Codes, *, kept: int) -> Candidates:
-    """Return the ``kept`` columns of each row with the largest bounds, of equals the first."""
-    found, own = Candidates.empty(len(rows), kept), (np.arange(len(rows)), rows.ids)
+    """Return the ``kept`` columns with the largest bounds, best first."""
+    candidates, own = Candidates.empty(len(rows), kept), (np.arange(len(rows)), rows.ids)
     for block in growing_blocks(len(columns), TILE_COLUMNS):
         part = columns.take(block)
         unwanted = Candidates.empty(len(part), 1)
         unwanted.floor[:] = LARGE
-        hits, beside = find_hits(rows, part, found.floor, unwanted.floor), np.arange(len(part))
-        loops().take(hits, own, (beside, part.ids), found, unwanted, False)
-    return found
+        hits, beside = find_hits(rows, part, candidates.floor, unwanted.floor), np.arange(len(part))
+        loops().take(hits, own, (beside, part.ids), candidates, unwanted, False)
+    return candidates
 
 
 def growing_blocks(rows: int, size: int) -> list[slice]:
-    """Return slices that make up all rows, small ones first: those that come after meet floors."""
-    found, start, length = [], 0, min(FIRST_BLOCK_ROWS, size)
+    """Split rows into slices that grow, so that most meet established floors."""
+    slices, start, length = [], 0, min(FIRST_BLOCK_ROWS, size)
     while start < rows:
-        found.append(slice(start, min(start + length, rows)))
+        slices.append(slice(start, min(start + length, rows)))
         start, length = start + length, min(GROWTH * length, size)
-    return found
+    return slices
 
 
 def find_hits(rows: Codes, columns: Codes, row_floor: Matrix, column_floor: Matrix) -> Hits:
-    """Return the products that exceed a floor, which may have risen by the time they are taken."""
+    """Return the products that exceed a floor of their row or column.
+
+    Floors may rise until the hits are used.
+    """
     codes = (*rows.terms, row_floor), (*columns.terms, column_floor)
     kind = rows.numbers.dtype
     kernels = compiled_int8() if kind == np.int8 else int8_kernels() if kind == np.int16 else None
     if kernels:
-        found: Hits = kernels.hits(rows.numbers, columns.numbers, *codes)
+        hits: Hits = kernels.hits(rows.numbers, columns.numbers, *codes)
     else:
-        found = loops().hits(product(rows.numbers, columns.numbers), rows.slack, *codes)
-    return found
+        hits = loops().hits(product(rows.numbers, columns.numbers), rows.slack, *codes)
+    return hits
 
 
 def verify(
     queries: Side, base: Side, candidates: Candidates, *, k: int, floors: Matrix | None = None
 ) -> tuple[Neighbours, NDArray[np.int64]]:
-    """Return the best k of the candidates, and the rows that may have better ones left out.
+    """Return the best k candidates, and the rows that may miss better ones.
 
-    Rows come as their codes do, and candidates are places in the base. Where near rows come one
-    after the other, what they have in common stays in the cache. Neighbours exceed their row's
-    floor, float32 (N,), if there are floors; where there is no neighbour, that is the cosine.
+    Rows are in the order of codes, and candidates are positions in the base. If similar rows are
+    adjacent, shared vectors stay in the cache. With ``floors``, float32 (N,), neighbours must
+    exceed these, which are also the cosines of unused columns.
     """
     (rows, _), (others, other_codes) = queries, base
     neighbours = Neighbours.empty(len(rows), k)
@@ -218,7 +218,10 @@ def verify(
 def fallback_search(
     queries: Side, base: Side, neighbours: Neighbours, tiles: Iterable[Tile]
 ) -> None:
-    """Complete the neighbours, in the order of codes, of tiles' rows among the tiles' columns."""
+    """Complete the neighbours of the tiles' rows among the tiles' columns.
+
+    Neighbours are in the order of the codes.
+    """
     (left, left_codes), (right, right_codes) = queries, base
     claims = RowLocks(len(left), threads=thread_count())
 

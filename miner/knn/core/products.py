@@ -1,10 +1,10 @@
-"""Products of codes: of float32 by NumPy, of int8 and bfloat16 by the fastest way here.
+"""Products of codes in the fastest way.
 
-Compiled kernels multiply int8 with an instruction set of the CPU (``miner.instructions``). torch
-multiplies int8 where it is faster, or where there is no such set, and bfloat16: up to eight times
-as fast as float32, but it takes seconds to load. A build of torch that lacks a call raises
-AttributeError or RuntimeError. Results are the same without it. bfloat16 numbers are held as their
-bits, uint16.
+NumPy multiplies float32. Compiled kernels multiply int8 with an instruction set of the CPU
+(``miner.instructions``). torch multiplies int8 if it is faster or the CPU lacks a set, and
+bfloat16: up to eight times as fast as float32, but loading takes seconds. A build of torch that
+lacks a function raises AttributeError or RuntimeError. Results do not depend on it. bfloat16
+numbers are uint16 bits.
 """
 
 from __future__ import annotations
@@ -28,17 +28,16 @@ from miner.threads import on_one_thread
 if TYPE_CHECKING:
     import torch
 
-ROWS, COLUMNS, DIM, REPEATS = 256, 1024, 512, 5  # of trials; each takes some milliseconds
+ROWS, COLUMNS, DIM, REPEATS = 256, 1024, 512, 5  # of trials of some milliseconds
 LARGE = 2.0**99  # larger than any bound
-# Operations from which on torch pays for being loaded: some seconds of float32 products.
-TORCH_FROM = 1 << 38
+TORCH_FROM = 1 << 38  # operations that pay for loading torch: seconds in float32
 INT8_MAX = 127
 DEPTH = 4  # codes that most instructions sum
-INT8_DIMENSIONS = 1 << 17  # of fewer, 127 * 127 * D stays below 2**31
+INT8_DIMENSIONS = 1 << 17  # limit, below which 127 * 127 * D is less than 2**31
 
 
 def product(left: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
-    """Return the product of codes, (R, D) by (C, D): int32 of integers, else in their type."""
+    """Multiply codes (R, D) by (C, D), integers to int32."""
     if left.dtype == np.float32 or left.dtype == np.float64:
         return np.asarray(left @ right.T)
     if left.dtype == np.int16:
@@ -53,17 +52,17 @@ def product(left: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
 
 
 def int8_product(left: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
-    """Return the product of int8 rows by torch's private function for it."""
+    """Multiply int8 rows by torch's private function."""
     import torch
 
     x, y = torch.from_numpy(left), torch.from_numpy(right)
-    if x.shape[1] == 1:  # which _int_mm leaves unset in torch 2.13
+    if x.shape[1] == 1:  # _int_mm of torch 2.13 would leave it unset
         return (x.int() * y.int().T).numpy()
     return torch._int_mm(x, y.T).numpy()
 
 
 def bfloat16_rows(bits: NDArray[Any]) -> torch.Tensor:
-    """Return rows given as bits as a tensor that shares their memory."""
+    """Return bits as a bfloat16 tensor that shares their memory."""
     import torch
 
     return torch.from_numpy(bits).view(torch.bfloat16)
@@ -71,7 +70,7 @@ def bfloat16_rows(bits: NDArray[Any]) -> torch.Tensor:
 
 @cache
 def loops() -> ModuleType:
-    """Return the compiled loops, which are loaded when first used: Numba takes half a second."""
+    """Load the compiled loops at first use, because Numba takes half a second."""
     from miner.knn.core import compiled
 
     return compiled
@@ -79,21 +78,21 @@ def loops() -> ModuleType:
 
 @cache
 def int8_kernels() -> ModuleType | None:
-    """Return the module that multiplies integers, or None if the CPU has no set for it."""
+    """Return the module of integer products, or None without instruction set."""
     from miner.knn.core import int8  # loads Numba
 
     return int8 if int8.CHOSEN else None
 
 
 def compiled_int8() -> ModuleType | None:
-    """Return the module that multiplies integers, or None if torch is loaded and faster."""
+    """Return the module of integer products, or None if torch is faster."""
     kernels = int8_kernels()
     return kernels if kernels and not (torch_is_loaded() and _torch_is_faster()) else None
 
 
 @cache
 def _torch_is_faster() -> bool:
-    """Return whether torch finds hits of int8 codes faster than the kernels do, and no others."""
+    """Return whether torch finds hits of int8 codes faster, and exactly."""
     kernels = int8_kernels()
     if kernels is None or kernels.ASKED:
         return kernels is None
@@ -104,7 +103,7 @@ def _torch_is_faster() -> bool:
             random.integers(-INT8_MAX, INT8_MAX, (count, DIM), np.int8, endpoint=True)
             for count in (ROWS, COLUMNS)
         ]
-        # Of each row and column its scale, its bias and its floor.
+        # Scale, bias and floor of each row and column.
         codes = [np.array([[1], [0], [LARGE]], np.float32).repeat(len(s), axis=1) for s in sides]
         with_torch = seconds_of(
             lambda: loops().hits(int8_product(*sides), np.float32(0), *map(tuple, codes))
@@ -119,18 +118,18 @@ def _torch_is_faster() -> bool:
 
 @cache
 def largest_code() -> int:
-    """Return the largest int8 code that is multiplied without error here."""
+    """Return the largest int8 code with exact products."""
     kernels = int8_kernels()
     return kernels.LARGEST if kernels else INT8_MAX
 
 
 def seconds_of(work: Callable[[], object]) -> float:
-    """Return the least seconds of some calls: of this thread alone, for others may compute, too."""
+    """Return the least time of some calls, in seconds of this thread."""
     return max(1e-9, min(repeat(work, timer=thread_time, number=1, repeat=REPEATS)))
 
 
 def numbers_of(tile: NDArray[Any]) -> NDArray[np.float32]:
-    """Return a product as float32, whatever it was computed in."""
+    """Return a product of any type as float32."""
     if tile.dtype == np.uint16:
         return (tile.astype(np.uint32) << 16).view(np.float32)
     return tile.astype(np.float32)
@@ -142,15 +141,15 @@ def torch_is_loaded() -> bool:
 
 
 def torch_pays(operations: float) -> bool:
-    """Return whether torch is to be used for so many operations: loaded already, or worth it."""
+    """Return whether torch is loaded, or worth loading for ``operations``."""
     worth = operations >= TORCH_FROM and find_spec("torch") is not None
     return torch_is_loaded() or worth
 
 
 def low_precision_pays(operations: float) -> bool:
-    """Return whether rates are worth measuring for so many operations.
+    """Return whether rates are worth measuring for ``operations``.
 
-    If so, torch is loaded where it may be faster than the kernels.
+    If so, torch is loaded if it may be faster than the kernels.
     """
     kernels = int8_kernels()
     if kernels and (kernels.ASKED or not kernels.HAS_AMX):
@@ -164,12 +163,12 @@ def low_precision_pays(operations: float) -> bool:
 
 @cache
 def int8_is_exact() -> bool:
-    """Return whether int8 products of the largest codes are right here."""
+    """Return whether int8 products of the largest codes are exact."""
     return is_exact(product)
 
 
 def is_exact(multiply: Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]) -> bool:
-    """Return whether a product of the largest codes is right.
+    """Return whether products of the largest codes are exact.
 
     Without VNNI instructions oneDNN sums pairs of products in 16 bits, which saturate
     (pytorch/pytorch#136746). torch avoids it from 2.6 on, unless ONEDNN_MAX_CPU_ISA hides VNNI.

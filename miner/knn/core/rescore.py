@@ -1,10 +1,10 @@
-"""Cosines that depend on the two vectors alone, whatever found the pair.
+"""Cosines that depend only on the two vectors.
 
-A float32 product's last bits depend on the tile, the threads and the machine that computed it.
-Searches therefore only generate candidates; their cosines are computed in float64, of unit rows
-whose numbers are all multiples of 2**-26. Products of two such numbers are multiples of 2**-52, and
-so are all partial sums of them; those stay below 2 and so fit into a float64's 53 bits. The sum is
-exact, whatever its order, and results do not change with tiles, shards, threads or processors.
+The last bits of a float32 product depend on the tile, the threads and the machine. Searches
+therefore only generate candidates, whose cosines are computed in float64 from unit rows of
+multiples of 2**-26. Products of two such numbers, and all partial sums, are multiples of 2**-52
+below 2, which fit into a float64's 53 bits. So the sum is exact in any order, and results do not
+change with tiles, shards, threads or CPUs.
 """
 
 import sys
@@ -18,12 +18,11 @@ from miner.arrays import NO_NEIGHBOUR, IntArray, Matrix, Neighbours
 from miner.knn.core.products import loops
 from miner.threads import blocks, run_in_threads
 
-MIN_SIZE_TO_COMPILE = 1 << 21  # numbers, from which on compiled loops pay for being loaded
+MIN_SIZE_TO_COMPILE = 1 << 21  # numbers; for fewer, loading compiled loops takes longer
 BLOCK_ROWS = 1 << 12
 BLOCK_BYTES = 1 << 21  # float64 vectors at a time; larger blocks fall out of the cache
-# Similarities up to which a table is soonest searched: past it, loading Numba (half a second) pays.
-MAX_SIMILARITIES = 1 << 22
-TABLE_ROWS = 1024  # of both sides that are multiplied at a time
+MAX_SIMILARITIES = 1 << 22  # of a table; for more, loading Numba (half a second) pays
+TABLE_ROWS = 1024  # of both sides, multiplied at a time
 UNIT_BITS = 26  # rounding to 2**-26 moves a cosine by about 6e-9, rounding it to float32 by 2e-8
 
 
@@ -34,10 +33,13 @@ def unit_rows(
     rows: IntArray | None = None,
     places: IntArray | None = None,
 ) -> Matrix:
-    """Rows (N, D) of any scale, made length 1 and rounded to multiples of 2**-26: float32 (N, D).
+    """Scale rows (N, D) to length 1, rounded to multiples of 2**-26.
 
-    Vectors are finite, and no row is zero. If given, ``rows`` (N,) says which of them, ``out``
-    where they are put, and ``places`` (N,) in which of its rows.
+    Rows must be finite and not zero. If given, ``rows`` (N,) selects rows of ``vectors``, and
+    ``places`` (N,) are the rows of ``out`` to fill.
+
+    Returns:
+        float32 (N, D), or ``out``.
     """
     rows = np.arange(len(vectors)) if rows is None else rows
     units = np.empty((len(rows), vectors.shape[1]), dtype=np.float32) if out is None else out
@@ -55,7 +57,7 @@ def unit_rows(
 
     def fill(start: int) -> None:
         block = vectors[rows[start : start + size]].astype(np.float64, order="C")
-        if vectors.dtype.itemsize > 4:  # whose squares may overflow, or vanish
+        if vectors.dtype.itemsize > 4:  # squares may overflow or underflow
             _, exponents = np.frexp(np.abs(block).max(axis=1, keepdims=True, initial=0))
             np.ldexp(block, -exponents, out=block)
         block *= 2.0**UNIT_BITS / np.sqrt(square_lengths(block))[:, None]
@@ -67,7 +69,7 @@ def unit_rows(
 
 
 def square_lengths(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the sum of each row's squares, (N, D): in lanes of eight, then the lanes by pairs."""
+    """Sum each row's squares in eight lanes, then the lanes by pairs."""
     squares = np.zeros((len(rows), -(-rows.shape[1] // 8), 8))
     np.multiply(rows, rows, out=squares.reshape(len(rows), -1)[:, : rows.shape[1]])
     lanes: NDArray[np.float64] = squares.sum(axis=1)
@@ -77,7 +79,11 @@ def square_lengths(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def checked_vectors(vectors: ArrayLike, side: str) -> NDArray[Any]:
-    """Return vectors (N, D) as an array; a ValueError if a row is not real, not finite or zero."""
+    """Return vectors as an array (N, D).
+
+    Raises:
+        ValueError: The shape or type is wrong, or a row is zero or not finite.
+    """
     rows = np.asarray(vectors)
     if rows.ndim != 2:
         raise ValueError(
@@ -85,7 +91,7 @@ def checked_vectors(vectors: ArrayLike, side: str) -> NDArray[Any]:
         )
     if rows.dtype.kind not in "fiub":
         raise ValueError(f"{side} vectors are of type {rows.dtype}; expected real numbers")
-    # Not the norms: of large or small numbers they overflow or vanish.
+    # Norms of large or small numbers would overflow or underflow.
     ends = rows.max(axis=1, initial=0), rows.min(axis=1, initial=0)
     largest = np.maximum(*(np.abs(end.astype(np.float64)) for end in ends))
     bad = np.flatnonzero(~(np.isfinite(largest) & (largest > 0)))
@@ -98,7 +104,11 @@ def checked_vectors(vectors: ArrayLike, side: str) -> NDArray[Any]:
 
 
 def check_search(source: NDArray[Any], target: NDArray[Any], *, k: int) -> None:
-    """Refuse, by a ValueError, k below 1 and rows of different dimensions."""
+    """Check k, and that both sides have the same dimensions.
+
+    Raises:
+        ValueError: They don't, or k is below 1.
+    """
     if k < 1:
         raise ValueError(f"k is {k}; a neighbourhood needs at least 1 sentence")
     if source.shape[1] != target.shape[1]:
@@ -109,10 +119,10 @@ def check_search(source: NDArray[Any], target: NDArray[Any], *, k: int) -> None:
 
 
 def rescore(queries: Matrix, base: Matrix, candidates: IntArray, *, k: int) -> Neighbours:
-    """Return the best ``k`` of each row's candidates by exact cosine; ties by id, lowest first.
+    """Return the best ``k`` candidates by exact cosine, then by id.
 
-    Queries (N, D) and base (M, D) are ``unit_rows``. Candidates (N, C) are positions in the base,
-    each at most once in a row; -1 for none. Reads N * C vectors: memory traffic bounds it.
+    Queries (N, D) and base (M, D) are ``unit_rows``. Candidates (N, C) are distinct positions in
+    the base, or -1. Memory traffic of N * C vectors bounds the speed.
     """
     cosines = np.empty(candidates.shape, dtype=np.float32)
     rows = max(1, BLOCK_BYTES // (8 * max(1, base.shape[1] * candidates.shape[1])))
@@ -125,7 +135,7 @@ def rescore(queries: Matrix, base: Matrix, candidates: IntArray, *, k: int) -> N
 
 
 def best(neighbours: Neighbours, *, k: int) -> Neighbours:
-    """Sort each row by (cosine descending, id ascending) and keep the first ``k``."""
+    """Keep the first ``k`` neighbours by descending cosine, then by id."""
     order = np.lexsort((neighbours.ids, -neighbours.cosines), axis=1)[:, :k]
     return Neighbours(
         ids=np.take_along_axis(neighbours.ids, order, axis=1),
@@ -134,22 +144,22 @@ def best(neighbours: Neighbours, *, k: int) -> Neighbours:
 
 
 def merge(parts: Sequence[Neighbours], *, k: int) -> Neighbours:
-    """Return the best ``k`` of several lists of the same rows; what several hold comes once."""
-    found = Neighbours.empty(len(parts[0]), min(k, sum(part.ids.shape[1] for part in parts)))
+    """Merge lists of the same rows into their best ``k`` distinct neighbours."""
+    merged = Neighbours.empty(len(parts[0]), min(k, sum(part.ids.shape[1] for part in parts)))
     for part in parts:
-        merge_some(found, np.arange(len(part)), part)
-    return found
+        merge_some(merged, np.arange(len(part)), part)
+    return merged
 
 
 def merge_some(neighbours: Neighbours, rows: NDArray[np.integer], others: Neighbours) -> None:
-    """Take other neighbours of some of the rows, (P,), into the lists of all, in place."""
+    """Merge other neighbours of some ``rows`` (P,) into the lists, in place."""
     if neighbours.ids.shape[1]:
         lists = neighbours.ids, neighbours.cosines
         loops().merge(*lists, rows, others.ids, others.cosines)
 
 
 def search_table(source: Matrix, target: Matrix, *, k: int) -> tuple[Neighbours, Neighbours]:
-    """Return what ``miner.knn.exact.search_unit_rows`` does, from a table (N, M) of all cosines."""
+    """Do an exact two-way search by a table (N, M) of all cosines."""
     table = np.empty((len(source), len(target)), dtype=np.float32)
     for columns in blocks(len(target), TABLE_ROWS):
         others = target[columns].astype(np.float64).T
@@ -159,13 +169,12 @@ def search_table(source: Matrix, target: Matrix, *, k: int) -> tuple[Neighbours,
 
 
 def _best_of_rows(table: Matrix, k: int) -> Neighbours:
-    """Return the k largest numbers of each row, ties to the lower column."""
     rows, columns = table.shape
     k = min(k, columns)
     if not table.size:
         return Neighbours.empty(rows, k)
     least = np.partition(table, columns - k, axis=1)[:, columns - k]
-    row, column = np.nonzero(table >= least[:, None])  # with all that are equal to the k-th
+    row, column = np.nonzero(table >= least[:, None])  # including all equal to the k-th
     order = np.lexsort((column, -table[row, column], row))
     start = np.searchsorted(row, np.arange(rows))
     ids = column[order[start[:, None] + np.arange(k)]]

@@ -1,6 +1,6 @@
-"""The fastest precision of products here, and how many candidates the vectors ask for.
+"""Choose the fastest precision, and the number of candidates per row.
 
-Neither changes a result: candidates are rescored and proven complete in any precision.
+Neither changes a result: candidates of any precision are rescored and proven complete.
 """
 
 from __future__ import annotations
@@ -33,33 +33,33 @@ from miner.threads import blocks, on_one_thread, run_in_threads
 
 logger = logging.getLogger(__name__)
 
-# Rows of each side whose neighbours are looked at; the most candidates that are kept of a row; and
-# the share of rows for which they shall do. The others are searched again.
-TRIAL_ROWS, TRIAL_COLUMNS = 128, 8192
-PART_TRIAL_ROWS = 32  # of a search that is one of many parts
-MAX_KEPT, SPARE, SHARE = 64, 4, 0.98
-# Products that a row's second search comes to, in one direction: the product, and exact cosines of
-# all that lies as near, which may be many more than are looked at here.
+TRIAL_ROWS, TRIAL_COLUMNS = 128, 8192  # rows per side of a trial, columns per block
+PART_TRIAL_ROWS = 32  # per side, if the search is one of many parts
+MAX_KEPT = 64  # candidates per row
+SPARE = 4  # candidates per row beyond k
+SHARE = 0.98  # of rows with enough candidates; the others are searched again
+# Cost of a row's second search, in products: the product, and exact cosines of all rows as similar,
+# which may be many more than a trial finds.
 SECOND_SEARCH = 4
-# Seconds that a candidate costs until it is rescored (20,000 lines a side, 256 dimensions).
-CANDIDATE = 1e-6
+CANDIDATE = 1e-6  # seconds until it is rescored (20,000 lines per side, 256 dimensions)
 SEARCHED: tuple[Precision, ...] = ("int8", "int16", "bfloat16", "float32")
 FLOAT32_MAX_DIMENSIONS = 1040  # 127 * 127 * D stays below 2**24: float32 sums it exactly
 
 
 class Tuning(NamedTuple):
-    """The way to generate candidates: the precision of the product, and how many a row keeps."""
+    """A precision of products, and the number of candidates kept per row."""
 
     precision: Precision
     kept: int
 
 
 def product_rates() -> dict[Precision, float]:
-    """Return operations a second (a multiply-add is two) of one thread, by type of codes.
+    """Measure operations per second of one thread, by precision.
 
-    They are those of tiles whose products are all compared with floors. Measured once, in about 50
-    milliseconds, and again when torch was loaded. Types that fail here are left out; int16 holds
-    int8 codes that the int8 product would sum with an error.
+    A multiply-add is two operations. Tiles are compared with floors, which nothing exceeds. Rates
+    are measured once, in about 50 milliseconds, and again after torch is loaded. Precisions that
+    fail on this machine are omitted; int16 contains int8 codes that int8 products would sum with an
+    error.
     """
     return _rates(torch_is_loaded())
 
@@ -91,9 +91,9 @@ def _measure_products(with_torch: bool) -> dict[Precision, float]:
 
 
 def type_of_integers(dim: int, operations: float) -> type[np.number]:
-    """Return the fastest type in which products of int8 codes up to 127 are exact: D of them.
+    """Return the fastest type with exact products of int8 codes, of D numbers.
 
-    The others are half as fast at the most: float64 has half as many lanes as float32.
+    Float64 is at most half as fast as float32, because it has half as many lanes.
     """
     narrow = dim <= FLOAT32_MAX_DIMENSIONS
     floats = np.float32 if narrow else np.float64
@@ -109,10 +109,10 @@ def type_of_integers(dim: int, operations: float) -> type[np.number]:
 def choose(
     source: Matrix, target: Matrix, *, k: int, precision: Precision | None, tried: int = TRIAL_ROWS
 ) -> Tuning:
-    """Return the precision (unless given) and the candidates a row with the shortest search.
+    """Choose the precision, unless given, and the candidates per row.
 
-    So many rows of each side are tried, by a search in float32. A precision whose rounding could
-    hide more of the others' rows than are kept leaves those rows to a second search.
+    ``tried`` rows of each side are searched in float32. If the rounding of a precision could hide
+    more rows than are kept, the second search of such rows counts as its cost.
     """
     if len(source) == 0 or len(target) == 0:
         return Tuning(precision=precision or "float32", kept=k)
@@ -138,7 +138,10 @@ def choose(
 
 
 def _trial(side: Matrix, other: Matrix, k: int, count: int) -> Callable[[Precision], IntArray]:
-    """Search ``count`` rows, and return what says how many bounds of each reach its k-th cosine."""
+    """Search ``count`` rows, and return a function of the precision.
+
+    It counts each row's bounds that reach the row's k-th cosine.
+    """
     rows = side[:: max(1, -(-len(side) // count))]
     cosines, ids = _nearest(rows, other, max(MAX_KEPT, k) + 1)
     place = min(k, len(other)) - 1
@@ -149,7 +152,7 @@ def _trial(side: Matrix, other: Matrix, k: int, count: int) -> Callable[[Precisi
         products = numbers_of(product(left.numbers, right.numbers).diagonal())
         products *= left.scale * right.scale
         bounds = products + left.slack * np.abs(products) + left.bias + right.bias
-        # Of near rows, which exceed cosines by more than others, where rounding is relative.
+        # Of nearest rows: with relative rounding, their bounds exceed cosines by most.
         excess = (bounds - np.einsum("nd,nd->n", rows, last)).mean()
         return np.asarray((gaps <= excess).sum(axis=1))
 
@@ -157,21 +160,21 @@ def _trial(side: Matrix, other: Matrix, k: int, count: int) -> Callable[[Precisi
 
 
 def _nearest(queries: Matrix, base: Matrix, count: int) -> tuple[Matrix, IntArray]:
-    """Return cosines and positions of each query's ``count`` nearest, or of all: in float32."""
-    found: list[tuple[Matrix, IntArray]] = []
+    parts: list[tuple[Matrix, IntArray]] = []
 
     def search(columns: slice) -> None:
         cosines, places = _largest(queries @ base[columns].T, count)
-        found.append((cosines, places + columns.start))
+        parts.append((cosines, places + columns.start))
 
     run_in_threads(search, blocks(len(base), TRIAL_COLUMNS))
-    cosines, ids = (np.concatenate(parts, axis=1) for parts in zip(*found, strict=True))
+    cosines, ids = (
+        np.concatenate(columns_of_parts, axis=1) for columns_of_parts in zip(*parts, strict=True)
+    )
     cosines, places = _largest(cosines, count)
     return cosines, np.take_along_axis(ids, places, axis=1)
 
 
 def _largest(table: Matrix, count: int) -> tuple[Matrix, IntArray]:
-    """Return the ``count`` largest numbers of each row, or all, largest first, and their places."""
     count = min(count, table.shape[1])
     places = np.argpartition(table, table.shape[1] - count, axis=1)[:, table.shape[1] - count :]
     order = np.argsort(-np.take_along_axis(table, places, axis=1), axis=1)

@@ -1,1 +1,1 @@
-"""The search on CUDA devices: one product for both directions."""
+"""Search on CUDA devices, with one product for both directions."""

@@ -1,4 +1,4 @@
-"""Candidates in both directions from CUDA devices, each product computed once: see docs/gpu.md."""
+"""Generate candidates in both directions on CUDA devices (docs/gpu.md)."""
 
 import logging
 import threading
@@ -15,19 +15,19 @@ from miner.knn.gpu.sweep import search
 
 logger = logging.getLogger(__name__)
 
-# A device's product of two unit rows errs by less than this for each dimension. Tensor cores sum 16
-# terms and what there was before in one step, each cut off 2**-23 below the largest or lower, as is
-# the sum (Fasi et al. 2021, "Numerical behavior of NVIDIA tensor cores"): 18 / 16 * 2**-23, and
-# three quarters more for what a library may add up in parts.
+# Error bound of a device's product of unit rows, per dimension. Tensor cores add 16 terms to a sum
+# in one step, each truncated at 2**-23 of the largest or below, as is the sum (Fasi et al. 2021,
+# "Numerical behavior of NVIDIA tensor cores"): 18 / 16 * 2**-23, and three quarters more for
+# partial sums of libraries.
 ROUNDING = 2.0**-22
 
 
 class DeviceError(RuntimeError):
-    """A device could not finish its search; the message says which and why."""
+    """A device that could not finish its search, and the reason."""
 
 
 def usable_devices() -> list[torch.device]:
-    """Return the CUDA devices that multiply bfloat16 rightly; the log says what others do wrong."""
+    """Return the CUDA devices with correct bfloat16 products."""
     usable = []
     for number in range(torch.cuda.device_count()):
         device = torch.device("cuda", number)
@@ -39,17 +39,17 @@ def usable_devices() -> list[torch.device]:
 
 
 def _fault(device: torch.device) -> str:
-    """Return what is wrong with products on this device; empty if nothing.
+    """Return the fault of a device's products, empty if they are correct.
 
-    They are integers of up to 11 bits, which float32 holds and bfloat16 does not.
+    They are integers of up to 11 bits, which float32 represents and bfloat16 does not.
     """
     x = (torch.arange(64 * 48) % 19 - 9).reshape(64, 48)
     try:
         rows = x.to(device, torch.bfloat16)
-        found = product(rows, rows).cpu()
+        products = product(rows, rows).cpu()
     except RuntimeError as error:
         return _reason(error)
-    return "" if torch.equal(found, (x @ x.T).float()) else "its products are wrong"
+    return "" if torch.equal(products, (x @ x.T).float()) else "its products are wrong"
 
 
 def generate_on_devices(
@@ -60,17 +60,22 @@ def generate_on_devices(
     devices: Sequence[torch.device],
     progress: Callable[[int], None] = lambda products: None,
 ) -> tuple[keys.DeviceCandidates, keys.DeviceCandidates]:
-    """Return candidates of each source among the targets, and of each target among the sources.
+    """Generate the candidates of all sources and of all targets.
 
-    They are the ``kept`` largest products of each row, or all, as the devices compute them: exact
-    products of the numbers given, summed in float32 in the device's own order (see ``ROUNDING``).
-    Costs 2 * N * M * D operations. Each device takes an equal share of the sources, and holds it
-    and all targets, or else blocks of them that are copied again as the search moves on. Sides are
-    bfloat16, float16 or float32 (N, D) and (M, D), finite, in host memory; float32 goes without the
-    fused kernel, at a tenth of the speed or less. ``progress`` is called with the number of
-    products computed after each cell of the matrix, by one thread at a time.
+    They are the ``kept`` largest products of each row, or all, summed in float32 in the device's
+    order (``ROUNDING``). Costs 2 * N * M * D operations. Each device searches an equal share of the
+    sources, and keeps it and all targets in memory, or else copies blocks repeatedly.
 
-    A DeviceError says that a device failed, or has not enough memory for even a small search.
+    Args:
+        source: bfloat16, float16 or float32 (N, D), finite, in host memory. float32 has no fused
+            kernel, and a tenth of the speed or less.
+        target: likewise, (M, D).
+        kept: candidates per row.
+        devices: CUDA devices.
+        progress: called with the products of each cell, by one thread at a time.
+
+    Raises:
+        DeviceError: A device failed, or lacks the memory for a small search.
     """
     assert source.shape[1] == target.shape[1]
     assert source.dtype == target.dtype
@@ -93,14 +98,14 @@ def generate_on_devices(
             for done in as_completed(searches):
                 done.result()
         finally:
-            stop.set()  # if one failed or the user interrupts, the others end after their cell
-    found = [done.result() for done in searches]
+            stop.set()  # after a failure or an interrupt, other devices stop after their cell
+    results = [done.result() for done in searches]
     with _failures_of(devices[0]):
-        forward = torch.cat([share.cpu() for share, _ in found])
-        shares = [share.to(devices[0]) for _, share in found]
+        forward = torch.cat([share.cpu() for share, _ in results])
+        shares = [share.to(devices[0]) for _, share in results]
         backward = keys.best(shares, min(kept, len(source))).cpu()
-        one = keys.device_candidates(forward, of=len(target))
-        return one, keys.device_candidates(backward, of=len(source))
+        sources = keys.device_candidates(forward, of=len(target))
+        return sources, keys.device_candidates(backward, of=len(source))
 
 
 def _search_share(
@@ -108,13 +113,12 @@ def _search_share(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     with _failures_of(device):
         if device.type == "cuda":
-            torch.cuda.set_device(device)  # of this thread: Triton launches there
+            torch.cuda.set_device(device)  # of this thread, for Triton
         return both(share=share, device=device)
 
 
 @contextmanager
 def _failures_of(device: torch.device) -> Iterator[None]:
-    """Raise errors of torch, CUDA and its libraries as errors of the device."""
     try:
         yield
     except RuntimeError as error:
@@ -122,5 +126,4 @@ def _failures_of(device: torch.device) -> Iterator[None]:
 
 
 def _reason(error: RuntimeError) -> str:
-    """Return an error's first line; CUDA's go on with advice for its developers."""
     return (str(error) or type(error).__name__).partition("\n")[0]

@@ -1,8 +1,8 @@
-"""The product of two sides and the search for what is large in it, in one kernel.
+"""Multiply two sides and find large products in one kernel.
 
-Each program computes one tile of X·Yᵀ in registers and writes only the *hits*: products above the
-floor of their row, into a buffer of that row, and those above the floor of their column, into a
-buffer of that column. The matrix itself is never written. Importing this module imports Triton.
+Each program computes a tile of X·Yᵀ in registers, and writes only the *hits*: products above the
+floor of their row to a buffer of that row, and above the floor of their column to a buffer of that
+column. The matrix itself is never written. Importing this module imports Triton.
 """
 
 from typing import NamedTuple, Self
@@ -14,14 +14,14 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from miner.knn.gpu import keys
 
-GROUP = 8  # rows of tiles whose columns are walked together: their vectors stay in the L2 cache
-# Hits in one row of a tile that are written one by one. More than ten are rare in random order; a
-# tile with more than this (a crowd of duplicates) gives up, and its lines count as overflowed.
+GROUP = 8  # rows of tiles per column, whose vectors stay in the L2 cache
+# Hits per row of a tile that are written. In random order, more than ten are rare. The lines of a
+# tile with more hits, such as of many duplicates, count as overflowed.
 MAX_HITS_PER_TILE_ROW = 32
 
 
 class Tiling(NamedTuple):
-    """The shape of a tile, and how Triton is to lay it out."""
+    """The shape of a tile, and its layout by Triton."""
 
     rows: int
     columns: int
@@ -30,10 +30,10 @@ class Tiling(NamedTuple):
     stages: int
 
 
-# Best first, on paper. A tile reads (rows + columns) * D numbers from L2 for rows * columns * D
-# multiplications, so the large one asks least of L2: 85 operations a byte against 64. It fills an
-# SM alone; two of the second fit, and one's hits are looked for while the other multiplies. The
-# last needs 48 KiB of shared memory, which every card since 2017 has.
+# Best first, in theory. A tile reads (rows + columns) * D numbers from L2 for rows * columns * D
+# multiplications, so the largest needs L2 least: 85 operations per byte compared with 64. It fills
+# an SM alone. Two of the second fit, and one finds hits while the other multiplies. The last needs
+# 48 KiB of shared memory, which every card since 2017 has.
 TILINGS = (
     Tiling(rows=128, columns=256, depth=64, warps=8, stages=3),
     Tiling(rows=128, columns=128, depth=64, warps=4, stages=3),
@@ -42,9 +42,9 @@ TILINGS = (
 
 
 class Hits(NamedTuple):
-    """``keys`` is int64 (N, B), EMPTY where unused; ``counts`` is int32 (N,).
+    """Hits per row or column of a cell.
 
-    Where the count is at most B, that many hits are all there were. Where it exceeds B, some may be
+    ``keys``, int64 (N, B), are EMPTY if unused. If ``counts``, int32 (N,), exceeds B, hits may be
     missing.
     """
 
@@ -53,7 +53,7 @@ class Hits(NamedTuple):
 
     @classmethod
     def empty(cls, side: torch.Tensor, capacity: int) -> Self:
-        """Make room for the hits of a side's rows."""
+        """Allocate the hits of a side's rows."""
         counts = torch.zeros(len(side), dtype=torch.int32, device=side.device)
         return cls(keys.no_candidates(len(side), capacity, side.device), counts)
 
@@ -69,12 +69,19 @@ def find_hits(
     capacity: int,
     tiling: Tiling,
 ) -> tuple[Hits, Hits]:
-    """Return the products above the floor of their row, and those above the floor of their column.
+    """Find the products above the floor of their row, or of their column.
 
-    Costs 2 * N * M * D operations and writes 8 bytes a hit. Sides are float16 or bfloat16 (N, D)
-    and (M, D), contiguous, D a multiple of 8, neither empty; their first rows are at the positions
-    ``first_row`` and ``first_column``. Floors are float32 (N,) and (M,). There is room for
-    ``capacity`` hits in each row and in each column. ``fault`` finds nothing with the ``tiling``.
+    Costs 2 * N * M * D operations and writes 8 bytes per hit.
+
+    Args:
+        x: float16 or bfloat16 (N, D), contiguous, not empty; D is a multiple of 8.
+        y: likewise, (M, D).
+        row_floors: float32 (N,).
+        column_floors: float32 (M,).
+        first_row: position of the first row.
+        first_column: position of the first column.
+        capacity: hits per row and per column.
+        tiling: a tiling without ``fault``.
     """
     of_rows, of_columns = Hits.empty(x, capacity), Hits.empty(y, capacity)
     tiles = triton.cdiv(len(x), tiling.rows) * triton.cdiv(len(y), tiling.columns)
@@ -95,10 +102,10 @@ def find_hits(
 
 
 def fault(tiling: Tiling, device: torch.device, dtype: torch.dtype) -> str:
-    """Return what is wrong with the kernel on this device; empty if nothing.
+    """Return the fault of the kernel on a device, empty if it is correct.
 
-    Tiles with edges, lines with too many hits and lines with none, of integers: exact in every
-    order of summation.
+    The trial has tiles with edges, and rows with too many hits or none. Integer products are exact
+    in every order of summation.
     """
     rows, columns = tiling.rows + 3, 2 * tiling.columns + 5
     generator = torch.Generator().manual_seed(0)
@@ -107,7 +114,7 @@ def fault(tiling: Tiling, device: torch.device, dtype: torch.dtype) -> str:
         for lines in (rows, columns)
     )
     table = x.float() @ y.float().T
-    # From 2 to 4 standard deviations: lines have none, some, or more hits than there is room for.
+    # From 2 to 4 standard deviations, so that lines have none, some, or too many hits.
     row_floors = (2 + 2 * torch.rand(rows, generator=generator)) * table.std()
     column_floors = (2 + 2 * torch.rand(columns, generator=generator)) * table.std()
     try:
@@ -120,13 +127,13 @@ def fault(tiling: Tiling, device: torch.device, dtype: torch.dtype) -> str:
         )
         right = _are_hits(of_rows, table, row_floors, first=9)
         right = right and _are_hits(of_columns, table.T, column_floors, first=7)
-    except Exception as error:  # whatever a compiler, a driver or a card may have to say
+    except Exception as error:  # of the compiler, the driver or the card
         return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
     return "" if right else "its products are wrong"
 
 
 def _are_hits(hits: Hits, table: torch.Tensor, floors: torch.Tensor, *, first: int) -> bool:
-    """Return whether these are the hits in a table (N, M) of products, as far as there was room."""
+    """Return whether hits match a table (N, M), up to their capacity."""
     above = table > floors[:, None]
     positions = torch.arange(first, first + table.shape[1]).expand(table.shape)
     expected = keys.pack(table, positions).masked_fill(~above, keys.EMPTY)
@@ -160,7 +167,7 @@ def _find_hits(
     GROUP: tl.constexpr,
     MAX_HITS_PER_TILE_ROW: tl.constexpr,
 ):
-    """One tile. Programs walk down GROUP rows of tiles, then one column on, and so forth."""
+    """Compute a tile, in the order of GROUP rows of tiles, column by column."""
     across = tl.cdiv(columns, COLUMNS)
     group = tl.program_id(0) // (GROUP * across)
     place = tl.program_id(0) % (GROUP * across)
@@ -175,7 +182,7 @@ def _find_hits(
 
     row = top + tl.arange(0, ROWS)
     column = tl.arange(0, COLUMNS)
-    if (top + ROWS > rows) | (left + COLUMNS > columns):  # what lies beyond an edge is no product
+    if (top + ROWS > rows) | (left + COLUMNS > columns):  # at an edge
         inside = (row < rows)[:, None] & (left + column < columns)[None, :]
         products = tl.where(inside, products, float("-inf"))
     row_floor = tl.load(row_floors + row, mask=row < rows, other=float("inf"))
@@ -183,14 +190,13 @@ def _find_hits(
         column_floors + left + column, mask=left + column < columns, other=float("inf")
     )
     floor = tl.minimum(row_floor[:, None], column_floor[None, :])
-    # What every tile pays: three operations a product. Maxima are taken along rows, which lie
-    # within four threads of a warp. (float32 has a > b just where a - b > 0.)
+    # Every tile costs three operations per product. Maxima are along rows, which are within four
+    # threads of a warp. In float32, a > b if and only if a - b > 0.
     if tl.max(tl.max(products - floor, axis=1), axis=0) > 0:
         products = tl.where(products > floor, products, float("-inf"))
         best = tl.max(products, axis=1)
-        # The best hit of each row of the tile, then the second: one or two rounds in nearly all
-        # tiles. Pointers for all products at once would take more registers than there are (and
-        # Triton 3.9 fails to compile them).
+        # Each round writes the best hit per row. Nearly all tiles have one or two. Pointers for all
+        # products at once would exceed the registers, and Triton 3.9 fails to compile them.
         rounds = 0
         while (tl.max(best, axis=0) > float("-inf")) & (rounds < MAX_HITS_PER_TILE_ROW):
             here = products == best[:, None]
@@ -215,7 +221,7 @@ def _find_hits(
 
 @triton.jit
 def _append(keys, counts, lines, others, products, wanted, capacity):
-    """Write one hit into the buffer of each wanted line, if there is room; count it in any case."""
+    """Count a hit of each wanted line, and write it if there is room."""
     place = tl.atomic_add(counts + lines, 1, mask=wanted, sem="relaxed")
     bits = products.to(tl.int32, bitcast=True)
     bits = bits ^ ((bits >> 31) & 0x7FFFFFFF)  # as miner.knn.gpu.keys.pack orders them

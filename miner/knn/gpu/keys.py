@@ -1,8 +1,8 @@
-"""A candidate as one integer: its product and its position in an int64 that sorts by product.
+"""Candidates as int64 keys that sort by product.
 
-The high half holds the float32's bits, those of negative numbers turned round so that integers
-order as the floats do; the low half holds the position. One number to write for a hit, one sort for
-both, and a selection that does not depend on the order in which candidates were found.
+The high half contains the bits of the float32 product, inverted for negative numbers so that
+integers sort like floats. The low half contains the position. So a hit is one number, one sort
+orders both, and the selection does not depend on the order of hits.
 """
 
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from miner.arrays import NO_NEIGHBOUR
 
-MAX_ROWS = 2**31 - 1  # of one side: positions are int32
+MAX_ROWS = 2**31 - 1  # per side, because positions are int32
 _MAGNITUDE = 2**31 - 1  # all bits but the sign
 _LOW = 2**32 - 1
 # Product -inf, position -1: below every candidate.
@@ -21,11 +21,11 @@ EMPTY = (-0x7F800001 << 32) | (NO_NEIGHBOUR & _LOW)
 
 
 class DeviceCandidates(NamedTuple):
-    """Candidates of N rows among those of the other side, and what may be missing.
+    """Candidates of N rows, and a bound of all others.
 
-    ``ids`` is int64 (N, C): positions, each at most once in a row, in no particular order, -1 for
-    none. ``floor`` is float32 (N,): the computed product of the row with anything that is not among
-    its candidates is at most this; -inf if nothing was left out, +inf if nothing is known.
+    ``ids``, int64 (N, C), are distinct positions in any order, or -1. ``floor``, float32 (N,), is
+    at least the computed product of the row with any other position: -inf if there is none, +inf if
+    unknown.
     """
 
     ids: NDArray[np.int64]
@@ -33,45 +33,45 @@ class DeviceCandidates(NamedTuple):
 
 
 def no_candidates(rows: int, kept: int, device: torch.device) -> torch.Tensor:
-    """Return keys (N, C) of rows that nothing was found for yet."""
+    """Return empty keys (N, C)."""
     return torch.full((rows, kept), EMPTY, dtype=torch.int64, device=device)
 
 
 def pack(products: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
-    """Return the keys of float32 products and integer positions of the same shape."""
+    """Pack float32 products and integer positions into keys."""
     high = _turned(products.contiguous().view(torch.int32)).to(torch.int64)
     return (high << 32) | positions.to(torch.int64)
 
 
 def products(keys: torch.Tensor) -> torch.Tensor:
-    """Return the float32 products of keys; -inf of EMPTY."""
+    """Return the float32 products of keys, -inf of EMPTY."""
     return _turned((keys >> 32).to(torch.int32)).contiguous().view(torch.float32)
 
 
 def positions(keys: torch.Tensor) -> torch.Tensor:
-    """Return the int64 positions of keys; -1 of EMPTY."""
+    """Return the int64 positions of keys, -1 of EMPTY."""
     low = keys & _LOW
     return torch.where(low == _LOW, NO_NEIGHBOUR, low)
 
 
 def best(keys: list[torch.Tensor], kept: int) -> torch.Tensor:
-    """Return the ``kept`` largest of each row's keys, or all; equal products come by position."""
+    """Return each row's ``kept`` largest keys, products before positions."""
     together = torch.cat(keys, dim=1)
     return together.topk(min(kept, together.shape[1]), dim=1).values
 
 
 def floors(keys: torch.Tensor) -> torch.Tensor:
-    """Return what the product of a row (N, C) must exceed to change its keys: float32 (N,)."""
+    """Return the float32 product (N,) that changes a row's keys if exceeded."""
     return products(keys[:, -1])
 
 
 def device_candidates(keys: torch.Tensor, *, of: int) -> DeviceCandidates:
-    """Return candidates from keys (N, C) that are the best of each row among ``of`` others."""
+    """Make candidates of keys (N, C), the best of each row among ``of``."""
     everything = np.full(len(keys), -np.inf, dtype=np.float32)
     floor = everything if keys.shape[1] == of else floors(keys).cpu().numpy()
     return DeviceCandidates(ids=positions(keys).cpu().numpy(), floor=floor)
 
 
 def _turned(bits: torch.Tensor) -> torch.Tensor:
-    """Float32 bits to ordered integers, and back."""
+    """Convert float32 bits to ordered integers, and back."""
     return bits ^ ((bits >> 31) & _MAGNITUDE)

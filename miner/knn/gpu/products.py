@@ -1,7 +1,6 @@
-"""The candidates in one cell of a matrix of products, found on whatever device holds its vectors.
+"""Candidates in a cell of the matrix of products, on any device.
 
-Two ways: write all products to memory and sort them, or let the fused kernel find those that exceed
-what is known already.
+All products are written and sorted, or else the fused kernel finds those above the floors.
 """
 
 from __future__ import annotations
@@ -23,17 +22,18 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 DENSE = 1 << 26  # products in memory at a time: 256 MiB
-# Room for hits, in candidates kept. A line in random order that keeps 12 meets 12 more while it
-# doubles what it has seen, with a standard deviation of 5; one in a million meets over 48.
+# Buffered hits per kept candidate. A line in random order that keeps 12 meets 12 more in the next
+# span, with a standard deviation of 5; one in a million meets over 48.
 HITS = 4
 
-_compiling = threading.Lock()  # Triton is not known to compile for several devices at once
+_compiling = threading.Lock()  # Triton may not compile for several devices at once
 
 
 class Cell(NamedTuple):
-    """Rows x (N, D) and y (M, D) of the two sides, and the positions of their first ones.
+    """The vectors of a cell, and the best keys of its rows and columns so far.
 
-    ``forward`` and ``backward`` are the best keys so far, (N, C) and (M, C), of all of them.
+    Rows ``x`` (N, D) and ``y`` (M, D) begin at positions ``first_row`` and ``first_column``.
+    ``forward`` (N, C) and ``backward`` (M, C) are keys.
     """
 
     x: torch.Tensor
@@ -45,10 +45,9 @@ class Cell(NamedTuple):
 
 
 def by_sorting(cell: Cell) -> Found:
-    """Return the best keys of each row and of each column.
+    """Return the best keys per row and column, by sorting all products.
 
-    Writes the products, reads them to turn them round, and sorts them both ways: about five times
-    the price of the product alone.
+    Writing, transposing and sorting cost about five times the product.
     """
     tile = product(cell.x, cell.y)
     return (
@@ -58,7 +57,7 @@ def by_sorting(cell: Cell) -> Found:
 
 
 def by_hits(cell: Cell, tiling: Tiling) -> Found:
-    """Return all keys of each row and column that exceed the least it has, by the fused kernel."""
+    """Return the keys above the floors of rows and columns."""
     from miner.knn.gpu.fused import find_hits
 
     of_rows, of_columns = find_hits(
@@ -75,20 +74,23 @@ def by_hits(cell: Cell, tiling: Tiling) -> Found:
 
 
 def product(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """Return X·Yᵀ of rows in any floating dtype, summed in float32 and left so: (N, M)."""
+    """Return X·Yᵀ (N, M) in float32, of rows in any floating dtype."""
     if x.is_cuda and x.dtype != torch.float32 and torch.__version__ >= "2.8":  # compares versions
         return torch.mm(x, y.T, out_dtype=torch.float32)
-    return x.float() @ y.float().T  # as exact, but by float32's slower units
+    return x.float() @ y.float().T  # as exact, but slower
 
 
 def _largest(tile: torch.Tensor, kept: int, first: int) -> torch.Tensor:
-    """Return the keys of each row's largest products; the first column is at ``first``."""
+    """Return the keys of each row's largest products.
+
+    ``first`` is the position of the first column.
+    """
     values, places = tile.contiguous().topk(min(kept, tile.shape[1]), dim=1)
     return keys.pack(values, first + places)
 
 
 def _completed(hits: Hits, x: torch.Tensor, y: torch.Tensor, kept: int, first: int) -> torch.Tensor:
-    """Return the keys of hits; rows that had no room for all of theirs are sorted in full."""
+    """Return the keys of hits, after sorting rows with more than fit."""
     full = (hits.counts > hits.keys.shape[1]).nonzero().flatten()
     for rows in torch.split(full, max(1, DENSE // len(y))):
         largest = _largest(product(x[rows], y), kept, first)
@@ -101,12 +103,12 @@ def _completed(hits: Hits, x: torch.Tensor, y: torch.Tensor, kept: int, first: i
 
 @functools.cache
 def working_tiling(device: torch.device, dtype: torch.dtype) -> Tiling | None:
-    """Return the best tiling with which the fused kernel works on a device; None if none does.
+    """Return the best tiling that works on a device, or None.
 
-    Compiles for some seconds, once: Triton keeps what it compiled on disk.
+    Compiles for some seconds, once, because Triton caches compiled kernels on disk.
     """
     if dtype.itemsize != 2:
-        return None  # float32 has no tensor cores that keep its precision: products take longest
+        return None  # no tensor cores keep float32's precision
     faults = []
     with _compiling:
         try:

@@ -1,11 +1,10 @@
-"""One device's share of a two-way search: cells of the matrix of products, one after the other.
+"""Search a share of the sources on one device, cell by cell.
 
-Rows and columns are taken in spans that begin with ``SEED`` lines and then double what was taken
-before; a cell is a span of rows by a span of columns. In the first span of rows or of columns there
-are no floors yet: those cells are multiplied into memory and sorted. In every other cell a line has
-already met as many products as are to come, or more, so it expects at most as many hits above its
-floor as it keeps candidates, and the fused kernel (``miner.knn.gpu.fused``) finds only those. A
-line is a row or a column.
+Spans of rows and of columns begin with ``SEED`` lines, and then double. A cell is a span of rows by
+a span of columns; a line is a row or a column. Cells in the first span have no floors yet: their
+products are written and sorted. In any other cell a line has already met at least as many products
+as are in the cell. It then expects at most as many hits as it keeps candidates, and the fused
+kernel (``miner.knn.gpu.fused``) finds only these.
 """
 
 from __future__ import annotations
@@ -28,33 +27,32 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-SEED = 2048  # first lines: 0.2 per cent of a million, at about five times the price of the others
-LARGEST = 1 << 20  # lines of a cell at most: seconds of work, after which progress is reported
-SMALLEST = 256  # lines of a cell at least: if these do not fit, halving is no remedy
-USABLE = 0.8  # of the free memory; the rest is for cuBLAS and for gaps between allocations
-WORKSPACE = 16 * DENSE  # bytes: the products, their transpose, and room to sort
-ALIGNED = 8  # numbers; the kernel's bulk copies want rows of whole 16 bytes
+SEED = 2048  # first lines: 0.2% of a million, at about five times the cost of others
+LARGEST = 1 << 20  # most lines per cell: seconds of work between reports of progress
+SMALLEST = 256  # least lines per cell; a search that fits fewer fails
+USABLE = 0.8  # of the free memory, without cuBLAS and gaps between allocations
+WORKSPACE = 16 * DENSE  # bytes of products, their transpose, and sorting
+ALIGNED = 8  # numbers; the kernel's bulk copies need rows of 16 bytes or multiples
 
 
 class Plan(NamedTuple):
-    """How a search fits a device: whether all vectors stay on it, and the most lines of a cell."""
+    """Whether vectors stay on a device, and the number of lines per cell."""
 
     resident: bool
     lines: int
 
 
 def plan(lines: int, *, line_bytes: int, kept: int, free: int) -> Plan:
-    """Plan for so many lines on both sides together, and so many bytes of free memory.
+    """Plan a search of ``lines`` on both sides in ``free`` bytes.
 
-    Vectors that do not fit are copied for every cell. Over PCIe that takes about 2 * D bytes a
-    column, against 2 * D operations for each row of the cell: at 10 GB/s and 600 TFLOP/s a tenth of
-    the time where cells have 600,000 rows, so neither pinning all rows nor a second block to fill
-    meanwhile would pay for the memory that they take.
+    Vectors that don't fit are copied for every cell. Over PCIe that takes about 2 * D bytes per
+    column, compared with 2 * D operations per row of the cell: at 10 GB/s and 600 TFLOP/s a tenth
+    of the time if cells have 600,000 rows. So neither pinned memory nor a second block would pay.
     """
     budget = int(USABLE * free) - WORKSPACE - 8 * kept * lines
     all_lines = line_bytes * lines
     resident = all_lines <= budget // 2
-    # In a cell, each line has its hits, the same beside its candidates, and room to sort them.
+    # In a cell, each line has hits, a copy with its candidates, and a workspace to sort them.
     cell_bytes = 8 * kept * (2 * HITS + 4)
     if resident:
         budget -= all_lines
@@ -73,9 +71,10 @@ def search(
     progress: Callable[[int], None],
     stop: threading.Event,
 ) -> tuple[Tensor, Tensor]:
-    """Return keys of the ``kept`` largest products, of the sources in ``share`` and all targets.
+    """Return keys of the largest products of a ``share`` of the sources.
 
-    Both lie on the device, best first. Ends early, with what there is, once ``stop`` is set.
+    The first result has ``kept`` keys per source of the share, the second per target, best first.
+    Once ``stop`` is set, the search ends early, with partial results.
     """
     sides = _Sweep(source, target, share, kept, device)
     for rows in spans(len(share), sides.plan.lines, first=max(SEED, kept)):
@@ -88,7 +87,7 @@ def search(
 
 
 def spans(count: int, most: int, *, first: int) -> Iterator[range]:
-    """Yield ranges of all ``count`` lines: ``first``, then as many as so far, up to ``most``."""
+    """Yield ranges of ``count`` lines that double from ``first`` to ``most``."""
     start = 0
     while start < count:
         stop = min(start + min(max(start, first), most), count)
@@ -97,9 +96,9 @@ def spans(count: int, most: int, *, first: int) -> Iterator[range]:
 
 
 class _Sweep:
-    """The vectors of both sides and the best keys of each line so far.
+    """The vectors of both sides, and the best keys per line.
 
-    Rows and columns are counted from the first of the share and from the first target.
+    Rows count from the first source of the share.
     """
 
     def __init__(
@@ -123,7 +122,6 @@ class _Sweep:
         self.backward = keys.no_candidates(len(target), min(kept, len(source)), device)
 
     def cover(self, rows: range, columns: range) -> None:
-        """Take in the products of a cell, in halves if it is too large."""
         if self._covered(rows, columns):
             return
         middle = max(len(rows), len(columns)) // 2
@@ -134,7 +132,7 @@ class _Sweep:
                 self.cover(rows[half], columns)
 
     def _covered(self, rows: range, columns: range) -> bool:
-        """Take in a cell unless it is too large, as is one that runs out of memory."""
+        """Search a cell unless it is too large, or runs out of memory."""
         if max(len(rows), len(columns)) > self._lines:
             return False
         tiling = self._tiling if min(rows.start, columns.start) >= self._kept else None
@@ -156,7 +154,7 @@ class _Sweep:
         return False
 
     def _take(self, rows: range, columns: range, tiling: Tiling | None) -> None:
-        """Keep the best of what is kept and of what a cell holds."""
+        """Merge the best keys of a cell into those kept."""
         cell = Cell(
             *(self._source.held(rows), self._target.held(columns)),
             first_row=self._first_row + rows.start,
@@ -167,13 +165,13 @@ class _Sweep:
         of_rows, of_columns = by_hits(cell, tiling) if tiling else by_sorting(cell)
         forward = keys.best([cell.forward, of_rows], cell.forward.shape[1])
         backward = keys.best([cell.backward, of_columns], cell.backward.shape[1])
-        # No memory is taken from here on: a cell counts in both directions or in none.
+        # Nothing is allocated from here: a cell counts in both directions or in none.
         cell.forward.copy_(forward)
         cell.backward.copy_(backward)
 
 
 class _Vectors:
-    """Rows in host memory, some or all of which are on the device."""
+    """Rows in host memory, and a block of them on the device."""
 
     def __init__(self, rows: Tensor, device: torch.device, resident: bool) -> None:
         self._rows, self._device = rows, device
@@ -182,7 +180,7 @@ class _Vectors:
             self.hold(range(len(rows)))
 
     def hold(self, lines: range) -> None:
-        """Have these lines on the device, and if they were not, no others."""
+        """Ensure that lines are on the device, instead of other lines."""
         if lines.start < self._span.start or lines.stop > self._span.stop:
             self.release()
             block = self._rows[lines.start : lines.stop].to(self._device)
@@ -190,16 +188,14 @@ class _Vectors:
             self._span = lines
 
     def held(self, lines: range) -> Tensor:
-        """Return these lines, of those on the device: a view."""
         return self._block[lines.start - self._span.start : lines.stop - self._span.start]
 
     def release(self) -> None:
-        """Have none on the device."""
         self._span, self._block = range(0), self._rows[:0]
 
 
 def _free_bytes(device: torch.device) -> int:
-    """Return the free memory of a device; 8 GiB for the host, which only tests search on."""
+    """Return a device's free memory, or 8 GiB of the host for tests."""
     if device.type != "cuda":
         return 8 << 30
     torch.cuda.empty_cache()

@@ -154,7 +154,9 @@ def test_factory_strings_that_nothing_suits(text):
     ],
 )
 def test_parameters_that_an_index_does_not_have(text, named):
-    with pytest.raises(ValueError, match=f"^index {text!r}: {named!r} is no parameter") as caught:
+    with pytest.raises(
+        ValueError, match=f"^index {text!r}: {named!r} is not a parameter"
+    ) as caught:
         check_index(text)
     assert "\n" not in str(caught.value)
 
