@@ -44,7 +44,7 @@ class Suspects:
     target: Sequence[str]
     ratio: float
     lists: Sequence[IntArray] = ()
-    languages: tuple[str | None, str | None] = (None, None)
+    languages: Sequence[str | None] = (None, None)
     scripts: tuple[str | None, str | None] = (None, None)
 
     def each(self, rule: Callable[[str, str], bool]) -> Mask:
@@ -179,7 +179,7 @@ def check_filters(names: Sequence[str]) -> None:
             raise ValueError(f"unknown filter {name!r}; use {', '.join((*FILTERS, *FILTER_SETS))}")
 
 
-def check_filter_languages(names: Sequence[str], languages: tuple[str | None, str | None]) -> None:
+def check_filter_languages(names: Sequence[str], languages: Sequence[str | None]) -> None:
     """Refuse the language filter if it does not know both languages.
 
     Raises:

@@ -128,7 +128,8 @@ def _places(chosen: ChosenPairs, verdicts: _Verdicts) -> tuple[IntArray, dict[in
 
     The place is -1 if a line has no pair.
     """
-    sides, unusable = [], {}
+    sides: list[IntArray] = []
+    unusable: dict[int, str] = {}
     for side in SIDES:
         shards = chosen.of_side(side)
         sides.append(rows_of_lines(shards))
