@@ -5,7 +5,8 @@ import json
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "pipelines": {"miner", "encoder", "eval"},
 }
 # Modules of other packages that a package may import.
-COMPILED = {"miner.compiling", "miner.instructions", "miner.knn.core.int8"}
+COMPILED = {
+    *("miner.compiling", "miner.instructions", "miner.knn.core.int8", "miner.knn.core.products")
+}
 ALSO = {"encoder": {"miner.threads", "miner.language_codes", *COMPILED}}
 NO_PACKAGE = {"tests", "benchmarks"}
 # Of these packages each part imports from those before it only.
@@ -37,13 +40,17 @@ PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 SCRIPTS: dict[str, str] = PYPROJECT["project"]["scripts"]
 
 
-def imported_modules(code: str) -> Iterator[str]:
-    """Names of the modules that the code imports absolutely, wherever in it the import stands."""
+def imported_modules(code: str, known: Container[str] = ()) -> Iterator[str]:
+    """Names of the modules that the code imports absolutely, wherever in it the import stands.
+
+    What is imported from a package is a module if it is ``known`` as one.
+    """
     for node in ast.walk(ast.parse(code)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
-            yield node.module or ""
+            names = ((f"{node.module}.{alias.name}", node.module or "") for alias in node.names)
+            yield from dict.fromkeys(name if name in known else module for name, module in names)
         elif isinstance(node, ast.Call) and node.args:
             function = node.func
             name = function.attr if isinstance(function, ast.Attribute) else ast.unparse(function)
@@ -158,6 +165,46 @@ def test_the_check_sees_imports_from_above(
     package: str, part: str, code: str, expected: list[str]
 ) -> None:
     assert not_below(package, part, code) == expected
+
+
+def imports_between(codes: Mapping[str, str]) -> dict[str, set[str]]:
+    """Which of some modules each one imports, wherever in it the import stands.
+
+    ``encoder`` itself does not count: it names the encoders, and loads their modules when called.
+    """
+    counted = codes.keys() - {"encoder"}
+    return {
+        name: counted & set(imported_modules(code, codes)) - {name} for name, code in codes.items()
+    }
+
+
+def test_modules_import_each_other_in_no_circle() -> None:
+    codes = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): (
+            path.read_text(encoding="utf-8")
+        )
+        for package in MAY_IMPORT
+        for path in (ROOT / package).rglob("*.py")
+    }
+    graph = imports_between(codes)
+    assert sum(map(len, graph.values())) > 500
+    TopologicalSorter(graph).prepare()  # raises an error that names a circle
+
+
+def test_the_check_sees_circles() -> None:
+    codes = {
+        "miner.a": "from miner import b",
+        "miner": "",
+        "miner.b": "def late():\n    from miner.c import x",
+        "miner.c": "if TYPE_CHECKING:\n    import miner.a",
+        "encoder": "from encoder.d import x",
+        "encoder.d": "from encoder import x",
+    }
+    graph = imports_between(codes)
+    assert graph["miner.a"] == {"miner.b"}
+    with pytest.raises(CycleError, match=r"miner\.c"):
+        TopologicalSorter(graph).prepare()
+    TopologicalSorter({**graph, "miner.c": set()}).prepare()
 
 
 @pytest.mark.parametrize("package", MAY_IMPORT)

@@ -22,7 +22,7 @@ from encoder.laser.networks import BiLSTM
 from encoder.torch_private import int8_product
 from miner.compiling import compiled, compiled_part
 from miner.instructions import CHOSEN
-from miner.knn.core.int8 import multiplier
+from miner.knn.core.products import multiplier
 
 # Nothing is reordered or fused, so vectors are the same on every CPU.
 _compile = compiled(fastmath={"nnan", "nsz"})

@@ -10,9 +10,6 @@ Axes: ``R`` rows and ``C`` columns of a tile, ``D`` dimensions, ``P`` panels of 
 lane has 32 bits: four codes of int8, or two of int16. Numbers of lanes are called ``depth``.
 """
 
-from collections.abc import Callable
-from contextlib import suppress
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,12 +21,9 @@ from numpy.typing import NDArray
 
 from miner.compiling import compiled, compiled_part
 from miner.instructions import ASKED, CHOSEN, HAS_AMX, SETS, USABLE, Way, declared
-from miner.knn.core import products
 from miner.knn.core.compiled import FASTMATH, longer
-from miner.knn.core.products import INT8_MAX
-from miner.threads import on_one_thread
 
-__all__ = ["ASKED", "CHOSEN", "HAS_AMX", "LARGEST", "Columns", "hits", "multiplier"]
+__all__ = ["ASKED", "CHOSEN", "HAS_AMX", "LARGEST", "Columns", "hits"]
 
 # Where there is no set, nothing is multiplied; products of floats use the same registers.
 _SET = CHOSEN or SETS[USABLE[0] if USABLE else "avx2"]
@@ -365,10 +359,10 @@ class Columns:
 
     def __init__(self, codes: NDArray[np.int8]) -> None:
         self._count = len(codes)
-        self._kind = np.int8 if LARGEST == INT8_MAX else np.int16
+        self._kind = np.int8 if LARGEST == np.iinfo(np.int8).max else np.int16
         self._way = way_of(np.dtype(self._kind))
         columns = _in_whole_lanes(codes.astype(self._kind, copy=False), self._way)
-        self._panels = panels_of(columns, INT8_MAX)
+        self._panels = panels_of(columns, np.iinfo(np.int8).max)
 
     def multiplied(self, rows: NDArray[np.int8]) -> NDArray[np.int32]:
         """Return the products of codes (R, D) and these: (R, C)."""
@@ -377,29 +371,6 @@ class Columns:
         codes = _in_whole_lanes(rows.astype(self._kind, copy=False), self._way)
         found: NDArray[np.int32] = _multiplied(codes, *self._panels)[:, : self._count]
         return found
-
-
-def multiplier(columns: NDArray[np.int8]) -> Callable[[NDArray[np.int8]], NDArray[np.int32]]:
-    """Return a function that multiplies rows (R, D) by these columns (C, D), exactly: (R, C).
-
-    torch does if it is loaded and faster.
-    """
-    multiplied = Columns(columns).multiplied
-    rows = columns[: products.ROWS]
-
-    def by_torch(rows: NDArray[np.int8]) -> NDArray[np.int32]:
-        return products.int8_product(rows, columns)
-
-    def measure() -> bool:
-        seconds = [products.seconds_of(partial(way, rows)) for way in (by_torch, multiplied)]
-        return seconds[0] < seconds[1]
-
-    if ASKED or not products.torch_is_loaded():
-        return multiplied
-    with suppress(RuntimeError, AttributeError, ImportError):  # a build without int8 products
-        if products.is_exact(products.int8_product) and on_one_thread(measure):
-            return by_torch
-    return multiplied
 
 
 def hits(rows: Any, columns: Any, row_codes: Any, column_codes: Any) -> Any:

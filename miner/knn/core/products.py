@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
 from time import thread_time
@@ -114,6 +114,30 @@ def _torch_is_faster() -> bool:
         return is_exact(int8_product) and on_one_thread(measure)
     except (RuntimeError, AttributeError, ImportError):  # a build without int8 products
         return False
+
+
+def multiplier(columns: NDArray[np.int8]) -> Callable[[NDArray[np.int8]], NDArray[np.int32]]:
+    """Return a function that multiplies rows (R, D) by columns (C, D) exactly.
+
+    torch multiplies if it is loaded and faster.
+    """
+    from miner.knn.core import int8  # loads Numba
+
+    multiplied, rows = int8.Columns(columns).multiplied, columns[:ROWS]
+
+    def by_torch(rows: NDArray[np.int8]) -> NDArray[np.int32]:
+        return int8_product(rows, columns)
+
+    def measure() -> bool:
+        seconds = [seconds_of(partial(way, rows)) for way in (by_torch, multiplied)]
+        return seconds[0] < seconds[1]
+
+    if int8.ASKED or not torch_is_loaded():
+        return multiplied
+    with suppress(RuntimeError, AttributeError, ImportError):  # a build without int8 products
+        if is_exact(int8_product) and on_one_thread(measure):
+            return by_torch
+    return multiplied
 
 
 @cache
