@@ -1,11 +1,11 @@
-"""The instruction sets that multiply codes, and the LLVM code that each of them needs.
+"""Instruction sets that multiply codes, and their LLVM code.
 
 Python cannot name the instructions. They are in LLVM code, which Numba puts into its loops. Most
-instructions need one factor without sign, so the codes of columns are raised to be positive.
+instructions need an unsigned factor, so the codes of columns are raised to be positive.
 
-AVX2 multiplies bytes, but sums neighbouring products in 16 bits, which overflow with full codes. So
-its int8 codes are at most 63: two such sums fit into 16 bits (4 x 127 x 63 = 32,004). Codes up to
-127 are multiplied there as int16.
+AVX2 multiplies bytes, but sums adjacent products in 16 bits, which overflow with full codes. So its
+int8 codes are at most 63: two such sums fit into 16 bits (4 x 127 x 63 = 32,004). Codes up to 127
+are multiplied there as int16.
 """
 
 import ctypes
@@ -33,10 +33,10 @@ Multiply = Callable[[Any, Any, Sequence[Any], Sequence[Any]], Any]
 
 
 class Way(NamedTuple):
-    """How codes of one type are multiplied.
+    """A way to multiply codes of one type.
 
-    A lane of 32 bits holds ``codes`` of them; ``multiply`` sums ``steps`` lanes at once; columns
-    are ``raised`` by a number.
+    A lane of 32 bits has ``codes`` codes. ``multiply`` sums ``steps`` lanes at once. Columns are
+    ``raised`` by a number.
     """
 
     multiply: Multiply
@@ -47,10 +47,11 @@ class Way(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class InstructionSet:
-    """One set: ``int8`` multiplies codes up to ``largest``, ``int16`` those above.
+    """A set of instructions, and its block of products.
 
-    A register has ``lanes`` of 32 bits. A block of products is ``rows`` rows by ``vectors``
-    registers. ``name`` is that of LLVM's feature, and ``processor`` has no feature that is faster.
+    ``int8`` multiplies codes up to ``largest``, and ``int16`` larger ones. A register has ``lanes``
+    of 32 bits. A block of products is ``rows`` rows by ``vectors`` registers. ``name`` is LLVM's
+    feature, and ``processor`` is a CPU without faster features.
     """
 
     name: str
@@ -64,7 +65,7 @@ class InstructionSet:
 
 
 def declared(builder: Any, name: str, returned: Any, *given: Any) -> Any:
-    """Return a function of LLVM by its name and types."""
+    """Declare a function of LLVM by its name and types."""
     return cgutils.get_or_insert_function(builder.module, ir.FunctionType(returned, given), name)
 
 
@@ -85,7 +86,7 @@ def _vpdpbusd(lanes: int) -> Multiply:
 
 
 def _vpmaddubsw(lanes: int) -> Multiply:
-    """Return the product of 7-bit codes: two sums of 16 bits, added, then widened."""
+    """Multiply 7-bit codes by two 16-bit sums, which are added and widened."""
     octets, halves, words = _vectors(lanes)
     name = "llvm.x86.avx2.pmadd.ub.sw" if lanes == 8 else "llvm.x86.avx512.pmaddubs.w.512"
     widened = _vpmaddwd(lanes)
@@ -163,22 +164,25 @@ def _features() -> binding.FeatureMap:
 
 
 def _kernel_reports(feature: int) -> bool:
-    """Return whether Linux reports a feature, a bit of what it tells each program."""
+    """Return whether Linux reports a feature, a bit of a CPU's capabilities."""
     with suppress(OSError, AttributeError):
         return bool(ctypes.CDLL(None).getauxval(HARDWARE_FEATURES) & feature)
     return False
 
 
 FEATURES = _features()
-# The names of the sets that this CPU has, the fastest first.
+# Names of this CPU's sets, the fastest first.
 USABLE = [name for name in SETS if FEATURES.get(name)]
 ASKED = os.environ.get(VARIABLE, "")
 
 
 def _chosen() -> InstructionSet | None:
-    """Return the set to use; Numba compiles for a CPU of the set that ``VARIABLE`` names.
+    """Choose the set, and have Numba compile for a CPU of a requested set.
 
-    Numba keeps compiled functions by CPU, so each set has its own.
+    ``VARIABLE`` requests a set. Numba caches compiled functions by CPU, so each set has its own.
+
+    Raises:
+        ValueError: The requested set is not usable.
     """
     if ASKED and ASKED not in (*USABLE, NONE):
         raise ValueError(f"{VARIABLE}={ASKED}: choose one of {', '.join((*USABLE, NONE))}")
@@ -188,12 +192,12 @@ def _chosen() -> InstructionSet | None:
     chosen = SETS[ASKED or USABLE[0]]
     if ASKED and chosen.processor:
         os.environ.update(NUMBA_CPU_NAME=chosen.processor, NUMBA_CPU_FEATURES="")
-    elif not chosen.processor:  # Arm's, where Numba knows no more features than LLVM does
+    elif not chosen.processor:  # Arm, where Numba knows only LLVM's features
         os.environ["NUMBA_CPU_FEATURES"] = FEATURES.flatten()
     numba.config.reload_config()
     return chosen
 
 
 CHOSEN = _chosen()
-# A unit of its own for products of int8 matrices, which torch uses.
+# Whether the CPU has a unit for products of int8 matrices, which torch uses.
 HAS_AMX = bool(FEATURES.get("amx-int8"))

@@ -1,13 +1,12 @@
-"""Products of int8 codes by the CPU's own instructions for them (``miner.instructions``).
+"""Products of int8 codes by the instructions of ``miner.instructions``.
 
-A block of products, ROWS rows by COLUMNS columns, stays in the CPU's registers while it goes
-through the dimensions (Goto and van de Geijn 2008, Anatomy of High-Performance Matrix
-Multiplication). It is compared with its rows' and columns' levels there: most products never reach
-memory. Where columns are raised by a number, sums start at minus it times the sum of the row's
-codes.
+A block of products, ROWS rows by COLUMNS columns, stays in the CPU's registers over all dimensions
+(Goto and van de Geijn 2008, Anatomy of High-Performance Matrix Multiplication). There, it is
+compared with its rows' and columns' levels, so most products never reach memory. If columns are
+raised by a number, sums start at the negative of that number times the sum of the row's codes.
 
 Axes: ``R`` rows and ``C`` columns of a tile, ``D`` dimensions, ``P`` panels of COLUMNS columns. A
-lane has 32 bits: four codes of int8, or two of int16. Numbers of lanes are called ``depth``.
+lane has 32 bits, which are four codes of int8 or two of int16. ``depth`` is the number of lanes.
 """
 
 from typing import Any
@@ -25,7 +24,7 @@ from miner.knn.core.compiled import FASTMATH, longer
 
 __all__ = ["ASKED", "CHOSEN", "HAS_AMX", "LARGEST", "Columns", "hits"]
 
-# Where there is no set, nothing is multiplied; products of floats use the same registers.
+# Without a usable set, nothing is multiplied. Products of floats use the same registers.
 _SET = CHOSEN or SETS[USABLE[0] if USABLE else "avx2"]
 LANES, VECTORS, ROWS = _SET.lanes, _SET.vectors, _SET.rows
 COLUMNS = LANES * VECTORS
@@ -34,23 +33,23 @@ LARGEST = _SET.largest
 BIT, NUMBER, LONG = ir.IntType(1), ir.IntType(32), ir.IntType(64)
 VECTOR, FLOATS = (ir.VectorType(kind, LANES) for kind in (NUMBER, ir.FloatType()))
 OCTETS = ir.VectorType(ir.IntType(8), 4 * LANES)
-OCTET = 0x01010101  # times a number: four of it
+OCTET = 0x01010101  # repeats a number in four bytes
 
-ERROR = np.float32(2.0**-20)  # relative, of some operations in float32
+ERROR = np.float32(2.0**-20)  # relative error of some float32 operations
 
 _compile = compiled(fastmath=FASTMATH)
 _part = compiled_part(fastmath=FASTMATH)
 
 
 def way_of(kind: Any) -> Way:
-    """Return how codes of a type, NumPy's or Numba's, are multiplied."""
+    """Return the way to multiply codes of a NumPy or Numba type."""
     way = _SET.int8 if str(kind) == "int8" else _SET.int16
     assert way is not None, kind
     return way
 
 
 def _vector(builder: Any, start: Any, *steps: Any) -> Any:
-    """Return the address of a vector, so many numbers after the start of its array."""
+    """Return the address of a vector at ``steps`` from the start of an array."""
     for step in steps:
         start = builder.gep(start, [step])
     kind = FLOATS if start.type.pointee == ir.FloatType() else VECTOR
@@ -58,21 +57,21 @@ def _vector(builder: Any, start: Any, *steps: Any) -> Any:
 
 
 def loaded(builder: Any, vectors: Any, row: Any) -> list[Any]:
-    """Return the vectors of a row of COLUMNS numbers, from the address of the first row's first."""
+    """Load a row of COLUMNS numbers as vectors."""
     start = builder.mul(row, LONG(VECTORS))
     places = [builder.add(start, LONG(part)) for part in range(VECTORS)]
     return [builder.load(builder.gep(vectors, [place]), align=4) for place in places]
 
 
 def rows_from(builder: Any, first: Any, count: Any, rows: int) -> list[Any]:
-    """Return the numbers of so many rows of ``count``: the last again where there are too few."""
+    """Return row numbers from ``first``, with the last of ``count`` repeated."""
     last = builder.sub(count, LONG(1))
     numbers = [builder.add(first, LONG(row)) for row in range(rows)]
     return [builder.select(builder.icmp_signed("<", row, last), row, last) for row in numbers]
 
 
 def in_all_lanes(builder: Any, numbers: Any, place: Any) -> Any:
-    """Return a vector of one of an array's numbers."""
+    """Return a vector with one number of an array in all lanes."""
     number = builder.load(builder.gep(numbers, [place]), align=4)
     undefined = ir.Constant(ir.VectorType(number.type, LANES), ir.Undefined)
     one = builder.insert_element(undefined, number, NUMBER(0))
@@ -80,7 +79,7 @@ def in_all_lanes(builder: Any, numbers: Any, place: Any) -> Any:
 
 
 def _arrays(context: Any, builder: Any, signature: Any, values: Any, place: int) -> list[Any]:
-    """Return the arrays of a tuple, the argument at ``place``."""
+    """Return the arrays of the tuple that is the argument at ``place``."""
     kinds = signature.args[place]
     parts = cgutils.unpack_tuple(builder, values[place], len(kinds))
     return [
@@ -92,16 +91,15 @@ def _arrays(context: Any, builder: Any, signature: Any, values: Any, place: int)
 def _block(
     builder: Any, way: Way, rows: list[Any], panel: Any, arrays: tuple[Any, Any, Any]
 ) -> list[list[Any]]:
-    """Multiply a block: return ROWS lists of pointers to VECTORS vectors of products.
+    """Multiply a block, and return ROWS lists of pointers to vectors.
 
-    The arrays are codes (R, D), what the sums of their products start at, (R,), and panels (P,
-    depth, COLUMNS).
+    ``arrays`` are codes (R, D), initial sums (R,), and panels (P, depth, COLUMNS).
     """
     codes, sums, panels = arrays
     _, depth, _ = cgutils.unpack_tuple(builder, panels.shape, 3)
     start = builder.bitcast(codes.data, NUMBER.as_pointer())
     left = [builder.gep(start, [builder.mul(row, depth)]) for row in rows]
-    found = [
+    products = [
         [cgutils.alloca_once_value(builder, total) for _ in range(VECTORS)]
         for total in (in_all_lanes(builder, sums.data, row) for row in rows)
     ]
@@ -110,22 +108,22 @@ def _block(
         first_step = builder.mul(loop.index, LONG(way.steps))
         steps = [builder.add(first_step, LONG(step)) for step in range(way.steps)]
         columns = [loaded(builder, right, step) for step in steps]
-        for row, totals in zip(left, found, strict=True):
-            given = [in_all_lanes(builder, row, step) for step in steps]
+        for row, totals in zip(left, products, strict=True):
+            row_codes = [in_all_lanes(builder, row, step) for step in steps]
             for product, *column in zip(totals, *columns, strict=True):
-                total = way.multiply(builder, builder.load(product), column, given)
+                total = way.multiply(builder, builder.load(product), column, row_codes)
                 builder.store(total, product)
-    return found
+    return products
 
 
 @intrinsic
 def multiply_block(typing: Any, first: Any, panel: Any, left: Any, right: Any, out: Any) -> Any:
-    """Fill a block (ROWS, COLUMNS) with products of rows from ``first`` on and a panel.
+    """Multiply rows from ``first`` on by a panel, and mark the hits.
 
-    ``left`` are codes (R, D), and, (R,), what sums start at, scales, biases, and levels for this
-    panel; ``right`` are panels (P, depth, COLUMNS), and scales and levels (P, COLUMNS). ``out`` are
-    the block and masks (ROWS,), which get a bit for each product p with ``p column_scale row_scale
-    + row_bias`` above the lower of both levels. Returns whether one has.
+    ``left`` are codes (R, D), and initial sums, scales, biases and levels for the panel, (R,) each.
+    ``right`` are panels (P, depth, COLUMNS), and scales and levels (P, COLUMNS). ``out`` are the
+    block (ROWS, COLUMNS) and masks (ROWS,). These get a bit per product p with ``p column_scale
+    row_scale + row_bias`` above the lower of both levels. The result is whether there is any.
     """
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -135,12 +133,12 @@ def multiply_block(typing: Any, first: Any, panel: Any, left: Any, right: Any, o
         panel, count = values[1], cgutils.unpack_tuple(builder, codes.shape, 2)[0]
         numbers = rows_from(builder, values[0], count, ROWS)
         way = way_of(signature.args[2][0].dtype)
-        found = _block(builder, way, numbers, panel, (codes, sums, panels))
+        products_of_rows = _block(builder, way, numbers, panel, (codes, sums, panels))
         scales, levels = (loaded(builder, _vector(builder, at.data), panel) for at in of_columns)
         out, marks = _vector(builder, block.data), builder.bitcast(masks.data, LONG.as_pointer())
         multiply_add = declared(builder, f"llvm.fma.v{LANES}f32", *[FLOATS] * 4)
-        some = LONG(0)
-        for row, totals in enumerate(found):
+        any_bits = LONG(0)
+        for row, totals in enumerate(products_of_rows):
             scale, bias, level = (in_all_lanes(builder, at.data, numbers[row]) for at in of_rows)
             bits = LONG(0)
             for part, product in enumerate(totals):
@@ -153,17 +151,17 @@ def multiply_block(typing: Any, first: Any, panel: Any, left: Any, right: Any, o
                 hits = builder.zext(builder.bitcast(hits, ir.IntType(LANES)), LONG)
                 bits = builder.or_(bits, builder.shl(hits, LONG(part * LANES)))
             builder.store(bits, builder.gep(marks, [LONG(row)]))
-            some = builder.or_(some, bits)
-        return builder.icmp_unsigned("!=", some, LONG(0))
+            any_bits = builder.or_(any_bits, bits)
+        return builder.icmp_unsigned("!=", any_bits, LONG(0))
 
     return types.boolean(types.int64, types.int64, left, right, out), generate
 
 
 @intrinsic
 def write_block(typing: Any, first: Any, panel: Any, left: Any, panels: Any, out: Any) -> Any:
-    """Write the products of ROWS rows from ``first`` on and a panel to ``out`` (R, P COLUMNS).
+    """Write products of rows and a panel to ``out`` (R, P COLUMNS).
 
-    ``left`` are codes (R, D) and what their sums start at (R,).
+    ``left`` are codes (R, D) and initial sums (R,); there are ROWS rows from ``first`` on.
     """
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -175,8 +173,8 @@ def write_block(typing: Any, first: Any, panel: Any, left: Any, panels: Any, out
         count, width = cgutils.unpack_tuple(builder, out.shape, 2)
         numbers = rows_from(builder, values[0], count, ROWS)
         way = way_of(signature.args[2][0].dtype)
-        found = _block(builder, way, numbers, panel, (codes, sums, panels))
-        for number, totals in zip(numbers, found, strict=True):
+        products_of_rows = _block(builder, way, numbers, panel, (codes, sums, panels))
+        for number, totals in zip(numbers, products_of_rows, strict=True):
             row = builder.mul(number, width)
             place = _vector(builder, out.data, row, builder.mul(panel, LONG(COLUMNS)))
             for part, product in enumerate(totals):
@@ -189,10 +187,10 @@ def write_block(typing: Any, first: Any, panel: Any, left: Any, panels: Any, out
 
 @intrinsic
 def raise_and_turn(typing: Any, codes: Any, raised: Any, at: Any, panels: Any, to: Any) -> Any:
-    """Raise LANES lanes of LANES columns, of (C, depth), and put lanes below others.
+    """Raise and transpose LANES lanes of LANES columns of codes (C, depth).
 
-    ``at`` are the first column and the first lane; ``raised`` are four times the number, as int32.
-    They go to ``to`` in ``panels``, seen as one row of numbers, and on by COLUMNS.
+    ``at`` are the first column and lane, and ``raised`` is the number in all four bytes of an
+    int32. Results start at ``to`` in the flat ``panels``, COLUMNS apart.
     """
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -210,7 +208,7 @@ def raise_and_turn(typing: Any, codes: Any, raised: Any, at: Any, panels: Any, t
             for row in rows_from(builder, column, count, LANES)
         ]
         size = LANES // 2
-        while size:  # swap the off-diagonal blocks of so many rows and lanes
+        while size:  # swap off-diagonal blocks of this size
             upper = [lane if not lane & size else LANES + lane - size for lane in range(LANES)]
             lower = [lane + size if not lane & size else LANES + lane for lane in range(LANES)]
             for row in range(LANES):
@@ -233,7 +231,7 @@ def raise_and_turn(typing: Any, codes: Any, raised: Any, at: Any, panels: Any, t
 
 @intrinsic
 def lowest_bit(typing: Any, bits: Any) -> Any:
-    """Return the number of zeros below the lowest one of 64 bits."""
+    """Return the number of zeros below the lowest set bit of 64."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         return builder.cttz(values[0], BIT(1))
@@ -243,7 +241,7 @@ def lowest_bit(typing: Any, bits: Any) -> Any:
 
 @_part
 def _sums_of(rows: Any, raised: Any) -> Any:
-    """Return what the products of each row (R, D) begin at."""
+    """Return the initial sum of each row (R, D)."""
     sums = np.empty(len(rows), dtype=np.int32)
     for row in range(len(rows)):
         total = np.int32(0)
@@ -255,7 +253,7 @@ def _sums_of(rows: Any, raised: Any) -> Any:
 
 @_part
 def _panels_of(columns: Any, raised: Any) -> Any:
-    """Return the lanes of columns (C, depth), raised, as panels (P, depth, COLUMNS)."""
+    """Return raised columns (C, depth) as panels (P, depth, COLUMNS)."""
     count, depth = columns.shape
     panels = np.empty(((count + COLUMNS - 1) // COLUMNS, depth, COLUMNS), dtype=np.int32)
     turned, four = depth - depth % LANES, np.int32(raised * OCTET)
@@ -275,7 +273,7 @@ def _panels_of(columns: Any, raised: Any) -> Any:
 
 @_part
 def products_of(rows: Any, panels: Any, raised: Any) -> Any:
-    """Return the products int32 (R, P COLUMNS) of codes (R, D) and panels (P, depth, COLUMNS)."""
+    """Multiply codes (R, D) by panels, to int32 (R, P COLUMNS)."""
     left = rows, _sums_of(rows, raised)
     out = np.empty((len(rows), len(panels) * COLUMNS), np.int32)
     for panel in range(len(panels)):
@@ -291,9 +289,9 @@ def _multiplied(rows: Any, panels: Any, raised: Any) -> Any:
 
 @_part
 def _levels(floor: Any, bias: Any, other: Any) -> Any:
-    """Return floors (N,) less the bias of one side, lowered by more than rounding errs.
+    """Return floors (N,) minus a side's bias, lowered by rounding errors.
 
-    ``other`` is the other side's bias, as large as any that is added; biases are (N,) or numbers.
+    ``other`` is at least the other side's bias. Biases are (N,) or numbers.
     """
     return floor - bias - ERROR * (np.abs(floor) + np.abs(bias) + np.abs(other))
 
@@ -310,7 +308,7 @@ def _hits(
     levels[:width] = _levels(column_floor, column_bias, np.abs(bias).max())
     block, masks = np.empty((ROWS, COLUMNS), np.int32), np.empty(ROWS, np.uint64)
     places, bounds = np.empty(1024, dtype=np.int32), np.empty(1024, dtype=np.float32)
-    found = 0
+    count = 0
     for panel in range(len(panels)):
         start = panel * COLUMNS
         highest = column_bias[start : start + COLUMNS].max()
@@ -318,7 +316,7 @@ def _hits(
         for first in range(0, len(rows), ROWS):
             if not multiply_block(first, panel, left, (panels, scales, levels), (block, masks)):
                 continue
-            if found + block.size > len(places):
+            if count + block.size > len(places):
                 places, bounds = longer(places), longer(bounds)
             for row in range(first, min(first + ROWS, len(rows))):
                 row_scale, row_bias, row_floor = scale[row], bias[row], floor[row]
@@ -333,9 +331,9 @@ def _hits(
                     bound = value * (row_scale * column_scale[column])
                     bound += row_bias + column_bias[column]
                     if bound > min(row_floor, column_floor[column]):
-                        places[found], bounds[found] = row * width + column, bound
-                        found += 1
-    return places[:found], bounds[:found]
+                        places[count], bounds[count] = row * width + column, bound
+                        count += 1
+    return places[:count], bounds[:count]
 
 
 @_compile
@@ -344,10 +342,10 @@ def _laid_out(columns: Any, raised: Any) -> Any:
 
 
 def panels_of(columns: NDArray[Any], largest: int) -> tuple[NDArray[np.int32], int]:
-    """Return codes (C, D) up to ``largest`` as panels, and the number by which they are raised.
+    """Return codes (C, D) up to ``largest`` as panels, and their raise.
 
-    D must be a multiple of 8. Products with int8 rows are exact up to a code of 2**14 / (4 *
-    ``largest``) - 1 where the set's codes are small.
+    D must be a multiple of 8. If the set's codes are small, products with int8 rows are exact up to
+    a code of 2**14 / (4 * ``largest``) - 1.
     """
     way = way_of(columns.dtype)
     raised = min(way.raised, largest)
@@ -355,7 +353,7 @@ def panels_of(columns: NDArray[Any], largest: int) -> tuple[NDArray[np.int32], i
 
 
 class Columns:
-    """Codes int8 (C, D), laid out to be multiplied again and again: any codes but -128."""
+    """Codes int8 (C, D), except -128, in a layout for repeated products."""
 
     def __init__(self, codes: NDArray[np.int8]) -> None:
         self._count = len(codes)
@@ -365,18 +363,18 @@ class Columns:
         self._panels = panels_of(columns, np.iinfo(np.int8).max)
 
     def multiplied(self, rows: NDArray[np.int8]) -> NDArray[np.int32]:
-        """Return the products of codes (R, D) and these: (R, C)."""
+        """Multiply codes (R, D) by the columns, to int32 (R, C)."""
         if not (len(rows) and self._count):
             return np.empty((len(rows), self._count), dtype=np.int32)
         codes = _in_whole_lanes(rows.astype(self._kind, copy=False), self._way)
-        found: NDArray[np.int32] = _multiplied(codes, *self._panels)[:, : self._count]
-        return found
+        products: NDArray[np.int32] = _multiplied(codes, *self._panels)[:, : self._count]
+        return products
 
 
 def hits(rows: Any, columns: Any, row_codes: Any, column_codes: Any) -> Any:
-    """Return what ``miner.knn.core.compiled.hits`` does, at the cost of a product.
+    """Find hits like ``compiled.hits``, at the cost of a product.
 
-    Codes are int8, up to the set's largest, or int16, up to 127, where the set multiplies them.
+    Codes are int8 up to the set's largest, or int16 up to 127 if the set multiplies them.
     """
     way = way_of(rows.dtype)
     lanes = _in_whole_lanes(columns, way).view(np.int32)
@@ -385,6 +383,6 @@ def hits(rows: Any, columns: Any, row_codes: Any, column_codes: Any) -> Any:
 
 
 def _in_whole_lanes(codes: NDArray[Any], way: Way) -> NDArray[Any]:
-    """Return codes (N, D) with zeros added to whole lanes, as many as are summed at once."""
+    """Pad codes (N, D) with zeros to whole lanes of a sum."""
     spare = -codes.shape[1] % (way.codes * way.steps)
     return np.ascontiguousarray(np.pad(codes, ((0, 0), (0, spare))) if spare else codes)
