@@ -1,10 +1,10 @@
-"""Monotone alignment of a document and its translation, from coarse to fine.
+"""Align a document and its translation in order, from coarse to fine.
 
-After Thompson & Koehn 2019, "Vecalign: Improved Sentence Alignment in Linear Time and Space":
-dynamic programming over the vectors of blocks of sentences, whose distances are divided by those
-of random blocks, on documents that are halved until they are short; each alignment bounds the
-next finer one. What is added here is the ratio of lengths, as in Gale & Church 1993, and that long
-sentences count more than short ones. Axes: ``N`` source and ``M`` target sentences, ``B`` beads.
+As in Thompson & Koehn 2019, "Vecalign: Improved Sentence Alignment in Linear Time and Space",
+dynamic programming compares vectors of blocks of sentences, whose distances are divided by those of
+random blocks. Documents are halved until they are short, and each alignment bounds the next finer
+one. In addition, the ratio of lengths counts, as in Gale & Church 1993, and long sentences count
+more than short ones. Axes: ``N`` source and ``M`` target sentences, ``B`` beads.
 """
 
 import itertools
@@ -16,26 +16,26 @@ from miner.arrays import FloatArray, IntArray, Matrix
 from miner.monotone.blocks import Blocks
 from miner.monotone.path import cheapest_path, dissimilarity
 
-LENGTH_WEIGHT = 0.65  # of the ratio of lengths against the vectors' distance
-GAP_QUANTILE = 0.2  # of what random 1-1 beads cost, by which gaps are measured; the paper's
-GAP = 0.43  # of that, for each sentence: two without a translation cost less than as one bead
+LENGTH_WEIGHT = 0.65  # of the lengths' ratio, relative to the vectors' distance
+GAP_QUANTILE = 0.2  # of the costs of random 1-1 beads, as in the paper; the unit of gaps
+GAP = 0.43  # units per sentence; two sentences cost less as gaps than as a random bead
 OPENING = 0.1  # cost of a gap, before any is counted
 OPENING_WEIGHT = 0.17  # of the log odds against a gap
 MERGE = 0.1  # cost of each sentence beyond 1-1, before any merged bead is counted
 MERGE_WEIGHT = 0.12  # of the log odds against a merged bead
-PRIOR = (1, 10)  # gaps or merged beads, among so many beads, added to the counted ones
-SAMPLED_BEADS = 10_000
-FULL_CELLS = 1 << 22  # a table of so many cells is searched in full: 2048 x 2048 sentences
+PRIOR = (1, 10)  # pseudo-counts of gaps or merged beads, and of all beads
+SAMPLED_BEADS = 10_000  # random 1-1 beads
+FULL_CELLS = 1 << 22  # of a table that is searched in full, of 2048 x 2048 sentences
 MARGIN = 15  # cells on either side of a coarser path
 
 
 @dataclass(frozen=True, kw_only=True)
 class Alignment:
-    """B beads in order, which hold every sentence of both documents once.
+    """B beads in order, which contain every sentence of both documents once.
 
-    Bead b has the source sentences ``source[b]`` to ``source[b + 1] - 1`` and the target's
-    likewise: int64 (B + 1,). One side of it may be empty. ``costs``, float64 (B,), are low where
-    both sides are alike.
+    Bead b has the source sentences ``source[b]`` to ``source[b + 1] - 1``, and likewise ``target``
+    sentences: int64 (B + 1,). Either side may be empty. ``costs``, float64 (B,), are low if both
+    sides are similar.
     """
 
     source: IntArray
@@ -43,7 +43,7 @@ class Alignment:
     costs: FloatArray
 
     def beads(self) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-        """Return the positions of the source and of the target sentences of each bead."""
+        """Return the positions of each bead's source and target sentences."""
         sides = (itertools.pairwise(side.tolist()) for side in (self.source, self.target))
         return [
             (tuple(range(*own)), tuple(range(*other))) for own, other in zip(*sides, strict=True)
@@ -51,10 +51,10 @@ class Alignment:
 
 
 def align(source: Blocks, target: Blocks) -> Alignment:
-    """Align two documents; time and memory grow with N + M.
+    """Align two documents in time and memory of O(N + M).
 
     Raises:
-        ValueError: a document has no sentence, or their vectors differ in dimensions.
+        ValueError: A document has no sentence, or their vectors differ in dimensions.
     """
     if not len(source) or not len(target):
         raise ValueError("a document without sentences cannot be aligned")
@@ -66,14 +66,14 @@ def align(source: Blocks, target: Blocks) -> Alignment:
     levels = [(source, target)]
     while len(levels[-1][0]) * len(levels[-1][1]) > FULL_CELLS:
         levels.append((levels[-1][0].halved(), levels[-1][1].halved()))
-    found = _align(*levels[-1])
-    found = _align(*levels.pop(), (found.source, found.target))
+    alignment = _align(*levels[-1])
+    alignment = _align(*levels.pop(), (alignment.source, alignment.target))
     for finer, other in reversed(levels):
-        rows, columns = np.minimum(2 * found.source, len(finer)), 2 * found.target
-        found = _align(finer, other, (rows, np.minimum(columns, len(other))))
+        rows, columns = np.minimum(2 * alignment.source, len(finer)), 2 * alignment.target
+        alignment = _align(finer, other, (rows, np.minimum(columns, len(other))))
     for _ in range(2):  # the counts of the first are of a path whose merges cost the same anywhere
-        found = _align(source, target, (found.source, found.target), _merge(found))
-    return found
+        alignment = _align(source, target, (alignment.source, alignment.target), _merge(alignment))
+    return alignment
 
 
 def _align(
@@ -82,7 +82,7 @@ def _align(
     path: tuple[IntArray, IntArray] | None = None,
     merge: float = MERGE,
 ) -> Alignment:
-    """Align near a path, which gives the ratio of lengths and gaps; or anywhere, and only 1-1."""
+    """Align near a ``path``, which gives lengths and gaps, or anywhere, 1-1."""
     if path is None:
         ratio, weight, opening, count = 1.0, 0.0, OPENING, len(source) + 1
         band = np.zeros(count, dtype=np.int64), np.full(count, len(target) + 1)
@@ -93,36 +93,36 @@ def _align(
         weight, opening = LENGTH_WEIGHT, _opening(np.diff(rows), np.diff(columns))
         band = _band(rows, columns, len(source), len(target))
         beads = _beads(len(source.vectors), len(target.vectors))
-    own, other = source.lengths, target.lengths * ratio
-    usual = max(1.0, (own.sum() + other.sum()) / (len(own) + len(other)))
-    ends = _sums(own / usual), _sums(other / usual)
+    lengths, other_lengths = source.lengths, target.lengths * ratio
+    typical = max(1.0, (lengths.sum() + other_lengths.sum()) / (len(lengths) + len(other_lengths)))
+    ends = _sums(lengths / typical), _sums(other_lengths / typical)
     noises = _noise(source, target), _noise(target, source)
-    # A sentence of the usual length is measured by what few random beads cost less than.
+    # A low quantile of the costs of random beads is the cost of a typical sentence in a gap.
     draw = np.random.default_rng(0)
-    at, there = (draw.integers(len(side), size=SAMPLED_BEADS) for side in (source, target))
+    x, y = (draw.integers(len(side), size=SAMPLED_BEADS) for side in (source, target))
     random = dissimilarity(
-        np.einsum("sd,sd->s", source.vectors[0, at], target.vectors[0, there]),
-        noises[0][0, at] + noises[1][0, there],
-        np.diff(ends[0])[at],
-        np.diff(ends[1])[there],
+        np.einsum("sd,sd->s", source.vectors[0, x], target.vectors[0, y]),
+        noises[0][0, x] + noises[1][0, y],
+        np.diff(ends[0])[x],
+        np.diff(ends[1])[y],
         weight,
     )
     vectors = source.vectors, target.vectors
     gap = opening, GAP * float(np.quantile(random, GAP_QUANTILE))
-    found, costs = cheapest_path(vectors, noises, ends, beads, gap, merge, weight, band)
-    boundaries = np.insert(found, 0, 0, axis=0)
+    ends_of_beads, costs = cheapest_path(vectors, noises, ends, beads, gap, merge, weight, band)
+    boundaries = np.insert(ends_of_beads, 0, 0, axis=0)
     return Alignment(source=boundaries[:, 0], target=boundaries[:, 1], costs=costs)
 
 
 def _beads(source_sizes: int, target_sizes: int) -> IntArray:
-    """Sizes of the beads, (K, 2): those of at most A + 1 sentences."""
-    most = max(source_sizes, target_sizes) + 1
+    """Return the sizes of beads (K, 2) of at most A + 1 sentences."""
+    largest = max(source_sizes, target_sizes) + 1
     sizes = itertools.product(range(1, source_sizes + 1), range(1, target_sizes + 1))
-    return np.array([pair for pair in sizes if sum(pair) <= most])
+    return np.array([pair for pair in sizes if sum(pair) <= largest])
 
 
 def _opening(source: IntArray, target: IntArray) -> float:
-    """Return the cost of a gap apart from its sentences, lower for fewer beads between gaps."""
+    """Return the cost of opening a gap, which falls with the share of gaps."""
     gaps = sum(
         int(np.count_nonzero(np.diff(side == 0, prepend=False) & (side == 0)))
         for side in (source, target)
@@ -131,9 +131,9 @@ def _opening(source: IntArray, target: IntArray) -> float:
     return OPENING_WEIGHT * _log_odds_against(gaps, gaps + beads)
 
 
-def _merge(found: Alignment) -> float:
-    """Return the cost of a sentence beyond 1-1, lower for more merged beads in an alignment."""
-    source, target = np.diff(found.source), np.diff(found.target)
+def _merge(alignment: Alignment) -> float:
+    """Return the cost per sentence beyond 1-1, which falls with merged beads."""
+    source, target = np.diff(alignment.source), np.diff(alignment.target)
     sizes = (source + target)[(source > 0) & (target > 0)]
     return MERGE_WEIGHT * _log_odds_against(int(np.count_nonzero(sizes > 2)), len(sizes))
 
@@ -144,7 +144,7 @@ def _log_odds_against(count: int, total: int) -> float:
 
 
 def _noise(blocks: Blocks, others: Blocks) -> Matrix:
-    """Mean of 1 - cosine between each block and all of the other document: float32 (A, N)."""
+    """Return each block's mean of 1 - cosine to the other document, (A, N)."""
     count = sum(max(0, len(others) - size) for size in range(len(others.vectors)))
     noise: Matrix = 1 - blocks.vectors @ (others.vectors.sum(axis=(0, 1)) / max(1, count))
     return noise
@@ -160,7 +160,7 @@ def _length_ratio(source: FloatArray, target: FloatArray) -> float:
 
 
 def _band(rows: IntArray, columns: IntArray, source: int, target: int) -> tuple[IntArray, IntArray]:
-    """Return the first and last column per row within ``MARGIN`` cells of a path."""
+    """Return columns per row within ``MARGIN`` cells of a path, first and end."""
     row = np.arange(source + 1)
     before = np.searchsorted(rows, row - MARGIN, side="left") - 1
     after = np.searchsorted(rows, row + MARGIN, side="right")

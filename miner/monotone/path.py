@@ -1,6 +1,6 @@
-"""The inner loop of monotone alignment, compiled by Numba: the cheapest path through a band.
+"""Find the cheapest path of an alignment, in loops compiled by Numba.
 
-Compiled when first called (a few seconds) and kept in Numba's cache on disk.
+The first call compiles for a few seconds, or loads Numba's cache from disk.
 """
 
 from typing import Any
@@ -12,18 +12,17 @@ from miner.compiling import compiled, compiled_part
 _compile = compiled(fastmath={"contract", "reassoc"})
 _part = compiled_part(fastmath={"contract", "reassoc"})
 
-# Chosen on Bleualign's development part, and on NTREX lines that were merged, and put among lines
-# without translation, in six pairs of languages (docs/results-documents.md): there is no sharp
-# best around any of them.
-COUNT_POWER, LENGTH_POWER = 0.45, 0.65  # how a bead's cost grows with its sentences and its length
-SMOOTHING = 0.1  # of lengths, in sentences of the usual length
+# Tuned on Bleualign's development part, and on NTREX lines that were merged and mixed with lines
+# without translation, in six language pairs (docs/results-documents.md). All optima are flat.
+COUNT_POWER, LENGTH_POWER = 0.45, 0.65  # of a bead's cost
+SMOOTHING = 0.1  # of lengths, in typical sentences
 
 
 def dissimilarity(cosine: Any, noise: Any, length: Any, other: Any, weight: Any) -> Any:
-    """Return how unlike two blocks are: about 1 and more for random ones.
+    """Return the dissimilarity of two blocks, about 1 for random ones.
 
-    ``noise`` is the sum of what 1 - cosine is on average between each block and others; ``length``
-    and ``other`` are theirs in sentences of the usual length, whose ratio has the ``weight``.
+    ``noise`` is the sum of both blocks' mean 1 - cosine to others. ``length`` and ``other`` are
+    their lengths in typical sentences, and ``weight`` is that of the lengths' ratio.
     """
     distance = 2 * (1 - np.minimum(cosine, 1)) / (noise + 1e-6)
     return distance + weight * np.abs(np.log((length + SMOOTHING) / (other + SMOOTHING)))
@@ -34,10 +33,10 @@ _dissimilarity = _part(dissimilarity)
 
 @_part
 def _dot(vector: Any, other: Any) -> Any:
-    """Return the product of two vectors; for NumPy's own, Numba needs SciPy."""
+    """Multiply two vectors, because NumPy's product needs SciPy in Numba."""
     total = np.float32(0)
-    for place in range(len(vector)):
-        total += vector[place] * other[place]
+    for dimension in range(len(vector)):
+        total += vector[dimension] * other[dimension]
     return total
 
 
@@ -45,7 +44,6 @@ def _dot(vector: Any, other: Any) -> Any:
 def _bead_cost(
     cosine: Any, noise: Any, length: Any, other: Any, weight: Any, merge: Any, a: Any, b: Any
 ) -> Any:
-    """Return the cost of a bead of a and b sentences."""
     cost = _dissimilarity(cosine, noise, length, other, weight)
     cost *= (a * b) ** COUNT_POWER * ((length + other) / 2) ** LENGTH_POWER
     return cost + merge * (a + b - 2)
@@ -53,7 +51,7 @@ def _bead_cost(
 
 @_part
 def _longer(gap: Any, size: Any, before: Any, opening: Any, sentence: Any) -> Any:
-    """Return the cost and the size of a gap with one sentence more, or of one that begins here."""
+    """Return cost and size of a gap with one more sentence, or of a new one."""
     if before + opening < gap:
         return before + opening + sentence, 1
     return gap + sentence, size + 1
@@ -69,35 +67,36 @@ def _reach(best: Any, back: Any, cell: Any, cost: Any, step: Any) -> None:
 def cheapest_path(
     vectors: Any, noises: Any, ends: Any, beads: Any, gap: Any, merge: Any, weight: Any, band: Any
 ) -> Any:
-    """Find the cheapest way from (0, 0) to (N, M) by beads and gaps within a band.
+    """Find the cheapest path from (0, 0) to (N, M) within a band.
 
-    A gap is any number of sentences of one side that nothing is aligned with; its cost is affine,
+    Steps are beads and gaps, any number of unaligned sentences of one side. A gap's cost is affine,
     as in Gotoh 1982, "An Improved Algorithm for Matching Biological Sequences".
 
     Args:
-        vectors: of the source's and the target's blocks, float32 (A, N, D) and (B, M, D).
+        vectors: vectors of the source's and the target's blocks, float32 (A, N, D) and (B, M, D).
         noises: mean of 1 - cosine between a block and all of the other side, (A, N) and (B, M).
-        ends: lengths of the sentences before each, in usual sentences, (N + 1,) and (M + 1,).
+        ends: lengths of the sentences before each, in typical sentences, (N + 1,) and (M + 1,).
         beads: sizes of the beads, int64 (K, 2).
-        gap: cost of a gap, and of each sentence of the usual length in it.
-        merge: cost of each sentence of a bead beyond 1-1.
-        weight: of the lengths' ratio.
-        band: the first column of each row, and the column after its last: int64 (N + 1,),
-            ascending; no row is empty, and rows overlap.
+        gap: cost of opening a gap, and per typical sentence in it.
+        merge: cost per sentence of a bead beyond 1-1.
+        weight: weight of the lengths' ratio.
+        band: first column of each row, and the column after its last: int64 (N + 1,), ascending; no
+            row is empty, and rows overlap.
 
     Returns:
-        The beads of the path as row and column after each, int64 (P, 2), and their costs; each
-        sentence of a gap is a bead.
+        Row and column after each bead, int64 (P, 2), and the beads' costs; each sentence of a gap
+        is a
+        bead.
     """
     (source, target), (source_noise, target_noise) = vectors, noises
     (source_ends, target_ends), (low, high), (opening, missing) = ends, band, gap
     rows = len(low)
     starts = np.zeros(rows + 1, dtype=np.int64)
     starts[1:] = np.cumsum(high - low)
-    # What a cell is reached by: a bead of ``beads``, or -2 n or -2 n - 1, a gap of n sentences.
+    # The last step to a cell: an index of ``beads``, or -2 n or -2 n - 1 for a gap of n sentences.
     best, back = np.full(starts[-1], np.inf), np.zeros(starts[-1], dtype=np.int32)
     best[0] = 0
-    # The cheapest gaps that end in a cell, of the source for each column and of the target.
+    # The cheapest gaps that end in a cell, per column of the source's, and of the target's.
     down, down_size = np.full(len(target_ends), np.inf), np.zeros(len(target_ends), dtype=np.int32)
     for i in range(rows):
         right, right_size = np.inf, 0
@@ -130,7 +129,7 @@ def cheapest_path(
 
 @_part
 def _walked(best: Any, back: Any, starts: Any, low: Any, beads: Any) -> Any:
-    """Return the path's beads from the first to the last, and their costs."""
+    """Return the path's beads from first to last, and their costs."""
     i = len(low) - 1
     cell = starts[i + 1] - 1
     j = low[i] + cell - starts[i]
