@@ -36,7 +36,7 @@ _part = compiled_part(fastmath={"nnan", "nsz"})
 
 @_part
 def _add_inputs(pieces: Any, scales: Any, ids: Any, hidden: Any) -> None:
-    """Add the layer's input to what of the hidden rows, float32 (T, B C), is positive."""
+    """Add the layer's input to the positive part of hidden rows (T, B C)."""
     for token in range(len(ids)):
         for start in range(0, HIDDEN, CHANNELS):
             row = pieces[ids[token], EMBEDDING + start :]
@@ -48,10 +48,11 @@ def _add_inputs(pieces: Any, scales: Any, ids: Any, hidden: Any) -> None:
 
 @_compile
 def first_layer(pieces: Any, scales: Any, ids: Any, offsets: Any, bias: Any, hidden: Any) -> None:
-    """Write the first convolution of all branches, of a bias (B C,), to ``hidden``: (T, B C).
+    """Write the first convolution of all branches to ``hidden`` (T, B C).
 
-    ``pieces`` has a row for each piece: its vector (E), the layer's input (B C), and what that
-    makes of each place of each branch's window (C each); ``scales`` has one for each C of them.
+    ``pieces`` has a row per piece: its vector (E), the layer's input (B C), and the products of
+    this input with the weights of each place in each branch's window (C each). ``scales`` has a
+    scale for each C numbers in ``pieces``. ``bias`` is (B C,).
     """
     for sentence in range(len(offsets) - 1):
         first, stop = offsets[sentence], offsets[sentence + 1]
@@ -73,10 +74,10 @@ def first_layer(pieces: Any, scales: Any, ids: Any, offsets: Any, bias: Any, hid
 
 
 def _fold(term: Callable[..., Any], join: Callable[..., Any]) -> Any:
-    """Return a function of rows (N,) that folds their numbers in lanes, then the lanes in order.
+    """Return a function that folds a row in lanes, then the lanes in order.
 
-    ``term`` maps a builder, the lanes so far, numbers of the row, and what else was given: numbers
-    of a second row, or one number. N is a multiple of LANES, and rows are contiguous.
+    Rows (N,) are contiguous, and N is a multiple of LANES. ``term`` maps a builder, the lanes so
+    far, numbers of the row, and numbers of a second row or a constant.
     """
 
     @intrinsic
@@ -160,10 +161,10 @@ def _add_windows(
 
 @_compile
 def float_layer(products: Any, offsets: Any, of_branch: Any, hidden: Any) -> None:
-    """Add to the channels of a branch in hidden rows (T, B C) their second convolution.
+    """Add the second convolution to a branch's channels in hidden rows.
 
-    ``of_branch`` are its number and its bias (C,). ``products`` (T, places C) are those of the
-    tokens and each place of the window.
+    ``of_branch`` are the branch's number and bias (C,). Hidden rows are (T, B C). ``products``
+    (T, places C) are the products of tokens with each place of the window.
     """
     ones = np.ones(max(products.shape), F)
     _add_windows(products, ones, ones, offsets, of_branch, hidden)
@@ -173,7 +174,7 @@ def float_layer(products: Any, offsets: Any, of_branch: Any, hidden: Any) -> Non
 def int8_layer(weights: Any, scales: Any, offsets: Any, of_branch: Any, hidden: Any) -> None:
     """Like ``float_layer``, but multiply in int8.
 
-    ``weights`` are panels of codes, what was added to these codes, and the largest code of rows.
+    ``weights`` are panels of codes, the constant in these codes, and the largest code of rows.
     ``scales`` are factors of channels (C,) before they are rounded, and scales of columns.
     """
     (panels, raised, largest), (factors, column_scales), begin = (
@@ -196,14 +197,14 @@ def int8_layer(weights: Any, scales: Any, offsets: Any, of_branch: Any, hidden: 
 
 @_part
 def _moments(row: Any, epsilon: Any) -> Any:
-    """Return the mean of a row, and what brings its variance to 1, or below by ``epsilon``."""
+    """Return the mean of a row, and 1 / sqrt(variance + ``epsilon``)."""
     mean = _sum(row, F(0)) / F(len(row))
     return mean, F(1) / np.sqrt(_sum_of_squares(row, mean) / F(len(row)) + epsilon)
 
 
 @_compile
 def normalize(rows: Any, epsilon: Any, scale: Any, shift: Any, out: Any) -> None:
-    """Write rows (R, N) with mean 0 and variance 1, times a scale, and shifted (N,)."""
+    """Normalise rows (R, N) to mean 0 and variance 1, then scale and shift."""
     for number in range(len(rows)):
         mean, norm = _moments(rows[number], epsilon)
         for place in range(rows.shape[1]):
@@ -212,7 +213,7 @@ def normalize(rows: Any, epsilon: Any, scale: Any, shift: Any, out: Any) -> None
 
 @_compile
 def pool(pieces: Any, scales: Any, ids: Any, offsets: Any, hidden: Any, eps: Any, out: Any) -> None:
-    """Write the sums (S, E + B C) of the tokens' features, each of mean 0 and variance 1."""
+    """Write sums (S, E + B C) of the tokens' features, normalised per token."""
     features, total = np.empty(FEATURES, F), np.empty(FEATURES, np.float64)
     for sentence in range(len(offsets) - 1):
         total[:] = 0
@@ -230,7 +231,7 @@ def pool(pieces: Any, scales: Any, ids: Any, offsets: Any, hidden: Any, eps: Any
 
 @_compile
 def round_rows(rows: Any, codes: Any, largest: Any, scales: Any) -> None:
-    """Write rows (R, C) as ``codes``, whole numbers up to ``largest``, times ``scales`` (R,)."""
+    """Round rows (R, C) to ``codes`` up to ``largest`` times ``scales`` (R,)."""
     for number in range(len(codes)):
         top = F(0)
         for place in range(codes.shape[1]):

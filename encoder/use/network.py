@@ -1,10 +1,10 @@
-"""The network: two convolutions over neighbouring tokens, their sum, a residual network on that.
+"""Two convolutions over tokens, their sum, and a residual network.
 
 The convolutional model of Yang et al. 2019 (Multilingual Universal Sentence Encoder for Semantic
-Retrieval, section 2), as its weights are laid out by the package that brings them. A convolution is
-computed as what each token makes of each place of the window, summed afterwards. So all of the
-first one but the sum depends on the piece alone, and is computed once for each piece: two fifths of
-all operations are left. Axes: ``R`` rows, ``P`` pieces, ``S`` sentences.
+Retrieval, section 2), with the weights of its package. A convolution multiplies each token by the
+weights of each place in the window, and sums the products afterwards. So the products of the first
+convolution depend on the piece only. They are computed once per piece, which leaves two fifths of
+all operations. Axes: ``R`` rows, ``P`` pieces, ``S`` sentences.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,7 +28,7 @@ PREPARED = FEATURES + sum(WIDTHS) * CHANNELS  # numbers of a prepared piece
 # Codes of the second convolution. AVX2 multiplies them without overflow: 4 * 2 * 50 * 80 < 2**15.
 WEIGHT_MAX, ROW_MAX = 50, 80
 
-# Adds the second convolution to the hidden rows (T, B C) of sentences with such offsets.
+# Adds the second convolution to hidden rows (T, B C), given the offsets of sentences.
 Layer = Callable[[NDArray[np.int64], Matrix], None]
 
 
@@ -43,7 +43,7 @@ def _float_layer(weights: Matrix, of_branch: tuple[int, Matrix]) -> Layer:
 
 
 def _int8_layer(weights: Matrix, of_branch: tuple[int, Matrix], sizes: Matrix) -> Layer:
-    """Return a layer in int8, with a scale for each row and for each column of the weights.
+    """Return a layer in int8, with a scale per row and per column.
 
     ``sizes`` are the root mean squares of the channels (C,). The square root of a channel's size
     moves from the rows to the weights, so that a large channel doesn't coarsen the codes of the
@@ -64,7 +64,7 @@ class Network:
     """
 
     def __init__(self, tensors: Mapping[str, Matrix], sizes: Matrix | None = None) -> None:
-        """Use int8 if ``sizes`` are given, the root mean squares (B C,) of hidden channels."""
+        """Use int8 if ``sizes`` are given, the channels' root mean squares."""
         self.precision: Precision = "float32" if sizes is None else "int8"
         self.name = "float32" if sizes is None else f"int8-{WEIGHT_MAX}-{ROW_MAX}"
         self._epsilon = np.float32(tensors["eps"])
@@ -89,7 +89,7 @@ class Network:
         self._residual = {name: Weights(tensors[name]).multiplied for name in RESIDUAL}
 
     def prepare(self, vectors: Matrix) -> Matrix:
-        """Return what is the same wherever pieces stand, of their vectors (P, 512).
+        """Return all that depends on pieces only, from their vectors (P, 512).
 
         That is float32 (P, PREPARED), as ``encoder.use.compiled.first_layer`` has it.
         """
@@ -107,7 +107,7 @@ class Network:
         return rows
 
     def hidden(self, numbers: NDArray[np.number], scales: Matrix, slots: Tokens) -> Matrix:
-        """Return the hidden rows of T tokens after the first convolution, (T, B C).
+        """Return hidden rows (T, B C) of T tokens after the first convolution.
 
         The ids of ``slots`` are rows of the prepared pieces, ``numbers`` times ``scales``.
         """
@@ -124,7 +124,7 @@ class Network:
         compiled.pool(*pieces, hidden, self._epsilon, out)
 
     def vectors(self, sums: Matrix, counts: NDArray[np.int64]) -> Matrix:
-        """Return the vectors of sentences of ``counts`` (S,) tokens by their sums: (S, 512)."""
+        """Return the vectors (S, 512) of sentences with ``counts`` (S,) tokens."""
         layers, number = self._residual, counts[:, None].astype(np.float32)
         mean: Matrix = self._out.multiplied(sums) + number * self._bias
         mean /= np.sqrt(number)
@@ -137,7 +137,7 @@ class Network:
 def rounded(
     rows: Matrix, kind: type[np.int8 | np.int16], largest: int
 ) -> tuple[NDArray[Any], Matrix]:
-    """Return rows (R, C) as codes of a kind up to ``largest``, and row scales, float32 (R,)."""
+    """Return rows (R, C) as codes up to ``largest``, and their scales (R,)."""
     codes = np.empty(rows.shape, dtype=kind)
     scales = np.empty(len(rows), dtype=np.float32)
     compiled.round_rows(rows, codes, np.float32(largest), scales)
@@ -145,7 +145,7 @@ def rounded(
 
 
 def channel_sizes(hidden: Matrix) -> Matrix:
-    """Return the root mean square of each channel of rows (R, C): float32 (C,)."""
+    """Return the root mean square (C,) of each channel in rows (R, C)."""
     return np.sqrt(np.square(hidden).mean(axis=0))  # row after row: the same bytes on every CPU
 
 
@@ -158,6 +158,6 @@ def _beside(tensors: Mapping[str, Matrix], name: str) -> Matrix:
 
 
 def _by_places(weights: Matrix, width: int) -> Matrix:
-    """Return the weights of a window (W C, C) as those of each of its places, (C, W C)."""
+    """Return the weights of a window (W C, C) by place, (C, W C)."""
     places = weights.reshape(width, CHANNELS, CHANNELS)
     return places.transpose(1, 0, 2).reshape(CHANNELS, -1)
