@@ -253,3 +253,39 @@ def beat_languages(codes: Any, offsets: Any, model: Any, own: Any, beats: Any) -
             else:
                 other = max(other, scores[language])
         beats[text] = best - other if different else 0
+
+
+@_part
+def _say(said: Any, pair: int, levels: Any, claims: Any) -> None:
+    """Raise the levels of meanings to the best cosines of a pair's words, and what these say."""
+    starts, meanings, cosines, best, ids, offsets = said
+    for place in range(offsets[pair], offsets[pair + 1]):
+        word = ids[place]
+        for at in range(starts[word], starts[word + 1]):
+            meaning, cosine = meanings[at], cosines[at]
+            levels[meaning] = max(levels[meaning], cosine)
+            if best[at]:
+                claims[meaning] = max(claims[meaning], cosine)
+
+
+@_compile
+def compare_meanings(
+    source: Any, target: Any, groups: Any, needed: Any, least: Any, found: Any
+) -> None:
+    """Write by how much words contradict to ``found`` (P,), see ``miner.judge.facts``."""
+    levels = np.empty((2, len(groups)), np.float32)
+    claims = np.empty((2, len(groups)), np.float32)
+    only = np.empty((2, len(needed)), np.float32)
+    for pair in range(len(found)):
+        levels[:], claims[:], only[:] = least, least, 0
+        _say(source, pair, levels[0], claims[0])
+        _say(target, pair, levels[1], claims[1])
+        for meaning in range(len(groups)):
+            group = groups[meaning]
+            for side in range(2):
+                missing = claims[side, meaning] - levels[1 - side, meaning]
+                only[side, group] = max(only[side, group], missing)
+        found[pair] = -1
+        for group in range(len(needed)):
+            exchanged = min(only[0, group], only[1, group])
+            found[pair] = max(found[pair], exchanged - needed[group])

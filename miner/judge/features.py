@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miner.arrays import NO_NEIGHBOUR, FloatArray, Neighbours, Pairs, code_points
+from miner.judge.facts import contradictions, meanings_of
 from miner.judge.languages import own_language
 from miner.margin import margin_scores
 from miner.numbers import count_numbers, with_ascii_digits
@@ -42,7 +43,8 @@ FEATURES = (  # of the judge's trees
     *NEIGHBOURHOOD,
 )
 LANGUAGE, CONTRADICTED = "own language", "contradicting numbers"  # see ``Judge.scores``
-SEEN = (*FEATURES, LANGUAGE, CONTRADICTED)
+WORDS = "contradicting words"  # above 0 if there are some
+SEEN = (*FEATURES, LANGUAGE, CONTRADICTED, WORDS)
 
 
 class Words(Protocol):
@@ -80,7 +82,8 @@ class Texts:
     (P, 2, MARKS). ``numbers`` (P, 3) are how many numbers both have, how many only one, and
     how many contradict.
     ``language`` (P,) is how much likelier a text's own language is than any other, of the side
-    where it is less; NaN if neither language is known.
+    where it is less; NaN if neither language is known. ``facts`` (P,) are by how much words
+    contradict (``miner.judge.facts``).
     """
 
     words: NDArray[np.float32]
@@ -88,6 +91,7 @@ class Texts:
     marks: NDArray[np.float32]
     numbers: FloatArray
     language: NDArray[np.float32]
+    facts: NDArray[np.float32]
 
 
 def read_texts(
@@ -108,20 +112,24 @@ def read_texts(
         progress: called with the number of pairs that were read since the last call.
     """
     reading = threading.Lock()
+    meanings = meanings_of(makers[0 if languages[0] == "en" else 1])
 
     def read_piece(piece: slice) -> tuple[NDArray[np.floating], ...]:
         texts = [with_ascii_digits(side[piece]) for side in (source, target)]
         words = [own.words(part) for own, part in zip(makers, texts, strict=True)]
         marks = np.stack([_marks_in(part) for part in texts], axis=1)
         own = np.fmin(*map(own_language, texts, languages))
-        found = *match_words(*words), marks, count_numbers(*texts).T, own
+        facts = contradictions(*words, meanings)
+        found = *match_words(*words), marks, count_numbers(*texts).T, own, facts
         with reading:
             progress(len(texts[0]))
         return found
 
     read = map_in_threads(read_piece, blocks(len(source), TEXTS) or [slice(0, 0)])
-    words, weights, marks, numbers, own = map(np.concatenate, zip(*read, strict=True))
-    return Texts(words=words, weights=weights, marks=marks, numbers=numbers, language=own)
+    words, weights, marks, numbers, own, facts = map(np.concatenate, zip(*read, strict=True))
+    return Texts(
+        words=words, weights=weights, marks=marks, numbers=numbers, language=own, facts=facts
+    )
 
 
 def match_words(source: Words, target: Words) -> tuple[NDArray[np.float32], FloatArray]:
@@ -235,5 +243,6 @@ def features(texts: Texts, near: Near | None, usual: Usual) -> NDArray[np.float3
         *around,
         texts.language - usual.language,
         texts.numbers[:, 2],
+        texts.facts,
     ]
     return np.stack(columns, axis=1).astype(np.float32)

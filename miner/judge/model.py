@@ -18,7 +18,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from miner.arrays import FloatArray
-from miner.judge.features import CONTRADICTED, FEATURES, LANGUAGE, SEEN
+from miner.judge.facts import LIST
+from miner.judge.features import CONTRADICTED, FEATURES, LANGUAGE, SEEN, WORDS
 from miner.judge.prior import Peak, Peaks
 from miner.threads import blocks, run_in_threads
 
@@ -27,6 +28,7 @@ LEAF = 1 << 16
 THREAD_PAIRS = 4096
 FOREIGN = 2  # times the log odds that a side is in its language
 OTHER_NUMBERS = 6  # less if numbers contradict
+OTHER_WORDS = 10  # less if words contradict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +58,8 @@ class Judge:
     def name(self) -> str:
         """A hash of the model: pairs that two judges scored are not compared."""
         arrays = [np.ascontiguousarray(array).tobytes() for array in vars(self).values()]
-        return hashlib.sha256(b"".join([*arrays, bytes([FOREIGN, OTHER_NUMBERS])])).hexdigest()[:12]
+        rest = bytes([FOREIGN, OTHER_NUMBERS, OTHER_WORDS]), LIST.encode()
+        return hashlib.sha256(b"".join([*arrays, *rest])).hexdigest()[:12]
 
     def scores(self, features: NDArray[np.float32]) -> FloatArray:
         """Return the log likelihood ratios of P pairs, of features (P, F): float64 (P,)."""
@@ -76,14 +79,15 @@ class Judge:
         """Return what is added to the trees' sums, (P,), by the feature that it is added for.
 
         The trees learned from mined pairs, which are hardly ever in a wrong language and seldom
-        have other numbers. Neither lowers a pair below the usual wrong pairs: how wrong pairs
-        score says how probable the others are.
+        have other numbers or words for the same. None lowers a pair below the usual wrong pairs:
+        how wrong pairs score says how probable the others are.
         """
         columns = features.astype(np.float64).T
         odds = np.minimum(np.nan_to_num(columns[SEEN.index(LANGUAGE)]), 0) * FOREIGN
         contradicted = (columns[SEEN.index(CONTRADICTED)] > 0) * -OTHER_NUMBERS
+        other = (columns[SEEN.index(WORDS)] > 0) * -OTHER_WORDS
         room, found = np.minimum(round(self.usual[0].place * LEAF) - sums, 0), {}
-        for name, change in ((LANGUAGE, odds), (CONTRADICTED, contradicted)):
+        for name, change in ((LANGUAGE, odds), (CONTRADICTED, contradicted), (WORDS, other)):
             found[name] = np.maximum(np.rint(change * LEAF).astype(np.int64), room)
             room = room - found[name]
         return found

@@ -36,7 +36,7 @@ LEAST_MEAN = 0.25 / BINS  # distance from a place: as if spread over a bin, wher
 REACH = 1.5  # how far from its usual place a peak of a run may be
 TAIL = 2.0  # how far above the peak of the wrong pairs their tail starts
 # How many wrong and right pairs what is usual counts for, and how many known ones for ALIKE.
-USUAL_WRONG, USUAL_RIGHT, USUAL_KNOWN = 50.0, 25.0, 1000.0
+USUAL_WRONG, USUAL_RIGHT, USUAL_KNOWN = 20.0, 25.0, 1000.0
 # Of sentences without a translation, the share that finds one that looks like it all the same.
 ALIKE = 0.0005
 MAX_ALIKE = 0.25  # of the pairs known to be wrong

@@ -17,6 +17,7 @@ from miner.judge.features import (
     LANGUAGE,
     NEIGHBOURHOOD,
     SEEN,
+    WORDS,
     Near,
     Texts,
     Usual,
@@ -106,7 +107,8 @@ class Maker:
     def words(self, sentences):
         parts = [sentence.split() for sentence in sentences]
         known = sorted({word for part in parts for word in part})
-        vectors = np.eye(50, dtype=np.float32)[[VOCABULARY.index(word) for word in known]]
+        places = [VOCABULARY.index(word) if word in VOCABULARY else 50 for word in known]
+        vectors = np.eye(51, 50, dtype=np.float32)[places]  # zero if not in the vocabulary
         return SimpleNamespace(
             vectors=vectors,
             weights=np.ones(len(known), dtype=np.float32),
@@ -187,6 +189,7 @@ def test_the_features_of_a_pair_are_of_both_sides():
         marks=random.integers(0, 6, (5, 2, len(module._MARKS))).astype(np.float32),
         numbers=random.integers(0, 4, (5, 3)).astype(float),
         language=random.random(5, dtype=np.float32),
+        facts=random.random(5, dtype=np.float32),
     )
     usual = Usual(weights=1.3, letters=0.8, spacing=0.5, language=-0.25)
     for pair, row in enumerate(features(texts, None, usual)):
@@ -206,7 +209,7 @@ def test_the_features_of_a_pair_are_of_both_sides():
             expected[f"difference in {name}"] = abs(source - target)
         names = "shared numbers", "unmatched numbers", CONTRADICTED
         expected |= dict(zip(names, texts.numbers[pair], strict=True))
-        expected[LANGUAGE] = texts.language[pair] + 0.25
+        expected |= {LANGUAGE: texts.language[pair] + 0.25, WORDS: texts.facts[pair]}
         found = {name: value for name, value in named(row).items() if name not in NEIGHBOURHOOD}
         assert found == pytest.approx(expected, rel=1e-6)
 
