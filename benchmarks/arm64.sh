@@ -40,7 +40,9 @@ emulated() {
         "$root/usr/bin/$python" "$@"
 }
 emulated -c 'import platform; from miner.instructions import CHOSEN; print(platform.machine(), CHOSEN and CHOSEN.name)'
-emulated -m pytest -q -p no:cacheprovider tests/miner/knn/core/test_{int8,compiled,rescore,tuning}.py
+# Tests of sets start processes, which only an emulated kernel could.
+emulated -m pytest -q -p no:cacheprovider -m "not slow" -k "not of_sets" \
+    tests/miner/knn/core/test_{int8,compiled,rescore,tuning}.py
 sample=eval/assets/sample/de-en/de-en.training
 emulated -c 'from pipelines.cli.main import adit; raise SystemExit(adit())' \
     mine "$sample.de" "$sample.en" -o "$folder/pairs.tsv"
