@@ -41,9 +41,9 @@ def _add_inputs(pieces: Any, scales: Any, ids: Any, hidden: Any) -> None:
         for start in range(0, HIDDEN, CHANNELS):
             row = pieces[ids[token], EMBEDDING + start :]
             scale = scales[ids[token], (EMBEDDING + start) // CHANNELS]
-            own = hidden[token, start : start + CHANNELS]
+            channels = hidden[token, start : start + CHANNELS]
             for channel in range(CHANNELS):
-                own[channel] = max(own[channel], F(0)) + F(row[channel]) * scale
+                channels[channel] = max(channels[channel], F(0)) + F(row[channel]) * scale
 
 
 @_compile
@@ -57,18 +57,18 @@ def first_layer(pieces: Any, scales: Any, ids: Any, offsets: Any, bias: Any, hid
     for sentence in range(len(offsets) - 1):
         first, stop = offsets[sentence], offsets[sentence + 1]
         for token in range(first, stop):
-            for place in range(HIDDEN):
-                hidden[token, place] = bias[place]
+            for position in range(HIDDEN):
+                hidden[token, position] = bias[position]
         for token in range(first, stop):
             row, column = pieces[ids[token]], FEATURES
             for branch in range(len(WIDTHS)):
                 for step in range(WIDTHS[branch]):
-                    place = token + BEFORE[branch] - step
-                    if first <= place < stop:
+                    position = token + BEFORE[branch] - step
+                    if first <= position < stop:
                         scale = scales[ids[token], column // CHANNELS]
-                        own = hidden[place, branch * CHANNELS : (branch + 1) * CHANNELS]
+                        channels = hidden[position, branch * CHANNELS : (branch + 1) * CHANNELS]
                         for channel in range(CHANNELS):
-                            own[channel] += F(row[column + channel]) * scale
+                            channels[channel] += F(row[column + channel]) * scale
                     column += CHANNELS
         _add_inputs(pieces, scales, ids[first:stop], hidden[first:stop])
 
@@ -86,22 +86,22 @@ def _fold(term: Callable[..., Any], join: Callable[..., Any]) -> Any:
             array = context.make_array(row)(context, builder, values[0])
             (size,) = cgutils.unpack_tuple(builder, array.shape, 1)
             if isinstance(other, types.Array):
-                others = context.make_array(other)(context, builder, values[1]).data
+                other_data = context.make_array(other)(context, builder, values[1]).data
             else:
-                one = builder.insert_element(VECTOR(ir.Undefined), values[1], ir.IntType(32)(0))
+                vector = builder.insert_element(VECTOR(ir.Undefined), values[1], ir.IntType(32)(0))
                 all_lanes = ir.Constant(ir.VectorType(ir.IntType(32), LANES), None)
-                others = builder.shuffle_vector(one, one, all_lanes)
+                other_data = builder.shuffle_vector(vector, vector, all_lanes)
 
-            def numbers(given: Any, start: Any) -> Any:
-                if given.type == VECTOR:
-                    return given
-                place = builder.bitcast(builder.gep(given, [start]), VECTOR.as_pointer())
-                return builder.load(place, align=4)
+            def numbers(argument: Any, start: Any) -> Any:
+                if argument.type == VECTOR:
+                    return argument
+                pointer = builder.bitcast(builder.gep(argument, [start]), VECTOR.as_pointer())
+                return builder.load(pointer, align=4)
 
             lanes = cgutils.alloca_once_value(builder, VECTOR(None))
-            with cgutils.for_range_slice(builder, size.type(0), size, size.type(LANES)) as (at, _):
-                given = numbers(array.data, at), numbers(others, at)
-                builder.store(term(builder, builder.load(lanes), *given), lanes)
+            with cgutils.for_range_slice(builder, size.type(0), size, size.type(LANES)) as (i, _):
+                argument = numbers(array.data, i), numbers(other_data, i)
+                builder.store(term(builder, builder.load(lanes), *argument), lanes)
             total, folded = FLOAT(0.0), builder.load(lanes)
             for lane in range(LANES):
                 number = builder.extract_element(folded, ir.IntType(32)(lane))
@@ -138,9 +138,9 @@ _largest_product = _fold(_larger_product, _larger)
 
 @_part
 def _add_windows(
-    products: Any, scales: Any, column_scales: Any, offsets: Any, of_branch: Any, hidden: Any
+    products: Any, scales: Any, column_scales: Any, offsets: Any, branch_bias: Any, hidden: Any
 ) -> None:
-    branch, bias = of_branch
+    branch, bias = branch_bias
     total, begin = np.empty(CHANNELS, F), branch * CHANNELS  # an index of a sum can't be vectors
     for sentence in range(len(offsets) - 1):
         first, stop = offsets[sentence], offsets[sentence + 1]
@@ -148,11 +148,11 @@ def _add_windows(
             for channel in range(CHANNELS):
                 total[channel] = bias[channel]
             for step in range(WIDTHS[branch]):
-                place = token - BEFORE[branch] + step
-                if first <= place < stop:
-                    scale, column = scales[place], step * CHANNELS
+                position = token - BEFORE[branch] + step
+                if first <= position < stop:
+                    scale, column = scales[position], step * CHANNELS
                     for channel in range(CHANNELS):
-                        product = F(products[place, column + channel])
+                        product = F(products[position, column + channel])
                         total[channel] += product * (scale * column_scales[column + channel])
             row = hidden[token, begin : begin + CHANNELS]
             for channel in range(CHANNELS):
@@ -160,18 +160,18 @@ def _add_windows(
 
 
 @_compile
-def float_layer(products: Any, offsets: Any, of_branch: Any, hidden: Any) -> None:
+def float_layer(products: Any, offsets: Any, branch_bias: Any, hidden: Any) -> None:
     """Add the second convolution to a branch's channels in hidden rows.
 
-    ``of_branch`` are the branch's number and bias (C,). Hidden rows are (T, B C). ``products``
+    ``branch_bias`` are the branch's number and bias (C,). Hidden rows are (T, B C). ``products``
     (T, places C) are the products of tokens with each place of the window.
     """
     ones = np.ones(max(products.shape), F)
-    _add_windows(products, ones, ones, offsets, of_branch, hidden)
+    _add_windows(products, ones, ones, offsets, branch_bias, hidden)
 
 
 @_compile
-def int8_layer(weights: Any, scales: Any, offsets: Any, of_branch: Any, hidden: Any) -> None:
+def int8_layer(weights: Any, scales: Any, offsets: Any, branch_bias: Any, hidden: Any) -> None:
     """Like ``float_layer``, but multiply in int8.
 
     ``weights`` are panels of codes, the constant in these codes, and the largest code of rows.
@@ -180,7 +180,7 @@ def int8_layer(weights: Any, scales: Any, offsets: Any, of_branch: Any, hidden: 
     (panels, raised, largest), (factors, column_scales), begin = (
         weights,
         scales,
-        of_branch[0] * CHANNELS,
+        branch_bias[0] * CHANNELS,
     )
     codes, row_scales = np.empty((len(hidden), CHANNELS), np.int8), np.empty(len(hidden), F)
     for token in range(len(hidden)):
@@ -188,11 +188,11 @@ def int8_layer(weights: Any, scales: Any, offsets: Any, of_branch: Any, hidden: 
         top = _largest_product(row, factors)
         row_scales[token] = top / largest
         inverse = largest / top if top > 0 else F(0)
-        for channel in range(CHANNELS):  # LLVM makes vectors of this, unlike of np.rint
+        for channel in range(CHANNELS):  # LLVM vectorises this, but not np.rint
             code = np.int32(row[channel] * factors[channel] * inverse + (largest + ONE_HALF))
             codes[token, channel] = code - np.int32(largest)
     products = products_of(codes, panels, raised)
-    _add_windows(products, row_scales, column_scales, offsets, of_branch, hidden)
+    _add_windows(products, row_scales, column_scales, offsets, branch_bias, hidden)
 
 
 @_part
@@ -207,8 +207,8 @@ def normalize(rows: Any, epsilon: Any, scale: Any, shift: Any, out: Any) -> None
     """Normalise rows (R, N) to mean 0 and variance 1, then scale and shift."""
     for number in range(len(rows)):
         mean, norm = _moments(rows[number], epsilon)
-        for place in range(rows.shape[1]):
-            out[number, place] = (rows[number, place] - mean) * norm * scale[place] + shift[place]
+        for index in range(rows.shape[1]):
+            out[number, index] = (rows[number, index] - mean) * norm * scale[index] + shift[index]
 
 
 @_compile
@@ -218,14 +218,14 @@ def pool(pieces: Any, scales: Any, ids: Any, offsets: Any, hidden: Any, eps: Any
     for sentence in range(len(offsets) - 1):
         total[:] = 0
         for token in range(offsets[sentence], offsets[sentence + 1]):
-            row, own = pieces[ids[token]], scales[ids[token]]
-            for place in range(EMBEDDING):
-                features[place] = F(row[place]) * own[place // CHANNELS]
-            for place in range(HIDDEN):
-                features[EMBEDDING + place] = hidden[token, place]
+            row, piece_scales = pieces[ids[token]], scales[ids[token]]
+            for column in range(EMBEDDING):
+                features[column] = F(row[column]) * piece_scales[column // CHANNELS]
+            for column in range(HIDDEN):
+                features[EMBEDDING + column] = hidden[token, column]
             mean, norm = _moments(features, eps)
-            for place in range(FEATURES):
-                total[place] += (features[place] - mean) * norm
+            for column in range(FEATURES):
+                total[column] += (features[column] - mean) * norm
         out[sentence] = total
 
 
@@ -234,9 +234,9 @@ def round_rows(rows: Any, codes: Any, largest: Any, scales: Any) -> None:
     """Round rows (R, C) to ``codes`` up to ``largest`` times ``scales`` (R,)."""
     for number in range(len(codes)):
         top = F(0)
-        for place in range(codes.shape[1]):
-            top = max(top, abs(rows[number, place]))
+        for column in range(codes.shape[1]):
+            top = max(top, abs(rows[number, column]))
         scales[number] = top / largest
         inverse = largest / top if top > 0 else F(0)
-        for place in range(codes.shape[1]):
-            codes[number, place] = np.rint(rows[number, place] * inverse)
+        for column in range(codes.shape[1]):
+            codes[number, column] = np.rint(rows[number, column] * inverse)

@@ -20,7 +20,7 @@ from encoder.use.glossary import (
     load_bundled,
     load_glossary,
 )
-from encoder.use.network import DIM, PREPARED, Network, channel_sizes, rounded
+from encoder.use.network import DIM, PREPARED, Network, channel_sizes, quantize
 from encoder.use.weights import DIGEST, load_tokenizer, load_weights
 from miner.instructions import CHOSEN
 from miner.threads import blocks, prefetch, run_in_threads
@@ -82,7 +82,7 @@ class UseEncoder(BaseEncoder):
         return self._readers[bag.name]
 
     def channel_sizes(self, sentences: Sequence[str]) -> Matrix:
-        """Return the root mean squares of the hidden channels in sentences, float32 (B C,)."""
+        """Return root mean squares of the hidden channels in sentences, (B C,)."""
         tokens, pieces = self._tokenizer.encode(sentences), self._prepared
         slots = Tokens(ids=pieces.find(tokens.ids), offsets=tokens.offsets)
         return channel_sizes(self._network.hidden(pieces.numbers, pieces.scales, slots))
@@ -158,7 +158,7 @@ class PreparedPieces:
                 self.numbers[block_targets] = rows
             else:
                 largest = np.iinfo(np.int16).max
-                codes, scales = rounded(rows.reshape(-1, CHANNELS), np.int16, largest)
+                codes, scales = quantize(rows.reshape(-1, CHANNELS), np.int16, largest)
                 self.numbers[block_targets] = codes.reshape(rows.shape)
                 self.scales[block_targets] = scales.reshape(len(rows), -1)
 

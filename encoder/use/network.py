@@ -26,23 +26,24 @@ RESIDUAL = ("d0", "d1", "d2", "d3", "p1", "p3")  # the layers after the sum
 PREPARED = FEATURES + sum(WIDTHS) * CHANNELS  # numbers of a prepared piece
 
 # Codes of the second convolution. AVX2 multiplies them without overflow: 4 * 2 * 50 * 80 < 2**15.
-WEIGHT_MAX, ROW_MAX = 50, 80
+WEIGHT_MAX = 50
+ROW_MAX = 80
 
 # Adds the second convolution to hidden rows (T, B C), given the offsets of sentences.
 Layer = Callable[[NDArray[np.int64], Matrix], None]
 
 
-def _float_layer(weights: Matrix, of_branch: tuple[int, Matrix]) -> Layer:
+def _float_layer(weights: Matrix, branch_bias: tuple[int, Matrix]) -> Layer:
     multiplied = Weights(weights).multiplied
 
     def layer(offsets: NDArray[np.int64], hidden: Matrix) -> None:
-        products = multiplied(hidden[:, _channels(of_branch[0])])
-        compiled.float_layer(products, offsets, of_branch, hidden)
+        products = multiplied(hidden[:, _channels(branch_bias[0])])
+        compiled.float_layer(products, offsets, branch_bias, hidden)
 
     return layer
 
 
-def _int8_layer(weights: Matrix, of_branch: tuple[int, Matrix], sizes: Matrix) -> Layer:
+def _int8_layer(weights: Matrix, branch_bias: tuple[int, Matrix], sizes: Matrix) -> Layer:
     """Return a layer in int8, with a scale per row and per column.
 
     ``sizes`` are the root mean squares of the channels (C,). The square root of a channel's size
@@ -51,10 +52,10 @@ def _int8_layer(weights: Matrix, of_branch: tuple[int, Matrix], sizes: Matrix) -
     """
     columns = np.ascontiguousarray(weights.T)
     factors = np.sqrt(channel_sizes(columns) / sizes)
-    codes, column_scales = rounded(columns / factors, np.int8, WEIGHT_MAX)
+    codes, column_scales = quantize(columns / factors, np.int8, WEIGHT_MAX)
     panels, raised = panels_of(codes, WEIGHT_MAX)
-    own, scales = (panels, raised, np.float32(ROW_MAX)), (factors, column_scales)
-    return lambda offsets, hidden: compiled.int8_layer(own, scales, offsets, of_branch, hidden)
+    coded, scales = (panels, raised, np.float32(ROW_MAX)), (factors, column_scales)
+    return lambda offsets, hidden: compiled.int8_layer(coded, scales, offsets, branch_bias, hidden)
 
 
 class Network:
@@ -68,22 +69,22 @@ class Network:
         self.precision: Precision = "float32" if sizes is None else "int8"
         self.name = "float32" if sizes is None else f"int8-{WEIGHT_MAX}-{ROW_MAX}"
         self._epsilon = np.float32(tensors["eps"])
-        self._project = Weights(_beside(tensors, "proj"))
-        self._projected = tuple(_beside(tensors, name) for name in ("proj_b", "ln_g", "ln_b"))
+        self._project = Weights(_concatenate(tensors, "proj"))
+        self._projected = tuple(_concatenate(tensors, name) for name in ("proj_b", "ln_g", "ln_b"))
         first, second = (
-            [_by_places(tensors[f"w{layer}_{width}"], width) for width in WIDTHS]
+            [_split_places(tensors[f"w{layer}_{width}"], width) for width in WIDTHS]
             for layer in (1, 2)
         )
         self._first = [*map(Weights, first)]
         self._second: list[Layer] = []
         for branch, weights in enumerate(second):
-            of_branch = branch, tensors[f"b2_{WIDTHS[branch]}"]
+            branch_bias = branch, tensors[f"b2_{WIDTHS[branch]}"]
             if sizes is None:
-                self._second.append(_float_layer(weights, of_branch))
+                self._second.append(_float_layer(weights, branch_bias))
             else:
-                self._second.append(_int8_layer(weights, of_branch, sizes[_channels(branch)]))
-        self._biases = _beside(tensors, "b1_")
-        # The last norm's scale is the same for all tokens, and its shift, too.
+                self._second.append(_int8_layer(weights, branch_bias, sizes[_channels(branch)]))
+        self._biases = _concatenate(tensors, "b1_")
+        # The last norm's scale and shift are the same for all tokens.
         self._out = Weights(tensors["ln_g"][:, None] * tensors["cnn_W"])
         self._bias = tensors["ln_b"] @ tensors["cnn_W"] + tensors["cnn_b"]
         self._residual = {name: Weights(tensors[name]).multiplied for name in RESIDUAL}
@@ -101,9 +102,9 @@ class Network:
         compiled.normalize(projected, self._epsilon, scale, shift, inputs)
         column = FEATURES
         for branch, layer in enumerate(self._first):
-            found = layer.multiplied(inputs[:, _channels(branch)])
-            rows[:, column : column + found.shape[1]] = found
-            column += found.shape[1]
+            products = layer.multiplied(inputs[:, _channels(branch)])
+            rows[:, column : column + products.shape[1]] = products
+            column += products.shape[1]
         return rows
 
     def hidden(self, numbers: NDArray[np.number], scales: Matrix, slots: Tokens) -> Matrix:
@@ -134,7 +135,7 @@ class Network:
         return np.tanh(layers["p3"](inner) + layers["d3"](second))
 
 
-def rounded(
+def quantize(
     rows: Matrix, kind: type[np.int8 | np.int16], largest: int
 ) -> tuple[NDArray[Any], Matrix]:
     """Return rows (R, C) as codes up to ``largest``, and their scales (R,)."""
@@ -153,11 +154,11 @@ def _channels(branch: int) -> slice:
     return slice(branch * CHANNELS, (branch + 1) * CHANNELS)
 
 
-def _beside(tensors: Mapping[str, Matrix], name: str) -> Matrix:
+def _concatenate(tensors: Mapping[str, Matrix], name: str) -> Matrix:
     return np.concatenate([tensors[f"{name}{width}"] for width in WIDTHS], axis=-1)
 
 
-def _by_places(weights: Matrix, width: int) -> Matrix:
+def _split_places(weights: Matrix, width: int) -> Matrix:
     """Return the weights of a window (W C, C) by place, (C, W C)."""
     places = weights.reshape(width, CHANNELS, CHANNELS)
     return places.transpose(1, 0, 2).reshape(CHANNELS, -1)
