@@ -160,7 +160,7 @@ def _value_table() -> NDArray[np.uint8]:
 
 @lru_cache(maxsize=1 << 16)
 def _read(token: str) -> frozenset[Number]:
-    """Return the number of a token, or those between its marks, as in 2.5.2010."""
+    """Return a token's number, or those between its marks, as in 2.5.2010."""
     terms = _TERM.findall(with_ascii_digits([token])[0])
     if len(terms) > 1 and terms[0][1]:
         total = _sum(terms)
@@ -185,7 +185,7 @@ def _read(token: str) -> frozenset[Number]:
 
 
 def _sum(terms: Iterable[tuple[str, str]]) -> str | None:
-    """Add up terms such as 1億 and 2千万; None if they do not descend, as in a list."""
+    """Add up descending terms such as 1億 and 2千万, or return None."""
     total = section = 0
     limits = [math.inf, math.inf]  # of the next term, and of the next section
     for digits, words in terms:
