@@ -17,11 +17,11 @@ import sys
 import numpy as np
 
 from encoder import load_encoder
-from eval.cli.judge import add_sources, worlds_of
+from eval.cli.judge import add_sources, corpora_of
 from eval.data.bucc import bucc_pairs
 from eval.judge.mined import Mined, mine_texts
+from eval.judge.synthetic_corpora import LabelledCorpora, comparable_corpora
 from eval.judge.training import ENCODERS, gather, train_judge
-from eval.judge.worlds import World, comparable_world
 from miner.judge.model import Judge
 from miner.judge.prior import LIKELY, count_kept
 
@@ -32,10 +32,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     add_sources(parser)
     args = parser.parse_args()
-    examples = list(gather(worlds_of(args)))
+    examples = list(gather(corpora_of(args)))
     rows: dict[str, list[list[float]]] = {spec: [] for spec in ENCODERS}
     for pair in bucc_pairs(args.bucc):
-        world = comparable_world(args.bucc, pair, "training")
+        world = comparable_corpora(args.bucc, pair, "training")
         left = [one for one in examples if one.languages[0] != world.languages[0]]
         judge = train_judge(left)
         for spec in ENCODERS:
@@ -50,7 +50,7 @@ def main() -> int:
     return 0
 
 
-def figures(mined: Mined, world: World, judge: Judge) -> list[float]:
+def figures(mined: Mined, world: LabelledCorpora, judge: Judge) -> list[float]:
     pairs = mined.judged(judge)
     both = zip(pairs.source.tolist(), pairs.target.tolist(), strict=True)
     texts = mined.texts

@@ -33,11 +33,11 @@ from sklearn.preprocessing import StandardScaler
 
 from encoder import load_encoder
 from encoder.words import word_encoders
-from eval.cli.judge import add_sources, worlds_of
+from eval.cli.judge import add_sources, corpora_of
 from eval.data.bucc import bucc_pairs, bucc_splits
 from eval.judge.mined import mine_texts
+from eval.judge.synthetic_corpora import comparable_corpora
 from eval.judge.training import gather, train_judge
-from eval.judge.worlds import comparable_world
 from eval.tasks.aligned import load_aligned
 from eval.tasks.noise import make_noise
 from miner.judge.features import FEATURES, Usual, features, read_texts
@@ -87,7 +87,7 @@ def scored_worlds(directory: Path) -> Iterator[Scored]:
     encoder = load_encoder("mini")
     for pair in bucc_pairs(directory):
         for split in bucc_splits(directory, pair):
-            world = comparable_world(directory, pair, split)
+            world = comparable_corpora(directory, pair, split)
             mined = mine_texts((world.source, world.target), encoder, world.languages)
             ends = zip(mined.texts, (mined.pairs.source, mined.pairs.target), strict=True)
             texts = tuple([side[row] for row in rows] for side, rows in ends)
@@ -144,7 +144,7 @@ def main() -> int:
     add_sources(parser)
     parser.add_argument("--ntrex", type=Path, required=True)
     args = parser.parse_args()
-    examples, worlds = list(gather(worlds_of(args))), list(scored_worlds(args.bucc))
+    examples, worlds = list(gather(corpora_of(args))), list(scored_worlds(args.bucc))
     rows: dict[str, list[tuple[float, float]]] = {name: [] for name in NAMES}
     noise: dict[str, list[list[float]]] = {}
     for world in (one for one in worlds if one.split == "training"):

@@ -9,7 +9,7 @@ from miner.commandline import command, parse_names
 from miner.extras import require
 
 if TYPE_CHECKING:
-    from eval.judge.worlds import World
+    from eval.judge.synthetic_corpora import LabelledCorpora
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +31,7 @@ def train_judge(args: argparse.Namespace) -> int:
     from eval.output import print_line
 
     examples = []
-    for corpus in gather(worlds_of(args)):
+    for corpus in gather(corpora_of(args)):
         examples.append(corpus)
         count, correct = len(corpus.right), int(corpus.right.sum())
         print_line(f"{corpus.world}: {count:,} pairs, {correct:,} right")
@@ -46,7 +46,7 @@ def train_judge(args: argparse.Namespace) -> int:
 
 
 def add_sources(parser: argparse.ArgumentParser) -> None:
-    """Add the options that ``worlds_of`` reads."""
+    """Add the options that ``corpora_of`` reads."""
     add = parser.add_argument
     text = "folder of parallel text that no encoder was trained on"
     add("parallel", type=Path, metavar="DIR", help=text)
@@ -60,9 +60,9 @@ def add_sources(parser: argparse.ArgumentParser) -> None:
     add("--exclude", type=parse_names, action="extend", default=[], metavar="NAMES", help=text)
 
 
-def worlds_of(args: argparse.Namespace) -> "Iterator[World]":
+def corpora_of(args: argparse.Namespace) -> "Iterator[LabelledCorpora]":
     """Load the labelled corpora that the options name."""
-    from eval.judge.worlds import worlds
+    from eval.judge.synthetic_corpora import labelled_corpora
 
     options = {"among": args.among, "bucc": args.bucc, "exclude": frozenset(args.exclude)}
-    return worlds(args.parallel, args.pairs, **options)
+    return labelled_corpora(args.parallel, args.pairs, **options)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from encoder import Encoder, load_encoder
 from eval.judge.mined import mine_texts
-from eval.judge.worlds import RIGHT, UNKNOWN, World
+from eval.judge.synthetic_corpora import RIGHT, UNKNOWN, LabelledCorpora
 from miner.judge.features import FEATURES, NEIGHBOURHOOD
 from miner.judge.model import LEAF, Judge
 from miner.judge.prior import SCORES, count_scores, fit_peak
@@ -45,7 +45,7 @@ class Examples:
     right: NDArray[np.bool_]
 
 
-def examples(world: World, encoder: Encoder) -> Examples:
+def examples(world: LabelledCorpora, encoder: Encoder) -> Examples:
     """Mine a world and say which pairs are right; those of which it is not known are left out."""
     mined = mine_texts((world.source, world.target), encoder, world.languages)
     labels = world.labels(mined)
@@ -59,7 +59,7 @@ def examples(world: World, encoder: Encoder) -> Examples:
     )
 
 
-def gather(worlds: Iterable[World]) -> Iterator[Examples]:
+def gather(worlds: Iterable[LabelledCorpora]) -> Iterator[Examples]:
     """Yield the examples of all worlds with each encoder that covers their languages."""
     loaded = [load_encoder(spec) for spec in ENCODERS]
     for world in worlds:
@@ -98,12 +98,12 @@ def train_judge(all_examples: Sequence[Examples]) -> Judge:
     )
     share = float(np.average(right, weights=weights))
     offset = -float(np.log(share / (1 - share)))
-    peaks = _usual_peaks(all_examples, trees, weights[: len(seen)], offset)
+    peaks = _reference_peaks(all_examples, trees, weights[: len(seen)], offset)
     trees.fit(np.concatenate([seen, bare]), right, sample_weight=weights)
     return judge_of(trees, offset=offset, peaks=peaks)
 
 
-def _usual_peaks(
+def _reference_peaks(
     all_examples: Sequence[Examples], trees: "Trees", weights: NDArray[np.float64], offset: float
 ) -> NDArray[np.float64]:
     """Return where wrong and right pairs score, each world alike: place, rise and fall, (2, 3).

@@ -9,10 +9,17 @@ import pytest
 
 from encoder import load_encoder
 from encoder.training.reading import ParallelText
-from eval.judge import training, worlds
+from eval.judge import synthetic_corpora, training
 from eval.judge.mined import mine_texts
+from eval.judge.synthetic_corpora import (
+    RIGHT,
+    UNKNOWN,
+    WRONG,
+    Known,
+    comparable_corpora,
+    synthesise_corpora,
+)
 from eval.judge.training import Examples, examples, judge_of, train_judge
-from eval.judge.worlds import RIGHT, UNKNOWN, WRONG, Known, comparable_world, make_world
 from miner.judge.features import FEATURES, SEEN
 from miner.judge.model import LEAF, load_judge
 from miner.judge.prior import count_scores, fit_peak
@@ -33,7 +40,9 @@ def text_of(count: int) -> ParallelText:
 @pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
 def test_a_world_has_its_share_on_both_sides(share: float) -> None:
     text = text_of(400)
-    world = make_world(text, Known(text), range(400), share=share, name="w", random=Random(1))
+    world = synthesise_corpora(
+        text, Known(text), range(400), share=share, name="w", random=Random(1)
+    )
     numbers = [
         {one.split()[1] for one in side if one.startswith(("Satz", "sentence"))}
         for side in (world.source, world.target)
@@ -53,26 +62,26 @@ def test_labels() -> None:
     known = Known(text)
     assert known.may_translate("Ich bin Tom", "i am tom")
     assert not known.may_translate("Es regnet.", "I am Tom.")
-    world = make_world(text, known, [0, 2], share=1.0, name="w", random=Random(1))
+    world = synthesise_corpora(text, known, [0, 2], share=1.0, name="w", random=Random(1))
     pairs = SimpleNamespace(source=np.array([0, 0, 1]), target=np.array([0, 1, 1]))
     texts = ["Ich bin Tom.", "Ich heiße Tom."], ["I am Tom.", "It rains."]
     mined = SimpleNamespace(pairs=pairs, texts=texts)
-    world = make_world(text, known, [0], share=1.0, name="w", random=Random(1))
+    world = synthesise_corpora(text, known, [0], share=1.0, name="w", random=Random(1))
     pairs.source, pairs.target = np.array([0, 0, 1]), np.array([0, 1, 0])
     assert world.labels(mined).tolist() == [RIGHT, WRONG, UNKNOWN]
 
 
 def test_what_is_spoiled_is_changed() -> None:
     text, others = "They did not see 12 boats in Kiel, which Anna bought.", ["We met Peter there."]
-    for kind in worlds.KINDS:
+    for kind in synthetic_corpora.KINDS:
         assert kind(text, Random(2), others) != text
-    assert worlds.negation(text, Random(1), others).startswith("They did see")
-    assert worlds.number("no digits", Random(1), others) == "no digits"
-    assert "Peter" in worlds.name(text, Random(1), others)
+    assert synthetic_corpora.negation(text, Random(1), others).startswith("They did see")
+    assert synthetic_corpora.number("no digits", Random(1), others) == "no digits"
+    assert "Peter" in synthetic_corpora.name(text, Random(1), others)
 
 
 def test_examples_are_mined_pairs_with_what_gold_says() -> None:
-    world = comparable_world(SAMPLE, "de-en", "training")
+    world = comparable_corpora(SAMPLE, "de-en", "training")
     found = examples(world, load_encoder())
     mined = mine_texts((world.source, world.target), load_encoder(), world.languages)
     np.testing.assert_array_equal(found.features, mined.features)

@@ -109,7 +109,7 @@ def _bare(text: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class World:
+class LabelledCorpora:
     """Two corpora; ``gold`` are the pairs of texts that translate each other, ``known`` more."""
 
     name: str
@@ -131,9 +131,9 @@ class World:
         return UNKNOWN if self.known and self.known.may_translate(own, other) else WRONG
 
 
-def worlds(
+def labelled_corpora(
     parallel: Path, pairs: Sequence[str], *, among: Path, bucc: Path, exclude: frozenset[str]
-) -> Iterator[World]:
+) -> Iterator[LabelledCorpora]:
     """Yield all corpora that the judge learns from.
 
     They are made of the language ``pairs`` of folders of parallel text, without the corpora in
@@ -141,7 +141,7 @@ def worlds(
     """
     for pair in bucc_pairs(bucc):
         for split in bucc_splits(bucc, pair):
-            yield comparable_world(bucc, pair, split)
+            yield comparable_corpora(bucc, pair, split)
     folders = find_parallel_text(parallel), find_parallel_text(among)
     for pair in pairs:
         text, others = (_long(read_parallel_text(each[pair], exclude=exclude)) for each in folders)
@@ -149,11 +149,13 @@ def worlds(
         for place, (share, added) in enumerate(WORLDS):
             rows = list(range(len(text)))
             random.shuffle(rows)
-            made = make_world(text, known, rows, share=share, name=f"{pair} {place}", random=random)
+            made = synthesise_corpora(
+                text, known, rows, share=share, name=f"{pair} {place}", random=random
+            )
             yield _among(made, others, min(added, len(others) // 2), random)
 
 
-def comparable_world(directory: Path, pair: str, split: str) -> World:
+def comparable_corpora(directory: Path, pair: str, split: str) -> LabelledCorpora:
     """Return a split of comparable corpora with gold as a world."""
     data = load_bucc(directory, pair, split)
     texts = [
@@ -162,7 +164,7 @@ def comparable_world(directory: Path, pair: str, split: str) -> World:
     ]
     source, target = (list(dict.fromkeys(side.values())) for side in texts)
     own, _, other = pair.partition("-")
-    return World(
+    return LabelledCorpora(
         name=f"{split} {pair}",
         languages=(own, other),
         source=source,
@@ -171,7 +173,7 @@ def comparable_world(directory: Path, pair: str, split: str) -> World:
     )
 
 
-def make_world(
+def synthesise_corpora(
     text: ParallelText,
     known: Known,
     rows: Sequence[int],
@@ -179,7 +181,7 @@ def make_world(
     share: float,
     name: str,
     random: Random,
-) -> World:
+) -> LabelledCorpora:
     """Make two corpora of some pairs, of which a share is in both.
 
     Of the others, one half has its source and the other half its target in them. A few of
@@ -204,7 +206,7 @@ def make_world(
         sides.append([*others, *translated])
         random.shuffle(sides[-1])
     own_language, other_language = text.name.split("-")
-    return World(
+    return LabelledCorpora(
         name=name,
         languages=(own_language, other_language),
         source=sides[0],
@@ -237,7 +239,9 @@ def _long(text: ParallelText) -> ParallelText:
     return text.take(np.array([row for row, pair in sides if all(map(is_long, pair))]))
 
 
-def _among(world: World, others: ParallelText, count: int, random: Random) -> World:
+def _among(
+    world: LabelledCorpora, others: ParallelText, count: int, random: Random
+) -> LabelledCorpora:
     """Return the world with sentences of others on both sides, none with its translation."""
     rows = random.sample(range(len(others)), 2 * count)
     source = [*world.source, *(text_key(others.source[row]) for row in rows[:count])]
