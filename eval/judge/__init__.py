@@ -1,1 +1,1 @@
-"""Train the judge of pairs: corpora made of parallel text, mined, and trees that learn from it."""
+"""Train the judge on mined pairs of labelled corpora."""

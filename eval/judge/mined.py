@@ -1,4 +1,4 @@
-"""Mine and judge two corpora in memory: what the stages of a run do, step by step, on arrays."""
+"""Mine and judge two corpora in memory, like the stages of a run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -20,7 +20,7 @@ from miner.selection import candidate_pairs, order_best_first, select
 
 @dataclass(frozen=True, kw_only=True)
 class Mined:
-    """Two corpora, ``texts``, the ``lists`` of neighbours of both, and the chosen ``pairs``."""
+    """Two corpora in memory, both neighbour lists, and the chosen pairs."""
 
     texts: tuple[Sequence[str], Sequence[str]]
     lists: tuple[Neighbours, Neighbours]
@@ -31,26 +31,26 @@ class Mined:
 
     @cached_property
     def makers(self) -> Sequence[WordEncoder]:
-        """What makes the words of both sides."""
+        """The word encoders of both sides."""
         return word_encoders(self.encoder, self.languages)
 
     @cached_property
     def seen(self) -> Texts:
-        """What is seen of the texts of the pairs."""
+        """The facts about the texts of the pairs."""
         return self._read(self.pairs.source, self.pairs.target)
 
     @cached_property
     def usual(self) -> Usual:
-        """What is usual of them."""
+        """The statistics that normalise features."""
         return Usual.of(self.seen, spacing_of(self.lists))
 
     @cached_property
     def features(self) -> NDArray[np.float32]:
-        """What the judge sees of them: float32 (P, F)."""
+        """The features of the pairs, float32 (P, F)."""
         return features(self.seen, Near.of(self.pairs), self.usual)
 
     def left_out(self, places: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the features of what is mined without each other's sentences of some pairs."""
+        """Return the features of leave-one-out pairs of some pairs."""
         ends, parts = (self.pairs.source, self.pairs.target), []
         for own, other in ((0, 1), (1, 0)):
             lists = self.lists[own].take(ends[own][places])
@@ -58,11 +58,11 @@ class Mined:
             taken[ends[other]] = self.pairs.score
             means = np.append(self.lists[other].means(), 0.0)[lists.ids]
             partners = ends[other][places]
-            left = best_left(partners, lists, means, taken[lists.ids], margin=self.margin)
-            rows = {own: ends[own][places][left.queries], other: left.rows}
-            around = {own: left.own_mean, other: left.other_mean}
-            near = Near(left.cosine, around[0], around[1])
-            parts.append(features(self._read(rows[0], rows[1]), near, self.usual))
+            removed = best_left(partners, lists, means, taken[lists.ids], margin=self.margin)
+            rows = {own: ends[own][places][removed.queries], other: removed.rows}
+            around = {own: removed.own_mean, other: removed.other_mean}
+            stats = Near(removed.cosine, around[0], around[1])
+            parts.append(features(self._read(rows[0], rows[1]), stats, self.usual))
         return np.concatenate(parts)
 
     def judged(self, judge: Judge | None = None) -> JudgedPairs:
@@ -94,15 +94,15 @@ def mine_texts(
     margin: str = "ratio",
     retrieval: str = "max",
 ) -> Mined:
-    """Encode two corpora and mine them; sentences without a vector are not among the texts then."""
+    """Encode two corpora and mine them, without sentences that have no vector."""
     vectors, kept = [], []
-    for side, own in zip(texts, encoders_of_languages(encoder, languages), strict=True):
-        rows = own.encode(list(side))
+    for side, side_encoder in zip(texts, encoders_of_languages(encoder, languages), strict=True):
+        rows = side_encoder.encode(list(side))
         used = np.flatnonzero(np.any(rows, axis=1))
         vectors.append(rows[used])
         kept.append([side[row] for row in used.tolist()])
     lists = search_both(*vectors, k=k)
-    ids = [np.arange(len(found)) for found in lists]
+    ids = [np.arange(len(neighbours)) for neighbours in lists]
     candidates = candidate_pairs(*lists, source_ids=ids[0], target_ids=ids[1], margin=margin)
     return Mined(
         texts=(kept[0], kept[1]),

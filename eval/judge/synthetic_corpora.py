@@ -1,7 +1,7 @@
-"""Corpora of which it is known what translates what, to be mined.
+"""Corpora with known translations, to mine and learn from.
 
-They are made of parallel text that no encoder was trained on, as words match better in text that
-their encoder has seen, or are comparable, with gold in the layout of BUCC.
+Synthetic ones are made of parallel text that no encoder was trained on, because words match better
+in text that their encoder has seen. Others are comparable corpora with gold pairs in BUCC's layout.
 """
 
 import re
@@ -18,10 +18,10 @@ from encoder.training.reading import ParallelText, find_parallel_text, read_para
 from eval.data.bucc import bucc_pairs, bucc_splits, load_bucc, text_key
 from eval.judge.mined import Mined
 
-# Shares of parallel sentences and how many others, which have no translation, are added a side.
+# Shares of parallel sentences, and sentences without translation to add per side.
 WORLDS = ((0.15, 0), (0.6, 0), (0.5, 8000), (0.5, 2000))
-MIN_WORDS, MIN_CHARACTERS = 4, 10  # of a sentence, the second where there are no spaces
-SPOILED = 0.08  # of the sentences with a translation: that gets a near-copy in its place
+MIN_WORDS, MIN_CHARACTERS = 4, 10  # of a sentence; characters without spaces
+SPOILED = 0.08  # share of translated sentences that become near-copies
 RIGHT, WRONG, UNKNOWN = 1, 0, -1
 
 _CLAUSE = re.compile(r"[,;:.!?\u3001\u3002\uff0c\uff1a\uff1b]\s*")
@@ -29,12 +29,12 @@ _VERB = re.compile(r"\b(is|are|was|were|will|can|must|should|has|have|does|do|di
 _NOT = re.compile(r"n't\b| not\b| never\b")
 _NAME = re.compile(r"(?<=[^.!?:\W] )[A-Z\u0391-\u03a9\u0410-\u042f]\w{2,}")
 
-# Spoils a sentence, so that it no longer says what its translation says; with others of its side.
+# Changes a sentence so that it contradicts its translation; the last argument has other sentences.
 Spoil = Callable[[str, Random, Sequence[str]], str]
 
 
 def half(text: str, random: Random, others: Sequence[str]) -> str:
-    """Keep the first or the second half of the words, or of the characters without spaces."""
+    """Keep one half of the words, or of the characters without spaces."""
     words = text.split(" ")
     units, joint = (words, " ") if len(words) > 3 else (list(text), "")
     middle = len(units) // 2
@@ -42,41 +42,41 @@ def half(text: str, random: Random, others: Sequence[str]) -> str:
 
 
 def clause(text: str, random: Random, others: Sequence[str]) -> str:
-    """Leave out what stands before or after a comma or the like."""
-    ends = (found.end() for found in _CLAUSE.finditer(text))
-    places = [end for end in ends if len(text) < 5 * min(end, len(text) - end)]
-    if not places:
+    """Remove the text before or after a comma or the like."""
+    ends = (match.end() for match in _CLAUSE.finditer(text))
+    positions = [end for end in ends if len(text) < 5 * min(end, len(text) - end)]
+    if not positions:
         return text
-    place = random.choice(places)
-    return (text[:place] if random.random() < 0.5 else text[place:]).strip()
+    position = random.choice(positions)
+    return (text[:position] if random.random() < 0.5 else text[position:]).strip()
 
 
 def number(text: str, random: Random, others: Sequence[str]) -> str:
-    """Give other digits."""
+    """Change all digits."""
     shift = random.randrange(1, 9)
     return re.sub(r"\d", lambda digit: str((int(digit[0]) + shift) % 10), text)
 
 
 def name(text: str, random: Random, others: Sequence[str]) -> str:
-    """Put a name of another sentence in the place of one."""
-    found = list(_NAME.finditer(text))
+    """Replace a name by a name from another sentence."""
+    matches = list(_NAME.finditer(text))
     drawn = random.sample(others, min(8, len(others)))
-    names: list[str] = [each for other in drawn for each in _NAME.findall(other)]
-    if not found or not names:
+    names: list[str] = [match for other in drawn for match in _NAME.findall(other)]
+    if not matches or not names:
         return text
-    place = random.choice(found)
-    return text[: place.start()] + random.choice(names) + text[place.end() :]
+    replaced = random.choice(matches)
+    return text[: replaced.start()] + random.choice(names) + text[replaced.end() :]
 
 
 def negation(text: str, random: Random, others: Sequence[str]) -> str:
-    """Say in English that it is not so, or that it is."""
+    """Negate an English sentence, or remove its negation."""
     if _NOT.search(text):
         return _NOT.sub("", text, count=1)
     return _VERB.sub(r"\1 not", text, count=1)
 
 
 def addition(text: str, random: Random, others: Sequence[str]) -> str:
-    """Say more: another sentence before or behind."""
+    """Add another sentence before or after."""
     other = random.choice(others)
     return f"{text} {other}" if random.random() < 0.5 else f"{other} {text}"
 
@@ -85,7 +85,7 @@ KINDS: tuple[Spoil, ...] = (half, half, clause, clause, number, name, negation, 
 
 
 class Known:
-    """Which sentences translate which, in a whole corpus."""
+    """The translations in a whole corpus."""
 
     def __init__(self, *texts: ParallelText) -> None:
         self._targets: defaultdict[str, set[str]] = defaultdict(set)
@@ -98,10 +98,10 @@ class Known:
                 self._sources[target].add(source)
 
     def may_translate(self, source: str, target: str) -> bool:
-        """Return whether both translate each other, or may, by a translation in common."""
-        own = self._targets.get(_bare(source), set())
-        theirs = self._sources.get(_bare(target), set())
-        return any(own & self._targets[other] for other in theirs)
+        """Return whether both texts share a translation."""
+        targets = self._targets.get(_bare(source), set())
+        sources = self._sources.get(_bare(target), set())
+        return any(targets & self._targets[other] for other in sources)
 
 
 def _bare(text: str) -> str:
@@ -110,7 +110,10 @@ def _bare(text: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class LabelledCorpora:
-    """Two corpora; ``gold`` are the pairs of texts that translate each other, ``known`` more."""
+    """Two corpora with labelled pairs.
+
+    ``gold`` are the pairs of texts that translate each other, and ``known`` has other translations.
+    """
 
     name: str
     languages: tuple[str, str]
@@ -120,15 +123,15 @@ class LabelledCorpora:
     known: Known | None = None
 
     def labels(self, mined: Mined) -> NDArray[np.int8]:
-        """Return what is known of mined pairs: ``RIGHT``, ``WRONG`` or ``UNKNOWN``, int8 (P,)."""
+        """Label mined pairs as ``RIGHT``, ``WRONG`` or ``UNKNOWN``, int8 (P,)."""
         rows = zip(mined.pairs.source.tolist(), mined.pairs.target.tolist(), strict=True)
         texts = ((mined.texts[0][own], mined.texts[1][other]) for own, other in rows)
         return np.array([self._label(*pair) for pair in texts], dtype=np.int8)
 
-    def _label(self, own: str, other: str) -> int:
-        if (own, other) in self.gold:
+    def _label(self, source: str, target: str) -> int:
+        if (source, target) in self.gold:
             return RIGHT
-        return UNKNOWN if self.known and self.known.may_translate(own, other) else WRONG
+        return UNKNOWN if self.known and self.known.may_translate(source, target) else WRONG
 
 
 def labelled_corpora(
@@ -136,8 +139,8 @@ def labelled_corpora(
 ) -> Iterator[LabelledCorpora]:
     """Yield all corpora that the judge learns from.
 
-    They are made of the language ``pairs`` of folders of parallel text, without the corpora in
-    ``exclude``; sentences of ``among`` are added without their translations.
+    They are made of the language ``pairs`` in folders of parallel text, without the corpora in
+    ``exclude``. Sentences of ``among`` are added without their translations.
     """
     for pair in bucc_pairs(bucc):
         for split in bucc_splits(bucc, pair):
@@ -156,7 +159,7 @@ def labelled_corpora(
 
 
 def comparable_corpora(directory: Path, pair: str, split: str) -> LabelledCorpora:
-    """Return a split of comparable corpora with gold as a world."""
+    """Load a split of comparable corpora with gold pairs."""
     data = load_bucc(directory, pair, split)
     texts = [
         {name: text_key(text) for name, text in zip(side.ids, side.texts, strict=True)}
@@ -182,10 +185,10 @@ def synthesise_corpora(
     name: str,
     random: Random,
 ) -> LabelledCorpora:
-    """Make two corpora of some pairs, of which a share is in both.
+    """Make two corpora of pairs, a ``share`` of which is in both.
 
-    Of the others, one half has its source and the other half its target in them. A few of
-    those in both have a near-copy in the place of a sentence, and no translation then.
+    Half of the other pairs contribute their source, and half their target. Some of the pairs in
+    both get a near-copy instead of a sentence, and then have no translation.
     """
     pairs = _distinct((text_key(text.source[row]), text_key(text.target[row])) for row in rows)
     common = round(share * len(pairs) / (2 - share))
@@ -211,24 +214,24 @@ def synthesise_corpora(
         languages=(own_language, other_language),
         source=sides[0],
         target=sides[1],
-        gold=frozenset(both),  # with those that a change left as they were
+        gold=frozenset(both),  # including unchanged pairs
         known=known,
     )
 
 
 def _distinct(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return the pairs of which neither sentence was there before."""
-    found, seen = [], (set[str](), set[str]())
+    """Return the pairs with two sentences that no earlier pair has."""
+    distinct, seen = [], (set[str](), set[str]())
     for pair in pairs:
         if pair[0] not in seen[0] and pair[1] not in seen[1] and pair[0] != pair[1]:
-            found.append(pair)
+            distinct.append(pair)
             seen[0].add(pair[0])
             seen[1].add(pair[1])
-    return found
+    return distinct
 
 
 def _long(text: ParallelText) -> ParallelText:
-    """Return the pairs of two whole sentences, as far as their lengths say."""
+    """Return the pairs of two sentences of a minimum length."""
 
     def is_long(sentence: str) -> bool:
         words = sentence.split()
@@ -240,12 +243,12 @@ def _long(text: ParallelText) -> ParallelText:
 
 
 def _among(
-    world: LabelledCorpora, others: ParallelText, count: int, random: Random
+    corpora: LabelledCorpora, others: ParallelText, count: int, random: Random
 ) -> LabelledCorpora:
-    """Return the world with sentences of others on both sides, none with its translation."""
+    """Add sentences of ``others`` to both sides, without their translations."""
     rows = random.sample(range(len(others)), 2 * count)
-    source = [*world.source, *(text_key(others.source[row]) for row in rows[:count])]
-    target = [*world.target, *(text_key(others.target[row]) for row in rows[count:])]
+    source = [*corpora.source, *(text_key(others.source[row]) for row in rows[:count])]
+    target = [*corpora.target, *(text_key(others.target[row]) for row in rows[count:])]
     random.shuffle(source)
     random.shuffle(target)
-    return replace(world, source=list(dict.fromkeys(source)), target=list(dict.fromkeys(target)))
+    return replace(corpora, source=list(dict.fromkeys(source)), target=list(dict.fromkeys(target)))

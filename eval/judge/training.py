@@ -1,4 +1,4 @@
-"""Train the judge: examples of mined pairs that are right and wrong, and boosted trees."""
+"""Train the judge, boosted trees, on mined pairs of labelled corpora."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,10 +17,10 @@ from miner.judge.prior import SCORES, count_scores, fit_peak
 if TYPE_CHECKING:
     from sklearn.ensemble import HistGradientBoostingClassifier as Trees
 
-ENCODERS = ("mini", "mini+use")  # to mine with
-BUCC_WEIGHT = 0.85  # of all examples: they are few, and of sentences as they are in news
-WITHOUT_NEIGHBOURS = 4  # of so many examples one is there again without what neighbours say
-# Features of which more makes a right pair likelier, and those of which more makes a wrong one.
+ENCODERS = ("mini", "mini+use")  # that mine the corpora
+BUCC_WEIGHT = 0.85  # share of comparable corpora, which are few but natural
+WITHOUT_NEIGHBOURS = 4  # one example in 4 is repeated without neighbours
+# Features that raise the score, and features that lower it.
 FOR = (
     *("words with", "mean match", "coverage", "mutual"),
     *("matched word pairs", "weight of near-equal"),
@@ -31,12 +31,12 @@ AGAINST = (
     *("longest unmatched", "ratio of", "difference in", "unmatched numbers"),
 )
 TREES, LEAVES, RATE, MIN_EXAMPLES, RIDGE, BINS = 150, 8, 0.08, 20, 10.0, 255
-FOLDS = 4  # of languages, to see what pairs of other languages score
+FOLDS = 4  # of languages, in cross-validation
 
 
 @dataclass(frozen=True, kw_only=True)
 class Examples:
-    """Pairs mined of a world, comparable corpora or not: features (P, F), which are right (P,)."""
+    """Mined pairs of labelled corpora, features (P, F) and correctness (P,)."""
 
     world: str
     comparable: bool
@@ -45,33 +45,33 @@ class Examples:
     right: NDArray[np.bool_]
 
 
-def examples(world: LabelledCorpora, encoder: Encoder) -> Examples:
-    """Mine a world and say which pairs are right; those of which it is not known are left out."""
-    mined = mine_texts((world.source, world.target), encoder, world.languages)
-    labels = world.labels(mined)
-    known = labels != UNKNOWN
+def examples(corpora: LabelledCorpora, encoder: Encoder) -> Examples:
+    """Mine labelled corpora, without pairs of unknown label."""
+    mined = mine_texts((corpora.source, corpora.target), encoder, corpora.languages)
+    labels = corpora.labels(mined)
+    is_known = labels != UNKNOWN
     return Examples(
-        world=world.name,
-        comparable=world.known is None,
-        languages=world.languages,
-        features=mined.features[known],
-        right=labels[known] == RIGHT,
+        world=corpora.name,
+        comparable=corpora.known is None,
+        languages=corpora.languages,
+        features=mined.features[is_known],
+        right=labels[is_known] == RIGHT,
     )
 
 
-def gather(worlds: Iterable[LabelledCorpora]) -> Iterator[Examples]:
-    """Yield the examples of all worlds with each encoder that covers their languages."""
+def gather(all_corpora: Iterable[LabelledCorpora]) -> Iterator[Examples]:
+    """Yield the examples of all corpora with each encoder of their languages."""
     loaded = [load_encoder(spec) for spec in ENCODERS]
-    for world in worlds:
-        own = (encoder.for_languages(world.languages) for encoder in loaded)
-        for encoder in {each.name: each for each in own}.values():
-            yield examples(world, encoder)
+    for corpora in all_corpora:
+        covering = (encoder.for_languages(corpora.languages) for encoder in loaded)
+        for encoder in {each.name: each for each in covering}.values():
+            yield examples(corpora, encoder)
 
 
 def train_judge(all_examples: Sequence[Examples]) -> Judge:
-    """Train trees on examples, of which the comparable ones weigh ``BUCC_WEIGHT`` together.
+    """Train trees on examples, with ``BUCC_WEIGHT`` for comparable corpora.
 
-    A part of them is there again without neighbours, to judge pairs that were not mined.
+    Some examples are repeated without neighbours, to judge pairs that were not mined.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
 
@@ -81,11 +81,11 @@ def train_judge(all_examples: Sequence[Examples]) -> Judge:
     comparable = np.repeat([one.comparable for one in all_examples], sizes)
     counts = max(1, (~comparable).sum()), max(1, comparable.sum())
     weights = np.where(comparable, BUCC_WEIGHT / counts[1], (1 - BUCC_WEIGHT) / counts[0])
-    alone = np.arange(0, len(seen), WITHOUT_NEIGHBOURS)
-    bare = seen[alone]
+    repeated = np.arange(0, len(seen), WITHOUT_NEIGHBOURS)
+    bare = seen[repeated]
     bare[:, -len(NEIGHBOURHOOD) :] = np.nan
-    weights = np.concatenate([weights, weights[alone]]) * len(weights)
-    right = np.concatenate([right, right[alone]])
+    weights = np.concatenate([weights, weights[repeated]]) * len(weights)
+    right = np.concatenate([right, right[repeated]])
     trees = HistGradientBoostingClassifier(
         max_iter=TREES,
         learning_rate=RATE,
@@ -106,37 +106,42 @@ def train_judge(all_examples: Sequence[Examples]) -> Judge:
 def _reference_peaks(
     all_examples: Sequence[Examples], trees: "Trees", weights: NDArray[np.float64], offset: float
 ) -> NDArray[np.float64]:
-    """Return where wrong and right pairs score, each world alike: place, rise and fall, (2, 3).
+    """Fit the peaks of wrong and correct pairs, (2, 3), with equal corpora.
 
-    Each language's pairs, with their weights, are scored by trees that have not learned from it;
-    where there is only one, each world's.
+    A peak is a place and two rates. Each language's pairs are scored by trees that did not learn
+    from it, or each corpus's if there is only one language.
     """
     from sklearn.model_selection import GroupKFold, cross_val_predict
 
-    names = [one.languages for one in all_examples]
+    names = [example.languages for example in all_examples]
     if len(set(names)) == 1:
-        names = [(one.world, "") for one in all_examples]
+        names = [(example.world, "") for example in all_examples]
     known = list(dict.fromkeys(names))
-    sizes = [len(one.right) for one in all_examples]
+    sizes = [len(example.right) for example in all_examples]
     scores = offset + cross_val_predict(
         trees,
-        np.concatenate([one.features[:, : len(FEATURES)] for one in all_examples]),
-        np.concatenate([one.right for one in all_examples]),
+        np.concatenate([example.features[:, : len(FEATURES)] for example in all_examples]),
+        np.concatenate([example.right for example in all_examples]),
         groups=np.repeat([known.index(name) for name in names], sizes),
         cv=GroupKFold(min(FOLDS, len(known))),
         method="decision_function",
         params={"sample_weight": weights},
     )
     counts = np.zeros((2, len(SCORES)))
-    for one, own in zip(all_examples, np.split(scores, np.cumsum(sizes)[:-1]), strict=True):
-        for kind, some in enumerate((~one.right, one.right)):
-            if some.any():
-                counts[kind] += count_scores(own[some]) / some.sum()
-    return np.array([fit_peak(one) for one in counts])
+    for example, corpus_scores in zip(
+        all_examples, np.split(scores, np.cumsum(sizes)[:-1]), strict=True
+    ):
+        for kind, mask in enumerate((~example.right, example.right)):
+            if mask.any():
+                counts[kind] += count_scores(corpus_scores[mask]) / mask.sum()
+    return np.array([fit_peak(example) for example in counts])
 
 
 def judge_of(trees: "Trees", *, offset: float, peaks: NDArray[np.float64]) -> Judge:
-    """Return scikit-learn's trees as arrays, whose scores are its log odds plus an offset."""
+    """Convert scikit-learn's trees to arrays.
+
+    Scores are the trees' log odds plus ``offset``.
+    """
     parts = [predictors[0].nodes for predictors in trees._predictors]
     sizes = [len(part) for part in parts]
     roots = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
@@ -161,9 +166,9 @@ def judge_of(trees: "Trees", *, offset: float, peaks: NDArray[np.float64]) -> Ju
 
 
 def _expected(nodes: NDArray[np.void]) -> NDArray[np.float64]:
-    """Return the values of a tree's leaves, and of other nodes the mean of those below: (V,)."""
+    """Return leaf values, and the mean below each other node, (V,)."""
     value: NDArray[np.float64] = nodes["value"].copy()
-    for node in np.flatnonzero(nodes["is_leaf"] == 0)[::-1].tolist():  # children come after it
+    for node in np.flatnonzero(nodes["is_leaf"] == 0)[::-1].tolist():  # children come after parents
         below = [int(nodes[side][node]) for side in ("left", "right")]
         value[node] = np.average(value[below], weights=nodes["count"][below])
     return value
