@@ -1,4 +1,4 @@
-"""Words that contradict: each side names another month, number, or unit, or the opposite.
+"""Words that contradict, such as another month, number or unit.
 
 The words are listed in English. A word of any language says a listed word as far as their vectors
 are alike, so no other language needs a list.
@@ -26,9 +26,13 @@ ROWS = 1 << 11  # of different words that are multiplied at a time
 
 
 class Meanings(NamedTuple):
-    """Listed words as vectors (L, D), in whole numbers, and what each means (L,).
+    """Listed words and their meanings.
 
-    ``groups`` (M,) are those of the meanings, ``least`` (G,) what counts in a group.
+    Attributes:
+        vectors: Of the words, whole numbers (L, D).
+        meanings: Of the words, (L,).
+        groups: Of the meanings, (M,).
+        least: The least difference that counts in a group, (G,).
     """
 
     vectors: NDArray[np.float32]
@@ -53,7 +57,7 @@ def _listed() -> tuple[list[str], Meanings]:
 
 @lru_cache(maxsize=8)
 def meanings_of(maker: "WordMaker") -> Meanings:
-    """Return the meanings in the space of what makes the words of English."""
+    """Return the meanings in the vector space of an encoder of English words."""
     listed, known = _listed()
     words = maker.words(listed)
     there = np.diff(words.offsets) > 0
@@ -63,7 +67,7 @@ def meanings_of(maker: "WordMaker") -> Meanings:
 
 
 def contradictions(source: "Words", target: "Words", known: Meanings) -> NDArray[np.float32]:
-    """Return by how much words of P pairs contradict: float32 (P,), above 0 if they do.
+    """Measure how much words of pairs contradict, float32 (P,), above 0 if so.
 
     A meaning is only in one text if a word there says it and no word of the other text is as near.
     A group counts as the lesser of what is only in the source and only in the target, less what
@@ -78,7 +82,12 @@ def contradictions(source: "Words", target: "Words", known: Meanings) -> NDArray
 
 
 def _said(words: "Words", known: Meanings) -> tuple[NDArray[np.generic], ...]:
-    """Return what U words may say: where each one's begin, meanings, cosines, whether it does."""
+    """Return the meanings of U words.
+
+    Returns:
+        The start of each word's meanings (U + 1,), meanings, cosines, and whether each is near the
+        word's best.
+    """
     counts, places = [np.zeros(1, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
     cosines, best = [np.zeros(0, dtype=np.float32)], [np.zeros(0, dtype=np.bool_)]
     for start in range(0, len(words.vectors), ROWS):
@@ -90,8 +99,10 @@ def _said(words: "Words", known: Meanings) -> tuple[NDArray[np.generic], ...]:
         cosines.append(near * np.float32(1 / PARTS**2))
         best.append(near >= products.max(axis=1)[rows] - NEAR * PARTS**2)
     starts = np.cumsum(np.concatenate(counts))
-    return starts, known.meanings[np.concatenate(places)], *map(np.concatenate, (cosines, best))
+    said = known.meanings[np.concatenate(places)]
+    return starts, said, np.concatenate(cosines), np.concatenate(best)
 
 
 def _whole(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    return np.clip(np.rint(vectors * np.float32(PARTS)), -MOST, MOST)
+    whole: NDArray[np.float32] = np.clip(np.rint(vectors * np.float32(PARTS)), -MOST, MOST)
+    return whole

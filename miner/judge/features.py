@@ -112,14 +112,14 @@ def read_texts(
         progress: called with the number of pairs that were read since the last call.
     """
     reading = threading.Lock()
-    meanings = meanings_of(makers[0 if languages[0] == "en" else 1])
+    meanings = meanings_of(makers[0 if languages[0] == "en" else 1])  # type: ignore[arg-type]
 
     def read_piece(piece: slice) -> tuple[NDArray[np.floating], ...]:
         texts = [with_ascii_digits(side[piece]) for side in (source, target)]
         words = [own.words(part) for own, part in zip(makers, texts, strict=True)]
         marks = np.stack([_marks_in(part) for part in texts], axis=1)
         own = np.fmin(*map(own_language, texts, languages))
-        facts = contradictions(*words, meanings)
+        facts = contradictions(words[0], words[1], meanings)
         found = *match_words(*words), marks, count_numbers(*texts).T, own, facts
         with reading:
             progress(len(texts[0]))
