@@ -208,7 +208,10 @@ def parts_of(encoder: object) -> list[object]:
 
 
 def stored_parts(encoder: Encoder) -> Encoder:
-    """Return the encoder of stored vectors, whose parts have no weights."""
+    """Return the encoder of stored vectors, or any encoder that isn't joined.
+
+    In stored vectors, parts have weights of 1, and rows are not normalised.
+    """
     if not isinstance(encoder, JoinedEncoder):
         return encoder
     return JoinedEncoder([replace(part, weight=1.0) for part in encoder.parts], stored=True)

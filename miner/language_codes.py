@@ -15,7 +15,8 @@ def parse_language(text: str) -> str:
     """Parse the code of a language into its BCP 47 tag.
 
     Letters may be of any case, and ``_`` stands for ``-``. Codes of ISO 639-2 and 639-3 become
-    codes of two letters, and deprecated codes the present ones. A default script is removed.
+    codes of two letters where these exist, and deprecated codes the present ones. A default script
+    is removed.
 
     >>> [parse_language(text) for text in ("UK", "ukr_UA", "ger", "iw", "zh_hant", "uk-Cyrl")]
     ['uk', 'uk-UA', 'de', 'he', 'zh-Hant', 'uk']

@@ -35,6 +35,9 @@ def margin_scores(
         source_mean: mean cosine of the k nearest targets of each pair's source, (P,).
         target_mean: mean cosine of the k nearest sources of each pair's target, (P,).
         margin: one of ``MARGINS``.
+
+    Raises:
+        ValueError: ``margin`` is unknown.
     """
     check_choice("margin", margin, MARGINS)
     return MARGINS[margin](cosine.astype(np.float64), (source_mean + target_mean) / 2)

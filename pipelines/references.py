@@ -352,7 +352,7 @@ class ChosenPairs:
 
     @property
     def merges_key(self) -> Mapping[str, str]:
-        """The identity of merged texts, as keywords of a key."""
+        """The digest of ``merges`` for ``content_key``, empty without merges."""
         return {"merges": self.merges.files[layout.MERGES]} if self.merges else {}
 
     def of_side(self, side: str) -> list[ShardNeighbours]:

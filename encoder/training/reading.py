@@ -240,7 +240,10 @@ def read_lines(path: Path) -> list[str]:
         try:
             data = lzma.decompress(data)
         except lzma.LZMAError as error:
-            raise ValueError(f"{path}: not compressed with xz, or cut short ({error})") from error
+            raise ValueError(
+                f"{path}: not compressed with xz, or cut short ({error}); rename it without .xz, "
+                "or fetch it again"
+            ) from error
     return split_lines(data, str(path))
 
 

@@ -174,8 +174,9 @@ def float_layer(products: Any, offsets: Any, branch_bias: Any, hidden: Any) -> N
 def int8_layer(weights: Any, scales: Any, offsets: Any, branch_bias: Any, hidden: Any) -> None:
     """Like ``float_layer``, but multiply in int8.
 
-    ``weights`` are panels of codes, the constant in these codes, and the largest code of rows.
-    ``scales`` are factors of channels (C,) before they are rounded, and scales of columns.
+    ``weights`` are panels of codes, the number added to each code (``panels_of``), and the largest
+    code to which a hidden row is rounded. ``scales`` are factors (C,), by which hidden rows are
+    multiplied before they are rounded, and the scales of columns.
     """
     (panels, raised, largest), (factors, column_scales), begin = (
         weights,

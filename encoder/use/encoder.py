@@ -34,7 +34,10 @@ KEPT_BYTES = 256 << 20  # of prepared pieces, in int8 enough for about two langu
 
 
 def load_use(*, precision: Precision) -> "UseEncoder":
-    """Load the encoder, with ``auto`` in int8 if the CPU is made for it.
+    """Load the encoder, with ``auto`` in int8 if that is fast and accurate.
+
+    That is, if the CPU has int8 instructions, and the cosines of ``SAMPLE``'s vectors to those in
+    float32 are at least ``MIN_COSINE``.
 
     Raises:
         ValueError: A file is damaged, or the encoder cannot run in this precision.

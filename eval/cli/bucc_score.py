@@ -25,9 +25,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name, side in (("src", "source"), ("tgt", "target")):
         group = parser.add_argument_group(f"{side} sentences (required if PAIRS has no ids)")
         add = group.add_argument
-        add(f"--{name}", type=Path, metavar="FILE", help="ID TAB sentence lines")
-        add(f"--{name}-texts", type=Path, metavar="FILE", help="sentences, one per line ...")
-        add(f"--{name}-ids", type=Path, metavar="FILE", help="... and their ids, one per line")
+        text = "sentences with ids: ID TAB sentence lines, .jsonl or .parquet"
+        add(f"--{name}", type=Path, metavar="FILE", help=text)
+        text = f"sentences, one per line (with --{name}-ids)"
+        add(f"--{name}-texts", type=Path, metavar="FILE", help=text)
+        text = f"ids of the sentences of --{name}-texts, one per line"
+        add(f"--{name}-ids", type=Path, metavar="FILE", help=text)
     add = parser.add_mutually_exclusive_group().add_argument
     text = "extract pairs above T (default: all)"
     add("--threshold", type=_threshold, metavar="T", help=text)

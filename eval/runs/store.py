@@ -191,7 +191,10 @@ class Run:
 
     @cached_property
     def lists(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The number of neighbour lists that contain each row of either side."""
+        """The number of the other side's neighbour lists with each row.
+
+        The first array is of source rows, and the second of target rows.
+        """
         return (
             occurrences(self.target.neighbours.ids, int(self.source.searched[-1]) + 1),
             occurrences(self.source.neighbours.ids, int(self.target.searched[-1]) + 1),

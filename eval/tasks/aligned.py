@@ -72,7 +72,8 @@ def load_aligned(directory: Path, languages: Sequence[str] | None = None) -> Ali
     """Load the texts of ``languages``, or of all languages.
 
     Raises:
-        ValueError: A language is missing, a file is empty, or numbers of lines differ.
+        ValueError: The folder has no such files, or two of a language. A language is missing, a
+            file is empty, or numbers of lines differ.
     """
     files = aligned_files(directory)
     requested = list(files) if languages is None else languages

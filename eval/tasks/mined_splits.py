@@ -99,7 +99,10 @@ def mine_split(
     for side, kept in zip(SIDES, mined.texts, strict=True):
         if not kept:
             split = f"{data.pair} {data.split} {side}"
-            raise ValueError(f"{split}: the encoder {encoder.name} has no vector for any sentence")
+            raise ValueError(
+                f"{split}: the encoder {encoder.name} has no vector for any sentence; choose "
+                "another encoder"
+            )
     pairs = mined.judged() if judged else mined.pairs
     seconds = time.perf_counter() - start
     rows = zip((pairs.source, pairs.target), mined.texts, names, strict=True)

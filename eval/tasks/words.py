@@ -67,7 +67,9 @@ def read_words(path: Path, languages: Languages | None = None) -> WordPairs:
     dictionary has a word, its translation, and possibly a category.
 
     Raises:
-        ValueError: A line is malformed, or the file's name and ``languages`` lack its languages.
+        ValueError: The file is empty, a line is malformed, fewer than 2 scores differ, or languages
+            are missing. The name of a dictionary must contain them. For scored pairs, the name is
+            used before ``languages``.
     """
     lines = read_lines(path)
     comma = bool(lines) and "\t" not in lines[0] and lines[0].count(",") > 1
@@ -104,7 +106,9 @@ def _scored(
             raise ValueError(f"{path} line {number}: expected two words and a score")
     scores = np.array([float(row[column]) for row in rows])
     if len(set(scores.tolist())) < 2:
-        raise ValueError(f"{path}: fewer than 2 different scores")
+        raise ValueError(
+            f"{path}: fewer than 2 different scores; use word pairs with graded scores"
+        )
     if match := _LANGUAGES.match(path.name):
         languages = match[1], match[2] or match[1]
     if languages is None:

@@ -155,8 +155,8 @@ def search_index(index: faiss.Index, queries: Matrix, *, count: int) -> Neighbou
 def on_gpus(index: faiss.Index, query: Matrix, *, count: int) -> faiss.Index:
     """Copy an index to all GPUs, in float16 if possible.
 
-    ``query`` (1, D) is searched for ``count`` neighbours as a trial. If it fails, the index is
-    returned unchanged, and the reason is logged once.
+    ``query`` (1, D) is searched for ``count`` neighbours as a trial. Without a GPU, or if a trial
+    fails, the index is returned unchanged. The reason of a failure is logged once.
     """
     if not _gpus_work():
         return index

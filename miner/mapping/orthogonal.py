@@ -40,7 +40,10 @@ def comparable_rows(vectors: Matrix) -> Matrix:
 def _unit(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     if not (np.isfinite(lengths).all() and lengths.all()):
-        raise ValueError("the vector of a word is zero or not finite, and has no direction")
+        raise ValueError(
+            "the vector of a word is zero or not finite, perhaps after centring; use other vectors "
+            "or more text"
+        )
     return np.asarray(rows / lengths)
 
 

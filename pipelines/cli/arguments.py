@@ -272,17 +272,22 @@ def add_output(parser: argparse.ArgumentParser, text: str, *, ending: str) -> No
     parser.add_argument("-o", "--output", type=place, metavar="OUT", help=text)
 
 
-def add_columns(parser: Group) -> None:
+def add_columns(parser: Group, *, repair: str = HELP["--repair"]) -> None:
     """Add the columns of a file of pairs, and repairs of its texts."""
-    add = make_add_option(parser)
-    add("--columns", type=parse_names, default=(), metavar="A,B")
-    add("--repair", action="store_true")
+    make_add_option(parser)("--columns", type=parse_names, default=(), metavar="A,B")
+    parser.add_argument("--repair", action="store_true", help=repair)
 
 
-def add_languages(group: Group, *, required: bool = False) -> None:
-    """Add the languages of both sides."""
-    default = "" if required else "; default: detected from a sample"
-    for side, corpus in CORPORA:
+def add_languages(
+    group: Group,
+    *,
+    required: bool = False,
+    corpora: tuple[tuple[str, str], ...] = CORPORA,
+    default: str = "detected from a sample",
+) -> None:
+    """Add the languages of both sides, named in ``corpora``."""
+    default = "" if required else f"; default: {default}"
+    for side, corpus in corpora:
         text = f"language of {corpus} (a code such as uk or pt-BR{default})"
         add = group.add_argument
         add(f"--{side}-lang", type=parse_option, required=required, metavar="XX", help=text)

@@ -85,8 +85,10 @@ def _add_conversion(parser: argparse.ArgumentParser) -> None:
     help_text = "file of sentence pairs in any format that adit rate reads, or - for standard input"
     parser.add_argument("source", type=place, metavar="PAIRS", help=help_text)
     add_output(parser, "output file, in any format that adit mine writes", ending="tsv")
-    add_columns(parser)
-    add_languages(parser)
+    add_columns(parser, repair="repair mojibake, entities, invisible characters, spaces and quotes")
+    more = "which also selects them among more than two languages in PAIRS"
+    corpora = ("src", f"the source texts, {more}"), ("tgt", f"the target texts, {more}")
+    add_languages(parser, corpora=corpora, default="as in PAIRS")
     add_common_options(parser)
 
 

@@ -57,7 +57,7 @@ def clean(args: argparse.Namespace) -> int:
     Its summary, ledger and rejected lines stay.
 
     Raises:
-        ValueError: The run is unfinished, or uses the folder.
+        ValueError: The folder contains no run, or its run is unfinished or still active.
     """
     work_dir = args.work_dir
     stages = _stages(work_dir)

@@ -55,7 +55,7 @@ class ShardedDocuments:
 
 
 def sum_documents(run: RunContext, embedded: EmbeddedShard) -> EmbeddedShard:
-    """Sum the vectors of each document in a shard, and seal the sums."""
+    """Seal the sums of each document's vectors, and return the same shard."""
     _sums(run, embedded)
     return embedded
 

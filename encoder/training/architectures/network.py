@@ -123,7 +123,10 @@ class Network(Model):
         return self.network(*(part.to(device) for part in parts))
 
     def export(self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float) -> Trained:
-        """Return the encoder in float32, and a function to save it."""
+        """Return the encoder in float32, and a function to save it.
+
+        ``sample`` and ``whitening`` are not used, because only bags are whitened.
+        """
         self.eval()
         network = self.fold()
         ready = PreparedNetwork(
@@ -180,7 +183,7 @@ class Apart(Model):
             self.network_of(language).start_from(encoder)
 
     def export(self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float) -> Trained:
-        """Return the encoder and a function to save it."""
+        """Return the encoder and a function to save it, like ``Network.export``."""
         own = {language: self.network_of(language) for language in self._networks}
         encoders = {
             language: network.export(tokenizer, sample=sample, whitening=whitening)[0]

@@ -93,7 +93,7 @@ class Task(nn.Module):
 
     @classmethod
     def text(cls, texts: Texts) -> Texts:
-        """Return the text to train on, made of the text that was read."""
+        """Return the text to train on, by default the text that was read."""
         return texts
 
     @classmethod

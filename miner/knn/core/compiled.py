@@ -84,7 +84,8 @@ def hits(tile: Any, slack: Any, row_codes: Any, column_codes: Any) -> Any:
     """Return the products of a tile (R, C) whose bounds exceed a floor.
 
     ``row_codes`` and ``column_codes`` are ``scale``, ``bias`` and ``floor`` of a side, float32 (R,)
-    or (C,). The tile is read once, in vector instructions, and blocks with a hit twice.
+    or (C,). ``slack``, ``scale`` and ``bias`` are those of ``Codes``. The tile is read once, in
+    vector instructions, and blocks with a hit twice.
 
     Returns:
         Row times C plus column, int32 (H,), and bounds, float32 (H,).

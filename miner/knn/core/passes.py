@@ -175,9 +175,10 @@ def growing_blocks(rows: int, size: int) -> list[slice]:
 
 
 def find_hits(rows: Codes, columns: Codes, row_floor: Matrix, column_floor: Matrix) -> Hits:
-    """Return the products that exceed a floor of their row or column.
+    """Return positions and bounds of products whose bounds exceed a floor.
 
-    Floors may rise until the hits are used.
+    A floor is that of the row or of the column. Because floors may rise later, users of the hits
+    must compare the bounds again.
     """
     codes = (*rows.terms, row_floor), (*columns.terms, column_floor)
     kind = rows.numbers.dtype

@@ -147,7 +147,8 @@ class _Sweep:
             self._lines = max(len(rows), len(columns)) // 2
             if self._lines < SMALLEST:
                 raise
-            logger.info("cells of at most %d lines from here: %s", self._lines, error)
+            text = "the GPU ran out of memory; reduced steps to at most %d rows and columns: %s"
+            logger.info(text, self._lines, error)
         self._source.release()
         self._target.release()
         torch.cuda.empty_cache()

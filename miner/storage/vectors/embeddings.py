@@ -42,7 +42,7 @@ class RemoteVectors:
             version = np.lib.format.read_magic(stream)
             read = getattr(np.lib.format, "read_array_header_{}_{}".format(*version), None)
             if read is None:
-                raise ValueError(f"of version {version}")
+                raise ValueError(f"its version {version} is unknown")
             shape, by_columns, dtype = read(stream)
             start = stream.tell()
         if by_columns:

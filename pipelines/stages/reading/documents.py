@@ -66,7 +66,8 @@ def check_documents(run: RunContext, side: str, shards: Sequence[Shard]) -> None
     """Check that documents can be aligned, before anything is encoded.
 
     Raises:
-        ValueError: No sentence is in a listed document, or a document is in several pairs.
+        ValueError: No sentence is in a document or, if there is a list, in a listed one, or
+            alignment is monotone and a document is in several pairs.
     """
     listed, path = run.options.document_pairs, run.options.side(side).path
     if listed is None:

@@ -129,7 +129,7 @@ def test_a_cell_that_runs_out_of_memory_is_halved(small, monkeypatch, caplog, re
     scarce = Scarce(monkeypatch, 11)
     found = search_share(source, target, kept=3)
     assert scarce.refused == 1  # what was learnt is kept
-    assert "cells of at most 8 lines from here: CUDA out of memory" in caplog.text
+    assert "reduced steps to at most 8 rows and columns: CUDA out of memory" in caplog.text
     sides = zip(found, (60, 70), strict=True)
     assert_complete(
         [keys.device_candidates(one, of=of) for one, of in sides], source, target, kept=3
