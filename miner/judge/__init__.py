@@ -1,1 +1,1 @@
-"""The judge: from what is seen of a pair to the probability that both sentences translate."""
+"""The judge, which estimates the probability that a pair is correct."""

@@ -1,4 +1,4 @@
-"""Features of pairs, compiled by Numba: what the words of both sentences say of each other.
+"""Features of pairs from their words, compiled by Numba.
 
 Products of words are summed exactly, in any order; all other sums are in the order of the words, so
 that a pair's features are the same bits beside any other pairs and on every processor.
@@ -26,7 +26,7 @@ _part_exact = compiled_part(fastmath={"nnan", "nsz", "contract", "reassoc"})
 
 @_part_exact
 def _take_whole(vectors: Any, ids: Any, rows: Any) -> None:
-    """Write the vectors of some words to ``rows`` as whole numbers of 1 / ``SCALE``."""
+    """Write vectors of words to ``rows`` in whole numbers of 1 / ``SCALE``."""
     for word in range(len(ids)):
         vector, row = vectors[np.uint32(ids[word])], rows[word]
         for place in range(len(vector)):
@@ -35,7 +35,7 @@ def _take_whole(vectors: Any, ids: Any, rows: Any) -> None:
 
 @_part_exact
 def _products(rows: Any, others: Any) -> Any:
-    """Return the products of the first of two rows with ``TILE`` others, then the second's."""
+    """Return the products of two rows with ``TILE`` others."""
     first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
     fifth, sixth, seventh, eighth = 0.0, 0.0, 0.0, 0.0
     for place in range(rows.shape[1]):
@@ -61,7 +61,7 @@ def _longest(offsets: Any) -> Any:
 
 @_part
 def _match(rows: Any, others: Any, best: Any, found: Any, best_there: Any, back: Any) -> None:
-    """Find for each word the other sentence's nearest, the first of equals, and its cosine."""
+    """Find each word's nearest word in the other sentence, and its cosine."""
     best[:], best_there[:] = -1, -1
     found[:], back[:] = 0, 0
     for top in range(0, len(best), 2):
@@ -79,7 +79,7 @@ def _match(rows: Any, others: Any, best: Any, found: Any, best_there: Any, back:
 
 @_part
 def _describe_cover(weights: Any, best: Any, total: float, out: Any) -> None:
-    """Write how much of a sentence is matched, and what is not: all features but the last five."""
+    """Write a sentence's features of coverage, all but the last five."""
     steps, run = len(STEPS), 0.0
     for word in range(len(weights)):
         raw, cosine = np.float64(weights[word]), np.float64(best[word])
@@ -104,7 +104,7 @@ def _describe_cover(weights: Any, best: Any, total: float, out: Any) -> None:
 def _describe_links(
     weights: Any, best: Any, found: Any, back: Any, others: int, total: float, out: Any
 ) -> None:
-    """Write the last five: where the matches of a sentence's words stand in the other one."""
+    """Write the last five features, of the positions of matched words."""
     words, first, last, linked = len(weights), len(STEPS) + 7, 0, False
     for word in range(words):
         raw = np.float64(weights[word])
@@ -123,7 +123,7 @@ def _describe_links(
 
 @_part
 def _describe_side(weights: Any, best: Any, found: Any, back: Any, others: int, out: Any) -> Any:
-    """Write the ``SIDE`` features of one sentence, see ``miner.judge.features``; return its weight.
+    """Write the ``SIDE`` features of a sentence, and return its weight.
 
     ``best`` and ``found`` are the cosine and the place of each word's match, ``back`` the places of
     the other sentence's.
@@ -138,7 +138,7 @@ def _describe_side(weights: Any, best: Any, found: Any, back: Any, others: int, 
 
 @_compile
 def describe_words(source: Any, target: Any, sides: Any, weights: Any) -> None:
-    """Write the features of the words of P pairs to ``sides`` (P, 2, SIDE), which is zero.
+    """Write features of words to ``sides`` (P, 2, SIDE), which is zero.
 
     ``weights`` (P, 2) gets what the words of each side weigh together. ``source`` and ``target``
     are the four arrays of ``miner.judge.features.Words``. A pair of which a side has no words keeps
@@ -169,7 +169,7 @@ def describe_words(source: Any, target: Any, sides: Any, weights: Any) -> None:
 
 @_compile
 def count_marks(codes: Any, offsets: Any, counts: Any) -> None:
-    """Count in each text letters and digits, question marks, colons, brackets, commas, capitals.
+    """Count letters, digits, capitals and marks of four kinds in each text.
 
     ``codes`` are the code points of all P texts, of which each has those from one of ``offsets``
     (P + 1,) to the next. ``counts`` are float32 (P, MARKS), zero.
@@ -193,7 +193,7 @@ def count_marks(codes: Any, offsets: Any, counts: Any) -> None:
 
 @_compile
 def sum_leaves(features: Any, nodes: Any, roots: Any, sums: Any) -> None:
-    """Add to the sums (P,) the leaf of each tree that the features (P, F) of a pair lead to."""
+    """Add the leaves that features (P, F) lead to, to the sums (P,)."""
     feature, threshold, missing_left, left, right, value = nodes
     for pair in range(len(features)):
         row, total = features[pair], 0
@@ -211,7 +211,7 @@ def sum_leaves(features: Any, nodes: Any, roots: Any, sums: Any) -> None:
 
 @_part
 def _count_ngrams(text: Any, model: Any, counts: Any, seen: Any) -> Any:
-    """Count the n-grams of a text; write the different ones to ``seen``; return how many."""
+    """Count the n-grams of a text, and write the different ones to ``seen``."""
     state, different = 0, 0
     for letter in text:
         state = model.moves[model.rows[state] + letter]
@@ -232,7 +232,7 @@ def _add_weights(scores: Any, weights: Any, log: Any) -> None:
 
 @_compile
 def beat_languages(codes: Any, offsets: Any, model: Any, own: Any, beats: Any) -> None:
-    """Write the best score of ``own`` languages less that of all others: (P,), 0 of no n-gram.
+    """Write the best score of ``own`` languages less the others' best, (P,).
 
     ``codes`` are the bytes of all P texts, of which each has those from one of ``offsets`` (P + 1,)
     to the next.
@@ -257,7 +257,7 @@ def beat_languages(codes: Any, offsets: Any, model: Any, own: Any, beats: Any) -
 
 @_part
 def _say(said: Any, pair: int, levels: Any, claims: Any) -> None:
-    """Raise the levels of meanings to the best cosines of a pair's words, and what these say."""
+    """Raise the levels of meanings to the best cosines of a pair's words."""
     starts, meanings, cosines, best, ids, offsets = said
     for place in range(offsets[pair], offsets[pair + 1]):
         word = ids[place]
@@ -272,7 +272,7 @@ def _say(said: Any, pair: int, levels: Any, claims: Any) -> None:
 def compare_meanings(
     source: Any, target: Any, groups: Any, needed: Any, least: Any, found: Any
 ) -> None:
-    """Write by how much words contradict to ``found`` (P,), see ``miner.judge.facts``."""
+    """Write to ``found`` (P,) how much words contradict."""
     levels = np.empty((2, len(groups)), np.float32)
     claims = np.empty((2, len(groups)), np.float32)
     only = np.empty((2, len(needed)), np.float32)

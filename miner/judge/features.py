@@ -1,4 +1,4 @@
-"""What the judge sees of a pair: words, numbers and marks of both texts, and their vectors.
+"""Features of a pair, from words, numbers, marks and neighbours.
 
 Axes: ``P`` pairs, ``F`` features. A feature that is not known of a pair is NaN.
 """
@@ -64,11 +64,11 @@ class Words(Protocol):
 
     @property
     def offsets(self) -> NDArray[np.int64]:
-        """Sentence i has the words ids[offsets[i]:offsets[i + 1]]: (P + 1,)."""
+        """Sentence i has the words ids[offsets[i]:offsets[i + 1]], (P + 1,)."""
 
 
 class WordMaker(Protocol):
-    """What has vectors of words, such as ``encoder.words.WordEncoder``."""
+    """An encoder of words, such as ``encoder.words.WordEncoder``."""
 
     def words(self, sentences: Sequence[str]) -> Words:
         """Return the words of P sentences."""
@@ -76,7 +76,7 @@ class WordMaker(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Texts:
-    """What is seen of the texts of P pairs; the second axis is source and target.
+    """Features of the texts of P pairs, source and target on the second axis.
 
     ``words`` is float32 (P, 2, SIDE), ``weights`` of all words float64 (P, 2), ``marks`` float32
     (P, 2, MARKS). ``numbers`` (P, 3) are how many numbers both have, how many only one, and
@@ -133,7 +133,7 @@ def read_texts(
 
 
 def match_words(source: Words, target: Words) -> tuple[NDArray[np.float32], FloatArray]:
-    """Return the features of each side's words, (P, 2, SIDE), and their weights, (P, 2)."""
+    """Compute features of words (P, 2, SIDE) and weights (P, 2) per side."""
     from miner.judge.compiled import SIDE, describe_words  # loads Numba
 
     pairs = len(source.offsets) - 1
@@ -152,7 +152,7 @@ def _marks_in(texts: Sequence[str]) -> NDArray[np.float32]:
 
 
 class Near(NamedTuple):
-    """P pairs among their neighbours: cosines and the means of both neighbourhoods, (P,) each."""
+    """Cosines of P pairs, and the means of both neighbourhoods, (P,) each."""
 
     cosine: NDArray[Any]
     source_mean: FloatArray
@@ -160,13 +160,13 @@ class Near(NamedTuple):
 
     @classmethod
     def of(cls, pairs: Pairs) -> "Near":
-        """Return what is known of mined pairs."""
+        """Return the cosines and means of mined pairs."""
         return cls(pairs.cosine, pairs.source_mean, pairs.target_mean)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Usual:
-    """What is usual in a run, which its pairs are measured by.
+    """Run statistics, which normalise the features of its pairs.
 
     ``weights`` and ``letters`` are the median ratios of source to target of the best pairs by
     margin; ``spacing`` is how far neighbours are apart. ``language`` is at most 0: below that,
@@ -181,7 +181,7 @@ class Usual:
 
     @classmethod
     def of(cls, texts: Texts, spacing: float = math.nan) -> "Usual":
-        """Return what is usual of the first pairs, which should be the best ones."""
+        """Compute the statistics of the first pairs, which should be the best."""
         both = texts.weights[:USUAL_PAIRS], texts.marks[:USUAL_PAIRS, :, 0] + 1.0
         weights, letters = (float(np.median(_ratios(s))) if len(s) else 1.0 for s in both)
         own = texts.language[:USUAL_PAIRS].astype(np.float64)
@@ -191,13 +191,13 @@ class Usual:
 
 
 def _ratios(sides: NDArray[np.floating]) -> FloatArray:
-    """Return what is first over what is second, of (P, 2); 1 where either is 0."""
+    """Divide the first column of (P, 2) by the second, 1 where either is 0."""
     known = (sides > 0).all(axis=1)
     return np.where(known, sides[:, 0], 1) / np.where(known, sides[:, 1], 1)
 
 
 def spacing_of(lists: Iterable[Neighbours]) -> float:
-    """Return how far neighbours are apart; NaN where no list has three.
+    """Estimate the mean spacing of cosines in lists, NaN if none has three.
 
     The i-th and the next of a list of independent cosines are s / i apart, where s is the same for
     all i (Rényi 1953): the mean of s over all lists, from their second neighbours on, as the first
@@ -223,7 +223,7 @@ def _spacings(found: Neighbours) -> tuple[int, int]:
 
 
 def features(texts: Texts, near: Near | None, usual: Usual) -> NDArray[np.float32]:
-    """Return what the judge sees of P pairs: float32 (P, F), in the order of ``SEEN``.
+    """Compute the features of pairs, float32 (P, F), in the order of ``SEEN``.
 
     ``near`` is None where there are no neighbours.
     """

@@ -29,7 +29,7 @@ _CLOSE = (
 
 
 class _Model(NamedTuple):
-    """The automaton's moves, rows of states, n-grams of states; weights (F, L), and priors (L,)."""
+    """The model's automaton, weights (F, L) and priors (L,)."""
 
     moves: NDArray[np.uint32]
     rows: NDArray[np.int64]
@@ -57,7 +57,7 @@ def _model() -> _Model:
 
 
 def own_language(texts: Sequence[str], language: str | None) -> NDArray[np.float32]:
-    """Return by how much each text's own language beats any other: (P,), NaN if not known.
+    """Measure how far a language exceeds all others, (P,), NaN if unknown.
 
     It is a difference of log probabilities over the root of the bytes (as py3langid's confidence),
     negative if another language is likelier.
@@ -77,7 +77,7 @@ def own_language(texts: Sequence[str], language: str | None) -> NDArray[np.float
 
 
 def _columns(language: str | None) -> NDArray[np.bool_]:
-    """Return which of the model's languages count as this one: (L,)."""
+    """Return which of the model's languages (L,) count as a language."""
     if language is None:
         return np.zeros(0, dtype=np.bool_)
     own = next((close for close in _CLOSE if language in close), {language})

@@ -1,4 +1,4 @@
-"""The judge's model: boosted trees as plain arrays (Friedman 2001).
+"""The judge's model, boosted trees as plain arrays (Friedman 2001).
 
 A pair's score is the sum of one leaf of each tree: the log of how much likelier its features are in
 a right pair than in a wrong one. Leaves are whole numbers of 1 / ``LEAF``, so that sums are exact.
@@ -33,7 +33,7 @@ OTHER_WORDS = 10  # less if words contradict
 
 @dataclass(frozen=True, kw_only=True)
 class Judge:
-    """Trees; all arrays but ``roots`` (T,) and ``peaks`` (2, 3) are (V,).
+    """Trees, arrays (V,) except for ``roots`` (T,) and ``peaks`` (2, 3).
 
     A pair goes from a node to ``left`` where ``feature`` is at most ``threshold``, or is NaN and
     ``missing_left``; else to ``right``. In a leaf ``left`` is -1 and ``value`` counts; that of
@@ -51,18 +51,18 @@ class Judge:
 
     @property
     def usual(self) -> Peaks:
-        """The peaks of wrong and of right pairs in the runs that the judge learned from."""
+        """The peaks of wrong and correct pairs in the runs of training."""
         return Peak(*self.peaks[0].tolist()), Peak(*self.peaks[1].tolist())
 
     @property
     def name(self) -> str:
-        """A hash of the model: pairs that two judges scored are not compared."""
+        """A hash of the model, since scores of two judges are not comparable."""
         arrays = [np.ascontiguousarray(array).tobytes() for array in vars(self).values()]
         rest = bytes([FOREIGN, OTHER_NUMBERS, OTHER_WORDS]), LIST.encode()
         return hashlib.sha256(b"".join([*arrays, *rest])).hexdigest()[:12]
 
     def scores(self, features: NDArray[np.float32]) -> FloatArray:
-        """Return the log likelihood ratios of P pairs, of features (P, F): float64 (P,)."""
+        """Return log likelihood ratios, float64 (P,), of features (P, F)."""
         from miner.judge.compiled import sum_leaves  # loads Numba
 
         sums = np.zeros(len(features), dtype=np.int64)
@@ -76,7 +76,7 @@ class Judge:
     def _corrections(
         self, sums: NDArray[np.int64], features: NDArray[np.float32]
     ) -> dict[str, NDArray[np.int64]]:
-        """Return what is added to the trees' sums, (P,), by the feature that it is added for.
+        """Return the corrections of the trees' sums, (P,), by their feature.
 
         The trees learned from mined pairs, which are hardly ever in a wrong language and seldom
         have other numbers or words for the same. None lowers a pair below the usual wrong pairs:
@@ -93,7 +93,7 @@ class Judge:
         return found
 
     def reasons(self, row: NDArray[np.float32]) -> dict[str, float]:
-        """Return how much each feature of one pair, (F,), raised or lowered its score.
+        """Return the contribution of each feature of a pair to its score.
 
         What a split on a feature changed counts for that feature (Saabas 2014); with the score of a
         pair of which nothing is known, they add up to the pair's own.
@@ -112,14 +112,18 @@ class Judge:
         return found
 
     def save(self, path: Path, facts: dict[str, object]) -> None:
-        """Write the model, with what is known of its training."""
+        """Write the model and its account of training."""
         about = {"features": json.dumps(FEATURES), "facts": json.dumps(facts, sort_keys=True)}
         save_file(dict(vars(self)), path, metadata=about)
 
 
 @cache
 def load_judge(path: Path = BUNDLED) -> Judge:
-    """Load a model; a ValueError says that it is missing, damaged, or sees other features."""
+    """Load a model.
+
+    Raises:
+        ValueError: It is missing, damaged, or has other features.
+    """
     try:
         with safe_open(path, framework="numpy") as file:
             arrays = {name: file.get_tensor(name) for name in file.keys()}

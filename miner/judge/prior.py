@@ -1,4 +1,4 @@
-"""From the judge's scores to probabilities, by what a run itself shows.
+"""Probabilities from the judge's scores, fitted to each run.
 
 The judge's score of a pair is the log of how much likelier its features are in a right pair than in
 a wrong one. How likely the pair is right depends on how many of all pairs are, too; and corpora
@@ -48,7 +48,7 @@ NONE_KNOWN = np.empty(0)  # scores
 
 
 class Peak(NamedTuple):
-    """An asymmetric Laplace distribution: its place, and the rates at which it rises and falls."""
+    """An asymmetric Laplace distribution by its peak and two rates."""
 
     place: float
     rise: float
@@ -69,7 +69,7 @@ Peaks = tuple[Peak, Peak]  # of wrong and of right pairs
 
 
 def fit_peak(counts: FloatArray, near: float = 0.0, reach: float = math.inf) -> Peak:
-    """Return the likeliest peak of pairs in bins, (B,), in one within ``reach`` of ``near``.
+    """Fit a peak to pairs in bins, (B,), within ``reach`` of ``near``.
 
     The likelihood at a place falls with the sum of the roots of the mean distances on both sides of
     it, from which the rates follow (Kotz et al. 2001, section 3.5).
@@ -85,7 +85,7 @@ def fit_peak(counts: FloatArray, near: float = 0.0, reach: float = math.inf) -> 
 
 
 class Tail(NamedTuple):
-    """What is above a ``start``: its share of all, and the rate at which it falls."""
+    """A tail above ``start``, with its share and its rate of decay."""
 
     start: float
     share: float
@@ -97,13 +97,13 @@ class Tail(NamedTuple):
         return math.log(self.share * self.fall)
 
     def log_densities(self, peak: Peak) -> FloatArray:
-        """Return the log densities of all bins, (B,): those of a peak up to the start."""
+        """Return the log densities of all bins, (B,), a peak's up to the start."""
         above = SCORES - self.start
         return np.where(above > 0, self.height - self.fall * above, peak.log_densities())
 
 
 def fit_tail(counts: FloatArray, start: float) -> Tail:
-    """Return the likeliest tail of pairs counted in bins, (B,), some of which are in it."""
+    """Fit a tail to pairs counted in bins, (B,), some of which are in it."""
     start = min(start, float(SCORES[-2]))
     above = np.maximum(SCORES - start, 0)
     pairs = counts[above > 0].sum()
@@ -118,7 +118,9 @@ def count_scores(scores: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, kw_only=True)
 class Probabilities:
-    """A pair of score s is right with ``most`` / (1 + exp(-(``slope`` s + ``shift``))).
+    """Probabilities that pairs are correct, by their scores.
+
+    That of score s is ``most`` / (1 + exp(-(``slope`` s + ``shift``))).
 
     ``share`` of all pairs is right. ``alike`` is the share of pairs known to be wrong that are
     likely right by this.
@@ -134,7 +136,7 @@ class Probabilities:
     def estimated(
         cls, usual: Peaks, blocks: Iterable[FloatArray], known: FloatArray = NONE_KNOWN
     ) -> Self:
-        """Estimate from all scores, in blocks, and those of pairs that are known to be wrong, (D,).
+        """Fit to all scores, in blocks, and to scores of wrong pairs, (D,).
 
         ``usual`` are the peaks of other runs.
         """
@@ -164,7 +166,7 @@ def logistic(odds: FloatArray) -> FloatArray:
 
 
 def _mixture(usual: Peaks, counts: FloatArray, known: FloatArray) -> tuple[Tail, Peak, float]:
-    """Return the tail of the wrong pairs, the peak of the right ones, and the share of these.
+    """Fit a tail of wrong pairs, a peak of correct ones, and its share.
 
     ``counts`` are pairs in bins, ``known`` those known to be wrong, of which few are where right
     ones are: (B,).
@@ -191,7 +193,9 @@ def _mixture(usual: Peaks, counts: FloatArray, known: FloatArray) -> tuple[Tail,
 
 
 def count_kept(scores: FloatArray, wrong: FloatArray, rule: str, limit: float) -> int:
-    """Return how many of the best-first pairs a rule keeps; pairs that score alike stay together.
+    """Count the pairs that a rule keeps, the best first.
+
+    Pairs with equal scores stay together.
 
     ``wrong`` (P,) is how likely each is wrong. ``limit`` is of what the rule names: ``fdr``, the
     share of wrong pairs, ``threshold``, the score, or ``probability``; ``all`` has none.
@@ -208,13 +212,13 @@ def count_kept(scores: FloatArray, wrong: FloatArray, rule: str, limit: float) -
 
 
 def likely_places(probabilities: FloatArray) -> IntArray:
-    """Return places of at most ``MAX_PAIRS`` pairs that are likely right; they come best first."""
+    """Return positions of at most ``MAX_PAIRS`` likely pairs, best first."""
     count = int((probabilities >= LIKELY).sum())
     return np.linspace(0, count - 1, min(count, MAX_PAIRS)).astype(np.int64)
 
 
 class LeftPairs(NamedTuple):
-    """What is mined for some of Q sentences: ``queries`` are these, ``rows`` what they find.
+    """Pairs of some of Q sentences ``queries`` with ``rows``.
 
     All have one value for each pair, in order: the cosine, and the means of both neighbourhoods.
     """
@@ -229,7 +233,7 @@ class LeftPairs(NamedTuple):
 def best_left(
     partners: IntArray, lists: Neighbours, theirs: FloatArray, taken: FloatArray, *, margin: str
 ) -> LeftPairs:
-    """Return what would be mined for each of Q sentences if its partner were not there.
+    """Return the best pair of each of Q sentences without its partner.
 
     The neighbour that comes after the last of a list is not known; for the mean, it is taken to be
     as near as that one. The best pair is mined unless its row has a better one.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def repair_text(text: str) -> str:
-    """Repair mojibake, entities, control and invisible characters, spaces and quotes.
+    """Repair mojibake, entities, invisible characters, spaces and quotes.
 
     ftfy (Speer 2019) does all but the invisible characters, and leaves text that is not damaged.
 
