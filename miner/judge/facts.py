@@ -8,13 +8,12 @@ Axes: ``P`` pairs, ``G`` groups, ``M`` meanings, ``L`` listed words, ``U`` diffe
 
 from functools import cache, lru_cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from miner.judge.features import WordMaker, Words
+from miner.judge.words import WordMaker, Words
 
 # A line is a group: the least difference that counts, and words that exclude each other. Words with
 # commas between them mean the same.
@@ -56,7 +55,7 @@ def _listed() -> tuple[list[str], Meanings]:
 
 
 @lru_cache(maxsize=8)
-def meanings_of(maker: "WordMaker") -> Meanings:
+def meanings_of(maker: WordMaker) -> Meanings:
     """Return the meanings in the vector space of an encoder of English words."""
     listed, known = _listed()
     words = maker.words(listed)
@@ -66,7 +65,7 @@ def meanings_of(maker: "WordMaker") -> Meanings:
     return known._replace(vectors=vectors)
 
 
-def contradictions(source: "Words", target: "Words", known: Meanings) -> NDArray[np.float32]:
+def contradictions(source: Words, target: Words, known: Meanings) -> NDArray[np.float32]:
     """Measure how much words of pairs contradict, float32 (P,), above 0 if so.
 
     A meaning is only in one text if a word there says it and no word of the other text is as near.
@@ -81,7 +80,7 @@ def contradictions(source: "Words", target: "Words", known: Meanings) -> NDArray
     return found
 
 
-def _said(words: "Words", known: Meanings) -> tuple[NDArray[np.generic], ...]:
+def _said(words: Words, known: Meanings) -> tuple[NDArray[np.generic], ...]:
     """Return the meanings of U words.
 
     Returns:

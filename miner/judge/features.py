@@ -7,7 +7,7 @@ import math
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from miner.arrays import NO_NEIGHBOUR, FloatArray, Neighbours, Pairs, code_points
 from miner.judge.facts import contradictions, meanings_of
 from miner.judge.languages import own_language
+from miner.judge.words import WordMaker, Words
 from miner.margin import margin_scores
 from miner.numbers import count_numbers, with_ascii_digits
 from miner.threads import blocks, map_in_threads, run_in_threads
@@ -45,33 +46,6 @@ FEATURES = (  # of the judge's trees
 LANGUAGE, CONTRADICTED = "own language", "contradicting numbers"  # see ``Judge.scores``
 WORDS = "contradicting words"  # above 0 if there are some
 SEEN = (*FEATURES, LANGUAGE, CONTRADICTED, WORDS)
-
-
-class Words(Protocol):
-    """The W words of P sentences laid end to end, of which U are different."""
-
-    @property
-    def vectors(self) -> NDArray[np.float32]:
-        """Unit rows (U, D)."""
-
-    @property
-    def weights(self) -> NDArray[np.float32]:
-        """How much each word counts, (U,)."""
-
-    @property
-    def ids(self) -> NDArray[np.int32]:
-        """The words, as rows of ``vectors``, (W,)."""
-
-    @property
-    def offsets(self) -> NDArray[np.int64]:
-        """Sentence i has the words ids[offsets[i]:offsets[i + 1]], (P + 1,)."""
-
-
-class WordMaker(Protocol):
-    """An encoder of words, such as ``encoder.words.WordEncoder``."""
-
-    def words(self, sentences: Sequence[str]) -> Words:
-        """Return the words of P sentences."""
 
 
 @dataclass(frozen=True, kw_only=True)

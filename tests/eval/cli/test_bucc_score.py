@@ -174,7 +174,7 @@ def test_golden_corrected(capsys: pytest.CaptureFixture[str]) -> None:
         (["missing.jsonl", "--gold", "gold"], "missing.jsonl: file not found"),
         (["pairs.jsonl", "--gold", "missing"], "missing: file not found"),
         (["pairs.tsv", "--gold", "gold"], "pairs.tsv: contains texts, not ids; pass the sentences"),
-        (["gold", "--gold", "gold"], "gold: unknown format; give a name in .tsv, "),
+        (["gold", "--gold", "gold"], "gold line 1: no score"),
         (["pairs.jsonl"], "missing --gold; only --threshold with --output works without it"),
         (["pairs.jsonl", "--optimize", "--output", "o"], "missing --gold; only --threshold with"),
         (["pairs.jsonl", "--threshold", "1"], "missing --gold; only --threshold with --output"),
