@@ -274,7 +274,9 @@ def add_output(parser: argparse.ArgumentParser, text: str, *, ending: str) -> No
 
 def add_columns(parser: Group, *, repair: str = HELP["--repair"]) -> None:
     """Add the columns of a file of pairs, and repairs of its texts."""
-    make_add_option(parser)("--columns", type=parse_names, default=(), metavar="A,B")
+    make_add_option(parser)(
+        "--columns", type=parse_names, action="extend", default=[], metavar="A,B"
+    )
     parser.add_argument("--repair", action="store_true", help=repair)
 
 
