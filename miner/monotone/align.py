@@ -108,7 +108,9 @@ def _align(
         weight,
     )
     vectors = source.vectors, target.vectors
-    gap = opening, GAP * float(np.quantile(random, GAP_QUANTILE))
+    correct = 1 / max(len(source), len(target))  # share of the random beads
+    quantile = correct + (1 - correct) * GAP_QUANTILE
+    gap = opening, GAP * float(np.quantile(random, quantile))
     ends_of_beads, costs = cheapest_path(vectors, noises, ends, beads, gap, merge, weight, band)
     boundaries = np.insert(ends_of_beads, 0, 0, axis=0)
     return Alignment(source=boundaries[:, 0], target=boundaries[:, 1], costs=costs)

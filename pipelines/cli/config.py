@@ -113,4 +113,5 @@ def _toml(value: object) -> str:
         return repr(value)
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_toml, value))}]"
-    return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
+    text = str(value).encode("utf-8", "backslashreplace").decode("utf-8")  # names of any bytes
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -56,11 +56,17 @@ def _export(run: RunContext, chosen: ChosenPairs, name: str, stage: str, path: P
         write_pairs(
             path,
             tables(),
-            origin=replace(options.origin, signature=read_summary(options.work_dir)["signature"]),
+            origin=replace(options.origin, signature=_signature(run)),
             judged=options.scores_by_words,
             merged=options.is_monotone,
             reasons=name == REJECTED,
         )
+
+
+def _signature(run: RunContext) -> str:
+    """Return the signature of a run, or "" if its summary is not written."""
+    summary = run.folder.summary
+    return read_summary(run.options.work_dir)["signature"] if summary.exists() else ""
 
 
 def _replace_by_lines(chosen: ChosenPairs, table: pa.Table) -> pa.Table:

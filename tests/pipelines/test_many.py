@@ -206,7 +206,7 @@ def test_a_finished_run_can_be_asked_and_cleaned(
     assert mine_corpus(["clean", str(work_dir)]) == 0
     kept = [name for name, content in snapshot(work_dir).items() if content is not None]
     assert {Path(name).name.partition("-")[0] for name in kept if "progress" not in name} == {
-        *(".lock", "run.json", "source.parquet", "target.parquet"),
+        *(".lock", "run.json", "run.toml", "source.parquet", "target.parquet"),
     }
 
 

@@ -107,7 +107,7 @@ def test_the_whole_graph_gives_the_same_bytes(
     assert b"</html>" in s3.path("page.html").read_bytes()
     assert mine_corpus(["clean", work_dir]) == 0
     assert {name.partition("/")[0] for name in s3.names("work")} == {
-        *("progress", "rejected", "run.json"),
+        *("progress", "rejected", "run.json", "run.toml"),
     }
 
 

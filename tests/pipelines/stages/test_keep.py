@@ -69,22 +69,22 @@ def test_it_is_of_what_filters_let_pass(command: list[str], tmp_path: Path) -> N
     """The share is that of the pairs that are written, and so is the number of the best ones."""
     out = tmp_path / "out.jsonl"
     for more, filters in (
-        (["--filters", "length"], True),
+        (["--filters", "numbers"], True),
         (["--top", "7"], False),
-        (["--top", "300", "--filters", "length"], True),
+        (["--top", "400", "--filters", "numbers"], True),
     ):
-        assert mine_corpus([*command, "-q", "--fdr", "0.7", *more, "-o", str(out)]) == 0
+        assert mine_corpus([*command, "-q", "--fdr", "0.8", *more, "-o", str(out)]) == 0
         pairs, told = read_jsonl(out), summary(command)
         rejected = read_jsonl(tmp_path / "out.rejected.jsonl") if filters else []
-        names = [(pair["source_id"], pair["target_id"]) for pair in [*pairs, *rejected]]
-        best = [(pair["source_id"], pair["target_id"]) for pair in all_pairs(command)]
-        assert sorted(names) == sorted(best[: len(names)])
+        scores = sorted((pair["score"] for pair in [*pairs, *rejected]), reverse=True)
+        best = [pair["score"] for pair in all_pairs(command)]  # equal ones are interchangeable
+        assert scores == best[: len(scores)]
         assert bool(rejected) is filters
         wrong = sum(1 - pair["probability"] for pair in pairs)
-        assert wrong <= 0.7 * len(pairs)
+        assert wrong <= 0.8 * len(pairs)
         assert told["kept"]["wrong"] == pytest.approx(wrong)
         assert told["pairs"] == told["kept"]["pairs"] == len(pairs)
-        assert len(pairs) == {"7": 7, "300": 300}.get(more[1], len(pairs))
+        assert len(pairs) == {"7": 7, "400": 400}.get(more[1], len(pairs))
 
 
 def test_nothing_is_made_again(command: list[str], tmp_path: Path) -> None:
