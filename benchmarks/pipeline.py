@@ -23,7 +23,7 @@ SHARED = 10  # one source sentence in this many has its translation among the ta
 
 
 def read_sides(path: Path, rows: int) -> tuple[list[str], list[str]]:
-    """Return ``rows`` distinct sentences per side, of which some are shared.
+    """Return ``rows`` distinct sentences per side, some of them shared.
 
     The first ``rows / SHARED`` pairs are on both sides.
     """

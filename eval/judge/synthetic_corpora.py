@@ -185,7 +185,7 @@ def synthesise_corpora(
     name: str,
     random: Random,
 ) -> LabelledCorpora:
-    """Make two corpora of pairs, a ``share`` of which is in both.
+    """Make two corpora of pairs, a ``share`` of each corpus being in both.
 
     Half of the other pairs contribute their source, and half their target. Some of the pairs in
     both get a near-copy instead of a sentence, and then have no translation.

@@ -103,7 +103,7 @@ class Tail(NamedTuple):
 
 
 def fit_tail(counts: FloatArray, start: float) -> Tail:
-    """Fit a tail to pairs counted in bins, (B,), some of which are in it."""
+    """Fit a tail to counts in bins, (B,), which contain other pairs also."""
     start = min(start, float(SCORES[-2]))
     above = np.maximum(SCORES - start, 0)
     pairs = counts[above > 0].sum()

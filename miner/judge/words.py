@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 
 class Words(Protocol):
-    """The W words of P sentences laid end to end, of which U are different."""
+    """The W words of P sentences laid end to end, U of them different."""
 
     @property
     def vectors(self) -> NDArray[np.float32]:

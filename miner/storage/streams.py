@@ -23,10 +23,11 @@ COMPRESSIONS = {
     ".bz2": (b"BZh", "bzip2"),
 }
 PARQUET_MAGIC = b"PAR1"
+ZIP_MAGIC = b"PK\x03\x04"
 
 # Archives and documents that Adit cannot read, by their first bytes.
 _CONTAINERS = {
-    b"PK\x03\x04": "is a zip archive; unpack it",
+    ZIP_MAGIC: "is a zip archive; unpack it",
     b"7z\xbc\xaf\x27\x1c": "is a 7z archive; unpack it",
     b"Rar!\x1a\x07": "is a rar archive; unpack it",
     b"!<arch>\n": "is an ar archive; unpack it",

@@ -7,7 +7,7 @@ The parser of the command is the schema: keys are the long names of options, and
 import argparse
 import json
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from miner.storage.places import Place, place
@@ -26,7 +26,9 @@ def add_config(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(OPTION, metavar="FILE", help=text)
 
 
-def command_lines(argv: Sequence[str], parser: argparse.ArgumentParser) -> Iterator[Sequence[str]]:
+def command_lines(
+    argv: Sequence[str], make_parser: Callable[[], argparse.ArgumentParser]
+) -> Iterator[Sequence[str]]:
     """Yield the command line of each run, with the options of the file.
 
     Raises:
@@ -41,7 +43,7 @@ def command_lines(argv: Sequence[str], parser: argparse.ArgumentParser) -> Itera
         yield argv
         return
     for values in _runs(place(options.config)):
-        yield [*_arguments(options.config, values, parser), *rest, *argv[end:]]
+        yield [*_arguments(options.config, values, make_parser()), *rest, *argv[end:]]
 
 
 def _runs(path: Place) -> Iterator[Mapping[str, Any]]:
@@ -73,7 +75,7 @@ def _arguments(path: str, values: Mapping[str, Any], parser: argparse.ArgumentPa
         elif action.nargs == 0:
             if not isinstance(value, bool):
                 raise ValueError(f"{path}: {name} must be true or false, not {value!r}")
-            options += [action.option_strings[-1]] if value else []
+            options += [_long(action)] if value else []
         else:
             text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
             options.append(f"{_long(action)}={text}")

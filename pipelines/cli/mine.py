@@ -68,11 +68,11 @@ def _rate_pairs(argv: Sequence[str], prog: str) -> int:
 def _each_run(
     argv: Sequence[str],
     prog: str,
-    parser: Callable[[str], argparse.ArgumentParser],
+    make_parser: Callable[[str], argparse.ArgumentParser],
     run_one: Callable[[Sequence[str], str], int],
 ) -> int:
     """Run each command line of a configuration, until one fails."""
-    statuses = (run_one(line, prog) for line in command_lines(argv, parser(prog)))
+    statuses = (run_one(line, prog) for line in command_lines(argv, lambda: make_parser(prog)))
     return next(filter(None, statuses), 0)
 
 
@@ -145,7 +145,8 @@ def _run(
         options = running.mining_options(args, work_dir, *sides)
         with running.interruptible(args, "was not written"):
             run(options, monitor)
-            finish(options.work_dir)
+            if not options.is_packaging_job:
+                finish(options.work_dir)
         if options.is_packaging_job:
             sys.stderr.write("job packaged; run it on its engine, such as with flink run\n")
             return 0

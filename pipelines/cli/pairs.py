@@ -23,7 +23,7 @@ from pipelines.cli.arguments import add_columns, add_languages, add_output
 from pipelines.cli.running import shown_output, supports_pipes
 
 if TYPE_CHECKING:
-    from miner.storage.pair_files.base import FilePair
+    from miner.storage.pair_files.base import FilePair, PairFile
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +41,6 @@ def rated_pairs(args: argparse.Namespace) -> Iterator[Callable[[Place], None]]:
         ValueError: The file is not recognised, or options conflict.
     """
     from miner.storage.artefacts import open_artefact
-    from miner.storage.pair_files import open_pairs
     from miner.storage.pair_files.repair import repaired
     from miner.storage.pair_files.sides import pairs_of_corpora, write_sides
     from pipelines.stages.ordered import write_in_order
@@ -54,12 +53,12 @@ def rated_pairs(args: argparse.Namespace) -> Iterator[Callable[[Place], None]]:
             formats = (args.src_format or args.input_format, args.tgt_format or args.input_format)
             pairs = pairs_of_corpora(args.source, args.target, formats)
         else:
-            given = args.src_lang, args.tgt_lang
-            pairs = open_pairs(args.source, columns=args.columns, languages=given)
-            logger.info("%s: %s", args.source, pairs.layout)
-            source, target = pairs.languages
-            args.src_lang, args.tgt_lang = given[0] or source, given[1] or target
+            pairs = _open(args)
         args.order = args.order or (AS_INPUT if is_tsv and pairs.has_lines else BY_SCORE)
+        if args.order == AS_INPUT and not is_tsv:
+            raise ValueError(f"{args.output}: --order input writes TSV; name an output in .tsv")
+        if args.order == AS_INPUT and args.top is not None:
+            raise ValueError("--top conflicts with --order input; add --order score")
         if args.repair:
             pairs = repaired(pairs)
         if args.repair or args.target is None:
@@ -69,16 +68,24 @@ def rated_pairs(args: argparse.Namespace) -> Iterator[Callable[[Place], None]]:
         if args.order == BY_SCORE:
             yield lambda work_dir: None
             return
-        if not is_tsv:
-            raise ValueError(f"{args.output}: --order input writes TSV; name an output in .tsv")
-        if args.top is not None:
-            raise ValueError("--top conflicts with --order input; add --order score")
 
         def write(work_dir: Place) -> None:
             ordered = open_artefact(WorkFolder(work_dir).ordered)
             write_in_order(args.output, pairs, ordered, add_texts=args.repair)
 
         yield write
+
+
+def _open(args: argparse.Namespace) -> PairFile:
+    """Open a file of pairs, and set languages that only the file names."""
+    from miner.storage.pair_files import open_pairs
+
+    given = args.src_lang, args.tgt_lang
+    pairs = open_pairs(args.source, columns=args.columns, languages=given)
+    logger.info("%s: %s", args.source, pairs.layout)
+    source, target = pairs.languages
+    args.src_lang, args.tgt_lang = given[0] or source, given[1] or target
+    return pairs
 
 
 def _add_conversion(parser: argparse.ArgumentParser) -> None:
@@ -99,19 +106,16 @@ def convert_pairs(args: argparse.Namespace) -> int:
 
     Lines without a pair are skipped and counted.
     """
-    from miner.storage.pair_files import open_pairs
     from miner.storage.pair_files.base import BLANK
     from miner.storage.pair_files.repair import repaired
     from miner.storage.pair_files.sides import pair_schema, pair_table
     from miner.storage.pairs import check_output, write_pairs
 
     running.set_up_logging(args)
-    pairs = open_pairs(args.source, columns=args.columns, languages=(args.src_lang, args.tgt_lang))
-    logger.info("%s: %s", args.source, pairs.layout)
+    pairs = _open(args)
     if args.repair:
         pairs = repaired(pairs)
-    source, target = pairs.languages
-    origin = Origin(languages=(args.src_lang or source, args.tgt_lang or target))
+    origin = Origin(languages=(args.src_lang, args.tgt_lang))
     check_output(args.output, origin)
     problems: Counter[str] = Counter()
     first_problem = ""

@@ -96,9 +96,10 @@ class _Verdicts:
                 source, target = (batch[f"{side}_row"].to_numpy() for side in SIDES)
                 yield self.places(source, target), batch
 
-    def score(self, artefact: Artefact | None, name: str) -> None:
-        """Enter the scores and probabilities of the pairs in a file."""
+    def score(self, artefact: Artefact | None, name: str, reason: str) -> None:
+        """Enter the scores and probabilities of the pairs in a file, and a reason."""
         for places, batch in self.batches(artefact, name):
+            self.reasons[places] = self.number(reason)
             self.scores[places] = batch["score"].to_numpy()
             if "probability" in batch.schema.names:
                 self.probabilities[places] = batch["probability"].to_numpy()
@@ -106,10 +107,8 @@ class _Verdicts:
 
 def _verdicts(run: RunContext, chosen: ChosenPairs, pairs: IntArray) -> _Verdicts:
     verdicts, judged = _Verdicts(pairs), chosen.identical
-    verdicts.score(judged or chosen.lines, PAIRS)
-    verdicts.score(judged, IDENTICAL)
-    for places, _ in verdicts.batches(judged, IDENTICAL):
-        verdicts.reasons[places] = verdicts.number(SAME_TEXT)
+    verdicts.score(judged or chosen.lines, PAIRS, NOT_KEPT)
+    verdicts.score(judged, IDENTICAL, SAME_TEXT)
     lowest = np.inf
     for places, _ in verdicts.batches(chosen.pairs, PAIRS):
         verdicts.reasons[places] = verdicts.number("")
@@ -143,10 +142,8 @@ def _places(chosen: ChosenPairs, verdicts: _Verdicts) -> tuple[IntArray, dict[in
     return places, unusable
 
 
-def write_in_order(
-    path: Place, pairs: PairFile, ordered: Artefact, *, add_texts: bool = False
-) -> int:
-    """Write and count the lines of a file of pairs with their ``COLUMNS``.
+def write_in_order(path: Place, pairs: PairFile, ordered: Artefact, *, add_texts: bool) -> None:
+    """Write the lines of a file of pairs with their ``COLUMNS``.
 
     Of formats other than TSV, a line has the source and the target text. ``add_texts`` adds these
     as columns.
@@ -155,7 +152,7 @@ def write_in_order(
         np.load(ordered.file(name), mmap_mode="r") for name in (SCORES, PROBABILITIES, REASONS)
     )
     texts = ordered.facts["reasons"]
-    output, number = Output.named(path), -1
+    output = Output.named(path)
     with ExitStack() as stack:
         place = stack.enter_context(atomic_file(output.path))
         file = stack.enter_context(open_compressed(place, output.compression))
@@ -169,4 +166,3 @@ def write_in_order(
             cells = [line, *("" if cell == "nan" else cell for cell in numbers)]
             cells += [pair.problem or texts[reasons[number]], *(both if add_texts else ())]
             file.write("\t".join(cells).encode() + b"\n")
-    return number + 1

@@ -10,6 +10,7 @@ zip                    files of lines as OPUS serves them: ``NAME.de-en.de``, ``
 ``adit mine`` writes the first three. Text may be compressed.
 """
 
+import codecs
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
@@ -19,6 +20,7 @@ from miner.storage.places import Place
 from miner.storage.streams import (
     CHUNK_BYTES,
     PARQUET_MAGIC,
+    ZIP_MAGIC,
     look_into,
     open_binary,
     read_chunks,
@@ -26,8 +28,8 @@ from miner.storage.streams import (
 )
 
 SAMPLED_LINES = 200
-_ZIP = b"PK\x03\x04"
-_UTF16 = {b"\xff\xfe": "UTF-16-LE", b"\xfe\xff": "UTF-16-BE"}
+_START_BYTES = 16 << 10  # in which the first element of XML begins
+_UTF16 = {codecs.BOM_UTF16_LE: "UTF-16-LE", codecs.BOM_UTF16_BE: "UTF-16-BE"}
 
 
 def open_pairs(
@@ -50,7 +52,7 @@ def open_pairs(
     path = file_of_pairs(path)
     with open_binary(path) as file:
         head = file.read(CHUNK_BYTES)
-    if head.startswith(_ZIP):
+    if head.startswith(ZIP_MAGIC):
         return moses.open_zip(path, languages)
     suffix = pairs_format(path)
     if head.startswith(PARQUET_MAGIC) or suffix == ".parquet":
@@ -58,9 +60,8 @@ def open_pairs(
     levels, _ = look_into(head)
     if levels or not head:  # the suffix and the compression must fit
         head = next(read_chunks(path), b"")
-    start = (
-        head[:CHUNK_BYTES].decode(_UTF16.get(head[:2], "utf-8"), "replace").lstrip("\ufeff \n\r\t")
-    )
+    encoding = _UTF16.get(head[:2], "utf-8")
+    start = head[:_START_BYTES].decode(encoding, "replace").lstrip("\ufeff \n\r\t")
     if start.startswith("<") and "<tmx" in start[:4096]:
         return tmx.open_tmx(path, columns, languages)
     sample = [line for line, _ in islice(text_lines(path), SAMPLED_LINES)]

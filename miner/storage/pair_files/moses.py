@@ -5,9 +5,7 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
-from io import BytesIO
 from itertools import zip_longest
-from typing import IO
 
 from miner.storage.corpus.records import CorpusError
 from miner.storage.pair_files.base import BLANK, FilePair, Languages, PairFile
@@ -33,13 +31,10 @@ def open_zip(path: Place, languages: Languages) -> PairFile:
                 f"{path}: is not a whole zip file ({error}); fetch it again"
             ) from error
     matches = [match for name in members if (match := _MEMBER.fullmatch(name))]
-    stems = {
-        (match[1] or "", match[2], match[3]): f"{match[1] or ''}{match[2]}-{match[3]}"
-        for match in matches
-    }
+    stems = {(f"{match[1] or ''}{match[2]}-{match[3]}", match[2], match[3]) for match in matches}
     file_pairs = [
         (code, other, f"{stem}.{code}", f"{stem}.{other}")
-        for (_, code, other), stem in stems.items()
+        for stem, code, other in stems
         if {f"{stem}.{code}", f"{stem}.{other}"} <= {*members}
     ]
     if len(file_pairs) != 1:
@@ -59,10 +54,7 @@ def open_zip(path: Place, languages: Languages) -> PairFile:
 
 def _read(path: Place, first: str, second: str) -> Iterator[FilePair]:
     with ExitStack() as stack:
-        raw: IO[bytes] = stack.enter_context(open_binary(path))
-        archive = stack.enter_context(
-            zipfile.ZipFile(raw if raw.seekable() else BytesIO(raw.read()))
-        )
+        archive = stack.enter_context(zipfile.ZipFile(stack.enter_context(open_binary(path))))
         files = [stack.enter_context(archive.open(name)) for name in (first, second)]
         for number, lines in enumerate(zip_longest(*files), 1):
             place = f"{path} line {number}"

@@ -24,9 +24,16 @@ OWN_NAMES: Names = ("source_text", "target_text")
 def open_jsonl(
     path: Place, lines: Sequence[str], columns: Sequence[str], languages: Languages
 ) -> PairFile:
-    """Recognise the fields of JSON lines by the first."""
+    """Recognise the fields of JSON lines by the first.
+
+    Raises:
+        CorpusError: The first line is not a JSON object, or its fields are not recognised.
+    """
     number = next(number for number, line in enumerate(lines, 1) if line.strip())
-    first = _parsed(f"{path} line {number}", lines[number - 1])
+    try:
+        first = _parsed(lines[number - 1])
+    except CorpusError as error:
+        raise CorpusError(f"{path} line {number}: {error}") from error
     names, nested = _fields(path, first, columns, languages)
     return PairFile(
         layout=_layout("JSON lines", names, nested),
@@ -102,11 +109,8 @@ def _read_jsonl(path: Place, names: Names, nested: str) -> Iterator[FilePair]:
         place = f"{path} line {number}"
         if problem:
             yield FilePair(place=place, raw=line, problem=problem)
-            continue
-        try:
-            yield _pair(place, _parsed(place, line), names, nested)
-        except CorpusError as error:
-            yield FilePair(place=place, problem=str(error).removeprefix(f"{place}: "))
+        else:
+            yield _pair(place, line, names, nested)
 
 
 def _read_parquet(
@@ -117,26 +121,27 @@ def _read_parquet(
         for batch in file.iter_batches(columns=columns):
             for record in batch.to_pylist():
                 number += 1
-                place = f"{path} record {number}"
-                try:
-                    yield _pair(place, record, names, nested)
-                except CorpusError as error:
-                    yield FilePair(place=place, problem=str(error).removeprefix(f"{place}: "))
+                yield _pair(f"{path} record {number}", record, names, nested)
 
 
-def _parsed(place: str, line: str) -> Mapping[str, Any]:
+def _parsed(line: str) -> Mapping[str, Any]:
     try:
         record = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise CorpusError(f"{place}: not JSON ({getattr(error, 'msg', error)})") from error
+        raise CorpusError(f"not JSON ({getattr(error, 'msg', error)})") from error
     if not isinstance(record, dict):
-        raise CorpusError(f"{place}: expected a JSON object, not {line[:60]!r}")
+        raise CorpusError(f"expected a JSON object, not {line[:60]!r}")
     return record
 
 
-def _pair(place: str, record: Mapping[str, Any], names: Names, nested: str) -> FilePair:
-    score, cost, probability = (_number(place, record, name) for name in _NUMBERS)
-    source, target = (_ids(place, record, side) for side in SIDES)
+def _pair(place: str, content: str | Mapping[str, Any], names: Names, nested: str) -> FilePair:
+    """Return the pair of a line or record, or its problem."""
+    try:
+        record = _parsed(content) if isinstance(content, str) else content
+        score, cost, probability = (_number(record, name) for name in _NUMBERS)
+        source, target = (_ids(record, side) for side in SIDES)
+    except CorpusError as error:
+        return FilePair(place=place, problem=str(error))
     texts = (record.get(nested) or {}) if nested else record
     both = texts.get(names[0]), texts.get(names[1])
     has_texts = all(isinstance(text, str) for text in both)
@@ -149,16 +154,16 @@ def _pair(place: str, record: Mapping[str, Any], names: Names, nested: str) -> F
     )
 
 
-def _number(place: str, record: Mapping[str, Any], name: str) -> float | None:
+def _number(record: Mapping[str, Any], name: str) -> float | None:
     value = record.get(name)
     if value is not None and (not isinstance(value, int | float) or isinstance(value, bool)):
         if name != "score":
             return None
-        raise CorpusError(f"{place}: {name} {value!r} is not a number")
+        raise CorpusError(f"{name} {value!r} is not a number")
     return value
 
 
-def _ids(place: str, record: Mapping[str, Any], side: str) -> Ids | None:
+def _ids(record: Mapping[str, Any], side: str) -> Ids | None:
     """Return the ids of a side, () of a gap, or None if it has no field.
 
     Raises:
@@ -170,9 +175,9 @@ def _ids(place: str, record: Mapping[str, Any], side: str) -> Ids | None:
     duplicates = record.get(f"{side}_duplicates") or []
     for name, value in (("duplicates", duplicates), ("ids", merged or [])):
         if not isinstance(value, list):
-            raise CorpusError(f"{place}: {side}_{name} must be a list of ids, not {value!r}")
+            raise CorpusError(f"{side}_{name} must be a list of ids, not {value!r}")
     names = [own] if merged is None else merged
     for one in (*names, *duplicates):
         if not isinstance(one, str | int) or isinstance(one, bool):
-            raise CorpusError(f"{place}: the {side} id {one!r} is not a string or an integer")
+            raise CorpusError(f"the {side} id {one!r} is not a string or an integer")
     return tuple(str(one).strip() for one in (*names, *duplicates))

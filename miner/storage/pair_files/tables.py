@@ -49,23 +49,18 @@ def open_table(path: Place, lines: Sequence[str], columns: Sequence[str]) -> Pai
     width = Counter(map(len, rows)).most_common(1)[0][0]
     header = rows[0] if _is_header(rows[0], columns) else []
     body = [row for row in rows[bool(header) :] if len(row) == width]
-    score = probability = None
+    is_own = not (columns or header) and _is_own(body)
     if columns:
         texts = _chosen(path, columns, header, width)
     else:
-        texts = named_sides(header) or _guessed(path, body, header)
-        is_scored = texts == (1, 2) and (width == 3 or _has_reasons(body, texts))
-        score = 0 if is_scored and _are_numbers(body, 0) else None
+        texts = (1, 2) if is_own else named_sides(header) or _guessed(path, body, header)
     lowered = [name.strip().lower() for name in header]
-    if header:
-        score, probability = (
-            lowered.index(name) if name in lowered else None for name in _SCORE_NAMES
-        )
+    score, probability = (lowered.index(name) if name in lowered else None for name in _SCORE_NAMES)
     table = Columns(
         delimiter=delimiter,
         texts=texts,
         count=None if columns or _has_reasons(body, texts) else width,
-        score=score,
+        score=0 if is_own else score,
         probability=probability,
         header=header,
     )
@@ -146,6 +141,12 @@ def _chosen(
     return positions[0], positions[1]
 
 
+def _is_own(rows: Sequence[Sequence[str]]) -> bool:
+    """Return whether rows have a score, two texts and perhaps a reason."""
+    width = len(rows[0]) if rows else 0
+    return (width == 3 or (width == 4 and _has_reasons(rows, (1, 2)))) and _are_numbers(rows, 0)
+
+
 def _guessed(path: Place, rows: Sequence[Sequence[str]], header: Sequence[str]) -> tuple[int, int]:
     """Return the two columns of text.
 
@@ -153,13 +154,11 @@ def _guessed(path: Place, rows: Sequence[Sequence[str]], header: Sequence[str]) 
         CorpusError: There are fewer or more.
     """
     width = len(rows[0]) if rows else 0
-    if width == 3 and _are_numbers(rows, 0):
-        return 1, 2  # score, source, target
-    if width == 4 and _are_numbers(rows, 0) and _has_reasons(rows, (1, 2)):
-        return 1, 2
     texts = [at for at in range(width) if _is_text(rows, at)]
-    if len(texts) == 2 or (width == 2 and texts in ([], [0])):
-        return (texts[0], texts[1]) if len(texts) == 2 else (0, 1)
+    if width == 2 and texts in ([], [0]):
+        return 0, 1
+    if len(texts) == 2:
+        return texts[0], texts[1]
     looks = "an id and a sentence" if width == 2 else f"{len(texts)} columns of text"
     example = f"{width - 1},{width}"
     named = f" or their names ({', '.join(header)})" if header else ""
@@ -177,10 +176,7 @@ def _is_text(rows: Sequence[Sequence[str]], column: int) -> bool:
 
 
 def _are_numbers(rows: Sequence[Sequence[str]], column: int) -> bool:
-    try:
-        return bool([float(row[column]) for row in rows])
-    except ValueError:
-        return False
+    return bool(rows) and all(_number(row[column]) is not None for row in rows)
 
 
 def _has_reasons(rows: Sequence[Sequence[str]], texts: tuple[int, int]) -> bool:
@@ -210,8 +206,10 @@ def _read_csv(path: Place, columns: Columns) -> Iterator[FilePair]:
         for number, cells in enumerate(rows, 1):
             if number > 1 or not columns.header:
                 place = f"{path} record {number}"
-                blank = FilePair(place=place, problem=BLANK)
-                yield _pair(place, cells, columns) if any(cells) else blank
+                if any(cells):
+                    yield _pair(place, cells, columns)
+                else:
+                    yield FilePair(place=place, problem=BLANK)
     except csv.Error as error:
         raise CorpusError(f"{path} record {number + 1}: not CSV ({error})") from error
 

@@ -104,32 +104,37 @@ def _pair(place: str, unit: ElementTree.Element, languages: Sequence[str]) -> Fi
     if lacking := next((code for code in languages if code not in variants), None):
         return FilePair(place=place, problem=f"has no text in {lacking}")
     own = [variants[code] for code in languages]
-    numbers = [_property(place, unit, name) for name in ("x-score", "x-probability")]
-    if wrong := next((number for number in numbers if isinstance(number, str)), None):
-        return FilePair(place=place, problem=wrong)
-    ids, other_ids = (
-        tuple(
-            (prop.text or "").strip() for prop in one.findall("prop") if prop.get("type") == "x-id"
-        )
-        for one in own
-    )
+    try:
+        score, probability = (_number(unit, name) for name in ("score", "probability"))
+    except ValueError as error:
+        return FilePair(place=place, problem=str(error))
+    ids, other_ids = (tuple(map(str.strip, _properties(one, "id"))) for one in own)
     text, other_text = ("".join(map(_text, one.findall("seg"))) for one in own)
     return FilePair(
         place=place,
         texts=(text, other_text),
-        score=numbers[0],  # type: ignore[arg-type]
-        probability=numbers[1],  # type: ignore[arg-type]
+        score=score,
+        probability=probability,
         ids=(ids, other_ids) if ids and other_ids else None,
     )
 
 
-def _property(place: str, unit: ElementTree.Element, name: str) -> float | str | None:
-    """Return the number in a property, None without one, or the problem."""
-    texts = [prop.text for prop in unit.findall("prop") if prop.get("type") == name]
+def _number(unit: ElementTree.Element, name: str) -> float | None:
+    """Return the number in a property, None without one.
+
+    Raises:
+        ValueError: It is not a number.
+    """
+    texts = _properties(unit, name)
     try:
-        return float(texts[0] or "") if texts else None
+        return float(texts[0]) if texts else None
     except ValueError:
-        return f"{name.removeprefix('x-')} {texts[0]!r} is not a number"
+        raise ValueError(f"{name} {texts[0]!r} is not a number") from None
+
+
+def _properties(element: ElementTree.Element, name: str) -> list[str]:
+    kind = f"x-{name}"
+    return [prop.text or "" for prop in element.findall("prop") if prop.get("type") == kind]
 
 
 def _text(segment: ElementTree.Element) -> str:
