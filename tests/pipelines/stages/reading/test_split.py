@@ -128,7 +128,7 @@ def test_every_record_is_accounted_for(folder: Path, tmp_path: Path) -> None:
     assert facts["rejected"] == {"malformed": 1, "undecodable": 1, "unreadable file": 1}
 
 
-@pytest.mark.parametrize("options", [["--shards", "3", "--memory", "4GB"], ON_BEAM])
+@pytest.mark.parametrize("options", [["--shards", "3", "--memory", "64GB"], ON_BEAM])
 def test_the_same_bytes_for_any_shards_and_workers(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str]
 ) -> None:
