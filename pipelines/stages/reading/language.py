@@ -63,7 +63,7 @@ def decide_languages(run: RunContext, *, remember: bool = True) -> RunContext:
         return run
     samples: dict[Place, Sample] = {}
     parts = {}
-    for name in run.job.active_parts:
+    for name in dict.fromkeys([*(part for part, _ in run.job.corpora), *run.job.pairs]):
         part, new_sides = run.for_part(name), []
         for side in SIDES:  # a language's own part has it on both
             if (path := part.options.side(side).path) not in samples:
