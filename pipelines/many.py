@@ -1,4 +1,4 @@
-"""Run many languages, each read and encoded once, and mined with others."""
+"""Mine many language pairs in one run, and encode each language once."""
 
 import json
 import logging
@@ -40,8 +40,11 @@ ClusterRow: TypeAlias = tuple[int, int, float, dict[str, tuple[str, str]]]
 class ManyOptions:
     """Options of a run of many languages beyond the options of its pairs.
 
-    ``corpora`` is a folder with a corpus per language, or a corpus with a field ``language``. The
-    pairs of XX and YY are in ``XX-YY.ENDING`` in the folder ``output``.
+    Attributes:
+        corpora: Folder with a corpus per language, or a corpus with a field ``language``.
+        output: Folder for the outputs ``XX-YY.ENDING``, one per pair of languages.
+        pairs: Pairs such as "de-en,fr-en", or "all".
+        ending: Suffix of the outputs without its first dot.
     """
 
     corpora: Place
@@ -51,7 +54,9 @@ class ManyOptions:
 
 
 def find_corpora(corpora: Place, work_dir: Place, input_format: str) -> dict[str, CorpusOptions]:
-    """Return the corpus of each language, split by language if it is one file.
+    """Return the corpus of each language, by language.
+
+    A corpus of many languages is first split into a file per language in the work folder.
 
     Raises:
         FileNotFoundError: ``corpora`` does not exist.
@@ -90,7 +95,7 @@ def _split_by_language(corpus: Place, work_dir: Place, input_format: str) -> dic
 def job_of_languages(
     many: ManyOptions, base: MiningOptions, corpora: Mapping[str, CorpusOptions]
 ) -> Job:
-    """Return the job of mining language pairs with the options of ``base``."""
+    """Return the job that mines the pairs of ``many`` with options ``base``."""
 
     def part(name: str, source: str, target: str) -> MiningOptions:
         return replace(
@@ -114,7 +119,10 @@ def job_of_languages(
 
 
 def write_multiway(many: ManyOptions, job: Job) -> None:
-    """Write clusters of translations to ``multiway.jsonl``, or else ``.tsv``."""
+    """Write clusters of translations to ``multiway.tsv`` or ``.jsonl``.
+
+    A cluster has at most one sentence per language. All pairs of the job must be mined.
+    """
     runs = {name: open_run(job.parts[name].work_dir) for name in job.pairs}
     sides: dict[str, Side] = {}
     for name, run in runs.items():
@@ -136,7 +144,10 @@ def write_multiway(many: ManyOptions, job: Job) -> None:
 def _pairs(
     job: Job, runs: Mapping[str, Run], offsets: Mapping[str, int]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the sentences and scores of all pairs, by probability if known."""
+    """Return the sentences (P,) (P,) and scores (P,) of all pairs, best first.
+
+    Sentences are numbered through all languages, which begin at ``offsets``.
+    """
     parts = []
     for name, run in runs.items():
         pairs = run.pairs

@@ -157,7 +157,7 @@ class MiningOptions:
 
     @property
     def scores_by_words(self) -> bool:
-        """Whether the judge scores the pairs; False until the run decides it."""
+        """Whether the judge scores the pairs, False until that is decided."""
         return self.score == WORDS
 
     @property

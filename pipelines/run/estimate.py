@@ -35,7 +35,7 @@ from pipelines.stages.judge import resolve_score_method
 from pipelines.stages.reading.language import decide_languages, read_beginning, resolve_best_encoder
 from pipelines.stages.searching.search import group_sizes
 
-PAIR_BYTES = 130  # of a pair's numbers, without and with its score
+PAIR_BYTES = 130  # bytes of the numbers of a pair, before and after it is scored
 # Seconds that Beam and its workers add to a run of any size, by runs of 10,000 and 100,000 lines
 # compared with their trials (benchmarks/scaling.py, 2026-11-24).
 WORKERS_SECONDS = 6.0
@@ -48,7 +48,9 @@ SEARCHING = ("prepare", "train", "fill", "cut", "search")  # stages that the cos
 
 
 def plan_run(options: MiningOptions) -> str:
-    """Describe the time, memory and disk of a run, without running it.
+    """Describe the estimated time, memory and disk of a run, in lines of text.
+
+    Only the first lines of the corpora are mined, in a temporary folder.
 
     Raises:
         ValueError: The run would reject its options or inputs.
@@ -126,9 +128,9 @@ def _describe_memory(fit: Fit) -> str:
 
 
 def disk_bytes(options: MiningOptions, sizes: Sizes) -> tuple[int, int]:
-    """Estimate the most bytes of the work folder, and of the output as text.
+    """Estimate the bytes of a full work folder, and of the output as text.
 
-    FAISS's indexes are counted as flat ones of float32.
+    ``sizes`` has the source first. A FAISS index is counted as float32 vectors.
     """
     rows = [size.rows for size in sizes.values()]
     method = options.method or auto_method(*rows)
@@ -208,7 +210,7 @@ def _describe_times(
 
 
 def show_time(seconds: float) -> str:
-    """Format seconds for people, with two digits."""
+    """Format seconds with two digits and a unit, such as ``3.5 min``."""
     units = ("days", 86400), ("h", 3600), ("min", 60)
     unit, length = next((entry for entry in units if seconds >= 2 * entry[1]), ("s", 1))
     value = seconds / length

@@ -41,7 +41,10 @@ ADVICE = f"pass a file or one of {', '.join(STARTS)}"
 
 
 def map_languages(options: MapOptions, monitor: Monitor) -> Sequence[float]:
-    """Write an encoder of two languages, and return its criterion by round.
+    """Learn word vectors of two languages, map them, and write the encoder.
+
+    Returns:
+        The criterion after each refinement of the map (the first is before any); higher is better.
 
     Raises:
         ValueError: Text, vectors or a dictionary cannot be used, or ``output`` is not writable.

@@ -45,7 +45,13 @@ CONTRADICTED = 0.1  # share of a sample below which a corpus is not in its given
 
 
 class Sample(NamedTuple):
-    """Shares by language in a sample, largest first, and its HTML entities."""
+    """The languages and HTML entities in a sample of a corpus.
+
+    Attributes:
+        shares: Share (0 to 1) of each language, largest first.
+        escapes: How often entities are to be unescaped, usually 0.
+        entity: An example of an entity, empty without entities.
+    """
 
     shares: Mapping[str, float]
     escapes: int = 0
@@ -53,10 +59,10 @@ class Sample(NamedTuple):
 
 
 def decide_languages(run: RunContext, *, remember: bool = True) -> RunContext:
-    """Return the run with its corpora's languages and HTML entities decided.
+    """Return the run with ``shares``, ``escapes`` and ``encoder`` decided.
 
     Warnings name languages that the encoder covers badly. With ``remember``, samples are stored in
-    the work folder. A run without encoder and judge detects nothing.
+    the work folder. A run with precomputed vectors and scores by margin is returned unchanged.
     """
     options = run.options
     if options.source.embeddings is not None and options.score == MARGIN:
@@ -113,7 +119,7 @@ def _decide_encoders(run: RunContext) -> RunContext:
 
 
 def resolve_best_encoder(options: MiningOptions) -> str:
-    """Return the encoder that ``best`` means, as before in a work folder."""
+    """Return the best installed encoder, or that of the last run if stored."""
     path = WorkFolder(options.work_dir).best_encoder
     return path.read_text(encoding="utf-8").strip() if path.exists() else best_encoder()
 
@@ -137,10 +143,10 @@ def _read_sample(run: RunContext, side: str, *, remember: bool) -> Sample:
 
 
 def only_language(options: MiningOptions, side: str) -> str | None:
-    """Return the only language to keep of a side's documents, None for any.
+    """Return the only language to keep of a side's documents, None for all.
 
-    It is None if unknown to the identifier, if not given and rare in the sample, if both sides have
-    it, or if rows of vectors belong to all sentences.
+    It is the side's language. It is None if that is unknown, or not given and rare in the sample,
+    or equal to the other side's, or if the side has precomputed vectors of all sentences.
     """
     corpus = options.side(side)
     language = corpus.effective_language
@@ -154,9 +160,9 @@ def only_language(options: MiningOptions, side: str) -> str | None:
 
 
 def language_sample(path: Place, input_format: str) -> list[str]:
-    """Return sentences that show the language of a corpus.
+    """Return a sample of a corpus's sentences, empty if it is unreadable.
 
-    They are its beginning, or for many documents some sentences of every few documents.
+    It is the beginning, or for many documents some sentences of evenly spaced documents.
     """
     try:
         is_folder = path.is_dir() and is_documents(path, input_format)
@@ -173,7 +179,7 @@ def language_sample(path: Place, input_format: str) -> list[str]:
 
 
 def read_beginning(path: Place, input_format: str, *, count: int = SAMPLED) -> list[str]:
-    """Return at least the first ``count`` sentences, or none if unreadable."""
+    """Return at least the first ``count`` sentences, none if unreadable."""
     texts: list[str] = []
     try:
         for records in open_side(path, input_format):
@@ -190,7 +196,7 @@ def _digest(texts: Sequence[str]) -> str:
 
 
 def describe_language(options: MiningOptions, side: str) -> dict[str, Any]:
-    """Describe a side's language, and the encoder's quality in it."""
+    """Return facts on a side's language and on the encoder's quality in it."""
     corpus = options.side(side)
     language = corpus.effective_language
     coverage = find_coverage(_coverage(options), language) if language else None
@@ -203,7 +209,7 @@ def describe_language(options: MiningOptions, side: str) -> dict[str, Any]:
 
 
 def language_warnings(options: MiningOptions, side: str) -> list[str]:
-    """Return a line for each problem with a side's language."""
+    """Return a one-line warning for each problem with a side's language."""
     corpus = options.side(side)
     shares, tag, language = corpus.shares, corpus.language, corpus.effective_language
     if not shares or not (coverages := _coverage(options)):

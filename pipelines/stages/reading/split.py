@@ -98,7 +98,7 @@ def join_side(run: RunContext, groups: Sequence[DocumentFiles]) -> str:
 
 
 class SplitCorpus:
-    """The sentences of a side's documents, and its broken documents, as records.
+    """A side's sentences, and its broken documents, as records.
 
     Construction splits the documents that are not split yet. A document with the name of an earlier
     document gets a number, as in ``NAME (2)``.
@@ -168,7 +168,7 @@ class SplitCorpus:
             )
 
     def _begin_files(self, numbers: NDArray[np.int64], row: int) -> None:
-        """Add the start of each new file; an empty file starts like the next one."""
+        """Add the start of each file, for an empty file that of the next one."""
         for number, position in zip(*np.unique(numbers, return_index=True), strict=True):
             self.starts += [row + int(position)] * (int(number) + 1 - len(self.starts))
 
@@ -197,7 +197,7 @@ def _split(run: RunContext, group: DocumentFiles) -> Artefact:
 def _part(
     folder: Place, key: str, documents: Iterator[tuple[int, AnyDocument]], language: str | None
 ) -> Artefact:
-    """Seal the next ``PART_DOCUMENTS`` documents, or skip them if they are sealed."""
+    """Split and seal the next documents, or skip them if they are sealed."""
     part = islice(documents, PART_DOCUMENTS)
     if (sealed := find(folder, key=key)) is not None:
         deque(part, maxlen=0)

@@ -50,10 +50,10 @@ MAX_GROUPS = 32
 
 
 def cut_tiles(run: RunContext, nearest: Sequence[SearchTile]) -> list[SearchTile | RecallSample]:
-    """Cut the search into tiles, with recall samples if it is approximate.
+    """Cut the search into tiles, and add recall samples if it is approximate.
 
-    An exact search has tiles of every source group by every target group, in each scope; a cell
-    join has tiles of cells, with all rows of both sides in them.
+    An exact search has a tile for each source group and target group, in each scope. A cell join
+    has tiles of cells of whole sides. ``nearest`` are the tiles of ``join_nearest``.
     """
     sources, targets = nearest[0].sources, nearest[0].targets
     tiles: list[SearchTile] = []
@@ -90,7 +90,10 @@ def _group_tiles(run: RunContext, whole: SearchTile) -> list[SearchTile]:
 
 
 def group_sizes(shards: int, earlier: Sequence[int] = ()) -> list[int]:
-    """Return how many shards each group of a side has, earlier groups first."""
+    """Divide a side's shards into groups, and return the size of each.
+
+    Groups of an earlier run (``earlier`` sizes) stay if the side has at least their shards.
+    """
     sizes = list(earlier) if sum(earlier) <= shards else []  # else of a larger side
     length = -(-shards // MAX_GROUPS)
     while sum(sizes) < shards:
@@ -99,10 +102,10 @@ def group_sizes(shards: int, earlier: Sequence[int] = ()) -> list[int]:
 
 
 def search_tile(run: RunContext, tile: SearchTile | RecallSample) -> Sequence[NeighbourPart]:
-    """Search both directions of a tile, exactly or by cell join.
+    """Search a tile or a recall sample, and return the neighbours by shard.
 
-    Ids are rows of the corpora. For indexes, return lookups, which ``find_neighbours`` does for all
-    tiles of a row or column together.
+    Both directions are searched. FAISS indexes are not searched here but in ``find_neighbours``, to
+    which the result refers.
     """
     if isinstance(tile, RecallSample):
         return search_sample(run, tile)
@@ -204,7 +207,11 @@ def _search(
 
 
 def find_neighbours(run: RunContext, parts: Sequence[NeighbourPart]) -> ShardNeighbours:
-    """Merge one shard's neighbours in the other side, from all its tiles."""
+    """Merge one shard's neighbours from all tiles, and save them by scope.
+
+    Raises:
+        ValueError: A tile is missing or repeated.
+    """
     return ShardNeighbours(
         embedded=parts[0].embedded,
         neighbours={scope: _neighbours(run, parts, scope) for scope in run.options.scopes},
