@@ -15,12 +15,7 @@ from miner.language_codes import parse_language
 from miner.multiway import Clusters, cluster_pairs
 from miner.storage.artefacts import content_key, produce
 from miner.storage.atomic import atomic_file
-from miner.storage.corpus.filesets import (
-    describe_languages,
-    language_pairs,
-    languages_of,
-    split_languages,
-)
+from miner.storage.corpus import filesets
 from miner.storage.layout import SOURCE, WorkFolder
 from miner.storage.places import Place
 from miner.storage.writers import on_a_line
@@ -65,8 +60,8 @@ def find_corpora(corpora: Place, work_dir: Place, input_format: str) -> dict[str
     if not corpora.exists():
         raise FileNotFoundError(f"{corpora}: file or folder not found")
     if corpora.is_dir():
-        logger.info("%s", describe_languages(corpora))
-        paths, _ = languages_of(corpora)
+        logger.info("%s", filesets.describe_languages(corpora))
+        paths, _ = filesets.languages_of(corpora)
     else:
         paths = _split_by_language(corpora, work_dir, input_format)
         input_format = "jsonl"
@@ -84,7 +79,7 @@ def find_corpora(corpora: Place, work_dir: Place, input_format: str) -> dict[str
 def _split_by_language(corpus: Place, work_dir: Place, input_format: str) -> dict[str, Place]:
     digest = digest_of(corpus)
     key = content_key("languages", name=corpus.name, corpus=digest, input_format=input_format)
-    write = partial(split_languages, corpus, input_format=input_format)
+    write = partial(filesets.split_languages, corpus, input_format=input_format)
     artefact = produce(WorkFolder(work_dir).languages, key=key, write=write)
     counts = dict(artefact.facts)
     if rejected := counts.pop("", 0):
@@ -107,7 +102,7 @@ def job_of_languages(
             corpus_names=(source, target),
         )
 
-    pairs = language_pairs([*corpora], many.pairs)
+    pairs = filesets.language_pairs([*corpora], many.pairs)
     parts = {f"{a}-{b}": part(f"{a}-{b}", a, b) for a, b in pairs}
     # A language is read and encoded as the source of its own part.
     languages = {name: part(name, name, name) for pair in pairs for name in pair}

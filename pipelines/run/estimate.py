@@ -11,16 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from encoder import BEST
-from miner.knn.cost_model import (
-    PARTS,
-    Cost,
-    Machine,
-    Problem,
-    cells_cost,
-    exact_cost,
-    index_cost,
-    measure_machine,
-)
+from miner.knn import cost_model
+from miner.knn.cost_model import Cost, Machine, Problem
 from miner.knn.method import CellSpec, CorpusMethod, IndexSpec, auto_method, default_cells
 from miner.storage.layout import DOCUMENT, SIDES
 from miner.storage.vectors.embeddings import open_embeddings
@@ -79,7 +71,7 @@ def plan_run(options: MiningOptions) -> str:
     fit = fit_run(run, sizes)
     options = replace(options, k=fit.options.k)
     problem = Problem(sources=source.rows, targets=target.rows, dim=source.dim, k=options.k)
-    machine = measure_machine(dim=problem.dim, k=options.k)
+    machine = cost_model.measure_machine(dim=problem.dim, k=options.k)
     method = options.method or auto_method(problem.sources, problem.targets)
     costs = _costs(options, problem, machine, method)
     times = {"start": start_up, **_stage_seconds(run, sizes, lines=problem.rows / 2)}
@@ -138,14 +130,14 @@ def disk_bytes(options: MiningOptions, sizes: Sizes) -> tuple[int, int]:
     shards = (-(-count // options.rows_per_shard) for count in reversed(rows))
     parts: list[float] = [len(group_sizes(count)) for count in shards]
     if isinstance(method, CellSpec):
-        parts = [PARTS, PARTS]
+        parts = [cost_model.PARTS, cost_model.PARTS]
     work = 0.0
     for size, part in zip(sizes.values(), parts, strict=True):
         sentences = size.text + 24 * size.rows
         vectors = size.rows * (8 + size.dim * size.width)
         lists = size.rows * options.k * 12 * (part + 1.0)  # by tile, and merged
         if isinstance(method, CellSpec):
-            lists += size.rows * 4 * (PARTS + method.probes)
+            lists += size.rows * 4 * (cost_model.PARTS + method.probes)
         index = size.rows * (4 * size.dim + 8) if isinstance(options.method, IndexSpec) else 0
         work += sentences + vectors + lists + index
     pairs = {"forward": rows[0], "backward": rows[1]}.get(options.retrieval, min(rows))
@@ -159,9 +151,9 @@ def _costs(
     inverted = re.fullmatch(r"IVF(\d+),Flat", str(method))
     cells = int(inverted[1]) if inverted else default_cells(max(problem.sources, problem.targets))
     return [
-        exact_cost(problem, machine, options.product_precision),
-        cells_cost(problem, machine),
-        index_cost(problem, machine, cells),
+        cost_model.exact_cost(problem, machine, options.product_precision),
+        cost_model.cells_cost(problem, machine),
+        cost_model.index_cost(problem, machine, cells),
     ]
 
 

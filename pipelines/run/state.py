@@ -18,6 +18,7 @@ import secrets
 import socket
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
@@ -36,6 +37,7 @@ BEGUN = "begun.json"
 CHUNK = 32  # lines per remote file; a line is written 16 times on average
 RENEWED_SECONDS = 20.0  # between renewals of a remote lock
 STALE_SECONDS = 90.0  # from the last renewal until a remote lock is free
+_SINCE = itemgetter("since")  # of a note
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,20 +156,16 @@ def read_stages(folder: WorkFolder) -> list[StageState]:
             done=len(done),
             expected=expected,
             seconds=sum(note["seconds"] for note in stage_notes),
-            since=min((note["since"] for note in stage_notes), default=0.0),
+            since=min(map(_SINCE, stage_notes), default=0.0),
         )
     return list(states.values())
 
 
 def read_workers(folder: WorkFolder) -> list[WorkerState]:
     """Return the processes that finished elements of the last run, by name."""
-    last: dict[str, dict[str, Any]] = {}
-    done: dict[str, int] = {}
-    for note in _notes(folder.progress):
-        if "made" in note:
-            name = note["worker"]
-            last[name] = max(last.get(name, note), note, key=lambda note: float(note["since"]))
-            done[name] = done.get(name, 0) + 1
+    notes = sorted((note for note in _notes(folder.progress) if "made" in note), key=_SINCE)
+    done = Counter(note["worker"] for note in notes)
+    last = {note["worker"]: note for note in notes}
     return [
         WorkerState(
             name=name, done=done[name], stage=note["stage"], end=note["since"] + note["seconds"]
@@ -179,7 +177,7 @@ def read_workers(folder: WorkFolder) -> list[WorkerState]:
 def first_failure(folder: WorkFolder) -> Failure | None:
     """Return the first error of the last run, None without an error."""
     failed = (note for note in _notes(folder.progress) if "failed" in note)
-    first = min(failed, key=itemgetter("since"), default=None)
+    first = min(failed, key=_SINCE, default=None)
     return Failure(line=first["failed"], is_users=first["user"]) if first else None
 
 

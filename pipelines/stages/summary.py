@@ -197,10 +197,7 @@ def _report(work_dir: Place | None, below: str = "") -> str:
 def _threshold(options: Mapping[str, Any]) -> str:
     if options["threshold"] is not None:
         return repr(options["threshold"])
-    written = {
-        MONOTONE: "all aligned pairs were written",
-        LINES: "all pairs of lines were written",
-    }
+    written = {MONOTONE: "all aligned pairs were written", LINES: "all pairs of lines were written"}
     paired = "sentences without a translation are also paired"
     return f"none, so {written.get(options.get('alignment', ''), paired)}"
 

@@ -13,23 +13,10 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any, NamedTuple
 
-from encoder import best_encoder
+from encoder import best_encoder, joined
 from encoder.coverage import Coverage, find_coverage, language_key
-from encoder.joined import (
-    drop_uncovered_parts,
-    dropped_part_names,
-    parse_joined,
-    read_joined_coverage,
-    union_spec,
-)
 from encoder.laser.languages import LASER2, LASER3
-from miner.languages import (
-    MIN_SHARE,
-    SAMPLED,
-    known_label,
-    language_shares,
-    main_language,
-)
+from miner.languages import MIN_SHARE, SAMPLED, known_label, language_shares, main_language
 from miner.storage.atomic import write_text
 from miner.storage.corpus.entities import escaped_levels, example, unescape
 from miner.storage.documents.split import document_files, is_documents, open_side
@@ -96,24 +83,24 @@ def _decide_encoders(run: RunContext) -> RunContext:
     A corpus is encoded with all parts that any of its pairs uses.
     """
     whole = run.options.encoder
-    if not parse_joined(whole):
+    if not joined.parse_joined(whole):
         return run
     parts: dict[str, MiningOptions] = {}
     users = defaultdict(list)
     for name in run.job.pairs:
         options = run.for_part(name).options
         languages = [options.side(side).effective_language for side in SIDES]
-        spec = drop_uncovered_parts(whole, languages)
+        spec = joined.drop_uncovered_parts(whole, languages)
         parts[name] = replace(options, encoder=spec)
         for corpus in options.corpus_names:
             users[corpus].append(spec)
-        if skipped := dropped_part_names(whole, spec):
+        if skipped := joined.dropped_part_names(whole, spec):
             prefix = f"{name}: " if name else ""
             logger.info("%sskipping %s: not for %s", prefix, skipped, "-".join(map(str, languages)))
     for name, side in run.job.corpora:
         options = parts.get(name, run.for_part(name).options)
         parts[name] = replace(
-            options, encoder=union_spec(users[run.for_part(name).folder.corpus(side)])
+            options, encoder=joined.union_spec(users[run.for_part(name).folder.corpus(side)])
         )
     return run.with_part_options(parts)
 
@@ -247,7 +234,11 @@ def _share(shares: Mapping[str, float], language: str) -> float:
 
 
 def _coverage(options: MiningOptions) -> Mapping[str, Coverage]:
-    return {} if options.source.embeddings is not None else read_joined_coverage(options.encoder)
+    return (
+        {}
+        if options.source.embeddings is not None
+        else joined.read_joined_coverage(options.encoder)
+    )
 
 
 def _laser_hint(language: str) -> str:
