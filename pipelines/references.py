@@ -289,33 +289,20 @@ class RecallSample:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TileNeighbours(ShardReference):
-    """A shard's neighbours in some shards of the other side.
+class SavedNeighbours(ShardReference):
+    """The neighbours of some rows of a shard, as a tile or a sample saved them.
 
-    Attributes:
-        others: Indices of these shards.
-        total: Number of all shards of the other side.
-        scope: "corpus" or "document".
-        tile: The artefact of the tile, with a list for each of its shards.
-        k: Maximum neighbours of a row in all tiles.
+    ``part`` is the range of these rows in the artefact, None if it has a list of every row.
     """
 
-    others: range
-    total: int
-    scope: str
-    tile: Artefact
-    k: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class PartialNeighbours(ShardReference):
-    """Neighbours of some rows of a shard, which are ``part`` of an artefact."""
-
-    part: range
     artefact: Artefact
+    part: range | None = None
 
-    def load(self) -> tuple[NDArray[np.int32], Neighbours]:
-        """Load positions in the shard, int32 (P,), and their neighbours."""
+    def load(self) -> tuple[IntArray, Neighbours]:
+        """Load positions in the shard, integers (P,), and their neighbours."""
+        if self.part is None:
+            lists = load_list(self.artefact.file, tile_list(self.embedded))
+            return np.arange(len(self.embedded)), lists
         side, part = self.shard.side, slice(self.part.start, self.part.stop)
         names = layout.places_file(side), *layout.list_files(side)
         files = (np.load(self.artefact.file(name), mmap_mode="r") for name in names)
@@ -324,19 +311,24 @@ class PartialNeighbours(ShardReference):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CellNeighbours(PartialNeighbours):
-    """A shard's neighbours in a range of ``cells``, out of ``total`` cells.
+class TileNeighbours(SavedNeighbours):
+    """A shard's neighbours in some shards, or in some cells, of the other side.
 
-    ``k`` is the maximum number of neighbours of a row in all cells.
+    Attributes:
+        others: Indices of these shards, or the cells.
+        total: Number of all shards of the other side, or of all cells.
+        scope: "corpus" or "document".
+        k: Maximum neighbours of a row in all tiles.
     """
 
-    cells: range
+    others: range
     total: int
+    scope: str
     k: int
 
 
 @dataclass(frozen=True, kw_only=True)
-class SampledNeighbours(PartialNeighbours):
+class SampledNeighbours(SavedNeighbours):
     """The exact neighbours of a sample of a shard's rows."""
 
 
@@ -347,7 +339,7 @@ class IndexLookup(ShardReference):
     other: SearchableShard
 
 
-NeighbourPart: TypeAlias = TileNeighbours | CellNeighbours | IndexLookup | SampledNeighbours
+NeighbourPart: TypeAlias = TileNeighbours | IndexLookup | SampledNeighbours
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ import numpy as np
 
 from encoder import BEST
 from miner.knn import cost_model
-from miner.knn.cost_model import Cost, Machine, Problem
+from miner.knn.cost_model import Cost, Machine, Problem, measure_machine
 from miner.knn.method import CellSpec, CorpusMethod, IndexSpec, auto_method, default_cells
 from miner.storage.layout import DOCUMENT, SIDES
 from miner.storage.vectors.embeddings import open_embeddings
@@ -71,7 +71,7 @@ def plan_run(options: MiningOptions) -> str:
     fit = fit_run(run, sizes)
     options = replace(options, k=fit.options.k)
     problem = Problem(sources=source.rows, targets=target.rows, dim=source.dim, k=options.k)
-    machine = cost_model.measure_machine(dim=problem.dim, k=options.k)
+    machine = measure_machine(dim=problem.dim, k=options.k)
     method = options.method or auto_method(problem.sources, problem.targets)
     costs = _costs(options, problem, machine, method)
     times = {"start": start_up, **_stage_seconds(run, sizes, lines=problem.rows / 2)}

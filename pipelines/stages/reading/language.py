@@ -58,20 +58,18 @@ def decide_languages(run: RunContext, *, remember: bool = True) -> RunContext:
     parts = {}
     for name in dict.fromkeys([*(part for part, _ in run.job.corpora), *run.job.pairs]):
         part, new_sides = run.for_part(name), []
+        corpora: dict[str, Any] = {}
         for side in SIDES:  # a language's own part has it on both
-            if (path := part.options.side(side).path) not in samples:
-                samples[path] = _read_sample(part, side, remember=remember)
+            corpus = part.options.side(side)
+            if corpus.path not in samples:
+                sample = samples[corpus.path] = _read_sample(part, side, remember=remember)
                 new_sides.append(side)
-                if samples[path].escapes:
-                    entity = samples[path].entity
-                    logger.info("%s: reads HTML entities, such as %s, as characters", path, entity)
-        corpora = (part.options.source, part.options.target)
-        source, target = (
-            replace(corpus, shares=sample.shares, escapes=sample.escapes)
-            for corpus in corpora
-            for sample in [samples[corpus.path]]
-        )
-        parts[name] = replace(part.options, source=source, target=target)
+                if sample.escapes:
+                    message = "%s: reads HTML entities, such as %s, as characters"
+                    logger.info(message, corpus.path, sample.entity)
+            sample = samples[corpus.path]
+            corpora[side] = replace(corpus, shares=sample.shares, escapes=sample.escapes)
+        parts[name] = replace(part.options, **corpora)
         for line in chain.from_iterable(language_warnings(parts[name], side) for side in new_sides):
             logger.warning("%s", line)
     return _decide_encoders(run.with_part_options(parts))
@@ -234,11 +232,9 @@ def _share(shares: Mapping[str, float], language: str) -> float:
 
 
 def _coverage(options: MiningOptions) -> Mapping[str, Coverage]:
-    return (
-        {}
-        if options.source.embeddings is not None
-        else joined.read_joined_coverage(options.encoder)
-    )
+    if options.source.embeddings is not None:
+        return {}
+    return joined.read_joined_coverage(options.encoder)
 
 
 def _laser_hint(language: str) -> str:
