@@ -1,107 +1,122 @@
-"""Words that contradict, such as another month, number or unit.
+"""Facts that one side of a pair states and the other does not.
 
-The words are listed in English. A word of any language says a listed word as far as their vectors
-are alike, so no other language needs a list.
+A linear model predicts from each word which of some frequent English words, the meanings, are in
+a translation of its sentence. ``eval/judge/facts.py`` trains it on parallel text in many languages,
+so no language needs a list. The level of a meaning in a sentence is its log odds: the greatest of
+all words and of all two neighbouring words together.
 
-Axes: ``P`` pairs, ``G`` groups, ``M`` meanings, ``L`` listed words, ``U`` different words.
+Meanings that exclude each other, such as the days of the week, are senses of a group. A group of
+one sense is a negation. All levels are whole numbers, so that they are the same on every CPU.
+
+Axes: ``P`` pairs, ``U`` different words, ``D`` dimensions, ``H`` hidden units, ``M`` meanings,
+``L`` members of groups, ``S`` senses, ``G`` groups.
 """
 
-from functools import cache, lru_cache
-from importlib.resources import files
-from typing import NamedTuple
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors import safe_open
 
 from miner.judge.words import WordMaker, Words
 
-# A line is a group: the least difference that counts, and words that exclude each other. Words with
-# commas between them mean the same.
-LIST = files("miner").joinpath("assets", "contradicting-words.tsv").read_text(encoding="utf-8")
-PARTS, MOST = 400, 127  # of 1 in a vector, and the most of one number: products are exact
-LEAST = 0.3  # the cosine from which a word may say a listed word
-NEAR = 0.1  # a word says the listed word of its best cosine, and those this near
-ROWS = 1 << 11  # of different words that are multiplied at a time
+BUNDLED = Path(__file__).parents[1] / "assets" / "judge-facts.safetensors"
+PARTS = 400  # whole numbers per unit of a vector's component
+MAX_BYTE, MAX_LEVEL = 127, 15000  # limits of whole numbers: two levels are added in int16
+WORDS_AT_ONCE = 1 << 12  # distinct words whose products are in memory
 
 
-class Meanings(NamedTuple):
-    """Listed words and their meanings.
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """Model of the meanings of words.
 
     Attributes:
-        vectors: Of the words, whole numbers (L, D).
-        meanings: Of the words, (L,).
-        groups: Of the meanings, (M,).
-        least: The least difference that counts in a group, (G,).
+        encoders: Names of the word encoders whose vectors it reads.
+        names: The English word of each meaning.
+        hidden: Whole numbers, float32 (D, H).
+        outputs: Whole numbers, float32 (H, M).
+        scales: What products with ``hidden`` and ``outputs`` are multiplied by, float32 (2,).
+        biases: Added to the level of each meaning, int16 (M,).
+        rarities: Weights of the meanings, log odds against them in any sentence, int16 (M,).
+        joining: Added to the sum of two neighbouring words, int16.
+        members: Meanings of all senses, int32 (L,).
+        senses: First member of each sense, and L, int32 (S + 1,).
+        groups: First sense of each group, and S, int32 (G + 1,).
     """
 
-    vectors: NDArray[np.float32]
-    meanings: NDArray[np.int64]
-    groups: NDArray[np.int64]
-    least: NDArray[np.float32]
+    encoders: frozenset[str]
+    names: Sequence[str]
+    hidden: NDArray[np.float32]
+    outputs: NDArray[np.float32]
+    scales: NDArray[np.float32]
+    biases: NDArray[np.int16]
+    rarities: NDArray[np.int16]
+    joining: np.int16
+    members: NDArray[np.int32]
+    senses: NDArray[np.int32]
+    groups: NDArray[np.int32]
+
+    def says(self, vectors: NDArray[np.float32]) -> NDArray[np.int16]:
+        """Return the level of each meaning that each word adds, int16 (U, M).
+
+        Args:
+            vectors: Unit rows of words, float32 (U, D).
+        """
+        levels = np.empty((len(vectors), len(self.biases)), dtype=np.int16)
+        for start in range(0, len(vectors), WORDS_AT_ONCE):
+            part = slice(start, start + WORDS_AT_ONCE)
+            words = np.clip(np.rint(vectors[part] * np.float32(PARTS)), -MAX_BYTE, MAX_BYTE)
+            # Products of whole numbers below 2^24 are exact in float32, in any order of summation.
+            units = np.rint((words @ self.hidden) * self.scales[0])
+            units = np.clip(units, -MAX_BYTE, MAX_BYTE)
+            products = np.rint((units @ self.outputs) * self.scales[1])
+            levels[part] = np.clip(products, -MAX_LEVEL, MAX_LEVEL)
+        return levels
 
 
 @cache
-def _listed() -> tuple[list[str], Meanings]:
-    """Return the listed words, and their meanings without vectors."""
-    rows = [line.split("\t") for line in LIST.splitlines()]
-    same = [(group, words) for group, row in enumerate(rows) for words in row[1:]]
-    listed = [(place, word) for place, (_, words) in enumerate(same) for word in words.split(",")]
-    return [word for _, word in listed], Meanings(
-        vectors=np.empty((0, 0), dtype=np.float32),
-        meanings=np.array([place for place, _ in listed]),
-        groups=np.array([group for group, _ in same]),
-        least=np.array([row[0] for row in rows], dtype=np.float32),
-    )
+def load_facts(path: Path = BUNDLED) -> Facts:
+    """Load a model."""
+    with safe_open(path, framework="numpy") as file:
+        arrays = {name: file.get_tensor(name) for name in file.keys()}
+        about = file.metadata()
+    for name in ("hidden", "outputs"):
+        arrays[name] = arrays[name].astype(np.float32)
+    encoders, names = (json.loads(about[name]) for name in ("encoders", "names"))
+    joining = arrays.pop("joining")[0]
+    return Facts(encoders=frozenset(encoders), names=names, joining=joining, **arrays)
 
 
-@lru_cache(maxsize=8)
-def meanings_of(maker: WordMaker) -> Meanings:
-    """Return the meanings in the vector space of an encoder of English words."""
-    listed, known = _listed()
-    words = maker.words(listed)
-    there = np.diff(words.offsets) > 0
-    vectors = np.zeros((len(listed), words.vectors.shape[1]), dtype=np.float32)
-    vectors[there] = _whole(words.vectors[words.ids[words.offsets[:-1][there]]])
-    return known._replace(vectors=vectors)
+def facts_of(makers: Sequence[WordMaker]) -> Facts | None:
+    """Return the bundled model if it reads the words of both encoders, else None."""
+    facts = load_facts()
+    names = {getattr(maker, "name", "") for maker in makers}
+    return facts if names <= facts.encoders else None
 
 
-def contradictions(source: Words, target: Words, known: Meanings) -> NDArray[np.float32]:
-    """Measure how much words of pairs contradict, float32 (P,), above 0 if so.
+def compare_facts(source: Words, target: Words, facts: Facts | None) -> NDArray[np.float32]:
+    """Compare the meanings of both sides of P pairs.
 
-    A meaning is only in one text if a word there says it and no word of the other text is as near.
-    A group counts as the lesser of what is only in the source and only in the target, less what
-    the group needs at least.
+    Two senses of a group are exchanged as far as each is said on one side only. A negation is
+    missing as far as one side says it and the other does not. Both are means of log odds, in which
+    the lesser one counts twice. A prediction is the share, by weight, of the meanings that one side
+    says and that the other predicts. It is NaN if neither side says any. Without a model, all are
+    NaN.
+
+    Returns:
+        float32 (P, 4): Exchanged, missing, lesser prediction, greater prediction.
     """
     from miner.judge.compiled import compare_meanings  # loads Numba
 
-    found = np.empty(len(source.offsets) - 1, dtype=np.float32)
-    sides = [(*_said(side, known), side.ids, side.offsets) for side in (source, target)]
-    compare_meanings(*sides, known.groups, known.least, np.float32(LEAST), found)
+    found = np.full((len(source.offsets) - 1, 4), np.nan, dtype=np.float32)
+    if facts is None:
+        return found
+    sides = [(facts.says(side.vectors), side.ids, side.offsets) for side in (source, target)]
+    groups = facts.members, facts.senses, facts.groups
+    meanings = facts.biases, facts.rarities
+    compare_meanings(*sides, meanings, facts.joining, groups, found)
     return found
-
-
-def _said(words: Words, known: Meanings) -> tuple[NDArray[np.generic], ...]:
-    """Return the meanings of U words.
-
-    Returns:
-        The start of each word's meanings (U + 1,), meanings, cosines, and whether each is near the
-        word's best.
-    """
-    counts, places = [np.zeros(1, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
-    cosines, best = [np.zeros(0, dtype=np.float32)], [np.zeros(0, dtype=np.bool_)]
-    for start in range(0, len(words.vectors), ROWS):
-        products = _whole(words.vectors[start : start + ROWS]) @ known.vectors.T
-        rows, columns = np.nonzero(products >= LEAST * PARTS**2)
-        near = products[rows, columns]
-        counts.append(np.bincount(rows, minlength=len(products)))
-        places.append(columns)
-        cosines.append(near * np.float32(1 / PARTS**2))
-        best.append(near >= products.max(axis=1)[rows] - NEAR * PARTS**2)
-    starts = np.cumsum(np.concatenate(counts))
-    said = known.meanings[np.concatenate(places)]
-    return starts, said, np.concatenate(cosines), np.concatenate(best)
-
-
-def _whole(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    whole: NDArray[np.float32] = np.clip(np.rint(vectors * np.float32(PARTS)), -MOST, MOST)
-    return whole

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miner.arrays import NO_NEIGHBOUR, FloatArray, Neighbours, Pairs, code_points
-from miner.judge.facts import contradictions, meanings_of
+from miner.judge.facts import compare_facts, facts_of
 from miner.judge.languages import own_language
+from miner.judge.names import unmatched_names
 from miner.judge.words import WordMaker, Words
 from miner.margin import margin_scores
 from miner.numbers import count_numbers, with_ascii_digits
@@ -35,17 +36,23 @@ _OF_SIDE = (
 )
 _MARKS = ("letters", "question marks", "colons", "brackets", "commas", "capitals")
 NEIGHBOURHOOD = ("margin", "lesser gap to neighbours", "greater gap to neighbours")
+EXCHANGED, NEGATED = "contradicting words", "negation on one side"  # log odds
+FACTS = (
+    *("contradicting numbers", EXCHANGED, NEGATED),
+    *("predicted words, lesser side", "predicted words, greater side"),
+    *("unmatched name, lesser side", "unmatched name, greater side"),
+)
 FEATURES = (  # of the judge's trees
     *(f"{name}, lesser side" for name in _OF_SIDE),
     *(f"{name}, greater side" for name in _OF_SIDE),
     *("ratio of weights", "ratio of letters"),
     *(f"difference in {name}" for name in _MARKS[1:]),
     *("shared numbers", "unmatched numbers"),
+    *FACTS,
     *NEIGHBOURHOOD,
 )
-LANGUAGE, CONTRADICTED = "own language", "contradicting numbers"  # see ``Judge.scores``
-WORDS = "contradicting words"  # above 0 if there are some
-SEEN = (*FEATURES, LANGUAGE, CONTRADICTED, WORDS)
+LANGUAGE = "own language"  # see ``Judge.scores``
+SEEN = (*FEATURES, LANGUAGE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +73,7 @@ class Texts:
     numbers: FloatArray
     language: NDArray[np.float32]
     facts: NDArray[np.float32]
+    names: NDArray[np.float32]
 
 
 def read_texts(
@@ -86,23 +94,30 @@ def read_texts(
         progress: called with the number of pairs that were read since the last call.
     """
     reading = threading.Lock()
-    meanings = meanings_of(makers[0 if languages[0] == "en" else 1])  # type: ignore[arg-type]
+    model = facts_of(makers)
 
     def read_piece(piece: slice) -> tuple[NDArray[np.floating], ...]:
         texts = [with_ascii_digits(side[piece]) for side in (source, target)]
         words = [own.words(part) for own, part in zip(makers, texts, strict=True)]
         marks = np.stack([_marks_in(part) for part in texts], axis=1)
         own = np.fmin(*map(own_language, texts, languages))
-        facts = contradictions(words[0], words[1], meanings)
-        found = *match_words(*words), marks, count_numbers(*texts).T, own, facts
+        facts = compare_facts(words[0], words[1], model)
+        names = unmatched_names(texts, words, makers)
+        found = *match_words(*words), marks, count_numbers(*texts).T, own, facts, names
         with reading:
             progress(len(texts[0]))
         return found
 
     read = map_in_threads(read_piece, blocks(len(source), TEXTS) or [slice(0, 0)])
-    words, weights, marks, numbers, own, facts = map(np.concatenate, zip(*read, strict=True))
+    words, weights, marks, numbers, own, facts, names = map(np.concatenate, zip(*read, strict=True))
     return Texts(
-        words=words, weights=weights, marks=marks, numbers=numbers, language=own, facts=facts
+        words=words,
+        weights=weights,
+        marks=marks,
+        numbers=numbers,
+        language=own,
+        facts=facts,
+        names=names,
     )
 
 
@@ -213,10 +228,11 @@ def features(texts: Texts, near: Near | None, usual: Usual) -> NDArray[np.float3
         *texts.words.max(axis=1).T,
         *(np.maximum(ratio, 1 / ratio) for ratio in (weights, letters)),
         *np.abs(texts.marks[:, 0, 1:] - texts.marks[:, 1, 1:]).T,
-        *texts.numbers[:, :2].T,
+        *texts.numbers.T,
+        *texts.facts.T,
+        np.fmin(*texts.names.T),
+        np.fmax(*texts.names.T),
         *around,
         texts.language - usual.language,
-        texts.numbers[:, 2],
-        texts.facts,
     ]
     return np.stack(columns, axis=1).astype(np.float32)

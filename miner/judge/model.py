@@ -18,8 +18,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from miner.arrays import FloatArray
-from miner.judge.facts import LIST
-from miner.judge.features import CONTRADICTED, FEATURES, LANGUAGE, SEEN, WORDS
+from miner.judge.facts import BUNDLED as BUNDLED_FACTS
+from miner.judge.features import FEATURES, LANGUAGE, SEEN
 from miner.judge.prior import Peak, Peaks
 from miner.threads import blocks, run_in_threads
 
@@ -27,8 +27,6 @@ BUNDLED = Path(__file__).parents[1] / "assets" / "judge.safetensors"
 LEAF = 1 << 16
 THREAD_PAIRS = 4096
 FOREIGN = 2  # times the log odds that a side is in its language
-OTHER_NUMBERS = 6  # less if numbers contradict
-OTHER_WORDS = 10  # less if words contradict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +56,7 @@ class Judge:
     def name(self) -> str:
         """A hash of the model, since scores of two judges are not comparable."""
         arrays = [np.ascontiguousarray(array).tobytes() for array in vars(self).values()]
-        rest = bytes([FOREIGN, OTHER_NUMBERS, OTHER_WORDS]), LIST.encode()
+        rest = bytes([FOREIGN]), BUNDLED_FACTS.read_bytes()
         return hashlib.sha256(b"".join([*arrays, *rest])).hexdigest()[:12]
 
     def scores(self, features: NDArray[np.float32]) -> FloatArray:
@@ -71,26 +69,17 @@ class Judge:
             lambda block: sum_leaves(features[block], nodes, self.roots, sums[block]),
             blocks(len(features), THREAD_PAIRS),
         )
-        return (sums + sum(self._corrections(sums, features).values())) / LEAF
+        return (sums + self._foreign(sums, features)) / LEAF
 
-    def _corrections(
-        self, sums: NDArray[np.int64], features: NDArray[np.float32]
-    ) -> dict[str, NDArray[np.int64]]:
-        """Return the corrections of the trees' sums, (P,), by their feature.
+    def _foreign(self, sums: NDArray[np.int64], features: NDArray[np.float32]) -> NDArray[np.int64]:
+        """Return what a side in another language adds to the trees' sums, int64 (P,), at most 0.
 
-        The trees learned from mined pairs, which are hardly ever in a wrong language and seldom
-        have other numbers or words for the same. None lowers a pair below the usual wrong pairs:
-        how wrong pairs score says how probable the others are.
+        The trees learned from mined pairs, which are hardly ever in a wrong language. No pair is
+        lowered below the usual wrong pairs: their scores say how probable the others are.
         """
-        columns = features.astype(np.float64).T
-        odds = np.minimum(np.nan_to_num(columns[SEEN.index(LANGUAGE)]), 0) * FOREIGN
-        contradicted = (columns[SEEN.index(CONTRADICTED)] > 0) * -OTHER_NUMBERS
-        other = (columns[SEEN.index(WORDS)] > 0) * -OTHER_WORDS
-        room, found = np.minimum(round(self.usual[0].place * LEAF) - sums, 0), {}
-        for name, change in ((LANGUAGE, odds), (CONTRADICTED, contradicted), (WORDS, other)):
-            found[name] = np.maximum(np.rint(change * LEAF).astype(np.int64), room)
-            room = room - found[name]
-        return found
+        odds = np.minimum(np.nan_to_num(features[:, SEEN.index(LANGUAGE)].astype(np.float64)), 0)
+        room = np.minimum(round(self.usual[0].place * LEAF) - sums, 0)
+        return np.maximum(np.rint(odds * (FOREIGN * LEAF)).astype(np.int64), room)
 
     def reasons(self, row: NDArray[np.float32]) -> dict[str, float]:
         """Return the contribution of each feature of a pair to its score.
@@ -107,8 +96,7 @@ class Judge:
                 feature, node = FEATURES[self.feature[node]], int(to[node])
                 found[feature] += (int(self.value[node]) - value) / LEAF
             total += int(self.value[node])
-        for feature, change in self._corrections(np.array([total]), row[None]).items():
-            found[feature] += int(change[0]) / LEAF
+        found[LANGUAGE] = int(self._foreign(np.array([total]), row[None])[0]) / LEAF
         return found
 
     def save(self, path: Path, facts: dict[str, object]) -> None:

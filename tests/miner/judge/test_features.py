@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 from miner.arrays import NO_NEIGHBOUR, Neighbours
 from miner.judge import features as module
 from miner.judge.features import (
-    CONTRADICTED,
+    FACTS,
     FEATURES,
     LANGUAGE,
     NEIGHBOURHOOD,
     SEEN,
-    WORDS,
     Near,
     Texts,
     Usual,
@@ -189,7 +188,8 @@ def test_the_features_of_a_pair_are_of_both_sides():
         marks=random.integers(0, 6, (5, 2, len(module._MARKS))).astype(np.float32),
         numbers=random.integers(0, 4, (5, 3)).astype(float),
         language=random.random(5, dtype=np.float32),
-        facts=random.random(5, dtype=np.float32),
+        facts=random.random((5, 4), dtype=np.float32),
+        names=np.array([[1, 2], [3, 1], [np.nan, 1], [2, np.nan], [1, 1]], dtype=np.float32),
     )
     usual = Usual(weights=1.3, letters=0.8, spacing=0.5, language=-0.25)
     for pair, row in enumerate(features(texts, None, usual)):
@@ -207,9 +207,11 @@ def test_the_features_of_a_pair_are_of_both_sides():
         for place, name in enumerate(module._MARKS[1:], start=1):
             source, target = texts.marks[pair, :, place]
             expected[f"difference in {name}"] = abs(source - target)
-        names = "shared numbers", "unmatched numbers", CONTRADICTED
-        expected |= dict(zip(names, texts.numbers[pair], strict=True))
-        expected |= {LANGUAGE: texts.language[pair] + 0.25, WORDS: texts.facts[pair]}
+        names = texts.names[pair][~np.isnan(texts.names[pair])]
+        facts = *texts.numbers[pair], *texts.facts[pair], min(names), max(names)
+        named_facts = "shared numbers", "unmatched numbers", *FACTS
+        expected |= dict(zip(named_facts, facts, strict=True))
+        expected[LANGUAGE] = texts.language[pair] + 0.25
         found = {name: value for name, value in named(row).items() if name not in NEIGHBOURHOOD}
         assert found == pytest.approx(expected, rel=1e-6)
 

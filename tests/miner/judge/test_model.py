@@ -7,16 +7,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from miner.judge.features import CONTRADICTED, LANGUAGE, SEEN, WORDS
-from miner.judge.model import (
-    BUNDLED,
-    FOREIGN,
-    LEAF,
-    OTHER_NUMBERS,
-    OTHER_WORDS,
-    Judge,
-    load_judge,
-)
+from miner.judge.features import LANGUAGE, SEEN
+from miner.judge.model import BUNDLED, FOREIGN, LEAF, Judge, load_judge
 
 TREE = Judge(
     feature=np.array([0, 1, 0, 0, 0, 0], dtype=np.int32),
@@ -43,10 +35,8 @@ def walk(judge: Judge, row: np.ndarray) -> float:
         total += int(judge.value[node])
     language = row[SEEN.index(LANGUAGE)]
     foreign = 0 if np.isnan(language) else round(min(0.0, float(language)) * FOREIGN * LEAF)
-    other_numbers = OTHER_NUMBERS * LEAF if row[SEEN.index(CONTRADICTED)] > 0 else 0
-    other_words = OTHER_WORDS * LEAF if row[SEEN.index(WORDS)] > 0 else 0
     floor = min(total, round(judge.usual[0].place * LEAF))
-    return max(floor, total + foreign - other_numbers - other_words) / LEAF
+    return max(floor, total + foreign) / LEAF
 
 
 def test_a_tree_by_hand() -> None:
@@ -55,21 +45,16 @@ def test_a_tree_by_hand() -> None:
     assert TREE.scores(rows).tolist() == [18, 20, 24, 20, 18]
 
 
-def test_a_pair_in_another_language_or_with_other_facts_scores_less() -> None:
-    rows = np.zeros((10, len(SEEN)), dtype=np.float32)
-    rows[:, SEEN.index(LANGUAGE)] = [0, 9, np.nan, -0.5, -8, -80, 0, 0, 0, 0]
-    rows[:, SEEN.index(CONTRADICTED)] = [0, 0, 0, 0, 0, 0, 1, 2, 0, 0]
-    rows[:, SEEN.index(WORDS)] = [-1, -1, -1, -1, -1, -1, -1, 0, 0.01, 0.5]
+def test_a_pair_in_another_language_scores_less() -> None:
+    rows = np.zeros((6, len(SEEN)), dtype=np.float32)
+    rows[:, SEEN.index(LANGUAGE)] = [0, 9, np.nan, -0.5, -8, -80]
     full = float(TREE.scores(rows[:1])[0])
     lowest = float(TREE.peaks[0, 0])
     foreign = [full - 0.5 * FOREIGN, full - 8 * FOREIGN, lowest]
-    numbers, words = [full - OTHER_NUMBERS] * 2, [full - OTHER_WORDS] * 2
-    assert TREE.scores(rows).tolist() == [full] * 3 + foreign + numbers + words
+    assert TREE.scores(rows).tolist() == [full] * 3 + foreign
     assert TREE.reasons(rows[4])[LANGUAGE] == -8 * FOREIGN
-    assert TREE.reasons(rows[7])[CONTRADICTED] == -OTHER_NUMBERS
-    assert TREE.reasons(rows[9])[WORDS] == -OTHER_WORDS
     wrong = replace(TREE, value=TREE.value - 40 * LEAF)  # below the usual wrong pairs already
-    assert len(set(wrong.scores(rows[:6]).tolist())) == 1
+    assert len(set(wrong.scores(rows).tolist())) == 1
 
 
 def random_rows(count: int) -> np.ndarray:
