@@ -234,7 +234,7 @@ def save_facts(
     rates = base_rates(sides, len(names))
     arrays = {
         "hidden": hidden.astype(np.int8),
-        "outputs": outputs.astype(np.int8),
+        "outputs": np.ascontiguousarray(outputs, dtype=np.int8),
         "scales": np.array([1 / width, width * unit / PARTS * height * LEVEL], dtype=np.float32),
         "biases": np.rint(values["biases"] * LEVEL).astype(np.int16),
         "joining": np.rint(values["joining"] * LEVEL).astype(np.int16),

@@ -60,7 +60,7 @@ class Maker:
     def __init__(self, name: str, seed: int) -> None:
         self.name = name
         known = sorted({word for text in TEXTS for word in text.split()})
-        vectors = np.random.default_rng(seed).standard_normal((len(known), 12))
+        vectors = np.random.default_rng(seed).standard_normal((len(known), 64))
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         self._rows = dict(zip(known, vectors.astype(np.float32), strict=True))
 
@@ -73,7 +73,7 @@ class Maker:
 def test_a_trained_model_knows_what_words_say(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(facts, "HIDDEN", 8)
+    monkeypatch.setattr(facts, "HIDDEN", 16)
     monkeypatch.setattr(facts, "BATCH", 32)
     makers = [Maker("own", 1), Maker("other", 2)]
     text = ParallelText(name="xx-en", source=TEXTS, target=TEXTS, corpus=["made"] * len(TEXTS))
@@ -81,12 +81,12 @@ def test_a_trained_model_knows_what_words_say(
     losses: list[float] = []
     monkeypatch.setattr(facts, "REPORT_STEPS", 100)
     learner = train_facts(sides, NAMES, 500, lambda _, loss: losses.append(loss))
-    assert losses[-1] < losses[0] / 2
+    assert losses[-1] < losses[0] / 5
     save_facts(tmp_path / "facts.safetensors", learner, sides, NAMES, {"own", "other"})
     model = load_facts(tmp_path / "facts.safetensors")
     assert model.encoders == {"own", "other"}
     texts = ["monday old"] * 3, ["old monday", "tuesday old", "monday not old"]
-    words = [maker.words(side) for maker, side in zip(makers, texts, strict=True)]
+    words = [makers[0].words(side) for side in texts]
     exchanged, missing, lesser, _ = compare_facts(*words, model).T
     assert exchanged.argmax() == 1
     assert exchanged[1] > 0
