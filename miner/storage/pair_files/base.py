@@ -18,12 +18,12 @@ class FilePair:
 
     Attributes:
         place: The file and the line or record in it, for messages.
-        texts: Source and target; None if it has none.
+        texts: Source and target; None if it has none. Bytes that are not UTF-8 are surrogates.
         score: None if it has none. Of a cost, as ``adit align`` writes it, the negative.
         probability: None if it has none.
         ids: For each side the ids of its sentences, then of their duplicates.
             None if ids are unknown.
-        raw: The line in the file, if a line is a pair.
+        raw: The line in the file, like ``texts``, if a line is a pair.
         problem: The reason why the line or record is not a pair, or "".
     """
 
@@ -45,7 +45,7 @@ class PairFile:
         read: Yields every line or record in order.
         languages: BCP 47 tags of source and target, where the file names them.
         header: The line that names the columns, if there is one.
-        has_lines: Whether each pair is a line, which is in ``raw``.
+        has_lines: Whether each pair is a line of cells, which is in ``raw``.
     """
 
     layout: str
@@ -58,11 +58,25 @@ class PairFile:
 def text_lines(path: Place) -> Iterator[tuple[str, str]]:
     """Yield each line of a text file and the reason to reject it, or "".
 
+    A rejected line has its bytes as surrogates (PEP 383), up to the limit of a line.
+
     Raises:
         CorpusError: The file cannot be read.
     """
     for batch in line_batches(path):
         lines, rejected = decode_lines(batch)
         for position, line in enumerate(lines):
-            problem = rejected.get(position)
-            yield line, problem.value if problem else "" if line.strip() else BLANK
+            if problem := rejected.get(position):
+                raw = batch.raw(position).removesuffix(b"\r")
+                yield raw.decode(errors="surrogateescape"), problem.value
+            else:
+                yield line, "" if line.strip() else BLANK
+
+
+def is_encodable(*texts: str) -> bool:
+    """Return whether texts have no surrogates."""
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
+        return False
+    return True

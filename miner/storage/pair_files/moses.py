@@ -7,8 +7,8 @@ from contextlib import ExitStack
 from functools import partial
 from itertools import zip_longest
 
-from miner.storage.corpus.records import CorpusError
-from miner.storage.pair_files.base import BLANK, FilePair, Languages, PairFile
+from miner.storage.corpus.records import CorpusError, Rejection
+from miner.storage.pair_files.base import BLANK, FilePair, Languages, PairFile, is_encodable
 from miner.storage.pair_files.fields import language_of
 from miner.storage.places import Place
 from miner.storage.streams import open_binary
@@ -61,10 +61,10 @@ def _read(path: Place, first: str, second: str) -> Iterator[FilePair]:
             if None in lines:
                 short, long = (first, second) if lines[0] is None else (second, first)
                 raise CorpusError(f"{path}: {short} has fewer lines than {long}")
-            try:
-                source, target = (line.decode().rstrip("\r\n") for line in lines)
-            except UnicodeDecodeError:
-                yield FilePair(place=place, problem="undecodable")
-                continue
-            has_texts = bool(source.strip() and target.strip())
-            yield FilePair(place=place, texts=(source, target), problem="" if has_texts else BLANK)
+            source, target = (
+                line.rstrip(b"\r\n").decode(errors="surrogateescape") for line in lines
+            )
+            problem = "" if source.strip() and target.strip() else BLANK
+            if not is_encodable(source, target):
+                problem = Rejection.UNDECODABLE.value
+            yield FilePair(place=place, texts=(source, target), problem=problem)

@@ -6,9 +6,16 @@ from functools import partial
 from typing import Any
 
 from miner.storage.corpus.reader import parquet_file
-from miner.storage.corpus.records import CorpusError
+from miner.storage.corpus.records import CorpusError, Rejection
 from miner.storage.layout import SIDES
-from miner.storage.pair_files.base import FilePair, Ids, Languages, PairFile, text_lines
+from miner.storage.pair_files.base import (
+    FilePair,
+    Ids,
+    Languages,
+    PairFile,
+    is_encodable,
+    text_lines,
+)
 from miner.storage.pair_files.fields import language_of, named_sides
 from miner.storage.places import Place
 
@@ -107,10 +114,9 @@ def _fields(
 def _read_jsonl(path: Place, names: Names, nested: str) -> Iterator[FilePair]:
     for number, (line, problem) in enumerate(text_lines(path), 1):
         place = f"{path} line {number}"
-        if problem:
-            yield FilePair(place=place, raw=line, problem=problem)
-        else:
-            yield _pair(place, line, names, nested)
+        yield (
+            FilePair(place=place, problem=problem) if problem else _pair(place, line, names, nested)
+        )
 
 
 def _read_parquet(
@@ -145,9 +151,11 @@ def _pair(place: str, content: str | Mapping[str, Any], names: Names, nested: st
     texts = (record.get(nested) or {}) if nested else record
     both = texts.get(names[0]), texts.get(names[1])
     has_texts = all(isinstance(text, str) for text in both)
+    is_text = not has_texts or is_encodable(*both)  # type: ignore[arg-type]
     return FilePair(
         place=place,
-        texts=both if has_texts else None,  # type: ignore[arg-type]
+        problem="" if is_text else Rejection.UNDECODABLE.value,
+        texts=both if has_texts and is_text else None,  # type: ignore[arg-type]
         score=-cost if score is None and cost is not None else score,
         probability=probability,
         ids=None if source is None or target is None else (source, target),

@@ -198,6 +198,45 @@ def test_lines_that_are_not_pairs_keep_their_place(tmp_path: Path) -> None:
     ]
 
 
+def test_bytes_that_are_not_utf_8_are_kept_and_never_a_pair(tmp_path: Path) -> None:
+    """Whatever the format: the record keeps its place, and the ones around it are read."""
+    good, bad = b"Ein Satz.", b"caf\xe9 au lait"
+    csv = b'source,target\n"Ein\n\nSatz.",A\nx,"%s"\n"Ein\n\nSatz.",B\n' % bad
+    files = {
+        "tsv": b"%s\tA b c.\nx\t%s\r\n%s\tB b c.\n" % (good, bad, good),
+        "csv": csv,
+        "jsonl": b'{"source": "%s", "target": "A"}\n{"source": "%s"}\n{"source": "\\ud83d",'
+        b' "target": ""}\n' % (good, bad),
+    }
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    with zipfile.ZipFile(tmp_path / "zip", "w") as archive:
+        archive.writestr("a.de-en.de", good + b"\nx\n" + good)
+        archive.writestr("a.de-en.en", b"A\n" + bad + b"\nB")
+    found = {name: list(open_pairs(tmp_path / name).read()) for name in (*files, "zip")}
+    for name, pairs in found.items():
+        expected = ["", "undecodable", "undecodable" if name == "jsonl" else ""]
+        assert [pair.problem for pair in pairs] == expected, name
+    kept = "caf\udce9 au lait"
+    assert found["tsv"][1].raw == f"x\t{kept}"
+    assert found["csv"][1].texts == found["zip"][1].texts == ("x", kept)
+    assert found["csv"][2].texts == ("Ein\n\nSatz.", "B")
+    write_sides(open_pairs(tmp_path / "csv"), tmp_path / "sides")
+    assert (tmp_path / "sides" / "target.txt").read_text(encoding="utf-8") == "A\n\nB\n"
+
+
+def test_other_files_are_named(tmp_path: Path) -> None:
+    for content, message in (
+        ('msgid ""\nmsgstr ""\n\nmsgid "Open"\nmsgstr "Auf"\n', "messages of a gettext cat"),
+        ("1\n00:00:01,000 --> 00:00:02,500\nHallo.\n", r"subtitles with times \(SRT\)"),
+        ('<?xml version="1.0"?>\n<xliff version="1.2">', "XML markup"),
+        (json.dumps([["Ja.", "Yes."]], indent=1), "JSON"),
+    ):
+        (tmp_path / "a").write_text(content, encoding="utf-8")
+        with pytest.raises(CorpusError, match=rf"/a: contains {message}.*; pass TSV, CSV, JSON l"):
+            open_pairs(tmp_path / "a")
+
+
 def test_a_file_without_pairs_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("\n \n")
     with pytest.raises(CorpusError, match=r"no pairs found \(no pairs\); pass a file with"):
