@@ -16,8 +16,7 @@ from functools import cache
 from itertools import islice
 from typing import NamedTuple
 
-from miner.storage.corpus.lines import MAX_LINE_BYTES
-from miner.storage.corpus.records import CorpusError
+from miner.storage.corpus.records import MAX_LINE_BYTES, CorpusError
 from miner.storage.places import AnyPath
 from miner.storage.streams import split_compression
 

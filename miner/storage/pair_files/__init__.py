@@ -14,8 +14,9 @@ import codecs
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
+from miner.storage.corpus.lines import text_lines
 from miner.storage.corpus.records import CorpusError
-from miner.storage.pair_files.base import BLANK, FilePair, Languages, PairFile, text_lines
+from miner.storage.pair_files.base import BLANK, FilePair, Languages, PairFile
 from miner.storage.places import Place
 from miner.storage.recognition import SAMPLED_LINES, is_tmx
 from miner.storage.streams import (

@@ -1,15 +1,14 @@
-"""Pairs as files contain them, and the lines of such files."""
+"""Pairs as files contain them."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from miner.storage.corpus.lines import decode_lines, line_batches
-from miner.storage.places import Place
+from miner.storage.corpus.records import Rejection
 
 Ids = tuple[str, ...]
 Languages = tuple[str | None, str | None]
 
-BLANK = "blank"
+BLANK = Rejection.BLANK.value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +20,7 @@ class FilePair:
         texts: Source and target; None if it has none. Bytes that are not UTF-8 are surrogates.
         score: None if it has none. Of a cost, as ``adit align`` writes it, the negative.
         probability: None if it has none.
+        corpus: The name of the corpus that it comes from; "" if unknown.
         ids: For each side the ids of its sentences, then of their duplicates.
             None if ids are unknown.
         raw: The line in the file, like ``texts``, if a line is a pair.
@@ -31,6 +31,7 @@ class FilePair:
     texts: tuple[str, str] | None = None
     score: float | None = None
     probability: float | None = None
+    corpus: str = ""
     ids: tuple[Ids, Ids] | None = None
     raw: str | None = None
     problem: str = ""
@@ -53,24 +54,6 @@ class PairFile:
     languages: Languages = (None, None)
     header: str | None = None
     has_lines: bool = False
-
-
-def text_lines(path: Place) -> Iterator[tuple[str, str]]:
-    """Yield each line of a text file and the reason to reject it, or "".
-
-    A rejected line has its bytes as surrogates (PEP 383), up to the limit of a line.
-
-    Raises:
-        CorpusError: The file cannot be read.
-    """
-    for batch in line_batches(path):
-        lines, rejected = decode_lines(batch)
-        for position, line in enumerate(lines):
-            if problem := rejected.get(position):
-                raw = batch.raw(position).removesuffix(b"\r")
-                yield raw.decode(errors="surrogateescape"), problem.value
-            else:
-                yield line, "" if line.strip() else BLANK
 
 
 def is_encodable(*texts: str) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from miner.storage.corpus.lines import text_lines
 from miner.storage.corpus.reader import parquet_file
 from miner.storage.corpus.records import CorpusError, Rejection
 from miner.storage.layout import SIDES
@@ -14,7 +15,6 @@ from miner.storage.pair_files.base import (
     Languages,
     PairFile,
     is_encodable,
-    text_lines,
 )
 from miner.storage.pair_files.fields import language_of, named_sides
 from miner.storage.places import Place
@@ -60,7 +60,7 @@ def open_parquet(path: Place, columns: Sequence[str], languages: Languages) -> P
             for field in schema
         }
     names, nested = _fields(path, first, columns, languages)
-    wanted = {nested or names[0], nested or names[1], *_NUMBERS}
+    wanted = {nested or names[0], nested or names[1], *_NUMBERS, "corpus"}
     wanted |= {f"{side}_{name}" for side in SIDES for name in _OF_A_SIDE}
     read = [name for name in schema.names if name in wanted]
     return PairFile(
@@ -158,6 +158,7 @@ def _pair(place: str, content: str | Mapping[str, Any], names: Names, nested: st
         texts=both if has_texts and is_text else None,  # type: ignore[arg-type]
         score=-cost if score is None and cost is not None else score,
         probability=probability,
+        corpus=str(record.get("corpus") or ""),
         ids=None if source is None or target is None else (source, target),
     )
 

@@ -8,8 +8,9 @@ from functools import partial
 
 from miner.addresses import addresses_in
 from miner.choices import FILTERS
+from miner.storage.corpus.lines import text_lines
 from miner.storage.corpus.records import CorpusError
-from miner.storage.pair_files.base import BLANK, FilePair, PairFile, text_lines
+from miner.storage.pair_files.base import BLANK, FilePair, PairFile
 from miner.storage.pair_files.fields import language_of, named_sides
 from miner.storage.places import Place
 from miner.storage.recognition import (
@@ -23,7 +24,7 @@ from miner.storage.recognition import (
 from miner.storage.streams import split_compression
 
 LAYOUTS = {"\t": "TSV", " ||| ": "columns with |||", ",": "CSV", ";": "CSV with semicolons"}
-_NUMBERS = ("score", "probability")
+_OTHER_NAMES = ("score", "probability", "corpus")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +35,7 @@ class Columns:
         delimiter: One of ``LAYOUTS``.
         texts: Positions of source and target, from 0.
         count: How many columns every row has; None if rows may differ.
-        score, probability: Positions, or None.
+        score, probability, corpus: Positions, or None.
         header: Cells of the first line, if they are names.
     """
 
@@ -43,6 +44,7 @@ class Columns:
     count: int | None
     score: int | None = None
     probability: int | None = None
+    corpus: int | None = None
     header: Sequence[str] = ()
 
 
@@ -60,7 +62,11 @@ def open_table(path: Place, lines: Sequence[str], columns: Sequence[str]) -> Pai
     else:
         texts = (1, 2) if is_own else named_sides(header) or _guessed(path, body, header)
     lowered = [name.lower() for name in header]
-    score, probability = (lowered.index(name) if name in lowered else None for name in _NUMBERS)
+    score, probability, corpus = (
+        lowered.index(name) if name in lowered else None for name in _OTHER_NAMES
+    )
+    if table.width == 3 and texts == (0, 1) and not (header or _are_numbers(body, 2)):
+        corpus = 2
     names = [header[at] if header else str(at + 1) for at in texts]
     has_lines = table.delimiter not in QUOTING
     read = partial(
@@ -72,6 +78,7 @@ def open_table(path: Place, lines: Sequence[str], columns: Sequence[str]) -> Pai
             count=None if columns or _has_reasons(body, texts) else table.width,
             score=0 if is_own else score,
             probability=probability,
+            corpus=corpus,
             header=header,
         ),
     )
@@ -213,20 +220,26 @@ def _pair(
 ) -> FilePair:
     """Return the pair of a row, or with its ``problem``."""
     first, second = columns.texts
-    texts, score, probability = None, None, None
+    texts = None
     if len(cells) > max(first, second) and len(cells) == (columns.count or len(cells)):
         texts = cells[first], cells[second]
-        score, probability = (
-            None if at is None else _number(cells[at])
-            for at in (columns.score, columns.probability)
-        )
-        if columns.score is not None and score is None:
-            problem = problem or f"score {cells[columns.score][:60]!r} is not a number"
     elif not problem:
         expected = columns.count or f"at least {max(first, second) + 1}"
         problem = f"has {len(cells)} columns, expected {expected}"
+    score, probability, corpus = (
+        cells[at] if texts and at is not None and at < len(cells) else ""
+        for at in (columns.score, columns.probability, columns.corpus)
+    )
+    if texts and columns.score is not None and _number(score) is None:
+        problem = problem or f"score {score[:60]!r} is not a number"
     return FilePair(
-        place=place, texts=texts, score=score, probability=probability, raw=raw, problem=problem
+        place=place,
+        texts=texts,
+        score=_number(score),
+        probability=_number(probability),
+        corpus=corpus,
+        raw=raw,
+        problem=problem,
     )
 
 
