@@ -154,7 +154,7 @@ class Table(NamedTuple):
 
     Attributes:
         rows: the cells of the rows that have the commonest width, in order.
-        share: how many of the lines these rows are.
+        share: how many of all rows these are.
     """
 
     delimiter: str
@@ -176,7 +176,7 @@ def tables_in(lines: Sequence[str], delimiters: Iterable[str] = DELIMITERS) -> I
         (width, count), *_ = Counter(map(len, rows)).most_common(1) or [(0, 0)]
         if width > 1:
             same = [row for row in rows if len(row) == width]
-            yield Table(delimiter, same, count / len(lines))
+            yield Table(delimiter, same, count / len(rows))
 
 
 def divide(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:

@@ -119,7 +119,7 @@ def _is_header(names: Sequence[str], columns: Sequence[str]) -> bool:
         return False
     if columns and not all(map(str.isdecimal, columns)):
         return True
-    is_name = re.compile(r"[\w.:# -]{1,40} *").fullmatch
+    is_name = re.compile(r"[\w.:# -]{0,40}").fullmatch
     return named_sides(names) is not None and all(map(is_name, names))
 
 
@@ -161,11 +161,10 @@ def _guessed(path: Place, rows: Sequence[Sequence[str]], header: Sequence[str]) 
     if len(texts) == 2:
         return texts[0], texts[1]
     looks = "an id and a sentence" if width == 2 else f"{len(texts)} columns of text"
-    example = f"{width - 1},{width}"
     named = f" or their names ({', '.join(header)})" if header else ""
     raise CorpusError(
-        f"{path}: its {width} columns look like {looks}; pass --columns {example}, or the numbers "
-        f"of the source and target columns{named}"
+        f"{path}: its {width} columns look like {looks}; pass the numbers of the source and target "
+        f"columns{named}, such as --columns {width - 1},{width}"
     )
 
 

@@ -55,6 +55,7 @@ def read(path: Path, *columns: str) -> list[tuple[str, str] | None]:
         ("de\ten\n" + lines("{s}\t{t}"), "TSV, columns de and en of 2 (named"),
         (lines("{s} ||| {t}"), "columns with |||, columns 1 and 2 of 2"),
         ("source,target\n" + lines('"{s}","{t}"'), "CSV, columns source and target of 2"),
+        (",src,tgt,score\n" + lines('{n},"{s}","{t}",0.5'), "CSV, columns src and tgt of 4"),
         ("id;target;source\n" + lines('{n};"{t}";"{s}"'), "columns source and target of 3"),
     ],
 )
@@ -64,6 +65,14 @@ def test_tables(tmp_path: Path, content: str, layout: str) -> None:
             file.write(content)
         assert layout in open_pairs(tmp_path / name).layout
         assert read(tmp_path / name) == PAIRS
+
+
+def test_texts_of_several_lines(tmp_path: Path) -> None:
+    """As in a CSV file that Translate Toolkit makes of a gettext catalogue."""
+    record = '"a.c:{n}","\n{s}\n\n ","\n\n{t}"\n'
+    texts = [record.format(n=n, s=s, t=t) for n, (s, t) in enumerate(PAIRS)]
+    (tmp_path / "a.csv").write_text('"location","source","target"\n' + "".join(texts) * 20)
+    assert read(tmp_path / "a.csv") == [(f"\n{s}\n\n ", f"\n\n{t}") for s, t in PAIRS] * 20
 
 
 @pytest.mark.parametrize(
@@ -161,8 +170,8 @@ def test_zip_of_opus(tmp_path: Path) -> None:
     ("content", "columns", "message"),
     [
         (lines("{s}"), (), "no pairs found in its first lines; pass TSV, CSV"),
-        (lines("s{n}\t{s}"), (), r"its 2 columns look like an id and a sentence; pass --columns"),
-        (lines("{s}\t{t}\t{s}"), (), r"its 3 columns look like 3 columns of text; pass --columns"),
+        (lines("s{n}\t{s}"), (), r"its 2 columns look like an id and a sentence; pass the nu"),
+        (lines("{s}\t{t}\t{s}"), (), r"3 columns look like 3 columns of text; .* --columns 2,3"),
         (lines("{s}\t{t}"), ("1", "3"), r"no column '3'; choose --columns among those 1 to 2"),
         ("src\ttgt\n" + lines("{s}\t{t}"), ("a", "src"), r"no column 'a'; .* named src, tgt"),
         (lines("{s}\t{t}"), ("1",), r"--columns: expected two columns such as 3,4, not 1"),
