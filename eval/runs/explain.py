@@ -10,7 +10,7 @@ from eval.runs.side import Side
 from eval.runs.store import PairFile, Run
 from miner.arrays import NO_NEIGHBOUR
 from miner.choices import LINES, MONOTONE
-from miner.judge.features import Near, Usual, features, read_texts
+from miner.judge.features import NeighbourhoodStats, RunStatistics, compute_features, read_texts
 from miner.judge.model import load_judge
 from miner.margin import margin_scores
 
@@ -149,11 +149,15 @@ def _explain_unwritten(run: Run, pair: Mapping[str, Any]) -> str:
 
 def _reasons(run: Run, judged: Mapping[str, Any]) -> dict[str, float]:
     is_merged = run.options.get("alignment") == MONOTONE
-    stats = Near(*(np.array([judged[name]]) for name in ("cosine", "source_mean", "target_mean")))
+    stats = NeighbourhoodStats(
+        *(np.array([judged[name]]) for name in ("cosine", "source_mean", "target_mean"))
+    )
     texts = (side.pair_texts(np.array([judged[f"{side.name}_row"]])) for side in run.sides)
     pairs = read_texts(run.word_encoders, *texts, languages=run.languages)
-    usual = Usual(**run.summary["usual"])
-    return load_judge().reasons(features(pairs, None if is_merged else stats, usual)[0])
+    usual = RunStatistics(**run.summary["usual"])
+    return load_judge().feature_contributions(
+        compute_features(pairs, None if is_merged else stats, usual)[0]
+    )
 
 
 def _find_pair(pairs: PairFile | None, source: int, target: int) -> dict[str, Any] | None:

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import safe_open
 
-from miner.judge.words import WordMaker, Words
+from miner.judge.words import WordEmbedder, Words
 
 BUNDLED = Path(__file__).parents[1] / "assets" / "judge-facts.safetensors"
 PARTS = 400  # whole numbers per unit of a vector's component
@@ -91,7 +91,7 @@ def load_facts(path: Path = BUNDLED) -> Facts:
     return Facts(encoders=frozenset(encoders), names=names, joining=joining, **arrays)
 
 
-def facts_of(makers: Sequence[WordMaker]) -> Facts | None:
+def facts_of(makers: Sequence[WordEmbedder]) -> Facts | None:
     """Return the bundled model if it reads the words of both encoders, else None."""
     facts = load_facts()
     names = {getattr(maker, "name", "") for maker in makers}

@@ -16,18 +16,18 @@ from miner.arrays import NO_NEIGHBOUR, FloatArray, Neighbours, Pairs, code_point
 from miner.judge.facts import compare_facts, facts_of
 from miner.judge.languages import own_language
 from miner.judge.names import unmatched_names
-from miner.judge.words import WordMaker, Words
+from miner.judge.words import WordEmbedder, Words
 from miner.margin import margin_scores
 from miner.numbers import count_numbers, with_ascii_digits
 from miner.threads import blocks, map_in_threads, run_in_threads
 
-TEXTS = 8192  # pairs of a thread at a time: the vectors of their words take about 50 MB
-USUAL_PAIRS = 1000
+PAIRS_PER_THREAD = 8192  # pairs at a time: the vectors of their words take about 50 MB
+STATISTICS_PAIRS = 1000  # best pairs that run statistics are of
 SURE = 0.9  # quantile of how sure the language model is of these pairs: many may be wrong
 SPACING = 2.0**40  # parts of a cosine that spacings are summed in
 
 _STEPS = ("15", "25", "35", "45", "55", "70", "85")
-_OF_SIDE = (
+_WORD_FEATURES = (
     *(f"words with a match of .{step}" for step in _STEPS),
     *("mean match", "coverage", "heaviest unmatched word", "second heaviest unmatched word"),
     *("weight of the heaviest unmatched word", "weight of unmatched words"),
@@ -43,8 +43,8 @@ FACTS = (
     *("unmatched name, lesser side", "unmatched name, greater side"),
 )
 FEATURES = (  # of the judge's trees
-    *(f"{name}, lesser side" for name in _OF_SIDE),
-    *(f"{name}, greater side" for name in _OF_SIDE),
+    *(f"{name}, lesser side" for name in _WORD_FEATURES),
+    *(f"{name}, greater side" for name in _WORD_FEATURES),
     *("ratio of weights", "ratio of letters"),
     *(f"difference in {name}" for name in _MARKS[1:]),
     *("shared numbers", "unmatched numbers"),
@@ -77,7 +77,7 @@ class Texts:
 
 
 def read_texts(
-    makers: Sequence[WordMaker],
+    makers: Sequence[WordEmbedder],
     source: Sequence[str],
     target: Sequence[str],
     *,
@@ -108,7 +108,7 @@ def read_texts(
             progress(len(texts[0]))
         return found
 
-    read = map_in_threads(read_piece, blocks(len(source), TEXTS) or [slice(0, 0)])
+    read = map_in_threads(read_piece, blocks(len(source), PAIRS_PER_THREAD) or [slice(0, 0)])
     words, weights, marks, numbers, own, facts, names = map(np.concatenate, zip(*read, strict=True))
     return Texts(
         words=words,
@@ -140,7 +140,7 @@ def _marks_in(texts: Sequence[str]) -> NDArray[np.float32]:
     return counts
 
 
-class Near(NamedTuple):
+class NeighbourhoodStats(NamedTuple):
     """Cosines of P pairs, and the means of both neighbourhoods, (P,) each."""
 
     cosine: NDArray[Any]
@@ -148,13 +148,13 @@ class Near(NamedTuple):
     target_mean: FloatArray
 
     @classmethod
-    def of(cls, pairs: Pairs) -> "Near":
+    def of(cls, pairs: Pairs) -> "NeighbourhoodStats":
         """Return the cosines and means of mined pairs."""
         return cls(pairs.cosine, pairs.source_mean, pairs.target_mean)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Usual:
+class RunStatistics:
     """Run statistics, which normalise the features of its pairs.
 
     ``weights`` and ``letters`` are the median ratios of source to target of the best pairs by
@@ -169,11 +169,11 @@ class Usual:
     language: float
 
     @classmethod
-    def of(cls, texts: Texts, spacing: float = math.nan) -> "Usual":
+    def of(cls, texts: Texts, spacing: float = math.nan) -> "RunStatistics":
         """Compute the statistics of the first pairs, which should be the best."""
-        both = texts.weights[:USUAL_PAIRS], texts.marks[:USUAL_PAIRS, :, 0] + 1.0
+        both = texts.weights[:STATISTICS_PAIRS], texts.marks[:STATISTICS_PAIRS, :, 0] + 1.0
         weights, letters = (float(np.median(_ratios(s))) if len(s) else 1.0 for s in both)
-        own = texts.language[:USUAL_PAIRS].astype(np.float64)
+        own = texts.language[:STATISTICS_PAIRS].astype(np.float64)
         own = own[~np.isnan(own)]
         language = min(0.0, float(np.quantile(own, SURE))) if len(own) else 0.0
         return cls(weights=weights, letters=letters, spacing=spacing, language=language)
@@ -185,7 +185,7 @@ def _ratios(sides: NDArray[np.floating]) -> FloatArray:
     return np.where(known, sides[:, 0], 1) / np.where(known, sides[:, 1], 1)
 
 
-def spacing_of(lists: Iterable[Neighbours]) -> float:
+def mean_spacing(lists: Iterable[Neighbours]) -> float:
     """Estimate the mean spacing of cosines in lists, NaN if none has three.
 
     The i-th and the next of a list of independent cosines are s / i apart, where s is the same for
@@ -211,7 +211,9 @@ def _spacings(found: Neighbours) -> tuple[int, int]:
     return int(np.rint(apart * SPACING).astype(np.int64).sum()), len(used)
 
 
-def features(texts: Texts, near: Near | None, usual: Usual) -> NDArray[np.float32]:
+def compute_features(
+    texts: Texts, near: NeighbourhoodStats | None, usual: RunStatistics
+) -> NDArray[np.float32]:
     """Compute the features of pairs, float32 (P, F), in the order of ``SEEN``.
 
     ``near`` is None where there are no neighbours.

@@ -48,7 +48,7 @@ class Judge:
     peaks: FloatArray
 
     @property
-    def usual(self) -> Peaks:
+    def reference_peaks(self) -> Peaks:
         """The peaks of wrong and correct pairs in the runs of training."""
         return Peak(*self.peaks[0].tolist()), Peak(*self.peaks[1].tolist())
 
@@ -78,10 +78,10 @@ class Judge:
         lowered below the usual wrong pairs: their scores say how probable the others are.
         """
         odds = np.minimum(np.nan_to_num(features[:, SEEN.index(LANGUAGE)].astype(np.float64)), 0)
-        room = np.minimum(round(self.usual[0].place * LEAF) - sums, 0)
+        room = np.minimum(round(self.reference_peaks[0].place * LEAF) - sums, 0)
         return np.maximum(np.rint(odds * (FOREIGN * LEAF)).astype(np.int64), room)
 
-    def reasons(self, row: NDArray[np.float32]) -> dict[str, float]:
+    def feature_contributions(self, row: NDArray[np.float32]) -> dict[str, float]:
         """Return the contribution of each feature of a pair to its score.
 
         What a split on a feature changed counts for that feature (Saabas 2014); with the score of a

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miner.judge.facts import MAX_BYTE, PARTS
-from miner.judge.words import WordMaker, Words
+from miner.judge.words import WordEmbedder, Words
 
 MAX_SHARE = 2  # in a headline, more than one word in 2 begins with a capital letter
 
@@ -31,7 +31,7 @@ def names_in(text: str) -> list[str]:
 
 
 def unmatched_names(
-    texts: Sequence[Sequence[str]], words: Sequence[Words], makers: Sequence[WordMaker]
+    texts: Sequence[Sequence[str]], words: Sequence[Words], makers: Sequence[WordEmbedder]
 ) -> NDArray[np.float32]:
     """Measure how far the names of each side are from all words of the other.
 

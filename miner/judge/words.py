@@ -27,7 +27,7 @@ class Words(Protocol):
         """Sentence i has the words ids[offsets[i]:offsets[i + 1]], (P + 1,)."""
 
 
-class WordMaker(Protocol):
+class WordEmbedder(Protocol):
     """An encoder of words, such as ``encoder.words.WordEncoder``."""
 
     def words(self, sentences: Sequence[str]) -> Words:

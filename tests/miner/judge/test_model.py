@@ -35,7 +35,7 @@ def walk(judge: Judge, row: np.ndarray) -> float:
         total += int(judge.value[node])
     language = row[SEEN.index(LANGUAGE)]
     foreign = 0 if np.isnan(language) else round(min(0.0, float(language)) * FOREIGN * LEAF)
-    floor = min(total, round(judge.usual[0].place * LEAF))
+    floor = min(total, round(judge.reference_peaks[0].place * LEAF))
     return max(floor, total + foreign) / LEAF
 
 
@@ -52,7 +52,7 @@ def test_a_pair_in_another_language_scores_less() -> None:
     lowest = float(TREE.peaks[0, 0])
     foreign = [full - 0.5 * FOREIGN, full - 8 * FOREIGN, lowest]
     assert TREE.scores(rows).tolist() == [full] * 3 + foreign
-    assert TREE.reasons(rows[4])[LANGUAGE] == -8 * FOREIGN
+    assert TREE.feature_contributions(rows[4])[LANGUAGE] == -8 * FOREIGN
     wrong = replace(TREE, value=TREE.value - 40 * LEAF)  # below the usual wrong pairs already
     assert len(set(wrong.scores(rows).tolist())) == 1
 
@@ -76,7 +76,7 @@ def test_the_bundled_judge_is_its_walk_through_trees(monkeypatch: pytest.MonkeyP
 
 def test_reasons_add_up_to_the_score() -> None:
     judge, rows = load_judge(), random_rows(20)
-    sums = [sum(judge.reasons(row).values()) for row in rows]
+    sums = [sum(judge.feature_contributions(row).values()) for row in rows]
     known = judge.value[judge.roots].sum() / LEAF
     np.testing.assert_allclose(judge.scores(rows), known + np.array(sums), atol=1e-6)
 
