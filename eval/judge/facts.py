@@ -26,7 +26,7 @@ from encoder.training.reading import ParallelText
 from encoder.words import WordEncoder
 from eval.judge.compiled import find_levels, spread_gradients
 from miner.judge.compiled import LEVEL
-from miner.judge.facts import MAX_BYTE, PARTS
+from miner.judge.facts import MAX_BYTE, PARTS, whole_vectors
 from miner.numbers import with_ascii_digits
 
 HIDDEN = 64
@@ -125,9 +125,8 @@ def sides_of(
     ]
     for maker, lines, share in zip(makers, (text.source, text.target), (1, ENGLISH), strict=True):
         words = maker.words(with_ascii_digits(lines))
-        whole = np.clip(np.rint(words.vectors * np.float32(PARTS)), -MAX_BYTE, MAX_BYTE)
         yield Side(
-            vectors=whole.astype(np.int8),
+            vectors=whole_vectors(words.vectors).astype(np.int8),
             ids=words.ids,
             offsets=words.offsets,
             meanings=meanings,

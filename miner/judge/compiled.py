@@ -257,6 +257,16 @@ def beat_languages(codes: Any, offsets: Any, model: Any, own: Any, beats: Any) -
         beats[text] = best - other if different else 0
 
 
+@_compile
+def round_products(products: Any, scale: Any, most: Any, levels: Any) -> None:
+    """Write products (U, M) times a scale to ``levels``, between -``most`` and ``most``."""
+    for word in range(len(products)):
+        row, of_word = products[word], levels[word]
+        for meaning in range(len(row)):
+            level = np.rint(row[meaning] * scale)
+            of_word[meaning] = np.int16(min(max(level, np.float32(-most)), np.float32(most)))
+
+
 @_part
 def _raise_levels(side: Any, pair: int, joining: Any, levels: Any) -> None:
     """Write the level of each meaning in a sentence, without biases."""

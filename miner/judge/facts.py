@@ -23,11 +23,13 @@ from numpy.typing import NDArray
 from safetensors import safe_open
 
 from miner.judge.words import WordEmbedder, Words
+from miner.threads import blocks
 
 BUNDLED = Path(__file__).parents[1] / "assets" / "judge-facts.safetensors"
 PARTS = 400  # whole numbers per unit of a vector's component
 MAX_BYTE, MAX_LEVEL = 127, 15000  # limits of whole numbers: two levels are added in int16
-WORDS_AT_ONCE = 1 << 12  # distinct words whose products are in memory
+WORDS_AT_ONCE = 1 << 10  # words whose products are in memory
+PAIRS_AT_ONCE = 1 << 11  # pairs whose words have levels in memory, about 25 MB per side
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,15 +68,14 @@ class Facts:
         Args:
             vectors: Unit rows of words, float32 (U, D).
         """
+        from miner.judge.compiled import round_products  # loads Numba
+
         levels = np.empty((len(vectors), len(self.biases)), dtype=np.int16)
-        for start in range(0, len(vectors), WORDS_AT_ONCE):
-            part = slice(start, start + WORDS_AT_ONCE)
-            words = np.clip(np.rint(vectors[part] * np.float32(PARTS)), -MAX_BYTE, MAX_BYTE)
+        for part in blocks(len(vectors), WORDS_AT_ONCE):
+            words = whole_vectors(vectors[part])
             # Products of whole numbers below 2^24 are exact in float32, in any order of summation.
-            units = np.rint((words @ self.hidden) * self.scales[0])
-            units = np.clip(units, -MAX_BYTE, MAX_BYTE)
-            products = np.rint((units @ self.outputs) * self.scales[1])
-            levels[part] = np.clip(products, -MAX_LEVEL, MAX_LEVEL)
+            units = np.clip(np.rint((words @ self.hidden) * self.scales[0]), -MAX_BYTE, MAX_BYTE)
+            round_products(units @ self.outputs, self.scales[1], np.int16(MAX_LEVEL), levels[part])
         return levels
 
 
@@ -115,8 +116,22 @@ def compare_facts(source: Words, target: Words, facts: Facts | None) -> NDArray[
     found = np.full((len(source.offsets) - 1, 4), np.nan, dtype=np.float32)
     if facts is None:
         return found
-    sides = [(facts.says(side.vectors), side.ids, side.offsets) for side in (source, target)]
     groups = facts.members, facts.senses, facts.groups
     meanings = facts.biases, facts.rarities
-    compare_meanings(*sides, meanings, facts.joining, groups, found)
+    for part in blocks(len(found), PAIRS_AT_ONCE):
+        sides = (_said(side, part, facts) for side in (source, target))
+        compare_meanings(*sides, meanings, facts.joining, groups, found[part])
     return found
+
+
+def _said(words: Words, part: slice, facts: Facts) -> tuple[NDArray[np.integer], ...]:
+    """Return what the different words of some sentences say, and their ids and offsets."""
+    offsets = words.offsets[part.start : part.stop + 1]
+    used, ids = np.unique(words.ids[offsets[0] : offsets[-1]], return_inverse=True)
+    return facts.says(words.vectors[used]), ids, offsets - offsets[0]
+
+
+def whole_vectors(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Round vectors to whole numbers of 1 / ``PARTS``, float32, whose products are exact."""
+    rounded: NDArray[np.float32] = np.rint(vectors * np.float32(PARTS))
+    return np.clip(rounded, -MAX_BYTE, MAX_BYTE)

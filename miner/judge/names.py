@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from miner.judge.facts import MAX_BYTE, PARTS
+from miner.judge.facts import PARTS, whole_vectors
 from miner.judge.words import WordEmbedder, Words
 
 MAX_SHARE = 2  # in a headline, more than one word in 2 begins with a capital letter
@@ -49,7 +49,7 @@ def unmatched_names(
     found = np.zeros((len(texts[0]), 2), dtype=np.float32)
     for side, other in ((0, 1), (1, 0)):
         names = makers[side].words([" ".join(names_in(text)) for text in texts[side]])
-        vectors = _whole(names.vectors), _whole(words[other].vectors)
+        vectors = whole_vectors(names.vectors), whole_vectors(words[other].vectors)
         rows = (names.ids, names.offsets), (words[other].ids, words[other].offsets)
         farthest_names(*vectors, *rows, 1 / PARTS**2, found[:, side])
         found[[not _has_case(text) for text in texts[side]], side] = np.nan
@@ -59,8 +59,3 @@ def unmatched_names(
 def _has_case(text: str) -> bool:
     letter = next(filter(str.isalpha, text), "")
     return letter.lower() != letter.upper()
-
-
-def _whole(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    whole: NDArray[np.float32] = np.clip(np.rint(vectors * np.float32(PARTS)), -MAX_BYTE, MAX_BYTE)
-    return whole

@@ -78,6 +78,7 @@ def test_facts_are_those_of_a_slow_comparison(monkeypatch: pytest.MonkeyPatch) -
     assert (found[:, :2] > 0).any(axis=0).all()
     assert (found[:, :2] < 0).any(axis=0).all()
     monkeypatch.setattr(facts, "WORDS_AT_ONCE", 5)
+    monkeypatch.setattr(facts, "PAIRS_AT_ONCE", 4)
     assert compare_facts(source, target, model).tobytes() == found.tobytes()
     assert compare_facts(target, source, model).tobytes() == found.tobytes()
 
