@@ -201,7 +201,8 @@ class Own:
         vectors = self.encoders[0].encode(self.source), self.encoders[1].encode(self.english)
         self.vectors: tuple[Matrix, Matrix] = vectors
         texts = read_texts(self.makers, self.source, self.english, languages=self.pair)
-        self.usual = RunStatistics.of(texts, mean_spacing(search_both(*vectors, k=K)))
+        spacing = mean_spacing(search_both(*vectors, k=K))
+        self.usual = RunStatistics.of(texts, spacing, is_given=True)
         self.true = self.scores(np.arange(len(self.source)), [])
 
     def spoiled(self) -> dict[str, list[str]]:

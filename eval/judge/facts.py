@@ -220,7 +220,15 @@ def base_rates(sides: Sequence[Side], meanings: int) -> NDArray[np.float64]:
 def save_facts(
     path: Path, learner: Learner, sides: Sequence[Side], names: Sequence[str], encoders: set[str]
 ) -> None:
-    """Write the model in whole numbers, as ``miner.judge.facts`` reads it."""
+    """Write the model of the listed meanings in whole numbers.
+
+    Args:
+        path: File that ``miner.judge.facts`` reads.
+        learner: Trained parameters.
+        sides: Sides of parallel text, whose words scale the hidden units.
+        names: The meanings that were trained. Meanings in no group only help to learn the others.
+        encoders: Names of the encoders of the words.
+    """
     values = learner.values
     unit = np.abs(values["hidden"]).max() / MAX_BYTE
     hidden = np.rint(values["hidden"] / unit)
@@ -230,19 +238,19 @@ def save_facts(
     outputs = np.clip(np.rint(values["outputs"].T / height), -MAX_BYTE, MAX_BYTE)
     groups = _numbered_groups(names)
     senses = [sense for group in groups for sense in group]
-    rates = base_rates(sides, len(names))
+    used, members = np.unique(np.concatenate(senses), return_inverse=True)
     arrays = {
         "hidden": hidden.astype(np.int8),
-        "outputs": np.ascontiguousarray(outputs, dtype=np.int8),
+        "outputs": np.ascontiguousarray(outputs[:, used], dtype=np.int8),
         "scales": np.array([1 / width, width * unit / PARTS * height * LEVEL], dtype=np.float32),
-        "biases": np.rint(values["biases"] * LEVEL).astype(np.int16),
+        "biases": np.rint(values["biases"][used] * LEVEL).astype(np.int16),
         "joining": np.rint(values["joining"] * LEVEL).astype(np.int16),
-        "rarities": np.rint((np.log1p(-rates) - np.log(rates)) * LEVEL).astype(np.int16),
-        "members": np.array([meaning for sense in senses for meaning in sense], dtype=np.int32),
+        "members": members.astype(np.int32),
         "senses": np.cumsum([0, *map(len, senses)]).astype(np.int32),
         "groups": np.cumsum([0, *map(len, groups)]).astype(np.int32),
     }
-    about = {"encoders": json.dumps(sorted(encoders)), "names": json.dumps(list(names))}
+    kept = [names[meaning] for meaning in used]
+    about = {"encoders": json.dumps(sorted(encoders)), "names": json.dumps(kept)}
     save_file(arrays, path, metadata=about)
 
 

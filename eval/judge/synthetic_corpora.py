@@ -23,7 +23,7 @@ from eval.judge.mined import Mined
 # Shares of parallel sentences, and sentences without translation to add per side.
 WORLDS = ((0.15, 0), (0.6, 0), (0.5, 8000), (0.5, 2000))
 MIN_WORDS, MIN_CHARACTERS = 4, 10  # of a sentence; characters without spaces
-SPOILED = 0.3  # share of translated sentences that become near-copies
+SPOILED = 0.08  # share of translated sentences that become near-copies
 RIGHT, WRONG, UNKNOWN = 1, 0, -1
 
 _CLAUSE = re.compile(r"[,;:.!?\u3001\u3002\uff0c\uff1a\uff1b]\s*")

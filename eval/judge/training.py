@@ -24,12 +24,11 @@ WITHOUT_NEIGHBOURS = 4  # one example in 4 is repeated without neighbours
 FOR = (
     *("words with", "mean match", "coverage", "mutual"),
     *("matched word pairs", "weight of near-equal"),
-    *("shared numbers", "predicted words", "margin", "lesser gap", "greater gap"),
+    *("shared numbers", "margin", "lesser gap", "greater gap"),
 )
 AGAINST = (
     *("heaviest", "second heaviest", "weight of the heaviest", "weight of unmatched"),
-    *("longest unmatched", "ratio of", "difference in", "unmatched numbers", "unmatched name"),
-    *("contradicting", "negation on"),
+    *("longest unmatched", "ratio of", "difference in", "unmatched numbers"),
 )
 TREES, LEAVES, RATE, MIN_EXAMPLES, RIDGE, BINS = 150, 8, 0.08, 20, 10.0, 255
 FOLDS = 4  # of languages, in cross-validation

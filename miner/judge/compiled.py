@@ -15,7 +15,7 @@ TILE = 4  # rows that two are multiplied by at once: they are loaded once for al
 STEPS = (0.15, 0.25, 0.35, 0.45, 0.55, 0.7, 0.85)  # of best cosines
 MATCHED = 0.4  # a word with a cosine of this is matched wholly: free translations are far off
 LEVEL = 256  # whole numbers per unit of log odds
-LOWEST = -16000  # level of a sentence without words
+LOWEST = -16000  # below all levels
 LINKED = 0.3  # the cosine from which the place of a word's match counts
 SIDE = len(STEPS) + 12
 MARKS = 6
@@ -300,15 +300,8 @@ def _said_once(levels: Any, start: int, stop: int) -> Any:
 
 
 @_part
-def _predicted(said: Any, levels: Any, rarities: Any) -> Any:
-    """Return how much of what a sentence says the other's levels predict, from 0 to 1."""
-    weight, known = 0, 0
-    for meaning in range(len(said)):
-        if said[meaning] > 0:
-            rarity = np.int32(rarities[meaning])
-            weight += rarity
-            known += min(max(rarity + min(np.int32(levels[meaning]), 0), 0), rarity)
-    return np.float32(known) / np.float32(weight) if weight else np.float32(np.nan)
+def _has_words(side: Any, pair: int) -> Any:
+    return side[2][pair] < side[2][pair + 1]
 
 
 @_part
@@ -321,14 +314,16 @@ def _raise_senses(levels: Any, members: Any, senses: Any, of_senses: Any) -> Non
 
 @_compile
 def compare_meanings(
-    source: Any, target: Any, meanings: Any, joining: Any, groups: Any, found: Any
+    source: Any, target: Any, biases: Any, joining: Any, groups: Any, found: Any
 ) -> None:
-    """Write how facts of both sides of P pairs differ, (P, 4), for ``compare_facts``."""
-    biases, rarities = meanings
+    """Write how facts of both sides of P pairs differ, (P, 2), for ``compare_facts``."""
     members, senses, firsts = groups
     levels = np.empty((2, len(biases)), np.int16)
     of_senses = np.empty((2, len(senses) - 1), np.int32)
     for pair in range(len(found)):
+        if not (_has_words(source, pair) and _has_words(target, pair)):
+            found[pair] = np.nan
+            continue
         _raise_levels(source, pair, joining, levels[0])
         _raise_levels(target, pair, joining, levels[1])
         for side in range(2):
@@ -344,37 +339,3 @@ def compare_meanings(
                 exchanged = max(exchanged, _both(first, second))
         found[pair, 0] = np.float32(exchanged) / np.float32(LEVEL)
         found[pair, 1] = np.float32(missing) / np.float32(LEVEL)
-        first = _predicted(levels[0], levels[1], rarities)
-        second = _predicted(levels[1], levels[0], rarities)
-        found[pair, 2], found[pair, 3] = np.fmin(first, second), np.fmax(first, second)
-
-
-@_part_exact
-def _product(one: Any, other: Any) -> Any:
-    total = np.float32(0)
-    for place in range(len(one)):
-        total += one[place] * other[place]
-    return total
-
-
-@_compile
-def farthest_names(
-    vectors: Any, other_vectors: Any, names: Any, words: Any, unit: float, found: Any
-) -> None:
-    """Write 1 less the least of the best cosines of each text's names, (P,).
-
-    Vectors are whole numbers, products of which are multiplied by ``unit``. ``names`` and ``words``
-    of the other side are ids and offsets. Texts without names or words keep what they have.
-    """
-    ids, offsets = names
-    other_ids, other_offsets = words
-    for text in range(len(found)):
-        first, last = other_offsets[text], other_offsets[text + 1]
-        if first == last:
-            continue
-        for place in range(offsets[text], offsets[text + 1]):
-            best = np.float32(-1e9)
-            for other in range(first, last):
-                product = _product(vectors[ids[place]], other_vectors[other_ids[other]])
-                best = max(best, product)
-            found[text] = max(found[text], np.float32(1 - best * unit))

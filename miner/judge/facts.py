@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +30,7 @@ BUNDLED = Path(__file__).parents[1] / "assets" / "judge-facts.safetensors"
 PARTS = 400  # whole numbers per unit of a vector's component
 MAX_BYTE, MAX_LEVEL = 127, 15000  # limits of whole numbers: two levels are added in int16
 WORDS_AT_ONCE = 1 << 10  # words whose products are in memory
-PAIRS_AT_ONCE = 1 << 11  # pairs whose words have levels in memory, about 25 MB per side
+PAIRS_AT_ONCE = 1 << 11  # pairs whose words have levels in memory, about 8 MB per side
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +44,6 @@ class Facts:
         outputs: Whole numbers, float32 (H, M).
         scales: What products with ``hidden`` and ``outputs`` are multiplied by, float32 (2,).
         biases: Added to the level of each meaning, int16 (M,).
-        rarities: Weights of the meanings, log odds against them in any sentence, int16 (M,).
         joining: Added to the sum of two neighbouring words, int16.
         members: Meanings of all senses, int32 (L,).
         senses: First member of each sense, and L, int32 (S + 1,).
@@ -56,7 +56,6 @@ class Facts:
     outputs: NDArray[np.float32]
     scales: NDArray[np.float32]
     biases: NDArray[np.int16]
-    rarities: NDArray[np.int16]
     joining: np.int16
     members: NDArray[np.int32]
     senses: NDArray[np.int32]
@@ -104,23 +103,20 @@ def compare_facts(source: Words, target: Words, facts: Facts | None) -> NDArray[
 
     Two senses of a group are exchanged as far as each is said on one side only. A negation is
     missing as far as one side says it and the other does not. Both are means of log odds, in which
-    the lesser one counts twice. A prediction is the share, by weight, of the meanings that one side
-    says and that the other predicts. It is NaN if neither side says any. Without a model, all are
-    NaN.
+    the lesser one counts twice.
 
     Returns:
-        float32 (P, 4): Exchanged, missing, lesser prediction, greater prediction.
+        Exchanged and missing, float32 (P, 2); NaN without a model, or if a side has no words.
     """
     from miner.judge.compiled import compare_meanings  # loads Numba
 
-    found = np.full((len(source.offsets) - 1, 4), np.nan, dtype=np.float32)
+    found = np.full((len(source.offsets) - 1, 2), np.nan, dtype=np.float32)
     if facts is None:
         return found
     groups = facts.members, facts.senses, facts.groups
-    meanings = facts.biases, facts.rarities
     for part in blocks(len(found), PAIRS_AT_ONCE):
         sides = (_said(side, part, facts) for side in (source, target))
-        compare_meanings(*sides, meanings, facts.joining, groups, found[part])
+        compare_meanings(*sides, facts.biases, facts.joining, groups, found[part])
     return found
 
 
@@ -135,3 +131,35 @@ def whole_vectors(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """Round vectors to whole numbers of 1 / ``PARTS``, float32, whose products are exact."""
     rounded: NDArray[np.float32] = np.rint(vectors * np.float32(PARTS))
     return np.clip(rounded, -MAX_BYTE, MAX_BYTE)
+
+
+def name_differences(source: Words, target: Words, facts: Facts) -> list[tuple[str, str]]:
+    """Name the meanings by which the sides of one pair contradict each other.
+
+    Returns:
+        English words that only the source says, and only the target, most certain first. A negation
+        is one of both, and the other is empty.
+    """
+    senses, names = np.split(facts.members, facts.senses[1:-1]), []
+    levels = [_levels_of(side, facts) for side in (source, target)]
+    said = np.array([[own[sense].max() for sense in senses] for own in levels], dtype=np.int64)
+    for start, stop in zip(facts.groups[:-1], facts.groups[1:], strict=True):
+        scores = _are_both(said[:, start:stop], -said[::-1, start:stop])
+        best, sure = start + scores.argmax(axis=1), scores.max(axis=1)
+        words = [facts.names[senses[sense][0]] for sense in best]
+        if stop - start == 1:
+            words[sure.argmin()] = ""
+        names.append((max(sure) if stop - start == 1 else _are_both(*sure), *words))
+    return [(one, other) for score, one, other in sorted(names, reverse=True) if score > 0]
+
+
+def _levels_of(words: Words, facts: Facts) -> NDArray[np.int64]:
+    """Return the level of each meaning in one sentence with words, int64 (M,)."""
+    says = facts.says(words.vectors)[words.ids].astype(np.int64)
+    both = says[:-1] + says[1:] + facts.joining
+    levels: NDArray[np.int64] = np.concatenate([says, both]).max(axis=0) + facts.biases
+    return levels
+
+
+def _are_both(one: Any, other: Any) -> Any:  # noqa: ANN401
+    return (2 * np.minimum(one, other) + np.maximum(one, other)) // 3

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from miner.arrays import NO_NEIGHBOUR, FloatArray, Neighbours, Pairs, code_points
 from miner.judge.facts import compare_facts, facts_of
 from miner.judge.languages import own_language
-from miner.judge.names import unmatched_names
 from miner.judge.words import WordEmbedder, Words
 from miner.margin import margin_scores
 from miner.numbers import count_numbers, with_ascii_digits
@@ -24,6 +23,7 @@ from miner.threads import blocks, map_in_threads, run_in_threads
 PAIRS_PER_THREAD = 8192  # pairs at a time: the vectors of their words take about 50 MB
 STATISTICS_PAIRS = 1000  # best pairs that run statistics are of
 SURE = 0.9  # quantile of how sure the language model is of these pairs: many may be wrong
+DOUBT = 0.75  # log odds that given pairs have one thing wrong, compared with mined ones
 SPACING = 2.0**40  # parts of a cosine that spacings are summed in
 
 _STEPS = ("15", "25", "35", "45", "55", "70", "85")
@@ -36,9 +36,18 @@ _WORD_FEATURES = (
 )
 _MARKS = ("letters", "question marks", "colons", "brackets", "commas", "capitals")
 NEIGHBOURHOOD = ("margin", "lesser gap to neighbours", "greater gap to neighbours")
-EXCHANGED, NEGATED = "contradicting words", "negation on one side"  # log odds
+FEATURES = (
+    *(f"words with a match of .{step}" for step in _STEPS),
+    *("mean match", "coverage", "heaviest unmatched word", "second heaviest unmatched word"),
+    *("weight of the heaviest unmatched word", "weight of unmatched words"),
+    *("longest unmatched run", "mutual matches", "matches out of place", "matched word pairs"),
+    *("weight of near-equal words", "words"),
+)
+_MARKS = ("letters", "question marks", "colons", "brackets", "commas", "capitals")
+NEIGHBOURHOOD = ("margin", "lesser gap to neighbours", "greater gap to neighbours")
+NUMBERS, EXCHANGED, NEGATED = "contradicting numbers", "contradicting words", "negation on one side"
 FACTS = (
-    *("contradicting numbers", EXCHANGED, NEGATED),
+    *(NUMBERS, EXCHANGED, NEGATED),
     *("predicted words, lesser side", "predicted words, greater side"),
     *("unmatched name, lesser side", "unmatched name, greater side"),
 )
@@ -48,23 +57,26 @@ FEATURES = (  # of the judge's trees
     *("ratio of weights", "ratio of letters"),
     *(f"difference in {name}" for name in _MARKS[1:]),
     *("shared numbers", "unmatched numbers"),
-    *FACTS,
     *NEIGHBOURHOOD,
 )
-LANGUAGE = "own language"  # see ``Judge.scores``
-SEEN = (*FEATURES, LANGUAGE)
+# See ``Judge.scores``.
+LANGUAGE, NUMBERS = "own language", "contradicting numbers"
+EXCHANGED, NEGATED = "contradicting words", "negation on one side"
+SEEN = (*FEATURES, LANGUAGE, NUMBERS, EXCHANGED, NEGATED)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Texts:
-    """Features of the texts of P pairs, source and target on the second axis.
+    """Features of the texts of P pairs. An axis of 2 is source and target.
 
-    ``words`` is float32 (P, 2, SIDE), ``weights`` of all words float64 (P, 2), ``marks`` float32
-    (P, 2, MARKS). ``numbers`` (P, 3) are how many numbers both have, how many only one, and
-    how many contradict.
-    ``language`` (P,) is how much likelier a text's own language is than any other, of the side
-    where it is less; NaN if neither language is known. ``facts`` (P,) are by how much words
-    contradict (``miner.judge.facts``).
+    Attributes:
+        words: Features of matched words, float32 (P, 2, SIDE).
+        weights: Sums of the weights of words, float64 (P, 2).
+        marks: Counts of letters, punctuation marks and capitals, float32 (P, 2, MARKS).
+        numbers: Counts of shared, unshared and contradicting numbers, float64 (P, 3).
+        language: The lesser confidence that a side is in its language, float32 (P,); below 0 if
+            another language is likelier, NaN if neither language is known.
+        facts: What ``compare_facts`` returns, float32 (P, 2).
     """
 
     words: NDArray[np.float32]
@@ -73,7 +85,6 @@ class Texts:
     numbers: FloatArray
     language: NDArray[np.float32]
     facts: NDArray[np.float32]
-    names: NDArray[np.float32]
 
 
 def read_texts(
@@ -84,14 +95,14 @@ def read_texts(
     languages: Sequence[str | None] = (None, None),
     progress: Callable[[int], object] = lambda pairs: None,
 ) -> Texts:
-    """Read the texts of P pairs.
+    """Compute the features of the texts of P pairs, in threads.
 
     Args:
-        makers: word encoders of both sides.
-        source: source texts.
-        target: target texts.
+        makers: Word encoders of both sides.
+        source: Source texts.
+        target: Target texts.
         languages: ISO 639-1 codes of both corpora, None if unknown.
-        progress: called with the number of pairs that were read since the last call.
+        progress: Called with the number of pairs that were read since the last call.
     """
     reading = threading.Lock()
     model = facts_of(makers)
@@ -102,27 +113,24 @@ def read_texts(
         marks = np.stack([_marks_in(part) for part in texts], axis=1)
         own = np.fmin(*map(own_language, texts, languages))
         facts = compare_facts(words[0], words[1], model)
-        names = unmatched_names(texts, words, makers)
-        found = *match_words(*words), marks, count_numbers(*texts).T, own, facts, names
+        found = *match_words(*words), marks, count_numbers(*texts).T, own, facts
         with reading:
             progress(len(texts[0]))
         return found
 
     read = map_in_threads(read_piece, blocks(len(source), PAIRS_PER_THREAD) or [slice(0, 0)])
-    words, weights, marks, numbers, own, facts, names = map(np.concatenate, zip(*read, strict=True))
+    words, weights, marks, numbers, own, facts = map(np.concatenate, zip(*read, strict=True))
     return Texts(
-        words=words,
-        weights=weights,
-        marks=marks,
-        numbers=numbers,
-        language=own,
-        facts=facts,
-        names=names,
+        words=words, weights=weights, marks=marks, numbers=numbers, language=own, facts=facts
     )
 
 
 def match_words(source: Words, target: Words) -> tuple[NDArray[np.float32], FloatArray]:
-    """Compute features of words (P, 2, SIDE) and weights (P, 2) per side."""
+    """Match the words of both sides of P pairs by their vectors.
+
+    Returns:
+        Features of each side, float32 (P, 2, SIDE), and its weight, float64 (P, 2).
+    """
     from miner.judge.compiled import SIDE, describe_words  # loads Numba
 
     pairs = len(source.offsets) - 1
@@ -141,7 +149,7 @@ def _marks_in(texts: Sequence[str]) -> NDArray[np.float32]:
 
 
 class NeighbourhoodStats(NamedTuple):
-    """Cosines of P pairs, and the means of both neighbourhoods, (P,) each."""
+    """Cosines of P pairs, and the means of both neighbourhoods, float (P,) each."""
 
     cosine: NDArray[Any]
     source_mean: FloatArray
@@ -157,26 +165,39 @@ class NeighbourhoodStats(NamedTuple):
 class RunStatistics:
     """Run statistics, which normalise the features of its pairs.
 
-    ``weights`` and ``letters`` are the median ratios of source to target of the best pairs by
-    margin; ``spacing`` is how far neighbours are apart. ``language`` is at most 0: below that,
-    even the surest of these pairs are in a spelling or variety that the language model does not
-    know, such as romanised text.
+    Attributes:
+        weights: Median ratio of source to target weights of the best pairs by margin.
+        letters: Likewise, of letters.
+        spacing: Mean spacing of neighbour cosines, NaN if unknown.
+        language: At most 0. It is lower if even the surest of these pairs are in a spelling that
+            the language model does not know, such as romanised text.
+        doubt: Log odds added to contradicting words and negations: 0 for mined pairs, ``DOUBT`` for
+            given ones.
     """
 
     weights: float
     letters: float
     spacing: float
     language: float
+    doubt: float
 
     @classmethod
-    def of(cls, texts: Texts, spacing: float = math.nan) -> "RunStatistics":
-        """Compute the statistics of the first pairs, which should be the best."""
+    def of(
+        cls, texts: Texts, spacing: float = math.nan, *, is_given: bool = False
+    ) -> "RunStatistics":
+        """Compute the statistics of the first pairs, which should be the best by margin.
+
+        ``is_given`` says that the pairs were not mined.
+        """
         both = texts.weights[:STATISTICS_PAIRS], texts.marks[:STATISTICS_PAIRS, :, 0] + 1.0
         weights, letters = (float(np.median(_ratios(s))) if len(s) else 1.0 for s in both)
         own = texts.language[:STATISTICS_PAIRS].astype(np.float64)
         own = own[~np.isnan(own)]
         language = min(0.0, float(np.quantile(own, SURE))) if len(own) else 0.0
-        return cls(weights=weights, letters=letters, spacing=spacing, language=language)
+        doubt = DOUBT if is_given else 0.0
+        return cls(
+            weights=weights, letters=letters, spacing=spacing, language=language, doubt=doubt
+        )
 
 
 def _ratios(sides: NDArray[np.floating]) -> FloatArray:
@@ -186,11 +207,14 @@ def _ratios(sides: NDArray[np.floating]) -> FloatArray:
 
 
 def mean_spacing(lists: Iterable[Neighbours]) -> float:
-    """Estimate the mean spacing of cosines in lists, NaN if none has three.
+    """Estimate the mean spacing of neighbour cosines.
 
-    The i-th and the next of a list of independent cosines are s / i apart, where s is the same for
-    all i (Rényi 1953): the mean of s over all lists, from their second neighbours on, as the first
-    may be translations. Sums are exact, in any order of the lists.
+    The i-th and the next of a list of independent cosines are s / i apart, with one s for all i
+    (Rényi 1953). First neighbours are skipped, because they may be translations. Sums are exact, in
+    any order of the lists.
+
+    Returns:
+        The mean of s over all lists, NaN if no list has three neighbours.
     """
     parts = [(0, 0)]
     run_in_threads(lambda found: parts.append(_spacings(found)), lists)
@@ -199,7 +223,7 @@ def mean_spacing(lists: Iterable[Neighbours]) -> float:
 
 
 def _spacings(found: Neighbours) -> tuple[int, int]:
-    """Return the sum of the spacings in lists, and of how many."""
+    """Return the sum of the spacings in lists, and the number of these lists."""
     counts = (found.ids != NO_NEIGHBOUR).sum(axis=1)
     used = np.flatnonzero(counts > 2)
     if not len(used):
@@ -214,9 +238,15 @@ def _spacings(found: Neighbours) -> tuple[int, int]:
 def compute_features(
     texts: Texts, near: NeighbourhoodStats | None, usual: RunStatistics
 ) -> NDArray[np.float32]:
-    """Compute the features of pairs, float32 (P, F), in the order of ``SEEN``.
+    """Compute the features of P pairs.
 
-    ``near`` is None where there are no neighbours.
+    Args:
+        texts: Features of the texts.
+        near: Statistics of the neighbourhoods, None if the pairs were not mined.
+        usual: Run statistics.
+
+    Returns:
+        float32 (P, F), in the order of ``SEEN``. NaN is unknown.
     """
     weights = _ratios(texts.weights) / usual.weights
     letters = _ratios(texts.marks[:, :, 0] + 1.0) / usual.letters
@@ -230,11 +260,10 @@ def compute_features(
         *texts.words.max(axis=1).T,
         *(np.maximum(ratio, 1 / ratio) for ratio in (weights, letters)),
         *np.abs(texts.marks[:, 0, 1:] - texts.marks[:, 1, 1:]).T,
-        *texts.numbers.T,
-        *texts.facts.T,
-        np.fmin(*texts.names.T),
-        np.fmax(*texts.names.T),
+        *texts.numbers[:, :2].T,
         *around,
         texts.language - usual.language,
+        texts.numbers[:, 2],
+        *(texts.facts + usual.doubt).T,
     ]
     return np.stack(columns, axis=1).astype(np.float32)

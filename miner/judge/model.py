@@ -19,23 +19,35 @@ from safetensors.numpy import save_file
 
 from miner.arrays import FloatArray
 from miner.judge.facts import BUNDLED as BUNDLED_FACTS
-from miner.judge.features import FEATURES, LANGUAGE, SEEN
+from miner.judge.features import EXCHANGED, FEATURES, LANGUAGE, NEGATED, NUMBERS, SEEN
 from miner.judge.prior import Peak, Peaks
 from miner.threads import blocks, run_in_threads
 
 BUNDLED = Path(__file__).parents[1] / "assets" / "judge.safetensors"
 LEAF = 1 << 16
 THREAD_PAIRS = 4096
-FOREIGN = 2  # times the log odds that a side is in its language
+# From where a feature lowers a score, and by how much per unit.
+CORRECTIONS = {
+    LANGUAGE: (0.0, 2.0),
+    NUMBERS: (0.0, -6.0),
+    EXCHANGED: (2.5, -10.0),
+    NEGATED: (2.75, -20.0),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Judge:
-    """Trees, arrays (V,) except for ``roots`` (T,) and ``peaks`` (2, 3).
+    """Trees as arrays (V,), except for ``roots`` and ``peaks``.
 
-    A pair goes from a node to ``left`` where ``feature`` is at most ``threshold``, or is NaN and
-    ``missing_left``; else to ``right``. In a leaf ``left`` is -1 and ``value`` counts; that of
-    another node is the mean of those below.
+    Attributes:
+        feature: Feature that a node compares.
+        threshold: A pair goes left if its feature is at most this, else right.
+        missing_left: Whether a pair goes left if its feature is NaN.
+        left: Node to the left, -1 in a leaf.
+        right: Node to the right.
+        value: Score of a leaf in units of 1 / ``LEAF``; of another node, the mean of its leaves.
+        roots: First node of each tree, (T,).
+        peaks: Places, rises and falls of the reference peaks, float64 (2, 3).
     """
 
     feature: NDArray[np.int32]
@@ -49,18 +61,22 @@ class Judge:
 
     @property
     def reference_peaks(self) -> Peaks:
-        """The peaks of wrong and correct pairs in the runs of training."""
+        """The reference peaks of wrong and correct pairs, from the corpora of training."""
         return Peak(*self.peaks[0].tolist()), Peak(*self.peaks[1].tolist())
 
     @property
     def name(self) -> str:
         """A hash of the model, since scores of two judges are not comparable."""
         arrays = [np.ascontiguousarray(array).tobytes() for array in vars(self).values()]
-        rest = bytes([FOREIGN]), BUNDLED_FACTS.read_bytes()
+        rest = repr(CORRECTIONS).encode(), BUNDLED_FACTS.read_bytes()
         return hashlib.sha256(b"".join([*arrays, *rest])).hexdigest()[:12]
 
     def scores(self, features: NDArray[np.float32]) -> FloatArray:
-        """Return log likelihood ratios, float64 (P,), of features (P, F)."""
+        """Return the scores of P pairs, log likelihood ratios, float64 (P,).
+
+        Args:
+            features: In the order of ``SEEN``, float32 (P, F).
+        """
         from miner.judge.compiled import sum_leaves  # loads Numba
 
         sums = np.zeros(len(features), dtype=np.int64)
@@ -69,23 +85,33 @@ class Judge:
             lambda block: sum_leaves(features[block], nodes, self.roots, sums[block]),
             blocks(len(features), THREAD_PAIRS),
         )
-        return (sums + self._foreign(sums, features)) / LEAF
+        return (sums + sum(self._corrections(sums, features).values())) / LEAF
 
-    def _foreign(self, sums: NDArray[np.int64], features: NDArray[np.float32]) -> NDArray[np.int64]:
-        """Return what a side in another language adds to the trees' sums, int64 (P,), at most 0.
+    def _corrections(
+        self, sums: NDArray[np.int64], features: NDArray[np.float32]
+    ) -> dict[str, NDArray[np.int64]]:
+        """Return what each correction adds to the trees' sums, int64 (P,), at most 0.
 
-        The trees learned from mined pairs, which are hardly ever in a wrong language. No pair is
-        lowered below the usual wrong pairs: their scores say how probable the others are.
+        The trees learned from mined pairs, which are hardly ever in a wrong language, and seldom
+        differ in one fact. No pair is lowered below the usual wrong pairs: their scores say how
+        probable the others are.
         """
-        odds = np.minimum(np.nan_to_num(features[:, SEEN.index(LANGUAGE)].astype(np.float64)), 0)
-        room = np.minimum(round(self.reference_peaks[0].place * LEAF) - sums, 0)
-        return np.maximum(np.rint(odds * (FOREIGN * LEAF)).astype(np.int64), room)
+        room, found = np.minimum(round(self.reference_peaks[0].place * LEAF) - sums, 0), {}
+        for name, (start, slope) in CORRECTIONS.items():
+            excess = features[:, SEEN.index(name)].astype(np.float64) - start
+            lowered = np.minimum(np.nan_to_num(excess * slope), 0)
+            found[name] = np.maximum(np.rint(lowered * LEAF).astype(np.int64), room)
+            room = room - found[name]
+        return found
 
     def feature_contributions(self, row: NDArray[np.float32]) -> dict[str, float]:
         """Return the contribution of each feature of a pair to its score.
 
-        What a split on a feature changed counts for that feature (Saabas 2014); with the score of a
-        pair of which nothing is known, they add up to the pair's own.
+        What a split changes in the mean score is the contribution of its feature (Saabas 2014).
+        Contributions and the mean scores of the roots add up to the score.
+
+        Args:
+            row: In the order of ``SEEN``, float32 (F,).
         """
         found, total = dict.fromkeys(SEEN, 0.0), 0
         for node in self.roots.tolist():
@@ -96,11 +122,12 @@ class Judge:
                 feature, node = FEATURES[self.feature[node]], int(to[node])
                 found[feature] += (int(self.value[node]) - value) / LEAF
             total += int(self.value[node])
-        found[LANGUAGE] = int(self._foreign(np.array([total]), row[None])[0]) / LEAF
+        for name, change in self._corrections(np.array([total]), row[None]).items():
+            found[name] += int(change[0]) / LEAF
         return found
 
     def save(self, path: Path, facts: dict[str, object]) -> None:
-        """Write the model and its account of training."""
+        """Write the model with a record of its training, ``facts``, which JSON can represent."""
         about = {"features": json.dumps(FEATURES), "facts": json.dumps(facts, sort_keys=True)}
         save_file(dict(vars(self)), path, metadata=about)
 

@@ -70,10 +70,12 @@ Peaks = tuple[Peak, Peak]  # of wrong and of right pairs
 
 
 def fit_peak(counts: FloatArray, near: float = 0.0, reach: float = math.inf) -> Peak:
-    """Fit a peak to pairs in bins, (B,), within ``reach`` of ``near``.
+    """Fit a peak to pairs in bins by maximum likelihood (Kotz et al. 2001, section 3.5).
 
-    The likelihood at a place falls with the sum of the roots of the mean distances on both sides of
-    it, from which the rates follow (Kotz et al. 2001, section 3.5).
+    Args:
+        counts: Pairs per bin, float64 (B,).
+        near: Place from which the peak may differ by up to ``reach``.
+        reach: Greatest distance from ``near``.
     """
     sums, total = np.cumsum(counts), counts.sum()
     moments = np.cumsum(counts * SCORES)
@@ -104,7 +106,7 @@ class Tail(NamedTuple):
 
 
 def fit_tail(counts: FloatArray, start: float) -> Tail:
-    """Fit a tail to counts in bins, (B,), which contain other pairs also."""
+    """Fit a tail to the pairs above ``start``, of pairs in bins, float64 (B,)."""
     start = min(start, float(SCORES[-2]))
     above = np.maximum(SCORES - start, 0)
     pairs = counts[above > 0].sum()
@@ -112,7 +114,7 @@ def fit_tail(counts: FloatArray, start: float) -> Tail:
 
 
 def count_scores(scores: FloatArray) -> FloatArray:
-    """Count P scores in bins, (B,)."""
+    """Count P scores in bins, float64 (B,)."""
     bins = np.clip(
         np.floor(scores * BINS_PER_UNIT).astype(np.int64) + MAX_SCORE * BINS_PER_UNIT,
         0,
@@ -125,10 +127,14 @@ def count_scores(scores: FloatArray) -> FloatArray:
 class Probabilities:
     """Probabilities that pairs are correct, by their scores.
 
-    That of score s is ``most`` / (1 + exp(-(``slope`` s + ``shift``))).
+    The probability of a score s is ``most`` / (1 + exp(-(``slope`` s + ``shift``))).
 
-    ``share`` of all pairs is right. ``alike`` is the share of pairs known to be wrong that are
-    likely right by this.
+    Attributes:
+        slope: Log odds per unit of the score.
+        shift: Log odds of a score of 0.
+        most: Upper bound of all probabilities.
+        share: Estimated share of correct pairs.
+        alike: Share of the leave-one-out pairs with a probability of at least ``LIKELY``.
     """
 
     slope: float = 1.0
@@ -139,9 +145,12 @@ class Probabilities:
 
     @classmethod
     def fit(cls, usual: Peaks, blocks: Iterable[FloatArray], known: FloatArray = NO_SCORES) -> Self:
-        """Fit to all scores, in blocks, and to scores of wrong pairs, (D,).
+        """Fit to the scores of a run.
 
-        ``usual`` are the peaks of other runs.
+        Args:
+            usual: Reference peaks of wrong and correct pairs.
+            blocks: Scores of all pairs, float64 arrays.
+            known: Scores of leave-one-out pairs, which are wrong.
         """
         counts = sum(map(count_scores, blocks), np.zeros(len(SCORES)))
         tail, right, right_or_alike = _fit_mixture(usual, counts, count_scores(known))
@@ -158,7 +167,7 @@ class Probabilities:
         return replace(rounded, alike=float(likely.sum() / max(1, len(likely))))
 
     def predict(self, scores: FloatArray) -> FloatArray:
-        """Return how likely each of P pairs is right, from 0 to 1."""
+        """Return the probabilities of P scores, float64 (P,)."""
         chances = self.most * logistic(self.slope * scores + self.shift)
         return np.rint(chances / PROBABILITY) * PROBABILITY
 
@@ -201,12 +210,15 @@ def _fit_mixture(usual: Peaks, counts: FloatArray, known: FloatArray) -> tuple[T
 
 
 def count_kept(scores: FloatArray, wrong: FloatArray, rule: str, limit: float) -> int:
-    """Count the pairs that a rule keeps, the best first.
+    """Count the pairs that a rule keeps, of pairs in descending order of score.
 
     Pairs with equal scores stay together.
 
-    ``wrong`` (P,) is how likely each is wrong. ``limit`` is of what the rule names: ``fdr``, the
-    share of wrong pairs, ``threshold``, the score, or ``probability``; ``all`` has none.
+    Args:
+        scores: Descending, float64 (P,).
+        wrong: Probabilities that the pairs are wrong, float64 (P,).
+        rule: ``fdr``, ``threshold``, ``probability`` or ``all``.
+        limit: Greatest error rate, or a score or probability. ``all`` ignores it.
     """
     if rule == "all":
         return len(scores)
@@ -220,15 +232,27 @@ def count_kept(scores: FloatArray, wrong: FloatArray, rule: str, limit: float) -
 
 
 def sample_likely_pairs(probabilities: FloatArray) -> IntArray:
-    """Return positions of at most ``MAX_PAIRS`` likely pairs, best first."""
+    """Sample at most ``MAX_PAIRS`` likely pairs evenly.
+
+    Args:
+        probabilities: Descending, float64 (P,).
+
+    Returns:
+        Positions of the pairs, ascending.
+    """
     count = int((probabilities >= LIKELY).sum())
     return np.linspace(0, count - 1, min(count, MAX_PAIRS)).astype(np.int64)
 
 
 class LeaveOneOutPairs(NamedTuple):
-    """Pairs of some of Q sentences ``queries`` with ``rows``.
+    """Pairs of sentences whose translation was removed.
 
-    All have one value for each pair, in order: the cosine, and the means of both neighbourhoods.
+    Attributes:
+        queries: Position of each pair's sentence among the Q sentences.
+        rows: Row of the other side that it is paired with.
+        cosine: Cosine of each pair.
+        own_mean: Neighbourhood mean of the sentence.
+        other_mean: Neighbourhood mean of the row.
     """
 
     queries: IntArray
@@ -241,17 +265,17 @@ class LeaveOneOutPairs(NamedTuple):
 def leave_one_out_pairs(
     partners: IntArray, lists: Neighbours, theirs: FloatArray, taken: FloatArray, *, margin: str
 ) -> LeaveOneOutPairs:
-    """Return the best pair of each of Q sentences without its partner.
+    """Return the best pair of each sentence after its partner is removed.
 
-    The neighbour that comes after the last of a list is not known; for the mean, it is taken to be
-    as near as that one. The best pair is mined unless its row has a better one.
+    The neighbour after the last of a list is unknown. The mean uses the last cosine instead. A
+    sentence has no pair if the row of its best pair has a better mined pair.
 
     Args:
-        partners: (Q,), the row that each sentence is paired with.
-        lists: the neighbours of the sentences, with their partners where these are among them.
-        theirs: (Q, K), the mean cosine of each neighbour's own neighbourhood.
-        taken: (Q, K), the margin of the mined pair that each neighbour has, -inf if none.
-        margin: one of ``miner.margin.MARGINS``.
+        partners: Row that each sentence is paired with, int64 (Q,).
+        lists: Neighbours of the sentences.
+        theirs: Neighbourhood mean of each neighbour, float64 (Q, K).
+        taken: Best margin of a mined pair of each neighbour, float64 (Q, K); -inf if none.
+        margin: One of ``miner.margin.MARGINS``.
     """
     there = lists.ids != NO_NEIGHBOUR
     left = there & (lists.ids != partners[:, None])

@@ -103,7 +103,8 @@ def cut_pairs(run: RunContext, chosen: ChosenPairs) -> list[PairBatch]:
             return {}
         lists = (shard.load(run.options.scopes[-1]) for shard in chosen.shards)
         best = _read(run, *_best_texts(run, chosen, rows))
-        return asdict(RunStatistics.of(best, mean_spacing(lists)))
+        is_given = chosen.lines is not None
+        return asdict(RunStatistics.of(best, mean_spacing(lists), is_given=is_given))
 
     with use_all_threads():
         key = _scores_key(run, chosen, "usual of texts")

@@ -87,9 +87,9 @@ def test_a_trained_model_knows_what_words_say(
     assert model.encoders == {"own", "other"}
     texts = ["monday old"] * 3, ["old monday", "tuesday old", "monday not old"]
     words = [makers[0].words(side) for side in texts]
-    exchanged, missing, lesser, _ = compare_facts(*words, model).T
+    exchanged, missing = compare_facts(*words, model).T
     assert exchanged.argmax() == 1
     assert exchanged[1] > 0
     assert missing.argmax() == 2
     assert missing[2] > 0
-    assert lesser[0] > 0.9
+    assert model.names == ["not", "monday", "tuesday"]

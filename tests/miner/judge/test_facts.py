@@ -6,7 +6,15 @@ import pytest
 from encoder import load_encoder
 from encoder.words import word_encoders
 from miner.judge import facts
-from miner.judge.facts import MAX_BYTE, PARTS, Facts, compare_facts, facts_of, load_facts
+from miner.judge.facts import (
+    MAX_BYTE,
+    PARTS,
+    Facts,
+    compare_facts,
+    facts_of,
+    load_facts,
+    name_differences,
+)
 from tests.miner.judge.words import Ragged, one, words_of
 
 LENGTHS = ([3, 0, 5, 2, 1, 2, 3] * 9, [4, 2, 2, 0, 1, 2, 3] * 9)
@@ -24,7 +32,6 @@ def made_facts() -> Facts:
         outputs=random.integers(-MAX_BYTE, MAX_BYTE, (4, 8)).astype(np.float32),
         scales=np.array([0.002, 0.05], dtype=np.float32),
         biases=random.integers(-900, 100, 8).astype(np.int16),
-        rarities=random.integers(100, 900, 8).astype(np.int16),
         joining=np.int16(-200),
         members=np.array([meaning for sense in senses for meaning in sense], dtype=np.int32),
         senses=np.cumsum([0, *map(len, senses)]).astype(np.int32),
@@ -58,13 +65,7 @@ def slowly(source: Ragged, target: Ragged, model: Facts) -> list[float]:
             missing.append(max(once))
         else:
             exchanged.append(are_both(*once))
-    predicted = []
-    for own, other in (sides, sides[::-1]):
-        said = [m for m, level in enumerate(own) if level > 0]
-        rarities = model.rarities.astype(int)
-        known = sum(min(max(rarities[m] + min(other[m], 0), 0), rarities[m]) for m in said)
-        predicted.append(known / sum(rarities[m] for m in said) if said else np.nan)
-    return [max(exchanged) / LEVEL, max(missing) / LEVEL, *np.sort(predicted)]
+    return [max(exchanged) / LEVEL, max(missing) / LEVEL]
 
 
 def test_facts_are_those_of_a_slow_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,20 +76,18 @@ def test_facts_are_those_of_a_slow_comparison(monkeypatch: pytest.MonkeyPatch) -
         if all(side[pair] for side in LENGTHS):
             expected = slowly(one(source, pair), one(target, pair), model)
             np.testing.assert_allclose(row, expected, rtol=1e-6)
-    assert (found[:, :2] > 0).any(axis=0).all()
-    assert (found[:, :2] < 0).any(axis=0).all()
+    assert (found > 0).any(axis=0).all()
+    assert (found < 0).any(axis=0).all()
     monkeypatch.setattr(facts, "WORDS_AT_ONCE", 5)
     monkeypatch.setattr(facts, "PAIRS_AT_ONCE", 4)
     assert compare_facts(source, target, model).tobytes() == found.tobytes()
     assert compare_facts(target, source, model).tobytes() == found.tobytes()
 
 
-def test_a_sentence_without_words_says_nothing() -> None:
+def test_facts_of_a_sentence_without_words_are_unknown() -> None:
     empty, full = words_of([0], 1), words_of([3], 2)
-    exchanged, _, *predicted = compare_facts(empty, full, made_facts())[0].tolist()
-    assert exchanged < 0
-    assert predicted == [0, 0]
-    assert np.isnan(compare_facts(empty, empty, made_facts())[0, 2:]).all()
+    assert np.isnan(compare_facts(empty, full, made_facts())).all()
+    assert np.isnan(compare_facts(full, empty, made_facts())).all()
 
 
 @pytest.mark.parametrize(
@@ -142,3 +141,17 @@ def test_only_the_bundled_encoders_have_facts() -> None:
     words = words_of([2], 1)
     assert facts_of([object(), object()]) is None  # type: ignore[list-item]
     assert np.isnan(compare_facts(words, words, None)).all()
+
+
+def test_differences_are_named() -> None:
+    for source, target, expected in (
+        ("Er kam am Dienstag.", "He came on Friday.", ("tuesday", "friday")),
+        ("Er kam nicht.", "He came.", ("not", "")),
+        ("Er kam.", "He did not come.", ("", "not")),
+    ):
+        makers = word_encoders(load_encoder(), ("de", "en"))
+        words = [own.words([text]) for own, text in zip(makers, (source, target), strict=True)]
+        assert name_differences(*words, load_facts())[0] == expected
+    makers = word_encoders(load_encoder(), ("de", "en"))
+    words = [own.words([text]) for own, text in zip(makers, ("Er kam.", "He came."), strict=True)]
+    assert name_differences(*words, load_facts()) == []
