@@ -98,12 +98,15 @@ _REPEATED = re.compile(r"([a-z])\1+")
 
 
 def romanize(text: str) -> str:
-    """Romanise lines to ``LETTERS``, without characters that have no sound."""
+    """Spell lines in ``LETTERS``, without characters that have no sound."""
     return text.lower().translate(_SPELLINGS)
 
 
 def romanize_three_alphabets(text: str) -> str:
-    """Romanise Cyrillic, Greek and Latin letters only, as scheme 3 does."""
+    """Spell lines in ``LETTERS``, without letters but Cyrillic, Greek and Latin.
+
+    Features of scheme 3 use it.
+    """
     bare = unicodedata.normalize("NFKD", text.lower())
     return _NOT_LETTERS.sub("", bare.translate(_THREE_ALPHABETS))
 

@@ -1,12 +1,16 @@
-"""Readers of UTF-8 text files, whose lines end in LF only."""
+"""Text files of evaluation data, in UTF-8 with lines that end in LF only."""
 
 import hashlib
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TypeVar
 
 from encoder.training.reading import split_lines
 from miner.storage.places import Place
 from miner.storage.streams import read_chunks
+
+Item = TypeVar("Item")
 
 
 def read_lines(path: Place) -> list[str]:
@@ -18,6 +22,24 @@ def read_lines(path: Place) -> list[str]:
     return split_lines(b"".join(read_chunks(path)), str(path))
 
 
+def read_aligned(*paths: Path) -> list[list[str]]:
+    """Read the lines of files in which line i of each belongs to line i of the others.
+
+    Raises:
+        ValueError: A file is not readable UTF-8 or has no lines, or numbers of lines differ.
+    """
+    texts = [read_lines(path) for path in paths]
+    for path, lines in zip(paths, texts, strict=True):
+        if not lines:
+            raise ValueError(f"{path}: empty")
+        if len(lines) != len(texts[0]):
+            raise ValueError(
+                f"{path} has {len(lines)} lines but {paths[0]} has {len(texts[0])}; line i of one "
+                "must belong to line i of the other"
+            )
+    return texts
+
+
 def fingerprint(*paths: Path) -> str:
     """Return the first 8 hex digits of the files' joint SHA-256."""
     digest = hashlib.sha256()
@@ -27,7 +49,7 @@ def fingerprint(*paths: Path) -> str:
 
 
 def files_matching(directory: Path, pattern: str) -> dict[Path, re.Match[str]]:
-    """Find the files in a folder whose whole name matches a regex, sorted.
+    """Return the files in a folder whose whole name matches a regex, by name.
 
     Raises:
         ValueError: ``directory`` is not a folder.
@@ -36,3 +58,14 @@ def files_matching(directory: Path, pattern: str) -> dict[Path, re.Match[str]]:
         raise ValueError(f"{directory}: not a directory")
     matches = {path: re.fullmatch(pattern, path.name) for path in sorted(directory.iterdir())}
     return {path: match for path, match in matches.items() if match}
+
+
+def choose(choices: Mapping[str, Item], name: str, problem: str) -> Item:
+    """Return the entry ``name`` of ``choices``.
+
+    Raises:
+        ValueError: It is missing; the message begins with ``problem``, such as ``FOLDER: no pair``.
+    """
+    if name not in choices:
+        raise ValueError(f"{problem} {name!r}; it has {', '.join(choices)}")
+    return choices[name]

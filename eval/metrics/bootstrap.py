@@ -9,9 +9,9 @@ Axes: ``U`` units, ``C`` numbers per unit, ``R`` resamples, ``P`` pairs of numbe
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from miner.arrays import FloatArray
+
 Interval = tuple[float, float]
 
 RESAMPLES = 1000

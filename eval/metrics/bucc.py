@@ -20,11 +20,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+
+from miner.arrays import FloatArray, IntArray, Mask
 
 IdPair = tuple[str, str]
 Ids = tuple[str, ...]
-Scores = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +38,7 @@ class Candidates:
         ValueError: A score is NaN or -inf, which no threshold could keep.
     """
 
-    scores: Scores
+    scores: FloatArray
     sources: Sequence[Ids]
     targets: Sequence[Ids]
 
@@ -78,9 +78,9 @@ class Judgements:
         gold: Number of gold pairs.
     """
 
-    scores: Scores
-    correct: NDArray[np.bool_]
-    new_gold: NDArray[np.int64]
+    scores: FloatArray
+    correct: Mask
+    new_gold: IntArray
     gold: int
 
 
@@ -196,5 +196,5 @@ def extracted_pairs(ranked: Candidates, threshold: float) -> list[IdPair]:
     return [ranked.name(position) for position in range(_above(ranked.scores, threshold))]
 
 
-def _above(scores: Scores, threshold: float) -> int:
+def _above(scores: FloatArray, threshold: float) -> int:
     return int(np.searchsorted(-scores, -threshold, side="left"))

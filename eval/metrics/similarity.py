@@ -6,25 +6,18 @@ Axes: ``N`` sources, ``M`` targets, ``D`` dim, ``K`` neighbours, ``Q`` queries.
 from collections.abc import Collection, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from miner.arrays import NO_NEIGHBOUR, Neighbours
+from miner.arrays import NO_NEIGHBOUR, IntArray, Mask, Matrix, Neighbours
 from miner.knn.core.rescore import unit_rows
 from miner.knn.exact import search_unit_rows
 from miner.margin import margin_scores
-
-Matrix = NDArray[np.float32]
-Flags = NDArray[np.bool_]
-Positions = NDArray[np.int64]
 
 NEIGHBOURS = 4  # neighbours per margin in xSIM
 CSLS_NEIGHBOURS = 10  # neighbours per mean similarity that CSLS subtracts
 BLOCK_ROWS = 256  # rows per matrix product
 
 
-def search_errors(
-    source: Matrix, target: Matrix, *, margin: str = "absolute"
-) -> tuple[Flags, Flags]:
+def search_errors(source: Matrix, target: Matrix, *, margin: str = "absolute") -> tuple[Mask, Mask]:
     """Find the rows whose nearest neighbour is not their translation.
 
     This is the measure of Artetxe & Schwenk 2019, "Massively Multilingual Sentence Embeddings", on
@@ -48,9 +41,9 @@ def search_errors(
     return is_wrong(best_targets), is_wrong(best_by_margin(backward, forward, margin=margin))
 
 
-def is_wrong(positions: Positions) -> Flags:
+def is_wrong(positions: IntArray) -> Mask:
     """Return which of N positions differ from their own index, bool (N,)."""
-    errors: Flags = positions != np.arange(len(positions))
+    errors: Mask = positions != np.arange(len(positions))
     return errors
 
 
@@ -73,7 +66,7 @@ def find_nearest(
     return forward, backward
 
 
-def best_by_margin(queries: Neighbours, others: Neighbours, *, margin: str) -> Positions:
+def best_by_margin(queries: Neighbours, others: Neighbours, *, margin: str) -> IntArray:
     """Choose each row's neighbour of best margin, int64 (N,), or -1 if none.
 
     ``queries`` and ``others`` are both results of one ``find_nearest``. Ties go to the higher
@@ -91,7 +84,7 @@ def best_by_margin(queries: Neighbours, others: Neighbours, *, margin: str) -> P
 
 def translation_ranks(
     queries: Matrix, targets: Matrix, sources: Matrix, gold: Sequence[Collection[int]]
-) -> dict[str, Positions]:
+) -> dict[str, IntArray]:
     """Rank the best correct target of each query, int64 (Q,), by method.
 
     NN ranks by cosine. CSLS subtracts mean similarities to ``sources``, all source words (Conneau

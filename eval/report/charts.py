@@ -8,10 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from eval.metrics.bootstrap import FloatArray
 from eval.metrics.bucc import BuccScore, Judgements, score_at
+from miner.arrays import FloatArray, IntArray
 
 Points = Sequence[tuple[float, float]]
 
@@ -41,7 +40,7 @@ def gold_curve(judgements: Judgements) -> list[BuccScore]:
     return [score_at(judgements, threshold) for threshold in thresholds]
 
 
-def hubs(lists: NDArray[np.int64], *, most: int) -> list[tuple[int, int]]:
+def hubs(lists: IntArray, *, most: int) -> list[tuple[int, int]]:
     """Return up to ``most`` rows that are in the most lists, with the counts.
 
     ``lists`` counts the lists of each row. The highest count is first, and ties are in order of

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eval.data.bucc import read_gold
 from eval.data.textfiles import read_lines
-from eval.metrics.bootstrap import FloatArray, Interval
+from eval.metrics.bootstrap import Interval
 from eval.metrics.bucc import BuccScore, IdPair, Judgements, best_score, judge, rank
 from eval.runs.side import Side
 from eval.runs.store import Run
+from miner.arrays import FloatArray, IntArray, Mask
 from miner.choices import MONOTONE
 from miner.judge.prior import PROBABILITY, logistic
 from miner.storage.atomic import atomic_file
@@ -54,8 +54,8 @@ class Gold:
 class LabelledPairs:
     """Labelled pairs of a run, by ascending positions int64 (J,)."""
 
-    positions: NDArray[np.int64]
-    correct: NDArray[np.bool_]
+    positions: IntArray
+    correct: Mask
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,9 +200,7 @@ def estimates_from_marks(run: Run, labelled: LabelledPairs) -> Estimates:
     return Estimates(scores=scores, probabilities=likely, labelled=labelled, floor=floor)
 
 
-def _fit_odds(
-    odds: FloatArray, correct: NDArray[np.bool_], prior: tuple[float, float]
-) -> tuple[float, float]:
+def _fit_odds(odds: FloatArray, correct: Mask, prior: tuple[float, float]) -> tuple[float, float]:
     """Fit a slope and a shift of log odds to J labels by Newton's method.
 
     ``prior`` has the inverse variances of their priors around 1 and 0.

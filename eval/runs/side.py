@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from eval.metrics.bucc import Ids
-from miner.arrays import Columns, IntArray, Neighbours, take_columns
+from miner.arrays import Columns, FloatArray, IntArray, Matrix, Neighbours, take_columns
 from miner.choices import MONOTONE
 from miner.storage import layout
 from miner.storage.artefacts import Artefact, open_artefact
@@ -240,7 +240,7 @@ class Side:
         """Return the candidates of one or more positions."""
         return self._lists_at(self._scope, positions)
 
-    def means_at(self, positions: Rows) -> NDArray[np.float64]:
+    def means_at(self, positions: Rows) -> FloatArray:
         """Return the mean cosines that margins use, float64, of some positions."""
         return self._lists_at(self._margin_scope, positions).means()
 
@@ -248,7 +248,7 @@ class Side:
         ids, cosines = (lists.take(positions) for lists in self._nearest[scope])
         return Neighbours(ids=ids, cosines=cosines)
 
-    def vectors(self) -> NDArray[np.float32]:
+    def vectors(self) -> Matrix:
         """Return the vectors of the searched rows, float32 (N, D)."""
         return take_columns(self._vectors.all(), self._columns).astype(np.float32, copy=False)
 

@@ -12,13 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from encoder import load_encoder
 from encoder.words import WordEncoder, word_encoders
 from eval.metrics.bucc import Candidates, Ids
 from eval.runs.side import Side
-from miner.arrays import JudgedPairs, Pairs
+from miner.arrays import FloatArray, IntArray, JudgedPairs, Pairs
 from miner.choices import LINES, MONOTONE, SCORES
 from miner.filters import Suspects, main_script, median_log_ratio, occurrences
 from miner.given import lines_of
@@ -49,9 +48,9 @@ class PairFile:
         return pairs_of(self._file.read())
 
     @property
-    def scores(self) -> NDArray[np.float64]:
+    def scores(self) -> FloatArray:
         """The scores of all pairs, float64 (P,), best first."""
-        scores: NDArray[np.float64] = self._file.read(columns=["score"])["score"].to_numpy()
+        scores: FloatArray = self._file.read(columns=["score"])["score"].to_numpy()
         return scores
 
     @property
@@ -122,7 +121,7 @@ class Run:
         return self.output.pairs
 
     @property
-    def probabilities(self) -> NDArray[np.float64] | None:
+    def probabilities(self) -> FloatArray | None:
         """The probability of each pair, float64 (P,), or None without a judge."""
         return self.pairs.probability if isinstance(self.pairs, JudgedPairs) else None
 
@@ -135,22 +134,20 @@ class Run:
         return float(lower.max(initial=-np.inf if limit is None else limit))
 
     def both(
-        self, read: Callable[[Side, NDArray[np.int64]], Column], pairs: Pairs | None = None
+        self, read: Callable[[Side, IntArray], Column], pairs: Pairs | None = None
     ) -> tuple[Column, Column]:
         """Call ``read`` with the rows of both sides of pairs, by default all."""
         pairs = self.pairs if pairs is None else pairs
         return read(self.source, pairs.source), read(self.target, pairs.target)
 
     @cached_property
-    def _lines(self) -> NDArray[np.int64] | None:
+    def _lines(self) -> IntArray | None:
         if self.options.get("alignment") != LINES:
             return None
-        lines: NDArray[np.int64] = np.load(open_artefact(self._work.pairs).checked(layout.LINES))
+        lines: IntArray = np.load(open_artefact(self._work.pairs).checked(layout.LINES))
         return lines
 
-    def lines(
-        self, sources: NDArray[np.int64], targets: NDArray[np.int64]
-    ) -> NDArray[np.int64] | None:
+    def lines(self, sources: IntArray, targets: IntArray) -> IntArray | None:
         """Return the first line of each pair, from 0, or None if pairs were mined."""
         return None if self._lines is None else lines_of(self._lines, sources, targets)
 
@@ -190,7 +187,7 @@ class Run:
         return [self.summary[side]["language"]["decided"] for side in SIDES]
 
     @cached_property
-    def lists(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def lists(self) -> tuple[IntArray, IntArray]:
         """The number of the other side's neighbour lists with each row.
 
         The first array is of source rows, and the second of target rows.

@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from encoder import Encoder, load_encoder
 from encoder.words import WordEncoder
@@ -18,6 +17,7 @@ from eval.data.languages import encoders_of_languages
 from eval.data.textfiles import files_matching, fingerprint, read_lines
 from eval.output import Record, Show, Table, sign
 from eval.tasks.arguments import add_directory
+from miner.arrays import FloatArray
 
 Bead = tuple[tuple[int, ...], tuple[int, ...]]  # ascending positions in source and target
 
@@ -25,7 +25,7 @@ TABLE = Table("documents", ["source", "target", "gold", "P", "R", "F1", "lax P",
 _LINE = re.compile(r"\[([\d, ]*)\]:\[([\d, ]*)\](?::\S*)?")
 
 
-def judge_beads(beads: Collection[Bead], gold: Collection[Bead]) -> NDArray[np.float64]:
+def judge_beads(beads: Collection[Bead], gold: Collection[Bead]) -> FloatArray:
     """Score each distinct bead strictly and laxly, 0 or 1, float64 (B, 2)."""
     gold_set = set(gold)
     partners: dict[int, set[int]] = {}

@@ -16,13 +16,14 @@ import numpy as np
 from encoder import Encoder, load_encoder
 from eval.data.bucc import bucc_files, bucc_splits, load_bucc
 from eval.data.textfiles import fingerprint
-from eval.metrics.bootstrap import INTERVAL_METHOD, FloatArray, interval
+from eval.metrics.bootstrap import INTERVAL_METHOD, interval
 from eval.metrics.bucc import extracted_pairs
 from eval.output import Record, Show, Table, id_lines, print_note, score_record, signature
 from eval.tasks import mined_splits
 from eval.tasks.arguments import add_bucc_data, chosen_pairs, positive
 from eval.tasks.mined_splits import SplitResult
 from eval.tasks.suite import Figure, Suite, fields_of, figure_of
+from miner.arrays import FloatArray
 from miner.choices import SCORES
 from miner.margin import MARGINS
 from miner.selection import RETRIEVALS

@@ -15,7 +15,7 @@ import numpy as np
 from encoder import Encoder
 from eval.data.labelled import DEV, PARTS, TEST, TRAIN, Examples, concat, read_columns, read_parts
 from eval.data.languages import name_of
-from eval.data.textfiles import files_matching
+from eval.data.textfiles import choose, files_matching
 from eval.metrics import frozen
 from eval.metrics.frozen import Part
 from eval.output import Record, Show, Table
@@ -119,7 +119,10 @@ def run(args: argparse.Namespace, show: Show) -> Record:
 
 
 def prepare(args: argparse.Namespace, curves: dict[str, Record] | None = None) -> Suite:
-    """Load the sets, and fill ``curves`` with few-shot accuracies."""
+    """Load the sets.
+
+    Measuring an encoder also fills ``curves`` with few-shot accuracies by language, if given.
+    """
     require("sklearn")
     sets = _load(args)
     first = next(iter(sets))
@@ -160,11 +163,8 @@ def _tested_part(examples: Examples) -> str:
 def _load(args: argparse.Namespace) -> dict[str, Examples]:
     sets = load_topics(args.directory)
     first = args.train_lang or next(n for n in ("en", "eng_Latn", *sets) if n in sets)
-    names = [name_of(name, sets) or name for name in (first, *(args.lang or ()))]
-    for name in names:
-        if name not in sets:
-            raise ValueError(f"{args.directory}: no {name!r}; there are {', '.join(sets)}")
-    chosen = {name: sets[name] for name in (names if args.lang else (names[0], *sets))}
+    names = [name_of(name, sets) for name in (first, *(args.lang or sets))]
+    chosen = {name: choose(sets, name, f"{args.directory}: no language") for name in names}
     for name, examples in chosen.items():
         for part in (TRAIN, _tested_part(examples)):
             if not examples.part(part).any():

@@ -13,12 +13,11 @@ import numpy as np
 from encoder import load_encoder
 from eval.data.bucc import load_bucc
 from eval.data.textfiles import fingerprint
-from eval.metrics.bootstrap import FloatArray
 from eval.metrics.bucc import BuccScore, score_at
 from eval.output import Record, Show, Table, score_record, sign
 from eval.tasks.arguments import add_bucc_data, chosen_pairs
 from eval.tasks.mined_splits import MinedSplit, likely_score, mine_split
-from miner.arrays import JudgedPairs
+from miner.arrays import FloatArray, JudgedPairs
 from miner.judge.model import load_judge
 from miner.judge.prior import count_kept
 

@@ -5,17 +5,15 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from encoder import Encoder
 from eval.data.labelled import PARTS, TEST, Examples
 from eval.data.languages import encoders_of_languages
 from eval.metrics import frozen
-from eval.metrics.frozen import Floats
+from miner.arrays import IntArray, Matrix
 
 CLASSIFIERS: dict[str, type[frozen.Classifier]] = {"logistic": frozen.Logistic, "mlp": frozen.Mlp}
 
-Classes = NDArray[np.int64]
 Learned = TypeVar("Learned")
 
 
@@ -47,7 +45,7 @@ def make_learner(
     return learn_for
 
 
-def scaled_features(sides: Sequence[Floats], scale: np.float32, *, both: bool) -> Floats:
+def scaled_features(sides: Sequence[Matrix], scale: np.float32, *, both: bool) -> Matrix:
     """Return a classifier's input of sentences or pairs, over ``scale``."""
     scaled = [side / scale for side in sides]
     return scaled[0] if len(scaled) == 1 else frozen.pair_features(*scaled, both=both)
@@ -55,7 +53,7 @@ def scaled_features(sides: Sequence[Floats], scale: np.float32, *, both: bool) -
 
 def classify(
     encoder: Encoder, examples: Examples, classifier: frozen.Classifier, *, language: str = "en"
-) -> tuple[Classes, Classes]:
+) -> tuple[IntArray, IntArray]:
     """Return the predicted and true classes of sentences or pairs, int64 (U,).
 
     Examples without parts are classified by nested cross-validation. Otherwise the test part is,

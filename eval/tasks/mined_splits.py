@@ -12,8 +12,8 @@ from encoder import Encoder
 from eval.data.bucc import BuccSplit, text_key
 from eval.judge.mined import Mined, mine_texts
 from eval.metrics import bucc
-from eval.metrics.bootstrap import FloatArray, resample
-from miner.arrays import JudgedPairs, Pairs
+from eval.metrics.bootstrap import resample
+from miner.arrays import FloatArray, JudgedPairs, Pairs
 from miner.judge.prior import LIKELY
 from miner.storage.layout import SIDES
 

@@ -12,17 +12,15 @@ from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from encoder import Encoder, load_encoder
 from eval.data.languages import code_of
 from eval.data.textfiles import fingerprint
 from eval.metrics.bootstrap import INTERVAL_METHOD, interval, moments, pearson, resample
 from eval.output import LABEL_WIDTH, Cell, Record, Show, Table, encoder_names, sign
+from miner.arrays import FloatArray, Mask
 
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
-Statistic = Callable[[Floats], Floats]
+Statistic = Callable[[FloatArray], FloatArray]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +34,7 @@ class Figure:
 
     name: str
     value: float
-    samples: Floats
+    samples: FloatArray
     units: int | None
     beside: Mapping[str, float | None] = field(default_factory=dict)
     lower: bool = False
@@ -55,7 +53,7 @@ class Figure:
         return {"value": self.value, "interval": interval(self.samples)}
 
 
-def figure_of(name: str, units: Floats, statistic: Statistic, *, stream: int = 0) -> Figure:
+def figure_of(name: str, units: FloatArray, statistic: Statistic, *, stream: int = 0) -> Figure:
     """Compute a figure from sums over ``units``, float64 (U, C).
 
     ``statistic`` and ``stream`` are as in ``eval.metrics.bootstrap.resample``.
@@ -65,22 +63,22 @@ def figure_of(name: str, units: Floats, statistic: Statistic, *, stream: int = 0
     return Figure(name=name, value=value, samples=samples, units=len(units))
 
 
-def mean_figure(name: str, values: Flags | Floats, *, stream: int = 0) -> Figure:
+def mean_figure(name: str, values: Mask | FloatArray, *, stream: int = 0) -> Figure:
     """Compute the mean of a value (U,) of each unit, such as its correctness."""
     units = np.stack([np.ones(len(values)), values.astype(np.float64)], axis=1)
     return figure_of(name, units, lambda sums: sums[:, 1] / sums[:, 0], stream=stream)
 
 
-def correlation_figure(name: str, x: Floats, y: Floats, *, stream: int = 0) -> Figure:
+def correlation_figure(name: str, x: FloatArray, y: FloatArray, *, stream: int = 0) -> Figure:
     """Compute Pearson's r of two values (U,) of each unit."""
     return figure_of(name, moments(x, y), pearson, stream=stream)
 
 
-def ranks(values: Floats) -> Floats:
+def ranks(values: FloatArray) -> FloatArray:
     """Rank values (U,) from 1 for Spearman's r, with mean ranks for ties."""
     _, groups, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = counts.cumsum()
-    mean_ranks: Floats = ((last - counts + 1 + last) / 2)[groups]
+    mean_ranks: FloatArray = ((last - counts + 1 + last) / 2)[groups]
     return mean_ranks
 
 
