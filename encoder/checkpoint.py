@@ -41,7 +41,7 @@ Facts = Mapping[str, Any]  # JSON values
 def save_encoder(
     folder: Path, *, table: Matrix, ngram_rows: int = 0, tokenizer_model: bytes, facts: Facts
 ) -> None:
-    """Write a bag into ``folder``, over an encoder there when all files are complete.
+    """Write a bag, over an encoder in ``folder`` when all files are complete.
 
     ``table`` has the vectors of V pieces, then of n-grams, float32 (V + ngram_rows, D). ``facts``
     about the training go to the configuration.
@@ -66,7 +66,7 @@ def write_folder(folder: Path, config: Facts, tokenizer_model: bytes, weights: b
 
 
 def replace_files(folder: Path, contents: Mapping[str, bytes]) -> None:
-    """Write files by name, and move them into ``folder`` when all are complete.
+    """Write files by name, and put them in place when all are complete.
 
     Raises:
         OSError: A file cannot be written; the error names it.
@@ -87,7 +87,7 @@ def replace_files(folder: Path, contents: Mapping[str, bytes]) -> None:
 
 
 def read_folder(folder: Path) -> tuple[dict[str, Any], Tokenizer, bytes]:
-    """Read the configuration, the tokeniser and the serialised weights of an encoder.
+    """Read an encoder's configuration, tokeniser and serialised weights.
 
     Raises:
         ValueError: A file is missing or damaged, or the files are of different trainings.
@@ -151,7 +151,7 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def save_head(folder: Path, tensors: "Mapping[str, torch.Tensor]") -> None:
-    """Write the weights of an inference head (``load_head``) next to its encoder."""
+    """Write the weights of an inference head into its encoder's folder."""
     from safetensors.torch import save as save_tensors
 
     metadata = {ENCODER: read_config(folder)["sha256"]}

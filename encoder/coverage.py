@@ -26,7 +26,7 @@ class Coverage:
 
     @property
     def quality(self) -> str:
-        """The rating ``good``, ``fair`` or ``weak``, by error; held-out is never good."""
+        """The rating ``good``, ``fair`` or ``weak``, by error and test set."""
         if self.error > MAX_FAIR:
             return "weak"
         return "good" if self.error <= MAX_GOOD and self.measured != "held-out" else "fair"
@@ -47,7 +47,7 @@ def find_coverage(languages: Mapping[str, Coverage], language: str) -> Coverage 
 
 
 def read_coverage(spec: str) -> dict[str, Coverage]:
-    """Read an encoder's coverage of languages (ISO 639) from its configuration.
+    """Read an encoder's coverage by language (ISO 639).
 
     The result includes the languages of an added encoder. It is empty for encoders that list no
     languages, such as LASER's.

@@ -38,7 +38,7 @@ class Weighted(NamedTuple):
 
 
 def parse_joined(spec: str) -> tuple[Weighted, ...]:
-    """Return the parts of a joined encoder, none if ``spec`` is a single encoder.
+    """Return the parts of a joined encoder, () of a single encoder.
 
     Raises:
         ValueError: A part is missing or repeated, or its weight is not a positive number.
@@ -93,7 +93,7 @@ def absolute_spec(spec: str) -> str:
 
 
 def union_spec(specs: Iterable[str]) -> str:
-    """Join all parts of several encoders, or return the first if all are single."""
+    """Join all parts of joined encoders, or return the first of single ones."""
     all_specs = list(specs)
     parts = {part.spec: part for spec in all_specs for part in parse_joined(spec)}
     return spell_joined(parts.values()) or all_specs[0]
@@ -111,7 +111,7 @@ def select_parts(encoder: Encoder, spec: str) -> Encoder:
 
 
 def dropped_part_names(spec: str, kept: str) -> str:
-    """Return the names of parts of ``spec`` that ``kept`` lacks, between commas."""
+    """Return the names of ``spec``'s parts that ``kept`` lacks, as one text."""
     names = {part.spec for part in parse_joined(kept)}
     return ", ".join(part.spec for part in parse_joined(spec) if part.spec not in names)
 
@@ -205,7 +205,7 @@ class JoinedEncoder(BaseEncoder):
 
 
 def parts_of(encoder: object) -> list[object]:
-    """Return the encoders of a joined encoder's parts, or a list of ``encoder``."""
+    """Return the encoders of a joined encoder's parts, or ``[encoder]``."""
     if isinstance(encoder, JoinedEncoder):
         return [part.encoder for part in encoder.parts]
     return [encoder]

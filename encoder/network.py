@@ -178,10 +178,10 @@ def embed_tokens(network: PreparedNetwork, tokens: Tokens) -> Tensor:
 def length_batches(
     lengths: NDArray[np.int64], size: int, *, ragged: bool
 ) -> Iterator[NDArray[np.int64]]:
-    """Yield batches of sentences of S ``lengths``, as row numbers, longest first.
+    """Yield batches of rows by length, the longest sentences first.
 
-    A batch has at most ``size`` tokens, padding included, or one sentence. Its sentences have equal
-    lengths unless ``ragged``.
+    ``lengths`` are the tokens of S sentences. A batch has at most ``size`` tokens, padding
+    included, or one sentence. Its sentences have equal lengths unless ``ragged``.
     """
     order = np.argsort(-lengths, kind="stable")
     changes = np.flatnonzero([] if ragged else np.diff(lengths[order])) + 1

@@ -70,7 +70,7 @@ class Tokenizer:
         return Tokens.of(self._processor.encode(list(sentences), num_threads=thread_count()))
 
     def pieces(self) -> list[str]:
-        """Return each piece as text with SPACE for spaces, "" for the unknown piece."""
+        """Return each piece with SPACE for a space, "" for the unknown piece."""
         unknown = self._processor.unk_id()
         names = self._processor.id_to_piece([*range(len(self))])
         return ["" if number == unknown else name for number, name in enumerate(names)]

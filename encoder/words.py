@@ -30,7 +30,7 @@ class Words:
 
 
 def join_words(first: Words, second: Words) -> Words:
-    """Return, per sentence, its words in ``first`` and then those in ``second``."""
+    """Return each sentence's words in ``first``, then its words in ``second``."""
     offsets = first.offsets + second.offsets
     ids = np.empty(offsets[-1], dtype=np.int32)
     for words, words_before, shift in (

@@ -42,7 +42,7 @@ _FIBONACCI = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio (Knuth, volume
 
 
 class Features:
-    """The features of words, which are the table rows whose sum is a word's vector.
+    """The features of words, table rows whose sum is a word's vector.
 
     They depend on the word's pieces only. The V pieces of a tokeniser have rows 0 to V - 1. All
     n-grams share the next ``ngram_rows`` rows by a hash. A piece begins a word if it starts with a

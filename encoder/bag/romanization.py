@@ -103,7 +103,7 @@ def romanize(text: str) -> str:
 
 
 def romanize_three_alphabets(text: str) -> str:
-    """Spell lines in ``LETTERS``, without letters but Cyrillic, Greek and Latin.
+    """Romanise Cyrillic, Greek and Latin letters, and drop all others.
 
     Features of scheme 3 use it.
     """

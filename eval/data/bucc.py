@@ -161,13 +161,13 @@ class BuccSplit:
 
 
 def bucc_pairs(directory: Path) -> dict[str, dict[str, BuccFiles]]:
-    """Find the splits of each language pair (``de-en``) that have all three files.
+    """Find the complete splits of each language pair, such as ``de-en``.
 
-    ``directory`` contains a folder per pair, or is the folder of a pair itself. Pairs and their
-    splits are in alphabetical order.
+    ``directory`` contains a folder per pair, or is the folder of a pair. A complete split has two
+    files of sentences and one of gold pairs. Pairs and splits are sorted.
 
     Raises:
-        ValueError: ``directory`` is not a folder, or contains no split with all three files.
+        ValueError: ``directory`` is not a folder, or contains no complete split.
     """
     if not directory.is_dir():
         raise ValueError(f"{directory}: not a directory")
@@ -200,7 +200,7 @@ def bucc_files(directory: Path, pair: str, split: str) -> BuccFiles:
     Raises:
         ValueError: ``directory`` does not contain the pair or the split.
     """
-    problem = f"{directory}: {pair} has no split with texts and gold named"
+    problem = f"{directory}: {pair} has no complete split"
     return choose(bucc_splits(directory, pair), split, problem)
 
 

@@ -1,4 +1,4 @@
-"""Labelled sentences and sentence pairs, for classifiers of sentence vectors."""
+"""Labelled sentences and sentence pairs, for classifiers of vectors."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -133,6 +133,6 @@ def concat(parts: Mapping[str, Examples]) -> Examples:
 
 
 def first_file(directories: Sequence[Path], name: str) -> Path | None:
-    """Return the first file called ``name`` or ``name.xz`` in the folders, or None."""
+    """Return the first ``name`` or ``name.xz`` in the folders, or None."""
     paths = (folder / file for folder in directories for file in (name, f"{name}.xz"))
     return next((path for path in paths if path.is_file()), None)

@@ -54,7 +54,7 @@ def _tag(name: str) -> str:
 
 
 def code_of(name: str) -> str:
-    """Return the code by which encoders know a language, ``de`` for ``deu_Latn``."""
+    """Return the code of a language for encoders, ``de`` for ``deu_Latn``."""
     return iso_639_1(base_language(name))
 
 

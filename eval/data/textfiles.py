@@ -23,7 +23,7 @@ def read_lines(path: Place) -> list[str]:
 
 
 def read_aligned(*paths: Path) -> list[list[str]]:
-    """Read the lines of files in which line i of each belongs to line i of the others.
+    """Read the lines of files of which line i belongs to the others' line i.
 
     Raises:
         ValueError: A file is not readable UTF-8 or has no lines, or numbers of lines differ.

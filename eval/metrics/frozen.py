@@ -73,7 +73,7 @@ def softmax_regression(train: Part, penalty: float) -> Matrix:
 
 
 def probabilities(rows: Matrix, weights: Matrix) -> Matrix:
-    """Predict the class probabilities (N, C) of rows by a softmax regression."""
+    """Return class probabilities (N, C), by weights of ``softmax_regression``."""
     return _softmax(rows @ weights[:-1] + weights[-1])
 
 
@@ -85,7 +85,13 @@ def _softmax(logits: Matrix) -> Matrix:
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """Widths of hidden layers, their activation, and the share to drop."""
+    """The shape of a perceptron.
+
+    Attributes:
+        hidden: the width of each hidden layer.
+        activation: a key of ``ACTIVATIONS``.
+        dropout: the share of hidden numbers that training drops.
+    """
 
     hidden: Sequence[int]
     activation: str = "sigmoid"
@@ -134,7 +140,10 @@ class Perceptron:
         return _softmax(rows @ self.weights[-2] + self.weights[-1])
 
     def fit(self, train: Part, dev: Part, score: Score) -> float:
-        """Train, keep the weights with the best score of ``dev``, and return it."""
+        """Train on ``train``, and return the best score of ``dev``.
+
+        The weights with this score are kept. ``score`` is of probabilities and targets, (N, C).
+        """
         moments = [[np.zeros_like(weights) for weights in self.weights] for _ in range(2)]
         best, best_weights, misses, steps = -np.inf, self.weights, 0, 0
         for epoch in range(1, MAX_EPOCHS + 1):
@@ -156,7 +165,7 @@ class Perceptron:
         return best
 
     def gradients(self, rows: Matrix, targets: Matrix) -> list[Matrix]:
-        """Return the gradients of the mean cross entropy, like ``weights``."""
+        """Return the mean cross entropy's gradient by each of ``weights``."""
         outputs, masks = [rows], []
         for layer in range(0, len(self.weights) - 2, 2):
             output = self._forward(outputs[-1] @ self.weights[layer] + self.weights[layer + 1])
@@ -198,7 +207,7 @@ class Logistic:
     seed: int = 1
 
     def fit(self, train: Part, dev: Part | None = None) -> Predictor:
-        """Return a predictor with the penalty that is best on ``dev`` or in folds."""
+        """Fit with the penalty that scores best on ``dev``, or else in folds."""
         if dev is not None:
             trials = iter([(train, dev)])
         else:
@@ -225,7 +234,7 @@ class Mlp:
     shapes: Sequence[Shape] = SHAPES
 
     def fit(self, train: Part, dev: Part | None = None) -> Predictor:
-        """Return a predictor of the shape that is best on ``dev`` or on a fold."""
+        """Fit all shapes, and return the best on ``dev``, or else on a fold."""
         if dev is None:
             is_dev = folds(train.targets, FOLDS, seed=self.seed) == 0
             train, dev = train.take(~is_dev), train.take(is_dev)
@@ -239,7 +248,7 @@ Classifier = Logistic | Mlp
 
 
 def cross_predict(train: Part, classifier: Classifier) -> Matrix:
-    """Predict probabilities (N, C), each row by a fit to the other folds."""
+    """Return class probabilities (N, C), of each row by a fit to other folds."""
     fold = folds(train.targets, FOLDS, seed=classifier.seed)
     predicted = np.empty_like(train.targets)
     for index in range(FOLDS):
@@ -249,7 +258,10 @@ def cross_predict(train: Part, classifier: Classifier) -> Matrix:
 
 
 def folds(targets: Matrix, count: int, *, seed: int) -> IntArray:
-    """Deal shuffled rows class by class into folds from 0, int64 (N,)."""
+    """Return the fold of each row, from 0 to ``count`` - 1, int64 (N,).
+
+    Rows are shuffled, and dealt class by class, so that folds have similar classes.
+    """
     shuffled = np.random.default_rng(seed).permutation(len(targets))
     order = shuffled[np.argsort(targets[shuffled].argmax(axis=1), kind="stable")]
     fold_numbers = np.empty(len(targets), dtype=np.int64)
@@ -258,7 +270,7 @@ def folds(targets: Matrix, count: int, *, seed: int) -> IntArray:
 
 
 def one_hot(labels: IntArray, classes: int) -> Matrix:
-    """Return float32 (N, C) with a 1 at each of ``labels``, int64 (N,)."""
+    """Return float32 (N, C), 1 in the column of the row's label, else 0."""
     return np.eye(classes, dtype=np.float32)[labels]
 
 
@@ -268,7 +280,7 @@ def root_mean_square(vectors: Matrix) -> np.float32:
 
 
 def pair_features(first: Matrix, second: Matrix, *, both: bool) -> Matrix:
-    """Return |u - v| and u * v of pairs, after u and v themselves if ``both``."""
+    """Return |u - v| and u * v of rows (N, D), after u and v if ``both``."""
     sides = [first, second] if both else []
     return np.hstack([*sides, np.abs(first - second), first * second])
 

@@ -20,13 +20,13 @@ BLOCK_ROWS = 256  # rows per matrix product
 def search_errors(source: Matrix, target: Matrix, *, margin: str = "absolute") -> tuple[Mask, Mask]:
     """Find the rows whose nearest neighbour is not their translation.
 
-    This is the measure of Artetxe & Schwenk 2019, "Massively Multilingual Sentence Embeddings", on
-    Tatoeba. With a margin instead of the cosine (``absolute``) it is xSIM (Heffernan et al. 2022,
-    "Bitext Mining Using Distilled Sentence Representations for Low-Resource Languages", section 4).
-    Row i (D,) of each side translates row i of the other. A zero row is an error.
+    Row i of ``source`` (N, D) translates row i of ``target`` (N, D). By ``absolute``, the cosine,
+    this is the measure of Artetxe & Schwenk 2019, "Massively Multilingual Sentence Embeddings", on
+    Tatoeba. By another of ``miner.margin.MARGINS``, it is xSIM (Heffernan et al. 2022, "Bitext
+    Mining Using Distilled Sentence Representations for Low-Resource Languages", section 4).
 
     Returns:
-        Errors of source rows and of target rows, both bool (N,).
+        Errors of source rows and of target rows, both bool (N,). A zero row is an error.
 
     Raises:
         ValueError: The shapes differ, or have no rows.
@@ -50,10 +50,10 @@ def is_wrong(positions: IntArray) -> Mask:
 def find_nearest(
     source: Matrix, target: Matrix, *, k: int = NEIGHBOURS
 ) -> tuple[Neighbours, Neighbours]:
-    """Find the ``k`` nearest rows (D) by cosine, from N to M and back.
+    """Find the ``k`` nearest targets by cosine, and the nearest sources.
 
-    Ids are positions. Rows may have any length, but zero rows have no neighbours (-1), and are
-    nobody's neighbour.
+    ``source`` is (N, D), ``target`` (M, D), of any length. Ids are rows of the other side. A zero
+    row has no neighbours (ids -1), and is no row's neighbour.
     """
     source_rows, target_rows = (np.flatnonzero(np.any(side, axis=1)) for side in (source, target))
     forward = Neighbours.empty(len(source), min(k, len(target_rows)))
@@ -69,8 +69,8 @@ def find_nearest(
 def best_by_margin(queries: Neighbours, others: Neighbours, *, margin: str) -> IntArray:
     """Choose each row's neighbour of best margin, int64 (N,), or -1 if none.
 
-    ``queries`` and ``others`` are both results of one ``find_nearest``. Ties go to the higher
-    cosine, then to the first neighbour.
+    ``queries`` are the neighbours of these rows, and ``others`` those of the other side, as
+    ``find_nearest`` returns both. Ties go to the first neighbour.
     """
     best = np.full(len(queries), NO_NEIGHBOUR)
     rows = np.flatnonzero((queries.ids != NO_NEIGHBOUR).any(axis=1))
@@ -87,10 +87,10 @@ def translation_ranks(
 ) -> dict[str, IntArray]:
     """Rank the best correct target of each query, int64 (Q,), by method.
 
-    NN ranks by cosine. CSLS subtracts mean similarities to ``sources``, all source words (Conneau
-    et al. 2018, "Word Translation Without Parallel Data", section 2.3). Other targets with the same
-    score rank before the correct one. Rows (D,) are unit vectors or zero, and ``gold`` has the
-    positions of correct targets.
+    NN ranks by cosine, from 1. CSLS subtracts mean similarities to ``sources``, all source words
+    (Conneau et al. 2018, "Word Translation Without Parallel Data", section 2.3). Other targets with
+    the same score rank before the correct one. Rows are unit vectors or zero, (Q, D), (M, D) and
+    (N, D). ``gold`` has the positions of each query's correct targets.
     """
     means = mean_of_nearest(targets, sources)
     ranks = {method: np.empty(len(queries), dtype=np.int64) for method in ("NN", "CSLS")}
@@ -105,7 +105,10 @@ def translation_ranks(
 
 
 def mean_of_nearest(rows: Matrix, others: Matrix) -> Matrix:
-    """Return the mean cosine (N,) of each unit row and its nearest ``others``."""
+    """Return each row's mean cosine to its CSLS_NEIGHBOURS nearest ``others``.
+
+    Rows (N, D) and ``others`` (M, D) are unit or zero rows. The result is float32 (N,).
+    """
     count = min(CSLS_NEIGHBOURS, len(others))
     means = np.empty(len(rows), dtype=np.float32)
     for start in range(0, len(rows), BLOCK_ROWS):

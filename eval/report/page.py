@@ -23,7 +23,7 @@ Columns = dict[str, object]
 
 
 def render(run: Run, gold: Gold | None = None) -> str:
-    """Return the page as HTML, with a comparison if ``gold`` is passed.
+    """Return the page of a run as HTML, compared with gold pairs if given.
 
     Raises:
         ValueError: The run has no pairs.

@@ -33,7 +33,7 @@ Texts = tuple[list[str], list[str]]
 
 
 class PairFile:
-    """A file of pairs, read as a whole or searched for two rows."""
+    """A file of P pairs, read as a whole or searched for two rows."""
 
     def __init__(self, folder: Place, name: str = PAIRS) -> None:
         self._folder, self._name = folder, name
@@ -59,7 +59,7 @@ class PairFile:
         return open_artefact(self._folder).files[self._name]
 
     def by_reason(self, count: int) -> dict[str, tuple[int, pa.Table]]:
-        """Count the pairs per reason, and draw up to ``count`` of them at random."""
+        """Return each reason's number of pairs, and up to ``count`` random ones."""
         table = self._file.read()
         samples = {}
         for reason in pc.unique(table["reason"]).to_pylist():
@@ -69,7 +69,7 @@ class PairFile:
         return samples
 
     def find(self, source: int, target: int) -> list[dict[str, Any]]:
-        """Return the fields and ``place`` (position) of pairs with either row."""
+        """Return the pairs with either row, as fields and the position ``place``."""
         hits, start = [], 0
         for batch in self._file.iter_batches():
             of_source = pc.equal(batch["source_row"], source)
@@ -89,14 +89,14 @@ class Run:
     """A finished run with both corpora and its pairs.
 
     Attributes:
-        summary: The contents of ``run.json``.
-        by_words: Whether the judge scored the pairs by their words.
-        score_name: Name of the scores that order pairs and are compared with the threshold.
-        chosen: Pairs selected by margin, before scoring and filters.
-        judged: Pairs that the judge scored, without identical ones; None without a judge.
-        identical: Judged pairs with the same text on both sides; None without a judge.
-        rejected: Pairs that filters rejected, each with a ``reason``; None without filters.
-        output: Pairs that were written.
+        summary: the contents of ``run.json``.
+        by_words: whether the judge scored the pairs by their words.
+        score_name: name of the scores that order pairs and are compared with the threshold.
+        chosen: pairs selected by margin, before scoring and filters.
+        judged: pairs that the judge scored, without identical ones; None without a judge.
+        identical: judged pairs with the same text on both sides; None without a judge.
+        rejected: pairs that filters rejected, each with a ``reason``; None without filters.
+        output: pairs that were written.
     """
 
     def __init__(self, directory: Place, summary: dict[str, Any]) -> None:
@@ -127,7 +127,7 @@ class Run:
 
     @property
     def best_unwritten_score(self) -> float:
-        """The highest score below all pairs of the output."""
+        """The highest score of pairs that score below all pairs of the output."""
         scores = (self.chosen if self.judged is None else self.judged).scores
         limit = self.options["threshold"]
         lower = scores[scores < self.pairs.score.min(initial=np.inf)]
@@ -152,13 +152,13 @@ class Run:
         return None if self._lines is None else lines_of(self._lines, sources, targets)
 
     def all_ids(self, pairs: Pairs | None = None) -> tuple[list[Ids], list[Ids]]:
-        """Return all ids of both sides of pairs, the id of their line first."""
+        """Return ``Side.all_ids`` of both sides of pairs, by default all pairs."""
         pairs = self.pairs if pairs is None else pairs
         lines = self.lines(pairs.source, pairs.target)
         return self.source.all_ids(pairs.source, lines), self.target.all_ids(pairs.target, lines)
 
     def pair_ids(self, pairs: Pairs | None = None) -> tuple[list[list[str]], list[list[str]]]:
-        """Return the ids of the merged sentences of both sides of pairs."""
+        """Return the ids of the sentences of both sides of pairs, by default all."""
         if self._lines is None:
             return self.both(Side.pair_ids, pairs)
         source, target = ([[first_id] for first_id, *_ in side] for side in self.all_ids(pairs))

@@ -26,7 +26,10 @@ _LINE = re.compile(r"\[([\d, ]*)\]:\[([\d, ]*)\](?::\S*)?")
 
 
 def judge_beads(beads: Collection[Bead], gold: Collection[Bead]) -> FloatArray:
-    """Score each distinct bead strictly and laxly, 0 or 1, float64 (B, 2)."""
+    """Return whether each of B distinct beads is correct, float64 (B, 2).
+
+    The columns are 0 or 1 by the strict and by the lax rule.
+    """
     gold_set = set(gold)
     partners: dict[int, set[int]] = {}
     for source, target in gold:
@@ -41,10 +44,10 @@ def judge_beads(beads: Collection[Bead], gold: Collection[Bead]) -> FloatArray:
 
 
 def score_beads(beads: Collection[Bead], gold: Collection[Bead]) -> list[dict[str, float]]:
-    """Return the strict and the lax score, as Vecalign's score.py counts.
+    """Return precision, recall and F1 by the strict and by the lax rule.
 
-    Precision counts all beads, also with an empty side. Recall counts the gold beads with both
-    sides.
+    Precision counts all beads, also with an empty side. Recall counts only the gold beads with
+    sentences on both sides, as Vecalign's score.py does.
     """
     two_sided = ([bead for bead in side_beads if all(bead)] for side_beads in (gold, beads))
     judged = judge_beads(beads, gold), judge_beads(*two_sided)

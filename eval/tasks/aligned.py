@@ -39,7 +39,7 @@ class AlignedTexts:
 
 
 def aligned_files(directory: Path) -> dict[str, Path]:
-    """Find the file of each language, by the language's name in the file's name.
+    """Find the file of each language, by the language in its name, sorted.
 
     Raises:
         ValueError: The folder contains no such file, or several of one language.
@@ -94,7 +94,10 @@ def add_aligned_data(parser: argparse.ArgumentParser) -> None:
 
 
 def load_texts(args: argparse.Namespace) -> tuple[AlignedTexts, str]:
-    """Load the texts of the requested languages and English, and English's name.
+    """Load the texts of English and the requested languages.
+
+    Returns:
+        The texts, and the name of English among their languages.
 
     Raises:
         ValueError: Data are missing or malformed, or English is the only language.

@@ -42,15 +42,12 @@ def add_list(
 
 
 def add_languages(parser: argparse.ArgumentParser, *, named: str) -> None:
-    """Add ``lang``, a list of languages, which ``named`` describes in the help."""
+    """Add ``lang``, a list of languages, with ``named`` in its help."""
     add_list(parser, "--lang", "XX", f"{named}, or all (default: {' '.join(LANGUAGES)})")
 
 
 def chosen_languages(args: argparse.Namespace, known: Iterable[str]) -> list[str]:
-    """Return the languages that ``add_languages`` parsed, by default LANGUAGES.
-
-    ``all`` stands for the languages in ``known``.
-    """
+    """Return the languages that ``add_languages`` parsed, ``known`` for all."""
     return list(known if args.lang == [ALL] else dict.fromkeys(args.lang or LANGUAGES))
 
 
@@ -88,7 +85,7 @@ def _language_and_file(text: str) -> tuple[str, Path]:
 def by_language(
     files: Sequence[tuple[str, Path]], read: Callable[[Path], list[str]]
 ) -> dict[str, list[str]]:
-    """Return what ``read`` returns for the files of each language, concatenated."""
+    """Read the files of each language, and concatenate their lists."""
     lines: dict[str, list[str]] = {}
     for language, path in files:
         lines.setdefault(language, []).extend(read(path))

@@ -43,7 +43,7 @@ CLASSIFIERS: dict[str, frozen.Classifier] = {
 
 
 def load_topics(directory: Path) -> dict[str, Examples]:
-    """Load the labelled sentences of each language.
+    """Load the labelled sentences of each language that the folder has.
 
     These files are read: ``xxx_Yyyy.tsv`` (``tr|va|te TAB id TAB category TAB text``);
     ``xxx_Yyyy/train.tsv``, ``dev.tsv`` and ``test.tsv`` of SIB-200 with the header ``index_id
@@ -182,9 +182,9 @@ def _part(
 
 
 def _curve(classifier: frozen.Classifier, source: Part, language_part: Part, test: Part) -> Record:
-    """Return accuracies by share of a language's training part.
+    """Return accuracies by share of a language's training part, such as 10%.
 
-    They are with the training language's examples, and ``alone``.
+    Under ``with``, the training language's examples are also used.
     """
     order = np.random.default_rng(classifier.seed).permutation(len(language_part.rows))
     curve: Record = {"with": {}, "alone": {}}

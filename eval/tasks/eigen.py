@@ -30,7 +30,7 @@ def spectrum(vectors: Matrix, graph: str) -> FloatArray:
     """Return the ascending Laplacian eigenvalues (N,) of a sentence graph.
 
     Vectors (N, D) have unit length. Edges of ``distances`` are cosine distances, because the paper
-    does not define them. Edges of ``neighbours`` join each sentence and its nearest neighbours.
+    does not define them. Edges of ``neighbours`` join each sentence and its NEIGHBOURS nearest.
     """
     cosines = vectors.astype(np.float64) @ vectors.T.astype(np.float64)
     np.fill_diagonal(cosines, -np.inf if graph == "neighbours" else 1)

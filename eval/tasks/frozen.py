@@ -18,7 +18,7 @@ Learned = TypeVar("Learned")
 
 
 def add_classifier(parser: argparse.ArgumentParser, *, default: str) -> None:
-    """Add ``classifier``."""
+    """Add ``classifier``, one of ``CLASSIFIERS``."""
     text = (
         "logistic: regression, penalty chosen on development data; mlp: one hidden layer, "
         f"width and dropout chosen there (default: {default})"
@@ -31,8 +31,9 @@ def make_learner(
 ) -> Callable[..., tuple[Learned, list[Encoder]]]:
     """Return a function that trains on the language ``first`` when needed.
 
-    It takes the languages to test, and returns the result of ``learn`` and their encoders. If the
-    parts of a joined encoder depend on the languages, ``learn`` runs once per choice of parts.
+    The function takes languages to test, and returns the result of ``learn`` for the encoder of
+    ``first``, and the encoders of the languages to test. If the parts of a joined encoder depend on
+    the languages, ``learn`` runs once per choice of parts.
     """
     results: dict[str, Learned] = {}
 
@@ -46,7 +47,10 @@ def make_learner(
 
 
 def scaled_features(sides: Sequence[Matrix], scale: np.float32, *, both: bool) -> Matrix:
-    """Return a classifier's input of sentences or pairs, over ``scale``."""
+    """Return a classifier's input from vectors divided by ``scale``.
+
+    ``sides`` are the vectors (N, D) of sentences, or of both sides of pairs (``pair_features``).
+    """
     scaled = [side / scale for side in sides]
     return scaled[0] if len(scaled) == 1 else frozen.pair_features(*scaled, both=both)
 

@@ -120,10 +120,10 @@ def _baselines(examples: Examples) -> dict[str, float | None]:
 
 
 def naive_bayes(sentences: Sequence[str], labels: IntArray, train: Mask, size: int) -> IntArray:
-    """Classify sentences (N,) by multinomial naive Bayes.
+    """Return the classes of N sentences by multinomial naive Bayes, (N,).
 
-    Smoothing adds one. Features are the sequences of up to ``size`` words in the training
-    sentences, which are those with a true ``train`` (N,).
+    It learns from the sentences at which ``train``, bool (N,), is true, with ``labels``, int64
+    (N,). Features are their sequences of up to ``size`` words, with add-one smoothing.
     """
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.naive_bayes import MultinomialNB

@@ -18,7 +18,7 @@ from miner.languages import seen_language
 def angular_similarity(first: Matrix, second: Matrix) -> FloatArray:
     """Return 1 - angle / pi of pairs of unit rows (P, D), float64 (P,).
 
-    A zero row is at a right angle to every row (Cer et al. 2018, "Universal Sentence Encoder",
+    A zero row has an angle of pi / 2 to every row (Cer et al. 2018, "Universal Sentence Encoder",
     equation 1; Chidambaram et al. 2019, section 3.5).
     """
     cosines = np.einsum("pd,pd->p", first.astype(np.float64), second.astype(np.float64))

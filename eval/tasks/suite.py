@@ -25,11 +25,15 @@ Statistic = Callable[[FloatArray], FloatArray]
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """A figure of an encoder with its resamples (R,).
+    """A figure of an encoder.
 
-    ``units`` is the number of units, if any. ``beside`` has further columns of the table, such as
-    published figures. ``lower`` means that lower is better, ``percent`` that the figure is a share,
-    and ``in_mean`` that the mean of the suite includes it.
+    Attributes:
+        samples: the figure of each resample, float64 (R,).
+        units: number of units, such as sentences; None for a mean of figures.
+        beside: other columns of the table by heading, such as published figures.
+        lower: whether lower is better.
+        percent: whether the figure is a share, shown in percent.
+        in_mean: whether the mean of the suite includes it.
     """
 
     name: str
@@ -83,7 +87,7 @@ def ranks(values: FloatArray) -> FloatArray:
 
 
 def mean_of(row: Sequence[Figure]) -> Figure:
-    """Return the means of figures, of resamples and of published figures."""
+    """Return the mean of figures, also of their resamples and ``beside``."""
     columns = {name: [figure.beside.get(name) for figure in row] for name in row[0].beside}
     beside = {
         name: None if None in values else float(np.mean(np.array(values, dtype=np.float64)))
@@ -99,12 +103,16 @@ class Suite:
     """A task with its data, which can measure encoders.
 
     Attributes:
-        fields: The fields of its signature.
-        measure: Yields the figures of an encoder.
-        before: Columns of ``Figure.beside`` to show before the figure.
-        after: Likewise after it. Columns of published figures follow.
-        unit: Heading of the numbers of units.
-        languages: Languages of the data, if they decide which parts of an encoder are used.
+        fields: the fields of its signature.
+        measure: yields the figures of an encoder.
+        label: heading of the names of figures.
+        before: columns of ``Figure.beside`` to show before the figure.
+        figure: heading of the figure.
+        after: columns of ``Figure.beside`` to show after it, followed by published figures.
+        remark: a line to show after the signature.
+        unit: heading of the numbers of units.
+        width: characters of the names of figures.
+        languages: languages of the data, if they decide which parts of an encoder are used.
     """
 
     task: str
@@ -122,7 +130,7 @@ class Suite:
 
 
 def run_suite(suite: Suite, spec: str, show: Show) -> Record:
-    """Measure an encoder, and show a row per figure and their mean."""
+    """Measure the encoder ``spec``, and show a row per figure and their mean."""
     encoder = load_encoder(spec)
     column_names = suite.before, (*suite.after, *publishers(suite.task))
     columns = [suite.unit, *column_names[0], suite.figure, "95% interval", *column_names[1]]
@@ -167,9 +175,9 @@ def publishers(task: str) -> tuple[str, ...]:
 
 
 def published(task: str, name: str, *, size: int) -> dict[str, float | None]:
-    """Return the figure of each publication for a set, from 0 to 1.
+    """Return the figure of each publication for the set ``name``, from 0 to 1.
 
-    It is None if the publication's set had another size.
+    It is None if the publication has none for a set of ``size`` units.
     """
     means: dict[str, float | None] = dict.fromkeys(publishers(task))
     for task_name, set_name, set_size, source, figures in _published():

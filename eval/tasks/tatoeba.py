@@ -23,7 +23,7 @@ REMARK = (
 
 
 def tatoeba_languages(directory: Path) -> dict[str, Path]:
-    """Return the files of each language but English, by ISO 639-3 code, sorted.
+    """Return the foreign file of each language, by ISO 639-3 code, sorted.
 
     Raises:
         ValueError: The folder contains no Tatoeba data.
@@ -35,7 +35,7 @@ def tatoeba_languages(directory: Path) -> dict[str, Path]:
 
 
 def load_tatoeba(directory: Path, language: str) -> tuple[list[str], list[str]]:
-    """Load the sentences of a language (ISO 639), and their English translations.
+    """Load the sentences of a language (ISO 639), and translations.
 
     Raises:
         ValueError: The language is missing, a file is empty, or numbers of lines differ.

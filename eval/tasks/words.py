@@ -40,7 +40,10 @@ Side = tuple[Sequence[str], Matrix]  # words and their vectors
 
 @dataclass(frozen=True, kw_only=True)
 class WordPairs:
-    """Word pairs with ``scores`` (N,), or of a dictionary with categories."""
+    """N word pairs, with human ``scores`` (N,) or, of a dictionary, ``kinds``.
+
+    ``kinds`` are the categories of pairs, "" if the file has none.
+    """
 
     path: Path
     languages: Languages
@@ -165,8 +168,8 @@ def prepare(args: argparse.Namespace) -> Suite:
     vocabularies = _vocabularies([pairs for pairs in files if pairs.scores is None], more)
     if unknown := sorted(more.keys() - vocabularies.keys()):
         raise ValueError(
-            f"--vocabulary {unknown[0]}: no dictionary of that language is among the files; those "
-            f"of {', '.join(vocabularies) or 'none'} are"
+            f"--vocabulary {unknown[0]}: no dictionary of that language is among the files, but "
+            f"of {', '.join(vocabularies) or 'none'}; pass one"
         )
 
     def measure(encoder: Encoder) -> Iterator[Figure]:

@@ -113,7 +113,7 @@ def test_bucc_json_and_output_dir(bucc_dir: Path, tmp_path: Path, capsys: Captur
     ("arguments", "message"),
     [
         (["--pair", "xx-en"], "no pair 'xx-en'; it has de-en, fr-en"),
-        (["--tune", "dev", "--pair", "de-en"], "no split with texts and gold named 'dev'; it has s"),
+        (["--tune", "dev", "--pair", "de-en"], "no complete split 'dev'; it has s"),
         (["--encoder", "letters"], "no encoder 'letters'"),
     ],
 )

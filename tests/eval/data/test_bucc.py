@@ -38,7 +38,7 @@ def test_load(tmp_path: Path) -> None:
 def test_a_split_without_gold_is_not_offered(bucc_dir: Path) -> None:
     write_split(bucc_dir / "de-en", "de-en", "test", source="1\ta\n", target="2\tb\n", gold=None)
     assert list(bucc_splits(bucc_dir, "de-en")) == ["sample", "training"]
-    with pytest.raises(ValueError, match="no split with texts and gold named 'test'; it has sample"):
+    with pytest.raises(ValueError, match="no complete split 'test'; it has sample"):
         load_bucc(bucc_dir, "de-en", "test")
 
 

@@ -53,7 +53,7 @@ def test_missing_data(tmp_path: Path) -> None:
     [
         ("ber", r"tatoeba.ber-eng.eng has 2 lines but .*tatoeba.ber-eng.ber has 1; line i of one"),
         ("nds", "tatoeba.nds-eng.nds: empty"),
-        ("fr", "no language 'fr'; it has ber, cmn, deu, nds"),
+        ("fr", "no language 'fra'; it has ber, cmn, deu, nds"),
     ],
 )
 def test_bad_tatoeba(tatoeba_dir: Path, language: str, message: str) -> None:
