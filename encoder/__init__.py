@@ -53,7 +53,7 @@ class Encoder(Protocol):
         """Return the encoder of text in a language (ISO 639), None if unknown."""
 
     def for_languages(self, languages: Sequence[str | None]) -> Encoder:
-        """Return this encoder, if joined without the parts that lack a language."""
+        """Return the encoder without joined parts that lack one of the languages."""
 
 
 def load_encoder(

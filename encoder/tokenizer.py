@@ -66,7 +66,7 @@ class Tokenizer:
         return int(self._processor.get_piece_size())
 
     def encode(self, sentences: Sequence[str]) -> Tokens:
-        """Tokenise sentences, of which blank ones have no tokens."""
+        """Tokenise sentences, without tokens for blank ones."""
         return Tokens.of(self._processor.encode(list(sentences), num_threads=thread_count()))
 
     def pieces(self) -> list[str]:

@@ -44,14 +44,12 @@ _NAMES = re.compile(
     r"|.* (?:LETTER|CHARACTER)(?: FINAL| FARSI| SMALL| CHILLU| CANDRA| KHANDA| INDEPENDENT VOWEL)*"
     r" (?!MAI |THANTHAKHAT)(?P<letter>[^AEIOU ]+|[AEIOU]+)"
 )
-_NASAL = {"nasal": "n", "tippi": "n"}
 
 
 def _sound_of_name(character: str) -> str:
-    if (match := _NAMES.match(unicodedata.name(character, ""))) is None:
-        return ""
-    kind = match.lastgroup or ""
-    return re.sub(r"(.)\1+", r"\1", _NASAL.get(kind, match[kind].lower()))
+    match = _NAMES.match(unicodedata.name(character, ""))
+    sound = match and (match[match.lastgroup or ""].lower() or "n")  # empty for nasal signs
+    return re.sub(r"(.)\1+", r"\1", sound or "")
 
 
 def _table(*alphabets: str) -> dict[int, str]:

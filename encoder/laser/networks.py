@@ -66,7 +66,7 @@ class BiLSTM(nn.Module):
 def adopt(module: nn.Module, tensors: Tensors) -> None:
     """Make tensors, by name, the parameters of a module, as float32.
 
-    The module gets no gradients, and is in evaluation mode.
+    They need no gradients, and the module is in evaluation mode.
 
     Raises:
         ValueError: A tensor is missing or unknown, or has another shape than the parameter.

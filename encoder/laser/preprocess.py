@@ -31,7 +31,7 @@ def remove_non_printing(line: str) -> str:
 
 
 def normalize_punctuation(language: str) -> Step:
-    """Return the function of ``normalize-punctuation.perl -l LANGUAGE``."""
+    """Return a function that does as ``normalize-punctuation.perl`` to a line."""
     normalizer = MosesPunctNormalizer(language, perl_parity=True)
     rules = normalizer.substitutions
     if language not in (*_SACREMOSES_QUOTES, *_NO_QUOTES):
@@ -110,7 +110,7 @@ def make_normalizer(language: str | None) -> Step:
 def make_tokenizer(language: str | None) -> Step:
     """Return LASER1's preprocessing of a language (ISO 639), by default en.
 
-    The function does what ``make_normalizer`` does, and puts spaces between words.
+    The function does the same as ``make_normalizer``, and puts spaces between words.
 
     Raises:
         ModuleNotFoundError: The package for Chinese, Japanese or Greek is not installed.

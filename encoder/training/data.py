@@ -45,7 +45,7 @@ def tokenize_pairs(
 ) -> TokenPairs:
     """Tokenise both sides, or only the source if ``one_sided``.
 
-    ``weights`` are those of ``pair_weights``. Targets that are not tokenised are empty.
+    ``weights`` go to ``pair_weights``. Targets that are not tokenised are empty.
     """
     return TokenPairs(
         name=text.name,

@@ -144,7 +144,7 @@ class Training:
 
     @property
     def rate(self) -> float:
-        """The learning rate of the next step, 0 after a plain-gradient schedule."""
+        """The learning rate of the next step, 0 when the schedule ``sgd`` ends."""
         rate = self.options.learning_rate_at(self.step) * self.rate_factor
         return 0.0 if self._by_sgd and rate < LOWEST_RATE else rate
 

@@ -138,7 +138,7 @@ class ObjectiveOptions(ValidatedOptions):
         constant: whether the learning rate stays constant, instead of falling to zero.
         teacher: whether the objective needs a teacher.
         one_sided: whether only the sources are embedded.
-        names: whether the teacher's vectors of names are added to those of sources.
+        names: whether sources get the teacher's vectors of their names in addition.
         apart: whether each language has a network of its own.
         alone: whether text of one language is enough.
         labelled: whether the objective needs labelled pairs of one language.

@@ -25,7 +25,10 @@ PATIENCE = timedelta(days=1)  # while the first process evaluates; torchrun stop
 
 @contextmanager
 def process_group() -> Iterator[None]:
-    """Communicate with the processes that torchrun started, if it did, inside."""
+    """Return a context in which processes that torchrun started communicate.
+
+    Without torchrun, it does nothing.
+    """
     if not distributed.is_torchelastic_launched():
         yield
         return

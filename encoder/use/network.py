@@ -119,7 +119,7 @@ class Network:
     def sums(self, numbers: NDArray[np.number], scales: Matrix, slots: Tokens, out: Matrix) -> None:
         """Write the sum of each sentence's features to ``out``, float32 (S, 1280).
 
-        The other arguments are those of ``hidden``.
+        The other arguments are as for ``hidden``.
         """
         hidden = self.hidden(numbers, scales, slots)
         for layer in self._second:

@@ -42,7 +42,11 @@ def _add_why(parser: argparse.ArgumentParser) -> None:
 
 @command(_add_why, "adit why")
 def why(args: argparse.Namespace) -> int:
-    """Show why a pair was or was not mined, with neighbours and rivals."""
+    """Show why a pair was or was not mined, with neighbours and rivals.
+
+    Raises:
+        ValueError: The run is not finished, or an id is unknown.
+    """
     from eval.output import print_line
     from eval.runs.explain import describe, explain
     from eval.runs.store import open_run
@@ -86,6 +90,9 @@ def calibrate(args: argparse.Namespace) -> int:
     """Show thresholds of error rates, and write pairs with probabilities.
 
     A run scored by words has probabilities. For other runs, they are estimated from marked pairs.
+
+    Raises:
+        ValueError: The run has no pairs or no probabilities, or a file's name or lines do not fit.
     """
     from eval.output import Table, print_line
     from eval.runs import calibration

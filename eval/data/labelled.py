@@ -116,7 +116,10 @@ def _examples(
 def read_parts(
     files: Mapping[str, Path], *, label: int, sides: Sequence[int], skip: int = 0
 ) -> Examples:
-    """Read the files, by part, that exist, as ``read_columns`` does."""
+    """Read files by part, ``tr``, ``va`` or ``te``, with ``read_columns``.
+
+    Files that do not exist are skipped.
+    """
     read = partial(read_columns, label=label, sides=sides, skip=skip)
     return concat({part: read(path) for part, path in files.items() if path.is_file()})
 

@@ -23,7 +23,7 @@ def read_lines(path: Place) -> list[str]:
 
 
 def read_aligned(*paths: Path) -> list[list[str]]:
-    """Read the lines of files of which line i belongs to the others' line i.
+    """Read the lines of files whose lines of equal numbers belong together.
 
     Raises:
         ValueError: A file is not readable UTF-8 or has no lines, or numbers of lines differ.

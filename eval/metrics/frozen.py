@@ -207,7 +207,7 @@ class Logistic:
     seed: int = 1
 
     def fit(self, train: Part, dev: Part | None = None) -> Predictor:
-        """Fit with the penalty that scores best on ``dev``, or else in folds."""
+        """Return the best predictor by ``dev``, or by cross-validation without it."""
         if dev is not None:
             trials = iter([(train, dev)])
         else:
@@ -234,7 +234,7 @@ class Mlp:
     shapes: Sequence[Shape] = SHAPES
 
     def fit(self, train: Part, dev: Part | None = None) -> Predictor:
-        """Fit all shapes, and return the best on ``dev``, or else on a fold."""
+        """Return the best predictor by ``dev``, or by a tenth of ``train``."""
         if dev is None:
             is_dev = folds(train.targets, FOLDS, seed=self.seed) == 0
             train, dev = train.take(~is_dev), train.take(is_dev)

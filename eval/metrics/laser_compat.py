@@ -15,7 +15,7 @@ Scores = Mapping[IdPair, float]
 
 
 def unique_ids(texts: Sequence[str], ids: Sequence[str]) -> dict[str, str]:
-    """Return the id of each stripped text that occurs once."""
+    """Return ids by stripped text, of the texts that occur once."""
     stripped = [text.strip() for text in texts]
     counts = Counter(stripped)
     pairs = zip(stripped, ids, strict=True)
@@ -27,8 +27,8 @@ def score_by_ids(
 ) -> dict[IdPair, float]:
     """Return the best score of each id pair, in order of first occurrence.
 
-    ``source_ids`` and ``target_ids`` are those of ``unique_ids``. Candidates with another text are
-    skipped.
+    ``source_ids`` and ``target_ids`` are results of ``unique_ids``. Candidates with another text
+    are skipped.
     """
     best: dict[IdPair, float] = {}
     for score, source, target in candidates:

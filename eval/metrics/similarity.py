@@ -53,7 +53,7 @@ def find_nearest(
     """Find the ``k`` nearest targets by cosine, and the nearest sources.
 
     ``source`` is (N, D), ``target`` (M, D), of any length. Ids are rows of the other side. A zero
-    row has no neighbours (ids -1), and is no row's neighbour.
+    row has no neighbours (ids -1), and is not a neighbour of any row.
     """
     source_rows, target_rows = (np.flatnonzero(np.any(side, axis=1)) for side in (source, target))
     forward = Neighbours.empty(len(source), min(k, len(target_rows)))
@@ -69,8 +69,8 @@ def find_nearest(
 def best_by_margin(queries: Neighbours, others: Neighbours, *, margin: str) -> IntArray:
     """Choose each row's neighbour of best margin, int64 (N,), or -1 if none.
 
-    ``queries`` are the neighbours of these rows, and ``others`` those of the other side, as
-    ``find_nearest`` returns both. Ties go to the first neighbour.
+    ``queries`` are the neighbours of these rows, and ``others`` the neighbours of the other side,
+    as ``find_nearest`` returns both. Ties go to the first neighbour.
     """
     best = np.full(len(queries), NO_NEIGHBOUR)
     rows = np.flatnonzero((queries.ids != NO_NEIGHBOUR).any(axis=1))

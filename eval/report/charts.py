@@ -28,7 +28,7 @@ def histogram(scores: FloatArray, *, low: float, high: float, bins: int = BINS) 
 
 
 def spread(scores: FloatArray) -> tuple[float, float]:
-    """Return the lowest and the highest score, half apart from equal ones."""
+    """Return the lowest and the highest score, 0.5 further out if equal."""
     low, high = float(scores.min()), float(scores.max())
     return (low, high) if low < high else (low - 0.5, high + 0.5)
 
@@ -80,7 +80,7 @@ class Chart:
 
     @property
     def ticks(self) -> tuple[list[float], list[float]]:
-        """The round numbers to label on both axes."""
+        """The round numbers to label on the x axis and on the y axis."""
         return ticks(*self.x), ticks(*self.y)
 
     def across(self, x: float) -> float:

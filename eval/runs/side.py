@@ -163,10 +163,10 @@ class Side:
         return [ids[first:last] for first, last in itertools.pairwise(starts.tolist())]
 
     def all_ids(self, rows: Rows, lines: Rows | None = None) -> list[Ids]:
-        """Return the ids of each row and its duplicates.
+        """Return the ids of each row and of all its duplicates.
 
-        The first id is that of the row in ``lines``, a duplicate of the row in ``rows`` or, by
-        default, this row.
+        The first id is the row's or, if ``lines`` are given, that of the line, which is the row or
+        one of its duplicates.
 
         Raises:
             ValueError: An id is repeated.
@@ -244,7 +244,7 @@ class Side:
         return self._lists_at(self._scope, positions)
 
     def means_at(self, positions: Rows) -> FloatArray:
-        """Return the mean cosine of positions' neighbours, which margins use."""
+        """Return each position's mean cosine to its neighbours, for margins."""
         return self._lists_at(self._margin_scope, positions).means()
 
     def _lists_at(self, scope: str, positions: Rows) -> Neighbours:

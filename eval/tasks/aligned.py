@@ -127,7 +127,7 @@ def encoded_sides(
     more: Mapping[str, Sequence[str]] | None = None,
     encode: Encode = lambda model, sentences, language: model.encode(sentences),
 ) -> Iterator[tuple[str, Matrix, Matrix]]:
-    """Yield each language but English, with its vectors and those of English.
+    """Yield each language but English, with its vectors and English vectors.
 
     Vectors are float32 (N, D), by the parts of a joined encoder that know both languages. After the
     N lines, a side has rows for the lines of its language in ``more``. ``encode`` makes vectors of

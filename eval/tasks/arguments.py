@@ -58,7 +58,7 @@ def add_sides(parser: argparse.ArgumentParser, *, default: str) -> None:
 
 
 def languages_of_sides(args: argparse.Namespace) -> tuple[str, str] | None:
-    """Return the languages of both sides from ``add_sides``, or None.
+    """Return the languages of both sides, None if ``--lang`` is not passed.
 
     Raises:
         ValueError: More than two languages are passed.

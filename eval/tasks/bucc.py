@@ -87,7 +87,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Find the splits for ``adit evaluate compare``, which scores the second."""
+    """Find two splits of each pair, to tune on the first and score the second."""
     splits = {pair: _splits(args, pair) for pair in chosen_pairs(args)}
 
     def measure(encoder: Encoder) -> Iterator[Figure]:

@@ -21,7 +21,7 @@ from eval.metrics.frozen import Part
 from eval.output import Record, Show, Table
 from eval.tasks.arguments import add_directory, add_list
 from eval.tasks.frozen import make_learner
-from eval.tasks.suite import Figure, Suite, fields_of, mean_figure, published, run_suite
+from eval.tasks.suite import Figure, Suite, fields_of, mean_figure, published
 from miner.extras import require
 
 _NAMES = "english:en german:de spanish:es french:fr italian:it japanese:ja russian:ru chinese:zh"
@@ -103,28 +103,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--few-shot", action="store_true", help=text)
 
 
-def run(args: argparse.Namespace, show: Show) -> Record:
-    """Learn from one language, and test in all."""
-    if not args.few_shot:
-        return run_suite(prepare(args), args.encoder, show)
-    curves: dict[str, Record] = {}
-    record = run_suite(prepare(args, curves), args.encoder, show)
-    shares = [f"{share:.0%}" for share in SHARES]
-    for kind, title in (("with", "and own"), ("alone", "own alone")):
-        table = Table(title, shares)
-        show(table.header)
-        for name, curve in curves.items():
-            show(table.row(name, *map(curve[kind].get, shares)))
-    return {**record, "few_shot": curves}
-
-
-def prepare(args: argparse.Namespace, curves: dict[str, Record] | None = None) -> Suite:
+def prepare(args: argparse.Namespace) -> Suite:
     """Load the sets.
 
-    Measuring an encoder also fills ``curves`` with few-shot accuracies by language, if given.
+    Raises:
+        ValueError: The folder has no sets, a file is malformed, or a language or part is missing.
     """
     require("sklearn")
     sets = _load(args)
+    curves: dict[str, Record] = {}
     first = next(iter(sets))
     classes = sorted({label for examples in sets.values() for label in examples.labels})
     classifier = CLASSIFIERS[args.classifier]
@@ -146,14 +133,24 @@ def prepare(args: argparse.Namespace, curves: dict[str, Record] | None = None) -
             right = predict(test.rows).argmax(axis=1) == test.targets.argmax(axis=1)
             beside = published("classify", name, size=int(examples.part(TRAIN).sum()))
             yield replace(mean_figure(name, right), beside=beside)
-            if curves is not None and name != first:
+            if args.few_shot and name != first:
                 own_train = _part(model, examples, TRAIN, classes, scale)
                 curves[name] = _curve(classifier, source, own_train, test)
+
+    def show_curves(show: Show) -> Record:
+        shares = [f"{share:.0%}" for share in SHARES]
+        for kind, title in (("with", "and own"), ("alone", "own alone")):
+            table = Table(title, shares)
+            show(table.header)
+            for name, curve in curves.items():
+                show(table.row(name, *map(curve[kind].get, shares)))
+        return {"few_shot": curves}
 
     files = [path for examples in sets.values() for path in dict.fromkeys(examples.files)]
     known = {"languages": ",".join(sets), "part": _tested_part(sets[first]), "train_lang": first}
     fields = fields_of(files, **known, classifier=classifier.name)
-    return Suite("classify", fields, measure, remark=REMARK, unit="tested")
+    suite = Suite("classify", fields, measure, remark=REMARK, unit="tested")
+    return replace(suite, more=show_curves) if args.few_shot else suite
 
 
 def _tested_part(examples: Examples) -> str:

@@ -22,12 +22,11 @@ from eval.metrics import frozen
 from eval.output import Record, Show, Table
 from eval.tasks.arguments import add_directory, add_list
 from eval.tasks.frozen import make_learner, scaled_features
-from eval.tasks.suite import Figure, Suite, fields_of, mean_figure, published, run_suite
+from eval.tasks.suite import Figure, Suite, fields_of, mean_figure, published
 from miner.arrays import Mask, Matrix
 from miner.extras import require
 
 Learned = tuple[frozen.Predictor, np.float32]  # and the divisor of vectors
-Rates = dict[str, dict[str, float]]  # accuracies by premise's language, and by hypothesis's
 
 MULTINLI = 392_702  # its training pairs
 REMARK = (
@@ -113,23 +112,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--matrix", action="store_true", help=text)
 
 
-def run(args: argparse.Namespace, show: Show) -> Record:
-    """Learn from one language, and test in all."""
-    if not args.matrix:
-        return run_suite(prepare(args), args.encoder, show)
-    matrix: Rates = {}
-    record = run_suite(prepare(args, matrix), args.encoder, show)
-    table = Table("premise", list(matrix))
-    show(table.header)
-    for premise, rates in matrix.items():
-        show(table.row(premise, *rates.values()))
-    return {**record, "matrix": matrix}
-
-
-def prepare(args: argparse.Namespace, matrix: Rates | None = None) -> Suite:
+def prepare(args: argparse.Namespace) -> Suite:
     """Load the pairs.
-
-    Measuring an encoder also fills ``matrix``, if given, with accuracies of mixed languages.
 
     Raises:
         ValueError: A language is missing, or both or neither of ``--train`` and ``--head`` are
@@ -145,6 +129,7 @@ def prepare(args: argparse.Namespace, matrix: Rates | None = None) -> Suite:
     dev = _part(args.directory, "dev").get(args.train_lang) if part == "test" else None
     head = args.head and load_head(args.head)
     is_published = len(train) == MULTINLI and part == "test"
+    matrix: dict[str, dict[str, float]] = {}  # accuracies by language of premise, of hypothesis
 
     def measure(encoder: Encoder) -> Iterator[Figure]:
         def learn(model: Encoder) -> Learned:
@@ -156,17 +141,23 @@ def prepare(args: argparse.Namespace, matrix: Rates | None = None) -> Suite:
         for name in tested:
             others = published("nli", name, size=len(tested[name]) if is_published else 0)
             yield replace(mean_figure(name, correct(name, name)), beside=others)
-        if matrix is not None:
-            for premise in tested:
-                rates = {name: float(correct(premise, name).mean()) for name in tested}
-                matrix[premise] = rates
+        for premise in tested if args.matrix else ():
+            matrix[premise] = {name: float(correct(premise, name).mean()) for name in tested}
+
+    def show_matrix(show: Show) -> Record:
+        table = Table("premise", list(matrix))
+        show(table.header)
+        for premise, rates in matrix.items():
+            show(table.row(premise, *rates.values()))
+        return {"matrix": matrix}
 
     files = [*args.train, *dict.fromkeys(p for part in tested.values() for p in part.files)]
     learned = {"train": len(train), "train_lang": args.train_lang}
     classifier = fingerprint(args.head / HEAD) if head else args.classifier
     options = {"languages": ",".join(tested), "part": part, **learned, "classifier": classifier}
     fields = fields_of(files, **options)
-    return Suite("nli", fields, measure, remark=REMARK, unit="pairs")
+    suite = Suite("nli", fields, measure, remark=REMARK, unit="pairs")
+    return replace(suite, more=show_matrix) if args.matrix else suite
 
 
 def _learn(

@@ -53,7 +53,7 @@ class Figure:
         return f"{self.value:.4g}", f"{low:.4g}-{high:.4g}"
 
     def record(self) -> Record:
-        """Return the figure for JSON."""
+        """Return the value and its interval, for JSON."""
         return {"value": self.value, "interval": interval(self.samples)}
 
 
@@ -87,7 +87,7 @@ def ranks(values: FloatArray) -> FloatArray:
 
 
 def mean_of(row: Sequence[Figure]) -> Figure:
-    """Return the mean of figures, also of their resamples and ``beside``."""
+    """Return the mean of figures, of resamples, and of other columns."""
     columns = {name: [figure.beside.get(name) for figure in row] for name in row[0].beside}
     beside = {
         name: None if None in values else float(np.mean(np.array(values, dtype=np.float64)))
@@ -106,13 +106,14 @@ class Suite:
         fields: the fields of its signature.
         measure: yields the figures of an encoder.
         label: heading of the names of figures.
-        before: columns of ``Figure.beside`` to show before the figure.
+        before: other columns of a figure to show before it.
         figure: heading of the figure.
-        after: columns of ``Figure.beside`` to show after it, followed by published figures.
+        after: other columns to show after the figure. Columns of published figures follow.
         remark: a line to show after the signature.
         unit: heading of the numbers of units.
         width: characters of the names of figures.
         languages: languages of the data, if they decide which parts of an encoder are used.
+        more: shows other tables when all figures are measured, and returns their record.
     """
 
     task: str
@@ -127,6 +128,7 @@ class Suite:
     unit: str = "sentences"
     width: int = LABEL_WIDTH
     languages: Sequence[str] = ()
+    more: Callable[[Show], Record] = lambda show: {}
 
 
 def run_suite(suite: Suite, spec: str, show: Show) -> Record:
@@ -154,7 +156,7 @@ def run_suite(suite: Suite, spec: str, show: Show) -> Record:
     record = sign(show, suite.task, record, **suite.fields, encoder=names, interval=INTERVAL_METHOD)
     if suite.remark:
         show(suite.remark)
-    return record
+    return {**record, **suite.more(show)}
 
 
 def fields_of(paths: Sequence[Path], /, **more: object) -> dict[str, object]:

@@ -42,9 +42,10 @@ def tatoeba_error(directory: Path, pairs: Collection[str]) -> Measure:
 
 
 def bucc_f1(directory: Path, pairs: Collection[str]) -> Measure:
-    """Return the measure of the best F1 on comparable corpora in BUCC's layout.
+    """Return the measure of the best F1 on comparable corpora.
 
-    The split is that on which ``adit evaluate bucc`` tunes. A language pair of the folder is measured if ``pairs`` contain both its languages.
+    The split is that on which ``adit evaluate bucc`` tunes. A language pair of the folder is
+    measured if ``pairs`` contain both its languages.
 
     Raises:
         ValueError: The folder contains no such pair, or a file is malformed.

@@ -45,7 +45,7 @@ def read_beside(tasks: Mapping[str, TaskBeside]) -> list[ParallelText]:
 
 
 def make_task(setting: Setting, tasks: Mapping[str, TaskBeside], texts: Texts) -> Task:
-    """Make the objective's task, mixed with those of the auxiliary ``texts``."""
+    """Make the objective's task, and the tasks of the auxiliary ``texts``."""
     objective = setting.options.objective.name
     main = TASKS[objective](setting)
     auxiliary = {

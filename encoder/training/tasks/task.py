@@ -143,7 +143,10 @@ class Task(nn.Module):
     def held_out_batches(
         self, model: Model, held_out: Sequence[TokenPairs]
     ) -> Iterator[tuple[TokenPairs, Rows, list[Tokens]]]:
-        """Yield batches of held-out pairs, with task and model in evaluation mode."""
+        """Yield batches of held-out pairs, as the arguments of ``loss``.
+
+        Task and model are put into evaluation mode.
+        """
         self.eval()
         model.eval()
         for pairs in held_out:

@@ -53,9 +53,10 @@ class Taught(Task):
         self._vectors = teacher.encode(list(numbers)).astype(np.float16)
 
     def teacher_vectors(self, pairs: TokenPairs, rows: Rows, like: Tensor) -> list[Tensor]:
-        """Return the teacher's vectors of rows, (B, D) per side.
+        """Return the teacher's vectors of rows, float32 (B, D) per side.
 
-        The sides are both, or only the targets if the objective is one-sided.
+        The sides are both, or only the target if the objective is one-sided. The vectors are on the
+        device of ``like``.
         """
         vectors = (self._vectors[side[rows]] for side in self._rows[pairs.name])
         return [torch.from_numpy(matrix).to(like.device).float() for matrix in vectors]
@@ -94,7 +95,7 @@ class Alignment(Taught):
         return alignment(*both, negatives=self._options.negatives)
 
     def deploy(self, encoder: Encoder) -> Encoder:
-        """Return the teacher with the encoder's languages added to it."""
+        """Return the teacher, extended by the encoder for the sources' languages."""
         return self._teacher.with_languages(self._languages, lambda: encoder)
 
 
@@ -127,7 +128,7 @@ class Addition(Alignment):
         return translation_ranking(*both, scale=self._options.scale, margin=self._options.margin)
 
     def deploy(self, encoder: Encoder) -> Encoder:
-        """Return the teacher with the encoder's languages and the teacher's names."""
+        """Return the teacher extended by the encoder, which gets its names."""
         assert isinstance(encoder, BagEncoder) and isinstance(self._teacher, BagEncoder)
         return super().deploy(encoder.with_names(self._teacher))
 
