@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from eval.data.textfiles import read_lines
 from miner.arrays import FloatArray, IntArray, Mask
+from miner.storage.streams import read_lines
 
 TRAIN, DEV, TEST = PARTS = ("tr", "va", "te")
 

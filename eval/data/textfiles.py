@@ -1,4 +1,4 @@
-"""Text files of evaluation data, in UTF-8 with lines that end in LF only."""
+"""Text files of data sets, as UTF-8 lines, names and digests."""
 
 import hashlib
 import re
@@ -6,20 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeVar
 
-from encoder.training.reading import split_lines
-from miner.storage.places import Place
-from miner.storage.streams import read_chunks
+from miner.storage.streams import read_lines
 
 Item = TypeVar("Item")
-
-
-def read_lines(path: Place) -> list[str]:
-    """Read the lines of a file, which may be compressed.
-
-    Raises:
-        ValueError: The file cannot be read, or is not UTF-8.
-    """
-    return split_lines(b"".join(read_chunks(path)), str(path))
 
 
 def read_aligned(*paths: Path) -> list[list[str]]:

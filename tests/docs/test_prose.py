@@ -13,7 +13,7 @@ SLACK_SHARE, SLACK = 0.1, 12
 # How often each pattern may be in the guides, in the pages for reference and in the packages.
 CEILINGS = {
     "what": (8, 15, 10),
-    "those that": (4, 10, 8),
+    "those that": (3, 10, 10),
     "so many": (0, 0, 1),
     "near": (2, 2, 22),
     "a side": (0, 3, 0),
