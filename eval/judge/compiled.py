@@ -1,4 +1,4 @@
-"""Passes over the words of sentences to train the model of facts, compiled by Numba."""
+"""Passes over sentences that train the model of facts, compiled by Numba."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ _compile = compiled()
 
 @_compile
 def find_levels(says: Any, ids: Any, offsets: Any, joining: Any, levels: Any, places: Any) -> None:
-    """Write the level of each meaning in B sentences, and the word that it is from.
+    """Write the level of each meaning in B sentences, and its place.
 
     ``says`` float32 (U, M) are the levels of words; the sum of two neighbouring words and
     ``joining`` is a level also. ``places`` int32 (B, M) are twice the place in ``ids``, and 1 more
@@ -35,7 +35,10 @@ def find_levels(says: Any, ids: Any, offsets: Any, joining: Any, levels: Any, pl
 
 @_compile
 def spread_gradients(gradients: Any, places: Any, ids: Any, of_words: Any) -> Any:
-    """Add gradients of levels (B, M) to those of words (U, M), and return that of ``joining``."""
+    """Spread gradients of levels over words, and return that of ``joining``.
+
+    ``gradients`` are float32 (B, M). ``of_words`` float32 (U, M) is added to.
+    """
     joining = 0.0
     for sentence in range(len(gradients)):
         for meaning in range(gradients.shape[1]):

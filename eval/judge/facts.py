@@ -2,7 +2,7 @@
 
 A meaning is a frequent English word. Linear outputs over the vectors of words say whether the
 English side of a pair contains it, given the words of one side: its log odds are the greatest of
-those of all words and of all two neighbouring words, plus a bias. This is logistic regression over
+all words and of all two neighbouring words, plus a bias. This is logistic regression over
 bags of instances (Maron & Lozano-Pérez 1998). English sentences also predict themselves, so that
 both sides of a pair have levels that can be compared.
 
@@ -51,7 +51,7 @@ _WORD = re.compile(r"[a-z]+n['\u2019]t\b|[a-z]+|%")
 
 
 def english_words(text: str) -> list[str]:
-    """Split an English text into words in lower case, "can't" into "not" and "ca"."""
+    """Split an English text into words, and "can't" into "not" and "ca"."""
     words = []
     for word in _WORD.findall(text.lower()):
         is_negated = word.endswith(("n't", "n\u2019t", "cannot"))
@@ -60,7 +60,7 @@ def english_words(text: str) -> list[str]:
 
 
 def listed_groups() -> list[list[list[str]]]:
-    """Return the listed groups of senses, each of which is a list of English words."""
+    """Return the listed groups of senses, which are lists of words."""
     return [[sense.split(",") for sense in line.split("\t")] for line in _LIST.splitlines()]
 
 
@@ -100,7 +100,7 @@ class Side:
     def batch(
         self, rows: NDArray[np.int64]
     ) -> tuple[NDArray[np.float32], NDArray[np.int32], NDArray[np.int64]]:
-        """Return the vectors (U, D), ids and offsets of the words of some sentences."""
+        """Return vectors (U, D), ids, and offsets of some sentences' words."""
         counts = self.offsets[rows + 1] - self.offsets[rows]
         offsets = np.concatenate([[0], counts.cumsum()])
         places = np.repeat(self.offsets[rows] - offsets[:-1], counts) + np.arange(offsets[-1])
@@ -135,12 +135,16 @@ def sides_of(
 
 
 class Learner:
-    """Parameters of the model while they are learned, with Adam (Kingma & Ba 2015)."""
+    """Parameters of the model during training with Adam (Kingma & Ba 2015).
+
+    Attributes:
+        values: ``hidden`` float32 (D, H), ``outputs`` (M, H), ``biases`` (M,) and ``joining`` (1,).
+    """
 
     def __init__(self, dim: int, rates: NDArray[np.float64]) -> None:
-        """Draw parameters for vectors of ``dim`` and meanings with base ``rates`` (M,)."""
+        """Draw parameters for vectors of ``dim``, and ``rates`` (M,) of meanings."""
         random = np.random.default_rng(1)
-        self.values = {
+        self.values: dict[str, NDArray[np.float32]] = {
             "hidden": random.standard_normal((dim, HIDDEN)).astype(np.float32) / 16,
             "outputs": random.standard_normal((len(rates), HIDDEN)).astype(np.float32) / 2,
             "biases": (np.log(rates) - 1).astype(np.float32),
@@ -151,7 +155,7 @@ class Learner:
         self._steps = 0
 
     def step(self, side: Side, rows: NDArray[np.int64], rate: float) -> float:
-        """Learn from some sentences, and return their mean loss."""
+        """Learn from the sentences ``rows`` of a side, and return their mean loss."""
         values = self.values
         vectors, ids, offsets = side.batch(rows)
         hidden = vectors @ values["hidden"]
@@ -167,14 +171,14 @@ class Learner:
         gradients = (1 / (1 + np.exp(-levels)) - is_said).astype(np.float32) / len(rows)
         of_words = np.zeros_like(says)
         joining = spread_gradients(gradients, places, ids, of_words)
-        found = {
+        changes = {
             "hidden": vectors.T @ (of_words @ values["outputs"]),
             "outputs": of_words.T @ hidden,
             "biases": gradients.sum(axis=0),
             "joining": np.array([joining], dtype=np.float32),
         }
         self._steps += 1
-        for name, gradient in found.items():
+        for name, gradient in changes.items():
             mean, square = self._means[name], self._squares[name]
             mean += (1 - MEAN_DECAY) * (gradient - mean)
             square += (1 - SQUARE_DECAY) * (gradient**2 - square)
@@ -194,7 +198,7 @@ def train_facts(
         steps: Batches, each of ``BATCH`` sentences.
         report: Called with the step and the mean loss, every ``REPORT_STEPS``.
     """
-    rates, random = base_rates(sides, len(names)), np.random.default_rng(2)
+    rates, random = _base_rates(sides, len(names)), np.random.default_rng(2)
     learner, losses = Learner(sides[0].vectors.shape[1], rates), []
     shares = np.array([side.share for side in sides])
     for step in range(steps):
@@ -208,8 +212,8 @@ def train_facts(
     return learner
 
 
-def base_rates(sides: Sequence[Side], meanings: int) -> NDArray[np.float64]:
-    """Return the share of English sentences with each meaning, float64 (M,), above 0."""
+def _base_rates(sides: Sequence[Side], meanings: int) -> NDArray[np.float64]:
+    """Return the share of sentences with each meaning, float64 (M,)."""
     counts = sum(
         (np.bincount(np.concatenate(side.meanings), minlength=meanings) for side in sides),
         np.ones(meanings),
@@ -255,7 +259,7 @@ def save_facts(
 
 
 def _numbered_groups(names: Sequence[str]) -> list[list[list[int]]]:
-    """Return the listed groups as numbers of meanings, if at least two senses are left."""
+    """Return the listed groups with known meanings, as their numbers."""
     numbers = {name: number for number, name in enumerate(names)}
     groups = []
     for group in listed_groups():

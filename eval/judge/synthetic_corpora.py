@@ -8,7 +8,6 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from random import Random
 
@@ -17,7 +16,6 @@ from numpy.typing import NDArray
 
 from encoder.training.reading import ParallelText, find_parallel_text, read_parallel_text
 from eval.data.bucc import bucc_pairs, bucc_splits, load_bucc, text_key
-from eval.judge.facts import listed_groups
 from eval.judge.mined import Mined
 
 # Shares of parallel sentences, and sentences without translation to add per side.
@@ -28,7 +26,6 @@ RIGHT, WRONG, UNKNOWN = 1, 0, -1
 
 _CLAUSE = re.compile(r"[,;:.!?\u3001\u3002\uff0c\uff1a\uff1b]\s*")
 _VERB = re.compile(r"\b(is|are|was|were|will|can|must|should|has|have|does|do|did)\b(?! not)")
-_ENGLISH = re.compile(r"\b[A-Za-z]+\b")
 _NOT = re.compile(r"n't\b| not\b| never\b")
 _NAME = re.compile(r"(?<=[^.!?:\W] )[A-Z\u0391-\u03a9\u0410-\u042f]\w{2,}")
 
@@ -78,37 +75,13 @@ def negation(text: str, random: Random, others: Sequence[str]) -> str:
     return _VERB.sub(r"\1 not", text, count=1)
 
 
-def sense(text: str, random: Random, others: Sequence[str]) -> str:
-    """Exchange an English word for one that excludes it, such as another day or an opposite."""
-    matches = [match for match in _ENGLISH.finditer(text) if match[0].lower() in _exclusions()]
-    if not matches:
-        return text
-    replaced = random.choice(matches)
-    word = random.choice(_exclusions()[replaced[0].lower()])
-    word = word.capitalize() if replaced[0][0].isupper() else word
-    return text[: replaced.start()] + word + text[replaced.end() :]
-
-
-@cache
-def _exclusions() -> dict[str, list[str]]:
-    """Return the words that exclude each listed English word."""
-    exclusions: defaultdict[str, list[str]] = defaultdict(list)
-    for group in listed_groups():
-        for own in group:
-            others = [word for words in group if words is not own for word in words]
-            for word in own if others else ():
-                exclusions[word] += others
-    return dict(exclusions)
-
-
 def addition(text: str, random: Random, others: Sequence[str]) -> str:
     """Add another sentence before or after."""
     other = random.choice(others)
     return f"{text} {other}" if random.random() < 0.5 else f"{other} {text}"
 
 
-KINDS: tuple[Spoil, ...] = (half, clause, clause, number, name, negation, sense, sense, addition)
-ENGLISH_ONLY = (negation, sense)
+KINDS: tuple[Spoil, ...] = (half, half, clause, clause, number, name, negation, addition)
 
 
 class Known:
@@ -224,7 +197,7 @@ def synthesise_corpora(
     alone = [own for own, _ in pairs[common:middle]], [other for _, other in pairs[middle:]]
     for pair in both[:spoiled]:
         kind, side = random.choice(KINDS), random.randrange(2)
-        side = 1 if kind in ENGLISH_ONLY else side
+        side = 1 if kind is negation else side
         changed = list(pair)
         changed[side] = text_key(kind(pair[side], random, alone[side] or [pair[0]]))
         for texts, sentence in zip(alone, changed, strict=True):

@@ -259,7 +259,7 @@ def beat_languages(codes: Any, offsets: Any, model: Any, own: Any, beats: Any) -
 
 @_compile
 def round_products(products: Any, scale: Any, most: Any, levels: Any) -> None:
-    """Write products (U, M) times a scale to ``levels``, between -``most`` and ``most``."""
+    """Write products (U, M) times a scale, limited to ``most``, to ``levels``."""
     for word in range(len(products)):
         row, of_word = products[word], levels[word]
         for meaning in range(len(row)):
@@ -291,7 +291,7 @@ def _both(one: Any, other: Any) -> Any:
 
 @_part
 def _said_once(levels: Any, start: int, stop: int) -> Any:
-    """Return how far each side says a sense of a group that the other does not say."""
+    """Return how far each side says a sense that the other does not say."""
     first, second = LOWEST, LOWEST
     for sense in range(start, stop):
         own, other = levels[0, sense], levels[1, sense]
@@ -316,7 +316,7 @@ def _raise_senses(levels: Any, members: Any, senses: Any, of_senses: Any) -> Non
 def compare_meanings(
     source: Any, target: Any, biases: Any, joining: Any, groups: Any, found: Any
 ) -> None:
-    """Write how facts of both sides of P pairs differ, (P, 2), for ``compare_facts``."""
+    """Write the differences of ``compare_facts``, (P, 2)."""
     members, senses, firsts = groups
     levels = np.empty((2, len(biases)), np.int16)
     of_senses = np.empty((2, len(senses) - 1), np.int32)

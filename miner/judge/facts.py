@@ -28,6 +28,7 @@ from miner.threads import blocks
 
 BUNDLED = Path(__file__).parents[1] / "assets" / "judge-facts.safetensors"
 PARTS = 400  # whole numbers per unit of a vector's component
+NAMED = 384  # level from which a difference is named, 1.5 units of log odds
 MAX_BYTE, MAX_LEVEL = 127, 15000  # limits of whole numbers: two levels are added in int16
 WORDS_AT_ONCE = 1 << 10  # words whose products are in memory
 PAIRS_AT_ONCE = 1 << 11  # pairs whose words have levels in memory, about 8 MB per side
@@ -92,7 +93,7 @@ def load_facts(path: Path = BUNDLED) -> Facts:
 
 
 def facts_of(makers: Sequence[WordEmbedder]) -> Facts | None:
-    """Return the bundled model if it reads the words of both encoders, else None."""
+    """Return the bundled model, or None if it doesn't know the encoders."""
     facts = load_facts()
     names = {getattr(maker, "name", "") for maker in makers}
     return facts if names <= facts.encoders else None
@@ -110,25 +111,25 @@ def compare_facts(source: Words, target: Words, facts: Facts | None) -> NDArray[
     """
     from miner.judge.compiled import compare_meanings  # loads Numba
 
-    found = np.full((len(source.offsets) - 1, 2), np.nan, dtype=np.float32)
+    differences = np.full((len(source.offsets) - 1, 2), np.nan, dtype=np.float32)
     if facts is None:
-        return found
+        return differences
     groups = facts.members, facts.senses, facts.groups
-    for part in blocks(len(found), PAIRS_AT_ONCE):
+    for part in blocks(len(differences), PAIRS_AT_ONCE):
         sides = (_said(side, part, facts) for side in (source, target))
-        compare_meanings(*sides, facts.biases, facts.joining, groups, found[part])
-    return found
+        compare_meanings(*sides, facts.biases, facts.joining, groups, differences[part])
+    return differences
 
 
 def _said(words: Words, part: slice, facts: Facts) -> tuple[NDArray[np.integer], ...]:
-    """Return what the different words of some sentences say, and their ids and offsets."""
+    """Return the levels of the words of some sentences, ids, and offsets."""
     offsets = words.offsets[part.start : part.stop + 1]
     used, ids = np.unique(words.ids[offsets[0] : offsets[-1]], return_inverse=True)
     return facts.says(words.vectors[used]), ids, offsets - offsets[0]
 
 
 def whole_vectors(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Round vectors to whole numbers of 1 / ``PARTS``, float32, whose products are exact."""
+    """Round vectors to multiples of 1 / ``PARTS``, as whole float32 numbers."""
     rounded: NDArray[np.float32] = np.rint(vectors * np.float32(PARTS))
     return np.clip(rounded, -MAX_BYTE, MAX_BYTE)
 
@@ -150,7 +151,7 @@ def name_differences(source: Words, target: Words, facts: Facts) -> list[tuple[s
         if stop - start == 1:
             words[sure.argmin()] = ""
         names.append((max(sure) if stop - start == 1 else _are_both(*sure), *words))
-    return [(one, other) for score, one, other in sorted(names, reverse=True) if score > 0]
+    return [(one, other) for score, one, other in sorted(names, reverse=True) if score > NAMED]
 
 
 def _levels_of(words: Words, facts: Facts) -> NDArray[np.int64]:

@@ -149,7 +149,7 @@ def _marks_in(texts: Sequence[str]) -> NDArray[np.float32]:
 
 
 class NeighbourhoodStats(NamedTuple):
-    """Cosines of P pairs, and the means of both neighbourhoods, float (P,) each."""
+    """Cosines of P pairs, and means of both neighbourhoods, float (P,)."""
 
     cosine: NDArray[Any]
     source_mean: FloatArray
@@ -185,7 +185,7 @@ class RunStatistics:
     def of(
         cls, texts: Texts, spacing: float = math.nan, *, is_given: bool = False
     ) -> "RunStatistics":
-        """Compute the statistics of the first pairs, which should be the best by margin.
+        """Compute the statistics of the first pairs, the best by margin.
 
         ``is_given`` says that the pairs were not mined.
         """

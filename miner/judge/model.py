@@ -61,7 +61,7 @@ class Judge:
 
     @property
     def reference_peaks(self) -> Peaks:
-        """The reference peaks of wrong and correct pairs, from the corpora of training."""
+        """The reference peaks of wrong and correct pairs."""
         return Peak(*self.peaks[0].tolist()), Peak(*self.peaks[1].tolist())
 
     @property
@@ -90,11 +90,14 @@ class Judge:
     def _corrections(
         self, sums: NDArray[np.int64], features: NDArray[np.float32]
     ) -> dict[str, NDArray[np.int64]]:
-        """Return what each correction adds to the trees' sums, int64 (P,), at most 0.
+        """Return the corrections of the trees' sums, by feature.
 
         The trees learned from mined pairs, which are hardly ever in a wrong language, and seldom
         differ in one fact. No pair is lowered below the usual wrong pairs: their scores say how
         probable the others are.
+
+        Returns:
+            int64 (P,) for each feature in ``CORRECTIONS``, at most 0.
         """
         room, found = np.minimum(round(self.reference_peaks[0].place * LEAF) - sums, 0), {}
         for name, (start, slope) in CORRECTIONS.items():
@@ -127,7 +130,7 @@ class Judge:
         return found
 
     def save(self, path: Path, facts: dict[str, object]) -> None:
-        """Write the model with a record of its training, ``facts``, which JSON can represent."""
+        """Write the model with a record of its training, ``facts``."""
         about = {"features": json.dumps(FEATURES), "facts": json.dumps(facts, sort_keys=True)}
         save_file(dict(vars(self)), path, metadata=about)
 

@@ -70,7 +70,9 @@ Peaks = tuple[Peak, Peak]  # of wrong and of right pairs
 
 
 def fit_peak(counts: FloatArray, near: float = 0.0, reach: float = math.inf) -> Peak:
-    """Fit a peak to pairs in bins by maximum likelihood (Kotz et al. 2001, section 3.5).
+    """Fit a peak to pairs in bins by maximum likelihood.
+
+    Kotz et al. 2001, section 3.5.
 
     Args:
         counts: Pairs per bin, float64 (B,).
@@ -210,7 +212,7 @@ def _fit_mixture(usual: Peaks, counts: FloatArray, known: FloatArray) -> tuple[T
 
 
 def count_kept(scores: FloatArray, wrong: FloatArray, rule: str, limit: float) -> int:
-    """Count the pairs that a rule keeps, of pairs in descending order of score.
+    """Count the pairs that a rule keeps, the best first.
 
     Pairs with equal scores stay together.
 

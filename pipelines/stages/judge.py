@@ -119,7 +119,7 @@ def cut_pairs(run: RunContext, chosen: ChosenPairs) -> list[PairBatch]:
 
 
 def _best_texts(run: RunContext, chosen: ChosenPairs, rows: int) -> BothTexts:
-    """Return the texts of up to ``STATISTICS_PAIRS`` best pairs whose sides differ."""
+    """Return the texts of the best pairs whose sides differ."""
     best: BothTexts = [], []
     start, stop = 0, STATISTICS_PAIRS
     while start < rows and len(best[0]) < STATISTICS_PAIRS:

@@ -227,7 +227,9 @@ def test_another_judge_judges_anew_even_if_it_scores_alike(
     work = plain.parent / "work"
     before = snapshot(work / "judged"), snapshot(work / "scored")
     known = load_judge()
-    other = SimpleNamespace(name="other", scores=known.scores, usual=known.usual)
+    other = SimpleNamespace(
+        name="other", scores=known.scores, reference_peaks=known.reference_peaks
+    )
     monkeypatch.setattr(judge, "load_judge", lambda: other)
     assert mine_corpus(judged) == 0
     seals = [
