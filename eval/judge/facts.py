@@ -145,8 +145,8 @@ class Learner:
         """Draw parameters for vectors of ``dim``, and ``rates`` (M,) of meanings."""
         random = np.random.default_rng(1)
         self.values: dict[str, NDArray[np.float32]] = {
-            "hidden": random.standard_normal((dim, HIDDEN)).astype(np.float32) / 16,
-            "outputs": random.standard_normal((len(rates), HIDDEN)).astype(np.float32) / 2,
+            "hidden": (random.standard_normal((dim, HIDDEN)) / 16).astype(np.float32),
+            "outputs": (random.standard_normal((len(rates), HIDDEN)) / 2).astype(np.float32),
             "biases": (np.log(rates) - 1).astype(np.float32),
             "joining": np.array([-2], dtype=np.float32),
         }
