@@ -34,6 +34,7 @@ WORKERS_SECONDS = 6.0
 # Lines per side of the trial runs. The first loads libraries; the faster of the others counts, as a
 # disturbance seldom slows both.
 TRIAL_LINES = 2_048, 16_384, 16_384
+LONG_SECONDS = 600.0  # from which the faster encoder is worth a second trial
 # Stages that all workers share; one worker does the others.
 SHARED = ("read", "embed", "find", "score")
 SEARCHING = ("prepare", "train", "fill", "cut", "search")  # stages that the cost model estimates
@@ -42,12 +43,26 @@ SEARCHING = ("prepare", "train", "fill", "cut", "search")  # stages that the cos
 def plan_run(options: MiningOptions) -> str:
     """Describe the estimated time, memory and disk of a run, in lines of text.
 
-    Only the first lines of the corpora are mined, in a temporary folder.
+    Only the first lines of the corpora are mined, in a temporary folder. Of a long run with the
+    default encoder, the time with the faster one is estimated as well.
 
     Raises:
         ValueError: The run would reject its options or inputs.
         OSError: An input cannot be read.
     """
+    lines, seconds = _plan(options)
+    given = all(options.side(side).embeddings for side in SIDES)
+    if seconds >= LONG_SECONDS and options.encoder == encoder.BEST and not given:
+        _, fast_seconds = _plan(replace(options, encoder=encoder.BUNDLED))
+        lines.append(
+            f"faster: about {show_time(fast_seconds)} in all with --encoder {encoder.BUNDLED}, "
+            "which finds fewer pairs"
+        )
+    return "\n".join(lines)
+
+
+def _plan(options: MiningOptions) -> tuple[list[str], float]:
+    """Return the lines of a plan, and the seconds of the run."""
     process_seconds = time.process_time()
     check_options(options)
     if options.scope == DOCUMENT:
@@ -74,7 +89,9 @@ def plan_run(options: MiningOptions) -> str:
     machine = measure_machine(dim=problem.dim, k=options.k)
     method = options.method or auto_method(problem.sources, problem.targets)
     costs = _costs(options, problem, machine, method)
-    times = {"start": start_up, **_stage_seconds(run, sizes, lines=problem.rows / 2)}
+    stages = {"start": start_up, **_stage_seconds(run, sizes, lines=problem.rows / 2)}
+    search = _cost_of(costs, method)
+    times = _all_seconds(options, stages, search)
     why = "chosen by --index auto" if options.index == "auto" else "chosen by --index"
     work, output = map(show_size, disk_bytes(fit.options, sizes))
     lines = [
@@ -86,9 +103,9 @@ def plan_run(options: MiningOptions) -> str:
         "",
         *_table(costs, method),
         "",
-        _describe_times(options, machine, times, _cost_of(costs, method)),
+        _describe_times(options, machine, times, is_whole=search is not None),
     ]
-    return "\n".join(lines)
+    return lines, sum(times.values())
 
 
 def _describe_side(options: MiningOptions, side: str, size: SideSize) -> str:
@@ -178,9 +195,10 @@ def _table(costs: Sequence[Cost], method: CorpusMethod) -> list[str]:
     ]
 
 
-def _describe_times(
-    options: MiningOptions, machine: Machine, stages: Mapping[str, float], search: Cost | None
-) -> str:
+def _all_seconds(
+    options: MiningOptions, stages: Mapping[str, float], search: Cost | None
+) -> dict[str, float]:
+    """Return the seconds of the stages, shared by workers, and of the search."""
     times = {
         stage: seconds / (options.workers if stage in SHARED else 1)
         for stage, seconds in stages.items()
@@ -189,10 +207,16 @@ def _describe_times(
         times["search"] = search.seconds
     if not options.runs_inside:
         times["workers"] = WORKERS_SECONDS
+    return times
+
+
+def _describe_times(
+    options: MiningOptions, machine: Machine, times: Mapping[str, float], *, is_whole: bool
+) -> str:
     listed = ", ".join(
         f"{stage} {show_time(seconds)}" for stage, seconds in times.items() if seconds >= 0.1
     )
-    whole = "in all" if search else "without the search, which is not estimated"
+    whole = "in all" if is_whole else "without the search, which is not estimated"
     resources = f"{counted(options.workers, 'workers')} and {counted(machine.threads, 'threads')}"
     return (
         f"time: about {show_time(sum(times.values()))} {whole} ({listed}) with {resources} of this "
