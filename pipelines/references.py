@@ -122,7 +122,7 @@ class EmbeddedShard:
     @property
     def dim(self) -> int:
         """The number of dimensions of a vector."""
-        return sum(stop - start for start, stop, _ in self.columns) or int(self._stored().shape[1])
+        return sum(stop - start for start, stop, _ in self.columns) or int(self.stored().shape[1])
 
     def unit_vectors(self) -> Matrix:
         """Return all vectors, float32 (n, D) of length 1."""
@@ -139,25 +139,12 @@ class EmbeddedShard:
         for start in range(0, len(self), size):
             yield unit_rows(self.read(slice(start, start + size)))
 
-    def read_units(self, rows: IntArray, *, out: Matrix, places: IntArray) -> None:
-        """Read vectors into an array, with length 1.
-
-        Args:
-            rows: Positions (P,) of vectors in the shard.
-            out: float32 (N, D), which is changed at ``places``.
-            places: Positions (P,) in ``out``.
-        """
-        if self.columns:
-            unit_rows(self.read(rows), out, places=places)
-        else:  # without a copy
-            unit_rows(self._stored(), out, rows=rows, places=places)
-
     def read(self, rows: Rows) -> NDArray[np.floating]:
         """Read stored vectors at positions (P,), times the columns' weights."""
-        return take_columns(take_rows(self._stored(), rows), self.columns)
+        return take_columns(take_rows(self.stored(), rows), self.columns)
 
-    def _stored(self) -> NDArray[np.floating]:
-        """Map the file once more, because pages that were read stay in memory."""
+    def stored(self) -> NDArray[np.floating]:
+        """Map the vectors anew, because pages that were read stay in memory."""
         return np.load(self.vectors.file(layout.VECTORS), mmap_mode="r")
 
 
@@ -190,7 +177,11 @@ class SideVectors:
         units = np.empty((len(positions), self.dim), dtype=np.float32)
         places = np.arange(len(positions)) if places is None else places
         for embedded, start, part in self._parts(positions):
-            embedded.read_units(positions[part] - start, out=units, places=places[part])
+            rows = positions[part] - start
+            if embedded.columns:
+                unit_rows(embedded.read(rows), units, places=places[part])
+            else:  # without a copy
+                unit_rows(embedded.stored(), units, rows=rows, places=places[part])
         return units
 
     def row_ids(self, positions: IntArray) -> IntArray:
@@ -290,7 +281,7 @@ class RecallSample:
 
 @dataclass(frozen=True, kw_only=True)
 class SavedNeighbours(ShardReference):
-    """The neighbours of some rows of a shard, as a tile or a sample saved them.
+    """The neighbours of some rows of a shard, saved by a tile or a sample.
 
     ``part`` is the range of these rows in the artefact, None if it has a list of every row.
     """
@@ -312,7 +303,7 @@ class SavedNeighbours(ShardReference):
 
 @dataclass(frozen=True, kw_only=True)
 class TileNeighbours(SavedNeighbours):
-    """A shard's neighbours in some shards, or in some cells, of the other side.
+    """A shard's neighbours in some shards, or some cells, of the other side.
 
     Attributes:
         others: Indices of these shards, or the cells.

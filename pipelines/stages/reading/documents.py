@@ -111,7 +111,8 @@ def paired_rows(
 def rows_by_document(embedded: EmbeddedShard) -> dict[str, IntArray]:
     """Return the positions of each document's vectors, by document name.
 
-    Positions ascend, and documents are in the order of their first vectors.
+    Positions ascend, and documents are in the order of their first vectors. Sentences outside
+    documents are skipped.
     """
     by_name = positions_by_value(embedded.docs())
     by_name.pop("", None)  # sentences without a document

@@ -115,8 +115,7 @@ def look_up(
 
 
 def _index(other: SearchableShard) -> tuple[Artefact, IndexSpec]:
-    assert other.index is not None, "looked up in a shard without an index"
-    assert isinstance(other.method, IndexSpec), "looked up in a shard without an index"
+    assert other.index is not None and isinstance(other.method, IndexSpec)
     return other.index, other.method
 
 
