@@ -325,7 +325,7 @@ class SampledNeighbours(SavedNeighbours):
 
 @dataclass(frozen=True, kw_only=True)
 class IndexLookup(ShardReference):
-    """A shard whose vectors the index of ``other`` is to be searched for."""
+    """A pending search for a shard's neighbours in the index of ``other``."""
 
     other: SearchableShard
 
@@ -367,7 +367,7 @@ class DocumentBatch:
 
 @dataclass(frozen=True, kw_only=True)
 class ChosenPairs:
-    """The chosen pairs of a run.
+    """The chosen pairs of a run. Artefacts that it does not need are None.
 
     Attributes:
         pairs: The artefact of the pairs, best first.

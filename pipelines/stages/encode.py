@@ -108,6 +108,9 @@ def embed_shard(run: RunContext, shard: Shard) -> EmbeddedShard:
     Encoded vectors are stored as float16, precomputed vectors in their own type. Vectors of a
     joined encoder are stored without weights, so that pairs with other weights can share them; the
     fact ``parts`` has the dimensions of each part.
+
+    Raises:
+        EmbeddingsError: The file of vectors is damaged, or is not of this corpus.
     """
     folder = run.folder.embeddings(shard.side, shard.index)
     batches, side = folder / "batches", run.options.side(shard.side)

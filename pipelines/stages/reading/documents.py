@@ -22,14 +22,18 @@ READ_ROWS = 32_768
 
 
 class DocumentPairs(NamedTuple):
-    """Target documents by source document, and the SHA-256 of their list."""
+    """Names of target documents by source document, and the list's SHA-256."""
 
     targets: Mapping[str, Sequence[str]]
     digest: str
 
 
 def document_pairs(run: RunContext) -> DocumentPairs:
-    """Return the document pairs of ``--document-pairs``, or of the run itself."""
+    """Return the document pairs of ``--document-pairs``, or of the run itself.
+
+    Raises:
+        CorpusError: The list is empty or malformed.
+    """
     path = run.options.document_pairs
     if path is None:
         path = open_artefact(run.folder.document_pairs).file(DOCUMENT_PAIRS)

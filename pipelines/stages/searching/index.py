@@ -134,7 +134,7 @@ def _sampled(run: RunContext, sides: Sequence[Shards]) -> tuple[Matrix, Matrix]:
 
 
 def train_side(run: RunContext, side: EmbeddedSide) -> list[SearchableShard]:
-    """Train the side's FAISS index, if it needs one, and return its shards."""
+    """Train a side's FAISS index, if needed, and return its shards to search."""
     method, trained = side.method, side.cells
     if isinstance(method, IndexSpec):
         from pipelines.stages.searching.index_search import trained_index  # loads FAISS
@@ -146,7 +146,10 @@ def train_side(run: RunContext, side: EmbeddedSide) -> list[SearchableShard]:
 
 
 def fill_index(run: RunContext, shard: SearchableShard) -> SearchableShard:
-    """Fill a shard's FAISS index or find its vectors' cells, if it needs them."""
+    """Return the shard with its filled FAISS index, or its vectors' cells.
+
+    A shard that is searched exactly is returned unchanged.
+    """
     if shard.index is None:
         return shard
     if isinstance(shard.method, CellSpec):
