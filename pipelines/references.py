@@ -39,13 +39,9 @@ Reference = TypeVar("Reference", bound="EmbeddedShard | ShardReference")
 
 @dataclass(frozen=True, kw_only=True)
 class Shard:
-    """A shard, which is one file of the sentences of a side.
+    """Shard ``index`` (from 0) of a side, with ``rows`` sentences.
 
-    Attributes:
-        side: "source" or "target".
-        index: Number of the shard in the side, from 0.
-        rows: Number of its sentences.
-        corpus: The artefact of the side's sentences, with the facts of the whole side.
+    ``corpus`` is the artefact of all sentences of the side, with facts of the whole side.
     """
 
     side: str
@@ -144,7 +140,7 @@ class EmbeddedShard:
         return take_columns(take_rows(self.stored(), rows), self.columns)
 
     def stored(self) -> NDArray[np.floating]:
-        """Map the vectors anew, because pages that were read stay in memory."""
+        """Map the vectors again, because pages that were read stay in memory."""
         return np.load(self.vectors.file(layout.VECTORS), mmap_mode="r")
 
 
@@ -168,11 +164,9 @@ class SideVectors:
         return self._shards[0].dim
 
     def take(self, positions: IntArray, *, places: IntArray | None = None) -> Matrix:
-        """Read some vectors, float32 (P, D) of length 1.
+        """Read vectors at ascending positions, float32 (P, D) of length 1.
 
-        Args:
-            positions: Positions (P,) in the side, ascending.
-            places: Row of the result for each vector; in order if it is None.
+        ``places`` (P,) are the rows of the result to read them into, by default in order.
         """
         units = np.empty((len(positions), self.dim), dtype=np.float32)
         places = np.arange(len(positions)) if places is None else places
@@ -197,16 +191,6 @@ class SideVectors:
         for embedded, start, (first, last) in zip(self._shards, self.starts, parts, strict=False):
             if first < last:
                 yield embedded, start, slice(first, last)
-
-
-@dataclass(frozen=True, kw_only=True)
-class EmbeddedSide:
-    """A side's shards and search method, and centroids for a cell join."""
-
-    name: str
-    method: CorpusMethod
-    shards: Sequence[EmbeddedShard]
-    cells: Artefact | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -456,17 +440,10 @@ def to_row_ids(neighbours: Neighbours, rows: IntArray) -> Neighbours:
 def save_row_neighbours(
     draft: Draft, vectors: SideVectors, side: str, positions: IntArray, neighbours: Neighbours
 ) -> list[int]:
-    """Save the neighbours of some rows of a side.
-
-    Args:
-        draft: The artefact to add files to.
-        vectors: All vectors of the side.
-        side: "source" or "target".
-        positions: Positions (P,) in the side, ascending.
-        neighbours: Neighbours of the P rows.
+    """Save the neighbours at ascending positions (P,) in a side's vectors.
 
     Returns:
-        Where each shard's rows begin among the P rows, and P.
+        Where the positions of each shard begin among all positions, and P.
     """
     starts = np.searchsorted(positions, vectors.starts)
     shards = np.repeat(vectors.starts[:-1], np.diff(starts))
