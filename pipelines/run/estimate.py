@@ -88,10 +88,9 @@ def _plan(options: MiningOptions) -> tuple[list[str], float]:
     problem = Problem(sources=source.rows, targets=target.rows, dim=source.dim, k=options.k)
     machine = measure_machine(dim=problem.dim, k=options.k)
     method = options.method or auto_method(problem.sources, problem.targets)
-    costs = _costs(options, problem, machine, method)
+    costs, cost = _costs(options, problem, machine, method)
     stages = {"start": start_up, **_stage_seconds(run, sizes, lines=problem.rows / 2)}
-    search = _cost_of(costs, method)
-    times = _all_seconds(options, stages, search)
+    times = _all_seconds(options, stages, cost)
     why = "chosen by --index auto" if options.index == "auto" else "chosen by --index"
     work, output = map(show_size, disk_bytes(fit.options, sizes))
     lines = [
@@ -101,9 +100,9 @@ def _plan(options: MiningOptions) -> tuple[list[str], float]:
         _describe_memory(fit),
         f"disk: at most about {work} for the work folder and {output} for {options.output}",
         "",
-        *_table(costs, method),
+        *_table(costs, cost, method),
         "",
-        _describe_times(options, machine, times, is_whole=search is not None),
+        _describe_times(options, machine, times, is_whole=cost is not None),
     ]
     return lines, sum(times.values())
 
@@ -164,24 +163,21 @@ def disk_bytes(options: MiningOptions, sizes: Sizes) -> tuple[int, int]:
 
 def _costs(
     options: MiningOptions, problem: Problem, machine: Machine, method: CorpusMethod
-) -> list[Cost]:
+) -> tuple[list[Cost], Cost | None]:
+    """Return the costs of three methods, and that of the chosen one if known."""
     inverted = re.fullmatch(r"IVF(\d+),Flat", str(method))
     cells = int(inverted[1]) if inverted else default_cells(max(problem.sources, problem.targets))
-    return [
+    costs = [
         cost_model.exact_cost(problem, machine, options.product_precision),
         cost_model.cells_cost(problem, machine),
         cost_model.index_cost(problem, machine, cells),
     ]
-
-
-def _cost_of(costs: Sequence[Cost], method: CorpusMethod) -> Cost | None:
     kind = "cells" if isinstance(method, CellSpec) else str(method)
-    return next((cost for cost in costs if cost.method.startswith(kind)), None)
+    return costs, next((cost for cost in costs if cost.method.startswith(kind)), None)
 
 
-def _table(costs: Sequence[Cost], method: CorpusMethod) -> list[str]:
+def _table(costs: Sequence[Cost], chosen: Cost | None, method: CorpusMethod) -> list[str]:
     rows = [("search", "operations", "time", "finds")]
-    chosen = _cost_of(costs, method)
     for cost in costs:
         finds = "every neighbour" if cost.method == "exact" else "most"
         finds += " <- chosen" if cost is chosen else ""
