@@ -52,6 +52,18 @@ class Tokens:
         positions = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
         return Tokens(ids=self.ids[positions], offsets=offsets)
 
+    def keep(self, is_kept: NDArray[np.bool_]) -> "Tokens":
+        """Return the same sentences without the tokens at which ``is_kept`` (T,) is false."""
+        kept_before = np.concatenate(([0], np.cumsum(is_kept)))
+        return Tokens(ids=self.ids[is_kept], offsets=kept_before[self.offsets])
+
+
+def join(parts: Sequence[Tokens]) -> Tokens:
+    """Concatenate lists of sentences, one list after the other."""
+    lengths = np.concatenate([np.diff(part.offsets) for part in parts])
+    offsets = np.concatenate(([0], lengths.cumsum()))
+    return Tokens(ids=np.concatenate([part.ids for part in parts]), offsets=offsets)
+
 
 class Tokenizer:
     """A SentencePiece model with its normaliser (NFKC, case folding)."""

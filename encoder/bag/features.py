@@ -78,9 +78,7 @@ class Features:
     def drop_words(self, tokens: Tokens, rate: float, generator: np.random.Generator) -> Tokens:
         """Remove each word, with all its pieces, with probability ``rate``."""
         words, _ = self.words(tokens)
-        kept = np.repeat(generator.random(len(words)) >= rate, np.diff(words.offsets))
-        before = np.concatenate(([0], np.cumsum(kept)))
-        return Tokens(ids=tokens.ids[kept], offsets=before[tokens.offsets])
+        return tokens.keep(np.repeat(generator.random(len(words)) >= rate, np.diff(words.offsets)))
 
     def words(self, tokens: Tokens) -> tuple[Tokens, Ids]:
         """Return each word's pieces, and offsets of sentences in words, (S + 1,)."""

@@ -24,8 +24,7 @@ from encoder.monolingual.options import WordOptions
 from encoder.monolingual.skipgram import CHUNK_SENTENCES, SkipGram, read_vocabulary
 from encoder.monolingual.vec import WordVectors
 from encoder.rows import Matrix, normalize_rows, sum_rows
-from encoder.tokenizer import Tokenizer, Tokens
-from encoder.training.data import join
+from encoder.tokenizer import Tokenizer, Tokens, join
 
 MIN_SHARE = 1e-6  # least share of the sentences that have a feature
 STEPS = 20  # steps of conjugate gradients

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from encoder.bag.features import Features
 from encoder.monolingual.options import MAX_WORDS, WordOptions
 from encoder.rows import Matrix, sum_rows
-from encoder.tokenizer import SPACE, Tokenizer, Tokens
-from encoder.training.data import join
+from encoder.tokenizer import SPACE, Tokenizer, Tokens, join
 from encoder.training.state import State, load_state, save_state
 
 CHUNK_SENTENCES = 16_384  # sentences per step, to limit memory

@@ -8,7 +8,6 @@ import numpy as np
 
 from encoder import Encoder
 from encoder.rows import normalize_rows, sum_rows
-from encoder.tokenizer import Tokens
 from encoder.words import WordEncoder
 from eval.data.textfiles import fingerprint
 from eval.metrics.similarity import mean_of_nearest
@@ -124,13 +123,12 @@ def _idf_weighted(model: Encoder, sentences: Sequence[str], counted: Sequence[st
     if not isinstance(model, WordEncoder):
         raise ValueError(f"encoder {model.name} has no word vectors for --idf")
     words = model.words([*counted, *sentences])
-    tokens = Tokens(ids=words.ids, offsets=words.offsets)
-    counted_tokens = tokens.take(np.arange(len(counted)))
+    counted_tokens = words.take(np.arange(len(counted)))
     size = len(words.vectors)  # the idf is that of Conneau et al. 2018, section 3.3
     distinct = np.unique(counted_tokens.owners * size + counted_tokens.ids) % size
     frequencies = np.bincount(distinct, minlength=size)
     idf = np.log(len(counted) / np.maximum(frequencies, 1)).astype(np.float32)
-    sentence_tokens = tokens.take(np.arange(len(counted), len(tokens)))
+    sentence_tokens = words.take(np.arange(len(counted), len(words)))
     rows = sum_rows(words.vectors * idf[:, None], sentence_tokens)
     normalize_rows(rows)
     return rows
