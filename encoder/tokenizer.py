@@ -53,7 +53,7 @@ class Tokens:
         return Tokens(ids=self.ids[positions], offsets=offsets)
 
     def keep(self, is_kept: NDArray[np.bool_]) -> "Tokens":
-        """Return the same sentences without the tokens at which ``is_kept`` (T,) is false."""
+        """Return the same sentences without the tokens where ``is_kept`` is false."""
         kept_before = np.concatenate(([0], np.cumsum(is_kept)))
         return Tokens(ids=self.ids[is_kept], offsets=kept_before[self.offsets])
 

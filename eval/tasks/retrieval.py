@@ -36,7 +36,7 @@ def translation_ranks(
     """
     if others is not None and others > len(target) - 1:
         raise ValueError(
-            f"{others} other sentences cannot be drawn of {len(target) - 1}; ask for fewer or all"
+            f"--others {others}: the text has {len(target) - 1} other sentences; pass fewer, or all"
         )
     means = mean_of_nearest(target, source) / 2 if csls else np.float32(0)
     ranks = np.empty(len(source), dtype=np.int64)
@@ -88,7 +88,7 @@ def prepare(args: argparse.Namespace) -> Suite:
     names = data.languages
     if not {*names} >= more.keys() or idf_texts.keys() not in (set(), {*names}):
         expected = ", ".join(sorted(names))
-        raise ValueError(f"--more takes files of {expected}, and --idf one of each of them")
+        raise ValueError(f"--more, --idf: pass files of {expected} only, for --idf one of each")
 
     def embed(model: Encoder, sentences: Sequence[str], language: str) -> Matrix:
         if not idf_texts:
