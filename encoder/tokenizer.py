@@ -37,6 +37,15 @@ class Tokens:
         ids = np.fromiter(chain.from_iterable(parts), np.int32, offsets[-1])
         return cls(ids=ids, offsets=offsets)
 
+    @classmethod
+    def group(cls, ids: NDArray[np.int32], owners: NDArray[np.integer], count: int) -> "Tokens":
+        """Return ``count`` lists of ids (T,), by the number of each id's list.
+
+        Ids of a list stay in their order.
+        """
+        order = np.argsort(owners, kind="stable")
+        return cls(ids=ids[order], offsets=np.searchsorted(owners[order], np.arange(count + 1)))
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 

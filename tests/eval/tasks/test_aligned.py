@@ -160,7 +160,7 @@ def test_retrieval(folder: Path, capsys: Captured) -> None:
     )
     assert "|others:all|" in told["signature"]
     assert run("retrieval", folder, "--lang", "de") == 2
-    assert "999 other sentences cannot be drawn of 15" in capsys.readouterr().err
+    assert "--others 999: the text has 15 other sentences" in capsys.readouterr().err
 
 
 def test_retrieval_among_more_sentences(folder: Path, capsys: Captured) -> None:
