@@ -11,9 +11,16 @@ def fill_reverse_ranks(
 ) -> None:
     """Fill in the mean cosine and the reverse rank of each neighbour.
 
-    ``rows`` (Q,) have the ``neighbours`` (Q, K). Of these, ``ids`` (R,), ascending, have the
-    ``lists`` (R, K) and ``means`` (R,). Outputs, of neighbours in ``ids``, are ``mean`` (Q, K) and
-    ``rank`` (Q, K), the row's position in the neighbour's list, from 1.
+    Neighbours that are not among ``ids`` are skipped, so several calls fill the outputs.
+
+    Args:
+        rows: ids of rows of one side, int64 (Q,).
+        neighbours: ids of the rows' neighbours on the other side, int64 (Q, K), or -1.
+        ids: ids of rows of the other side, int64 (R,), ascending, not empty.
+        lists: their neighbours, int64 (R, K).
+        means: their mean cosines, float64 (R,).
+        mean: output, the mean cosine of each of ``neighbours``, float64 (Q, K).
+        rank: output, the position of the row in the neighbour's list, from 1, int32 (Q, K).
     """
     first, last = ids[0], ids[-1]
     for row in range(len(rows)):

@@ -1,7 +1,8 @@
-"""Instruction sets that multiply codes, and their LLVM code.
+"""Instruction sets that multiply integer codes, and their LLVM code.
 
-Python cannot name the instructions. They are in LLVM code, which Numba puts into its loops. Most
-instructions need an unsigned factor, so the codes of columns are raised to be positive.
+Numba cannot call the instructions, so functions here generate LLVM code, which it puts into its
+loops. Most instructions need an unsigned factor, so a number that makes the codes of columns
+positive is added to these.
 
 AVX2 multiplies bytes, but sums adjacent products in 16 bits, which overflow with full codes. So its
 int8 codes are at most 63: two such sums fit into 16 bits (4 x 127 x 63 = 32,004). Codes up to 127
@@ -33,10 +34,10 @@ Multiply = Callable[[Any, Any, Sequence[Any], Sequence[Any]], Any]
 
 
 class Way(NamedTuple):
-    """A way to multiply codes of one type.
+    """The way to multiply codes of one type.
 
-    A lane of 32 bits has ``codes`` codes. ``multiply`` sums ``steps`` lanes at once. Columns are
-    ``raised`` by a number.
+    A lane of 32 bits has ``codes`` codes. ``multiply`` adds the products of ``steps`` lanes at once
+    to the sums. ``raised`` is the number that is added to the codes of columns.
     """
 
     multiply: Multiply
@@ -47,11 +48,11 @@ class Way(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class InstructionSet:
-    """A set of instructions, and its block of products.
+    """A set of instructions, and the size of its blocks of products.
 
     ``int8`` multiplies codes up to ``largest``, and ``int16`` larger ones. A register has ``lanes``
-    of 32 bits. A block of products is ``rows`` rows by ``vectors`` registers. ``name`` is LLVM's
-    feature, and ``processor`` is a CPU without faster features.
+    of 32 bits. A block of products has ``rows`` rows, and columns in ``vectors`` registers.
+    ``name`` is LLVM's name of the feature, and ``processor`` of a CPU without faster features.
     """
 
     name: str
@@ -65,7 +66,7 @@ class InstructionSet:
 
 
 def declared(builder: Any, name: str, returned: Any, *given: Any) -> Any:
-    """Declare a function of LLVM by its name and types."""
+    """Return LLVM's function ``name``, with types of its result and arguments."""
     return cgutils.get_or_insert_function(builder.module, ir.FunctionType(returned, given), name)
 
 
@@ -86,7 +87,7 @@ def _vpdpbusd(lanes: int) -> Multiply:
 
 
 def _vpmaddubsw(lanes: int) -> Multiply:
-    """Multiply 7-bit codes by two 16-bit sums, which are added and widened."""
+    """Multiply 7-bit codes to 16-bit sums, which are added up to 32 bits."""
     octets, halves, words = _vectors(lanes)
     name = "llvm.x86.avx2.pmadd.ub.sw" if lanes == 8 else "llvm.x86.avx512.pmaddubs.w.512"
     widened = _vpmaddwd(lanes)

@@ -7,11 +7,13 @@ MAX_DECIMALS = 20
 
 
 def shortest_between(kept: float, dropped: float) -> float:
-    """Find the shortest decimal that separates two scores.
+    """Return the threshold of fewest decimals that separates two scores.
+
+    A score is kept if it is above the threshold.
 
     Args:
-        kept: The least score to keep.
-        dropped: The next lower score; -inf if there is none.
+        kept: the least score to keep.
+        dropped: the next lower score, or -inf without one.
 
     Returns:
         A number below ``kept`` and at least ``dropped``.
