@@ -90,7 +90,7 @@ def command(
     """Build a decorator that turns a function of arguments into a command.
 
     The function takes the arguments that the parser of ``add_arguments`` returns. The command
-    ``name`` takes a list of arguments (default: those of the process) and optionally another name
+    ``name`` takes a list of arguments (default: the process's) and optionally another name
     for its help and errors, and returns an exit status by ``run_command``. The function's docstring
     before ``Raises`` is the description in its help.
     """

@@ -70,61 +70,46 @@ def declared(builder: Any, name: str, returned: Any, *given: Any) -> Any:
     return cgutils.get_or_insert_function(builder.module, ir.FunctionType(returned, given), name)
 
 
-def _vectors(lanes: int) -> tuple[ir.VectorType, ...]:
-    """Return the types of a register of bytes, of int16 and of int32."""
-    return tuple(ir.VectorType(ir.IntType(8 << at), (4 >> at) * lanes) for at in range(3))
+def _call(
+    builder: Any, name: str, returned: Any, totals: Sequence[Any], bits: int, codes: Sequence[Any]
+) -> Any:
+    """Call an instruction on ``totals`` and on registers of codes of ``bits``."""
+    kind = ir.VectorType(ir.IntType(bits), codes[0].type.count * 32 // bits)
+    kinds = [returned] * len(totals) + [kind] * len(codes)
+    function = declared(builder, name, returned, *kinds)
+    return builder.call(function, [*totals, *(builder.bitcast(each, kind) for each in codes)])
 
 
-def _vpdpbusd(lanes: int) -> Multiply:
-    *_, words = _vectors(lanes)
-
-    def multiply(builder: Any, total: Any, columns: Sequence[Any], codes: Sequence[Any]) -> Any:
-        name = f"llvm.x86.avx512.vpdpbusd.{32 * lanes}"
-        function = declared(builder, name, words, words, words, words)
-        return builder.call(function, [total, columns[0], codes[0]])
-
-    return multiply
-
-
-def _vpmaddubsw(lanes: int) -> Multiply:
-    """Multiply 7-bit codes to 16-bit sums, which are added up to 32 bits."""
-    octets, halves, words = _vectors(lanes)
-    name = "llvm.x86.avx2.pmadd.ub.sw" if lanes == 8 else "llvm.x86.avx512.pmaddubs.w.512"
-    widened = _vpmaddwd(lanes)
-
-    def multiply(builder: Any, total: Any, columns: Sequence[Any], codes: Sequence[Any]) -> Any:
-        function = declared(builder, name, halves, octets, octets)
-        first, second = (
-            builder.call(function, [builder.bitcast(each, octets) for each in pair])
-            for pair in zip(columns, codes, strict=True)
-        )
-        sums = builder.bitcast(builder.add(first, second), words)
-        return widened(builder, total, [sums], [ir.Constant(words, [0x00010001] * lanes)])
-
-    return multiply
-
-
-def _vpmaddwd(lanes: int) -> Multiply:
-    _, halves, words = _vectors(lanes)
-    name = "llvm.x86.avx2.pmadd.wd" if lanes == 8 else "llvm.x86.avx512.pmaddw.d.512"
-
-    def multiply(builder: Any, total: Any, columns: Sequence[Any], codes: Sequence[Any]) -> Any:
-        function = declared(builder, name, words, halves, halves)
-        given = [builder.bitcast(each, halves) for each in (columns[0], codes[0])]
-        return builder.add(total, builder.call(function, given))
-
-    return multiply
+def _vpdpbusd(builder: Any, total: Any, columns: Sequence[Any], codes: Sequence[Any]) -> Any:
+    name = f"llvm.x86.avx512.vpdpbusd.{32 * total.type.count}"
+    return _call(builder, name, total.type, [total], 32, [columns[0], codes[0]])
 
 
 def _sdot(builder: Any, total: Any, columns: Sequence[Any], codes: Sequence[Any]) -> Any:
-    octets, _, words = _vectors(4)
-    function = declared(builder, "llvm.aarch64.neon.sdot.v4i32.v16i8", words, words, octets, octets)
-    given = [builder.bitcast(each, octets) for each in (columns[0], codes[0])]
-    return builder.call(function, [total, *given])
+    name = "llvm.aarch64.neon.sdot.v4i32.v16i8"
+    return _call(builder, name, total.type, [total], 8, [columns[0], codes[0]])
+
+
+def _vpmaddwd(builder: Any, total: Any, columns: Sequence[Any], codes: Sequence[Any]) -> Any:
+    name = "llvm.x86.avx2.pmadd.wd" if total.type.count == 8 else "llvm.x86.avx512.pmaddw.d.512"
+    products = _call(builder, name, total.type, [], 16, [columns[0], codes[0]])
+    return builder.add(total, products)
+
+
+def _vpmaddubsw(builder: Any, total: Any, columns: Sequence[Any], codes: Sequence[Any]) -> Any:
+    """Multiply 7-bit codes to 16-bit sums, which are added up to 32 bits."""
+    lanes = total.type.count
+    name = "llvm.x86.avx2.pmadd.ub.sw" if lanes == 8 else "llvm.x86.avx512.pmaddubs.w.512"
+    halves = ir.VectorType(ir.IntType(16), 2 * lanes)
+    first, second = (
+        _call(builder, name, halves, [], 8, pair) for pair in zip(columns, codes, strict=True)
+    )
+    sums = builder.bitcast(builder.add(first, second), total.type)
+    return _vpmaddwd(builder, total, [sums], [ir.Constant(total.type, [0x00010001] * lanes)])
 
 
 def _vnni(name: str, processor: str, *, lanes: int, vectors: int) -> InstructionSet:
-    way = Way(_vpdpbusd(lanes), raised=128)
+    way = Way(_vpdpbusd, raised=128)
     return InstructionSet(
         name=name, processor=processor, lanes=lanes, rows=6, vectors=vectors, int8=way
     )
@@ -137,8 +122,8 @@ def _avx(name: str, processor: str, *, lanes: int, rows: int, vectors: int) -> I
         lanes=lanes,
         rows=rows,
         vectors=vectors,
-        int8=Way(_vpmaddubsw(lanes), steps=2, raised=64),
-        int16=Way(_vpmaddwd(lanes), codes=2),
+        int8=Way(_vpmaddubsw, steps=2, raised=64),
+        int16=Way(_vpmaddwd, codes=2),
         largest=63,
     )
 

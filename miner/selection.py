@@ -81,7 +81,7 @@ def order_best_first(pairs: Pairs) -> IntArray:
 
 
 def _best_of_each(pairs: Pairs, ranked: IntArray, side: Direction) -> tuple[IntArray, IntArray]:
-    """Return the best pair per source (FORWARD) or target, and all ties with it.
+    """Return the best pair per source (FORWARD) or target, and all its ties.
 
     ``ranked`` is from ``order_best_first``. The first of tied pairs in that order is the best.
     """

@@ -123,7 +123,7 @@ def run_in_threads(
 def map_in_threads(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
     """Call ``work`` on each item in threads, and return results in order.
 
-    Threads and errors are those of ``run_in_threads``.
+    Threads and errors are as in ``run_in_threads``.
     """
     results: dict[int, Result] = {}
 

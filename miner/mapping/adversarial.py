@@ -39,14 +39,14 @@ def adversarial_start(
     judge: Callable[[Matrix], Mapping],
     judged: Callable[[int, float], None] = lambda updates, value: None,
 ) -> Mapping:
-    """Train a map, and return the best one on the way by its criterion.
+    """Train a map, and return the map with the best criterion of all checks.
 
     Args:
-        source: unit rows, most frequent first.
-        target: likewise.
+        source: unit vectors of words (N, D), most frequent first.
+        target: likewise, of the other language (M, D).
         seed: seed of all random numbers.
-        judge: makes a ``Mapping`` of an orthogonal matrix, or of one that this leads to.
-        judged: called with the number of updates, and the criterion.
+        judge: converts an orthogonal matrix (D, D) to a ``Mapping``, which it may refine.
+        judged: called with the number of updates and the criterion at each check.
     """
     generator = np.random.default_rng(seed)
     sides = [torch.from_numpy(side[:FREQUENT] * np.float32(LENGTH)) for side in (source, target)]
