@@ -22,10 +22,10 @@ from encoder.training.data import hold_out
 from encoder.training.evaluation import retrieval_error
 from encoder.training.reading import ParallelText, find_parallel_text, read_parallel_text
 from eval.data.languages import iso_639_1
-from eval.data.textfiles import read_lines
 from eval.metrics.similarity import best_by_margin, find_nearest, is_wrong
 from eval.tasks.aligned import aligned_files
 from eval.tasks.tatoeba import load_tatoeba, tatoeba_languages
+from miner.storage.streams import read_lines
 
 SETS = ("ntrex", "tatoeba", "held-out")
 

@@ -53,7 +53,7 @@ from encoder.monolingual.options import MAX_WORDS
 from encoder.monolingual.vec import WordVectors, read_vec
 from encoder.training.data import hold_out, join_targets, sentences_by_language
 from encoder.training.options import Recipe, training_options
-from encoder.training.reading import TSV, ParallelText, find_parallel_text, read_parallel_text
+from encoder.training.reading import ParallelText, find_parallel_text, read_parallel_text
 from encoder.training.recipe import train_encoder
 from eval.metrics.bootstrap import interval
 from eval.metrics.similarity import translation_ranks
@@ -170,7 +170,9 @@ def monolingual(args: argparse.Namespace) -> None:
     others = read_parallel_text(args.others, exclude=frozenset()).target
     sides = text.source, (sentence for sentence in others if sentence not in aligned)
     args.output.mkdir(parents=True, exist_ok=True)
-    for language, side in zip(args.file.name.removesuffix(TSV).split("-"), sides, strict=True):
+    for language, side in zip(
+        args.file.name.removesuffix(".tsv.xz").split("-"), sides, strict=True
+    ):
         lines = "".join(f"{sentence}\n" for sentence in dict.fromkeys(side))
         (args.output / f"{language}.txt").write_text(lines, encoding="utf-8")
 
@@ -191,7 +193,7 @@ def comparable(args: argparse.Namespace) -> None:
     half = args.sentences // 2
     both, one, other, known = np.split(chosen[: 3 * half + KNOWN], [half, 2 * half, 3 * half])
     args.output.mkdir(parents=True, exist_ok=True)
-    languages = args.file.name.removesuffix(TSV).split("-")
+    languages = args.file.name.removesuffix(".tsv.xz").split("-")
     for language, side, rest in zip(
         languages, (text.source, text.target), (one, other), strict=True
     ):
@@ -203,7 +205,7 @@ def comparable(args: argparse.Namespace) -> None:
 
 def rounds(args: argparse.Namespace) -> None:
     text = read_parallel_text([args.file], exclude=frozenset())
-    name = args.file.name.removesuffix(TSV)
+    name = args.file.name.removesuffix(".tsv.xz")
     there = [
         set((args.corpora / f"{language}.txt").read_text(encoding="utf-8").splitlines())
         for language in name.split("-")
@@ -242,13 +244,13 @@ def paths(args: argparse.Namespace) -> None:
     if not folder.exists():
         folder.mkdir(parents=True)
         for name in names:
-            text = read_parallel_text([args.data / f"{name}{TSV}"], exclude=frozenset())
+            text = read_parallel_text([args.data / f"{name}.tsv.xz"], exclude=frozenset())
             short = [
                 row
                 for row, sentence in enumerate(text.target)
                 if len(sentence.split()) <= args.longest
             ]
-            write_pairs(folder / f"{name}{TSV}", text.take(np.array(short)))
+            write_pairs(folder / f"{name}.tsv.xz", text.take(np.array(short)))
     files = find_parallel_text(folder)
     texts = join_targets([read_parallel_text(each, exclude=frozenset()) for each in files.values()])
     held_out = sentences_by_language(

@@ -20,9 +20,9 @@ from languages import Remembering, ntrex_errors
 
 from encoder import Encoder, load_encoder
 from eval.data.bucc import BuccSplit, Sentences, load_bucc
-from eval.data.textfiles import read_lines
 from eval.tasks.aligned import aligned_files
 from eval.tasks.mined_splits import mine_split, tune_and_test
+from miner.storage.streams import read_lines
 
 SHARED, MORE_ENGLISH, DRAWS = 0.15, 4000, 4
 

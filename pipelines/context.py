@@ -1,4 +1,4 @@
-"""Context that a run's stages share within one process."""
+"""The context of a run, which its stages share within one process."""
 
 from __future__ import annotations
 
@@ -45,7 +45,15 @@ class _Encoders:
 
 @dataclass(eq=False)
 class RunContext:
-    """A part of a run, as its stages see it, with the encoder of all parts."""
+    """One part of a run. All parts share the loaded encoder.
+
+    Attributes:
+        job: All parts of the run, with their options.
+        monitor: Receiver of the run's progress.
+        part: Name of this part in ``job.parts``.
+        options: Options of this part.
+        folder: Places in the work folder of this part.
+    """
 
     job: Job
     monitor: Monitor = field(default_factory=Monitor)
@@ -61,40 +69,40 @@ class RunContext:
         return replace(self, monitor=self.monitor.for_part(part), part=part)
 
     def with_options(self, **changes: object) -> RunContext:
-        """Return the whole run with changed options and the loaded encoder."""
+        """Return the whole run with changed options in all parts."""
         return replace(self, job=self.job.with_options(**changes), part=WHOLE_JOB)
 
     def with_part_options(self, parts: Mapping[str, MiningOptions]) -> RunContext:
-        """Return the whole run with changed options of some parts."""
+        """Return the whole run with new options of some parts, by name."""
         job = replace(self.job, parts={**self.job.parts, **parts})
         return replace(self, job=job, part=WHOLE_JOB)
 
     def encoder(self, language: str | None = None) -> Encoder:
-        """Return the run's encoder, prepared for a language and loaded once."""
+        """Return the encoder of this part for a language code, None if unknown."""
         return self._encoders.get(self.job.whole, self.options.encoder, language)
 
     def side_encoder(self, side: str) -> Encoder:
-        """Return the run's encoder for the language of a side."""
+        """Return the encoder for the language of ``side``, "source" or "target"."""
         return self.encoder(self.options.side(side).effective_language)
 
     def stored_encoder(self, side: str) -> Encoder:
-        """Return the encoder of a side's stored vectors, without part weights."""
+        """Return the side's encoder, without the weights of joined parts."""
         return stored_parts(self.side_encoder(side))
 
     @property
     def encoder_name(self) -> str:
-        """The names of both sides' encoders, one if they are equal."""
+        """The names of both sides' encoders, joined by "+" unless equal."""
         if self.options.source.embeddings is not None:
             return "precomputed"
         return _joined(self.side_encoder(side) for side in SIDES)
 
     @property
     def words_name(self) -> str:
-        """The names of both sides' word encoders, one if they are equal."""
+        """The names of the word encoders, like ``encoder_name``."""
         return _joined(self.word_encoders())
 
     def word_encoders(self) -> tuple[WordEncoder, ...]:
-        """Return the word encoders of both sides.
+        """Return the encoders of single words for source and target.
 
         Raises:
             ValueError: A language has no word encoder.
@@ -104,7 +112,7 @@ class RunContext:
 
     @property
     def languages(self) -> list[str | None]:
-        """The languages of both sides, None for an unrecognised one."""
+        """The language codes of source and target, None if unknown."""
         return [self.options.side(side).effective_language for side in SIDES]
 
 

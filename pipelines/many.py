@@ -1,4 +1,4 @@
-"""Run many languages, each read and encoded once, and mined with others."""
+"""Mine many language pairs in one run, and encode each language once."""
 
 import json
 import logging
@@ -15,12 +15,7 @@ from miner.language_codes import parse_language
 from miner.multiway import Clusters, cluster_pairs
 from miner.storage.artefacts import content_key, produce
 from miner.storage.atomic import atomic_file
-from miner.storage.corpus.filesets import (
-    describe_languages,
-    language_pairs,
-    languages_of,
-    split_languages,
-)
+from miner.storage.corpus import filesets
 from miner.storage.layout import SOURCE, WorkFolder
 from miner.storage.places import Place
 from miner.storage.writers import on_a_line
@@ -40,8 +35,11 @@ ClusterRow: TypeAlias = tuple[int, int, float, dict[str, tuple[str, str]]]
 class ManyOptions:
     """Options of a run of many languages beyond the options of its pairs.
 
-    ``corpora`` is a folder with a corpus per language, or a corpus with a field ``language``. The
-    pairs of XX and YY are in ``XX-YY.ENDING`` in the folder ``output``.
+    Attributes:
+        corpora: Folder with a corpus per language, or a corpus with a field ``language``.
+        output: Folder for the outputs ``XX-YY.ENDING``, one per pair of languages.
+        pairs: Pairs such as "de-en,fr-en", or "all".
+        ending: Suffix of the outputs without its first dot.
     """
 
     corpora: Place
@@ -51,7 +49,9 @@ class ManyOptions:
 
 
 def find_corpora(corpora: Place, work_dir: Place, input_format: str) -> dict[str, CorpusOptions]:
-    """Return the corpus of each language, split by language if it is one file.
+    """Return the corpus of each language, by language.
+
+    A corpus of many languages is first split into a file per language in the work folder.
 
     Raises:
         FileNotFoundError: ``corpora`` does not exist.
@@ -60,8 +60,8 @@ def find_corpora(corpora: Place, work_dir: Place, input_format: str) -> dict[str
     if not corpora.exists():
         raise FileNotFoundError(f"{corpora}: file or folder not found")
     if corpora.is_dir():
-        logger.info("%s", describe_languages(corpora))
-        paths, _ = languages_of(corpora)
+        logger.info("%s", filesets.describe_languages(corpora))
+        paths, _ = filesets.languages_of(corpora)
     else:
         paths = _split_by_language(corpora, work_dir, input_format)
         input_format = "jsonl"
@@ -79,7 +79,7 @@ def find_corpora(corpora: Place, work_dir: Place, input_format: str) -> dict[str
 def _split_by_language(corpus: Place, work_dir: Place, input_format: str) -> dict[str, Place]:
     digest = digest_of(corpus)
     key = content_key("languages", name=corpus.name, corpus=digest, input_format=input_format)
-    write = partial(split_languages, corpus, input_format=input_format)
+    write = partial(filesets.split_languages, corpus, input_format=input_format)
     artefact = produce(WorkFolder(work_dir).languages, key=key, write=write)
     counts = dict(artefact.facts)
     if rejected := counts.pop("", 0):
@@ -90,7 +90,7 @@ def _split_by_language(corpus: Place, work_dir: Place, input_format: str) -> dic
 def job_of_languages(
     many: ManyOptions, base: MiningOptions, corpora: Mapping[str, CorpusOptions]
 ) -> Job:
-    """Return the job of mining language pairs with the options of ``base``."""
+    """Return the job that mines the pairs of ``many`` with options ``base``."""
 
     def part(name: str, source: str, target: str) -> MiningOptions:
         return replace(
@@ -102,7 +102,7 @@ def job_of_languages(
             corpus_names=(source, target),
         )
 
-    pairs = language_pairs([*corpora], many.pairs)
+    pairs = filesets.language_pairs([*corpora], many.pairs)
     parts = {f"{a}-{b}": part(f"{a}-{b}", a, b) for a, b in pairs}
     # A language is read and encoded as the source of its own part.
     languages = {name: part(name, name, name) for pair in pairs for name in pair}
@@ -114,7 +114,10 @@ def job_of_languages(
 
 
 def write_multiway(many: ManyOptions, job: Job) -> None:
-    """Write clusters of translations to ``multiway.jsonl``, or else ``.tsv``."""
+    """Write clusters of translations to ``multiway.tsv`` or ``.jsonl``.
+
+    A cluster has at most one sentence per language. All pairs of the job must be mined.
+    """
     runs = {name: open_run(job.parts[name].work_dir) for name in job.pairs}
     sides: dict[str, Side] = {}
     for name, run in runs.items():
@@ -136,7 +139,10 @@ def write_multiway(many: ManyOptions, job: Job) -> None:
 def _pairs(
     job: Job, runs: Mapping[str, Run], offsets: Mapping[str, int]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the sentences and scores of all pairs, by probability if known."""
+    """Return the sentences (P,) (P,) and scores (P,) of all pairs, best first.
+
+    Sentences are numbered through all languages, which begin at ``offsets``.
+    """
     parts = []
     for name, run in runs.items():
         pairs = run.pairs

@@ -19,7 +19,7 @@ def parse_size(text: str) -> int:
     """Parse a size such as ``6G`` or ``1.5GiB`` into bytes.
 
     Raises:
-        ValueError: The text is not a positive size.
+        ValueError: The text is not a positive size, such as 800M.
     """
     parts = re.fullmatch(r"(\d+(?:\.\d+)?) ?([KMGT]?)(?:iB|B)?", text.strip(), re.IGNORECASE)
     size = int(float(parts[1]) * (1 << UNITS[parts[2].upper()])) if parts else 0
@@ -29,7 +29,7 @@ def parse_size(text: str) -> int:
 
 
 def show_size(size: float) -> str:
-    """Format bytes for people, such as ``1.5 GiB``, rounded up."""
+    """Format a number of bytes, such as ``1.5 GiB``, rounded up."""
     for unit, bits in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
         if (value := size / (1 << bits)) >= 100:
             return f"{math.ceil(value):,} {unit}"
@@ -39,7 +39,7 @@ def show_size(size: float) -> str:
 
 
 def physical_bytes() -> int:
-    """Return the memory of the machine or container, 1 GiB if unknown."""
+    """Return the memory of the machine or container, in bytes."""
     try:
         physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):
@@ -51,17 +51,17 @@ def physical_bytes() -> int:
 
 
 def process_count(options: MiningOptions) -> int:
-    """Return how many processes of a run share a machine."""
+    """Return how many processes of a run share this machine."""
     return options.workers + 1 if options.workers > 1 else 1
 
 
 def allowed_bytes(options: MiningOptions) -> int:
-    """Return this process's share of the limit, or of half of the machine."""
+    """Return the bytes that each process may use, by default half in all."""
     return (options.memory or physical_bytes() // 2) // process_count(options)
 
 
 def resident_bytes() -> int:
-    """Return the resident memory, or its peak if the system lacks it."""
+    """Return the bytes that this process uses now, or their peak if unknown."""
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     except OSError:
@@ -70,7 +70,7 @@ def resident_bytes() -> int:
 
 
 def peak_bytes() -> int:
-    """Return the largest resident memory of this process so far.
+    """Return the largest number of bytes that this process has used so far.
 
     On Linux, ``getrusage`` of a child includes its parent's peak, but ``VmHWM`` does not.
     """
@@ -83,12 +83,12 @@ def peak_bytes() -> int:
 
 
 def spare_bytes(options: MiningOptions) -> int:
-    """Return how many more bytes the run may use now."""
+    """Return how many more bytes this process may use, 0 if none."""
     return max(0, allowed_bytes(options) - resident_bytes())
 
 
 def release_memory() -> None:
-    """Return the free memory of C's and Arrow's allocators to the system."""
+    """Return free memory of C's and Arrow's allocators to the system."""
     if "pyarrow" in sys.modules:
         import pyarrow as pa
 

@@ -1,4 +1,4 @@
-"""Options of a mining run and of its parts, which callers make once."""
+"""Options of a mining run and of its parts."""
 
 from __future__ import annotations
 
@@ -22,20 +22,22 @@ if TYPE_CHECKING:
 
 WORDS, MARGIN = choices.SCORES
 WHOLE_JOB = ""  # the part that is a whole job
-MIN_NAMED_SHARE = 0.1  # of a sample, for a language that the path names
+MIN_NAMED_SHARE = 0.1  # share of a sample from which a language code in a path is believed
 ROWS_PER_SHARD = 1 << 18  # 262,144 float32 vectors of 384 dimensions are 400 MB
 
 
 @dataclass(frozen=True, kw_only=True)
 class CorpusOptions:
-    """One side, with its text and optionally precomputed vectors.
+    """The corpus of one side of a run.
 
     Attributes:
-        path: A file or folder.
-        language: The given tag, as ``miner.language_codes`` parses it.
-        shares: Share of a sample by language, largest first.
-        escapes: Levels of HTML entities in the same sample.
-        embeddings: Precomputed vectors; ``dim`` are the dimensions of raw ones.
+        path: File or folder of sentences or documents.
+        language: BCP 47 tag that the user gave, None to detect the language.
+        shares: Share (0 to 1) of each language in a sample, largest first; empty if not detected.
+        escapes: How often HTML entities in the text are to be unescaped, usually 0.
+        input_format: Format of the corpus, "auto" to recognise it.
+        embeddings: File with a precomputed vector for each line, None to encode the text.
+        dim: Dimensions of ``embeddings`` without a header, None for an ``.npy`` file.
     """
 
     path: Place
@@ -48,30 +50,34 @@ class CorpusOptions:
 
     @property
     def effective_language(self) -> str | None:
-        """The side's language, as given, named by its path, or most frequent.
+        """The language code, without script and region, or None if unknown.
 
-        It is without script and region, which no encoder uses.
+        It is the given language. Otherwise it is a code in the path, such as ``de`` in
+        ``news.de.txt``, if the sample has enough of it, or the main language of the sample.
         """
-        language = base_language(self.language) if self.language else self._named_language()
-        return language or main_language(self.shares)
-
-    def _named_language(self) -> str | None:
+        if self.language:
+            return base_language(self.language)
         names = [name for part in reversed(str(self.path).split("/")) for name in part.split(".")]
         codes = (base_language(name) for name in names if is_code(name))
-        return next((code for code in codes if self.shares.get(code, 0) >= MIN_NAMED_SHARE), None)
+        named = (code for code in codes if self.shares.get(code, 0) >= MIN_NAMED_SHARE)
+        return next(named, None) or main_language(self.shares)
 
 
 @dataclass(frozen=True, kw_only=True)
 class MiningOptions:
-    """Options of a whole run, named as in the help of ``adit mine``.
+    """Options of a run, named and described as in ``adit mine --help``.
 
-    ``memory`` is a limit in bytes; without one, shards are sized for half of the machine's memory.
-    Shards have at most ``rows_per_shard`` rows, or fewer to fit (``pipelines.run.fitting``).
-    ``workers`` are processes on this machine; ``runner`` is Beam's name of another engine, which
-    ``beam_options`` are for. ``score`` is one of ``SCORES``, None for words if both languages have
-    word vectors; ``margin_scope`` None is ``scope``. With ``scope`` document, ``document_pairs``
-    None pairs documents by content, at scores of at least ``document_threshold``. ``corpus_names``
-    name both corpora in a work folder that other pairs share (``miner.storage.layout``).
+    Attributes:
+        score: "words", "margin", or None to decide it by the languages' word vectors.
+        scope: "document" to search only paired documents, "corpus" to search all sentences.
+        margin_scope: Scope of the neighbours that margins use, None for ``scope``.
+        document_pairs: File of document pairs; None with ``scope`` "document" to find the pairs.
+        document_threshold: Minimum score of document pairs that the run finds.
+        memory: Limit in bytes, None for half of the machine's memory.
+        rows_per_shard: Maximum sentences per shard; memory may require fewer.
+        runner: Beam's name of another engine, with its ``beam_options``; None for this machine.
+        corpus_names: Names of both corpora in the work folder, which many pairs may share.
+        config: TOML text of all options, for the summary of the run.
     """
 
     source: CorpusOptions
@@ -116,12 +122,12 @@ class MiningOptions:
 
     @property
     def scopes(self) -> tuple[str, ...]:
-        """The scopes to search, that of candidates first, then that of margins."""
+        """The scope of candidates, and then that of margins if it differs."""
         return tuple(dict.fromkeys([self.scope, self.margin_scope or self.scope]))
 
     @property
     def pairs_documents(self) -> bool:
-        """Whether the run pairs documents itself."""
+        """Whether the run finds the document pairs."""
         return self.scope == DOCUMENT and self.document_pairs is None
 
     @property
@@ -131,7 +137,7 @@ class MiningOptions:
 
     @property
     def keeps_repeats(self) -> bool:
-        """Whether equal sentences are all searched, as alignments need."""
+        """Whether duplicate sentences are kept, as monotone alignment requires."""
         return self.keep_duplicates or self.is_monotone
 
     @property
@@ -141,43 +147,38 @@ class MiningOptions:
 
     @property
     def is_packaging_job(self) -> bool:
-        """Whether Beam only writes the job to a file, for an engine."""
+        """Whether Beam writes the job to a file instead of running it."""
         return "--output_executable_path" in (name.partition("=")[0] for name in self.beam_options)
 
     @property
     def margin_threshold(self) -> float:
-        """The threshold of margins, -inf if words change the scores."""
+        """The threshold for margins, -inf if the judge's scores replace them."""
         return -math.inf if self.scores_by_words else self.threshold
 
     @property
     def scores_by_words(self) -> bool:
-        """Whether words count in scores, once the run has decided it."""
+        """Whether the judge scores the pairs, False until that is decided."""
         return self.score == WORDS
 
     @property
     def rejected_output(self) -> Place:
-        """The output of rejected pairs, next to the output, in its format."""
+        """The file for pairs that filters reject, next to ``output``."""
         return Output.named(self.output).rejected
 
     @property
     def outputs(self) -> list[Place]:
-        """All outputs of the run, each of one file or more."""
+        """The outputs of the run, which may each be several files."""
         return [self.output, *([self.rejected_output] if self.filters else [])]
 
     @property
     def origin(self) -> Origin:
-        """The origin of the pairs, for the outputs that name it."""
+        """The given languages and the encoder, as metadata of the outputs."""
         encoder = "precomputed embeddings" if self.source.embeddings else self.encoder
-        return Origin(languages=self.languages, encoder=encoder)
-
-    @property
-    def languages(self) -> tuple[str | None, str | None]:
-        """The languages of both sides."""
-        return self.source.language, self.target.language
+        return Origin(languages=(self.source.language, self.target.language), encoder=encoder)
 
     @property
     def method(self) -> CorpusMethod | None:
-        """The search method, None if it depends on the sides' sizes."""
+        """The search method that ``index`` names, None for auto."""
         return None if self.index == AUTO else parse_method(self.index)
 
     @property
@@ -187,7 +188,7 @@ class MiningOptions:
 
 
 class Element(NamedTuple):
-    """A reference, and the part of a job that it belongs to."""
+    """An input or output of a stage, and the part of the job it belongs to."""
 
     part: str
     reference: Any
@@ -195,9 +196,12 @@ class Element(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """The parts of a run, each with its own options.
+    """A run of one or more pairs of corpora.
 
-    ``corpora`` are the parts whose corpora are read, with the side of each; ``pairs`` are mined.
+    Attributes:
+        parts: Options by name of a part; the part ``WHOLE_JOB`` has those of the whole run.
+        corpora: The corpora to read, each as a part and the name of its side.
+        pairs: The parts to mine.
     """
 
     parts: Mapping[str, MiningOptions]
@@ -205,23 +209,18 @@ class Job:
     pairs: Sequence[str]
 
     @property
-    def active_parts(self) -> list[str]:
-        """The parts whose corpora are read, then the other parts to mine."""
-        return list(dict.fromkeys([*(part for part, _ in self.corpora), *self.pairs]))
-
-    @property
     def whole(self) -> MiningOptions:
         """The options of the whole run."""
         return self.parts[WHOLE_JOB]
 
     def with_options(self, **changes: object) -> Job:
-        """Return the job with changed options of all its parts."""
+        """Return a copy of the job with changed options in all parts."""
         parts = {name: replace(part, **changes) for name, part in self.parts.items()}  # type: ignore[arg-type]
         return replace(self, parts=parts)
 
 
 def job_of(options: MiningOptions) -> Job:
-    """Return the job of mining two corpora, which has a single part."""
+    """Return the job that mines two corpora, whose only part is the whole job."""
     return Job(
         parts={WHOLE_JOB: options},
         corpora=[Element(WHOLE_JOB, side) for side in SIDES],
@@ -230,7 +229,7 @@ def job_of(options: MiningOptions) -> Job:
 
 
 def check_options(options: MiningOptions) -> None:
-    """Check options before a run reads anything at length.
+    """Check the options of a run, and the files that they name.
 
     Raises:
         ValueError: An option is invalid, or conflicts with another option or a file.
@@ -344,7 +343,7 @@ def _check_sides(options: MiningOptions) -> None:
 
 
 def check_files(inputs: Sequence[Place], output: Place) -> None:
-    """Check that inputs can be read twice, and are not the output.
+    """Check that inputs are regular files, and that none is the output.
 
     Raises:
         FileNotFoundError: An input does not exist.

@@ -15,20 +15,20 @@ LOG_SECONDS = 10.0  # between two log lines
 
 
 def counted(count: int, unit: str) -> str:
-    """Return a count with its plural ``unit``, as in 1 sentence, 2 sentences."""
+    """Format a count with its plural unit, such as "1 sentence"."""
     if count == 1:
         unit = f"{unit[:-3]}y" if unit.endswith("ies") else unit.removesuffix("s")
     return f"{count:,} {unit}"
 
 
 class Meter:
-    """A counter of finished units of work, which shows nothing by itself."""
+    """A silent meter of work, and the base of meters that show it."""
 
     def __init__(self, name: str, total: int | None, unit: str) -> None:
-        """Start to count ``total`` units, None if unknown."""
+        """Measure work called ``name``, of ``total`` units (None if unknown)."""
 
     def begin(self, done: int) -> None:
-        """Restart the count, with ``done`` units finished earlier."""
+        """Restart time and count, with ``done`` units finished in an earlier run."""
 
     def advance(self, count: int) -> None:
         """Count ``count`` more finished units."""
@@ -38,7 +38,7 @@ class Meter:
 
 
 class Bar(Meter):
-    """A progress bar on the terminal that stderr is."""
+    """A progress bar on stderr, which must be a terminal."""
 
     def __init__(self, name: str, total: int | None, unit: str) -> None:
         from tqdm import tqdm
@@ -48,35 +48,35 @@ class Bar(Meter):
         self._bar = tqdm(desc=f"{name:<10}", total=total, unit=f" {unit}", unit_scale=True, **size)
 
     def begin(self, done: int) -> None:
-        """Show the units that were finished earlier."""
+        """Restart the bar, with ``done`` units finished in an earlier run."""
         self._bar.reset()
         self._bar.initial = self._bar.n = self._bar.last_print_n = done
         self._bar.refresh()
 
     def advance(self, count: int) -> None:
-        """Advance the bar."""
+        """Advance the bar by ``count`` units."""
         self._bar.update(count)
 
     def close(self) -> None:
-        """Leave the bar as it is."""
+        """Close the bar, which stays on the terminal."""
         self._bar.close()
 
 
 class LogLines(Meter):
-    """Log lines, one every ten seconds and one at the end."""
+    """A meter that logs a line every ten seconds, and one at the end."""
 
     def __init__(self, name: str, total: int | None, unit: str) -> None:
         self._name, self._total, self._unit = name, total, unit
         self.begin(0)
 
     def begin(self, done: int) -> None:
-        """Start to measure time and work."""
+        """Restart time and count, with ``done`` units finished in an earlier run."""
         self._before = self._done = done
         self._start = time.monotonic()
         self._next = self._start + LOG_SECONDS
 
     def advance(self, count: int) -> None:
-        """Log a line if it is time for one."""
+        """Count ``count`` more units, and log a line if ten seconds have passed."""
         self._done += count
         now = time.monotonic()
         if now >= self._next:
@@ -88,17 +88,17 @@ class LogLines(Meter):
             logger.info("%s: %s%s, %.3g/s%s", self._name, progress, units, rate, remaining)
 
     def close(self) -> None:
-        """Log the last line."""
+        """Log the units and seconds since ``begin``."""
         done = counted(self._done - self._before, self._unit)
         logger.info("%s: %s in %.1f s", self._name, done, time.monotonic() - self._start)
 
 
 class Monitor:
-    """The progress of one run, from the time when it is made.
+    """The progress of one run, which starts when the monitor is made.
 
     Attributes:
-        seconds: Time by stage; ``start`` is the time before all stages.
-        peak_bytes: Largest resident memory of a worker, 0 without workers.
+        seconds: Seconds by stage; ``start`` is the time before the first stage.
+        peak_bytes: Largest memory of a worker process so far, 0 without workers.
     """
 
     def __init__(self, meter: Callable[[str, int | None, str], Meter] = LogLines) -> None:
@@ -109,23 +109,23 @@ class Monitor:
         self._start = time.perf_counter()
 
     def for_part(self, part: str) -> "Monitor":
-        """Return a monitor that names a part of the run, with shared seconds."""
+        """Return a monitor with the same seconds, whose meters also name the part."""
         monitor = copy.copy(self)
         monitor._part = part
         return monitor
 
     def started(self) -> None:
-        """Note that the first stage begins."""
+        """Record the time before the first stage, which begins now."""
         self.seconds["start"] = time.perf_counter() - self._start
 
     def note(self, stage: str, seconds: float) -> None:
-        """Add to a stage's time, under the first word of the stage's name."""
+        """Add seconds to a stage, under the name before the first "_"."""
         name = stage.partition("_")[0]
         self.seconds[name] = self.seconds.get(name, 0.0) + seconds
 
     @contextmanager
     def stage(self, name: str, total: int | None, unit: str, part: str = "") -> Iterator[Meter]:
-        """Follow a piece of a stage's work, of ``total`` units if known."""
+        """Yield a meter of ``total`` units (None if unknown), and close it."""
         meter = self._meter(" ".join(filter(None, [name, self._part, part])), total, unit)
         try:
             yield meter
@@ -134,7 +134,7 @@ class Monitor:
 
 
 def log_to_stderr(level: int) -> None:
-    """Write log lines to stderr, from ``PACKAGES`` only from ``level`` on."""
+    """Log to stderr, from ``PACKAGES`` only messages of at least ``level``."""
     logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
     for package in PACKAGES:
         logging.getLogger(package).setLevel(level)

@@ -1,4 +1,8 @@
-"""References that stages pass to each other, to data in sealed artefacts."""
+"""References that stages pass to each other, to data in sealed artefacts.
+
+A "row" is the number of a record in its corpus, a "position" that of a vector in its shard or side.
+Both are int64 and count from 0.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +39,14 @@ Reference = TypeVar("Reference", bound="EmbeddedShard | ShardReference")
 
 @dataclass(frozen=True, kw_only=True)
 class Shard:
-    """File ``index`` of a side's sentences ``corpus``, with facts of the side."""
+    """A shard, which is one file of the sentences of a side.
+
+    Attributes:
+        side: "source" or "target".
+        index: Number of the shard in the side, from 0.
+        rows: Number of its sentences.
+        corpus: The artefact of the side's sentences, with the facts of the whole side.
+    """
 
     side: str
     index: int
@@ -44,7 +55,7 @@ class Shard:
 
     @property
     def name(self) -> str:
-        """The name of its folder in later stages."""
+        """The path of its folder in later stages, such as ``source/00001``."""
         return layout.shard_name(self.side, self.index)
 
     @property
@@ -57,30 +68,32 @@ class Shard:
         return self.corpus.file(layout.shard_file(self.index))
 
     def read(self, columns: list[str]) -> pa.Table:
-        """Read columns of its sentences, ``row``, ``id``, ``doc`` or ``text``."""
+        """Read some of the columns ``row``, ``id``, ``doc`` and ``text``."""
         return pq.read_table(self._file, columns=columns)
 
     def batches(self, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
-        """Read columns like ``read``, at most ``rows`` sentences at a time."""
+        """Read columns like ``read``, in batches of at most ``rows`` sentences."""
         with pq.ParquetFile(self._file) as file:
             yield from file.iter_batches(batch_size=rows, columns=columns)
 
     def text_bytes(self) -> int:
-        """Estimate the bytes that its sentences take in memory."""
+        """Estimate the bytes that all columns need in memory."""
         metadata = pq.read_metadata(self._file)
         return sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
 
     def row_ids(self) -> IntArray:
-        """Return the rows of its sentences in the corpus, ascending."""
+        """Return the row of each sentence, int64 (``rows``,), ascending."""
         return self.read(["row"])["row"].to_numpy()
 
 
 @dataclass(frozen=True, kw_only=True)
 class EmbeddedShard:
-    """A shard and its sealed vectors.
+    """A shard with sealed vectors. Its length is the number n of vectors.
 
-    ``rows.npy`` is int64 (n,) and ``vectors.npy`` (n, D). A pair uses only the ``columns`` of a
-    joined encoder's vectors, or all without ``columns``.
+    Attributes:
+        shard: The shard; its sentences may include some without a vector.
+        vectors: The artefact, with rows (n,) and vectors (n, D) in their stored type.
+        columns: Ranges of dimensions to use, each with a weight; empty for all dimensions.
     """
 
     shard: Shard
@@ -91,18 +104,18 @@ class EmbeddedShard:
         return self.shard.rows - sum(self.vectors.facts["dropped"].values())
 
     def row_ids(self) -> IntArray:
-        """Return the rows of the sentences that have a vector, ascending."""
+        """Return the row of each vector's sentence, int64 (n,), ascending."""
         return np.load(self.vectors.file(layout.ROWS))
 
     def docs(self) -> pa.Array:
-        """Return the documents of the sentences that have a vector."""
+        """Return the document of each vector's sentence, strings (n,)."""
         sentences = self.shard.read(["row", "doc"])
         has_vector = np.isin(sentences["row"].to_numpy(), self.row_ids())
         return sentences["doc"].combine_chunks().filter(pa.array(has_vector))
 
     @property
     def content(self) -> list[object]:
-        """The identity of its rows and vectors."""
+        """JSON values that identify its rows and vectors, for ``content_key``."""
         files = self.vectors.files
         return [files[layout.ROWS], files[layout.VECTORS], *self.columns]
 
@@ -112,7 +125,7 @@ class EmbeddedShard:
         return sum(stop - start for start, stop, _ in self.columns) or int(self._stored().shape[1])
 
     def unit_vectors(self) -> Matrix:
-        """Return its vectors as unit rows."""
+        """Return all vectors, float32 (n, D) of length 1."""
         units = np.empty((len(self), self.dim), dtype=np.float32)
         size = max(1, BLOCK_NUMBERS // self.dim)
         for start in range(0, len(units), size):
@@ -121,20 +134,26 @@ class EmbeddedShard:
         return units
 
     def unit_blocks(self) -> Iterator[Matrix]:
-        """Yield its vectors as unit rows, in blocks that reuse memory."""
+        """Yield all vectors, float32 of length 1, in blocks of consecutive rows."""
         size = max(1, 4 * BLOCK_NUMBERS // self.dim)
         for start in range(0, len(self), size):
             yield unit_rows(self.read(slice(start, start + size)))
 
     def read_units(self, rows: IntArray, *, out: Matrix, places: IntArray) -> None:
-        """Read vectors at ``rows`` into the ``places`` of unit rows ``out``."""
+        """Read vectors into an array, with length 1.
+
+        Args:
+            rows: Positions (P,) of vectors in the shard.
+            out: float32 (N, D), which is changed at ``places``.
+            places: Positions (P,) in ``out``.
+        """
         if self.columns:
             unit_rows(self.read(rows), out, places=places)
         else:  # without a copy
             unit_rows(self._stored(), out, rows=rows, places=places)
 
     def read(self, rows: Rows) -> NDArray[np.floating]:
-        """Read the vectors at ``rows`` from disk."""
+        """Read stored vectors at positions (P,), times the columns' weights."""
         return take_columns(take_rows(self._stored(), rows), self.columns)
 
     def _stored(self) -> NDArray[np.floating]:
@@ -143,7 +162,11 @@ class EmbeddedShard:
 
 
 class SideVectors:
-    """A side's vectors, numbered through shards that begin at ``starts``."""
+    """The vectors of a side, with positions that continue from shard to shard.
+
+    Attributes:
+        starts: Position at which each shard begins, and the total number of vectors.
+    """
 
     def __init__(self, shards: Sequence[EmbeddedShard]) -> None:
         self._shards = shards
@@ -158,7 +181,12 @@ class SideVectors:
         return self._shards[0].dim
 
     def take(self, positions: IntArray, *, places: IntArray | None = None) -> Matrix:
-        """Read unit rows (P, D) at ascending positions, in order or at ``places``."""
+        """Read some vectors, float32 (P, D) of length 1.
+
+        Args:
+            positions: Positions (P,) in the side, ascending.
+            places: Row of the result for each vector; in order if it is None.
+        """
         units = np.empty((len(positions), self.dim), dtype=np.float32)
         places = np.arange(len(positions)) if places is None else places
         for embedded, start, part in self._parts(positions):
@@ -166,14 +194,14 @@ class SideVectors:
         return units
 
     def row_ids(self, positions: IntArray) -> IntArray:
-        """Return the rows of the corpus at ascending positions (P,)."""
+        """Return the row of the sentence at each position (P,), which must ascend."""
         rows = np.empty_like(positions)
         for embedded, start, part in self._parts(positions):
             rows[part] = embedded.row_ids()[positions[part] - start]
         return rows
 
     def _parts(self, positions: IntArray) -> Iterator[tuple[EmbeddedShard, int, slice]]:
-        """Yield each shard with positions, its start, and their slice."""
+        """Yield each shard that has positions, its start, and the slice of these."""
         parts = pairwise(np.searchsorted(positions, self.starts))
         for embedded, start, (first, last) in zip(self._shards, self.starts, parts, strict=False):
             if first < last:
@@ -182,7 +210,7 @@ class SideVectors:
 
 @dataclass(frozen=True, kw_only=True)
 class EmbeddedSide:
-    """A side's shards, its search method, and the centroids of a cell join."""
+    """A side's shards and search method, and centroids for a cell join."""
 
     name: str
     method: CorpusMethod
@@ -192,7 +220,7 @@ class EmbeddedSide:
 
 @dataclass(frozen=True, kw_only=True)
 class ShardReference:
-    """A reference that belongs to a shard with vectors."""
+    """A base of references that belong to one shard with vectors."""
 
     embedded: EmbeddedShard
 
@@ -204,9 +232,10 @@ class ShardReference:
 
 @dataclass(frozen=True, kw_only=True)
 class SearchableShard(ShardReference):
-    """A shard with the method to search it, and its index or cells, if any.
+    """A shard with the method to search it.
 
-    Before ``fill_index``, ``index`` is its side's trained, empty index, or the centroids of cells.
+    ``index`` is its filled FAISS index or the cells of its vectors; before ``fill_index``, the
+    trained, empty index or the centroids of the side; None if the search is exact.
     """
 
     method: CorpusMethod
@@ -215,10 +244,12 @@ class SearchableShard(ShardReference):
 
 @dataclass(frozen=True, kw_only=True)
 class SearchTile:
-    """A group of source shards and a group of target shards to search.
+    """A group of source shards and a group of target shards to compare.
 
-    In a cell join both groups are whole sides, and the tile is a range of ``cells`` with ``floors``
-    from the join of nearest cells. ``part`` is its number and their total, such as ``2/6``.
+    Attributes:
+        part: Number of the tile and of all tiles for progress, such as ``2/6``, or empty.
+        cells: Range of cells to compare in a cell join, whose groups are whole sides.
+        floors: Artefacts with lower bounds of rows, from the join of nearest cells.
     """
 
     sources: Sequence[SearchableShard]
@@ -230,7 +261,7 @@ class SearchTile:
 
     @property
     def scope(self) -> str:
-        """The scope that is searched, one of ``SCOPES``."""
+        """The scope of the search, "corpus" or "document"."""
         return layout.DOCUMENT if isinstance(self.method, PairedDocuments) else layout.CORPUS
 
     @property
@@ -240,43 +271,38 @@ class SearchTile:
 
     @property
     def name(self) -> str:
-        """A name that no other tile has."""
+        """A name that is unique among the tiles of a run."""
         return f"{self.scope} {self.first} {self.cells or ''}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class RecallSample:
-    """Rows of a side to search exactly in all shards of the other side."""
+    """A side whose sample is searched exactly, and the other side's shards."""
 
     shards: Sequence[EmbeddedShard]
     others: Sequence[EmbeddedShard]
 
     @property
     def name(self) -> str:
-        """A name that no other sample or tile has."""
+        """A name that is unique among the samples and tiles of a run."""
         return f"recall of {self.shards[0].shard.side}"
 
 
 @dataclass(frozen=True, kw_only=True)
-class TileNeighbours(ShardReference):
-    """A shard's neighbours in ``others``, out of the other side's shards."""
+class SavedNeighbours(ShardReference):
+    """The neighbours of some rows of a shard, as a tile or a sample saved them.
 
-    others: range
-    total: int
-    scope: str
-    tile: Artefact
-    k: int  # most neighbours of a row in all tiles
+    ``part`` is the range of these rows in the artefact, None if it has a list of every row.
+    """
 
-
-@dataclass(frozen=True, kw_only=True)
-class PartialNeighbours(ShardReference):
-    """Neighbours of some of a shard's rows, ``part`` of an artefact's lists."""
-
-    part: range
     artefact: Artefact
+    part: range | None = None
 
-    def load(self) -> tuple[NDArray[np.int32], Neighbours]:
-        """Load the positions of P rows in the shard, and their neighbours."""
+    def load(self) -> tuple[IntArray, Neighbours]:
+        """Load positions in the shard, integers (P,), and their neighbours."""
+        if self.part is None:
+            lists = load_list(self.artefact.file, tile_list(self.embedded))
+            return np.arange(len(self.embedded)), lists
         side, part = self.shard.side, slice(self.part.start, self.part.stop)
         names = layout.places_file(side), *layout.list_files(side)
         files = (np.load(self.artefact.file(name), mmap_mode="r") for name in names)
@@ -285,48 +311,62 @@ class PartialNeighbours(ShardReference):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CellNeighbours(PartialNeighbours):
-    """A shard's neighbours in a range of ``cells``, out of ``total`` cells."""
+class TileNeighbours(SavedNeighbours):
+    """A shard's neighbours in some shards, or in some cells, of the other side.
 
-    cells: range
+    Attributes:
+        others: Indices of these shards, or the cells.
+        total: Number of all shards of the other side, or of all cells.
+        scope: "corpus" or "document".
+        k: Maximum neighbours of a row in all tiles.
+    """
+
+    others: range
     total: int
-    k: int  # most neighbours of a row in all tiles
+    scope: str
+    k: int
 
 
 @dataclass(frozen=True, kw_only=True)
-class SampledNeighbours(PartialNeighbours):
+class SampledNeighbours(SavedNeighbours):
     """The exact neighbours of a sample of a shard's rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class IndexLookup(ShardReference):
-    """A shard to look up in the index of a shard of the other side."""
+    """A shard whose vectors the index of ``other`` is to be searched for."""
 
     other: SearchableShard
 
 
-NeighbourPart: TypeAlias = TileNeighbours | CellNeighbours | IndexLookup | SampledNeighbours
+NeighbourPart: TypeAlias = TileNeighbours | IndexLookup | SampledNeighbours
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShardNeighbours(ShardReference):
-    """A shard's sealed neighbours by scope, as rows of the other corpus."""
+    """The sealed neighbours of a shard's vectors, by scope.
+
+    Ids of neighbours are rows of the other corpus.
+    """
 
     neighbours: Mapping[str, Artefact]
 
     @property
     def content(self) -> list[object]:
-        """The identity of the neighbours of all scopes."""
+        """JSON values that identify the neighbours, for ``content_key``."""
         return [sorted(artefact.files.items()) for artefact in self.neighbours.values()]
 
     def load(self, scope: str) -> Neighbours:
-        """Load the neighbours of the rows of ``embedded.row_ids()``."""
+        """Load the neighbours of each vector, in the order of ``embedded``."""
         return load_list(self.neighbours[scope].file, self.shard.side)
 
 
 @dataclass(frozen=True, kw_only=True)
 class DocumentBatch:
-    """Part ``index`` of ``total`` of the document pairs, and its beads."""
+    """Batch ``index`` of ``total`` batches of document pairs.
+
+    ``beads`` is the artefact of their aligned sentences, None before they are aligned.
+    """
 
     index: int
     total: int
@@ -336,11 +376,15 @@ class DocumentBatch:
 
 @dataclass(frozen=True, kw_only=True)
 class ChosenPairs:
-    """The chosen pairs, sealed best first, and all neighbours.
+    """The chosen pairs of a run.
 
-    ``merges`` has the rows that a row represents in monotone alignments, ``lines`` the lines of
-    rated pairs, ``identical`` the pairs with the same text on both sides, and ``rejected`` the
-    pairs that filters rejected.
+    Attributes:
+        pairs: The artefact of the pairs, best first.
+        shards: The shards of both sides with their neighbours.
+        merges: The rows of each merged sentence, only with monotone alignment.
+        lines: The lines of each rated pair, only with ``adit rate``.
+        identical: Pairs with the same text on both sides, only with the judge's scores.
+        rejected: Pairs that filters rejected, only with filters.
     """
 
     pairs: Artefact
@@ -352,17 +396,23 @@ class ChosenPairs:
 
     @property
     def merges_key(self) -> Mapping[str, str]:
-        """The digest of ``merges`` for ``content_key``, empty without merges."""
+        """The digest of ``merges`` as a keyword of ``content_key``, if any."""
         return {"merges": self.merges.files[layout.MERGES]} if self.merges else {}
 
     def of_side(self, side: str) -> list[ShardNeighbours]:
-        """Return the neighbours of a side's shards."""
+        """Return the shards of a side, in order."""
         return [neighbours for neighbours in self.shards if neighbours.shard.side == side]
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairBatch:
-    """``rows`` of the chosen pairs, scored if ``usual`` has run statistics."""
+    """Batch ``index`` of ``total`` batches of the chosen pairs, to be scored.
+
+    Attributes:
+        rows: Range of the pairs in ``chosen.pairs``.
+        usual: The artefact of run statistics, None if the pairs are not scored.
+        scores: The artefact of scored pairs, None before they are scored.
+    """
 
     index: int
     total: int
@@ -373,7 +423,10 @@ class PairBatch:
 
 
 def element_name(element: object) -> str:
-    """Return an element's name in its stage, for a group the least of them."""
+    """Return the name of an element, which is unique in its stage.
+
+    A list has the first name of its elements in alphabetical order.
+    """
     if isinstance(element, list):
         return min(map(element_name, element))
     if isinstance(element, str):
@@ -383,25 +436,28 @@ def element_name(element: object) -> str:
 
 
 def tile_list(embedded: EmbeddedShard) -> str:
-    """Return the name of a shard's list in its tiles."""
+    """Return the name of a shard's neighbours in the artefact of a tile."""
     return f"{embedded.shard.side}.{embedded.shard.index:05d}"
 
 
 def save_list(save: Callable[[str, NDArray], None], name: str, neighbours: Neighbours) -> None:
-    """Save neighbours by name with ``save``, as two arrays."""
+    """Save ids and cosines of neighbours, by ``save(file name, array)``."""
     ids, cosines = layout.list_files(name)
     save(ids, neighbours.ids)
     save(cosines, neighbours.cosines)
 
 
 def load_list(file: Callable[[str], Path], name: str) -> Neighbours:
-    """Load neighbours by name from the paths that ``file`` returns."""
+    """Load neighbours that ``save_list`` saved, from ``file(file name)``."""
     ids, cosines = (np.load(file(part)) for part in layout.list_files(name))
     return Neighbours(ids=ids, cosines=cosines)
 
 
 def to_row_ids(neighbours: Neighbours, rows: IntArray) -> Neighbours:
-    """Replace the neighbours' positions by their ``rows`` in the other corpus."""
+    """Replace positions of neighbours by rows of the other corpus.
+
+    ``rows`` (M,) is the row at each position. An id of -1 (no neighbour) stays.
+    """
     rows = np.append(rows, NO_NEIGHBOUR)  # -1 stays -1
     return Neighbours(ids=rows[neighbours.ids], cosines=neighbours.cosines)
 
@@ -409,7 +465,18 @@ def to_row_ids(neighbours: Neighbours, rows: IntArray) -> Neighbours:
 def save_row_neighbours(
     draft: Draft, vectors: SideVectors, side: str, positions: IntArray, neighbours: Neighbours
 ) -> list[int]:
-    """Save neighbours of ascending positions, and return each shard's start."""
+    """Save the neighbours of some rows of a side.
+
+    Args:
+        draft: The artefact to add files to.
+        vectors: All vectors of the side.
+        side: "source" or "target".
+        positions: Positions (P,) in the side, ascending.
+        neighbours: Neighbours of the P rows.
+
+    Returns:
+        Where each shard's rows begin among the P rows, and P.
+    """
     starts = np.searchsorted(positions, vectors.starts)
     shards = np.repeat(vectors.starts[:-1], np.diff(starts))
     draft.array(layout.places_file(side), (positions - shards).astype(np.int32))
@@ -420,9 +487,11 @@ def save_row_neighbours(
 def shard_parts(
     saved: Artefact, shards: Iterable[EmbeddedShard]
 ) -> list[tuple[EmbeddedShard, range, Artefact]]:
-    """Return each shard's range of rows that ``save_row_neighbours`` saved.
+    """Divide the rows that ``save_row_neighbours`` saved among the shards.
 
-    References drop the fact ``starts``, which grows with the number of shards.
+    Returns:
+        Each shard, its range of the saved rows, and the artefact without facts, which would grow
+        with the number of shards.
     """
     starts, bare = saved.facts["starts"], replace(saved, facts={})
     return [
@@ -435,7 +504,7 @@ def collect_side(references: Iterable[Reference], side: str) -> list[Reference]:
     """Return the references to a side's shards, in order.
 
     Raises:
-        ValueError: A shard has no reference, or several.
+        ValueError: A shard of the side has no reference, or several.
     """
     ordered = sorted(
         (reference for reference in references if reference.shard.side == side),
@@ -447,12 +516,12 @@ def collect_side(references: Iterable[Reference], side: str) -> list[Reference]:
 
 
 def collect_sides(references: Iterable[Reference]) -> dict[str, list[Reference]]:
-    """Return the references to both sides' shards, like ``collect_side``."""
+    """Return the references by side, source first, like ``collect_side``."""
     return {side: collect_side(references, side) for side in layout.SIDES}
 
 
 def check_complete(indices: Sequence[int], expected: int, unit: str) -> None:
-    """Check that ascending ``indices`` are complete.
+    """Check that ``indices`` are 0 to ``expected`` - 1, in order.
 
     Raises:
         ValueError: An index is missing or repeated.

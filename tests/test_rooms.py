@@ -22,7 +22,11 @@ MAY_IMPORT: dict[str, set[str]] = {
 COMPILED = {
     *("miner.compiling", "miner.instructions", "miner.knn.core.int8", "miner.knn.core.products")
 }
-ALSO = {"encoder": {"miner.threads", "miner.language_codes", *COMPILED}}
+READERS = {  # of training text
+    *("miner.storage.streams", "miner.storage.pair_files"),
+    *("miner.storage.pair_files.base", "miner.storage.pair_files.moses"),
+}
+ALSO = {"encoder": {"miner.threads", "miner.language_codes", *COMPILED, *READERS}}
 NO_PACKAGE = {"tests", "benchmarks"}
 # Of these packages each part imports from those before it only.
 FLOORS = {

@@ -1,17 +1,16 @@
 """Readers of training text, whose errors name the file and line.
 
-The last part of a file's name before its suffix is the language pair of parallel text:
-``de-en.tsv.xz``, ``News.de-en.parquet``, or ``News.de-en.de`` with ``News.de-en.en``, line by line
-(Moses). Ordered text is ``.txt``, with a sentence or turn per line and an empty line between
-documents or dialogues. Labelled pairs are ``.tsv``: ``LABEL TAB premise TAB hypothesis``, or
-columns ``gold_label``, ``sentence1`` and ``sentence2`` under a header. Each may be compressed
-(``.xz``).
+The last part of a file's name before its suffix is the language pair of parallel text, in any of
+``SUFFIXES`` (``de-en.tsv.xz``, ``News.de-en.parquet``), or line by line in two files (Moses:
+``News.de-en.de`` with ``News.de-en.en``). A ``.tsv`` has source, target and optionally corpus.
+Ordered text is ``.txt``, with a sentence or turn per line and an empty line between documents or
+dialogues. Labelled pairs are ``.tsv``: ``LABEL TAB premise TAB hypothesis``, or columns
+``gold_label``, ``sentence1`` and ``sentence2`` under a header. Each may be compressed.
 """
 
 from __future__ import annotations
 
 import hashlib
-import lzma
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -20,16 +19,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from encoder.training.options import INFERENCE_LABELS, ObjectiveOptions
+from miner.storage.streams import read_lines, split_compression
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 PAIR = re.compile(r"[^-]+-[^-]+")
-TSV, PARQUET = ".tsv.xz", ".parquet"
-COLUMNS = ({"source", "target"}, {"source_text", "target_text"})  # the latter of 'adit mine'
+SUFFIXES = (".tsv", ".parquet", ".jsonl", ".tmx")  # of parallel text in one file
 
-_LANGUAGE = re.compile(r"(?:.*\.)?([a-z]{2,3})\.txt(?:\.xz)?")
+_LANGUAGE = re.compile(r"(?:.*\.)?([a-z]{2,3})\.txt(?:\.[a-z0-9]+)?")
 # Of SNLI and MultiNLI, and of MultiNLI for XNLI, which spells one label differently.
 _HEADERS = (("gold_label", "sentence1", "sentence2"), ("label", "premise", "hypo"))
 _LABEL_SPELLINGS = {"contradictory": "contradiction"}
@@ -86,7 +85,7 @@ def find_text(folder: Path, objective: type[ObjectiveOptions]) -> dict[str, File
         return {objective.name: find_files(folder, ".tsv")}
     paths = sorted(folder.glob("*"))
     languages = {path: match[1] for path in paths if (match := _LANGUAGE.fullmatch(path.name))}
-    has_pairs = any(path.name.endswith((TSV, PARQUET)) for path in paths)
+    has_pairs = any(_split(path)[2] in SUFFIXES for path in paths)
     if has_pairs or not (languages and objective.alone):
         return find_parallel_text(folder)
     return {
@@ -96,15 +95,14 @@ def find_text(folder: Path, objective: type[ObjectiveOptions]) -> dict[str, File
 
 
 def find_files(folder: Path, suffix: str) -> Files:
-    """List the files of a folder with a suffix, or with it and ``.xz``.
+    """List the files of a folder with a suffix, below a compression's.
 
     Raises:
         ValueError: There are none.
     """
-    paths = _list_files(folder)
-    matches = tuple(path for path in paths if path.name.endswith((suffix, f"{suffix}.xz")))
+    matches = tuple(path for path in _list_files(folder) if split_compression(path)[0] == suffix)
     if not matches:
-        raise ValueError(f"{folder}: no {suffix} or {suffix}.xz file")
+        raise ValueError(f"{folder}: no {suffix} file, compressed or not")
     return matches
 
 
@@ -125,16 +123,16 @@ def find_parallel_text(folder: Path) -> dict[str, Files]:
     files: dict[str, Files] = {}
     for path in _list_files(folder):
         _, name, suffix = _split(path)
-        if suffix in (TSV, PARQUET) and not PAIR.fullmatch(name):
+        if suffix in SUFFIXES and not PAIR.fullmatch(name):
             raise ValueError(
                 f"{path}: name lacks a language pair; rename it to XX-YY{suffix}, or move it"
             )
-        if suffix in (TSV, PARQUET) or name.partition("-")[0] == suffix.removeprefix("."):
+        if suffix in SUFFIXES or f".{name.partition('-')[0]}" == suffix:
             files[name] = (*files.get(name, ()), path)
     if not files:
         raise ValueError(
-            f"{folder}: contains no parallel text; expected files XX-YY{TSV}, XX-YY{PARQUET}, or "
-            "XX-YY.XX with XX-YY.YY"
+            f"{folder}: contains no parallel text; expected files XX-YY.tsv, .parquet, .jsonl or "
+            ".tmx, or XX-YY.XX with XX-YY.YY"
         )
     return dict(sorted(files.items()))
 
@@ -156,8 +154,7 @@ def read_parallel_text(files: Sequence[Path], *, exclude: frozenset[str]) -> Par
     Raises:
         ValueError: A file is malformed, or no pairs remain.
     """
-    readers = {TSV: _read_tsv, PARQUET: _read_parquet}
-    rows = [row for file in files for row in readers.get(_split(file)[2], _read_moses)(file)]
+    rows = [row for file in files for row in _read_pairs(file)]
     pairs = [row for row in rows if row[2] not in exclude]
     if not pairs:
         names_of_files = ", ".join(map(str, files))
@@ -171,94 +168,37 @@ def read_parallel_text(files: Sequence[Path], *, exclude: frozenset[str]) -> Par
 
 def _split(path: Path) -> tuple[str, str, str]:
     """Split a file's name into corpus, language pair and suffix."""
-    suffix = TSV if path.name.endswith(TSV) else path.suffix
-    corpus, _, name = path.name.removesuffix(suffix).rpartition(".")
+    suffix, compression = split_compression(path)
+    corpus, _, name = path.name[: len(path.name) - len(suffix + compression)].rpartition(".")
     return corpus or name, name, suffix
 
 
-def _read_tsv(path: Path) -> Rows:
-    for number, line in enumerate(read_lines(path), start=1):
-        columns = line.split("\t")
-        if len(columns) != 3:
+def _read_pairs(path: Path) -> Rows:
+    from miner.storage.pair_files import open_pairs  # loads NumPy
+    from miner.storage.pair_files.base import BLANK
+    from miner.storage.pair_files.moses import open_moses
+
+    corpus, name, suffix = _split(path)
+    source, _, target = name.partition("-")
+    if suffix not in SUFFIXES:
+        ending = "".join(split_compression(path))
+        other_ending = ending.replace(suffix, f".{target}")
+        pairs = open_moses(path, path.with_name(path.name.removesuffix(ending) + other_ending))
+    elif suffix == ".tsv":
+        pairs = open_pairs(path, columns=("1", "2"))
+    else:
+        pairs = open_pairs(path, languages=(source, target))
+    widths = set()
+    for pair in pairs.read():
+        if pair.texts is None or pair.problem not in ("", BLANK):
+            raise ValueError(f"{pair.place}: {pair.problem or 'has no texts'}")
+        widths.add(width := pair.raw.count("\t") + 1 if pair.raw else 2)
+        if len(widths) > 1 or width > 3:
             raise ValueError(
-                f"{path}:{number}: {len(columns)} columns; expected source, target and corpus"
+                f"{pair.place}: {width} columns; expected source, target and corpus, or source and "
+                "target in each line"
             )
-        yield columns[0], columns[1], columns[2]
-
-
-def _read_moses(path: Path) -> Rows:
-    corpus, name, _ = _split(path)
-    target_path = path.with_suffix("." + name.partition("-")[2])
-    sides = [read_lines(path), read_lines(target_path)]
-    if len(sides[0]) != len(sides[1]):
-        raise ValueError(
-            f"{path}: has {len(sides[0]):,} lines, but {target_path.name} has {len(sides[1]):,}; "
-            "line i of one must translate line i of the other"
-        )
-    return ((source, target, corpus) for source, target in zip(*sides, strict=True))
-
-
-def _read_parquet(path: Path) -> Rows:
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    try:
-        table = parquet.read_table(path)
-    except (pa.ArrowException, OSError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise ValueError(f"{path}: is not a Parquet file, or is damaged ({reason})") from error
-    present = set(table.column_names)
-    text_columns = next((names for names in COLUMNS if names <= present), None)
-    if text_columns is None:
-        raise ValueError(
-            f"{path}: has the columns {', '.join(table.column_names)}; expected source and target"
-        )
-    names = [*sorted(text_columns), *({"corpus"} & present)]
-    for name in names:
-        column = table.column(name)
-        if not pa.types.is_string(column.type) and not pa.types.is_large_string(column.type):
-            raise ValueError(f"{path}: column {name} is of type {column.type}; expected string")
-        if column.null_count:
-            raise ValueError(f"{path}: column {name} has {column.null_count} empty cells (null)")
-    texts = [table.column(name).to_pylist() for name in names]
-    return zip(*texts, *([[_split(path)[0]] * len(table)] if len(texts) == 2 else []), strict=True)
-
-
-def read_lines(path: Path) -> list[str]:
-    """Read the lines of a UTF-8 file, decompressed if its suffix is ``.xz``.
-
-    Only LF, after a CR or not, ends a line, because U+2028, U+0085 and others occur inside
-    sentences. A byte order mark and line ends are removed, and the last line may lack an end.
-
-    Raises:
-        ValueError: The file is missing, not UTF-8, or its compressed data are damaged.
-    """
-    if not path.is_file():
-        raise ValueError(f"{path}: is missing")
-    data = path.read_bytes()
-    if path.suffix == ".xz":
-        try:
-            data = lzma.decompress(data)
-        except lzma.LZMAError as error:
-            raise ValueError(
-                f"{path}: not compressed with xz, or cut short ({error}); rename it without .xz, "
-                "or fetch it again"
-            ) from error
-    return split_lines(data, str(path))
-
-
-def split_lines(data: bytes, name: str) -> list[str]:
-    """Split an uncompressed UTF-8 file into lines, like ``read_lines``.
-
-    Raises:
-        ValueError: The file is not UTF-8.
-    """
-    try:
-        *lines, last = data.decode().removeprefix("\ufeff").split("\n")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise ValueError(f"{name} line {line}: not UTF-8 ({error.reason})") from error
-    return [line.removesuffix("\r") for line in (*lines, *filter(None, [last]))]
+        yield *pair.texts, pair.corpus or corpus
 
 
 def read_sentences(name: str, files: Files) -> ParallelText:

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from eval.data.textfiles import read_lines
 from eval.metrics.bucc import IdPair, Ids
 from miner.storage.corpus.formats import format_of
 from miner.storage.corpus.reader import open_corpus
 from miner.storage.layout import SIDES
 from miner.storage.places import Place
+from miner.storage.streams import read_lines
 
 # The name of a column in the header of a gold file.
 _HEADER = re.compile(

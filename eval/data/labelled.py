@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from eval.data.textfiles import read_lines
+from miner.storage.streams import read_lines
 
 TRAIN, DEV, TEST = PARTS = ("tr", "va", "te")
 

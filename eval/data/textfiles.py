@@ -1,21 +1,8 @@
-"""Readers of UTF-8 text files, whose lines end in LF only."""
+"""Files of data sets, by name and by content."""
 
 import hashlib
 import re
 from pathlib import Path
-
-from encoder.training.reading import split_lines
-from miner.storage.places import Place
-from miner.storage.streams import read_chunks
-
-
-def read_lines(path: Place) -> list[str]:
-    """Read the lines of a file, which may be compressed.
-
-    Raises:
-        ValueError: The file cannot be read, or is not UTF-8.
-    """
-    return split_lines(b"".join(read_chunks(path)), str(path))
 
 
 def fingerprint(*paths: Path) -> str:

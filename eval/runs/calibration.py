@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eval.data.bucc import read_gold
-from eval.data.textfiles import read_lines
 from eval.metrics.bootstrap import FloatArray, Interval
 from eval.metrics.bucc import BuccScore, IdPair, Judgements, best_score, judge, rank
 from eval.runs.side import Side
@@ -23,6 +22,7 @@ from miner.choices import MONOTONE
 from miner.judge.prior import PROBABILITY, logistic
 from miner.storage.atomic import atomic_file
 from miner.storage.places import Place
+from miner.storage.streams import read_lines
 from miner.thresholds import shortest_between
 
 WANTED = (0.01, 0.05, 0.1, 0.2)

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from encoder import Encoder, load_encoder
 from encoder.words import WordEncoder
 from eval.data.languages import encoders_of_languages
-from eval.data.textfiles import files_matching, fingerprint, read_lines
+from eval.data.textfiles import files_matching, fingerprint
 from eval.output import Record, Show, Table, sign
 from eval.tasks.arguments import add_directory
+from miner.storage.streams import read_lines
 
 Bead = tuple[tuple[int, ...], tuple[int, ...]]  # ascending positions in source and target
 

@@ -12,9 +12,10 @@ from pathlib import Path
 from encoder import Encoder
 from encoder.rows import Matrix
 from eval.data.languages import encoders_of_languages, name_of
-from eval.data.textfiles import files_matching, read_lines
+from eval.data.textfiles import files_matching
 from eval.tasks.arguments import add_directory, add_languages, chosen_languages
 from eval.tasks.suite import fields_of
+from miner.storage.streams import read_lines
 
 LAYOUT = r"(?:newstest2019-(?:ref|src)\.)?([\w-]+)\.(?:txt|dev|devtest)"
 ENGLISH = ("en", "eng", "eng_Latn")  # its names in the three layouts

@@ -17,7 +17,7 @@ from encoder.training.options import INFERENCE_LABELS as LABELS
 from encoder.training.reading import parse_labelled, read_inference
 from eval.data.labelled import Examples, concat
 from eval.data.languages import name_of
-from eval.data.textfiles import files_matching, fingerprint, read_lines
+from eval.data.textfiles import files_matching, fingerprint
 from eval.metrics import frozen
 from eval.metrics.frozen import Floats
 from eval.output import Record, Show, Table
@@ -25,6 +25,7 @@ from eval.tasks.arguments import add_directory, add_list
 from eval.tasks.frozen import make_learner, scaled_features
 from eval.tasks.suite import Figure, Flags, Suite, fields_of, mean_figure, published, run_suite
 from miner.extras import require
+from miner.storage.streams import read_lines
 
 Learned = tuple[frozen.Predictor, np.float32]  # and the divisor of vectors
 Matrix = dict[str, dict[str, float]]  # accuracies by premise's language, and by hypothesis's

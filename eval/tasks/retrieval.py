@@ -11,11 +11,12 @@ from encoder import Encoder
 from encoder.rows import Matrix, normalize_rows, sum_rows
 from encoder.tokenizer import Tokens
 from encoder.words import WordEncoder
-from eval.data.textfiles import fingerprint, read_lines
+from eval.data.textfiles import fingerprint
 from eval.metrics.similarity import mean_of_nearest
 from eval.tasks.aligned import add_aligned_data, encoded_sides, fields_of_texts, load_texts
 from eval.tasks.arguments import ALL, add_files_of_languages, by_language, positive
 from eval.tasks.suite import Figure, Suite, mean_figure
+from miner.storage.streams import read_lines
 
 DEPTHS = (1, 5, 10)
 BLOCK_ROWS = 1024

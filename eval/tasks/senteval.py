@@ -18,7 +18,6 @@ from encoder import Encoder
 from eval.data import labelled
 from eval.data.labelled import DEV, PARTS, TEST, TRAIN, Examples
 from eval.data.languages import encoders_of_languages
-from eval.data.textfiles import read_lines
 from eval.metrics import frozen
 from eval.metrics.bootstrap import FloatArray, moments, pearson
 from eval.tasks import suite
@@ -26,6 +25,7 @@ from eval.tasks.arguments import add_list
 from eval.tasks.frozen import CLASSIFIERS, add_classifier, classify, make_learner, scaled_features
 from eval.tasks.suite import Figure, Suite, mean_figure, published
 from miner.extras import require
+from miner.storage.streams import read_lines
 
 Folders = Sequence[Path]
 Sets = Mapping[str, Examples]  # by language

@@ -9,10 +9,11 @@ import numpy as np
 
 from encoder import Encoder
 from eval.data.languages import encoders_of_languages, iso_639_3
-from eval.data.textfiles import files_matching, read_lines
+from eval.data.textfiles import files_matching
 from eval.metrics.similarity import Flags, search_errors
 from eval.tasks.arguments import add_directory, add_languages, chosen_languages
 from eval.tasks.suite import Figure, Suite, mean_figure, published
+from miner.storage.streams import read_lines
 
 DIRECTIONS = ("xx->en", "en->xx")
 REMARK = (

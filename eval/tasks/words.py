@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from encoder import Encoder
 from eval.data.languages import encoders_of_languages
-from eval.data.textfiles import read_lines
 from eval.metrics.bootstrap import moments, pearson
 from eval.metrics.similarity import CSLS_NEIGHBOURS, translation_ranks
 from eval.tasks import suite
 from eval.tasks.arguments import add_files_of_languages, add_sides, by_language, languages_of_sides
 from eval.tasks.suite import Figure, Floats, Suite, mean_figure, published
+from miner.storage.streams import read_lines
 
 DOUBTFUL = frozenset({"pn", "nw"})  # names and non-words (Kementchedjhieva et al. 2019)
 DEPTHS = (1, 5, 10)

@@ -90,6 +90,24 @@ def read_chunks(path: AnyPath) -> Iterator[bytes]:
             ) from error
 
 
+def read_lines(path: AnyPath) -> list[str]:
+    r"""Read the lines of a UTF-8 file, blank ones included.
+
+    Only ``\n``, after a ``\r`` or not, ends a line. A byte order mark is removed.
+
+    Raises:
+        CorpusError: The file cannot be read, or is not UTF-8.
+        PlaceError: A remote file cannot be reached.
+    """
+    data = b"".join(read_chunks(path))
+    try:
+        *lines, last = data.decode().removeprefix("\ufeff").split("\n")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise CorpusError(f"{path} line {line}: not UTF-8 ({error.reason})") from error
+    return [line.removesuffix("\r") for line in (*lines, *filter(None, [last]))]
+
+
 def refuse_container(path: AnyPath, head: bytes) -> None:
     """Reject an archive, and a compression that the file's name does not show.
 

@@ -30,7 +30,7 @@ Bead: TypeAlias = tuple[list[int], list[int], float]
 
 
 class Sentences(NamedTuple):
-    """The sentences of a document."""
+    """The ids and texts of a document's lines, some of which are empty."""
 
     ids: list[str]
     texts: list[str]
@@ -159,17 +159,13 @@ def _beads(alignment: Alignment, documents: Sequence[Sentences]) -> Iterator[Bea
     empty = [deque(i for i, text in enumerate(side.texts) if not text) for side in documents]
     for bead, cost in zip(alignment.beads(), alignment.costs.tolist(), strict=True):
         source, target = ([side[i] for i in rows] for side, rows in zip(filled, bead, strict=True))
-        yield from _gaps(empty, source[:1], target[:1])
+        while source and empty[0] and empty[0][0] < source[0]:
+            yield [empty[0].popleft()], [], 0.0
+        while target and empty[1] and empty[1][0] < target[0]:
+            yield [], [empty[1].popleft()], 0.0
         yield source, target, cost
-    yield from _gaps(empty, *([len(side.texts)] for side in documents))
-
-
-def _gaps(empty: Sequence[deque[int]], *ends: Sequence[int]) -> Iterator[Bead]:
-    """Yield and remove the empty lines of both sides that precede a bead."""
-    for side, (lines, end) in enumerate(zip(empty, ends, strict=True)):
-        while end and lines and lines[0] < end[0]:
-            line = [lines.popleft()]
-            yield ([], line, 0.0) if side else (line, [], 0.0)
+    yield from (([line], [], 0.0) for line in empty[0])
+    yield from (([], [line], 0.0) for line in empty[1])
 
 
 def _lines(beads: Iterator[Bead]) -> Iterator[str]:

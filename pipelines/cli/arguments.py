@@ -11,17 +11,7 @@ from typing import Any, TypeAlias
 
 from encoder import ENCODERS
 from encoder import PRECISIONS as ENCODER_PRECISIONS
-from miner.choices import (
-    ALIGNMENTS,
-    FILTER_SETS,
-    FILTERS,
-    LINES,
-    MARGINS,
-    ORDERS,
-    RETRIEVALS,
-    SCORES,
-    SEARCH_PRECISIONS,
-)
+from miner import choices
 from miner.commandline import add_common_options, add_version, parse_names
 from miner.language_codes import base_language, parse_option
 from miner.storage.corpus.formats import INPUT_FORMATS
@@ -38,6 +28,9 @@ AUTO_PAIRS = "auto"
 CORPORA = (("src", "SRC"), ("tgt", "TGT"))
 
 HELP = {
+    "--output": "output file for the pairs, best first: .tsv (score, source, target), .jsonl or "
+    ".parquet (every field), .tmx, .dataset (a folder for Hugging Face's datasets), or a name with "
+    "%% such as pairs.%% for two files of lines, by language; add .gz or .zst to compress text",
     # Many languages.
     "--languages": "mine pairs of many languages, each read and encoded once: a folder with one "
     "file or folder per language, named by its ISO 639 code (de.txt, pt-BR.jsonl.gz, news.de, "
@@ -82,8 +75,8 @@ HELP = {
     "(default: by header or content)",
     "--top": "write only the N best pairs",
     "--filters": "reject pairs and write them, with the reason, to a file next to OUT; one or more "
-    f"of {', '.join(FILTERS)}, separated by commas, or web: "
-    f"{', '.join(FILTER_SETS['web'])} (default: none)",
+    f"of {', '.join(choices.FILTERS)}, separated by commas, or web: "
+    f"{', '.join(choices.FILTER_SETS['web'])} (default: none)",
     "--near-duplicates": "reject pairs whose texts are near-copies (at least 80%% similar, by "
     "MinHash) of a better pair's",
     "--keep-identical": "also write pairs with the same text on both sides (default: only --score "
@@ -127,12 +120,12 @@ EMBED_HELP = {
 
 
 def make_add_option(group: Group, texts: Mapping[str, str] = HELP) -> Callable[..., object]:
-    """Return a function that adds an option to a group, with its help."""
+    """Return a group's ``add_argument``, which takes the help from ``texts``."""
     return lambda option, **more: group.add_argument(option, help=texts[option], **more)
 
 
 def mine_parser(prog: str, *, many: bool = False) -> argparse.ArgumentParser:
-    """Return the parser of ``adit mine``, for two corpora or many languages."""
+    """Return the parser of ``adit mine``, without SRC and TGT if ``many``."""
     parser = argparse.ArgumentParser(
         prog=prog,
         usage=f"{prog} [options] SRC TGT -o OUT\n       {prog} [options] --languages DIR -o OUTDIR",
@@ -143,7 +136,15 @@ def mine_parser(prog: str, *, many: bool = False) -> argparse.ArgumentParser:
         "one-line error. 'adit status', 'clean', 'report', 'why' and 'calibrate' read the "
         "work folder (--work-dir) of a run.",
     )
-    _add_inputs(parser, with_corpora=not many, with_languages=True)
+    if not many:
+        add_corpora(parser)
+    add_output(parser, HELP["--output"], ending="tsv")
+    add = make_add_option(parser.add_argument_group("many languages"))
+    add("--languages", type=place, metavar="DIR")
+    add("--pairs", action="append", metavar="PAIRS")
+    add("--format", metavar="ENDING")
+    add("--multiway", action="store_true")
+    _add_inputs(parser)
     _add_mining_options(parser)
     return parser
 
@@ -160,37 +161,17 @@ def rate_parser(prog: str) -> argparse.ArgumentParser:
         "OPUS, recognised by content. Options, outputs and the work folder (--work-dir) work as in "
         "adit mine. Neighbourhoods need every line, so output begins after the last one is read.",
     )
-    parser.add_argument(
-        "source",
-        type=place,
-        metavar="PAIRS",
-        help="file of sentence pairs, SRC, or - for standard input",
-    )
+    text = "file of sentence pairs, SRC, or - for standard input"
+    parser.add_argument("source", type=place, metavar="PAIRS", help=text)
     parser.add_argument("target", type=place, metavar="TGT", nargs="?", help="target corpus of SRC")
-    _add_inputs(parser, with_corpora=False, with_languages=False)
+    add_output(parser, HELP["--output"], ending="tsv")
+    _add_inputs(parser)
     _add_mining_options(parser, is_rating=True)
-    parser.set_defaults(alignment=LINES)
+    parser.set_defaults(alignment=choices.LINES)
     return parser
 
 
-def _add_inputs(
-    parser: argparse.ArgumentParser, *, with_corpora: bool, with_languages: bool
-) -> None:
-    if with_corpora:
-        add_corpora(parser)
-    add_output(
-        parser,
-        "output file for the pairs, best first: .tsv (score, source, target), .jsonl or .parquet "
-        "(every field), .tmx, .dataset (a folder for Hugging Face's datasets), or a name with %% "
-        "such as pairs.%% for two files of lines, by language; add .gz or .zst to compress text",
-        ending="tsv",
-    )
-    if with_languages:
-        add = make_add_option(parser.add_argument_group("many languages"))
-        add("--languages", type=place, metavar="DIR")
-        add("--pairs", action="append", metavar="PAIRS")
-        add("--format", metavar="ENDING")
-        add("--multiway", action="store_true")
+def _add_inputs(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("input")
     add_languages(group)
     add_input_formats(group)
@@ -211,14 +192,14 @@ def _add_inputs(
 def _add_mining_options(parser: argparse.ArgumentParser, *, is_rating: bool = False) -> None:
     add = make_add_option(parser.add_argument_group("mining"))
     add("-k", type=int, default=Default.k, metavar="K")
-    add("--margin", choices=MARGINS, default=Default.margin)
+    add("--margin", choices=choices.MARGINS, default=Default.margin)
     if is_rating:
         add_columns(parser)
-        add("--order", choices=ORDERS)
+        add("--order", choices=choices.ORDERS)
     else:
-        add("--retrieval", choices=RETRIEVALS, default=Default.retrieval)
+        add("--retrieval", choices=choices.RETRIEVALS, default=Default.retrieval)
     add("--threshold", type=float, default=Default.threshold, metavar="T")
-    add("--score", choices=SCORES)
+    add("--score", choices=choices.SCORES)
     add("--align", action="store_const", const="words", dest="score")
     add("--fdr", type=float, metavar="R")
     add("--all", action="store_true")
@@ -227,12 +208,12 @@ def _add_mining_options(parser: argparse.ArgumentParser, *, is_rating: bool = Fa
     add("--near-duplicates", action="store_true")
     add("--keep-identical", action="store_true")
     add("--index", default=Default.index, metavar="INDEX")
-    add("--search-precision", choices=SEARCH_PRECISIONS, default=Default.search_precision)
+    add("--search-precision", choices=choices.SEARCH_PRECISIONS, default=Default.search_precision)
     if not is_rating:
         add = make_add_option(parser.add_argument_group("documents"))
         add("--scope", choices=SCOPES)
         add("--document-pairs", type=_document_pairs, metavar="FILE")
-        add("--alignment", choices=ALIGNMENTS)
+        add("--alignment", choices=choices.ALIGNMENTS)
         add("--margin-scope", choices=SCOPES)
     add = make_add_option(parser.add_argument_group("run (affects time and memory, never results)"))
     add("--work-dir", type=place, metavar="DIR")
@@ -248,7 +229,9 @@ def _add_mining_options(parser: argparse.ArgumentParser, *, is_rating: bool = Fa
 
 def _filters(text: str) -> tuple[str, ...]:
     """Parse names of filters, and replace sets by their filters."""
-    filters = chain.from_iterable(FILTER_SETS.get(name, (name,)) for name in parse_names(text))
+    filters = chain.from_iterable(
+        choices.FILTER_SETS.get(name, (name,)) for name in parse_names(text)
+    )
     return tuple(dict.fromkeys(filters))
 
 
@@ -261,22 +244,24 @@ def add_corpora(
     source: str = "source corpus: a file, a folder of files, or - for standard input",
     target: str = "target corpus, in the same forms as SRC",
 ) -> None:
-    """Add both corpora with their descriptions."""
+    """Add SRC and TGT with these help texts."""
     parser.add_argument("source", type=place, metavar="SRC", help=source)
     parser.add_argument("target", type=place, metavar="TGT", help=target)
 
 
 def add_output(parser: argparse.ArgumentParser, text: str, *, ending: str) -> None:
-    """Add the output, which may be standard output (``supports_pipes``)."""
+    """Add the option of an output, for commands with ``supports_pipes``.
+
+    ``text`` is its help, and ``ending`` the format of standard output.
+    """
     text = f"{text} (default: -, standard output, as {ending}; a terminal needs an explicit -)"
     parser.add_argument("-o", "--output", type=place, metavar="OUT", help=text)
 
 
 def add_columns(parser: Group, *, repair: str = HELP["--repair"]) -> None:
-    """Add the columns of a file of pairs, and repairs of its texts."""
-    make_add_option(parser)(
-        "--columns", type=parse_names, action="extend", default=[], metavar="A,B"
-    )
+    """Add the options ``--columns`` and ``--repair`` of a file of pairs."""
+    add = make_add_option(parser)
+    add("--columns", type=parse_names, action="extend", default=[], metavar="A,B")
     parser.add_argument("--repair", action="store_true", help=repair)
 
 
@@ -287,7 +272,11 @@ def add_languages(
     corpora: tuple[tuple[str, str], ...] = CORPORA,
     default: str = "detected from a sample",
 ) -> None:
-    """Add the languages of both sides, named in ``corpora``."""
+    """Add the options of both languages.
+
+    ``corpora`` has the prefix of each option and the name of its corpus in the help. ``default``
+    is the help's text about a run without the option.
+    """
     default = "" if required else f"; default: {default}"
     for side, corpus in corpora:
         text = f"language of {corpus} (a code such as uk or pt-BR{default})"
@@ -296,14 +285,13 @@ def add_languages(
 
 
 def add_input_format(group: Group) -> None:
-    """Add the format of corpora."""
-    make_add_option(group)(
-        "--input-format", choices=INPUT_FORMATS, default=CorpusOptions.input_format
-    )
+    """Add the option of the corpora's format."""
+    add = make_add_option(group)
+    add("--input-format", choices=INPUT_FORMATS, default=CorpusOptions.input_format)
 
 
 def add_input_formats(group: Group) -> None:
-    """Add the format of both corpora, and of each."""
+    """Add options of the format of both corpora and of each corpus."""
     add_input_format(group)
     for side, corpus in CORPORA:
         text = f"format of {corpus} (default: as --input-format)"
@@ -311,12 +299,12 @@ def add_input_formats(group: Group) -> None:
 
 
 def add_encoder(group: Group) -> None:
-    """Add the encoder."""
+    """Add the option of the encoder."""
     make_add_option(group)("--encoder", default=Default.encoder, metavar="SPEC")
 
 
 def add_texts(parser: argparse.ArgumentParser, source: str, target: str) -> None:
-    """Add text in two languages with descriptions, and the output folder."""
+    """Add SRC and TGT with these help texts, the output folder and languages."""
     add_corpora(parser, source, target)
     text = "output folder"
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="OUT", help=text)
@@ -325,7 +313,7 @@ def add_texts(parser: argparse.ArgumentParser, source: str, target: str) -> None
 
 
 def given_texts(args: argparse.Namespace) -> dict[str, Any]:
-    """Return fields of ``TextOptions`` from the arguments of ``add_texts``."""
+    """Return the fields of ``TextOptions`` from arguments by ``add_texts``."""
     names = ("source", "target", "output", "input_format")
     fields = {name: getattr(args, name) for name in names}
     languages = base_language(args.src_lang), base_language(args.tgt_lang)
@@ -340,11 +328,8 @@ def add_embedding(parser: argparse.ArgumentParser) -> None:
     )
     text = "the corpus, or - for standard input"
     parser.add_argument("corpus", type=place, metavar="IN", help=text)
-    add_output(
-        parser,
-        "output file: .npy, or any other suffix for headerless row-major floats",
-        ending=".npy",
-    )
+    text = "output file: .npy, or any other suffix for headerless row-major floats"
+    add_output(parser, text, ending=".npy")
     add_encoder(parser)
     add = make_add_option(parser, EMBED_HELP)
     add("--lang", type=parse_option, metavar="XX")

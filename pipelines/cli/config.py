@@ -1,7 +1,7 @@
-"""Options of a command from a TOML file, and back.
+"""Options of a command in a TOML file.
 
-The parser of the command is the schema: keys are the long names of options, and ``source``,
-``target`` and ``output``. Tables ``[[run]]`` are several runs, which share the keys above them.
+Keys are the long names of the command's options, and ``source``, ``target`` and ``output``. Each
+table ``[[run]]`` is a run, which also has the keys above the tables.
 """
 
 import argparse
@@ -17,7 +17,7 @@ _NOT_STORED = {"help", "version", "quiet", "verbose", "config", "plan"}
 
 
 def add_config(parser: argparse.ArgumentParser) -> None:
-    """Add ``--config``, which ``command_lines`` replaces by other options."""
+    """Add the option ``--config``, which ``command_lines`` expands."""
     text = (
         "read options from a TOML file: the long names without dashes, such as fdr = 0.05, and "
         "source, target, output; tables [[run]] are several runs; options on the command line come "
@@ -29,7 +29,10 @@ def add_config(parser: argparse.ArgumentParser) -> None:
 def command_lines(
     argv: Sequence[str], make_parser: Callable[[], argparse.ArgumentParser]
 ) -> Iterator[Sequence[str]]:
-    """Yield the command line of each run, with the options of the file.
+    """Yield the command line of each run of a configuration.
+
+    ``--config FILE`` in ``argv`` is replaced by the options in the file. Without it, the only
+    command line is ``argv``.
 
     Raises:
         ValueError: The file is not TOML, or a key of it is not an option.
@@ -59,10 +62,10 @@ def _runs(path: Place) -> Iterator[Mapping[str, Any]]:
 
 
 def _arguments(path: str, values: Mapping[str, Any], parser: argparse.ArgumentParser) -> list[str]:
-    """Return the command line that has some values.
+    """Return the command line with the values of a file, by key.
 
     Raises:
-        ValueError: A value is not that of an option.
+        ValueError: A key is not an option, or a flag is neither true nor false.
     """
     actions = _actions(parser)
     options, positionals = [], {}
@@ -84,7 +87,7 @@ def _arguments(path: str, values: Mapping[str, Any], parser: argparse.ArgumentPa
 
 
 def _actions(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
-    """Return the arguments that a file may have, by their names in it."""
+    """Return the arguments that a file may set, by key."""
     return {_name(action): action for action in parser._actions if action.dest not in _NOT_STORED}
 
 
@@ -97,7 +100,7 @@ def _long(action: argparse.Action) -> str:
 
 
 def config_of(args: argparse.Namespace, parser: argparse.ArgumentParser) -> str:
-    """Return TOML with all options that differ from their defaults."""
+    """Return the TOML text of all options that differ from their defaults."""
     lines, seen = [], set()
     for name, action in _actions(parser).items():
         value = getattr(args, action.dest, None)

@@ -22,10 +22,10 @@ SUFFIXES = (".jsonl", ".parquet")
 
 
 def decide_documents(args: argparse.Namespace, corpora: Sequence[Place] = ()) -> None:
-    """Set the omitted arguments for documents, ``scope`` and ``alignment``.
+    """Set ``scope`` and ``alignment`` of the arguments if they are None.
 
-    If all ``corpora`` are folders of documents, these are paired and aligned in order, unless
-    options request something else.
+    If all ``corpora`` are folders of documents, they are paired and aligned in order, unless
+    options request another method.
 
     Raises:
         ValueError: Options contradict each other.

@@ -20,10 +20,10 @@ from pipelines.stages.reading.language import language_sample
 
 
 def embed_file(args: argparse.Namespace, monitor: Monitor) -> str:
-    """Encode each record as one row of the output, and describe the result.
+    """Encode each record as a row of ``args.output``, and describe the file.
 
-    Rejected records and sentences without any token are zero rows. In pretokenised lines, blank
-    ones are sentences without tokens, for which LASER's networks have a vector.
+    Rejected records and sentences without any token are zero rows. A blank line is rejected, except
+    among pretokenised lines, because LASER's networks have a vector for no tokens.
     """
     check_files([args.corpus], args.output)
     check_writable(args.output)

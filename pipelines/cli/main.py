@@ -22,10 +22,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "train": ("train an encoder on parallel text", "pipelines.cli.train:train_encoder"),
     "train-judge": ("retrain the judge of mined pairs", "eval.cli.judge:train_judge"),
     "map": ("make an encoder from text without translations", "pipelines.cli.train:map_command"),
-    "bootstrap": (
-        "improve an encoder on mined pairs",
-        "pipelines.cli.train:rounds",
-    ),
+    "bootstrap": ("improve an encoder on mined pairs", "pipelines.cli.train:rounds"),
     "encoders": ("list encoders and the languages they cover", "pipelines.cli.encoders:encoders"),
     "fetch": ("fetch LASER's encoder for a language", "pipelines.cli.encoders:fetch_command"),
     "pair": ("pair the documents of two corpora", "pipelines.cli.documents:pair_command"),
@@ -53,26 +50,20 @@ def adit(argv: Sequence[str] | None = None) -> int:
 
 
 def run(name: str, arguments: Sequence[str], prog: str) -> int:
-    """Run one of ``COMMANDS`` under the name that its help and errors show."""
+    """Run one of ``COMMANDS``, called ``prog`` in its messages."""
     module, _, function = COMMANDS[name][1].partition(":")
     return getattr(import_module(module), function)(arguments, prog)
 
 
 def _parser() -> argparse.ArgumentParser:
     width = max(map(len, COMMANDS))
-    commands = [f"  {name:<{width}}  {summary}" for name, (summary, _) in COMMANDS.items()]
+    commands = "\n".join(f"  {name:<{width}}  {text}" for name, (text, _) in COMMANDS.items())
     parser = argparse.ArgumentParser(
         prog="adit",
         usage="adit [-h] [--version] COMMAND ...",
         description="Find sentence pairs in two corpora that are translations of each other.",
-        epilog="\n".join(
-            [
-                "commands:",
-                *commands,
-                "",
-                "To list the options of a command, run 'adit COMMAND --help'.",
-            ]
-        ),
+        epilog=f"commands:\n{commands}\n\n"
+        "To list the options of a command, run 'adit COMMAND --help'.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_version(parser)

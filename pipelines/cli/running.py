@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 
 def set_up_logging(args: argparse.Namespace) -> progress.Monitor:
-    """Set up log lines, of libraries only if verbose, and a monitor."""
+    """Set up logging by ``--quiet`` and ``--verbose``, and return a monitor."""
     level = logging.ERROR if args.quiet else logging.DEBUG if args.verbose else logging.INFO
     progress.log_to_stderr(level)
     # Beam logs each failure with a traceback, while the stage's own error is one line.
@@ -53,9 +53,12 @@ def supports_pipes(*inputs: str, ending: str | None = None) -> Callable[[Work], 
     """Decorate a command to read pipes, and to write to standard output.
 
     Standard output is used if OUT is ``-``, or without OUT if it is not a terminal. Input from
-    pipes is saved while the command runs, because corpora are read more than once. ``inputs`` are
-    the arguments that name corpora. ``ending`` sets the format of standard output unless the
-    arguments have a ``format``; None is for commands that write to standard output themselves.
+    pipes is saved while the command runs, because corpora are read more than once.
+
+    Args:
+        *inputs: Arguments that name corpora.
+        ending: Suffix of the format of standard output, unless the arguments have a ``format``;
+            None for a command that writes to standard output itself.
     """
 
     def decorate(work: Work) -> Work:
@@ -124,7 +127,7 @@ def _save(place: Place, folder: Path, name: str) -> Path:
 def mining_options(
     args: argparse.Namespace, work_dir: Place, source: CorpusOptions, target: CorpusOptions
 ) -> MiningOptions:
-    """Make options from the arguments with the names of their fields."""
+    """Make options of a run from the arguments named like their fields."""
     values = {**vars(args), "work_dir": work_dir, "source": source, "target": target}
     values |= {name: tuple(values.get(name, ())) for name in ("beam_options", "filters")}
     values["memory"] = parse_size(args.memory) if values.get("memory") is not None else None
@@ -133,7 +136,7 @@ def mining_options(
 
 
 def sides_of(args: argparse.Namespace) -> list[CorpusOptions]:
-    """Return both corpora of the arguments, with their options."""
+    """Return the options of source and target from the arguments."""
     values = vars(args)
     return [
         CorpusOptions(
@@ -149,10 +152,10 @@ def sides_of(args: argparse.Namespace) -> list[CorpusOptions]:
 
 @contextmanager
 def work_dir_of(args: argparse.Namespace) -> Iterator[Place]:
-    """Make a run's work folder, by default a temporary one next to OUT.
+    """Yield a run's work folder, by default a temporary folder next to OUT.
 
     Raises:
-        ValueError: A run on an engine would have a temporary folder for a remote output.
+        ValueError: A run on an engine with a remote output has no ``--work-dir``.
     """
     if args.work_dir is not None:
         yield args.work_dir
@@ -172,10 +175,10 @@ def work_dir_of(args: argparse.Namespace) -> Iterator[Place]:
 
 @contextmanager
 def interruptible(args: argparse.Namespace, state: str) -> Iterator[None]:
-    """Describe the state of the output, and how to resume, on an interrupt.
+    """Add the ``state`` of the output, and how to resume, to an interrupt.
 
     Raises:
-        KeyboardInterrupt: The command was interrupted.
+        KeyboardInterrupt: The block was interrupted.
     """
     try:
         yield

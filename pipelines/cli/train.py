@@ -107,9 +107,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_fields(group: argparse._ArgumentGroup, kinds: Mapping[str, type]) -> None:
-    """Add an option for each field that has a help text, without a default.
+    """Add an option for each field with a help text in classes of options.
 
-    The help text names the kinds that have the field, if not all, and their defaults.
+    ``kinds`` are the classes, such as architectures, by name. The help names the kinds that have
+    the field, if not all, and its defaults. An omitted option sets no argument.
     """
     fields: dict[str, dict[str, Field]] = {}
     for kind, options in kinds.items():
@@ -136,7 +137,7 @@ def add_fields(group: argparse._ArgumentGroup, kinds: Mapping[str, type]) -> Non
 
 
 def given_fields(args: argparse.Namespace, *kinds: type, more: Collection[str] = ()) -> Given:
-    """Return the options of ``kinds`` and ``more`` that were given, by name."""
+    """Return the given options that are fields of ``kinds`` or in ``more``."""
     names = {*more, *itertools.chain.from_iterable(map(option_fields, kinds))}
     values = {name: value for name, value in vars(args).items() if name in names}
     return {name: tuple(item) if isinstance(item, list) else item for name, item in values.items()}
@@ -307,7 +308,7 @@ def _add_bootstrap(parser: argparse.ArgumentParser) -> None:
 def rounds(args: argparse.Namespace) -> int:
     """Improve an encoder in rounds of mining and training on the best pairs.
 
-    It ends if the number of held-out sentences with a mutual nearest neighbour no longer grows.
+    Rounds end if the number of held-out sentences with a mutual nearest neighbour stops growing.
     """
     monitor = set_up_logging(args)
     from pipelines.run.bootstrap import bootstrap

@@ -13,7 +13,7 @@ from pipelines.run import state
 
 
 def add_work_dir(parser: argparse.ArgumentParser) -> None:
-    """Add the work folder of a command."""
+    """Add the argument DIR, the work folder of a run."""
     parser.add_argument("work_dir", type=place, metavar="DIR", help="the --work-dir of the run")
 
 

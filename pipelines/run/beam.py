@@ -54,7 +54,9 @@ RUNNING = "running"  # a file without which workers on this machine end
 
 
 def submit(run: RunContext, steps: Sequence[Step], scratch: Path) -> None:
-    """Run the steps on Beam, with a scratch folder for this run only.
+    """Run the steps on Beam, and wait until they are done.
+
+    ``scratch`` is an existing temporary folder of this run, which its local workers share.
 
     Raises:
         OSError: The engine rejected or ended the job.
@@ -104,10 +106,10 @@ def build(
 
 
 class Stage(beam.DoFn):
-    """A call of a stage's function on each element.
+    """A Beam function that calls a step's stage on each element.
 
-    Beam's counters ``stages`` count elements, and ``sentences`` the outcome of reading. Its
-    distributions are the ``milliseconds`` of each element and the ``peak bytes`` of a worker.
+    It reports counts of elements and of read sentences, milliseconds per element, and the peak
+    memory of workers as metrics of Beam.
     """
 
     def __init__(self, step: MapStep, job: Job, run_id: str) -> None:
@@ -117,7 +119,7 @@ class Stage(beam.DoFn):
         self._peak = Metrics.distribution("memory", "peak bytes")
 
     def process(self, element: Element) -> Iterator[Element]:
-        """Run the stage on one reference, or on the list of a group."""
+        """Run the stage on an element, and yield its results."""
         start = time.perf_counter()
         results = _stage_runner(self._run_id, self._job)(self._step, element)
         self._done.inc()
@@ -170,20 +172,23 @@ def _reshuffle(references: PCollection) -> PCollection:
 
 @beam.ptransform_fn
 def _distribute_on_demand(references: PCollection, claims: Path, workers: int) -> PCollection:
-    """Let workers of this machine take references when they are ready."""
+    """Give each worker of this machine another reference when it is ready."""
     whole = references | beam.Map(lambda element: ("", element)) | beam.GroupByKey()
     lists = whole | beam.FlatMap(lambda group: [[*group[1]] for _ in range(workers)])
     return lists | beam.Reshuffle() | beam.ParDo(Claim(claims))
 
 
 class Claim(beam.DoFn):
-    """A filter for the elements that no other worker has claimed by a file."""
+    """A Beam function that divides a list of elements among workers.
+
+    Every worker receives the whole list. A file in ``folder`` marks an element that is claimed.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def process(self, elements: Sequence[Element]) -> Iterator[Element]:
-        """Claim the next free element when the previous one is done."""
+        """Claim and yield the elements that are free, one at a time."""
         self._folder.mkdir(exist_ok=True)
         for position, element in enumerate(elements):
             try:

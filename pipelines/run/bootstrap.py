@@ -33,11 +33,15 @@ from pipelines.stages.reading.cut import digest_of
 logger = logging.getLogger(__name__)
 
 TRAINING = ("learning_rate", "dim", "ngram_rows", "batch_size", "steps", "seed")  # in RoundOptions
-HELD_OUT_EVERY = 20  # one in 20 source sentences evaluates encoders
+HELD_OUT_EVERY = 20  # one in 20 source sentences is held out to compare encoders
 
 
 def bootstrap(options: BootstrapOptions, monitor: Monitor) -> list[dict[str, Any]]:
-    """Write the best encoder of all rounds, and return each round's figures.
+    """Mine and train in rounds, and write the best encoder.
+
+    Returns:
+        For each round a dictionary with "pairs" (number of training pairs), "kept by" (the rule
+        that kept them) and "mutual" (held-out sentences with a mutual nearest neighbour).
 
     Raises:
         ValueError: Nothing can be mined, no round helps, or ``output`` has other rounds.

@@ -11,16 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from encoder import BEST
-from miner.knn.cost_model import (
-    PARTS,
-    Cost,
-    Machine,
-    Problem,
-    cells_cost,
-    exact_cost,
-    index_cost,
-    measure_machine,
-)
+from miner.knn import cost_model
+from miner.knn.cost_model import Cost, Machine, Problem, measure_machine
 from miner.knn.method import CellSpec, CorpusMethod, IndexSpec, auto_method, default_cells
 from miner.storage.layout import DOCUMENT, SIDES
 from miner.storage.vectors.embeddings import open_embeddings
@@ -35,7 +27,7 @@ from pipelines.stages.judge import resolve_score_method
 from pipelines.stages.reading.language import decide_languages, read_beginning, resolve_best_encoder
 from pipelines.stages.searching.search import group_sizes
 
-PAIR_BYTES = 130  # of a pair's numbers, without and with its score
+PAIR_BYTES = 130  # bytes of the numbers of a pair, before and after it is scored
 # Seconds that Beam and its workers add to a run of any size, by runs of 10,000 and 100,000 lines
 # compared with their trials (benchmarks/scaling.py, 2026-11-24).
 WORKERS_SECONDS = 6.0
@@ -48,7 +40,9 @@ SEARCHING = ("prepare", "train", "fill", "cut", "search")  # stages that the cos
 
 
 def plan_run(options: MiningOptions) -> str:
-    """Describe the time, memory and disk of a run, without running it.
+    """Describe the estimated time, memory and disk of a run, in lines of text.
+
+    Only the first lines of the corpora are mined, in a temporary folder.
 
     Raises:
         ValueError: The run would reject its options or inputs.
@@ -126,9 +120,9 @@ def _describe_memory(fit: Fit) -> str:
 
 
 def disk_bytes(options: MiningOptions, sizes: Sizes) -> tuple[int, int]:
-    """Estimate the most bytes of the work folder, and of the output as text.
+    """Estimate the bytes of a full work folder, and of the output as text.
 
-    FAISS's indexes are counted as flat ones of float32.
+    ``sizes`` has the source first. A FAISS index is counted as float32 vectors.
     """
     rows = [size.rows for size in sizes.values()]
     method = options.method or auto_method(*rows)
@@ -136,14 +130,14 @@ def disk_bytes(options: MiningOptions, sizes: Sizes) -> tuple[int, int]:
     shards = (-(-count // options.rows_per_shard) for count in reversed(rows))
     parts: list[float] = [len(group_sizes(count)) for count in shards]
     if isinstance(method, CellSpec):
-        parts = [PARTS, PARTS]
+        parts = [cost_model.PARTS, cost_model.PARTS]
     work = 0.0
     for size, part in zip(sizes.values(), parts, strict=True):
         sentences = size.text + 24 * size.rows
         vectors = size.rows * (8 + size.dim * size.width)
         lists = size.rows * options.k * 12 * (part + 1.0)  # by tile, and merged
         if isinstance(method, CellSpec):
-            lists += size.rows * 4 * (PARTS + method.probes)
+            lists += size.rows * 4 * (cost_model.PARTS + method.probes)
         index = size.rows * (4 * size.dim + 8) if isinstance(options.method, IndexSpec) else 0
         work += sentences + vectors + lists + index
     pairs = {"forward": rows[0], "backward": rows[1]}.get(options.retrieval, min(rows))
@@ -157,9 +151,9 @@ def _costs(
     inverted = re.fullmatch(r"IVF(\d+),Flat", str(method))
     cells = int(inverted[1]) if inverted else default_cells(max(problem.sources, problem.targets))
     return [
-        exact_cost(problem, machine, options.product_precision),
-        cells_cost(problem, machine),
-        index_cost(problem, machine, cells),
+        cost_model.exact_cost(problem, machine, options.product_precision),
+        cost_model.cells_cost(problem, machine),
+        cost_model.index_cost(problem, machine, cells),
     ]
 
 
@@ -208,7 +202,7 @@ def _describe_times(
 
 
 def show_time(seconds: float) -> str:
-    """Format seconds for people, with two digits."""
+    """Format seconds with two digits and a unit, such as ``3.5 min``."""
     units = ("days", 86400), ("h", 3600), ("min", 60)
     unit, length = next((entry for entry in units if seconds >= 2 * entry[1]), ("s", 1))
     value = seconds / length

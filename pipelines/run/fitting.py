@@ -47,7 +47,14 @@ MAX_TRIED = 256  # dimensions of the small search that loads the libraries
 
 @dataclass(frozen=True, kw_only=True)
 class SideSize:
-    """The lines of a side, bytes of text, dimensions, and bytes per number."""
+    """The size of a side.
+
+    Attributes:
+        rows: Number of lines.
+        text: Bytes of text.
+        dim: Dimensions of a vector.
+        width: Bytes of a stored number of a vector.
+    """
 
     rows: int
     text: int
@@ -60,7 +67,13 @@ Sizes: TypeAlias = Mapping[str, SideSize]
 
 @dataclass(frozen=True, kw_only=True)
 class Fit:
-    """A run's options with shards that fit, and bytes of libraries and stages."""
+    """A run that fits into memory.
+
+    Attributes:
+        options: Its options, with the number of rows per shard that fits.
+        libraries: Bytes that loaded libraries and encoders use.
+        stages: Bytes that each stage needs in addition, by name.
+    """
 
     options: MiningOptions
     libraries: int
@@ -68,17 +81,17 @@ class Fit:
 
     @property
     def peak(self) -> int:
-        """The maximum memory that the run should use."""
+        """The maximum bytes that a process of the run should use."""
         return self.libraries + max(self.stages.values()) + SLACK_BYTES
 
     @property
     def largest(self) -> str:
-        """The stage that needs most memory."""
+        """The name of the stage that needs most memory."""
         return max(self.stages, key=self.stages.__getitem__)
 
 
 def measure_side(run: RunContext, side: str) -> SideSize:
-    """Measure the text and the vectors of one side."""
+    """Measure the text and the vectors of one side, without encoding it."""
     corpus = run.options.side(side)
     reader = open_side(corpus.path, corpus.input_format)
     size = measure_files(reader.files, input_format=reader.input_format)
@@ -93,7 +106,11 @@ def measure_side(run: RunContext, side: str) -> SideSize:
 
 
 def fit_shards(run: RunContext) -> int:
-    """Return the most rows per shard with which every pair fits into memory."""
+    """Return the maximum rows per shard for every pair to fit into memory.
+
+    Raises:
+        ValueError: A pair needs more than ``options.memory``.
+    """
     pairs = [run.for_part(name) for name in run.job.pairs]
     if run.options.memory is not None:
         corpora = [(run.for_part(part), side) for part, side in run.job.corpora]
@@ -113,7 +130,7 @@ def fit_shards(run: RunContext) -> int:
 
 
 def fit_run(run: RunContext, sizes: Sizes) -> Fit:
-    """Fit a run into memory, in shards as large as possible.
+    """Choose the largest shards that fit into memory, for sides of ``sizes``.
 
     Raises:
         ValueError: The run needs more than ``options.memory``.
@@ -168,7 +185,10 @@ def _stage_bytes(options: MiningOptions, sizes: Sizes) -> dict[str, int]:
 
 
 def load_libraries(run: RunContext, dim: int = MAX_TRIED) -> int:
-    """Load a run's libraries by a small search, and return the bytes in use."""
+    """Load libraries and encoders, and return the bytes that they use.
+
+    ``dim`` are the dimensions of a small search that loads libraries.
+    """
     import pipelines.run.steps
 
     if not run.options.runs_inside:
@@ -185,10 +205,7 @@ def load_libraries(run: RunContext, dim: int = MAX_TRIED) -> int:
 
 
 def known_bytes(run: RunContext) -> int:
-    """Return the bytes of words and pieces that a run's encoders will cache.
-
-    One bag covers the twelve languages and all names, another one all other languages.
-    """
+    """Return the maximum bytes of words that the encoders of a run will cache."""
     encoders: list[Encoder | WordEncoder] = []
     if run.options.source.embeddings is None:
         encoders += [run.for_part(part).side_encoder(side) for part, side in run.job.corpora]

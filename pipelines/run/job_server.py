@@ -15,7 +15,7 @@ PR_SET_PDEATHSIG = 1  # for Linux's prctl, to set a signal for when the parent e
 
 
 def main() -> None:
-    """Become the job server, in a session without a terminal."""
+    """Replace this process by the job server, in a session without a terminal."""
     os.setsid()
     if sys.platform == "linux":  # on other systems, it outlives a killed command
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)

@@ -22,26 +22,22 @@ from miner.storage.corpus.entities import escaped_levels
 from miner.storage.documents.split import open_side
 from miner.storage.places import Place
 from miner.threads import run_in_threads
-from pipelines.making_options import (
-    ADVERSARIAL,
-    ALONE,
-    IDENTICAL,
-    SIMILARITY,
-    STARTS,
-    VEC,
-    MapOptions,
-)
+from pipelines import making_options as making
+from pipelines.making_options import MapOptions
 from pipelines.progress import Monitor
 from pipelines.stages.reading.language import read_beginning
 
 logger = logging.getLogger(__name__)
 
 PROGRESS = "training"  # subfolder of the encoder's, from which learning resumes
-ADVICE = f"pass a file or one of {', '.join(STARTS)}"
+ADVICE = f"pass a file or one of {', '.join(making.STARTS)}"
 
 
 def map_languages(options: MapOptions, monitor: Monitor) -> Sequence[float]:
-    """Write an encoder of two languages, and return its criterion by round.
+    """Learn word vectors of two languages, map them, and write the encoder.
+
+    Returns:
+        The criterion after each refinement of the map (the first is before any); higher is better.
 
     Raises:
         ValueError: Text, vectors or a dictionary cannot be used, or ``output`` is not writable.
@@ -78,28 +74,28 @@ def map_languages(options: MapOptions, monitor: Monitor) -> Sequence[float]:
     if options.vec is not None:
         options.vec.mkdir(parents=True, exist_ok=True)
         for language, side in named_sides.items():
-            write_vec(options.vec / f"{language}{VEC}", side.words)
+            write_vec(options.vec / f"{language}{making.VEC}", side.words)
     return rounds
 
 
 def _make_map(source: WordVectors, target: WordVectors, options: MapOptions) -> tuple[Matrix, int]:
     sides, seed = (source.vectors, target.vectors), options.words.seed
-    if options.start == SIMILARITY:
+    if options.start == making.SIMILARITY:
         return similarity_start(*sides, seed=seed).matrix, 0
-    if options.start in (ADVERSARIAL, ALONE):
+    if options.start in (making.ADVERSARIAL, making.ALONE):
         from miner.mapping.adversarial import adversarial_start
 
         judge = partial(learn_by_itself, *sides, seed=seed)
-        if options.start == ALONE:
+        if options.start == making.ALONE:
             judge = partial(refine, *sides, rounds=0)
         log = partial(logger.info, "after %d updates: criterion %.4f")
         return adversarial_start(*sides, seed=seed, judge=judge, judged=log).matrix, 0
-    if options.start == IDENTICAL:
+    if options.start == making.IDENTICAL:
         rows = identical_words(source.words, target.words)
         if not len(rows[0]):
             raise ValueError(
                 "--start identical: the languages share no word; use a dictionary (--start FILE), "
-                f"or --start {SIMILARITY}"
+                f"or --start {making.SIMILARITY}"
             )
     else:
         rows = _read_pairs(Path(options.start), source, target)
@@ -134,7 +130,7 @@ def _check_options(options: MapOptions) -> None:
     check_folder(options.output)
     if options.vec is not None:
         check_folder(options.vec)
-    if options.start not in STARTS and not Path(options.start).is_file():
+    if options.start not in making.STARTS and not Path(options.start).is_file():
         raise ValueError(f"--start {options.start}: file not found; {ADVICE}")
 
 
@@ -143,7 +139,7 @@ def _read_sides(options: MapOptions) -> tuple[dict[str, Sequence[str]], dict[str
     sides: dict[str, Side] = {}
     dims = []
     for language, path in zip(options.languages, (options.source, options.target), strict=True):
-        if path.suffix == VEC:
+        if path.suffix == making.VEC:
             sides[language] = side_of_vectors(read_vec(Path(str(path))))
             dims.append(sides[language].words.vectors.shape[1])
         else:

@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 def mine_corpus(options: MiningOptions, monitor: Monitor | None = None) -> None:
     """Mine two corpora, and write the pairs to ``options.output``.
 
-    All other files are in ``options.work_dir``. ``monitor`` follows the progress, by default in log
+    All other files are in ``options.work_dir``. ``monitor`` shows progress, by default in log
     lines. Calls in one process may overlap if their work folders and outputs differ.
 
     Raises:
@@ -40,14 +40,16 @@ def mine_corpus(options: MiningOptions, monitor: Monitor | None = None) -> None:
 
 
 def run_job(job: Job, monitor: Monitor | None = None) -> None:
-    """Mine every pair of a job in one work folder, like ``mine_corpus``."""
+    """Mine every pair of a job into its output, like ``mine_corpus``."""
     for pair in job.pairs:
         check_options(job.parts[pair])
     run_steps(job, steps_of(job.whole), monitor)
 
 
 def run_steps(job: Job, steps: Sequence[Step], monitor: Monitor | None = None) -> None:
-    """Run the given pipeline steps, with valid options.
+    """Run steps in this process, on local workers, or on an engine.
+
+    The options of the job must have passed ``check_options``.
 
     Raises:
         ValueError: An input is invalid, or another run uses the work folder.

@@ -18,6 +18,7 @@ import secrets
 import socket
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
@@ -36,14 +37,18 @@ BEGUN = "begun.json"
 CHUNK = 32  # lines per remote file; a line is written 16 times on average
 RENEWED_SECONDS = 20.0  # between renewals of a remote lock
 STALE_SECONDS = 90.0  # from the last renewal until a remote lock is free
+_SINCE = itemgetter("since")  # of a note
 
 
 @dataclass(frozen=True, kw_only=True)
 class StageState:
-    """Progress of a stage, with ``done`` of ``expected`` elements.
+    """The progress of a stage.
 
-    ``expected`` is None if unknown, and a repeated element counts once. ``seconds`` is the time of
-    all processes, ``since`` when the first element started (since 1970).
+    Attributes:
+        done: Number of different elements that are done.
+        expected: Number of all its elements, None if unknown.
+        seconds: Total time of all processes in it.
+        since: When its first element started, in seconds since 1970; 0 if none has.
     """
 
     name: str
@@ -55,24 +60,31 @@ class StageState:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerState:
-    """A process with ``done`` elements, and when and where the last one ended."""
+    """The progress of a process.
+
+    Attributes:
+        name: Host and process id.
+        done: Number of elements that it has finished, of any stage.
+        stage: Stage of the last of them.
+        end: When the last of them ended, in seconds since 1970.
+    """
 
     name: str
     done: int
     stage: str
-    end: float  # seconds since 1970
+    end: float
 
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """The error that ended a stage, and whether its user can fix it."""
+    """The error that ended a stage, and whether the user's input caused it."""
 
     line: str
     is_users: bool
 
 
 class Ledger:
-    """A record of the stages' progress in one process."""
+    """A writer of this process's progress to the ledger in a work folder."""
 
     def __init__(self, folder: WorkFolder) -> None:
         self._folder = folder.progress
@@ -83,12 +95,12 @@ class Ledger:
         self._full = 0
 
     def note_done(self, stage: str, element: str, *, made: int, seconds: float) -> None:
-        """Record that a stage made ``made`` references from an element."""
+        """Record that a stage made ``made`` references from the named element."""
         done = {"stage": stage, "element": element, "made": made, "seconds": seconds}
         self._add(done | {"since": time.time() - seconds, "worker": self._name})
 
     def note_failed(self, stage: str, error: BaseException) -> None:
-        """Record the error that ended a stage, unless it was interrupted."""
+        """Record the error that ended a stage. An interrupt is not recorded."""
         if isinstance(error, Exception):
             is_users = isinstance(error, (ValueError, OSError, MemoryError))
             line = error_line(error) if is_users else f"{type(error).__name__}: {error}"
@@ -112,9 +124,10 @@ class Ledger:
 
 
 def start_ledger(folder: WorkFolder, elements: Mapping[str, int | str]) -> None:
-    """Clear the ledger of earlier runs, and record the stages of this one.
+    """Remove the ledger of earlier runs, and record the stages of this run.
 
-    ``elements`` are the number of elements of each stage, or the stage that makes them.
+    ``elements`` has each stage's number of elements, or the name of the stage whose references
+    they are.
     """
     remove_tree(folder.progress)
     folder.progress.mkdir(parents=True)
@@ -123,7 +136,7 @@ def start_ledger(folder: WorkFolder, elements: Mapping[str, int | str]) -> None:
 
 
 def read_stages(folder: WorkFolder) -> list[StageState]:
-    """Return the progress of each stage of a work folder's last run, if any."""
+    """Return the progress of each stage of the last run, empty without a run."""
     path = folder.progress / BEGUN
     if not path.exists():
         return []
@@ -143,20 +156,16 @@ def read_stages(folder: WorkFolder) -> list[StageState]:
             done=len(done),
             expected=expected,
             seconds=sum(note["seconds"] for note in stage_notes),
-            since=min((note["since"] for note in stage_notes), default=0.0),
+            since=min(map(_SINCE, stage_notes), default=0.0),
         )
     return list(states.values())
 
 
 def read_workers(folder: WorkFolder) -> list[WorkerState]:
-    """Return the processes that have worked on a work folder's last run."""
-    last: dict[str, dict[str, Any]] = {}
-    done: dict[str, int] = {}
-    for note in _notes(folder.progress):
-        if "made" in note:
-            name = note["worker"]
-            last[name] = max(last.get(name, note), note, key=lambda note: float(note["since"]))
-            done[name] = done.get(name, 0) + 1
+    """Return the processes that finished elements of the last run, by name."""
+    notes = sorted((note for note in _notes(folder.progress) if "made" in note), key=_SINCE)
+    done = Counter(note["worker"] for note in notes)
+    last = {note["worker"]: note for note in notes}
     return [
         WorkerState(
             name=name, done=done[name], stage=note["stage"], end=note["since"] + note["seconds"]
@@ -166,9 +175,9 @@ def read_workers(folder: WorkFolder) -> list[WorkerState]:
 
 
 def first_failure(folder: WorkFolder) -> Failure | None:
-    """Return the first error of a work folder's last run, None without one."""
+    """Return the first error of the last run, None without an error."""
     failed = (note for note in _notes(folder.progress) if "failed" in note)
-    first = min(failed, key=itemgetter("since"), default=None)
+    first = min(failed, key=_SINCE, default=None)
     return Failure(line=first["failed"], is_users=first["user"]) if first else None
 
 
@@ -181,7 +190,7 @@ def _notes(folder: Place) -> Iterator[dict[str, Any]]:
 
 
 def exclusive_run(work_dir: Place) -> AbstractContextManager[None]:
-    """Keep other runs out of the work folder.
+    """Lock the work folder against other runs while the context is open.
 
     Raises:
         ValueError: Another run is using it.
@@ -191,7 +200,7 @@ def exclusive_run(work_dir: Place) -> AbstractContextManager[None]:
 
 
 def is_locked(work_dir: Place) -> bool:
-    """Return whether a run is using the folder, without blocking a new one."""
+    """Return whether a run has locked the work folder."""
     path = WorkFolder(work_dir).lock
     if isinstance(path, RemotePath):
         return _is_held(path)

@@ -42,11 +42,14 @@ from pipelines.stages.summary import write_summary
 
 @dataclass(frozen=True, kw_only=True)
 class MapStep:
-    """A call of a stage's function on each reference.
+    """A step that calls a stage's function on each reference.
 
-    If the function makes ``many``, each item of its list is an element. Elements stay in the part
-    of the job of their reference, unless the stage ``deals``, which returns each as an ``Element``.
-    ``account`` counts the outcome of reading; ``encodes`` says that accelerators help.
+    Attributes:
+        stage: Called as ``stage(run, reference)``; returns a reference.
+        many: Whether it returns a list, whose items are elements of their own.
+        deals: Whether it returns ``Element`` objects, which may be in other parts of the job.
+        encodes: Whether it encodes text, which an accelerator speeds up.
+        account: Returns counts of sentences from a list of results, for Beam's metrics.
     """
 
     stage: Callable[[RunContext, Any], Any]
@@ -57,16 +60,21 @@ class MapStep:
 
     @property
     def name(self) -> str:
-        """The name of the function."""
+        """The name of the stage's function."""
         return self.stage.__name__
 
 
 @dataclass(frozen=True, kw_only=True)
 class GatherStep:
-    """A collection of the references of each key into a list.
+    """A step that collects references in lists, by part of the job and key.
 
-    There is a list for each part of the job, or one for the ``whole`` job, or one for
-    ``each_corpus``, or as many as the stage ``as_many_as`` makes references.
+    Without ``whole``, ``as_many_as`` and ``each_corpus``, there is a list per pair of corpora.
+
+    Attributes:
+        whole: Whether parts do not count, so that there is one list.
+        key: Returns the key of a reference.
+        as_many_as: The stage that makes as many references as there will be lists.
+        each_corpus: Whether there will be a list per corpus.
     """
 
     name: str
@@ -78,7 +86,7 @@ class GatherStep:
 
 @dataclass(frozen=True, kw_only=True)
 class ReshuffleStep:
-    """An even distribution of references to all workers."""
+    """A step that distributes references evenly among workers."""
 
     name: str
 
@@ -159,7 +167,7 @@ ENDING: tuple[Step, ...] = (
 
 
 def steps_of(options: MiningOptions) -> tuple[Step, ...]:
-    """Return the steps of a run."""
+    """Return the steps that mine corpora with these options."""
     sides = (options.source, options.target)
     has_documents = any(is_documents(side.path, side.input_format) for side in sides)
     encoding = PAIRING if options.pairs_documents else (*ENCODING, *SHARING)
@@ -185,13 +193,13 @@ def sources_of_elements(steps: Sequence[Step], job: Job) -> dict[str, int | str]
 
 
 class StageRunner:
-    """A caller of stages in this process, which records them in the ledger."""
+    """A caller of stages in this process that records each in the ledger."""
 
     def __init__(self, run: RunContext) -> None:
         self._run, self._ledger = run, Ledger(run.folder)
 
     def __call__(self, step: MapStep, element: Element) -> list[Element]:
-        """Run a stage on one reference, or on the list of a group."""
+        """Run a stage on a reference or list, and return the resulting elements."""
         start = time.perf_counter()
         try:
             result = step.stage(self._run.for_part(element.part), element.reference)
@@ -208,7 +216,7 @@ class StageRunner:
 
 
 def execute(run: RunContext, steps: Sequence[Step]) -> None:
-    """Interpret the steps in this process."""
+    """Run the steps in this process, one element at a time."""
     call = StageRunner(run)
     elements = list(run.job.corpora)
     for step in steps:

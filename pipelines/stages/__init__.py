@@ -1,1 +1,5 @@
-"""Stages of a run, plain functions from references to sealed artefacts."""
+"""Stages of a run, which are functions of its context and a reference.
+
+A stage saves its result as an artefact in the work folder (``miner.storage.artefacts``), or uses
+the artefact of an earlier run with equal inputs and options. It returns references to it.
+"""

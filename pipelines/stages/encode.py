@@ -1,7 +1,7 @@
 """Encode a shard's sentences as sealed vectors, or read them from a file.
 
-Each batch that takes long is sealed when it is done, and a sentence that fails does not end the
-run. All pairs of a corpus share its vectors.
+Each batch that takes long is sealed when it is done, so that a stopped run resumes after it. A
+sentence for which the encoder fails is rejected. All pairs of a corpus share its vectors.
 """
 
 import logging
@@ -39,7 +39,12 @@ FAILED = "encoder failed"
 
 
 class Block(NamedTuple):
-    """Vectors (n, D), and ``failed``, the errors by position of NaN vectors."""
+    """Vectors of consecutive sentences.
+
+    Attributes:
+        vectors: (n, D) of any float type; NaN where the encoder failed.
+        failed: The error message by position of such a vector.
+    """
 
     vectors: NDArray[np.floating]
     failed: Mapping[int, str]
@@ -68,7 +73,9 @@ def _save(block: Block, draft: Draft) -> Mapping[str, Any]:
 
 
 def encode_block(encoder: Encoder, texts: Sequence[str]) -> Block:
-    """Encode sentences, in halves where the encoder fails for all of them.
+    """Encode sentences as float16. If the encoder fails, encode each half.
+
+    Halving ends at single sentences, which are then logged and rejected.
 
     Raises:
         MemoryError: The process ran out of memory.
@@ -89,18 +96,18 @@ def encode_block(encoder: Encoder, texts: Sequence[str]) -> Block:
 
 
 def count_dropped(shards: Iterable[EmbeddedShard]) -> Counter[str]:
-    """Count the shards' sentences without a usable vector by reason."""
+    """Count the shards' sentences without a usable vector, by reason."""
     counts = (Counter(embedded.vectors.facts["dropped"]) for embedded in shards)
     return sum(counts, Counter[str]())
 
 
 def embed_shard(run: RunContext, shard: Shard) -> EmbeddedShard:
-    """Encode a shard, or read its vectors from the file of its side.
+    """Encode a shard, or read its vectors from ``embeddings``, and save them.
 
-    Sentences whose vector is zero or not finite, or for which the encoder fails, have no
-    neighbours; the fact ``dropped`` counts them. Encoded vectors are stored as float16, precomputed
-    ones in their own type. Vectors of a joined encoder are stored without weights, so that pairs
-    can share them; the fact ``parts`` has the width of each part.
+    Vectors that are zero or not finite are dropped; the fact ``dropped`` counts them by reason.
+    Encoded vectors are stored as float16, precomputed vectors in their own type. Vectors of a
+    joined encoder are stored without weights, so that pairs with other weights can share them; the
+    fact ``parts`` has the dimensions of each part.
     """
     folder = run.folder.embeddings(shard.side, shard.index)
     batches, side = folder / "batches", run.options.side(shard.side)
@@ -173,7 +180,7 @@ def _write_vectors(
 
 
 def share_corpora(run: RunContext, shards: Sequence[EmbeddedShard]) -> list[Element]:
-    """Return the shards of each pair of corpora, one element per pair."""
+    """Return an element per pair of corpora, with the shards of both sides."""
     return [Element(pair, _both_sides(run.for_part(pair), shards)) for pair in run.job.pairs]
 
 

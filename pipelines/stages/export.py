@@ -36,7 +36,7 @@ PAIR_BYTES = 200  # bytes of a pair without its texts
 
 
 def export_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
-    """Write the pairs to ``options.output``, and rejected ones next to it."""
+    """Write the pairs to ``options.output``, and pairs that filters rejected."""
     options = run.options
     _export(run, chosen, PAIRS, "export", options.output)
     if options.filters:
@@ -104,7 +104,10 @@ def _columns_by_line(
 def pair_meter(
     run: RunContext, chosen: ChosenPairs, name: str, stage: str, *, limit: int = MAX_PAIRS
 ) -> AbstractContextManager[Meter]:
-    """Follow a stage through the first ``limit`` pairs of a file."""
+    """Open the progress meter of a stage that reads pairs.
+
+    Its total is the number of pairs in the file ``name`` of ``chosen.pairs``, at most ``limit``.
+    """
     rows = pq.read_metadata(chosen.pairs.file(name)).num_rows
     return run.monitor.stage(stage, min(rows, limit), "pairs")
 
@@ -112,9 +115,9 @@ def pair_meter(
 def completed_pairs(
     run: RunContext, chosen: ChosenPairs, name: str, *, rows: range = range(MAX_PAIRS)
 ) -> Iterator[pa.Table]:
-    """Yield the pairs at ``rows`` of a file with their sentences.
+    """Yield pairs with their sentences, in tables of ``EXPORT_ROWS`` or fewer.
 
-    The file ``name`` is in ``chosen.pairs``. Tables have ``EXPORT_ROWS`` pairs.
+    They are the pairs at the positions ``rows`` in the file ``name`` of ``chosen.pairs``.
     """
     sides = {side: [part.shard for part in chosen.of_side(side)] for side in SIDES}
     merges = (
@@ -165,7 +168,7 @@ def _number_batches(pairs: pq.ParquetFile, rows: range, size: int) -> Iterator[p
 
 
 def texts_of(shards: Sequence[Shard], rows: IntArray) -> list[str]:
-    """Return the sentences of one side at ``rows``, in their order."""
+    """Return the texts of one side's rows (P,), in the order of ``rows``."""
     if not len(rows):
         return []
     return _Sentences(shards, pa.array(rows)).columns(0, len(rows))["text"].to_pylist()

@@ -26,7 +26,7 @@ BLOCK = 1 << 13  # pairs per block of vectors
 
 
 def check_lines(run: RunContext, lines: Sequence[int]) -> None:
-    """Check that both corpora have the same number of lines.
+    """Check that ``lines``, the numbers of lines of both corpora, are equal.
 
     Raises:
         ValueError: The numbers differ.
@@ -40,7 +40,11 @@ def check_lines(run: RunContext, lines: Sequence[int]) -> None:
 
 
 def rate_lines(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPairs:
-    """Score line i of both sides as a pair, and seal ``pairs``."""
+    """Score line i of both sides as a pair by margin, and save the pairs.
+
+    Raises:
+        ValueError: The sides have different numbers of lines.
+    """
     sources, targets = collect_sides(shards).values()
     sides, options = [*sources, *targets], run.options
     corpora = [side[0].shard.corpus for side in (sources, targets)]
@@ -86,7 +90,10 @@ def rate_lines(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPair
 
 
 def rows_of_lines(side: Sequence[ShardNeighbours]) -> IntArray:
-    """Return each line's row, or the row of the first equal sentence."""
+    """Return the row of each line's sentence, int64 (number of lines,).
+
+    For a duplicate, it is the row of the first equal sentence; -1 if the line has no vector.
+    """
     corpus = side[0].shard.corpus
     firsts = np.full(corpus.facts["read"], NO_SENTENCE, dtype=np.int64)
     for shard in side:

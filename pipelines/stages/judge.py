@@ -51,7 +51,9 @@ BATCHES = 4  # or a multiple, so that workers end together; each has ``EXPORT_RO
 
 
 def resolve_score_method(run: RunContext) -> RunContext:
-    """Return the run with the scoring method of each pair decided.
+    """Return the run with ``score`` set to "words" or "margin" in each pair.
+
+    Without a given method, it is "words" if both languages have word encoders.
 
     Raises:
         ValueError: Scores by words were requested, but a language has no word vectors.
@@ -79,10 +81,10 @@ def _decided_score(run: RunContext, prefix: str) -> str:
 
 
 def cut_pairs(run: RunContext, chosen: ChosenPairs) -> list[PairBatch]:
-    """Cut the chosen pairs into batches, and seal the run statistics.
+    """Cut the chosen pairs into batches, and save the run statistics.
 
-    The statistics are of the best pairs by margin. Without ``options.scores_by_words``, one batch
-    passes all pairs on unscored.
+    The statistics are of the best pairs by margin. If the judge does not score pairs, there is one
+    empty batch.
     """
     if not run.options.scores_by_words:
         return [PairBatch(chosen=chosen, index=0, total=1, rows=range(0), usual=None)]
@@ -122,7 +124,7 @@ def _best_texts(run: RunContext, chosen: ChosenPairs, rows: int) -> BothTexts:
 
 
 def score_pairs(run: RunContext, batch: PairBatch) -> PairBatch:
-    """Score a batch's pairs, and seal them, sorted, in ``scored/NNNNN``.
+    """Score a batch of pairs with the judge, and save them, best first.
 
     Pairs with the same text on both sides are in a separate file.
     """
@@ -188,7 +190,7 @@ def _read(
 
 
 def judge_pairs(run: RunContext, scored: Sequence[PairBatch]) -> ChosenPairs:
-    """Estimate the probability of each pair, and seal ``judged``, best first.
+    """Estimate the probability of each pair, and save all pairs, best first.
 
     Probabilities come from pairs whose sides differ. Identical pairs would look like the best
     translations, so they are sealed in a separate file unless ``options.keep_identical`` is set.
@@ -293,7 +295,10 @@ def _leave_one_out_scores(
 
 
 def lists_of(run: RunContext, shards: Sequence[ShardNeighbours], rows: IntArray) -> Neighbours:
-    """Return the neighbours of a side's ``rows``, in their order."""
+    """Return the neighbours of a side's rows (P,), in the order of ``rows``.
+
+    ``shards`` must contain the rows. Ids are rows of the other corpus, -1 for no neighbour.
+    """
     parts = []
     for shard in shards:
         mask, positions = _locate_rows(shard, rows)

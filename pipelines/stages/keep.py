@@ -1,7 +1,7 @@
 """Filter pairs, remove near-copies, and keep the pairs that are written.
 
-All figures of a run are of the pairs that the last of these stages keeps. If the options need
-nothing that a stage does, the stage returns the pairs unchanged.
+All figures of a run are of the pairs that the last of these stages keeps. If the options do not
+need a stage, it returns the pairs unchanged.
 """
 
 import math
@@ -37,7 +37,7 @@ MIN_HELD = 1 << 16
 
 
 def _keep_rule(options: MiningOptions) -> tuple[str, float]:
-    """Return the rule that keeps pairs and its limit, all without judge."""
+    """Return the rule that keeps pairs, and its limit (0 for "all")."""
     if not options.scores_by_words:
         return "all", 0.0
     if options.fdr is not None:
@@ -65,11 +65,11 @@ def _scores(pairs: Artefact, *, by_words: bool) -> tuple[FloatArray, FloatArray]
 
 
 def keep_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
-    """Keep the pairs that are written, and seal them as ``kept``.
+    """Keep the pairs that the run writes, and save them with their estimates.
 
     The rule (``options.fdr``, ``options.threshold``, all pairs, or a probability of at least 0.5)
-    applies to the pairs that filters and near-copies have left, and then ``options.top``. Rejected
-    pairs that score at least as high as the last pair kept are sealed with them.
+    applies to the pairs that earlier stages kept. Then ``options.top`` applies. Rejected pairs that
+    score at least as high as the last pair kept are saved in a separate file.
     """
     options, pairs = run.options, chosen.pairs
     if not (options.scores_by_words or options.top or options.filters):
@@ -167,7 +167,7 @@ def _write_masked(pairs: Artefact, kept: Mask, draft: Draft) -> None:
 
 
 def filter_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
-    """Split the chosen pairs into kept and rejected, and seal ``filtered``."""
+    """Apply ``options.filters``, and save kept and rejected pairs separately."""
     options = run.options
     if not options.filters:
         return chosen
@@ -236,7 +236,7 @@ def _list_counts(chosen: ChosenPairs, scope: str) -> dict[str, IntArray]:
 
 
 def drop_near_copies(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
-    """Remove the near-copies of better pairs, and seal ``distinct``."""
+    """Remove pairs whose texts are near-copies of a better pair's texts."""
     if not run.options.near_duplicates:
         return chosen
     pairs, rows = chosen.pairs, _range_of_rule(run, chosen)

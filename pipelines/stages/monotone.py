@@ -45,8 +45,9 @@ class Sentences(NamedTuple):
     """The sentences of a document, in order.
 
     Attributes:
-        rows: Rows in the corpus.
-        positions: Positions of the vectors in the side; -1 and an empty text without a vector.
+        rows: Rows in the corpus, int64 (n,).
+        positions: Positions of the vectors in the side, int64 (n,); -1 without a vector.
+        texts: The n texts, empty without a vector.
     """
 
     rows: IntArray
@@ -55,14 +56,17 @@ class Sentences(NamedTuple):
 
 
 def cut_documents(run: RunContext, shards: Sequence[ShardNeighbours]) -> list[DocumentBatch]:
-    """Cut the document pairs into at most one batch per source shard."""
+    """Cut the document pairs into batches, at most one per source shard."""
     sources, targets = collect_sides(shards).values()
     count, sides = min(len(sources), len(one_to_one_pairs(run))), [*sources, *targets]
     return [DocumentBatch(index=index, total=count, shards=sides) for index in range(count)]
 
 
 def align_documents(run: RunContext, batch: DocumentBatch) -> DocumentBatch:
-    """Align a batch's documents, and seal their beads, without gaps."""
+    """Align the documents of a batch in order, and save their beads.
+
+    Gaps (sentences that are aligned with nothing) are not saved.
+    """
     sides = [[part.embedded for part in batch.shards if part.shard.side == side] for side in SIDES]
     pairs = one_to_one_pairs(run)
     start, stop = (len(pairs) * index // batch.total for index in (batch.index, batch.index + 1))
@@ -173,9 +177,10 @@ class _NeighbourhoodMeans:
 
 
 def select_beads(run: RunContext, parts: Sequence[DocumentBatch]) -> ChosenPairs:
-    """Score and sort the aligned beads, and seal ``pairs`` with their merges.
+    """Score the beads of all batches by margin, and save them as pairs.
 
-    A merged sentence's neighbourhood mean is the mean of its sentences' means.
+    A merged sentence's neighbourhood mean is the mean of its sentences' means. The first row of a
+    merged sentence represents it, and ``merges`` has the other rows.
     """
     parts = sorted(parts, key=lambda part: part.index)
     check_complete([part.index for part in parts], parts[0].total, "document")

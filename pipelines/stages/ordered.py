@@ -158,11 +158,11 @@ def write_in_order(path: Place, pairs: PairFile, ordered: Artefact, *, add_texts
         file = stack.enter_context(open_compressed(place, output.compression))
         if pairs.header is not None:
             cells = [pairs.header, *COLUMNS, *(SIDES if add_texts else ())]
-            file.write("\t".join(cells).encode() + b"\n")
+            file.write("\t".join(cells).encode(errors="surrogateescape") + b"\n")
         for number, pair in enumerate(pairs.read()):
             both = [*map(on_a_line, pair.texts or ("", ""))]
             line = "\t".join(both) if pair.raw is None else pair.raw
             numbers = (f"{value[number]:.6g}" for value in (scores, probabilities))
             cells = [line, *("" if cell == "nan" else cell for cell in numbers)]
             cells += [pair.problem or texts[reasons[number]], *(both if add_texts else ())]
-            file.write("\t".join(cells).encode() + b"\n")
+            file.write("\t".join(cells).encode(errors="surrogateescape") + b"\n")

@@ -22,7 +22,13 @@ from pipelines.stages.reading.documents import rows_by_document
 
 
 class ShardedDocuments:
-    """The documents of a side, in the order of their first sentences."""
+    """The documents of a side, in the order of their first sentences.
+
+    Attributes:
+        names: Name of each of the d documents.
+        sizes: Number of vectors of each document, int64 (d,).
+        sums: Sum of each document's unit vectors, float64 (d, D).
+    """
 
     def __init__(self, shards: Sequence[EmbeddedShard], sums: Sequence[Artefact]) -> None:
         self._vectors = SideVectors(shards)
@@ -46,7 +52,7 @@ class ShardedDocuments:
         self._starts = first + np.cumsum([0, *self.sizes.tolist()])
 
     def sentences(self, documents: IntArray) -> list[Matrix]:
-        """Read the unit vectors of each document's sentences."""
+        """Read vectors of length 1, float32 (n, D), for each of some documents."""
         spans = [slice(self._starts[i], self._starts[i + 1]) for i in documents]
         positions = np.concatenate([self._order[span] for span in spans])
         order = np.argsort(positions)
@@ -55,7 +61,7 @@ class ShardedDocuments:
 
 
 def sum_documents(run: RunContext, embedded: EmbeddedShard) -> EmbeddedShard:
-    """Seal the sums of each document's vectors, and return the same shard."""
+    """Save the sums of each document's vectors, and return the same shard."""
     _sums(run, embedded)
     return embedded
 
@@ -80,7 +86,7 @@ def _sums(run: RunContext, embedded: EmbeddedShard) -> Artefact:
 
 
 def pair_documents(run: RunContext, shards: Sequence[EmbeddedShard]) -> Sequence[EmbeddedShard]:
-    """Pair the documents of both sides, and seal the list ``documents/pairs``.
+    """Pair the documents of both sides, save the list, and return ``shards``.
 
     Raises:
         ValueError: No document has a translation, or a name contains a tab or a line end.

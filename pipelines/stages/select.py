@@ -23,7 +23,7 @@ Side: TypeAlias = Sequence[ShardNeighbours]
 
 
 def select_pairs(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPairs:
-    """Score all candidates, select pairs among them, and seal ``pairs``."""
+    """Score all candidates by margin, select pairs, and save these."""
     options = run.options
     sources, targets = collect_sides(shards).values()
     both_sides = [*sources, *targets]
@@ -40,7 +40,7 @@ def select_pairs(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPa
 
 
 def range_pairs(options: MiningOptions) -> int:
-    """Return how many pairs per range of scores fit into memory."""
+    """Return how many pairs fit into memory at a time, within fixed limits."""
     minimum, maximum = score_ranges.MIN_RANGE, score_ranges.MAX_RANGE
     return max(minimum, min(maximum, spare_bytes(options) // score_ranges.RANGE_BYTES))
 
@@ -48,7 +48,11 @@ def range_pairs(options: MiningOptions) -> int:
 def write_sorted(
     draft: Draft, files: Sequence[score_ranges.SortedPairsFile], options: MiningOptions
 ) -> int:
-    """Write the pairs above the margin threshold, best first, and count them."""
+    """Write the pairs above the margin threshold to ``PAIRS``, best first.
+
+    Returns:
+        The number of written pairs.
+    """
     count, size, threshold = 0, range_pairs(options), options.margin_threshold
     with draft.file(PAIRS) as path, pq.ParquetWriter(path, numbers_schema()) as writer:
         for part in score_ranges.merge_in_ranges(files, size=size, threshold=threshold):

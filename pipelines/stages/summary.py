@@ -42,7 +42,7 @@ Summaries: TypeAlias = Mapping[str, Mapping[str, Any]]
 
 
 def write_summary(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
-    """Write ``run.json`` into the work directory."""
+    """Write the figures and options of the run to ``run.json``."""
     options = run.options
     summary = {
         "version": product_version(),
@@ -66,7 +66,7 @@ def write_summary(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
 
 
 def _signature(summary: Mapping[str, Any], options: MiningOptions) -> str:
-    """Return the line of a run that two outputs must share to be comparable."""
+    """Return in one line the settings of a run, to compare it with others."""
     recalls = [f"{summary[side]['recall']:.3f}" for side in SIDES if "recall" in summary[side]]
     kept = summary.get("kept", {}).get("by", "all")
     limits = {
@@ -110,12 +110,15 @@ def _side(run: RunContext, chosen: ChosenPairs, side: str) -> dict[str, Any]:
 
 
 def read_summary(work_dir: Place) -> dict[str, Any]:
-    """Read the summary of the finished run in ``work_dir``."""
+    """Read ``run.json`` of the finished run in ``work_dir``."""
     return json.loads(WorkFolder(work_dir).summary.read_text(encoding="utf-8"))
 
 
 def describe(summary: Mapping[str, Any], seconds: Mapping[str, float], peak_bytes: int) -> str:
-    """Describe a finished run in the lines that its command prints."""
+    """Format a summary as the lines that its command prints.
+
+    ``seconds`` is the time by stage, ``peak_bytes`` the most memory of a process.
+    """
     lines = [f"{side}: {_describe_side(summary[side])}" for side in SIDES]
     if summary["source"].get("columns"):
         lines.append(f"encoder: {summary['options']['encoder']}")
@@ -154,7 +157,7 @@ def _costs(seconds: Mapping[str, float], peak_bytes: int) -> str:
 
 
 def describe_estimates(summary: Mapping[str, Any]) -> list[str]:
-    """Describe the kept pairs' estimated error rate, and the other pairs."""
+    """Return lines on the estimated error rate, and on unwritten pairs."""
     lines = []
     kept = summary.get("kept", {})
     if kept.get("pairs"):
@@ -172,7 +175,11 @@ def describe_estimates(summary: Mapping[str, Any]) -> list[str]:
 
 
 def next_steps(summary: Mapping[str, Any], work_dir: Place | None) -> str:
-    """Describe the next commands, and the threshold of unjudged pairs."""
+    """Return a line with the next command to run.
+
+    If the judge has not scored the pairs, a line with their margin threshold precedes it.
+    ``work_dir`` is None for a temporary work folder.
+    """
     review = f"next: {_report(work_dir)}"
     if summary.get("pairs") == 0:
         return f"next: {_remedy(summary)}"
@@ -190,10 +197,7 @@ def _report(work_dir: Place | None, below: str = "") -> str:
 def _threshold(options: Mapping[str, Any]) -> str:
     if options["threshold"] is not None:
         return repr(options["threshold"])
-    written = {
-        MONOTONE: "all aligned pairs were written",
-        LINES: "all pairs of lines were written",
-    }
+    written = {MONOTONE: "all aligned pairs were written", LINES: "all pairs of lines were written"}
     paired = "sentences without a translation are also paired"
     return f"none, so {written.get(options.get('alignment', ''), paired)}"
 
@@ -228,15 +232,14 @@ def _describe_side(account: Mapping[str, Any]) -> str:
 
 
 def read_summaries(job: Job) -> dict[str, dict[str, Any]]:
-    """Read the summary of each pair of a finished run."""
+    """Read the summary of each pair of a finished job, by the pair's name."""
     return {pair: read_summary(job.parts[pair].work_dir) for pair in job.pairs}
 
 
 def write_table(path: Place, summaries: Summaries) -> None:
-    """Write a table of ``COLUMNS``, with one line per pair.
+    """Write a tab-separated table of ``COLUMNS``, one line per language pair.
 
-    The last two are the threshold of kept pairs and their estimated share of wrong pairs, empty for
-    pairs that are scored by margin only.
+    The columns "threshold" and "wrong" (the estimated error rate) are empty if unknown.
     """
     lines: list[Sequence[object]] = [COLUMNS]
     for pair, summary in summaries.items():
@@ -251,7 +254,7 @@ def write_table(path: Place, summaries: Summaries) -> None:
 def describe_many(
     summaries: Summaries, seconds: Mapping[str, float], peak_bytes: int, work_dir: Place | None
 ) -> str:
-    """Describe a finished run of many languages, like ``describe``."""
+    """Format a run of many languages, one line per pair, like ``describe``."""
     width = max(map(len, summaries))
     lines = []
     for pair, summary in summaries.items():

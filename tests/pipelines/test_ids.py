@@ -144,11 +144,11 @@ def test_documents_of_one_name_are_numbered(
     (folder / "y.jsonl").write_text("\n".join(lines[3:]))
     run = context(folder, input_format="documents")
     corpus = SplitCorpus(run, "source")
-    assert len(caplog.messages) == 1
-    assert "2 documents with the name of an earlier document" in caplog.messages[0]
     records = [
         each for batch in corpus for each in zip(batch.docs, batch.ids(), batch.texts, strict=True)
     ]
+    assert len(caplog.messages) == 1
+    assert "2 documents with the name of an earlier document" in caplog.messages[0]
     assert [(doc, own) for doc, own, _ in records] == [
         ("a", "a#char=0,5"),
         ("a", "a#char=6,11"),

@@ -13,9 +13,9 @@ import json
 import re
 from collections.abc import Callable, Sequence
 
-from miner.storage.corpus.other_files import check_lines
 from miner.storage.corpus.records import Columns, CorpusError, Rejected, Rejection
 from miner.storage.places import AnyPath
+from miner.storage.recognition import check_lines
 from miner.storage.streams import split_compression
 
 # Suffixes of documents only. Files with other suffixes may have one sentence per line.

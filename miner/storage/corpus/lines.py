@@ -12,13 +12,17 @@ from itertools import chain
 import numpy as np
 
 from miner.storage.corpus.joined import JoinedLines
-from miner.storage.corpus.records import BATCH_ROWS, CorpusError, Rejected, Rejection, decode_utf8
+from miner.storage.corpus.records import (
+    BATCH_ROWS,
+    MAX_LINE_BYTES,
+    CorpusError,
+    Rejected,
+    Rejection,
+    decode_utf8,
+)
 from miner.storage.places import AnyPath
 from miner.storage.streams import PARQUET_MAGIC, is_text, read_chunks
 
-# A longer line is rejected before it is decoded, and its end is skipped. MAX_CHARACTERS as JSON
-# escapes (at most 12 bytes each) fit, with an id, a document and more.
-MAX_LINE_BYTES = 1 << 20
 _SAMPLE_BYTES = 64 << 10
 # In a shorter file, invalid lines are rejected one by one, with their rows.
 _MIN_SAMPLE_BYTES = 1 << 10
@@ -47,6 +51,24 @@ def line_batches(path: AnyPath) -> Iterator[JoinedLines]:
         for first in range(0, len(starts) - 1, BATCH_ROWS):
             bounds = starts[first : first + BATCH_ROWS + 1]
             yield JoinedLines(block[bounds[0] : bounds[-1] - 1], bounds - bounds[0])
+
+
+def text_lines(path: AnyPath) -> Iterator[tuple[str, str]]:
+    """Yield each line of a text file and the reason to reject it, or "".
+
+    A rejected line has its bytes as surrogates (PEP 383), up to ``MAX_LINE_BYTES``.
+
+    Raises:
+        CorpusError: The file cannot be read.
+    """
+    for batch in line_batches(path):
+        lines, rejected = decode_lines(batch)
+        for position, line in enumerate(lines):
+            if reason := rejected.get(position):
+                raw = batch.raw(position).removesuffix(b"\r")
+                yield raw.decode(errors="surrogateescape"), reason.value
+            else:
+                yield line, "" if line.strip() else Rejection.BLANK.value
 
 
 def decode_lines(lines: JoinedLines) -> tuple[Sequence[str], Rejected]:

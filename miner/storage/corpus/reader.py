@@ -16,6 +16,7 @@ from miner.storage.streams import (
     HEAD_BYTES,
     open_binary,
     read_chunks,
+    read_lines,
     refuse_container,
     split_compression,
 )
@@ -226,12 +227,7 @@ def read_document_pairs(path: AnyPath) -> list[tuple[str, str]]:
         CorpusError: The list is empty, or a line is something else.
     """
     pairs: dict[tuple[str, str], None] = {}
-    lines = (
-        "not text" if position in rejected else text
-        for texts, rejected in map(decode_lines, line_batches(path))
-        for position, text in enumerate(texts)
-    )
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(read_lines(path), 1):
         try:
             if line.strip():
                 pairs[_pair(line)] = None

@@ -10,6 +10,10 @@ from typing import Self
 # A longer text is a document or a table, and would slow down its whole batch.
 MAX_CHARACTERS = 10_000
 
+# A longer line is rejected before it is decoded, and its end is skipped. MAX_CHARACTERS as JSON
+# escapes (at most 12 bytes each) fit, with an id, a document and more.
+MAX_LINE_BYTES = 1 << 20
+
 # 32,768 texts of MAX_CHARACTERS four-byte characters stay below the 2 GiB of an Arrow column.
 BATCH_ROWS = 32_768
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from miner.arrays import Mask
+from miner.arrays import IntArray, Mask
 from miner.storage.corpus.joined import JoinedLines
 from miner.storage.corpus.records import MAX_CHARACTERS, Records
 
@@ -160,10 +160,7 @@ def _digests(
     if within_documents:  # NUL separates them, because texts have none
         docs = compress(records.docs, kept)
         texts = [f"{text}\0{doc}" for text, doc in zip(texts, docs, strict=True)]
-    digests = np.empty(np.count_nonzero(kept), dtype=DIGEST)
-    digests["high"], digests["low"] = hashes(texts, is_hashed)
-    digests["row"] = np.flatnonzero(kept) + records.first_row
-    return digests
+    return digests_of(texts, is_hashed, np.flatnonzero(kept) + records.first_row, hashes)
 
 
 def _python_hashes(texts: Sequence[str], kept: Mask) -> list[NDArray[np.uint64]]:
@@ -172,6 +169,16 @@ def _python_hashes(texts: Sequence[str], kept: Mask) -> list[NDArray[np.uint64]]
         np.fromiter(map(hash, map(salt.__add__, subset)), np.int64, len(subset)).view(np.uint64)
         for salt in ("\1", "\2")
     ]
+
+
+def digests_of(
+    texts: Sequence[str], kept: Mask, rows: IntArray, hashes: Hashes = _python_hashes
+) -> NDArray[np.void]:
+    """Return the ``DIGEST`` records of the ``kept`` of N texts, which are at ``rows``."""
+    digests = np.empty(len(rows), dtype=DIGEST)
+    digests["high"], digests["low"] = hashes(texts, kept)
+    digests["row"] = rows
+    return digests
 
 
 def _compiled_hashes() -> Hashes:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.types as pt
 
-from miner.storage.corpus.lines import MAX_LINE_BYTES, line_batches
+from miner.storage.corpus.lines import line_batches
 from miner.storage.corpus.reader import parquet_file
-from miner.storage.corpus.records import CorpusError, Rejection
+from miner.storage.corpus.records import MAX_LINE_BYTES, CorpusError, Rejection
 from miner.storage.documents import markdown
 from miner.storage.documents.records import (
     MAX_BYTES,

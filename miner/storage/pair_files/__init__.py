@@ -14,9 +14,11 @@ import codecs
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
+from miner.storage.corpus.lines import text_lines
 from miner.storage.corpus.records import CorpusError
-from miner.storage.pair_files.base import BLANK, FilePair, Languages, PairFile, text_lines
+from miner.storage.pair_files.base import BLANK, FilePair, Languages, PairFile
 from miner.storage.places import Place
+from miner.storage.recognition import SAMPLED_LINES, is_tmx
 from miner.storage.streams import (
     CHUNK_BYTES,
     PARQUET_MAGIC,
@@ -27,8 +29,7 @@ from miner.storage.streams import (
     split_compression,
 )
 
-SAMPLED_LINES = 200
-_START_BYTES = 16 << 10  # in which the first element of XML begins
+_START_BYTES = 4 << 10  # in which the first element of XML begins
 _UTF16 = {codecs.BOM_UTF16_LE: "UTF-16-LE", codecs.BOM_UTF16_BE: "UTF-16-BE"}
 
 
@@ -61,8 +62,7 @@ def open_pairs(
     if levels or not head:  # the suffix and the compression must fit
         head = next(read_chunks(path), b"")
     encoding = _UTF16.get(head[:2], "utf-8")
-    start = head[:_START_BYTES].decode(encoding, "replace").lstrip("\ufeff \n\r\t")
-    if start.startswith("<") and "<tmx" in start[:4096]:
+    if is_tmx(head[:_START_BYTES].decode(encoding, "replace").lstrip("\ufeff \n\r\t")):
         return tmx.open_tmx(path, columns, languages)
     sample = [line for line, _ in islice(text_lines(path), SAMPLED_LINES)]
     first = next(filter(str.strip, sample), "").lstrip()

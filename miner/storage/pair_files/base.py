@@ -1,15 +1,14 @@
-"""Pairs as files contain them, and the lines of such files."""
+"""Pairs as files contain them."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from miner.storage.corpus.lines import decode_lines, line_batches
-from miner.storage.places import Place
+from miner.storage.corpus.records import Rejection
 
 Ids = tuple[str, ...]
 Languages = tuple[str | None, str | None]
 
-BLANK = "blank"
+BLANK = Rejection.BLANK.value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,12 +17,13 @@ class FilePair:
 
     Attributes:
         place: The file and the line or record in it, for messages.
-        texts: Source and target; None if it has none.
+        texts: Source and target; None if it has none. Bytes that are not UTF-8 are surrogates.
         score: None if it has none. Of a cost, as ``adit align`` writes it, the negative.
         probability: None if it has none.
+        corpus: The name of the corpus that it comes from; "" if unknown.
         ids: For each side the ids of its sentences, then of their duplicates.
             None if ids are unknown.
-        raw: The line in the file, if a line is a pair.
+        raw: The line in the file, like ``texts``, if a line is a pair.
         problem: The reason why the line or record is not a pair, or "".
     """
 
@@ -31,6 +31,7 @@ class FilePair:
     texts: tuple[str, str] | None = None
     score: float | None = None
     probability: float | None = None
+    corpus: str = ""
     ids: tuple[Ids, Ids] | None = None
     raw: str | None = None
     problem: str = ""
@@ -45,7 +46,7 @@ class PairFile:
         read: Yields every line or record in order.
         languages: BCP 47 tags of source and target, where the file names them.
         header: The line that names the columns, if there is one.
-        has_lines: Whether each pair is a line, which is in ``raw``.
+        has_lines: Whether each pair is a line of cells, which is in ``raw``.
     """
 
     layout: str
@@ -55,14 +56,10 @@ class PairFile:
     has_lines: bool = False
 
 
-def text_lines(path: Place) -> Iterator[tuple[str, str]]:
-    """Yield each line of a text file and the reason to reject it, or "".
-
-    Raises:
-        CorpusError: The file cannot be read.
-    """
-    for batch in line_batches(path):
-        lines, rejected = decode_lines(batch)
-        for position, line in enumerate(lines):
-            problem = rejected.get(position)
-            yield line, problem.value if problem else "" if line.strip() else BLANK
+def is_encodable(*texts: str) -> bool:
+    """Return whether texts have no surrogates."""
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
+        return False
+    return True

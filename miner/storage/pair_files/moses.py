@@ -1,14 +1,16 @@
-"""Read pairs from zip files of OPUS, with a file of lines per language."""
+"""Read pairs from two files of lines, also in zip files of OPUS."""
 
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from itertools import zip_longest
+from typing import IO
 
-from miner.storage.corpus.records import CorpusError
-from miner.storage.pair_files.base import BLANK, FilePair, Languages, PairFile
+from miner.storage.corpus.lines import text_lines
+from miner.storage.corpus.records import CorpusError, Rejection
+from miner.storage.pair_files.base import BLANK, FilePair, Languages, PairFile, is_encodable
 from miner.storage.pair_files.fields import language_of
 from miner.storage.places import Place
 from miner.storage.streams import open_binary
@@ -52,19 +54,39 @@ def open_zip(path: Place, languages: Languages) -> PairFile:
     )
 
 
+def open_moses(source: Place, target: Place) -> PairFile:
+    """Return line i of two files as a pair."""
+    return PairFile(
+        layout=f"lines of {source} and {target}",
+        read=lambda: _pairs(source, (source.name, target.name), map(text_lines, (source, target))),
+    )
+
+
 def _read(path: Place, first: str, second: str) -> Iterator[FilePair]:
     with ExitStack() as stack:
         archive = stack.enter_context(zipfile.ZipFile(stack.enter_context(open_binary(path))))
         files = [stack.enter_context(archive.open(name)) for name in (first, second)]
-        for number, lines in enumerate(zip_longest(*files), 1):
-            place = f"{path} line {number}"
-            if None in lines:
-                short, long = (first, second) if lines[0] is None else (second, first)
-                raise CorpusError(f"{path}: {short} has fewer lines than {long}")
-            try:
-                source, target = (line.decode().rstrip("\r\n") for line in lines)
-            except UnicodeDecodeError:
-                yield FilePair(place=place, problem="undecodable")
-                continue
-            has_texts = bool(source.strip() and target.strip())
-            yield FilePair(place=place, texts=(source, target), problem="" if has_texts else BLANK)
+        yield from _pairs(path, (first, second), map(_lines, files))
+
+
+def _lines(file: IO[bytes]) -> Iterator[tuple[str, str]]:
+    for raw in file:
+        line = raw.rstrip(b"\r\n").decode(errors="surrogateescape")
+        yield line, "" if is_encodable(line) else Rejection.UNDECODABLE.value
+
+
+def _pairs(
+    path: Place, names: Sequence[str], sides: Iterable[Iterator[tuple[str, str]]]
+) -> Iterator[FilePair]:
+    for number, lines in enumerate(zip_longest(*sides), 1):
+        if None in lines:
+            short, long = names if lines[0] is None else reversed(names)
+            raise CorpusError(
+                f"{path}: {short} has {number - 1:,} lines, and {long} has more; line i of one "
+                "must translate line i of the other"
+            )
+        (text, problem), (other, other_problem) = lines
+        blank = "" if text.strip() and other.strip() else BLANK
+        problems = {problem, other_problem} - {"", BLANK}
+        problem = next(iter(problems), blank)
+        yield FilePair(place=f"{path} line {number}", texts=(text, other), problem=problem)

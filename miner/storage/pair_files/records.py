@@ -5,10 +5,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from miner.storage.corpus.lines import text_lines
 from miner.storage.corpus.reader import parquet_file
-from miner.storage.corpus.records import CorpusError
+from miner.storage.corpus.records import CorpusError, Rejection
 from miner.storage.layout import SIDES
-from miner.storage.pair_files.base import FilePair, Ids, Languages, PairFile, text_lines
+from miner.storage.pair_files.base import (
+    FilePair,
+    Ids,
+    Languages,
+    PairFile,
+    is_encodable,
+)
 from miner.storage.pair_files.fields import language_of, named_sides
 from miner.storage.places import Place
 
@@ -53,7 +60,7 @@ def open_parquet(path: Place, columns: Sequence[str], languages: Languages) -> P
             for field in schema
         }
     names, nested = _fields(path, first, columns, languages)
-    wanted = {nested or names[0], nested or names[1], *_NUMBERS}
+    wanted = {nested or names[0], nested or names[1], *_NUMBERS, "corpus"}
     wanted |= {f"{side}_{name}" for side in SIDES for name in _OF_A_SIDE}
     read = [name for name in schema.names if name in wanted]
     return PairFile(
@@ -107,10 +114,9 @@ def _fields(
 def _read_jsonl(path: Place, names: Names, nested: str) -> Iterator[FilePair]:
     for number, (line, problem) in enumerate(text_lines(path), 1):
         place = f"{path} line {number}"
-        if problem:
-            yield FilePair(place=place, raw=line, problem=problem)
-        else:
-            yield _pair(place, line, names, nested)
+        yield (
+            FilePair(place=place, problem=problem) if problem else _pair(place, line, names, nested)
+        )
 
 
 def _read_parquet(
@@ -145,11 +151,14 @@ def _pair(place: str, content: str | Mapping[str, Any], names: Names, nested: st
     texts = (record.get(nested) or {}) if nested else record
     both = texts.get(names[0]), texts.get(names[1])
     has_texts = all(isinstance(text, str) for text in both)
+    is_text = not has_texts or is_encodable(*both)  # type: ignore[arg-type]
     return FilePair(
         place=place,
-        texts=both if has_texts else None,  # type: ignore[arg-type]
+        problem="" if is_text else Rejection.UNDECODABLE.value,
+        texts=both if has_texts and is_text else None,  # type: ignore[arg-type]
         score=-cost if score is None and cost is not None else score,
         probability=probability,
+        corpus=str(record.get("corpus") or ""),
         ids=None if source is None or target is None else (source, target),
     )
 

@@ -32,8 +32,10 @@ def repaired(pairs: PairFile) -> PairFile:
 
     def read() -> Iterator[FilePair]:
         for pair in pairs.read():
-            texts = pair.texts and (repair_text(pair.texts[0]), repair_text(pair.texts[1]))
-            yield replace(pair, texts=texts)
+            if pair.texts and not pair.problem:
+                source, target = map(repair_text, pair.texts)
+                pair = replace(pair, texts=(source, target))
+            yield pair
 
     return replace(pairs, read=read)
 

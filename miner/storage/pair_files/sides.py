@@ -57,12 +57,18 @@ def pairs_of_corpora(source: Place, target: Place, input_formats: tuple[str, str
 
 def _read(source: Place, target: Place, input_formats: tuple[str, str]) -> Iterator[FilePair]:
     sides = zip((source, target), input_formats, strict=True)
-    texts = [
-        (text for records in open_corpus(path, input_format=form) for text in records.texts)
-        for path, form in sides
-    ]
-    for number, (text, other) in enumerate(zip(*texts, strict=False), 1):
-        yield FilePair(place=f"{source} line {number}", texts=(text, other))
+    both = [_texts(path, input_format) for path, input_format in sides]
+    for number, ((text, why), (other, other_why)) in enumerate(zip(*both, strict=False), 1):
+        problem = why or other_why
+        yield FilePair(place=f"{source} line {number}", texts=(text, other), problem=problem)
+
+
+def _texts(path: Place, input_format: str) -> Iterator[tuple[str, str]]:
+    """Yield each text of a corpus, and the reason why it is rejected or ""."""
+    for records in open_corpus(path, input_format=input_format):
+        for position, text in enumerate(records.texts):
+            shown = text or records.rejected_texts.get(position, "")
+            yield shown, records.rejected.get(position, "")
 
 
 def pair_schema(pairs: Sequence[FilePair]) -> pa.Schema:

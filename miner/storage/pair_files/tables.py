@@ -2,23 +2,29 @@
 
 import csv
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from miner.addresses import addresses_in
 from miner.choices import FILTERS
-from miner.storage.corpus.lines import MAX_LINE_BYTES
-from miner.storage.corpus.other_files import contains_sentences
+from miner.storage.corpus.lines import text_lines
 from miner.storage.corpus.records import CorpusError
-from miner.storage.pair_files.base import BLANK, FilePair, Languages, PairFile, text_lines
+from miner.storage.pair_files.base import BLANK, FilePair, PairFile
 from miner.storage.pair_files.fields import language_of, named_sides
 from miner.storage.places import Place
+from miner.storage.recognition import (
+    QUOTING,
+    Table,
+    contains_sentences,
+    divide,
+    recognise,
+    tables_in,
+)
 from miner.storage.streams import split_compression
 
-DELIMITERS = {"\t": "TSV", " ||| ": "columns with |||", ",": "CSV", ";": "CSV with semicolons"}
-_SCORE_NAMES = ("score", "probability")
+LAYOUTS = {"\t": "TSV", " ||| ": "columns with |||", ",": "CSV", ";": "CSV with semicolons"}
+_OTHER_NAMES = ("score", "probability", "corpus")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,10 +32,10 @@ class Columns:
     """The columns of a table.
 
     Attributes:
-        delimiter: One of ``DELIMITERS``.
+        delimiter: One of ``LAYOUTS``.
         texts: Positions of source and target, from 0.
         count: How many columns every row has; None if rows may differ.
-        score, probability: Positions, or None.
+        score, probability, corpus: Positions, or None.
         header: Cells of the first line, if they are names.
     """
 
@@ -38,88 +44,83 @@ class Columns:
     count: int | None
     score: int | None = None
     probability: int | None = None
+    corpus: int | None = None
     header: Sequence[str] = ()
 
 
 def open_table(path: Place, lines: Sequence[str], columns: Sequence[str]) -> PairFile:
     """Recognise the columns of a table by its first lines."""
     filled = [line for line in lines if line.strip()]
-    delimiter = _delimiter(path, filled)
-    rows = [_cells(line, delimiter) for line in filled]
-    width = Counter(map(len, rows)).most_common(1)[0][0]
-    header = rows[0] if _is_header(rows[0], columns) else []
-    body = [row for row in rows[bool(header) :] if len(row) == width]
+    table = _table(path, filled)
+    first = next(divide(filled[:1], table.delimiter))
+    is_header = first == table.rows[0] and _is_header(first, columns)
+    header = [name.strip() for name in first] if is_header else []
+    body = table.rows[bool(header) :]
     is_own = not (columns or header) and _is_own(body)
     if columns:
-        texts = _chosen(path, columns, header, width)
+        texts = _chosen(path, columns, header, table.width)
     else:
         texts = (1, 2) if is_own else named_sides(header) or _guessed(path, body, header)
-    lowered = [name.strip().lower() for name in header]
-    score, probability = (lowered.index(name) if name in lowered else None for name in _SCORE_NAMES)
-    table = Columns(
-        delimiter=delimiter,
-        texts=texts,
-        count=None if columns or _has_reasons(body, texts) else width,
-        score=0 if is_own else score,
-        probability=probability,
-        header=header,
+    lowered = [name.lower() for name in header]
+    score, probability, corpus = (
+        lowered.index(name) if name in lowered else None for name in _OTHER_NAMES
     )
-    names = [header[at].strip() if header else str(at + 1) for at in texts]
-    languages: Languages = tuple(language_of(name) for name in names)  # type: ignore[assignment]
+    if table.width == 3 and texts == (0, 1) and not (header or _are_numbers(body, 2)):
+        corpus = 2
+    names = [header[at] if header else str(at + 1) for at in texts]
+    has_lines = table.delimiter not in QUOTING
+    read = partial(
+        _read_lines if has_lines else _read_csv,
+        path,
+        Columns(
+            delimiter=table.delimiter,
+            texts=texts,
+            count=None if columns or _has_reasons(body, texts) else table.width,
+            score=0 if is_own else score,
+            probability=probability,
+            corpus=corpus,
+            header=header,
+        ),
+    )
     return PairFile(
-        layout=f"{DELIMITERS[delimiter]}, columns {names[0]} and {names[1]} of {width}"
+        layout=f"{LAYOUTS[table.delimiter]}, columns {names[0]} and {names[1]} of {table.width}"
         + (" (named by the first line)" if header else ""),
-        read=partial(_read_csv if delimiter in ",;" else _read_lines, path, table),
-        languages=languages if header else (None, None),
+        read=read,
+        languages=(language_of(names[0]), language_of(names[1])) if header else (None, None),
         header=filled[0] if header else None,
-        has_lines=delimiter not in ",;",
+        has_lines=has_lines,
     )
 
 
-def _delimiter(path: Place, lines: Sequence[str]) -> str:
-    """Return the delimiter that most lines have equally often.
+def _table(path: Place, lines: Sequence[str]) -> Table:
+    """Return the table of the delimiter that most lines have equally often.
 
     Raises:
         CorpusError: There is none.
     """
-    best = {}
-    for delimiter in DELIMITERS:
-        width, count = Counter(len(_cells(line, delimiter)) for line in lines).most_common(1)[0]
-        best[delimiter] = count / len(lines) if width > 1 else 0.0
+    tables = [table for table in tables_in(lines) if table.share >= 0.5]
     is_csv = split_compression(path)[0] == ".csv"
-    known = [mark for mark in DELIMITERS if mark not in ",;"]
-    candidates = [mark for mark in known if best[mark] >= 0.5] or [
-        mark
-        for mark in ",;"
-        if best[mark] >= 0.5 and (is_csv or named_sides(_cells(lines[0], mark)))
+    candidates = [table for table in tables if table.delimiter not in QUOTING] or [
+        table for table in tables if is_csv or named_sides(table.rows[0])
     ]
-    if not candidates:
-        raise CorpusError(
-            f"{path}: no pairs found in its first lines; pass TSV, CSV, JSON lines, Parquet, TMX, "
-            "a zip file of OPUS, or SRC and TGT as two files"
-        )
-    return max(candidates, key=best.__getitem__)
+    if candidates:
+        return max(candidates, key=lambda table: table.share)
+    finding = recognise(lines)
+    contents = f"contains {finding.contents}" if finding else "no pairs found in its first lines"
+    raise CorpusError(
+        f"{path}: {contents}; pass TSV, CSV, JSON lines, Parquet, TMX, a zip file of OPUS, or SRC "
+        "and TGT as two files"
+    )
 
 
-def _cells(line: str, delimiter: str) -> list[str]:
-    if delimiter not in ",;":
-        return line.split(delimiter)
-    try:
-        return next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
-    except csv.Error:
-        return [line]
-
-
-def _is_header(cells: Sequence[str], columns: Sequence[str]) -> bool:
+def _is_header(names: Sequence[str], columns: Sequence[str]) -> bool:
     """Return whether a first line names the columns."""
-    names = [cell.strip() for cell in cells]
     if any(_number(name) is not None for name in names):
         return False
     if columns and not all(map(str.isdecimal, columns)):
         return True
-    return named_sides(names) is not None and all(
-        re.fullmatch(r"[\w.:# -]{1,40}", name) for name in names
-    )
+    is_name = re.compile(r"[\w.:# -]{0,40}").fullmatch
+    return named_sides(names) is not None and all(map(is_name, names))
 
 
 def _chosen(
@@ -130,7 +131,7 @@ def _chosen(
     Raises:
         CorpusError: A column is not in the table, or there are not two.
     """
-    names = {name.strip(): at for at, name in enumerate(header)}
+    names = {name: at for at, name in enumerate(header)}
     if len(columns) != 2:
         raise CorpusError(f"--columns: expected two columns such as 3,4, not {len(columns)}")
     positions = [names.get(name, int(name) - 1 if name.isdecimal() else -1) for name in columns]
@@ -160,11 +161,10 @@ def _guessed(path: Place, rows: Sequence[Sequence[str]], header: Sequence[str]) 
     if len(texts) == 2:
         return texts[0], texts[1]
     looks = "an id and a sentence" if width == 2 else f"{len(texts)} columns of text"
-    example = f"{width - 1},{width}"
     named = f" or their names ({', '.join(header)})" if header else ""
     raise CorpusError(
-        f"{path}: its {width} columns look like {looks}; pass --columns {example}, or the numbers "
-        f"of the source and target columns{named}"
+        f"{path}: its {width} columns look like {looks}; pass the numbers of the source and target "
+        f"columns{named}, such as --columns {width - 1},{width}"
     )
 
 
@@ -191,47 +191,54 @@ def _read_lines(path: Place, columns: Columns) -> Iterator[FilePair]:
         if number == 1 and columns.header:
             continue
         place = f"{path} line {number}"
-        if problem:
-            yield FilePair(place=place, raw=line, problem=problem)
-        else:
-            yield _pair(place, line.split(columns.delimiter), columns, line)
+        cells = [] if problem else line.split(columns.delimiter)
+        yield _pair(place, cells, columns, problem, line)
 
 
 def _read_csv(path: Place, columns: Columns) -> Iterator[FilePair]:
-    csv.field_size_limit(MAX_LINE_BYTES)
-    lines = (line + "\n" for line, _ in text_lines(path))
-    rows = csv.reader(lines, delimiter=columns.delimiter, skipinitialspace=True)
+    problems: list[str] = []  # of the lines of a record, which may be blank within quotes
+
+    def lines() -> Iterator[str]:
+        for line, problem in text_lines(path):
+            problems.extend({problem} - {"", BLANK})
+            yield line + "\n"
+
     number = 0
     try:
-        for number, cells in enumerate(rows, 1):
+        for number, cells in enumerate(divide(lines(), columns.delimiter), 1):
+            problem = problems[0] if problems else "" if any(cells) else BLANK
+            problems.clear()
             if number > 1 or not columns.header:
-                place = f"{path} record {number}"
-                if any(cells):
-                    yield _pair(place, cells, columns)
-                else:
-                    yield FilePair(place=place, problem=BLANK)
+                yield _pair(f"{path} record {number}", cells, columns, problem)
     except csv.Error as error:
         raise CorpusError(f"{path} record {number + 1}: not CSV ({error})") from error
 
 
-def _pair(place: str, cells: Sequence[str], columns: Columns, raw: str | None = None) -> FilePair:
+def _pair(
+    place: str, cells: Sequence[str], columns: Columns, problem: str, raw: str | None = None
+) -> FilePair:
+    """Return the pair of a row, or with its ``problem``."""
     first, second = columns.texts
-    if len(cells) <= max(first, second) or len(cells) != (columns.count or len(cells)):
+    texts = None
+    if len(cells) > max(first, second) and len(cells) == (columns.count or len(cells)):
+        texts = cells[first], cells[second]
+    elif not problem:
         expected = columns.count or f"at least {max(first, second) + 1}"
         problem = f"has {len(cells)} columns, expected {expected}"
-        return FilePair(place=place, raw=raw, problem=problem)
-    score, probability = (
-        None if at is None else _number(cells[at]) for at in (columns.score, columns.probability)
+    score, probability, corpus = (
+        cells[at] if texts and at is not None and at < len(cells) else ""
+        for at in (columns.score, columns.probability, columns.corpus)
     )
-    if columns.score is not None and score is None:
-        problem = f"score {cells[columns.score][:60]!r} is not a number"
-        return FilePair(place=place, raw=raw, problem=problem)
+    if texts and columns.score is not None and _number(score) is None:
+        problem = problem or f"score {score[:60]!r} is not a number"
     return FilePair(
         place=place,
-        texts=(cells[first], cells[second]),
-        score=score,
-        probability=probability,
+        texts=texts,
+        score=_number(score),
+        probability=_number(probability),
+        corpus=corpus,
         raw=raw,
+        problem=problem,
     )
 
 

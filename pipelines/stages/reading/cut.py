@@ -1,7 +1,7 @@
 """Cut a side into shards, evenly or as in a run of a smaller corpus.
 
-No result depends on the cut. If a corpus only grew at its end, its shards stay as they were, with
-everything made from them, and new sentences make new shards.
+No result depends on the cut. If a corpus only grew at its end, its shards stay as they were, which
+keeps their vectors valid, and new sentences make new shards.
 """
 
 import hashlib
@@ -21,9 +21,10 @@ HASH_BYTES = 1 << 20
 def shard_sizes(
     run: RunContext, side: str, files: Sequence[Place], count_kept: Callable[[], int]
 ) -> Iterator[int]:
-    """Yield the number of sentences of each shard, without end.
+    """Yield the maximum number of sentences of each shard, infinitely.
 
-    ``count_kept`` counts the side's sentences; it is called only if the cut depends on them.
+    The last shards of a side may be smaller or unused. ``count_kept`` returns the number of the
+    side's sentences, and is called only if the cut depends on it.
     """
     options, maximum = run.options, run.options.rows_per_shard
     if earlier := _cut_before(run, side, files):
@@ -39,7 +40,10 @@ def shard_sizes(
 def remember_cut(
     run: RunContext, side: str, files: Sequence[Place], digests: Sequence[str], sizes: list
 ) -> None:
-    """Store how a side was cut, for a later run of the grown corpus."""
+    """Store the sizes of a side's shards, for later runs on the grown corpus.
+
+    ``digests`` are the SHA-256 of ``files``.
+    """
     inputs = [[file.stat().st_size, digest] for file, digest in zip(files, digests, strict=True)]
     cut = {"asked": _cut_options(run, side), "inputs": inputs, "sizes": sizes}
     write_text(run.folder.cut(side), json.dumps(cut))
@@ -59,7 +63,7 @@ def _cut_before(run: RunContext, side: str, files: Sequence[Place]) -> list[int]
 
 
 def digest_of(path: Place) -> str:
-    """Return a file's SHA-256, cached per process, or "" if it is unreadable."""
+    """Return a file's SHA-256, cached per process, or "" if unreadable."""
     return _digest_once(path, *file_state(path))
 
 
@@ -69,7 +73,7 @@ def _digest_once(path: Place, *state: int) -> str:
 
 
 def digest_of_beginning(path: Place, size: int) -> str:
-    """Return the SHA-256 of the first ``size`` bytes, or "" if unreadable."""
+    """Return the SHA-256 of a file's first ``size`` bytes, "" if unreadable."""
     digest = hashlib.sha256()
     try:
         with path.open("rb") as stream:

@@ -29,7 +29,7 @@ class DocumentPairs(NamedTuple):
 
 
 def document_pairs(run: RunContext) -> DocumentPairs:
-    """Return the document pairs, given or found by the run, read once."""
+    """Return the document pairs of ``--document-pairs``, or of the run itself."""
     path = run.options.document_pairs
     if path is None:
         path = open_artefact(run.folder.document_pairs).file(DOCUMENT_PAIRS)
@@ -37,7 +37,7 @@ def document_pairs(run: RunContext) -> DocumentPairs:
 
 
 def one_to_one_pairs(run: RunContext) -> list[tuple[str, str]]:
-    """Return the document pairs in the order of the list.
+    """Return the names of paired documents, in the order of the list.
 
     Raises:
         ValueError: A document is in several pairs.
@@ -63,11 +63,11 @@ def _read_once(path: Place, *state: int) -> DocumentPairs:
 
 
 def check_documents(run: RunContext, side: str, shards: Sequence[Shard]) -> None:
-    """Check that documents can be aligned, before anything is encoded.
+    """Check a side's documents before anything is encoded.
 
     Raises:
-        ValueError: No sentence is in a document or, if there is a list, in a listed one, or
-            alignment is monotone and a document is in several pairs.
+        ValueError: No sentence is in a document that can be paired, or alignment is monotone and a
+            document is in several pairs.
     """
     listed, path = run.options.document_pairs, run.options.side(side).path
     if listed is None:
@@ -97,7 +97,7 @@ def _any_document(shards: Sequence[Shard], is_wanted: Callable[[pa.Array], pa.Ar
 def paired_rows(
     run: RunContext, source: EmbeddedShard, target: EmbeddedShard
 ) -> list[tuple[IntArray, IntArray]]:
-    """Return both shards' vector positions for each pair of documents."""
+    """Return the positions of vectors in both shards, for each document pair."""
     source_rows, target_rows = rows_by_document(source), rows_by_document(target)
     targets = document_pairs(run).targets
     return [
@@ -109,14 +109,17 @@ def paired_rows(
 
 
 def rows_by_document(embedded: EmbeddedShard) -> dict[str, IntArray]:
-    """Return the positions of each document's vectors, by the first of them."""
+    """Return the positions of each document's vectors, by document name.
+
+    Positions ascend, and documents are in the order of their first vectors.
+    """
     by_name = positions_by_value(embedded.docs())
     by_name.pop("", None)  # sentences without a document
     return by_name
 
 
 def positions_by_value(texts: pa.StringArray) -> dict[str, IntArray]:
-    """Return the positions of each distinct text, by the first of them."""
+    """Return the ascending positions of each distinct text, by text."""
     values = texts.dictionary_encode()
     indices = values.indices.to_numpy()
     order = np.argsort(indices, kind="stable")

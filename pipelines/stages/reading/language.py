@@ -13,23 +13,10 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any, NamedTuple
 
-from encoder import best_encoder
+from encoder import best_encoder, joined
 from encoder.coverage import Coverage, find_coverage, language_key
-from encoder.joined import (
-    drop_uncovered_parts,
-    dropped_part_names,
-    parse_joined,
-    read_joined_coverage,
-    union_spec,
-)
 from encoder.laser.languages import LASER2, LASER3
-from miner.languages import (
-    MIN_SHARE,
-    SAMPLED,
-    known_label,
-    language_shares,
-    main_language,
-)
+from miner.languages import MIN_SHARE, SAMPLED, known_label, language_shares, main_language
 from miner.storage.atomic import write_text
 from miner.storage.corpus.entities import escaped_levels, example, unescape
 from miner.storage.documents.split import document_files, is_documents, open_side
@@ -45,7 +32,13 @@ CONTRADICTED = 0.1  # share of a sample below which a corpus is not in its given
 
 
 class Sample(NamedTuple):
-    """Shares by language in a sample, largest first, and its HTML entities."""
+    """The languages and HTML entities in a sample of a corpus.
+
+    Attributes:
+        shares: Share (0 to 1) of each language, largest first.
+        escapes: How often entities are to be unescaped, usually 0.
+        entity: An example of an entity, empty without entities.
+    """
 
     shares: Mapping[str, float]
     escapes: int = 0
@@ -53,32 +46,30 @@ class Sample(NamedTuple):
 
 
 def decide_languages(run: RunContext, *, remember: bool = True) -> RunContext:
-    """Return the run with its corpora's languages and HTML entities decided.
+    """Return the run with ``shares``, ``escapes`` and ``encoder`` decided.
 
     Warnings name languages that the encoder covers badly. With ``remember``, samples are stored in
-    the work folder. A run without encoder and judge detects nothing.
+    the work folder. A run with precomputed vectors and scores by margin is returned unchanged.
     """
     options = run.options
     if options.source.embeddings is not None and options.score == MARGIN:
         return run
     samples: dict[Place, Sample] = {}
     parts = {}
-    for name in run.job.active_parts:
+    for name in dict.fromkeys([*(part for part, _ in run.job.corpora), *run.job.pairs]):
         part, new_sides = run.for_part(name), []
+        corpora: dict[str, Any] = {}
         for side in SIDES:  # a language's own part has it on both
-            if (path := part.options.side(side).path) not in samples:
-                samples[path] = _read_sample(part, side, remember=remember)
+            corpus = part.options.side(side)
+            if corpus.path not in samples:
+                sample = samples[corpus.path] = _read_sample(part, side, remember=remember)
                 new_sides.append(side)
-                if samples[path].escapes:
-                    entity = samples[path].entity
-                    logger.info("%s: reads HTML entities, such as %s, as characters", path, entity)
-        corpora = (part.options.source, part.options.target)
-        source, target = (
-            replace(corpus, shares=sample.shares, escapes=sample.escapes)
-            for corpus in corpora
-            for sample in [samples[corpus.path]]
-        )
-        parts[name] = replace(part.options, source=source, target=target)
+                if sample.escapes:
+                    message = "%s: reads HTML entities, such as %s, as characters"
+                    logger.info(message, corpus.path, sample.entity)
+            sample = samples[corpus.path]
+            corpora[side] = replace(corpus, shares=sample.shares, escapes=sample.escapes)
+        parts[name] = replace(part.options, **corpora)
         for line in chain.from_iterable(language_warnings(parts[name], side) for side in new_sides):
             logger.warning("%s", line)
     return _decide_encoders(run.with_part_options(parts))
@@ -90,30 +81,30 @@ def _decide_encoders(run: RunContext) -> RunContext:
     A corpus is encoded with all parts that any of its pairs uses.
     """
     whole = run.options.encoder
-    if not parse_joined(whole):
+    if not joined.parse_joined(whole):
         return run
     parts: dict[str, MiningOptions] = {}
     users = defaultdict(list)
     for name in run.job.pairs:
         options = run.for_part(name).options
         languages = [options.side(side).effective_language for side in SIDES]
-        spec = drop_uncovered_parts(whole, languages)
+        spec = joined.drop_uncovered_parts(whole, languages)
         parts[name] = replace(options, encoder=spec)
         for corpus in options.corpus_names:
             users[corpus].append(spec)
-        if skipped := dropped_part_names(whole, spec):
+        if skipped := joined.dropped_part_names(whole, spec):
             prefix = f"{name}: " if name else ""
             logger.info("%sskipping %s: not for %s", prefix, skipped, "-".join(map(str, languages)))
     for name, side in run.job.corpora:
         options = parts.get(name, run.for_part(name).options)
         parts[name] = replace(
-            options, encoder=union_spec(users[run.for_part(name).folder.corpus(side)])
+            options, encoder=joined.union_spec(users[run.for_part(name).folder.corpus(side)])
         )
     return run.with_part_options(parts)
 
 
 def resolve_best_encoder(options: MiningOptions) -> str:
-    """Return the encoder that ``best`` means, as before in a work folder."""
+    """Return the best installed encoder, or that of the last run if stored."""
     path = WorkFolder(options.work_dir).best_encoder
     return path.read_text(encoding="utf-8").strip() if path.exists() else best_encoder()
 
@@ -137,10 +128,10 @@ def _read_sample(run: RunContext, side: str, *, remember: bool) -> Sample:
 
 
 def only_language(options: MiningOptions, side: str) -> str | None:
-    """Return the only language to keep of a side's documents, None for any.
+    """Return the only language to keep of a side's documents, None for all.
 
-    It is None if unknown to the identifier, if not given and rare in the sample, if both sides have
-    it, or if rows of vectors belong to all sentences.
+    It is the side's language. It is None if that is unknown, or not given and rare in the sample,
+    or equal to the other side's, or if the side has precomputed vectors of all sentences.
     """
     corpus = options.side(side)
     language = corpus.effective_language
@@ -154,9 +145,9 @@ def only_language(options: MiningOptions, side: str) -> str | None:
 
 
 def language_sample(path: Place, input_format: str) -> list[str]:
-    """Return sentences that show the language of a corpus.
+    """Return a sample of a corpus's sentences, empty if it is unreadable.
 
-    They are its beginning, or for many documents some sentences of every few documents.
+    It is the beginning, or for many documents some sentences of evenly spaced documents.
     """
     try:
         is_folder = path.is_dir() and is_documents(path, input_format)
@@ -173,7 +164,7 @@ def language_sample(path: Place, input_format: str) -> list[str]:
 
 
 def read_beginning(path: Place, input_format: str, *, count: int = SAMPLED) -> list[str]:
-    """Return at least the first ``count`` sentences, or none if unreadable."""
+    """Return at least the first ``count`` sentences, none if unreadable."""
     texts: list[str] = []
     try:
         for records in open_side(path, input_format):
@@ -190,7 +181,7 @@ def _digest(texts: Sequence[str]) -> str:
 
 
 def describe_language(options: MiningOptions, side: str) -> dict[str, Any]:
-    """Describe a side's language, and the encoder's quality in it."""
+    """Return facts on a side's language and on the encoder's quality in it."""
     corpus = options.side(side)
     language = corpus.effective_language
     coverage = find_coverage(_coverage(options), language) if language else None
@@ -203,7 +194,7 @@ def describe_language(options: MiningOptions, side: str) -> dict[str, Any]:
 
 
 def language_warnings(options: MiningOptions, side: str) -> list[str]:
-    """Return a line for each problem with a side's language."""
+    """Return a one-line warning for each problem with a side's language."""
     corpus = options.side(side)
     shares, tag, language = corpus.shares, corpus.language, corpus.effective_language
     if not shares or not (coverages := _coverage(options)):
@@ -241,7 +232,9 @@ def _share(shares: Mapping[str, float], language: str) -> float:
 
 
 def _coverage(options: MiningOptions) -> Mapping[str, Coverage]:
-    return {} if options.source.embeddings is not None else read_joined_coverage(options.encoder)
+    if options.source.embeddings is not None:
+        return {}
+    return joined.read_joined_coverage(options.encoder)
 
 
 def _laser_hint(language: str) -> str:

@@ -51,7 +51,7 @@ PLACED = pa.schema([("file", pa.string()), ("line", pa.int64()), *REJECTED_FIELD
 
 
 def read_side(run: RunContext, side: str) -> list[Shard]:
-    """Read, clean, deduplicate and cut one side, and seal ``sentences/SIDE``.
+    """Read, clean and deduplicate one side, and save it in shards.
 
     Raises:
         ValueError: The corpus cannot be read, or none of its sentences is usable.
@@ -215,7 +215,7 @@ def _add_places(rejected: pa.Table, files: Sequence[str], starts: Sequence[int])
 
 
 def collect_rejected(run: RunContext, sides: Mapping[str, Sequence[EmbeddedShard]]) -> None:
-    """Write the records of each side that reading and encoding rejected.
+    """Write the records that reading and encoding rejected to ``rejected/``.
 
     Raises:
         ValueError: More than ``options.max_rejected`` records were rejected.

@@ -1,17 +1,15 @@
 """Split files of documents into sentences, in groups for all workers.
 
-A large file is a group, and small files share one. Parts of a group are sealed as they are done, so
-that a killed run resumes after the last of them.
+A large file is a group, and small files share a group. Each part of a group is sealed when it is
+done, which lets a killed run resume after the last sealed part.
 """
 
 import logging
-from bisect import bisect_right
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,12 +21,7 @@ from miner.storage.corpus.entities import unescape_records
 from miner.storage.corpus.filesets import NamedPlace
 from miner.storage.corpus.records import BATCH_ROWS, Records
 from miner.storage.documents.records import AnyDocument, Document, extract
-from miner.storage.documents.sentences import (
-    PLACE,
-    SENTENCE_TABLE,
-    sentence_tables,
-    table_records,
-)
+from miner.storage.documents.sentences import PLACE, SENTENCE_TABLE, sentence_tables, table_records
 from miner.storage.documents.split import document_files, find_documents, is_documents
 from miner.storage.layout import SENTENCES
 from miner.storage.places import Place
@@ -47,7 +40,14 @@ PART_DOCUMENTS = 4096  # documents of a sealed part
 
 @dataclass(frozen=True, kw_only=True)
 class DocumentFiles:
-    """Group ``index`` of a side's files, each with its name in the corpus."""
+    """A group of the files of a side.
+
+    Attributes:
+        side: "source" or "target".
+        index: Number of the group in the side, from 0.
+        files: Name in the corpus and path of each file; empty if the side has no documents.
+        is_only_file: Whether the side is one file, whose damage is an error.
+    """
 
     side: str
     index: int
@@ -56,12 +56,16 @@ class DocumentFiles:
 
     @property
     def name(self) -> str:
-        """The path of the group in the folder of groups."""
+        """The path of the group among all groups, such as ``source/00001``."""
         return f"{self.side}/{self.index:05d}"
 
 
 def group_files(run: RunContext, side: str) -> list[DocumentFiles]:
-    """Group a side's files of documents, into one empty group if it has none."""
+    """Group the files of a side.
+
+    Returns:
+        Groups in the order of the files; one group without files if the side has no documents.
+    """
     corpus = run.options.side(side)
     if not is_documents(corpus.path, corpus.input_format):
         return [DocumentFiles(side=side, index=0, files=(), is_only_file=False)]
@@ -89,24 +93,20 @@ def split_group(run: RunContext, group: DocumentFiles) -> DocumentFiles:
 
 
 def join_side(run: RunContext, groups: Sequence[DocumentFiles]) -> str:
-    """Return the side of groups that have been split."""
+    """Return the side of groups that ``split_group`` has split."""
     return groups[0].side
 
 
-class RepeatedDocument(NamedTuple):
-    """A document that repeats a name, at rows ``first_row`` to ``stop``."""
-
-    name: str
-    first_row: int
-    stop: int
-    number: int
-
-
 class SplitCorpus:
-    """Sentences and broken documents of a side, as one corpus.
+    """A side's sentences, and its broken documents, as records.
 
-    Documents that are not split yet are split. After iteration, file ``names[i]`` begins at row
-    ``starts[i]``. A document with the name of an earlier one is numbered, as in ``NAME (2)``.
+    Construction splits the documents that are not split yet. A document with the name of an earlier
+    document gets a number, as in ``NAME (2)``.
+
+    Attributes:
+        names: Name of each file in the corpus.
+        files: Path of each file.
+        starts: Row at which each file begins; complete after an iteration.
     """
 
     def __init__(self, run: RunContext, side: str) -> None:
@@ -116,26 +116,17 @@ class SplitCorpus:
         self.starts: list[int] = []
         self._escapes = run.options.side(side).escapes
         self._groups = [(len(group.files), _split(run, group)) for group in groups]
-        self._repeated = repeated_documents(batch for _, batch in self._batches())
-        if self._repeated:
-            logger.warning(
-                "%s: %s with the name of an earlier document; each got a number, such as %s (2)",
-                run.options.side(side).path,
-                counted(len(self._repeated), "documents"),
-                self._repeated[0].name,
-            )
+        self._path, self._has_warned = run.options.side(side).path, False
 
     def __iter__(self) -> Iterator[Records]:
-        return unescape_records(self._records(), self._escapes)
+        return unescape_records(self._number_repeats(self._records()), self._escapes)
 
     def _records(self) -> Iterator[Records]:
         self.starts.clear()
         row = 0
         for first_file, batch in self._batches():
             self._begin_files(first_file + batch["file"].to_numpy(), row)
-            records = table_records(batch, row)
-            self._number_repeats(records)
-            yield records
+            yield table_records(batch, row)
             row += len(batch)
         self.starts += [row] * (len(self.names) - len(self.starts))
 
@@ -150,42 +141,36 @@ class SplitCorpus:
                         yield first_file, batch
             first_file += files
 
-    def _number_repeats(self, records: Records) -> None:
-        start, end = records.first_row, records.first_row + len(records)
-        index = bisect_right(self._repeated, start, key=attrgetter("stop"))
-        for name, first, stop, number in self._repeated[index:]:
-            if first >= end:
-                break
-            for position in range(max(first - start, 0), min(stop, end) - start):
-                records.docs[position] = new_name = f"{name} ({number})"
-                records.own_ids[position] = new_name + records.own_ids[position].removeprefix(name)
+    def _number_repeats(self, batches: Iterable[Records]) -> Iterator[Records]:
+        counts: Counter[int] = Counter()  # by hashes of names, which take less memory
+        repeated: list[str] = []
+        previous, end, number = "", 0, 1
+        for records in batches:
+            for i, (name, own_id) in enumerate(zip(records.docs, records.own_ids, strict=True)):
+                if i in records.rejected and own_id == name:  # a broken document has no offsets
+                    previous = ""
+                    continue
+                offsets = own_id.rpartition(PLACE)[2]
+                first, _, last = offsets.partition(",")
+                if name != previous or int(first) < end:
+                    number = counts[hash(name)] = counts[hash(name)] + 1
+                    repeated += [name] if number > 1 else []
+                if number > 1:
+                    records.docs[i] = f"{name} ({number})"
+                    records.own_ids[i] = f"{records.docs[i]}{PLACE}{offsets}"
+                previous, end = name, int(last)
+            yield records
+        if repeated and not self._has_warned:
+            self._has_warned = True
+            logger.warning(
+                "%s: %s with the name of an earlier document; each got a number, such as %s (2)",
+                *(self._path, counted(len(repeated), "documents"), repeated[0]),
+            )
 
     def _begin_files(self, numbers: NDArray[np.int64], row: int) -> None:
-        """Note where files begin, an empty file where the next one does."""
+        """Add the start of each file, for an empty file that of the next one."""
         for number, position in zip(*np.unique(numbers, return_index=True), strict=True):
             self.starts += [row + int(position)] * (int(number) + 1 - len(self.starts))
-
-
-def repeated_documents(batches: Iterable[pa.RecordBatch]) -> list[RepeatedDocument]:
-    """Return the documents that have the name of an earlier document."""
-    counts: Counter[int] = Counter()  # by hashes of names, which take less memory
-    repeated: list[RepeatedDocument] = []
-    previous, end, number, row = "", 0, 1, 0
-    for batch in batches:
-        columns = (batch[name].to_pylist() for name in ("id", "doc", "why"))
-        for sentence_id, doc, why in zip(*columns, strict=True):
-            if why and sentence_id == doc:  # broken, which has no place in it
-                previous = ""
-            else:
-                first, _, last = sentence_id.removeprefix(f"{doc}{PLACE}").partition(",")
-                if doc != previous or int(first) < end:
-                    number = counts[hash(doc)] = counts[hash(doc)] + 1
-                    repeated += [RepeatedDocument(doc, row, row, number)] if number > 1 else []
-                if number > 1:
-                    repeated[-1] = repeated[-1]._replace(stop=row + 1)
-                previous, end = doc, int(last)
-            row += 1
-    return repeated
 
 
 def _split(run: RunContext, group: DocumentFiles) -> Artefact:
@@ -212,7 +197,7 @@ def _split(run: RunContext, group: DocumentFiles) -> Artefact:
 def _part(
     folder: Place, key: str, documents: Iterator[tuple[int, AnyDocument]], language: str | None
 ) -> Artefact:
-    """Return the artefact of the next documents, unread if it is sealed."""
+    """Split and seal the next documents, or skip them if they are sealed."""
     part = islice(documents, PART_DOCUMENTS)
     if (sealed := find(folder, key=key)) is not None:
         deque(part, maxlen=0)

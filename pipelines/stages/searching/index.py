@@ -42,10 +42,11 @@ Shards: TypeAlias = Sequence[EmbeddedShard]
 
 
 def prepare_sides(run: RunContext, shards: Shards) -> list[EmbeddedSide]:
-    """Write the rejected records of both sides, and choose how to search them.
+    """Write the rejected records of both sides, and choose the search method.
 
     Raises:
-        ValueError: A side has no usable vector or other dimensions, or too many rejects.
+        ValueError: A side has no usable vector, the sides differ in dimensions, or more than
+            ``options.max_rejected`` records were rejected.
     """
     options = run.options
     sides = collect_sides(shards)
@@ -133,7 +134,7 @@ def _sampled(run: RunContext, sides: Sequence[Shards]) -> tuple[Matrix, Matrix]:
 
 
 def train_side(run: RunContext, side: EmbeddedSide) -> list[SearchableShard]:
-    """Train a side's index, if it has one, and return its shards with it."""
+    """Train the side's FAISS index, if it needs one, and return its shards."""
     method, trained = side.method, side.cells
     if isinstance(method, IndexSpec):
         from pipelines.stages.searching.index_search import trained_index  # loads FAISS
@@ -145,7 +146,7 @@ def train_side(run: RunContext, side: EmbeddedSide) -> list[SearchableShard]:
 
 
 def fill_index(run: RunContext, shard: SearchableShard) -> SearchableShard:
-    """Fill a shard's index or find its cells, and seal ``indexes/SIDE/INDEX``."""
+    """Fill a shard's FAISS index or find its vectors' cells, if it needs them."""
     if shard.index is None:
         return shard
     if isinstance(shard.method, CellSpec):

@@ -39,7 +39,7 @@ RESCORED = 1 << 12  # queries whose candidates are in memory, at most 100 MB at 
 
 
 def trained_index(run: RunContext, side: EmbeddedSide, spec: IndexSpec) -> Artefact:
-    """Train a side's index on evenly spaced vectors, and seal ``trained``."""
+    """Train a side's index on evenly spaced vectors, and save it empty."""
     content = [embedded.content for embedded in side.shards]
     key = content_key("train", vectors=content, factory=spec.factory, build=spec.build)
 
@@ -72,7 +72,7 @@ def _train(run: RunContext, side: EmbeddedSide, spec: IndexSpec) -> tuple[faiss.
 
 
 def filled_index(run: RunContext, embedded: EmbeddedShard, trained: Artefact) -> Artefact:
-    """Add a shard's vectors to its side's trained index, and seal the result."""
+    """Add a shard's vectors to its side's trained index, and save the result."""
     key = content_key("fill", trained=trained.files[TRAINED], vectors=embedded.content)
 
     def write(draft: Draft) -> Mapping[str, Any]:
@@ -88,7 +88,7 @@ def filled_index(run: RunContext, embedded: EmbeddedShard, trained: Artefact) ->
 
 
 def lookup_key(run: RunContext, embedded: EmbeddedShard, others: Sequence[SearchableShard]) -> str:
-    """Return the key of the result of ``look_up``."""
+    """Return a hash of all inputs of ``look_up``, for ``content_key``."""
     return content_key(
         "look up",
         queries=embedded.content,
@@ -101,7 +101,10 @@ def lookup_key(run: RunContext, embedded: EmbeddedShard, others: Sequence[Search
 def look_up(
     run: RunContext, embedded: EmbeddedShard, others: Sequence[SearchableShard]
 ) -> Neighbours:
-    """Find the neighbours of a shard's rows, as rows of the other corpus."""
+    """Find the k nearest neighbours of a shard's vectors by indexes.
+
+    ``others`` are all shards of the other side. Ids of neighbours are rows of the other corpus.
+    """
     queries = embedded.unit_vectors()
     base = SideVectors([other.embedded for other in others])
     total = len(queries) * len(base)

@@ -38,9 +38,10 @@ SLACK = 1.05  # rows of a tile over two shards' rows that are joined at once; bl
 
 
 def cut_nearest(run: RunContext, shards: Sequence[SearchableShard]) -> list[SearchTile]:
-    """Cut a join of nearest cells into tiles, or return one tile of all rows.
+    """Cut the join of nearest cells into tiles.
 
-    This cheap join gives the join of all cells its floors, see ``join_cells``.
+    This cheap first join finds lower bounds (floors) for the join of all cells (``join_cells``).
+    If the search needs none, the result is one tile of all shards without ``cells``.
     """
     sides, method = collect_sides(shards), shards[0].method
     whole = SearchTile(sources=sides[SOURCE], targets=sides[TARGET], method=method)
@@ -50,9 +51,10 @@ def cut_nearest(run: RunContext, shards: Sequence[SearchableShard]) -> list[Sear
 
 
 def join_nearest(run: RunContext, tile: SearchTile) -> SearchTile:
-    """Find floors for the rows of a tile in their nearest cell, and seal them.
+    """Find floors for the rows of a tile in their nearest cell, and save them.
 
-    ``tiles/nearest-CELL`` has each side's positions, int64 (n,), and floors, float32 (n,).
+    The artefact has positions, int64 (n,), and floors, float32 (n,), of both sides. A tile without
+    ``cells`` is returned unchanged.
     """
     cells = tile.cells
     if cells is None:
@@ -84,7 +86,11 @@ def join_nearest(run: RunContext, tile: SearchTile) -> SearchTile:
 
 
 def floors_of(tiles: Sequence[SearchTile]) -> list[Artefact]:
-    """Return the floors from tiles of nearest cells, none without such tiles."""
+    """Return the artefacts with floors that ``join_nearest`` saved, if any.
+
+    Raises:
+        ValueError: A cell is missing or repeated.
+    """
     if tiles[0].cells is None:
         return []
     ordered = sorted(tiles, key=lambda tile: tile.cells.start if tile.cells else 0)
@@ -100,7 +106,7 @@ def cells_of(searchable: SearchableShard) -> Artefact:
 
 
 def cell_tiles(whole: SearchTile, floors: Sequence[Artefact] = ()) -> list[SearchTile]:
-    """Cut all cells into ranges with about as many rows as two shards."""
+    """Cut a tile of whole sides into tiles of cells, each about two shards."""
     sides = whole.sources, whole.targets
     stride = -(-max(map(_rows, sides)) // CUT_BY)
     cells = (
@@ -114,7 +120,7 @@ def cell_tiles(whole: SearchTile, floors: Sequence[Artefact] = ()) -> list[Searc
 
 
 def number_tiles(tiles: Sequence[SearchTile]) -> list[SearchTile]:
-    """Label the tiles by number and total, such as ``2/6``."""
+    """Return the tiles with ``part`` set, such as ``2/6``."""
     total = len(tiles)
     return [
         replace(tile, part=f"{number}/{total}" if total > 1 else "")
@@ -127,7 +133,7 @@ def _rows_of_two_shards(tile: SearchTile) -> int:
 
 
 def join_tile(run: RunContext, tile: SearchTile, cells: range) -> Artefact:
-    """Join the cells of a tile, and seal the neighbours of rows that have any."""
+    """Join the cells of a tile, and save the neighbours of rows that have any."""
 
     def write(draft: Draft) -> Mapping[str, Any]:
         sides, k = [_Rows.load(tile, side) for side in SIDES], list_length(run, tile)
@@ -161,7 +167,7 @@ def join_tile(run: RunContext, tile: SearchTile, cells: range) -> Artefact:
 
 
 def list_length(run: RunContext, tile: SearchTile) -> int:
-    """Return k, or the number of rows of the larger side if that is less."""
+    """Return k, at most the number of vectors of the larger side."""
     return min(run.options.k, max(map(_rows, (tile.sources, tile.targets))))
 
 

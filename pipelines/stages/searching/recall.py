@@ -27,20 +27,20 @@ SAMPLE = 1021
 def recall_samples(
     source: Sequence[EmbeddedShard], target: Sequence[EmbeddedShard]
 ) -> list[RecallSample]:
-    """Return the samples of both sides."""
+    """Return a sample of the source and a sample of the target."""
     sides = (source, target), (target, source)
     return [RecallSample(shards=shards, others=others) for shards, others in sides]
 
 
 def sampled_positions(side: SideVectors) -> IntArray:
-    """Return the positions of a side's sample, ascending."""
+    """Return the positions of a side's sampled vectors, ascending."""
     return evenly_spaced(len(side), min(SAMPLE, len(side)))
 
 
 def search_sample(run: RunContext, sample: RecallSample) -> list[SampledNeighbours]:
-    """Search a sample exactly in the other side, and seal its neighbours.
+    """Search a sample exactly in the other side, and save its neighbours.
 
-    The result does not depend on shards, because ids are positions in the side.
+    Ids are positions in the other side, so the result does not depend on shards.
     """
     side = sample.shards[0].shard.side
     k = min(run.options.k, len(SideVectors(sample.others)))
@@ -74,10 +74,16 @@ def search_sample(run: RunContext, sample: RecallSample) -> list[SampledNeighbou
 
 
 def measure_recall(sampled: SampledNeighbours, neighbours: Neighbours) -> Mapping[str, int]:
-    """Count the true and the found neighbours of a shard's sampled rows.
+    """Count how many true neighbours of a sample an approximate search found.
 
-    A neighbour counts if its cosine is at least that of the last true one, because a choice among
-    equal cosines does not change a margin.
+    A neighbour counts if its cosine is at least that of the last true neighbour.
+
+    Args:
+        sampled: The exact neighbours of some of a shard's vectors.
+        neighbours: The approximate neighbours of all its vectors.
+
+    Returns:
+        "recall_wanted", the number of true neighbours, and "recall_found".
     """
     places, exact = sampled.load()
     total = exact.cosines.size

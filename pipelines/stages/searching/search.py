@@ -13,7 +13,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from miner.arrays import Neighbours
@@ -25,7 +24,6 @@ from miner.storage.atomic import atomic_file
 from miner.storage.layout import CORPUS, DOCUMENT, SOURCE, TARGET, list_files
 from pipelines.context import RunContext
 from pipelines.references import (
-    CellNeighbours,
     IndexLookup,
     NeighbourPart,
     RecallSample,
@@ -50,10 +48,10 @@ MAX_GROUPS = 32
 
 
 def cut_tiles(run: RunContext, nearest: Sequence[SearchTile]) -> list[SearchTile | RecallSample]:
-    """Cut the search into tiles, with recall samples if it is approximate.
+    """Cut the search into tiles, and add recall samples if it is approximate.
 
-    An exact search has tiles of every source group by every target group, in each scope; a cell
-    join has tiles of cells, with all rows of both sides in them.
+    An exact search has a tile for each source group and target group, in each scope. A cell join
+    has tiles of cells of whole sides. ``nearest`` are the tiles of ``join_nearest``.
     """
     sources, targets = nearest[0].sources, nearest[0].targets
     tiles: list[SearchTile] = []
@@ -90,7 +88,10 @@ def _group_tiles(run: RunContext, whole: SearchTile) -> list[SearchTile]:
 
 
 def group_sizes(shards: int, earlier: Sequence[int] = ()) -> list[int]:
-    """Return how many shards each group of a side has, earlier groups first."""
+    """Divide a side's shards into groups, and return the size of each.
+
+    Groups of an earlier run (``earlier`` sizes) stay if the side has at least their shards.
+    """
     sizes = list(earlier) if sum(earlier) <= shards else []  # else of a larger side
     length = -(-shards // MAX_GROUPS)
     while sum(sizes) < shards:
@@ -99,10 +100,10 @@ def group_sizes(shards: int, earlier: Sequence[int] = ()) -> list[int]:
 
 
 def search_tile(run: RunContext, tile: SearchTile | RecallSample) -> Sequence[NeighbourPart]:
-    """Search both directions of a tile, exactly or by cell join.
+    """Search a tile or a recall sample, and return the neighbours by shard.
 
-    Ids are rows of the corpora. For indexes, return lookups, which ``find_neighbours`` does for all
-    tiles of a row or column together.
+    Both directions are searched. FAISS indexes are not searched here but in ``find_neighbours``, to
+    which the result refers.
     """
     if isinstance(tile, RecallSample):
         return search_sample(run, tile)
@@ -114,24 +115,26 @@ def search_tile(run: RunContext, tile: SearchTile | RecallSample) -> Sequence[Ne
             for searchable, other in itertools.product(*sides)
         ]
     if tile.cells is not None:
-        count = join.cells_of(tile.sources[0]).facts["cells"]
-        shards = (searchable.embedded for shard, _ in directions for searchable in shard)
-        parts = shard_parts(join.join_tile(run, tile, tile.cells), shards)
-        k = join.list_length(run, tile)
+        shards = [searchable.embedded for searchable in (*tile.sources, *tile.targets)]
+        neighbours = partial(
+            TileNeighbours,
+            others=tile.cells,
+            total=join.cells_of(tile.sources[0]).facts["cells"],
+            scope=tile.scope,
+            k=join.list_length(run, tile),
+        )
         return [
-            CellNeighbours(
-                embedded=shard, part=part, artefact=lists, cells=tile.cells, total=count, k=k
-            )
-            for shard, part, lists in parts
+            neighbours(embedded=embedded, part=part, artefact=lists)
+            for embedded, part, lists in shard_parts(join.join_tile(run, tile, tile.cells), shards)
         ]
     artefact = _search_groups(run, tile)
     return [
         TileNeighbours(
             embedded=searchable.embedded,
+            artefact=artefact,
             others=range(first := others[0].shard.index, first + len(others)),
             total=others[0].shard.corpus.facts["shards"],
             scope=tile.scope,
-            tile=artefact,
             k=min(run.options.k, others[0].shard.corpus.facts["unique"]),
         )
         for shard, others in directions
@@ -204,7 +207,11 @@ def _search(
 
 
 def find_neighbours(run: RunContext, parts: Sequence[NeighbourPart]) -> ShardNeighbours:
-    """Merge one shard's neighbours in the other side, from all its tiles."""
+    """Merge one shard's neighbours from all tiles, and save them by scope.
+
+    Raises:
+        ValueError: A tile is missing or repeated.
+    """
     return ShardNeighbours(
         embedded=parts[0].embedded,
         neighbours={scope: _neighbours(run, parts, scope) for scope in run.options.scopes},
@@ -213,12 +220,11 @@ def find_neighbours(run: RunContext, parts: Sequence[NeighbourPart]) -> ShardNei
 
 def _neighbours(run: RunContext, parts: Sequence[NeighbourPart], scope: str) -> Artefact:
     embedded, side, k = parts[0].embedded, parts[0].shard.side, run.options.k
-    other_side, name = TARGET if side == SOURCE else SOURCE, tile_list(embedded)
+    other_side = TARGET if side == SOURCE else SOURCE
     tiles = [part for part in parts if isinstance(part, TileNeighbours) and part.scope == scope]
-    tiles.sort(key=lambda part: part.others.start)
+    tiles.sort(key=lambda tile: tile.others.start)
+    cells = [tile for tile in tiles if tile.part is not None]
     approximate = parts if scope == CORPUS else []
-    cells = [part for part in approximate if isinstance(part, CellNeighbours)]
-    cells.sort(key=lambda part: part.cells.start)
     samples = [part for part in approximate if isinstance(part, SampledNeighbours)]
     indexed = [part.other for part in approximate if isinstance(part, IndexLookup)]
     lookup = None
@@ -227,16 +233,18 @@ def _neighbours(run: RunContext, parts: Sequence[NeighbourPart], scope: str) -> 
 
         indexed = collect_side(indexed, other_side)
         lookup = index_search.lookup_key(run, embedded, indexed)
-    elif cells:
-        check_complete([cell for part in cells for cell in part.cells], cells[0].total, "cells")
     else:
-        indices = [index for part in tiles for index in part.others]
-        check_complete(indices, tiles[0].total if tiles else 1, f"{other_side} shards")
+        indices, unit = [i for tile in tiles for i in tile.others], f"{other_side} shards"
+        check_complete(indices, tiles[0].total if tiles else 1, "cells" if cells else unit)
     key = content_key(
         "merge",
         lookup=lookup,
-        tiles=[[part.tile.files[file] for file in list_files(name)] for part in tiles],
-        cells=[sorted(part.artefact.files.items()) for part in cells],
+        tiles=[
+            [tile.artefact.files[file] for file in list_files(tile_list(embedded))]
+            for tile in tiles
+            if tile.part is None
+        ],
+        cells=[sorted(tile.artefact.files.items()) for tile in cells],
         sample=[sorted(part.artefact.files.items()) for part in samples],
         k=k,
     )
@@ -245,12 +253,9 @@ def _neighbours(run: RunContext, parts: Sequence[NeighbourPart], scope: str) -> 
         if indexed:
             neighbours = index_search.look_up(run, embedded, indexed)
         else:
-            neighbours = Neighbours.empty(len(embedded), (tiles or cells)[0].k)
-            all_rows = np.arange(len(embedded))
-            for part in cells:
-                merge_some(neighbours, *part.load())
+            neighbours = Neighbours.empty(len(embedded), tiles[0].k)
             for tile in tiles:  # of documents, some have no neighbours at all
-                merge_some(neighbours, all_rows, load_list(tile.tile.file, name))
+                merge_some(neighbours, *tile.load())
         save_list(draft.array, side, neighbours)
         return measure_recall(samples[0], neighbours) if samples else {}
 

@@ -1,5 +1,7 @@
 """Reading parallel text of every form."""
 
+import gzip
+import json
 import lzma
 from collections.abc import Callable
 from pathlib import Path
@@ -36,12 +38,14 @@ def test_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("a\tb\tc\na\tb\n", ":2: 2 columns; expected source, target and corpus"),
-        ("a\tb\tc\td\n", ":1: 4 columns"),
-        ("a\tb\tc\n\n", ":2: 1 columns"),
+        ("a\tb\tc\na\tb\n", " line 2: 2 columns; expected"),
+        ("a\tb\na\tb\tc\n", " line 2: 3 columns; expected source, target and corpus, or source"),
+        ("a\tb\tc\td\n", " line 1: 4 columns"),
+        ("a\tb\tc\na\n", " line 2: has 1 columns, expected at least 2"),
+        ("a\tb\tc\n\n", " line 2: blank"),
         ("", ": no sentence pairs left"),
         ("a\tb\tbad\n", ": no sentence pairs left after excluding bad, worse"),
-        (b"a\tb\tc\n\xff\tb\tc\n", " line 2: not UTF-8 (invalid start byte)"),
+        (b"a\tb\tc\n\xff\tb\tc\n", " line 2: undecodable"),
     ],
 )
 def test_read_refuses(tmp_path: Path, text: str | bytes, reason: str) -> None:
@@ -57,14 +61,14 @@ def test_read_refuses(tmp_path: Path, text: str | bytes, reason: str) -> None:
 def test_read_refuses_what_is_cut_short(tmp_path: Path, kept: int) -> None:
     path = write_pairs(tmp_path / "xx-yy.tsv.xz", [(f"s{i}", f"t{i}") for i in range(200)])
     path.write_bytes(path.read_bytes()[:kept])
-    with pytest.raises(ValueError, match="cut short"):
+    with pytest.raises(ValueError, match=r"is not a whole \.xz file"):
         read_parallel_text([path], exclude=NONE)
 
 
 def test_read_refuses_plain_text(tmp_path: Path) -> None:
     path = tmp_path / "xx-yy.tsv.xz"
     path.write_text("a\tb\tc\n" * 50)
-    with pytest.raises(ValueError, match="not compressed with xz, or cut short"):
+    with pytest.raises(ValueError, match=r"is not a whole \.xz file"):
         read_parallel_text([path], exclude=NONE)
 
 
@@ -102,6 +106,30 @@ def test_parquet_with_and_without_corpora(tmp_path: Path) -> None:
     assert read_parallel_text([plain, named, mined], exclude=NONE) == ParallelText(
         name="xx-yy", source=["a", "b", "c"], target=["A", "B", "C"], corpus=["xx-yy", "one", "c"]
     )
+
+
+def test_other_formats_and_compressions(tmp_path: Path) -> None:
+    """Files that adit rate reads are training text, too, under the name of their languages."""
+    pairs = [("Ein Satz.", "A sentence."), ("Noch einer.", "Another one.")]
+    units = "".join(
+        f'<tu><tuv xml:lang="en"><seg>{t}</seg></tuv><tuv xml:lang="de"><seg>{s}</seg></tuv></tu>'
+        for s, t in pairs
+    )
+    contents = {
+        "a.de-en.tmx": f'<tmx version="1.4"><header srclang="en"/><body>{units}</body></tmx>',
+        "b.de-en.jsonl": "".join(
+            json.dumps({"translation": {"en": t, "de": s}}) + "\n" for s, t in pairs
+        ),
+        "c.de-en.tsv": "".join(f"{s}\t{t}\n" for s, t in pairs),
+    }
+    for name, content in contents.items():
+        (tmp_path / f"{name}.gz").write_bytes(gzip.compress(content.encode()))
+    for side, language in enumerate(("de", "en")):
+        lines = "\n".join(pair[side] for pair in pairs)
+        (tmp_path / f"d.de-en.{language}.gz").write_bytes(gzip.compress(lines.encode()))
+    text = read_parallel_text(find_parallel_text(tmp_path)["de-en"], exclude=NONE)
+    assert list(zip(text.source, text.target, strict=True)) == pairs * 4
+    assert text.corpus == ["a", "a", "b", "b", "c", "c", "d", "d"]
 
 
 def test_the_files_of_a_language_pair_are_one(tmp_path: Path) -> None:
@@ -154,25 +182,25 @@ def damaged_parquet(folder: Path) -> Path:
     [
         (
             lambda folder: write_moses(folder, "a\nb\n", "A\n"),
-            "News.de-en.de: has 2 lines, but News.de-en.en has 1; line i of one must translate ",
+            "News.de-en.de: News.de-en.en has 1 lines, and News.de-en.de has more; line i of one ",
         ),
-        (lambda folder: folder / "Gone.de-en.de", "Gone.de-en.de: is missing"),
-        (damaged_parquet, "xx-yy.parquet: is not a Parquet file, or is damaged ("),
+        (lambda folder: folder / "Gone.de-en.de", "Gone.de-en.de: file not found"),
+        (damaged_parquet, "xx-yy.parquet: is not a whole Parquet file ("),
         (
             lambda folder: write_parquet(folder / "xx-yy.parquet", {"a": ["b"], "source": ["c"]}),
-            "xx-yy.parquet: has the columns a, source; expected source and target",
+            "xx-yy.parquet: no fields of source and target among a, source; name both",
         ),
         (
             lambda folder: write_parquet(
                 folder / "xx-yy.parquet", {"target": ["b", None], "source": ["c", "d"]}
             ),
-            "xx-yy.parquet: column target has 1 empty cells (null)",
+            "xx-yy.parquet record 2: has no texts",
         ),
         (
             lambda folder: write_parquet(
                 folder / "xx-yy.parquet", {"target": [1, 2], "source": ["c", "d"]}
             ),
-            "xx-yy.parquet: column target is of type int64; expected string",
+            "xx-yy.parquet record 1: has no texts",
         ),
     ],
 )
@@ -187,7 +215,5 @@ def test_what_is_not_of_its_form(tmp_path: Path, make: Callable[[Path], Path], r
 def test_moses_files_that_are_not_utf_8(tmp_path: Path) -> None:
     path = write_moses(tmp_path, "a", "A")
     path.write_bytes(b"a\xff")
-    with pytest.raises(
-        ValueError, match=r"News\.de-en\.de line 1: not UTF-8 \(invalid start byte\)"
-    ):
+    with pytest.raises(ValueError, match=r"News\.de-en\.de line 1: undecodable"):
         read_parallel_text([path], exclude=NONE)

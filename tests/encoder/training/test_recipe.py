@@ -239,8 +239,8 @@ def test_bad_places_are_refused_at_once(
         (
             empty,
             empty,
-            f"{empty}: contains no parallel text; expected files XX-YY.tsv.xz, XX-YY.parquet, or "
-            "XX-YY.XX with XX-YY.YY",
+            f"{empty}: contains no parallel text; expected files XX-YY.tsv, .parquet, .jsonl or "
+            ".tmx, or XX-YY.XX with XX-YY.YY",
         ),
         (data, file, f"{file}: is a file; the encoder needs a folder"),
         (data, file / "b", f"{file}: is a file; the encoder needs a folder"),

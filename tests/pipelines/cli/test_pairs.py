@@ -103,6 +103,21 @@ def test_a_header_and_two_files(table: Path, tmp_path: Path) -> None:
     assert cells_of(tmp_path / "two.tsv") == rest
 
 
+def test_lines_that_are_not_utf_8_come_out_as_they_are(tmp_path: Path) -> None:
+    lines = [f"{s}\t{t}".encode() for s, t in sample_pairs()]
+    lines[3], lines[8] = b"caf\xe9\tcoffee", b"\xff\xfe"
+    (tmp_path / "in.tsv").write_bytes(b"\n".join(lines))
+    rate(tmp_path / "in.tsv", "-o", tmp_path / "out.tsv", "--repair")
+    found = (tmp_path / "out.tsv").read_bytes().split(b"\n")[:-1]
+    assert [line[: len(own)] for line, own in zip(found, lines, strict=True)] == lines
+    assert found[8] == b"\xff\xfe\t\t\tundecodable\t\t"
+    for side, name in enumerate("ab"):
+        sides = [(line + b"\t").split(b"\t")[side] for line in lines]
+        (tmp_path / name).write_bytes(b"\n".join(sides))
+    rate(tmp_path / "a", tmp_path / "b", "--order=input", "-o", tmp_path / "two.tsv")
+    assert cells_of(tmp_path / "two.tsv")[3] == ["caf\\xe9\tcoffee", "", "", "undecodable"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

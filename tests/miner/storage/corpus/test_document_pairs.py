@@ -14,11 +14,18 @@ def test_pairs_are_read_once_and_in_order(tmp_path: Path) -> None:
     assert read_document_pairs(path) == [("b", "x"), ("a", "y é"), ("b", "y é")]
 
 
-@pytest.mark.parametrize("line", [b"a", b"a\t", b"\tx", b"a\tx\ty", b"a\tx\t1\t2", b"\xff\tx"])
+@pytest.mark.parametrize("line", [b"a", b"a\t", b"\tx", b"a\tx\ty", b"a\tx\t1\t2"])
 def test_other_lines_are_refused_by_number(tmp_path: Path, line: bytes) -> None:
     path = tmp_path / "pairs.tsv"
     path.write_bytes(b"a\tx\n\n" + line + b"\n")
     with pytest.raises(CorpusError, match=r"pairs\.tsv: line 3 is not a source and a target"):
+        read_document_pairs(path)
+
+
+def test_a_list_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.tsv"
+    path.write_bytes(b"a\tx\n\n\xff\tx\n")
+    with pytest.raises(CorpusError, match=r"pairs\.tsv line 3: not UTF-8"):
         read_document_pairs(path)
 
 

@@ -6,10 +6,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
+from miner.arrays import Mask
+from miner.storage.corpus import repeats
 from miner.storage.corpus import unique_ids as module
 from miner.storage.corpus.records import CorpusError, Records
 from miner.storage.corpus.repeats import BLOCK_BYTES
@@ -65,8 +69,19 @@ def test_the_first_id_that_comes_again(lines, size, block, within_documents) -> 
     assert found == expected
 
 
-def test_ids_that_share_a_hash_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "hash", lambda name: len(name), raising=False)
+def _half_equal(hashes: repeats.Hashes) -> repeats.Hashes:
+    def halves(names: Sequence[str], kept: Mask) -> list[NDArray[np.uint64]]:
+        high, low = hashes(names, kept)
+        return [np.zeros_like(high), low]
+
+    return halves
+
+
+def test_ids_that_share_half_of_a_digest_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+    hashes = repeats._python_hashes
+    monkeypatch.setattr(
+        module, "digests_of", lambda *texts: repeats.digests_of(*texts, _half_equal(hashes))
+    )
     lines = [(name, "", "text") for name in ("a", "b", "c", "dd", "ee", "b")]
     assert first_duplicate(Corpus(lines[:-1], 2), 3) is None
     assert first_duplicate(Corpus([*lines[:2], lines[-1]], 2), 3) == DuplicateId("b", 1, 2)

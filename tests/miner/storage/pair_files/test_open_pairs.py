@@ -55,6 +55,7 @@ def read(path: Path, *columns: str) -> list[tuple[str, str] | None]:
         ("de\ten\n" + lines("{s}\t{t}"), "TSV, columns de and en of 2 (named"),
         (lines("{s} ||| {t}"), "columns with |||, columns 1 and 2 of 2"),
         ("source,target\n" + lines('"{s}","{t}"'), "CSV, columns source and target of 2"),
+        (",src,tgt,score\n" + lines('{n},"{s}","{t}",0.5'), "CSV, columns src and tgt of 4"),
         ("id;target;source\n" + lines('{n};"{t}";"{s}"'), "columns source and target of 3"),
     ],
 )
@@ -64,6 +65,14 @@ def test_tables(tmp_path: Path, content: str, layout: str) -> None:
             file.write(content)
         assert layout in open_pairs(tmp_path / name).layout
         assert read(tmp_path / name) == PAIRS
+
+
+def test_texts_of_several_lines(tmp_path: Path) -> None:
+    """As in a CSV file that Translate Toolkit makes of a gettext catalogue."""
+    record = '"a.c:{n}","\n{s}\n\n ","\n\n{t}"\n'
+    texts = [record.format(n=n, s=s, t=t) for n, (s, t) in enumerate(PAIRS)]
+    (tmp_path / "a.csv").write_text('"location","source","target"\n' + "".join(texts) * 20)
+    assert read(tmp_path / "a.csv") == [(f"\n{s}\n\n ", f"\n\n{t}") for s, t in PAIRS] * 20
 
 
 @pytest.mark.parametrize(
@@ -161,8 +170,8 @@ def test_zip_of_opus(tmp_path: Path) -> None:
     ("content", "columns", "message"),
     [
         (lines("{s}"), (), "no pairs found in its first lines; pass TSV, CSV"),
-        (lines("s{n}\t{s}"), (), r"its 2 columns look like an id and a sentence; pass --columns"),
-        (lines("{s}\t{t}\t{s}"), (), r"its 3 columns look like 3 columns of text; pass --columns"),
+        (lines("s{n}\t{s}"), (), r"its 2 columns look like an id and a sentence; pass the nu"),
+        (lines("{s}\t{t}\t{s}"), (), r"3 columns look like 3 columns of text; .* --columns 2,3"),
         (lines("{s}\t{t}"), ("1", "3"), r"no column '3'; choose --columns among those 1 to 2"),
         ("src\ttgt\n" + lines("{s}\t{t}"), ("a", "src"), r"no column 'a'; .* named src, tgt"),
         (lines("{s}\t{t}"), ("1",), r"--columns: expected two columns such as 3,4, not 1"),
@@ -196,6 +205,45 @@ def test_lines_that_are_not_pairs_keep_their_place(tmp_path: Path) -> None:
         ("", ""),
         ("", ""),
     ]
+
+
+def test_bytes_that_are_not_utf_8_are_kept_and_never_a_pair(tmp_path: Path) -> None:
+    """Whatever the format: the record keeps its place, and the ones around it are read."""
+    good, bad = b"Ein Satz.", b"caf\xe9 au lait"
+    csv = b'source,target\n"Ein\n\nSatz.",A\nx,"%s"\n"Ein\n\nSatz.",B\n' % bad
+    files = {
+        "tsv": b"%s\tA b c.\nx\t%s\r\n%s\tB b c.\n" % (good, bad, good),
+        "csv": csv,
+        "jsonl": b'{"source": "%s", "target": "A"}\n{"source": "%s"}\n{"source": "\\ud83d",'
+        b' "target": ""}\n' % (good, bad),
+    }
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    with zipfile.ZipFile(tmp_path / "zip", "w") as archive:
+        archive.writestr("a.de-en.de", good + b"\nx\n" + good)
+        archive.writestr("a.de-en.en", b"A\n" + bad + b"\nB")
+    found = {name: list(open_pairs(tmp_path / name).read()) for name in (*files, "zip")}
+    for name, pairs in found.items():
+        expected = ["", "undecodable", "undecodable" if name == "jsonl" else ""]
+        assert [pair.problem for pair in pairs] == expected, name
+    kept = "caf\udce9 au lait"
+    assert found["tsv"][1].raw == f"x\t{kept}"
+    assert found["csv"][1].texts == found["zip"][1].texts == ("x", kept)
+    assert found["csv"][2].texts == ("Ein\n\nSatz.", "B")
+    write_sides(open_pairs(tmp_path / "csv"), tmp_path / "sides")
+    assert (tmp_path / "sides" / "target.txt").read_text(encoding="utf-8") == "A\n\nB\n"
+
+
+def test_other_files_are_named(tmp_path: Path) -> None:
+    for content, message in (
+        ('msgid ""\nmsgstr ""\n\nmsgid "Open"\nmsgstr "Auf"\n', "messages of a gettext cat"),
+        ("1\n00:00:01,000 --> 00:00:02,500\nHallo.\n", r"subtitles with times \(SRT\)"),
+        ('<?xml version="1.0"?>\n<xliff version="1.2">', "XML markup"),
+        (json.dumps([["Ja.", "Yes."]], indent=1), "JSON"),
+    ):
+        (tmp_path / "a").write_text(content, encoding="utf-8")
+        with pytest.raises(CorpusError, match=rf"/a: contains {message}.*; pass TSV, CSV, JSON l"):
+            open_pairs(tmp_path / "a")
 
 
 def test_a_file_without_pairs_is_refused(tmp_path: Path) -> None:

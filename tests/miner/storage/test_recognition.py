@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from miner.storage.corpus.other_files import _warn_once, check_lines
 from miner.storage.corpus.reader import open_corpus
 from miner.storage.corpus.records import CorpusError
+from miner.storage.recognition import _warn_once, check_lines
 
 GERMAN = [
     "Der Kellner brachte die Suppe kalt.",
