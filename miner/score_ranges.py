@@ -86,8 +86,9 @@ def best_pairs(
         side: FORWARD if ``parts`` are sources, or else BACKWARD.
         margin: one of ``miner.margin.MARGINS``.
     """
-    from miner.compiled_pairs import fill_reverse_ranks  # loads Numba
+    from miner.compiling import compiled  # loads Numba
 
+    fill = compiled()(_fill_reverse_ranks)
     shapes = [part.lists.ids.shape for part in parts]
     # Mean cosines of the neighbours, and the rows' ranks in the neighbours' lists.
     reverse = [(np.zeros(shape), np.zeros(shape, dtype=np.int32)) for shape in shapes]
@@ -95,13 +96,49 @@ def best_pairs(
     def enter(place: int, other: RowNeighbours) -> None:
         part_rows = parts[place]
         other_lists = other.ids, other.lists.ids, other.means
-        fill_reverse_ranks(part_rows.ids, part_rows.lists.ids, *other_lists, *reverse[place])
+        fill(part_rows.ids, part_rows.lists.ids, *other_lists, *reverse[place])
 
     for other in others:
         if len(other.ids):
             run_in_threads(partial(enter, other=other), range(len(parts)))
     for part, (mean, reverse_ranks) in zip(parts, reverse, strict=True):
         yield _best(part, mean, reverse_ranks, side, margin)
+
+
+def _fill_reverse_ranks(
+    rows: IntArray,
+    neighbours: IntArray,
+    ids: IntArray,
+    lists: IntArray,
+    means: FloatArray,
+    mean: FloatArray,
+    rank: NDArray[np.int32],
+) -> None:
+    """Fill in the mean cosine (Q, K) of each neighbour, and the row's rank there.
+
+    ``rows`` (Q,) have the ``neighbours`` (Q, K). Of these, ``ids`` (R,), ascending, have the
+    ``lists`` (R, K) and ``means`` (R,).
+    """
+    first, last = ids[0], ids[-1]
+    for row in range(len(rows)):
+        for column in range(neighbours.shape[1]):
+            neighbour = neighbours[row, column]
+            if neighbour < first or neighbour > last:
+                continue
+            # Ids ascend by at least 1, which bounds the position on both sides.
+            low = max(0, len(ids) - 1 - (last - neighbour))
+            high = min(len(ids) - 1, neighbour - first)
+            while low < high:
+                middle = (low + high) // 2
+                if ids[middle] < neighbour:
+                    low = middle + 1
+                else:
+                    high = middle
+            mean[row, column] = means[low]
+            for position in range(lists.shape[1]):
+                if lists[low, position] == rows[row]:
+                    rank[row, column] = position + 1
+                    break
 
 
 def _best(

@@ -137,16 +137,12 @@ def _places(rows: Rows) -> NDArray[np.integer]:
     return np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
 
 
-def initial_candidates(left: Codes, right: Codes, *, kept: int) -> tuple[Candidates, Candidates]:
-    """Return ``kept`` unused candidates per row of both sides, with floors.
+def initial_candidates(rows: Codes, columns: Codes, *, kept: int) -> Candidates:
+    """Return ``kept`` unused candidates per row, with floors.
 
-    A row's floor is just below its ``kept`` largest bounds among sampled rows of the other side, or
-    -inf if that is small. It excludes most products of the first tiles.
+    A row's floor is just below its ``kept`` largest bounds among sampled columns, or -inf if there
+    are few columns. It excludes most products of the first tiles.
     """
-    return _seeded(left, right, kept), _seeded(right, left, kept)
-
-
-def _seeded(rows: Codes, columns: Codes, kept: int) -> Candidates:
     kept = min(kept, len(columns))
     candidates = Candidates.empty(len(rows), kept)
     if len(columns) < MIN_COLUMNS_TO_SEED or kept > SEEDS:
