@@ -25,13 +25,9 @@ def run_command(main: Callable[[], int], program: str) -> int:
     """Run ``main``, report errors of the user, and return an exit status.
 
     Bad input raises ``ValueError`` or ``OSError``. These, an interrupt, a lack of memory and a
-    missing module of an extra print one line to stderr, which begins with the name ``program``.
-    SIGTERM counts as an interrupt, so that temporary files are removed. Any other exception is a
-    defect, and is not caught.
-
-    Returns:
-        The status that ``main`` returns, 2 after an error, or 141 if the reader of stdout closed
-        it.
+    missing module of an extra print one line to stderr, which begins with the name ``program``, and
+    the status is 2. SIGTERM counts as an interrupt, so that temporary files are removed. If the
+    reader of stdout closes it, the status is 141. Any other exception is a defect, and not caught.
 
     Raises:
         ModuleNotFoundError: A module is missing that no extra installs.

@@ -58,7 +58,7 @@ class InstructionSet:
     name: str
     processor: str
     lanes: int
-    rows: int
+    rows: int = 6
     vectors: int
     int8: Way
     int16: Way | None = None
@@ -108,32 +108,18 @@ def _vpmaddubsw(builder: Any, total: Any, columns: Sequence[Any], codes: Sequenc
     return _vpmaddwd(builder, total, [sums], [ir.Constant(total.type, [0x00010001] * lanes)])
 
 
-def _vnni(name: str, processor: str, *, lanes: int, vectors: int) -> InstructionSet:
-    way = Way(_vpdpbusd, raised=128)
-    return InstructionSet(
-        name=name, processor=processor, lanes=lanes, rows=6, vectors=vectors, int8=way
-    )
-
-
-def _avx(name: str, processor: str, *, lanes: int, rows: int, vectors: int) -> InstructionSet:
-    return InstructionSet(
-        name=name,
-        processor=processor,
-        lanes=lanes,
-        rows=rows,
-        vectors=vectors,
-        int8=Way(_vpmaddubsw, steps=2, raised=64),
-        int16=Way(_vpmaddwd, codes=2),
-        largest=63,
-    )
-
-
+_VNNI = Way(_vpdpbusd, raised=128)
+_AVX: dict[str, Any] = {
+    "int8": Way(_vpmaddubsw, steps=2, raised=64),
+    "int16": Way(_vpmaddwd, codes=2),
+    "largest": 63,
+}
 _ALL = (  # the fastest first
-    _vnni("avx512vnni", "cascadelake", lanes=16, vectors=4),
-    _vnni("avxvnni", "alderlake", lanes=8, vectors=2),
-    _avx("avx512bw", "skylake-avx512", lanes=16, rows=6, vectors=4),
-    _avx("avx2", "haswell", lanes=8, rows=4, vectors=2),
-    InstructionSet(name="dotprod", processor="", lanes=4, rows=6, vectors=4, int8=Way(_sdot)),
+    InstructionSet(name="avx512vnni", processor="cascadelake", lanes=16, vectors=4, int8=_VNNI),
+    InstructionSet(name="avxvnni", processor="alderlake", lanes=8, vectors=2, int8=_VNNI),
+    InstructionSet(name="avx512bw", processor="skylake-avx512", lanes=16, vectors=4, **_AVX),
+    InstructionSet(name="avx2", processor="haswell", lanes=8, rows=4, vectors=2, **_AVX),
+    InstructionSet(name="dotprod", processor="", lanes=4, vectors=4, int8=Way(_sdot)),
 )
 SETS = {each.name: each for each in _ALL}
 

@@ -52,7 +52,7 @@ def language_shares(texts: Sequence[str]) -> dict[str, float]:
 
 
 def language_of(text: str) -> str:
-    """Return the most probable language of a text (ISO 639-1)."""
+    """Return the most probable language of a text, an ISO 639-1 code."""
     return str(identifier().classify(text)[0])
 
 

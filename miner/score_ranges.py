@@ -114,7 +114,7 @@ def _fill_reverse_ranks(
     mean: FloatArray,
     rank: NDArray[np.int32],
 ) -> None:
-    """Fill in the mean cosine (Q, K) of each neighbour, and the row's rank there.
+    """Fill in each neighbour's ``mean`` cosine, and the row's ``rank`` there.
 
     ``rows`` (Q,) have the ``neighbours`` (Q, K). Of these, ``ids`` (R,), ascending, have the
     ``lists`` (R, K) and ``means`` (R,).
@@ -125,18 +125,10 @@ def _fill_reverse_ranks(
             neighbour = neighbours[row, column]
             if neighbour < first or neighbour > last:
                 continue
-            # Ids ascend by at least 1, which bounds the position on both sides.
-            low = max(0, len(ids) - 1 - (last - neighbour))
-            high = min(len(ids) - 1, neighbour - first)
-            while low < high:
-                middle = (low + high) // 2
-                if ids[middle] < neighbour:
-                    low = middle + 1
-                else:
-                    high = middle
-            mean[row, column] = means[low]
+            place = np.searchsorted(ids, neighbour)
+            mean[row, column] = means[place]
             for position in range(lists.shape[1]):
-                if lists[low, position] == rows[row]:
+                if lists[place, position] == rows[row]:
                     rank[row, column] = position + 1
                     break
 

@@ -9,14 +9,8 @@ MAX_DECIMALS = 20
 def shortest_between(kept: float, dropped: float) -> float:
     """Return the threshold of fewest decimals that separates two scores.
 
-    A score is kept if it is above the threshold.
-
-    Args:
-        kept: the least score to keep.
-        dropped: the next lower score, or -inf without one.
-
-    Returns:
-        A number below ``kept`` and at least ``dropped``.
+    ``kept`` is the least score to keep, and ``dropped`` the next lower score, or -inf. A score is
+    kept if it is above the threshold, which is at least ``dropped`` and below ``kept``.
     """
     assert dropped < kept, f"no threshold keeps {kept} and drops {dropped}"
     for decimals in range(MAX_DECIMALS):

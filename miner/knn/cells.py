@@ -63,7 +63,8 @@ def train_cells(sample: Matrix, count: int) -> Matrix:
     """
     if not 1 <= count <= len(sample):
         raise ValueError(
-            f"{count} cells cannot be made of {len(sample)} sentences; choose fewer, or 'exact'"
+            f"{count} cells cannot be made of {len(sample)} sentences; use fewer cells, or "
+            "--index exact"
         )
     centroids = _k_means(sample, sample[evenly_spaced(len(sample), count)])
     nearest = nearest_cells(sample, centroids, probes=1)[:, 0]
@@ -230,22 +231,11 @@ def cut_cells(source_cells: Cells, target_cells: Cells, *, count: int, most: int
 
     Rows of both sides count. A range has at least one cell.
     """
-    cells, before = [], []
-    for side in (source_cells, target_cells):
-        ascending = np.sort(side, axis=1)
-        first = np.full((len(side), 1), -1, dtype=ascending.dtype)
-        cells.append(ascending.ravel())
-        before.append(np.concatenate([first, ascending[:, :-1]], axis=1).ravel())
-    order = np.argsort(np.concatenate(cells), kind="stable")
-    by_cell, row_before = (np.concatenate(parts)[order] for parts in (cells, before))
-    ranges = []
-    start = 0
+    cells = np.concatenate([source_cells, target_cells]).astype(np.int64)
+    ranges, start = [], 0
     while start < count:
-        first_member = np.searchsorted(by_cell, start)
-        is_first = row_before[first_member:] < start  # the row's first cell of the range
-        rows = np.bincount(
-            by_cell[first_member:][is_first] - start, minlength=count - start
-        ).cumsum()
+        first = np.where(cells < start, count, cells).min(axis=1)  # each row's first cell from here
+        rows = np.bincount(first, minlength=count)[start:count].cumsum()
         stop = start + max(1, int(np.searchsorted(rows, most, side="right")))
         ranges.append(range(start, stop))
         start = stop

@@ -82,17 +82,12 @@ class Problem:
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """The measured speed of a machine, per thread.
+    """The measured speed of each of ``threads`` threads.
 
-    Attributes:
-        threads: Number of threads.
-        int8: Instruction set or library of int8 products, or ``none``.
-        products: Operations per second of products that are compared with floors, by precision.
-        integers: The same for products that assign rows to cells.
-        kept: Candidates per row, by precision.
-        insertion: Seconds to insert a candidate.
-        fetch: Seconds to fetch and rescore a vector.
-        preparation: Seconds to normalise and encode a row.
+    ``int8`` names the instruction set or library of int8 products, or is ``none``. ``products`` are
+    operations per second by precision, and ``integers`` of assigning rows to cells. ``kept`` are
+    candidates per row. The others are seconds: ``insertion`` of a candidate, ``fetch`` of a vector
+    to rescore, and ``preparation`` of a row.
     """
 
     threads: int
@@ -197,17 +192,12 @@ def rows_per_shard(room: int, *, dim: int, k: int, threads: int, least: int, mos
     Two shards must fit at once (``tile_bytes``). The number is ``least`` times a power of two, or
     ``most`` if that is less, or 0 if ``least`` rows do not fit.
     """
-
-    def fits(rows: int) -> bool:
-        problem = Problem(sources=rows, targets=rows, dim=dim, k=k)
-        return tile_bytes(problem, threads=threads) <= room
-
-    if not fits(least):
+    row_of_each = Problem(sources=1, targets=1, dim=dim, k=k)
+    rows = (room - threads * THREAD_BYTES) // tile_bytes(row_of_each, threads=0)
+    if rows < least:
         return 0
-    rows = least
-    while rows < most and fits(2 * rows):
-        rows *= 2
-    return min(rows, most)
+    doublings = (rows // least).bit_length() - 1
+    return min(least << doublings, most)
 
 
 def measure_machine(*, dim: int, k: int) -> Machine:

@@ -50,12 +50,9 @@ class Codes:
     For rows i and j of both sides, ``cos(i, j) <= p + slack |p| + bias[i] + bias[j]``, where p is
     ``scale[i] scale[j]`` times the product of their codes.
 
-    Attributes:
-        ids: Names of the rows, int32 (N,), by default their positions.
-        numbers: Codes (N, D): int8, int16, bfloat16 bits as uint16, or floats.
-        scale: Factor of each row's codes, float32 (N,).
-        bias: Addend of each row's bounds, float32 (N,).
-        slack: Relative rounding error of products.
+    ``numbers`` (N, D) are the codes: int8, int16, bfloat16 bits as uint16, or floats. ``ids``,
+    int32 (N,), name the rows, by default by position. ``scale`` and ``bias`` are float32 (N,).
+    ``slack`` is the relative rounding error of products, for both sides.
     """
 
     ids: NDArray[np.int32]
@@ -100,7 +97,7 @@ def encode_both(
     if precision in ("int8", "int16") and dim >= INT8_DIMENSIONS:
         raise ValueError(f"int8 products of {dim} dimensions may overflow; choose bfloat16")
     if precision == "int8" and not int8_is_exact():
-        raise ValueError("int8 products saturate on this machine; choose bfloat16 or float32")
+        raise ValueError("int8 products are inexact on this CPU; use bfloat16 or float32")
     left, right = (_Side(rows, precision, centred=centred) for rows in (source, target))
     measured = 1 + (dim + 8) * 2 * UNIT  # lengths are also computed in float32
     reach = right.longest * measured

@@ -83,13 +83,9 @@ def longer(numbers: Any) -> Any:
 def hits(tile: Any, slack: Any, row_codes: Any, column_codes: Any) -> Any:
     """Return the products of a tile (R, C) whose bounds exceed a floor.
 
-    The tile is read once, in vector instructions, and blocks with a hit twice.
-
-    Args:
-        tile: products from ``miner.knn.core.products.product``.
-        slack: the ``slack`` of ``Codes``.
-        row_codes: ``scale`` and ``bias`` of the rows' ``Codes``, and floors, float32 (R,) each.
-        column_codes: the same of the columns, (C,).
+    ``slack`` is that of ``Codes``. ``row_codes`` are ``scale`` and ``bias`` of the rows' ``Codes``,
+    and floors, float32 (R,) each. ``column_codes`` are the same of the columns, (C,). The tile is
+    read once, in vector instructions, and blocks with a hit twice.
 
     Returns:
         Row times C plus column, int32 (H,), and bounds, float32 (H,).
@@ -121,13 +117,9 @@ def take(
 ) -> None:
     """Insert a tile's hits into the candidates of its R rows and C columns.
 
-    Args:
-        tile_hits: from ``hits``.
-        of_rows: positions of the rows in ``forward``, and their ids: (R,) each.
-        of_columns: positions of the columns in ``backward``, and their ids: (C,) each.
-        forward: ``Candidates`` of one side, updated in place.
-        backward: ``Candidates`` of the other side, updated in place.
-        repeated: whether other tiles may contain the same pairs.
+    ``tile_hits`` are from ``hits``. ``of_rows`` are positions of the rows in ``forward``, and their
+    ids, (R,) each, and ``of_columns`` likewise in ``backward``, (C,). These are the ``Candidates``
+    of both sides. ``repeated`` tells whether other tiles may contain the same pairs.
     """
     (places, hit_bounds), (bounds, ids, floor) = tile_hits, forward
     (row_places, row_ids), (column_places, column_ids) = of_rows, of_columns
@@ -273,16 +265,11 @@ def verify(
 ) -> None:
     """Fill the neighbours of queries by the exact cosines of their candidates.
 
-    A row is done at the first bound below its K-th cosine.
-
-    Args:
-        queries: unit rows (N, D).
-        base: unit rows (M, D).
-        names: ids of ``base``, (M,).
-        of_rows: ``Candidates`` of the queries, whose ids are positions in ``base``.
-        ids: the ids to fill, int64 (N, K), -1 at first.
-        cosines: the cosines to fill, float32 (N, K), at first the cosine that neighbours exceed.
-        incomplete: the mask to fill of rows that may have better neighbours, (N,).
+    A row is done at the first bound below its K-th cosine. Queries (N, D) and base (M, D) are unit
+    rows, and ``names`` (M,) are ids of the base. ``of_rows`` are ``Candidates`` of the queries,
+    whose ids are positions in the base. The function fills ``ids`` (N, K), -1 at first, ``cosines``
+    (N, K), at first the cosines to exceed, and the mask ``incomplete`` (N,) of rows that may have
+    better neighbours.
     """
     bounds, candidates, floor = of_rows
     for row in range(len(queries)):

@@ -123,13 +123,10 @@ def multiply_block(typing: Any, first: Any, panel: Any, left: Any, right: Any, o
 
     A product p is a hit if ``p column_scale row_scale + row_bias`` exceeds the lower level of both.
 
-    Args:
-        typing: Numba's typing context.
-        first: the first row.
-        panel: the number of the panel.
-        left: codes (R, D), initial sums, scales, biases, and levels for this panel, (R,) each.
-        right: panels (P, depth, COLUMNS), scales and levels (P, COLUMNS).
-        out: the products to fill, (ROWS, COLUMNS), and masks of hits, a bit per column (ROWS,).
+    ``first`` is the first row, and ``panel`` the number of the panel. ``left`` are codes (R, D),
+    initial sums, scales, biases, and levels for this panel, (R,) each. ``right`` are panels (P,
+    depth, COLUMNS), scales and levels (P, COLUMNS). The function fills ``out``: the products (ROWS,
+    COLUMNS), and masks of hits with a bit per column (ROWS,).
     """
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from functools import partial
+from itertools import pairwise
 
 import torch
 
@@ -88,11 +89,18 @@ def generate_on_devices(
             progress(products)
 
     both = partial(search, source, target, kept=kept, progress=report, stop=stop)
+
+    def search_share(device: torch.device, share: range) -> tuple[torch.Tensor, torch.Tensor]:
+        with _failures_of(device):
+            if device.type == "cuda":
+                torch.cuda.set_device(device)  # of this thread, for Triton
+            return both(share=share, device=device)
+
     bounds = [len(source) * number // len(devices) for number in range(len(devices) + 1)]
     with ThreadPoolExecutor(len(devices)) as pool:
         searches = [
-            pool.submit(_search_share, both, device, range(start, stop))
-            for device, start, stop in zip(devices, bounds, bounds[1:], strict=False)
+            pool.submit(search_share, device, range(*share))
+            for device, share in zip(devices, pairwise(bounds), strict=True)
         ]
         try:
             for done in as_completed(searches):
@@ -106,15 +114,6 @@ def generate_on_devices(
         backward = keys.best(shares, min(kept, len(source))).cpu()
         sources = keys.device_candidates(forward, of=len(target))
         return sources, keys.device_candidates(backward, of=len(source))
-
-
-def _search_share(
-    both: Callable[..., tuple[torch.Tensor, torch.Tensor]], device: torch.device, share: range
-) -> tuple[torch.Tensor, torch.Tensor]:
-    with _failures_of(device):
-        if device.type == "cuda":
-            torch.cuda.set_device(device)  # of this thread, for Triton
-        return both(share=share, device=device)
 
 
 @contextmanager

@@ -126,7 +126,6 @@ def working_tiling(device: torch.device, dtype: torch.dtype) -> Tiling | None:
                 faults.append(fused.fault(tiling, device, dtype))
                 if not faults[-1]:
                     return tiling
-    logger.warning(
-        "%s: the fused kernel does not work (%s); products go through memory", device, faults[-1]
-    )
+    text = "%s: the fused kernel does not work (%s); the search takes up to five times as long"
+    logger.warning(text, device, faults[-1])
     return None
