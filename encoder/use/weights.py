@@ -48,7 +48,7 @@ class Weights:
     tensors: Mapping[str, Matrix]
 
     def rows(self, ids: NDArray[np.int64]) -> Matrix:
-        """Return the vectors of pieces, float32 (P, 512)."""
+        """Return the vectors of the pieces ``ids``, int64 (P,), float32 (P, 512)."""
         part = ids % PARTS
         return self.codes[ids] * self.tensors["scale"][part, None] + self.tensors["lo"][part, None]
 
@@ -70,7 +70,7 @@ def load_weights() -> Weights:
 
 @cache
 def load_tokenizer() -> "PieceTokenizer":
-    """Load the tokeniser, once, with the errors of ``load_weights``."""
+    """Load the tokeniser, once, or raise the errors of ``load_weights``."""
     return PieceTokenizer(_read(VOCABULARY))
 
 
@@ -89,7 +89,7 @@ class PieceTokenizer:
         self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
 
     def encode(self, sentences: Sequence[str]) -> Tokens:
-        """Tokenise S sentences."""
+        """Return the pieces of each of S sentences, between BEGIN and END."""
         cuts = self._processor.encode(list(sentences), num_threads=thread_count())
         for number, (sentence, ids) in enumerate(zip(sentences, cuts, strict=True)):
             if len(sentence) >= LONG:
