@@ -290,7 +290,7 @@ class RecallSample:
 
 @dataclass(frozen=True, kw_only=True)
 class SavedNeighbours(ShardReference):
-    """The neighbours of some rows of a shard, as a tile or a sample saved them.
+    """Neighbours of some rows of a shard, saved by a tile or a sample.
 
     ``part`` is the range of these rows in the artefact, None if it has a list of every row.
     """
@@ -312,7 +312,7 @@ class SavedNeighbours(ShardReference):
 
 @dataclass(frozen=True, kw_only=True)
 class TileNeighbours(SavedNeighbours):
-    """A shard's neighbours in some shards, or in some cells, of the other side.
+    """A shard's neighbours in some shards or cells of the other side.
 
     Attributes:
         others: Indices of these shards, or the cells.
