@@ -1,7 +1,8 @@
-"""Recognition of files by their first lines, for lists of sentences and files of pairs.
+"""Recognition of files by their first lines.
 
-A false alarm costs more than a miss, so no rule of ``check_lines`` matches a list of sentences. A
-format that a user sets (``--input-format``) is not checked.
+Readers of sentences and of pairs share it. A false alarm costs more than a miss, so no rule of
+``check_lines`` matches a list of sentences. A format that a user sets (``--input-format``) is not
+checked.
 """
 
 import csv

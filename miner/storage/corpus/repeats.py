@@ -174,7 +174,14 @@ def _python_hashes(texts: Sequence[str], kept: Mask) -> list[NDArray[np.uint64]]
 def digests_of(
     texts: Sequence[str], kept: Mask, rows: IntArray, hashes: Hashes = _python_hashes
 ) -> NDArray[np.void]:
-    """Return the ``DIGEST`` records of the ``kept`` of N texts, which are at ``rows``."""
+    """Return the ``DIGEST`` records of some texts.
+
+    Args:
+        texts: N texts.
+        kept: bool (N,); the texts to digest, K in number.
+        rows: int64 (K,), their rows.
+        hashes: two hashes of a text.
+    """
     digests = np.empty(len(rows), dtype=DIGEST)
     digests["high"], digests["low"] = hashes(texts, kept)
     digests["row"] = rows
