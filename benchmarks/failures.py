@@ -290,6 +290,7 @@ def rows(
         out.unlink(missing_ok=True)
         remove_tree(place(trial.work_dir))
         command = [*corpora, "-o", str(out), "--work-dir", trial.work_dir, "--shards", "8"]
+        command += ["--encoder", "mini"]
         command += ["--score", "margin", "--index", "cells1024:probes=1", "-q"]
         start = time.perf_counter()
         line = run_once(trial, command, log, usual // 4, disturb)

@@ -62,7 +62,8 @@ def main() -> int:
     moments = random.Random(args.seed)
     with tempfile.TemporaryDirectory() as folder:
         work_dir, out, log = (Path(folder) / name for name in ("work", "out.jsonl", "log"))
-        run = [args.source, args.target, "-o", str(out), "--work-dir", str(work_dir), *options]
+        run = [args.source, args.target, "-o", str(out), "--work-dir", str(work_dir)]
+        run += ["--encoder", "mini", *options]
         process = start(run, log)
         first = begun(work_dir, process)
         assert process.wait() == 0

@@ -30,7 +30,7 @@ ENCODERS = ("mini", "mini+use")
 INTRODUCTION = """# Results
 
 This page compares the bundled encoder, `{first}`, with `{second}`, which adds a pretrained network
-([the extra `use`](encoders.md#joined-encoders)), on public sets. To compare your own encoders, run:
+([how](encoders.md#joined-encoders)), on public sets. To compare your own encoders, run:
 
     {command}
 

@@ -18,8 +18,8 @@ from pathlib import Path
 from miner.instructions import NONE, USABLE, VARIABLE
 
 KINDS = {
-    "exact": [],
-    "cells": ["--index", "cells64"],
+    "exact": ["--encoder", "mini"],
+    "cells": ["--encoder", "mini", "--index", "cells64"],
     "use": ["--encoder", "use", "--precision", "int8"],
 }
 WAYS = {

@@ -214,7 +214,7 @@ def run(folder: Path, rows: int, method: str, args: argparse.Namespace) -> None:
     """Mine one size by one method, and print a row of the table."""
     work_dir, output = folder / f"{rows}.{method}.work", folder / f"{rows}.{method}.tsv"
     arguments = ["mine", f"{folder}/{rows}.xx", f"{folder}/{rows}.en", "-o", str(output), "-q"]
-    arguments += ["--index", method, "--workers", str(args.workers)]
+    arguments += ["--index", method, "--workers", str(args.workers), "--encoder", args.encoder]
     plan = planned(arguments)
     if plan.seconds > 60 * args.limit:
         return
@@ -252,6 +252,7 @@ def main() -> int:
     parser.add_argument("folder", type=Path, help="for lines, and for work folders while they last")
     parser.add_argument("--rows", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
     parser.add_argument("--methods", nargs="+", default=["exact", "cells"])
+    parser.add_argument("--encoder", default="mini")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--limit", type=float, default=30.0, help="minutes of a plan")
     parser.add_argument("--kills", type=int, default=0)

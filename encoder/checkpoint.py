@@ -41,25 +41,23 @@ Facts = Mapping[str, Any]  # JSON values
 def save_encoder(
     folder: Path, *, table: Matrix, ngram_rows: int = 0, tokenizer_model: bytes, facts: Facts
 ) -> None:
-    """Write a bag, and replace an encoder in ``folder`` after that.
+    """Write a bag, over an encoder in ``folder`` when all files are complete.
 
     ``table`` has the vectors of V pieces, then of n-grams, float32 (V + ngram_rows, D). ``facts``
     about the training go to the configuration.
     """
     packed = pack(table)
-    config = {
-        "format": BAG_FORMAT,
-        "vocabulary": len(table) - ngram_rows,
-        "ngram_rows": ngram_rows,
-        "dim": table.shape[1],
-        "facts": facts,
-    }
+    vocabulary, dim = len(table) - ngram_rows, table.shape[1]
+    config = {"format": BAG_FORMAT, "vocabulary": vocabulary, "ngram_rows": ngram_rows, "dim": dim}
     weights = save({"table": packed.codes, "scales": packed.scales})
-    write_folder(folder, config, tokenizer_model, weights)
+    write_folder(folder, {**config, "facts": facts}, tokenizer_model, weights)
 
 
 def write_folder(folder: Path, config: Facts, tokenizer_model: bytes, weights: bytes) -> None:
-    """Write an encoder's files, with their checksum in the configuration."""
+    """Write an encoder's files, with their checksum in the configuration.
+
+    Earlier files are replaced when all new ones are complete.
+    """
     full_config = {**config, "sha256": _checksum(tokenizer_model, weights)}
     text = json.dumps(full_config, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
     contents = {TOKENIZER: tokenizer_model, WEIGHTS: weights, CONFIG: text.encode()}
@@ -68,7 +66,7 @@ def write_folder(folder: Path, config: Facts, tokenizer_model: bytes, weights: b
 
 
 def replace_files(folder: Path, contents: Mapping[str, bytes]) -> None:
-    """Write files into a folder, and rename them when all are complete.
+    """Write files by name, and put them in place when all are complete.
 
     Raises:
         OSError: A file cannot be written; the error names it.
@@ -89,7 +87,7 @@ def replace_files(folder: Path, contents: Mapping[str, bytes]) -> None:
 
 
 def read_folder(folder: Path) -> tuple[dict[str, Any], Tokenizer, bytes]:
-    """Return the configuration, the tokeniser and the serialised weights.
+    """Read an encoder's configuration, tokeniser and serialised weights.
 
     Raises:
         ValueError: A file is missing or damaged, or the files are of different trainings.
@@ -153,7 +151,7 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def save_head(folder: Path, tensors: "Mapping[str, torch.Tensor]") -> None:
-    """Write a head of inference into its encoder's folder."""
+    """Write the weights of an inference head into its encoder's folder."""
     from safetensors.torch import save as save_tensors
 
     metadata = {ENCODER: read_config(folder)["sha256"]}
@@ -161,10 +159,10 @@ def save_head(folder: Path, tensors: "Mapping[str, torch.Tensor]") -> None:
 
 
 def load_head(folder: Path) -> Callable[[Matrix], Matrix]:
-    """Return the function from (u, v, |u - v|, u * v) to logits (N, 3).
+    """Load an inference head, from (u, v, |u - v|, u * v) to logits.
 
-    Its input is float32 (N, 4 D). Rows u and v have the length sqrt(D). Classes are in the order of
-    ``INFERENCE_LABELS``.
+    The returned function maps float32 (N, 4 D) to float32 (N, 3). Rows u and v are the vectors of
+    both sentences, scaled to the length sqrt(D). Classes are in the order of ``INFERENCE_LABELS``.
 
     Raises:
         ValueError: The head is missing, damaged, or belongs to another encoder.

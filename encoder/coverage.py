@@ -13,12 +13,12 @@ MAX_GOOD, MAX_FAIR = 0.05, 0.15  # the highest error of each quality
 
 @dataclass(frozen=True, kw_only=True)
 class Coverage:
-    """The quality of a language.
+    """The quality of an encoder in a language.
 
     Attributes:
-        error: the share of wrong nearest neighbours among its English translations.
-        measured: the test set: ntrex (by ratio margin), or tatoeba or held-out pairs of the
-            training data (by cosine).
+        error: the share of sentences whose nearest neighbour is not their English translation.
+        measured: the test set: ``ntrex`` (by ratio margin), ``tatoeba`` or ``held-out`` pairs of
+            the training data (by cosine).
     """
 
     error: float
@@ -26,14 +26,14 @@ class Coverage:
 
     @property
     def quality(self) -> str:
-        """The rating ``good``, ``fair`` or ``weak``, by test set and error."""
+        """The rating ``good``, ``fair`` or ``weak``, by error and test set."""
         if self.error > MAX_FAIR:
             return "weak"
         return "good" if self.error <= MAX_GOOD and self.measured != "held-out" else "fair"
 
 
 def language_key(language: str) -> str:
-    """Return one code for a language, ISO 639-3 if known, without script."""
+    """Return the same code for all codes of a language, ISO 639-3 if known."""
     if known := INDIVIDUAL.get(language):
         return known
     base = base_language(language)
@@ -41,21 +41,20 @@ def language_key(language: str) -> str:
 
 
 def find_coverage(languages: Mapping[str, Coverage], language: str) -> Coverage | None:
-    """Return the coverage of a language by any of its codes, if it is covered."""
+    """Return the coverage of a language by any of its codes, or None."""
     names = {language_key(name): coverage for name, coverage in languages.items()}
     return names.get(language_key(language))
 
 
 def read_coverage(spec: str) -> dict[str, Coverage]:
-    """Read the coverage of languages (ISO 639) from a configuration.
+    """Read an encoder's coverage by language (ISO 639).
 
-    It includes the languages of an added encoder, and is empty for encoders without ``languages``
-    in their configuration, such as LASER's.
+    The result includes the languages of an added encoder. It is empty for encoders that list no
+    languages, such as LASER's.
     """
-    folder = folder_of(spec)
     coverages: dict[str, Coverage] = {}
-    for path in (folder / MORE / "config.json", folder / "config.json"):
-        if path.is_file():
+    for folder in (folder_of(spec) / MORE, folder_of(spec)):
+        if (path := folder / "config.json").is_file():
             languages = json.loads(path.read_text(encoding="utf-8")).get("languages", {})
             for name, entry in languages.items():
                 error, measured = float(entry["error"]), str(entry["measured"])

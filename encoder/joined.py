@@ -1,8 +1,9 @@
 """Joined encoders, which concatenate the vectors of several encoders.
 
-The rows of each part lose the mean of their language, become unit rows, and are weighted. A mean is
-known before a run, so that no vector depends on other text: it ships with the part (``MEANS``), or
-is that of ``SAMPLE``. They are spelled ``A+B`` or ``0.5*A+B``, or ``0.5*A`` if one part remains.
+From each part's rows, the mean of their language is subtracted. The rest becomes unit rows, which
+are weighted. A mean is known before a run, so that no vector depends on other text. It ships with
+the part (``MEANS``), or is that of ``SAMPLE``. A joined encoder is spelled ``A+B`` or ``0.5*A+B``,
+or ``0.5*A`` if one part remains.
 """
 
 import hashlib
@@ -30,17 +31,14 @@ WEIGHTS = {BUNDLED: 0.5}
 
 
 class Weighted(NamedTuple):
-    """A part of a joined encoder by name."""
+    """The weight and the spelling of a part of a joined encoder."""
 
     weight: float
     spec: str
 
 
 def parse_joined(spec: str) -> tuple[Weighted, ...]:
-    """Parse the parts of a joined encoder.
-
-    Returns:
-        No parts if ``spec`` names a single encoder.
+    """Return the parts of a joined encoder, () of a single encoder.
 
     Raises:
         ValueError: A part is missing or repeated, or its weight is not a positive number.
@@ -78,16 +76,16 @@ def spell_joined(parts: Iterable[Weighted]) -> str:
 
 
 def drop_uncovered_parts(spec: str, languages: Sequence[str | None]) -> str:
-    """Drop the parts of an encoder that lack a language, unless all do.
+    """Return ``spec`` without the parts that lack a language, unless all do.
 
-    Unknown languages and parts of unknown coverage are ignored.
+    A language None is unknown, and is skipped. A part that lists no languages stays.
     """
     kept = [part for part in parse_joined(spec) if covers(part.spec, languages)]
     return spell_joined(kept) or spec
 
 
 def absolute_spec(spec: str) -> str:
-    """Return an encoder's spelling for processes with other working folders."""
+    """Return ``spec`` with absolute paths of folders."""
     if parts := parse_joined(spec):
         return spell_joined(part._replace(spec=absolute_spec(part.spec)) for part in parts)
     is_folder = spec not in (BUNDLED, USE) and Path(spec).is_dir()
@@ -95,14 +93,17 @@ def absolute_spec(spec: str) -> str:
 
 
 def union_spec(specs: Iterable[str]) -> str:
-    """Join the parts of several encoders, unless they are single encoders."""
+    """Join all parts of joined encoders, or return the first of single ones."""
     all_specs = list(specs)
     parts = {part.spec: part for spec in all_specs for part in parse_joined(spec)}
     return spell_joined(parts.values()) or all_specs[0]
 
 
 def select_parts(encoder: Encoder, spec: str) -> Encoder:
-    """Return the joined encoder with the parts and weights in ``spec`` only."""
+    """Return a joined encoder with the parts and weights in ``spec`` only.
+
+    ``spec`` names parts of the encoder. A single encoder is returned as it is.
+    """
     if not isinstance(encoder, JoinedEncoder):
         return encoder
     known = {part.spec: part for part in encoder.parts}
@@ -110,13 +111,13 @@ def select_parts(encoder: Encoder, spec: str) -> Encoder:
 
 
 def dropped_part_names(spec: str, kept: str) -> str:
-    """List the names of an encoder's parts that are not in ``kept``."""
+    """Return the names of ``spec``'s parts that ``kept`` lacks, as one text."""
     names = {part.spec for part in parse_joined(kept)}
     return ", ".join(part.spec for part in parse_joined(spec) if part.spec not in names)
 
 
 def covers(spec: str, languages: Sequence[str | None]) -> bool:
-    """Return whether an encoder is not known to lack one of the languages."""
+    """Return whether an encoder has all languages, as far as its list tells."""
     known = read_coverage(spec)
     return not known or all(
         language is None or find_coverage(known, language) for language in languages
@@ -124,7 +125,7 @@ def covers(spec: str, languages: Sequence[str | None]) -> bool:
 
 
 def read_joined_coverage(spec: str) -> dict[str, Coverage]:
-    """Read the coverage of each language by the best of all parts."""
+    """Read the coverage of each language by the part with the lowest error."""
     best: dict[str, Coverage] = {}
     for part in parse_joined(spec) or (Weighted(1.0, spec),):
         for language, coverage in read_coverage(part.spec).items():
@@ -135,14 +136,14 @@ def read_joined_coverage(spec: str) -> dict[str, Coverage]:
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """A part of a joined encoder.
+    """A part of a joined encoder, for text in one language.
 
     Attributes:
         weight: the factor of its unit rows.
-        spec: its name.
+        spec: its spelling.
         whole: the encoder of all languages.
-        encoder: the encoder of this part's language.
-        mean: the mean of the language's rows, (D,).
+        encoder: the encoder of the language.
+        mean: the mean of the language's rows, float32 (D,).
     """
 
     weight: float
@@ -152,12 +153,15 @@ class Part:
     mean: Matrix
 
     def for_language(self, language: str | None) -> "Part":
-        """Return the part for a language, with the language's mean."""
+        """Return the part for a language (ISO 639), with the language's mean."""
         encoder = self.whole.for_language(language)
         return replace(self, encoder=encoder, mean=_find_mean(self.spec, encoder, language))
 
     def rows(self, sentences: Sequence[str]) -> Matrix:
-        """Encode S sentences as weighted unit rows without the mean, (S, D)."""
+        """Encode S sentences as weighted unit rows without the mean, (S, D).
+
+        Zero rows stay zero.
+        """
         rows = self.encoder.encode(sentences)
         rows[np.any(rows, axis=1)] -= self.mean
         normalize_rows(rows)
@@ -169,7 +173,7 @@ class JoinedEncoder(BaseEncoder):
     """An ``encoder.Encoder`` that concatenates the vectors of its parts.
 
     A sentence for which any part has the zero vector has the zero vector. If ``stored``, rows are
-    not normalised.
+    never normalised.
     """
 
     def __init__(self, parts: Sequence[Part], *, stored: bool = False) -> None:
@@ -201,16 +205,17 @@ class JoinedEncoder(BaseEncoder):
 
 
 def parts_of(encoder: object) -> list[object]:
-    """Return the encoders of a joined encoder's parts, or any other encoder."""
+    """Return the encoders of a joined encoder's parts, or ``[encoder]``."""
     if isinstance(encoder, JoinedEncoder):
         return [part.encoder for part in encoder.parts]
     return [encoder]
 
 
 def stored_parts(encoder: Encoder) -> Encoder:
-    """Return the encoder of stored vectors, or any encoder that isn't joined.
+    """Return the encoder whose vectors a run stores.
 
-    In stored vectors, parts have weights of 1, and rows are not normalised.
+    A joined encoder gets weights of 1, and its rows are not normalised, so that other weights can
+    be applied to the stored parts. Any other encoder is returned as it is.
     """
     if not isinstance(encoder, JoinedEncoder):
         return encoder
@@ -218,7 +223,11 @@ def stored_parts(encoder: Encoder) -> Encoder:
 
 
 def load_joined(parts: Sequence[Weighted], *, precision: Precision) -> JoinedEncoder:
-    """Load all parts, with ``auto`` all networks in one precision."""
+    """Load all parts, with ``auto`` all networks in one precision.
+
+    Raises:
+        ValueError: A part is unknown or damaged, or cannot have the precision.
+    """
     loaded = [_load(part, precision) for part in parts]
     if precision == "auto" and len(_network_precisions(loaded)) > 1:
         loaded = [_load(part, "float32") for part in parts]

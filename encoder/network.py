@@ -19,6 +19,7 @@ from torch.nn import functional
 from encoder import Precision, torch_private
 from encoder.base import MIN_COSINE, BaseEncoder
 from encoder.laser.networks import BiLSTM
+from encoder.rows import Matrix
 from encoder.tokenizer import Tokens
 from miner.threads import prefetch, run_in_threads
 
@@ -43,9 +44,9 @@ class SentenceTokenizer(ABC):
 
 
 class PreparedNetwork:
-    """A network on its device and in its precision.
+    """A network on a device and in a precision.
 
-    A ``ragged`` network embeds sentences of several lengths in one batch.
+    A ``ragged`` network embeds sentences of several lengths in one batch, others of one length.
     """
 
     def __init__(self, network: nn.Module, *, precision: Precision, device: torch.device) -> None:
@@ -68,9 +69,9 @@ class PreparedNetwork:
 def prepare(network: nn.Module, precision: Precision, sample: Tokens) -> PreparedNetwork:
     """Move a network to the GPU, if any, and convert it to a precision.
 
-    ``auto`` tries int8 and bfloat16 if the CPU has instructions for them, and uses the first in
-    which every sentence of the sample keeps its vector's direction (``MIN_COSINE``), else float32.
-    So it depends only on the kind of machine and the weights.
+    ``auto`` tries int8 and bfloat16 if the hardware has instructions for them. It uses the first in
+    which each sentence of ``sample`` has a cosine of at least ``MIN_COSINE`` to its vector in
+    float32, else float32. So it depends only on the kind of machine and the weights.
 
     Raises:
         ValueError: The network cannot run in this precision.
@@ -127,14 +128,14 @@ class NetworkEncoder(BaseEncoder):
         self._tokenizer, self._network = tokenizer, network
 
     def for_language(self, language: str | None) -> "NetworkEncoder":
-        """Return the encoder with the preprocessing of ``language`` and its name."""
+        """Return the encoder of a language (ISO 639), which is part of its name."""
         tokenizer = self._tokenizer.for_language(language) if language else self._tokenizer
         if tokenizer is self._tokenizer:
             return super().for_language(language)
         name = f"{self.name.partition('/')[0]}/{language}"
         return NetworkEncoder(name=name, tokenizer=tokenizer, network=self._network)
 
-    def _embed(self, sentences: Sequence[str], *, normalize: bool) -> NDArray[np.float32]:
+    def _embed(self, sentences: Sequence[str], *, normalize: bool) -> Matrix:
         """Encode each distinct sentence once, while the next chunk is tokenised."""
         numbers: dict[str, int] = {}
         rows = np.array([numbers.setdefault(line, len(numbers)) for line in sentences], np.int64)
@@ -150,7 +151,7 @@ class NetworkEncoder(BaseEncoder):
 
 
 def embed_tokens(network: PreparedNetwork, tokens: Tokens) -> Tensor:
-    """Return the vectors of the sentences, float32 (S, D), on the CPU."""
+    """Embed sentences of at least one token as float32 (S, D), on the CPU."""
     device = network.device
     vectors = torch.empty(len(tokens), network.dim, device=device)
     lengths = np.diff(tokens.offsets)
@@ -177,12 +178,13 @@ def embed_tokens(network: PreparedNetwork, tokens: Tokens) -> Tensor:
 def length_batches(
     lengths: NDArray[np.int64], size: int, *, ragged: bool
 ) -> Iterator[NDArray[np.int64]]:
-    """Yield rows of sentences by length, of equal length unless ``ragged``.
+    """Yield batches of rows by length, the longest sentences first.
 
-    The longest come first. A batch has at most ``size`` tokens, padding included, or one sentence.
+    ``lengths`` are the tokens of S sentences. A batch has at most ``size`` tokens, padding
+    included, or one sentence. Its sentences have equal lengths unless ``ragged``.
     """
     order = np.argsort(-lengths, kind="stable")
-    changes = np.nonzero(np.diff(lengths[order]) if not ragged else [])[0] + 1
+    changes = np.flatnonzero([] if ragged else np.diff(lengths[order])) + 1
     for rows in np.split(order, changes):
         while len(rows):
             count = max(1, size // int(lengths[rows[0]]))

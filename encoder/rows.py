@@ -1,6 +1,6 @@
 """Rows of vectors, packed into 4 bits per number, summed and normalised.
 
-Everything is added in a fixed order, so results do not depend on the machine. If D is a multiple of
+Numbers are added in a fixed order, so results do not depend on the machine. If D is a multiple of
 8, they have the same bits as torch's ``embedding_bag`` and ``normalize`` on x86 CPUs. Axes: ``V``
 rows of a table, ``S`` sums, ``D`` dimensions.
 """
@@ -51,7 +51,7 @@ class PackedTable:
         return len(self.codes)
 
     def __getitem__(self, rows: NDArray[np.int64]) -> Matrix:
-        """Unpack rows, float32 (R, D)."""
+        """Unpack the rows at R positions, float32 (R, D)."""
         numbers: Matrix = _PAIRS.take(self.codes[rows]).view(np.float32)[:, : self.dim]
         return numbers * self.scales[rows, None]
 
@@ -62,7 +62,7 @@ class PackedTable:
 
 
 def pack(table: Matrix) -> PackedTable:
-    """Pack float32 (V, D), each row with the scale of least squared error."""
+    """Pack rows, float32 (V, D), each with the scale of least squared error."""
     largest = np.abs(table).max(axis=1)
     codes = np.zeros(table.shape, dtype=np.int8)
     scales = np.zeros(len(table), dtype=np.float32)
@@ -82,7 +82,11 @@ def pack(table: Matrix) -> PackedTable:
 
 
 def sum_rows(table: Matrix | PackedTable, tokens: Tokens, out: Matrix | None = None) -> Matrix:
-    """Sum the rows (V, D) of each list of tokens, into ``out`` if given."""
+    """Sum the table rows (V, D) of each of S lists of row numbers.
+
+    Returns:
+        ``out`` if given, else a new array, float32 (S, D); zeros for an empty list.
+    """
     sums = np.empty((len(tokens), table.shape[1]), dtype=np.float32) if out is None else out
     if len(tokens.ids) < COMPILED_FROM and "encoder.compiled" not in sys.modules:
         _sum_without_numba(table, tokens, sums)
@@ -101,7 +105,7 @@ def sum_rows(table: Matrix | PackedTable, tokens: Tokens, out: Matrix | None = N
 
 
 def _sum_without_numba(table: Matrix | PackedTable, tokens: Tokens, sums: Matrix) -> None:
-    """Add the first row of each list of tokens, the second row, and so on."""
+    """Add the first rows of all lists, then the second rows, and so on."""
     used = np.zeros(len(table), dtype=np.bool_)
     used[tokens.ids] = True
     rows = table[np.flatnonzero(used)]
@@ -118,7 +122,11 @@ def _sum_without_numba(table: Matrix | PackedTable, tokens: Tokens, sums: Matrix
 
 
 def normalize_rows(rows: Matrix) -> Matrix:
-    """Normalise nonzero rows (S, D) in place, and return all lengths (S,)."""
+    """Give rows (S, D) unit length in place, except for zero rows.
+
+    Returns:
+        The lengths before, float32 (S,).
+    """
     count, dim = rows.shape
     if compiled := sys.modules.get("encoder.compiled"):
         norms = np.empty(count, dtype=np.float32)

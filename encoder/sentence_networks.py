@@ -25,7 +25,7 @@ RECURRENT = "rnn.weight_hh_l"  # the prefix of names of a recurrent layer's weig
 
 
 class SentenceNetwork(nn.Module):
-    """Base class of networks from token ids (B, T) to vectors (B, D)."""
+    """Base class of networks that embed token ids (B, T) as vectors (B, D)."""
 
     dim: int
 
@@ -36,7 +36,7 @@ class SentenceNetwork(nn.Module):
         nn.init.normal_(self.embed_tokens.weight, std=0.1)
 
     def forward(self, ids: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """Embed sentences (B, T) of one length, or padded after ``lengths`` (B,)."""
+        """Embed ids (B, T) of one length, or of ``lengths`` (B,), as (B, D)."""
         if lengths is None:
             lengths = torch.full((len(ids),), ids.shape[1])
         is_token = token_mask(lengths, ids.shape[1], ids.device)

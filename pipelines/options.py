@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from encoder import BEST
 from miner import choices
 from miner.extras import require
 from miner.knn.method import AUTO, CorpusMethod, IndexSpec, parse_method
@@ -84,7 +85,7 @@ class MiningOptions:
     target: CorpusOptions
     output: Place
     work_dir: Place
-    encoder: str = "mini"
+    encoder: str = BEST
     k: int = 4
     margin: str = "ratio"
     retrieval: str = "max"

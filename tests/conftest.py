@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+import encoder
 from encoder import checkpoint
 from encoder.training import curves
 from tests.s3 import ENVIRONMENT, S3, s3_server
@@ -56,6 +57,20 @@ def undrawn() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(curves, "draw_curves", lambda history, titles: b"")
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def light() -> Iterator[None]:
+    """Runs use the bundled encoder by default: the best one takes three times as long."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(encoder, "best_encoder", lambda: encoder.BUNDLED)
+        yield
+
+
+@pytest.fixture
+def best(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs use the best encoder by default, as a user's do."""
+    monkeypatch.setattr(encoder, "best_encoder", lambda: encoder.JOINED)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -30,7 +30,14 @@ CHUNK_SENTENCES = 16_384  # sentences per step, to limit memory
 
 
 class BagEncoder(BaseEncoder):
-    """An ``encoder.Encoder`` with a row of ``table`` per piece and n-gram row."""
+    """An ``encoder.Encoder`` that sums rows of ``table`` (V + ngram_rows, D).
+
+    The table has a row per piece of the tokeniser, then the rows that n-grams share. ``scheme`` is
+    the version of ``Features``.
+
+    Raises:
+        ValueError: The table has another number of rows.
+    """
 
     def __init__(
         self,
@@ -57,7 +64,7 @@ class BagEncoder(BaseEncoder):
         self.namer: BagEncoder | None = None
 
     def with_names(self, other: "BagEncoder") -> "BagEncoder":
-        """Return this encoder with ``other``'s vectors of names, in their space."""
+        """Return a copy that adds ``other``'s vectors of names, of the same space."""
         copied = copy(self)
         copied.namer = other
         return copied
@@ -84,6 +91,7 @@ class BagEncoder(BaseEncoder):
         """Return the words of sentences, weighted by the length of their vectors.
 
         A sentence's vector is the sum of its words' vectors times their weights, at unit length.
+        With ``with_names``, a sentence's names follow, as words of the other encoder.
         """
         with self._lock:
             numbers, known = self._sum_words(as_list(sentences))
@@ -98,7 +106,10 @@ class BagEncoder(BaseEncoder):
         return join_words(own_words, self.namer.words(find_names(as_list(sentences))))
 
     def _sum_words(self, sentences: Sequence[str]) -> tuple[Tokens, Matrix]:
-        """Return word numbers, and sums (W, D) valid until the next call."""
+        """Return each sentence's word numbers, and vectors of the W words, (W, D).
+
+        The vectors are valid until the next call.
+        """
         uses_cache = self._known is not None or len(sentences) >= KNOWN_FROM
         if len(sentences) and uses_cache and "encoder.compiled" in sys.modules:
             if self._known is None:
@@ -111,11 +122,11 @@ class BagEncoder(BaseEncoder):
 
 
 def find_names(sentences: Sequence[str]) -> list[str]:
-    """Return the names in each sentence, between spaces.
+    """Return the names of each sentence as one string, between spaces.
 
-    A name is a word with a capital letter inside the sentence. Names are spelled similarly in many
-    languages, so an encoder trained on more text represents them better. A sentence with capitals
-    in more than half of its words, such as a headline, has no names.
+    A name is a word that begins with a capital letter and is not the first of the sentence. Names
+    are spelled similarly in many languages, so an encoder trained on more text represents them
+    better. A sentence with capitals in more than half of its words, such as a headline, has none.
     """
     words_by_sentence = map(_name_pattern().findall, sentences)
     return [

@@ -42,7 +42,7 @@ _FIBONACCI = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio (Knuth, volume
 
 
 class Features:
-    """The table rows whose sum is a word's vector.
+    """The features of words, table rows whose sum is a word's vector.
 
     They depend on the word's pieces only. The V pieces of a tokeniser have rows 0 to V - 1. All
     n-grams share the next ``ngram_rows`` rows by a hash. A piece begins a word if it starts with a
@@ -65,7 +65,11 @@ class Features:
         return self.pieces + self.ngram_rows
 
     def split(self, tokens: Tokens) -> tuple[Tokens, Tokens]:
-        """Return numbers of distinct words, and the rows of these words."""
+        """Split sentences into words, numbered from 0 to W - 1.
+
+        Returns:
+            The word numbers of each of S sentences, and the table rows of each of W words.
+        """
         words, offsets = self.words(tokens)
         _, first, numbers = np.unique(self._hashes(words), return_index=True, return_inverse=True)
         sentences = Tokens(ids=numbers.astype(np.int32), offsets=offsets)
@@ -79,7 +83,7 @@ class Features:
         return Tokens(ids=tokens.ids[kept], offsets=before[tokens.offsets])
 
     def words(self, tokens: Tokens) -> tuple[Tokens, Ids]:
-        """Return each word's pieces, and where sentences begin, int64 (S + 1,)."""
+        """Return each word's pieces, and offsets of sentences in words, (S + 1,)."""
         begins = np.zeros(len(tokens.ids) + 1, dtype=np.bool_)
         begins[:-1] = self._begins_word[tokens.ids]
         begins[tokens.offsets] = True
@@ -96,7 +100,7 @@ class Features:
         return np.add.reduceat(hashes, words.offsets[:-1])
 
     def rows(self, words: Tokens) -> Tokens:
-        """Return the rows of each word, first its pieces, then its n-grams."""
+        """Return the table rows of words given as pieces, the pieces' rows first."""
         if not self.ngram_rows:
             return words
         rows = self._compiled_rows if "encoder.compiled" in sys.modules else self._rows

@@ -27,7 +27,7 @@ UNKNOWN = 10.0  # how much a character without a piece scores below all pieces
 
 
 class Cuts:
-    """The pieces of a unigram model (Kudo 2018) with their scores."""
+    """The pieces of a unigram model (Kudo 2018) with their log probabilities."""
 
     def __init__(self, pieces: Sequence[str], scores: Sequence[float]) -> None:
         self._scores = np.array(scores)
@@ -43,14 +43,15 @@ class Cuts:
         enter_pieces(self._characters.ids, self._characters.offsets, self._hashes, self._slots)
 
     def margins(self, words: Tokens) -> tuple[Matrix, Matrix]:
-        """Return the margin of the best cut of each word, and its cost.
+        """Return the margin and the cost of each word's best cut into pieces.
 
-        If the words of a sentence cost C together, a word with a margin above C times ``ROUNDING``
-        is cut as it is alone.
+        ``words`` are W lists of pieces. If the words of a sentence cost C together, a word with a
+        margin above C times ``ROUNDING`` is cut as it is alone.
 
         Returns:
-            The lead over the second best cut per character, float32 (W,), infinite if there is one
-            cut, 0 if a character has no piece; and negative log probabilities, float32 (W,).
+            The lead in log probability over the second best cut, per character, float32 (W,),
+            infinite if there is one cut, 0 if a character has no piece; and the negative log
+            probability, float32 (W,).
         """
         spellings = self._characters.take(words.ids.astype(np.int64))
         margins, costs = np.zeros((2, len(words)), dtype=np.float32)
@@ -63,7 +64,7 @@ class Cuts:
 
 
 class WordCache:
-    """Texts between spaces as words with vectors, emptied when it is full."""
+    """A cache of the words in texts between spaces, emptied when it is full."""
 
     def __init__(
         self, tokenizer: Tokenizer, features: Features, table: Matrix | PackedTable
@@ -83,7 +84,10 @@ class WordCache:
         self._margins, self._costs = np.zeros((2, 1), dtype=np.float32)
 
     def split(self, sentences: Sequence[str]) -> tuple[Tokens, Matrix]:
-        """Return word numbers, and vectors (W, D) valid until the next call."""
+        """Return each sentence's word numbers, and vectors of the W words, (W, D).
+
+        The vectors are valid until the next call.
+        """
         texts = [sentence.encode() for sentence in sentences]
         numbered = self._number_texts(texts)
         if numbered is None:

@@ -44,14 +44,12 @@ _NAMES = re.compile(
     r"|.* (?:LETTER|CHARACTER)(?: FINAL| FARSI| SMALL| CHILLU| CANDRA| KHANDA| INDEPENDENT VOWEL)*"
     r" (?!MAI |THANTHAKHAT)(?P<letter>[^AEIOU ]+|[AEIOU]+)"
 )
-_NASAL = {"nasal": "n", "tippi": "n"}
 
 
 def _sound_of_name(character: str) -> str:
-    if (match := _NAMES.match(unicodedata.name(character, ""))) is None:
-        return ""
-    kind = match.lastgroup or ""
-    return re.sub(r"(.)\1+", r"\1", _NASAL.get(kind, match[kind].lower()))
+    match = _NAMES.match(unicodedata.name(character, ""))
+    sound = match and (match[match.lastgroup or ""].lower() or "n")  # empty for nasal signs
+    return re.sub(r"(.)\1+", r"\1", sound or "")
 
 
 def _table(*alphabets: str) -> dict[int, str]:
@@ -98,12 +96,15 @@ _REPEATED = re.compile(r"([a-z])\1+")
 
 
 def romanize(text: str) -> str:
-    """Romanise lines to ``LETTERS``, without characters that have no sound."""
+    """Spell lines in ``LETTERS``, without characters that have no sound."""
     return text.lower().translate(_SPELLINGS)
 
 
 def romanize_three_alphabets(text: str) -> str:
-    """Romanise Cyrillic, Greek and Latin letters only, as scheme 3 does."""
+    """Romanise Cyrillic, Greek and Latin letters, and drop all others.
+
+    Features of scheme 3 use it.
+    """
     bare = unicodedata.normalize("NFKD", text.lower())
     return _NOT_LETTERS.sub("", bare.translate(_THREE_ALPHABETS))
 

@@ -50,7 +50,7 @@ def _tanh(x: Any) -> Any:
 
 @_part
 def quantize_row(row: Any, codes: Any) -> Any:
-    """Write a row as int8 codes, and return their scale.
+    """Write int8 codes of a float32 row, and return the scale of the codes.
 
     The row is approximately ``codes * scale``.
     """
@@ -108,11 +108,11 @@ def lstm_step(
     """Compute one step of an LSTM for B sentences, after the integer products.
 
     Args:
-        scales: of the input tokens, (B,).
-        fixed: the scales of a layer's two weights, and its biases, (G,) each.
-        products: of codes with these weights, int32 (B, G) each.
-        states: receives the cells' states, float32 (B, H), and the hidden states, int8 (B, H) with
-            scales (B,).
+        scales: of the codes of the input tokens, float32 (B,).
+        fixed: the scales of a layer's input and hidden weights, and its biases, float32 (G,) each.
+        products: of the codes of inputs and of hidden states with these weights, int32 (B, G) each.
+        states: the cells' states, float32 (B, H), and the hidden states, int8 (B, H) with scales
+            float32 (B,), of the step before; receives the new ones.
         gates: working memory of G numbers.
         out: float32 (B, D), receives the hidden states in columns from ``first`` on.
         first: the first column.
@@ -139,9 +139,9 @@ Weights = tuple[Product, Product, tuple[NDArray[np.float32], ...]]
 
 
 class Int8BiLSTM(nn.Module):
-    """A ``BiLSTM`` in int8, in a third of the time on CPUs with int8 products.
+    """A ``BiLSTM`` with int8 products, for CPUs with instructions for them.
 
-    Its vectors are close to the float32 vectors.
+    Its vectors are close to the float32 vectors, and take a third of the time.
     """
 
     def __init__(self, network: BiLSTM) -> None:
@@ -154,7 +154,10 @@ class Int8BiLSTM(nn.Module):
         ]
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Embed ids (B, T), longest first and -1 after ends, as float32 (B, D)."""
+        """Embed B sentences as float32 (B, D).
+
+        ``ids`` are int64 (B, T), the longest sentence first, with -1 after the end of shorter ones.
+        """
         is_padding = ids.t() < 0
         active = (~is_padding).sum(dim=1).tolist()
         steps = ids.t().clamp(min=0)

@@ -40,7 +40,8 @@ def files_of(language: str) -> list[str]:
     Raises:
         ValueError: LASER has no encoder for the language, or one for each of several scripts.
     """
-    code, script = _code_and_script(language)
+    code, tags = base_language(language), language.replace("_", "-").split("-")[1:]
+    script = next((tag for tag in tags if len(tag) == 4 and tag.isalpha()), "")
     prefix = f"{INDIVIDUAL.get(code, code)}_{script}"  # without a script, any script matches
     laser3_names, laser2_names = (
         [name for name in names if name.startswith(prefix) and (not script or name == prefix)]
@@ -62,12 +63,6 @@ def files_of(language: str) -> list[str]:
     )
 
 
-def _code_and_script(language: str) -> tuple[str, str]:
-    parts = language.replace("_", "-").split("-")
-    scripts = [part for part in parts[1:] if len(part) == 4 and part.isalpha()]
-    return base_language(language), "".join(scripts[:1])
-
-
 def fetch_laser(language: str, folder: Path, *, publisher: str, offline: bool = False) -> Path:
     """Download the missing files of a language's encoder into ``folder``.
 
@@ -78,7 +73,7 @@ def fetch_laser(language: str, folder: Path, *, publisher: str, offline: bool = 
         The path of the checkpoint.
 
     Raises:
-        ValueError: A file is missing and ``offline``, cannot be fetched, or has another checksum.
+        ValueError: A file cannot be fetched, is missing with ``offline``, or has another checksum.
     """
     names = files_of(language)
     missing = [name for name in names if not (folder / name).is_file()]

@@ -44,7 +44,6 @@ _NODES = [
     )
 ]
 _TYPES = [_stand_in("typing.Any"), dict, list, str, int, float, bool]
-OF_LSTM = ("hidden_size", "num_layers", "bidirectional")  # names in LASER's files and in torch
 
 
 def read_torch_file(path: Path) -> dict[str, Any]:
@@ -89,7 +88,7 @@ def _reason(error: Exception) -> str:
     if code := re.search(r"GLOBAL (\S+)", message) or re.search(r"function (\S+)", message):
         return (
             f"names {code[1]}, which is code and not data; it was not run. "
-            "Take the file from its publisher, or save its tensors alone"
+            "Download the file from its publisher, or save only its tensors"
         )
     reason = (message or type(error).__name__).splitlines()[0].split(". ")[0]
     return f"is not a checkpoint file, or is damaged ({reason}); download it again"
@@ -98,14 +97,14 @@ def _reason(error: Exception) -> str:
 def load_laser(
     path: Path, vocabulary: Path | None, pretokenized: bool, precision: Precision
 ) -> NetworkEncoder:
-    """Load LASER1 or LASER2.
+    """Load LASER1 or LASER2 as an encoder.
 
     Args:
         path: the ``.pt`` file, a mapping of ``params``, ``model`` and ``dictionary``.
         vocabulary: the ``.spm`` of LASER2, or the ``.fcodes`` of LASER1 with its ``.fvocab`` in the
             same folder; by default next to ``path``.
         pretokenized: whether sentences are subword tokens between spaces.
-        precision: of the network's products.
+        precision: of the network's products, as in ``encoder.network.prepare``.
 
     Raises:
         ValueError: A file is missing or damaged, or does not belong to the others.
@@ -135,10 +134,10 @@ def load_laser(
 def load_laser3(
     path: Path, vocabulary: Path | None, pretokenized: bool, precision: Precision
 ) -> NetworkEncoder:
-    """Load a LASER3 encoder, like ``load_laser``.
+    """Load a LASER3 encoder, with the arguments of ``load_laser``.
 
-    ``vocabulary`` is the ``.cvocab``. The ``.spm`` of this encoder or of LASER2 is next to
-    ``path``.
+    ``vocabulary`` is the ``.cvocab``, by default next to ``path``. The ``.spm`` of this encoder or
+    of LASER2 must be next to ``path``, unless sentences are ``pretokenized``.
 
     Raises:
         ValueError: A file is missing or damaged, or does not belong to the others.
@@ -218,7 +217,8 @@ def _bilstm(model: Mapping[str, Any], params: Mapping[str, Any]) -> BiLSTM:
             raise ValueError(f"has a {type(tensor).__name__} as {name}, not a tensor")
     network = BiLSTM(model)
     sizes = {"num_embeddings": network.vocabulary, "embed_dim": network.lstm.input_size}
-    sizes |= {name: getattr(network.lstm, name) for name in OF_LSTM}
+    for name in ("hidden_size", "num_layers", "bidirectional"):  # in LASER's files and in torch
+        sizes[name] = getattr(network.lstm, name)
     for name, size in sizes.items():  # a size that the file lacks is that of the tensors
         if params.get(name, size) != size:
             raise ValueError(f"has {name} {params[name]!r}, but its tensors have {size!r}")

@@ -28,13 +28,15 @@ BOOKKEEPING = {"version", "embed_positions._float_tensor", "embed_positions.weig
 
 
 class BiLSTM(nn.Module):
-    """Network whose vector is the maximum over the last layer's outputs."""
+    """LSTM in both directions, or in one, with max pooling of its outputs."""
 
     def __init__(self, tensors: Tensors, *, dropout: float = 0.0) -> None:
-        """Use the weights as LASER names them, whose sizes determine the network.
+        """Build the network that has these weights, by LASER's names.
 
-        ``dropout`` is the share of each layer's inputs that training drops. A ValueError names a
-        tensor that does not fit.
+        ``dropout`` is the share of each layer's inputs that training drops.
+
+        Raises:
+            ValueError: A tensor is missing or does not fit.
         """
         super().__init__()
         vocabulary, width = _sizes(tensors, "embed_tokens.weight")
@@ -62,10 +64,12 @@ class BiLSTM(nn.Module):
 
 
 def adopt(module: nn.Module, tensors: Tensors) -> None:
-    """Make tensors a module's parameters, as float32.
+    """Make tensors, by name, the parameters of a module, as float32.
+
+    They need no gradients, and the module is in evaluation mode.
 
     Raises:
-        ValueError: A tensor is missing, unknown, or does not fit.
+        ValueError: A tensor is missing or unknown, or has another shape than the parameter.
     """
     expected = module.state_dict()
     for name in expected.keys() - tensors.keys():
@@ -115,7 +119,7 @@ class Transformer(nn.Module):
     """fairseq's transformer encoder, with unnormalised vectors (B, D)."""
 
     def __init__(self, tensors: Tensors, config: Config, *, dropout: float = 0.0) -> None:
-        """Use the weights and the configuration ``cfg.model`` of fairseq.
+        """Build the network that has these weights, with fairseq's ``cfg.model``.
 
         ``dropout`` is the share of the embeddings and of each block's outputs that training drops.
 
@@ -124,10 +128,8 @@ class Transformer(nn.Module):
         """
         super().__init__()
         weights = {name: tensor for name, tensor in tensors.items() if name not in BOOKKEEPING}
-        for name in ("embed_tokens.weight", "layers.0.fc1.weight"):
-            if name not in weights or weights[name].dim() != 2:
-                raise ValueError(f"lacks the tensor {name}")
-        self.vocabulary, self.dim = weights["embed_tokens.weight"].shape
+        self.vocabulary, self.dim = _sizes(weights, "embed_tokens.weight")
+        inner, _ = _sizes(weights, "layers.0.fc1.weight")
         layers = sum(name.endswith(".fc1.weight") for name in weights)
         self._pool = _choice(config, "sentemb_criterion", POOLS)
         activation = _choice(config, "activation_fn", ACTIVATIONS)
@@ -148,9 +150,9 @@ class Transformer(nn.Module):
                 self.embed_positions = nn.Embedding(*learned.shape)
             if "layernorm_embedding.weight" in weights:
                 self.layernorm_embedding = nn.LayerNorm(self.dim)
-            sizes = self.dim, len(weights["layers.0.fc1.weight"]), heads
             before = bool(_setting(config, "encoder_normalize_before"))
             kind = {"before": before, "activation": activation, "dropout": dropout}
+            sizes = self.dim, inner, heads
             self.layers = nn.ModuleList(Layer(*sizes, **kind) for _ in range(layers))
             if "layer_norm.weight" in weights:
                 self.layer_norm = nn.LayerNorm(self.dim)
@@ -198,7 +200,10 @@ class Transformer(nn.Module):
 
 
 class Layer(nn.Module):
-    """A layer of fairseq's ``TransformerEncoder``, with its parameter names."""
+    """A layer of fairseq's ``TransformerEncoder``, with its parameter names.
+
+    ``inner`` is the width between the two linear maps. With ``before``, norms precede the blocks.
+    """
 
     def __init__(
         self, dim: int, inner: int, heads: int, *, before: bool, activation: Map, dropout: float = 0
@@ -214,7 +219,10 @@ class Layer(nn.Module):
         self._activation, self._dropout = activation, dropout
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Map (B, T, D), with attention where ``mask`` (B, H, T, T) is true."""
+        """Map (B, T, D) to (B, T, D), with attention where ``mask`` is true.
+
+        ``mask`` is bool, broadcast to (B, H, T, T); None is all true.
+        """
         if self._before:
             x = x + self._attend(self.self_attn_layer_norm(x), mask)
             return x + self._feed(self.final_layer_norm(x))
@@ -242,15 +250,15 @@ def _attention_kernel(q: Tensor) -> AbstractContextManager[None]:
 
 
 def token_mask(lengths: Tensor, count: int, device: torch.device) -> Tensor:
-    """Return which of ``count`` positions are tokens, bool (B, T).
+    """Return which of T = ``count`` positions are tokens, bool (B, T).
 
-    ``lengths`` (B,) are the numbers of tokens.
+    ``lengths``, int64 (B,), are the numbers of tokens, which come before the padding.
     """
     return torch.arange(count, device=device) < lengths.to(device).unsqueeze(1)
 
 
 def sinusoids(length: int, dim: int) -> Tensor:
-    """Return fairseq's vectors of positions, float32 (T, D)."""
+    """Return fairseq's sinusoidal vectors of T positions, float32 (T, D)."""
     half = dim // 2
     rates = torch.exp(torch.arange(half) * (-math.log(10000) / (half - 1)))
     angles = torch.arange(PAD + 1, PAD + 1 + length).unsqueeze(1) * rates

@@ -26,12 +26,12 @@ LASER_CODES = {"cmn": "zh", "wuu": "zh", "yue": "zh", "jpn": "ja"}
 
 
 def remove_non_printing(line: str) -> str:
-    """Replace characters of C* by spaces, like Perl's script of that name."""
+    """Replace control and format characters by spaces, like Perl's script."""
     return _NON_PRINTING.sub(" ", line)
 
 
 def normalize_punctuation(language: str) -> Step:
-    """Return the function of ``normalize-punctuation.perl -l LANGUAGE``."""
+    """Return a function that does as ``normalize-punctuation.perl`` to a line."""
     normalizer = MosesPunctNormalizer(language, perl_parity=True)
     rules = normalizer.substitutions
     if language not in (*_SACREMOSES_QUOTES, *_NO_QUOTES):
@@ -101,16 +101,16 @@ class PerlTokenizer(MosesTokenizer):
 def make_normalizer(language: str | None) -> Step:
     """Return LASER2's and LASER3's preprocessing of a language, by default en.
 
-    It normalises characters and punctuation, and makes the line lower case.
+    The function replaces unprintable characters, normalises punctuation, and lowers a line's case.
     """
     normalize = normalize_punctuation(_code(language))
     return lambda line: normalize(remove_non_printing(line)).lower()
 
 
 def make_tokenizer(language: str | None) -> Step:
-    """Return the preprocessing of LASER1 for a language (ISO 639).
+    """Return LASER1's preprocessing of a language (ISO 639), by default en.
 
-    It normalises characters and punctuation, splits words, and makes the line lower case.
+    The function does the same as ``make_normalizer``, and puts spaces between words.
 
     Raises:
         ModuleNotFoundError: The package for Chinese, Japanese or Greek is not installed.

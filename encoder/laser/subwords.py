@@ -31,7 +31,7 @@ OVERWRITE = " #fairseq:overwrite"
 
 
 class BPE:
-    """Byte-pair encoding of the words of a line."""
+    """Byte-pair encoding, by the ``.fcodes`` and the ``.fvocab`` of fastBPE."""
 
     def __init__(self, codes: Path, vocabulary: Path) -> None:
         pairs = [tuple(fields[:2]) for fields in _read_fields(codes, 3)]
@@ -41,7 +41,7 @@ class BPE:
         self._tokens = lru_cache(maxsize=MAX_CACHED_WORDS)(self._split)
 
     def __call__(self, line: str) -> list[str]:
-        """Return the tokens of the words between spaces."""
+        """Split a line's words, between spaces, into tokens."""
         return [token for word in line.split(" ") if word for token in self._tokens(word)]
 
     def _split(self, word: str) -> list[str]:
@@ -104,7 +104,7 @@ class Vocabulary:
         self._max_tokens = None if capacity is None else capacity - 1 - len(self._first)
 
     def encode(self, sentences: Iterable[Sequence[str]]) -> Tokens:
-        """Return the ids of sentences that are already split into tokens."""
+        """Return the ids of each sentence's tokens, UNK for unknown tokens."""
         find_id = self._ids.get
         return Tokens.of(
             [*self._first, *(find_id(token, UNK) for token in tokens[: self._max_tokens]), EOS]
@@ -116,7 +116,7 @@ def read_cvocab(path: Path) -> dict[str, int]:
     """Read fairseq's dictionary file, with a token and a count in each line.
 
     Returns:
-        The id of each token, from the number of special tokens on.
+        The ids of tokens, in order of lines, from ``len(SPECIAL)`` on.
 
     Raises:
         ValueError: The file is missing, a line has another form, or a token is repeated.
@@ -142,9 +142,9 @@ def read_cvocab(path: Path) -> dict[str, int]:
 class TextTokenizer(SentenceTokenizer):
     """Tokeniser that preprocesses lines and splits them into subwords.
 
-    ``split`` is ``BPE`` for LASER1, and ``read_pieces`` for LASER2 and LASER3. ``steps`` is
-    ``normalizing`` or ``tokenizing`` of ``encoder.laser.preprocess``. By default, lines are
-    subwords between spaces.
+    ``split`` applies ``BPE`` (LASER1), or comes from ``read_pieces`` (LASER2 and LASER3). ``steps``
+    is ``make_tokenizer`` or ``make_normalizer`` of ``encoder.laser.preprocess``. By default, lines
+    are subwords between spaces.
     """
 
     def __init__(
@@ -164,7 +164,7 @@ class TextTokenizer(SentenceTokenizer):
         return TextTokenizer(self._vocabulary, self._split, self._steps, language)
 
     def encode(self, sentences: Sequence[str]) -> Tokens:
-        """Return the ids of each sentence's subwords."""
+        """Preprocess sentences, and return the ids of their subwords."""
         return self._vocabulary.encode(self._split([self._prepare(line) for line in sentences]))
 
 

@@ -50,17 +50,10 @@ def _learn(hidden: Any, gradient: Any, output: Any, label: Any, rate: Any) -> No
 
 @_part
 def _learn_word(
-    inputs: Any,
-    word_rows: Any,
-    outputs: Any,
-    context: Any,
-    noise: Any,
-    share: Any,
-    rate: Any,
-    state: Any,
+    inputs: Any, word_rows: Any, outputs: Any, context: Any, sampling: Any, rate: Any, state: Any
 ) -> None:
     """Train a word, the mean of its rows, to predict its context words."""
-    dim = inputs.shape[1]
+    dim, (noise, share) = inputs.shape[1], sampling
     hidden, gradient = np.zeros(dim, F), np.zeros(dim, F)
     for row in word_rows:
         _add(hidden, inputs[row], F(1) / F(len(word_rows)))
@@ -75,7 +68,7 @@ def _learn_word(
 
 @_compile
 def train_sentences(words: Any, text: Any, sampling: Any, rate: Any, state: Any) -> None:
-    """Train once on sentences, and change the words' inputs and outputs.
+    """Train once on S sentences, and change the words' inputs and outputs.
 
     Args:
         words: the inputs, float32 (R, D); the outputs of the V words as contexts, float32 (V, D);
@@ -107,4 +100,4 @@ def train_sentences(words: Any, text: Any, sampling: Any, rate: Any, state: Any)
             if before + after:
                 word_rows = rows[row_offsets[kept[position]] : row_offsets[kept[position] + 1]]
                 context_words = context[: before + after]
-                _learn_word(inputs, word_rows, outputs, context_words, noise, share, rate, state)
+                _learn_word(inputs, word_rows, outputs, context_words, (noise, share), rate, state)

@@ -27,8 +27,6 @@ from encoder.rows import Matrix, normalize_rows, sum_rows
 from encoder.tokenizer import Tokenizer, Tokens
 from encoder.training.data import join
 
-Floats = NDArray[np.float32]
-
 MIN_SHARE = 1e-6  # least share of the sentences that have a feature
 STEPS = 20  # steps of conjugate gradients
 SHARED_PENALTY = 0.05  # ridge penalty of the rows that both languages share
@@ -38,8 +36,8 @@ OWN_PENALTY = 1.0  # ridge penalty of a language's differences, so that names st
 logger = logging.getLogger(__name__)
 
 
-def scale_to(vectors: Matrix, weights: Floats) -> Matrix:
-    """Scale rows (V, D) to the lengths ``weights`` (V,), except for zero rows."""
+def scale_to(vectors: Matrix, weights: Matrix) -> Matrix:
+    """Return rows (V, D) of lengths ``weights`` (V,), except for zero rows."""
     rows = vectors.copy()
     normalize_rows(rows)
     return rows * weights[:, None]
@@ -48,8 +46,9 @@ def scale_to(vectors: Matrix, weights: Floats) -> Matrix:
 def fit_table(words: Tokens, wanted: Matrix, *, rows: int, penalty: float) -> Matrix:
     """Fit a table (R, D) whose sums over words' rows are close to ``wanted``.
 
-    Ridge regression of ``wanted`` (V, D) with ``penalty`` above 0 of the squared rows. Each
-    dimension is solved by conjugate gradients on the normal equations (Hestenes & Stiefel 1952).
+    ``words`` are row numbers of V words, and ``wanted`` (V, D) their vectors. It is ridge
+    regression, with ``penalty`` above 0 of the squared rows. Each dimension is solved by conjugate
+    gradients on the normal equations (Hestenes & Stiefel 1952).
     """
     order = np.argsort(words.ids, kind="stable")
     offsets = np.searchsorted(words.ids[order], np.arange(rows + 1))
@@ -79,7 +78,7 @@ def _ratio(above: NDArray[np.float64], below: NDArray[np.float64]) -> Matrix:
 
 
 def spelling_table(
-    words: Sequence[Tokens], weights: Sequence[Floats], *, rows: int, dim: int, seed: int
+    words: Sequence[Tokens], weights: Sequence[Matrix], *, rows: int, dim: int, seed: int
 ) -> Matrix:
     """Draw random rows (R, D) that make words with common features similar.
 
@@ -103,14 +102,14 @@ def spelling_table(
 
 @dataclass(frozen=True, kw_only=True)
 class Side:
-    """V words of a language with vectors (V, D) and weights float32 (V,)."""
+    """V words of a language with vectors (V, D), and their idf float32 (V,)."""
 
     words: WordVectors
-    weights: Floats
+    weights: Matrix
 
 
 def side_of_vectors(words: WordVectors) -> Side:
-    """Return the side of given vectors, with frequencies by Zipf's law."""
+    """Return given vectors, with the idf of words' ranks by Zipf's law."""
     return Side(words=words, weights=np.log(np.arange(2, len(words) + 2)).astype(np.float32))
 
 
@@ -125,7 +124,10 @@ def learn_side(
     """Learn the vectors of the words of S distinct sentences, weighted by idf.
 
     An interrupted training of the same text and options resumes from the file ``state``, which each
-    epoch writes. ``progress`` is called with numbers of words.
+    epoch writes. ``progress`` is called with the number of words since its last call.
+
+    Raises:
+        ValueError: The text is too short, training diverges, or ``state`` is of another training.
     """
     identity: dict[str, Any] = {
         **asdict(options),

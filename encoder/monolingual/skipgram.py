@@ -36,13 +36,13 @@ _EDGES = re.compile(r"^[\W_]+|[\W_]+$")
 
 @dataclass(frozen=True, kw_only=True)
 class Vocabulary:
-    """The V most frequent words of a text, and the text as numbers of words.
+    """The V most frequent words of S sentences, and the sentences as numbers.
 
     Attributes:
-        words: the most frequent first.
-        counts: of the words, int64 (V,).
+        words: the words, the most frequent first.
+        counts: occurrences of each word, int64 (V,).
         idf: the logarithm of the inverse share of sentences with the word, float32 (V,).
-        text: the numbers of each sentence's words.
+        text: the words of each sentence, as indices in ``words``.
     """
 
     words: list[str]
@@ -52,9 +52,9 @@ class Vocabulary:
 
 
 def read_vocabulary(sentences: Sequence[str], tokenizer: Tokenizer, min_count: int) -> Vocabulary:
-    """Count the words of S sentences between spaces and punctuation.
+    """Find the frequent words, between spaces and punctuation, of S sentences.
 
-    They are normalised by the tokeniser. In scripts without spaces each subword is a word. Words
+    The tokeniser normalises them. In scripts without spaces each subword is a word. Words
     with unknown characters, and those after the first ``MAX_WORDS``, are skipped. Equally frequent
     words are in alphabetical order.
 
@@ -128,10 +128,10 @@ class SkipGram:
         return sum_rows(self.inputs, self._rows) / counts[:, None]
 
     def advance(self, progress: Callable[[int], None]) -> None:
-        """Train for one epoch, and call ``progress`` with numbers of words.
+        """Train for one epoch, and call ``progress`` with the words of each part.
 
         Raises:
-            ValueError: The vectors are not finite.
+            ValueError: Training diverged, so that vectors are not finite.
         """
         from encoder.monolingual.compiled import train_sentences  # loads Numba
 
@@ -154,12 +154,16 @@ class SkipGram:
         self.epoch += 1
 
     def save(self, path: Path, identity: Mapping[str, Any]) -> None:
-        """Write the state, and replace an earlier one after that."""
+        """Write the state, over an earlier one when it is complete."""
         tensors = {"inputs": self.inputs, "outputs": self.outputs}
         save_state(path, State(identity=identity, tensors=tensors, step=self.epoch))
 
     def restore(self, path: Path, identity: Mapping[str, Any]) -> None:
-        """Read a state of ``save``, and raise a ValueError if it does not fit."""
+        """Continue from the state that ``save`` wrote with the same ``identity``.
+
+        Raises:
+            ValueError: The file is damaged, or of another identity.
+        """
         state = load_state(path, identity)
         self.inputs, self.outputs = state.tensors["inputs"], state.tensors["outputs"]
         self.epoch = state.step

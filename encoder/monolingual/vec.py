@@ -21,7 +21,7 @@ DIGITS = 5  # after the point, as in MUSE, which changes a cosine by less than 0
 
 @dataclass(frozen=True, kw_only=True)
 class WordVectors:
-    """V distinct words, most frequent first, with vectors float32 (V, D)."""
+    """V distinct words, most frequent first, and their vectors float32 (V, D)."""
 
     words: Sequence[str]
     vectors: Matrix

@@ -13,10 +13,10 @@ LEGEND_ROWS = 12
 
 
 def draw_curves(history: Sequence[Mapping[str, Any]], titles: Mapping[str, str]) -> bytes:
-    """Draw a plot of each figure in ``FIGURES`` or ``titles``.
+    """Draw learning curves as SVG, a plot for each figure of the evaluations.
 
-    Tasks' losses are also drawn. Measures also have a curve for each of their parts, in percent. A
-    line marks the best encoder.
+    ``history`` has the entries of ``Keeper``, and ``titles`` the title of each measure, by name. A
+    measure also has a curve for each of its parts, in percent. A line marks the best encoder.
 
     Raises:
         ImportError: matplotlib is not installed.

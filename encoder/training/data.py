@@ -17,9 +17,10 @@ LONGEST = 128  # tokens per sentence in training; a network ignores the rest
 
 @dataclass(frozen=True, kw_only=True)
 class TokenPairs:
-    """A tokenised language pair, drawn ``times`` as often as its size implies.
+    """P tokenised sentence pairs of a language pair.
 
-    ``weight`` is the probability that a pass uses a sentence pair, float32 (P,).
+    ``weight``, float32 (P,), is the probability that a pass uses a sentence pair. Batches come from
+    the language pair ``times`` as often as its size implies.
     """
 
     name: str
@@ -33,7 +34,7 @@ Batch = tuple[TokenPairs, Rows]  # a language pair, and its rows
 
 
 def join(sides: Sequence[Tokens]) -> Tokens:
-    """Concatenate the sentences of all sides, one side after the other."""
+    """Concatenate lists of sentences, one list after the other."""
     lengths = np.concatenate([np.diff(side.offsets) for side in sides])
     offsets = np.concatenate(([0], lengths.cumsum()))
     return Tokens(ids=np.concatenate([side.ids for side in sides]), offsets=offsets)
@@ -42,7 +43,10 @@ def join(sides: Sequence[Tokens]) -> Tokens:
 def tokenize_pairs(
     text: ParallelText, tokenizer: Tokenizer, weights: Mapping[str, float], one_sided: bool = False
 ) -> TokenPairs:
-    """Tokenise both sides, or the source with empty targets."""
+    """Tokenise both sides, or only the source if ``one_sided``.
+
+    ``weights`` go to ``pair_weights``. Targets that are not tokenised are empty.
+    """
     return TokenPairs(
         name=text.name,
         source=tokenizer.encode(text.source),
@@ -52,15 +56,15 @@ def tokenize_pairs(
 
 
 def pair_weights(text: ParallelText, weights: Mapping[str, float]) -> NDArray[np.float32]:
-    """Return the weight of each pair's corpus, by default 1, float32 (P,)."""
+    """Return the weight of each pair by corpus, by default 1, float32 (P,)."""
     return np.array([weights.get(name, 1.0) for name in text.corpus], dtype=np.float32)
 
 
 def hold_out(text: ParallelText, count: int, *, seed: int) -> tuple[ParallelText, ParallelText]:
-    """Split the text into all other pairs and ``count`` random pairs.
+    """Split a text into training pairs and ``count`` random held-out pairs.
 
     Raises:
-        ValueError: There are fewer than ``2 * count`` pairs.
+        ValueError: The text has fewer than ``2 * count`` pairs.
     """
     if len(text) < 2 * count:
         raise ValueError(
@@ -71,7 +75,7 @@ def hold_out(text: ParallelText, count: int, *, seed: int) -> tuple[ParallelText
 
 
 def count_tokens(pairs: TokenPairs) -> Rows:
-    """Count the tokens of each pair's longer side and its end, int64 (P,)."""
+    """Count the tokens of each pair's longer side, end included, int64 (P,)."""
     longer = np.maximum(np.diff(pairs.source.offsets), np.diff(pairs.target.offsets))
     return 1 + np.minimum(longer, LONGEST)
 
@@ -79,11 +83,12 @@ def count_tokens(pairs: TokenPairs) -> Rows:
 def sample_batches(
     pairs: list[TokenPairs], *, batch_size: int, in_tokens: bool = False, exponent: float, seed: int
 ) -> Iterator[Batch]:
-    """Yield endless batches of ``batch_size`` pairs, or tokens.
+    """Yield endless batches of ``batch_size`` sentence pairs, or tokens.
 
-    A language pair is drawn with probability proportional to (sum of its weights) ** ``exponent``,
-    times its own factor. Each pass over it is a new shuffle that keeps a sentence pair with
-    probability equal to its weight. A batch has at least one sentence pair.
+    A batch is of one language pair, drawn with probability proportional to (sum of its weights) **
+    ``exponent``, multiplied by its ``times``. Each pass over the language pair is a new shuffle
+    that keeps a sentence pair with probability equal to its weight. A batch has at least one
+    sentence pair.
     """
     generator = np.random.default_rng(seed)
     sizes = np.array([float(p.weight.sum()) ** exponent * p.times for p in pairs])
@@ -111,9 +116,8 @@ def drop_tokens(tokens: Tokens, rate: float, generator: np.random.Generator) -> 
 def join_targets(texts: Texts) -> list[ParallelText]:
     """Make N-way text of the pairs whose target sentence all texts have.
 
-    Row i of each text translates row i of the others. A sentence's first translation is used. A row
-    that repeats a sentence of an earlier row is skipped, so that all sentences of a language
-    differ.
+    Row i of each returned text translates row i of the others. A sentence's first translation is
+    used. A row with a sentence of an earlier row is skipped, so all sentences of a language differ.
 
     Raises:
         ValueError: The texts have several target languages, or no target sentence in common.
@@ -148,7 +152,7 @@ def sentences_by_language(texts: Texts) -> dict[str, list[str]]:
 
 
 def all_pairs(texts: Texts, languages: Sequence[str]) -> list[ParallelText]:
-    """Pair each two of the languages of N-way text (``join_targets``)."""
+    """Pair each two of ``languages``, of N-way text (``join_targets``)."""
     texts_of, corpus = sentences_by_language(texts), texts[0].corpus
     return [
         ParallelText(name=f"{a}-{b}", source=texts_of[a], target=texts_of[b], corpus=corpus)

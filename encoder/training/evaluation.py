@@ -31,8 +31,9 @@ class Measure:
 
     Attributes:
         name: its name in the log.
+        title: its name in messages and plots.
         parts: the languages or language pairs.
-        take: measures an encoder, by part.
+        take: returns the figure of an encoder for each part.
     """
 
     name: str
@@ -42,7 +43,7 @@ class Measure:
     higher_is_better: bool = False
 
     def best(self, means: Sequence[float]) -> bool:
-        """Return whether the last mean is as good as any before."""
+        """Return whether the last of ``means`` is as good as any before it."""
         return means[-1] == (max(means) if self.higher_is_better else min(means))
 
 
@@ -50,9 +51,9 @@ Measures = Sequence[Measure]
 
 
 def choose(measures: Measures, name: str, figure: str) -> Measure:
-    """Return the measure by which the best encoder is chosen.
+    """Return the measure called ``name``, by which the best encoder is chosen.
 
-    ``figure`` is the name of the objective's own measure, "" if it has none.
+    It is one of ``measures``, or the objective's own, called ``figure`` ("" if it has none).
 
     Raises:
         ValueError: No measure has that name.
@@ -67,7 +68,7 @@ def choose(measures: Measures, name: str, figure: str) -> Measure:
 
 
 def held_out_error(texts: Texts) -> Measure:
-    """Measure retrieval among the held-out pairs (``retrieval_error``)."""
+    """Return the measure of ``retrieval_error`` in each held-out text."""
     return Measure(
         name=HELD_OUT_ERROR,
         title="held-out error",
@@ -77,7 +78,10 @@ def held_out_error(texts: Texts) -> Measure:
 
 
 def retrieval_error(encoder: Encoder, text: ParallelText) -> float:
-    """Return the share of wrong nearest neighbours, in both directions."""
+    """Return the share of sentences whose nearest neighbour is wrong.
+
+    It is the mean of both directions, among all sentences of ``text``, by cosine.
+    """
     source, target = map(encoder.for_language, text.name.partition("-")[::2])
     cosines = source.encode(text.source) @ target.encode(text.target).T
     gold = np.arange(len(text))
@@ -88,8 +92,9 @@ def retrieval_error(encoder: Encoder, text: ParallelText) -> float:
 class Keeper:
     """Evaluator of a training, which saves the best encoder and the state.
 
-    The best encoder so far by ``best_by`` goes to ``folder``, of equal ones the later. The last
-    state goes to ``folder/training``, with a log and curves of all evaluations.
+    The best encoder by ``best_by``, of equal ones the latest, goes to ``folder`` with ``facts``.
+    The last state goes to ``folder/training``, with a log and curves of all evaluations. ``finish``
+    returns the encoder with the present weights, and a function to save it.
     """
 
     folder: Path
@@ -106,7 +111,7 @@ class Keeper:
     def keep(self, training: Training, figures: Mapping[str, float]) -> None:
         """Evaluate, save the encoder if it is the best so far, and save the state.
 
-        ``figures`` are further measurements since the last evaluation, such as the loss.
+        ``figures`` are other figures for the log, such as the loss since the last evaluation.
         """
         encoder, save = self.finish()
         parts = {measure.name: dict(measure.take(encoder)) for measure in self.measures}

@@ -107,7 +107,7 @@ class Training:
         """Take one step on the mean loss of the batches, and return this loss.
 
         Raises:
-            ValueError: The loss is not finite.
+            ValueError: The loss is not finite, because training diverged.
         """
         options = self.options
         generator = np.random.default_rng([options.seed, self.step])
@@ -144,7 +144,7 @@ class Training:
 
     @property
     def rate(self) -> float:
-        """The learning rate of the next step, 0 after a plain-gradient schedule."""
+        """The learning rate of the next step, 0 when the schedule ``sgd`` ends."""
         rate = self.options.learning_rate_at(self.step) * self.rate_factor
         return 0.0 if self._by_sgd and rate < LOWEST_RATE else rate
 
@@ -158,7 +158,7 @@ class Training:
         return tensors
 
     def restore(self, tensors: Mapping[str, Tensor], step: int) -> None:
-        """Restore ``tensors`` of the state after ``step`` steps.
+        """Continue from the ``tensors`` after ``step`` steps.
 
         Raises:
             ValueError: The tensors belong to another model.
@@ -194,7 +194,7 @@ def _optimizers(modules: nn.Module) -> list[torch.optim.Optimizer]:
 
 
 def train(training: Training, pairs: list[TokenPairs], on_step: Callable[[float], None]) -> None:
-    """Train up to the last step, and call ``on_step(loss)`` after each."""
+    """Train up to the last step, and call ``on_step`` with the loss of each."""
     options = training.options
     batches = sample_batches(
         pairs,
@@ -212,7 +212,7 @@ def check_shares(options: TrainingOptions) -> None:
     """Check that the processes can share a batch.
 
     Raises:
-        ValueError: The batch size is too small, or not a multiple of their number.
+        ValueError: The batch size is too small, or not a multiple of the number of processes.
     """
     count, size = parallel.processes(), options.objective.batch_size
     if options.objective.in_tokens and size < count * (1 + LONGEST):

@@ -36,24 +36,31 @@ def option(
     high: float = math.inf,
     choices: tuple[str, ...] = (),
 ) -> T:
-    """Make a field with a help text and the values that it can have."""
+    """Make an option's field, with its help and the values that it can have.
+
+    Numbers are from ``low`` to ``high``, and text is one of ``choices``, if any.
+    """
     metadata = {"help": text, "low": low, "high": high, "choices": choices}
     return field(default=default, metadata=metadata)
 
 
 def option_fields(part: type) -> dict[str, Field]:
-    """Return the fields that are options, by name."""
+    """Return the fields of a dataclass that ``option`` made, by name."""
     return {one.name: one for one in fields(part) if "low" in one.metadata}
 
 
 def inherit_option(inherited: type, name: str, default: T) -> T:
-    """Make a field that differs from the inherited one in its default only."""
+    """Make the option ``name`` of another class, with another default."""
     return field(default=default, metadata=option_fields(inherited)[name].metadata)
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
 class ValidatedOptions:
-    """Base class of frozen dataclasses that reject values out of range."""
+    """Base class of frozen dataclasses, whose options reject other values.
+
+    Raises:
+        ValueError: An option is out of range, or not one of its choices.
+    """
 
     def __init_subclass__(cls) -> None:
         dataclass(frozen=True, kw_only=True)(cls)
@@ -127,16 +134,18 @@ class ObjectiveOptions(ValidatedOptions):
     """Options of all objectives.
 
     Attributes:
-        in_tokens: whether batches are measured in tokens, not sentence pairs.
+        in_tokens: whether ``batch_size`` is in tokens, not in sentence pairs.
         constant: whether the learning rate stays constant, instead of falling to zero.
-        teacher: whether it needs a teacher.
+        teacher: whether the objective needs a teacher.
         one_sided: whether only the sources are embedded.
-        names: whether sources also have the teacher's vectors of their names.
+        names: whether sources get the teacher's vectors of their names in addition.
         apart: whether each language has a network of its own.
         alone: whether text of one language is enough.
-        labelled: whether it needs labelled pairs of one language.
-        figure: the name of its own measure.
-        best_by: the measure by which the best encoder is chosen.
+        labelled: whether the objective needs labelled pairs of one language.
+        figure: the name of the objective's own measure, "" if none.
+        best_by: the measure by which the best encoder is chosen, by default.
+        schedule: ``adam``, or ``sgd`` for plain gradients with the schedule of ``Inference``.
+        clip: the maximum length of gradients, 0 for no limit.
     """
 
     name: ClassVar[str]
@@ -203,10 +212,10 @@ class PathsOptions(ObjectiveOptions):
         self.shares()
 
     def shares(self) -> dict[int, float]:
-        """Return the share of batches of each number of sources.
+        """Return the relative number of batches for each number of sources.
 
         Raises:
-            ValueError: A number or share is malformed or repeated.
+            ValueError: An item of ``sources`` is malformed or repeated.
         """
         shares: dict[int, float] = {}
         for source in self.sources:
@@ -338,12 +347,15 @@ class TrainingOptions(ValidatedOptions):
     seed: int = option(1, "random seed", high=2**63 - 1)
 
     def flat(self) -> dict[str, Any]:
-        """Return all values by name, with the architecture's and the objective's."""
+        """Return all options by name, also the architecture's and the objective's."""
         names = {"architecture": self.architecture.name, "objective": self.objective.name}
         return {**asdict(self), **asdict(self.architecture), **asdict(self.objective), **names}
 
     def learning_rate_at(self, step: int) -> float:
-        """Return a step's learning rate, with linear warm-up and perhaps decay."""
+        """Return the learning rate of a step, from 0.
+
+        It rises linearly in ``warmup_steps``, and falls linearly to 0 unless it is constant.
+        """
         if self.objective.schedule == "sgd":
             return self.architecture.learning_rate
         warmup = min(1.0, (step + 1) / self.warmup_steps)
@@ -359,7 +371,8 @@ def training_options(
     """Make options from values by name, as in ``TrainingOptions.flat``.
 
     Raises:
-        ValueError: Neither the architecture nor the objective has an option.
+        ValueError: A name is unknown, a value is out of range, or an option is neither the
+            architecture's nor the objective's nor general.
     """
     parts = [
         _choose("architecture", architecture, ARCHITECTURES),
@@ -385,7 +398,7 @@ def _choose(name: str, value: str, choices: Mapping[str, type]) -> type:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskBeside:
-    """An auxiliary task, its text, and its batches per parallel batch."""
+    """An auxiliary task, its folder of text, and its batches per main batch."""
 
     name: str
     folder: Path
@@ -393,7 +406,7 @@ class TaskBeside:
 
 
 def named_tasks(tasks: Sequence[TaskBeside]) -> dict[str, TaskBeside]:
-    """Name each task, and the second of a kind such as ``quick-thought-2``.
+    """Return tasks by name, the second of a kind as ``quick-thought-2``.
 
     Raises:
         ValueError: Two tasks of a kind have the same folder.
@@ -414,9 +427,10 @@ class Recipe(ValidatedOptions):
 
     Attributes:
         files: the files of each language pair (``reading.find_text``).
+        exclude: the names of corpora to skip.
         corpus_weights: the probability that a pass uses a pair of a corpus, by default 1.
-        pair_weights: factors of how often a language pair is drawn.
-        tasks: auxiliary tasks of ``AUXILIARY_TASKS``, by ``named_tasks``.
+        pair_weights: factors of the rate at which a language pair is drawn, by default 1.
+        tasks: auxiliary tasks of ``AUXILIARY_TASKS``, as ``named_tasks`` returns them.
         best_by: the measure by which the best encoder is chosen.
     """
 

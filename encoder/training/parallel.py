@@ -25,7 +25,10 @@ PATIENCE = timedelta(days=1)  # while the first process evaluates; torchrun stop
 
 @contextmanager
 def process_group() -> Iterator[None]:
-    """Join the processes that torchrun started with this one, if any."""
+    """Return a context in which processes that torchrun started communicate.
+
+    Without torchrun, it does nothing.
+    """
     if not distributed.is_torchelastic_launched():
         yield
         return
@@ -45,22 +48,25 @@ def process_group() -> Iterator[None]:
 
 
 def processes() -> int:
-    """Return the number of processes."""
+    """Return the number of processes that train together, 1 without torchrun."""
     return distributed.get_world_size() if distributed.is_initialized() else 1
 
 
 def rank() -> int:
-    """Return the number of this process, from 0, which logs and writes."""
+    """Return the number of this process, from 0. Process 0 logs and writes."""
     return distributed.get_rank() if distributed.is_initialized() else 0
 
 
 def local_rows(count: int) -> NDArray[np.int64]:
-    """Return this process's rows of a batch of ``count``, int64."""
+    """Return the rows of a batch of ``count`` that are this process's, int64."""
     return np.array_split(np.arange(count), processes())[rank()]
 
 
 def run_in_first(make: Callable[[], T]) -> T:
-    """Return ``make()`` of the first process in all, or raise its ValueError."""
+    """Call ``make`` in process 0, and return its result in all processes.
+
+    A ValueError of ``make`` is raised in all processes.
+    """
     if processes() == 1:
         return make()
     results: list[Any] = [None]
@@ -87,7 +93,7 @@ def sum_over_processes(value: float) -> float:
 def gather(rows: Tensor) -> Tensor:
     """Return the rows (B / P, ...) of all P processes in order, (B, ...).
 
-    It is differentiable if all processes compute the same loss from the rows.
+    Gradients are correct if all processes compute the same loss from the result.
     """
     return rows if processes() == 1 else _Gather.apply(rows)
 

@@ -47,21 +47,20 @@ def train_encoder(
     """Train an encoder and save it in the folder ``output``.
 
     Each evaluation saves the state, and the encoder if it is the best so far
-    (``evaluation.Keeper``). A training that was started in ``output`` resumes.
+    (``evaluation.Keeper``). If ``output`` has the state of the same training, it resumes.
 
     Args:
         recipe: data, vocabulary and training options.
         output: the folder to write.
-        teacher: the encoder to learn from, if the objective does.
-        start: an encoder of the same architecture, whose vocabulary and weights the training starts
-            from.
-        measures: measured at each evaluation, in addition to the held-out error.
+        teacher: the encoder to learn from, if the objective needs one.
+        start: the base encoder, of the same architecture, whose vocabulary and weights the training
+            starts from; by default weights are random.
+        measures: taken at each evaluation, in addition to the held-out error.
         on_begin: called with the number of steps already done, when training starts.
         on_step: called after each step.
 
     Returns:
-        The figures of the saved encoder, by measure and part; none if this is not the first
-        process.
+        The figures of the saved encoder, by measure and part; empty if this is not process 0.
 
     Raises:
         ValueError: ``output`` cannot be written, a file is not parallel text or too small, the
@@ -246,12 +245,12 @@ def _read_texts(recipe: Recipe) -> tuple[Texts, Texts]:
 def sample_sentences(
     recipe: Recipe, texts: Texts, mean_count: int, *, exponent: float = 0.0
 ) -> Iterator[str]:
-    """Draw source sentences, and a third as many targets.
+    """Draw source sentences of each text, and a third as many targets.
 
-    Numbers per language pair are proportional to the pairs' sizes to the power of ``exponent``,
-    with the mean ``mean_count`` (Conneau & Lample 2019, section 3.1). Targets are fewer because
-    nearly all pairs have the same target language, and none if they are not embedded. Corpora have
-    the same weights as in training.
+    The number per text is proportional to its size to the power of ``exponent``, with the mean
+    ``mean_count`` (Conneau & Lample 2019, section 3.1). Targets are fewer because nearly all texts
+    have the same target language, and none if they are not embedded. Corpora have the weights that
+    they have in training.
     """
     one_sided = recipe.options.objective.one_sided
     generator = np.random.default_rng(recipe.options.seed)

@@ -22,7 +22,9 @@ class State:
 
     Attributes:
         identity: everything that determines the weights, as JSON values.
-        tensors: weights and moments.
+        tokenizer_model: the serialised SentencePiece model.
+        tensors: weights and the optimisers' moments, by name.
+        seconds: the time of training so far.
         history: the figures of each evaluation, as JSON values.
     """
 
@@ -35,7 +37,7 @@ class State:
 
 
 def save_state(path: Path, state: State) -> None:
-    """Write the state, and replace an earlier one after that."""
+    """Write the state to a file, over an earlier one when it is complete."""
     from safetensors.numpy import save
 
     tokenizer = np.frombuffer(state.tokenizer_model, dtype=np.uint8)
@@ -46,7 +48,7 @@ def save_state(path: Path, state: State) -> None:
 
 
 def load_state(path: Path, identity: Mapping[str, Any]) -> State:
-    """Read a state of ``save_state``, of the training with this identity.
+    """Read a state of ``save_state``, which must have this identity.
 
     Raises:
         ValueError: The file is damaged, or of another training.
@@ -71,7 +73,9 @@ def load_state(path: Path, identity: Mapping[str, Any]) -> State:
 def check_identity(
     folder: Path, saved: Mapping[str, Any], expected: Mapping[str, Any], work: str = "a training"
 ) -> None:
-    """Check that the work saved in a folder is the work to resume.
+    """Check that a folder's ``saved`` identity is the ``expected`` one.
+
+    ``work`` names the saved work in the error.
 
     Raises:
         ValueError: The identities differ.

@@ -51,8 +51,8 @@ def first_layer(pieces: Any, scales: Any, ids: Any, offsets: Any, bias: Any, hid
     """Write the first convolution of all branches to ``hidden`` (T, B C).
 
     ``pieces`` has a row per piece: its vector (E), the layer's input (B C), and the products of
-    this input with the weights of each place in each branch's window (C each). ``scales`` has a
-    scale for each C numbers in ``pieces``. ``bias`` is (B C,).
+    this input with the weights of each place in each branch's window (C each). The numbers are
+    multiplied by ``scales``, one for each C numbers of a row. ``bias`` is (B C,).
     """
     for sentence in range(len(offsets) - 1):
         first, stop = offsets[sentence], offsets[sentence + 1]
@@ -176,7 +176,7 @@ def int8_layer(weights: Any, scales: Any, offsets: Any, branch_bias: Any, hidden
 
     ``weights`` are panels of codes, the number added to each code (``panels_of``), and the largest
     code to which a hidden row is rounded. ``scales`` are factors (C,), by which hidden rows are
-    multiplied before they are rounded, and the scales of columns.
+    multiplied before they are rounded, and the scales of the weights' columns (places C,).
     """
     (panels, raised, largest), (factors, column_scales), begin = (
         weights,
@@ -205,7 +205,7 @@ def _moments(row: Any, epsilon: Any) -> Any:
 
 @_compile
 def normalize(rows: Any, epsilon: Any, scale: Any, shift: Any, out: Any) -> None:
-    """Normalise rows (R, N) to mean 0 and variance 1, then scale and shift."""
+    """Normalise rows (R, N) into ``out``, with ``scale`` (N,) and ``shift``."""
     for number in range(len(rows)):
         mean, norm = _moments(rows[number], epsilon)
         for index in range(rows.shape[1]):
@@ -214,7 +214,10 @@ def normalize(rows: Any, epsilon: Any, scale: Any, shift: Any, out: Any) -> None
 
 @_compile
 def pool(pieces: Any, scales: Any, ids: Any, offsets: Any, hidden: Any, eps: Any, out: Any) -> None:
-    """Write sums (S, E + B C) of the tokens' features, normalised per token."""
+    """Write to ``out`` (S, E + B C) the sums of normalised features of tokens.
+
+    A token's features are its piece's vector and its ``hidden`` row.
+    """
     features, total = np.empty(FEATURES, F), np.empty(FEATURES, np.float64)
     for sentence in range(len(offsets) - 1):
         total[:] = 0
@@ -232,7 +235,7 @@ def pool(pieces: Any, scales: Any, ids: Any, offsets: Any, hidden: Any, eps: Any
 
 @_compile
 def round_rows(rows: Any, codes: Any, largest: Any, scales: Any) -> None:
-    """Round rows (R, C) to ``codes`` up to ``largest`` times ``scales`` (R,)."""
+    """Write ``codes``, up to ``largest``, and ``scales`` (R,) of rows (R, C)."""
     for number in range(len(codes)):
         top = F(0)
         for column in range(codes.shape[1]):

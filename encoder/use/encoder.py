@@ -36,8 +36,8 @@ KEPT_BYTES = 256 << 20  # of prepared pieces, in int8 enough for about two langu
 def load_use(*, precision: Precision) -> "UseEncoder":
     """Load the encoder, with ``auto`` in int8 if that is fast and accurate.
 
-    That is, if the CPU has int8 instructions, and the cosines of ``SAMPLE``'s vectors to those in
-    float32 are at least ``MIN_COSINE``.
+    It is fast if the CPU has int8 instructions, and accurate if each sentence of ``SAMPLE`` has a
+    cosine of at least ``MIN_COSINE`` to its vector in float32.
 
     Raises:
         ValueError: A file is damaged, or the encoder cannot run in this precision.
@@ -59,10 +59,10 @@ def load_use(*, precision: Precision) -> "UseEncoder":
 
 
 class UseEncoder(BaseEncoder):
-    """An ``encoder.Encoder`` with the network."""
+    """An ``encoder.Encoder`` with the network of ``encoder.use.network``."""
 
     def __init__(self, network: Network, words: GlossaryWords | None = None) -> None:
-        """Encode by the words of an added language's glossary, if any."""
+        """Read sentences by pieces, or by the words of an added language."""
         suffix = f"+{words.name}" if words else ""
         self.name = f"{USE}@{DIGEST}{suffix}-{network.name}"
         self.dim, self.precision = DIM, network.precision
@@ -75,7 +75,7 @@ class UseEncoder(BaseEncoder):
         self._lock = threading.Lock()
 
     def for_language(self, language: str | None) -> "UseEncoder":
-        """Return the encoder for a language, this one unless it has a glossary."""
+        """Return the encoder of a language (ISO 639), with glossary if added."""
         if language_key(language or "") not in added_languages():
             return self
         bag = load_bundled(language or "")
@@ -85,7 +85,7 @@ class UseEncoder(BaseEncoder):
         return self._readers[bag.name]
 
     def channel_sizes(self, sentences: Sequence[str]) -> Matrix:
-        """Return root mean squares of the hidden channels in sentences, (B C,)."""
+        """Return root mean squares (B C,) of the hidden channels in sentences."""
         tokens, pieces = self._tokenizer.encode(sentences), self._prepared
         slots = Tokens(ids=pieces.find(tokens.ids), offsets=tokens.offsets)
         return channel_sizes(self._network.hidden(pieces.numbers, pieces.scales, slots))
@@ -118,9 +118,9 @@ class UseEncoder(BaseEncoder):
 
 
 class PreparedPieces:
-    """A cache of pieces that the network has prepared, with their numbers.
+    """A cache of P pieces that the network has prepared (``Network.prepare``).
 
-    The pieces not used for longest are removed. ``numbers`` (P, PREPARED) are to be multiplied by
+    The least recently used pieces are replaced. ``numbers`` (P, PREPARED) are to be multiplied by
     ``scales``, one per CHANNELS numbers. For a network in int8 they are int16, which halves the
     memory to read per token.
     """
@@ -136,7 +136,7 @@ class PreparedPieces:
         self.scales = np.ones((count, PREPARED // CHANNELS), dtype=np.float32)
 
     def find(self, ids: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Prepare the tokens' pieces, and return their places here, int32 (T,)."""
+        """Prepare the pieces ``ids`` (T,), and return their rows here, int32 (T,)."""
         distinct, inverse = np.unique(ids, return_inverse=True)
         numbers = distinct.tolist()
         if len(numbers) > len(self.numbers):

@@ -54,17 +54,18 @@ def _part_pattern() -> re.Pattern[str]:
 
 
 def split(sentence: str) -> list[str]:
-    """Split a sentence into words, and other texts without spaces and letters."""
+    """Split a sentence into words, and texts of neither letters nor spaces."""
     return _part_pattern().findall(sentence)
 
 
 def find_nearest(keys: Weights, vectors: Matrix) -> tuple[NDArray[np.int32], Matrix]:
-    """Find the NEAREST of K keys for each of W unit vectors.
+    """Find the NEAREST of K keys (D, K) for each of W unit vectors (W, D).
 
     Ties go to the first key. Results do not depend on the other vectors.
 
     Returns:
-        Numbers of keys in order, int32 (W, NEAREST), and their softmax, float32 (W, NEAREST).
+        Key numbers, nearest first, int32, and the softmax of their cosines, float32, both
+        (W, NEAREST).
     """
     cosines = keys.multiplied(vectors)
     least_cosines = -np.partition(-cosines, NEAREST - 1, axis=1)[:, NEAREST - 1 : NEAREST]
@@ -79,9 +80,9 @@ def find_nearest(keys: Weights, vectors: Matrix) -> tuple[NDArray[np.int32], Mat
 
 @dataclass(frozen=True, kw_only=True)
 class Glossary:
-    """English words in lower case and their rows.
+    """K English words in lower case, and the network's inputs for them.
 
-    ``rows`` are float32 (2 K, 512), of the words in lower case, then capitalised.
+    ``rows`` are float32 (2 K, 512), for the words in lower case, then capitalised.
     """
 
     english: Sequence[str]
@@ -97,8 +98,8 @@ class Glossary:
 class GlossaryWords:
     """A cache of a language's words, numbered after the network's pieces.
 
-    ``columns`` are each word's rows of the glossary, and ``shares`` their weights, 0 for a word
-    without a vector in the bundled encoder, both (W, NEAREST).
+    ``columns`` are each word's rows of the glossary, and ``shares`` the weights of these rows, both
+    (W, NEAREST). Weights are 0 for a word without a vector in the bundled encoder.
     """
 
     def __init__(self, glossary: Glossary, language: Encoder) -> None:
@@ -120,7 +121,7 @@ class GlossaryWords:
         return len(self._numbers) > ROOM
 
     def encode(self, sentences: Sequence[str]) -> Tokens:
-        """Cut sentences into words and pieces, between BEGIN and END."""
+        """Cut S sentences into words and pieces, each between BEGIN and END."""
         cuts = [split(sentence) for sentence in sentences]
         self._add(dict.fromkeys(itertools.chain(*cuts)))
         numbered = ([self._numbers[part] for part in parts] or [[UNKNOWN]] for parts in cuts)
@@ -147,7 +148,7 @@ class GlossaryWords:
         self.shares = np.concatenate([self.shares, shares])
 
     def places(self, ids: Ids) -> tuple[Ids, Ids]:
-        """Return which of P ids are words, and their places in ``columns``, (W,)."""
+        """Return where the P ids are words, and the words' rows in ``columns``."""
         is_word = np.flatnonzero(ids >= self._first)
         return is_word, ids[is_word] - self._first
 
@@ -171,13 +172,13 @@ def load_bundled(language: str) -> Encoder:
 
 @cache
 def added_languages() -> frozenset[str]:
-    """Return the languages of the glossary that ships, by ``language_key``."""
+    """Return the languages (``language_key``) of the glossary in the package."""
     return frozenset(map(language_key, _config(FOLDER)["languages"]))
 
 
 @cache
 def load_glossary(folder: Path = FOLDER) -> Glossary:
-    """Load the glossary that ships, or another one.
+    """Load the glossary in the package, or another one.
 
     Raises:
         ValueError: It is damaged, or was trained with another bundled encoder.

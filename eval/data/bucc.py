@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from eval.data.textfiles import choose, read_aligned
 from eval.metrics.bucc import IdPair, Ids
 from miner.storage.corpus.formats import format_of
 from miner.storage.corpus.reader import open_corpus
@@ -34,7 +35,7 @@ def text_key(text: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Sentences:
-    """The sentences of one side, ``texts``, with distinct ``ids``."""
+    """The sentences of one side, each with an id of its own."""
 
     ids: Sequence[str]
     texts: Sequence[str]
@@ -43,7 +44,7 @@ class Sentences:
         return len(self.ids)
 
     def ids_by_text(self) -> dict[str, Ids]:
-        """Map each ``text_key``, in order of first occurrence, to all its ids."""
+        """Return all ids of each ``text_key``, in order of first occurrence."""
         ids: defaultdict[str, list[str]] = defaultdict(list)
         for identifier, text in zip(self.ids, self.texts, strict=True):
             ids[text_key(text)].append(identifier)
@@ -53,11 +54,12 @@ class Sentences:
 def read_sentences(path: Path, ids: Path | None = None) -> Sentences:
     """Read sentences from ``ID TAB sentence`` lines, JSON lines, or Parquet.
 
-    If ``ids`` is passed, line i of it is the id of the sentence on line i of ``path``. Blank lines
-    are skipped.
+    If ``ids`` is passed, line i of ``ids`` is the id of line i of ``path``, which is a sentence.
+    Otherwise blank lines are skipped.
 
     Raises:
-        ValueError: No sentence is found, an id is missing or repeated, or numbers of lines differ.
+        ValueError: The file has no sentences, an id is missing or repeated, or numbers of lines
+            differ.
     """
     if ids is not None:
         rows = _split(path, ids)
@@ -96,19 +98,15 @@ def _with_ids(path: Path) -> Iterator[tuple[int, str, str]]:
 
 
 def _split(path: Path, ids: Path) -> Iterator[tuple[int, str, str]]:
-    texts, names = read_lines(path), [line.strip() for line in read_lines(ids)]
-    if len(texts) != len(names):
-        raise ValueError(
-            f"{path} has {len(texts)} lines but {ids} has {len(names)}; "
-            "line i of one must name line i of the other"
-        )
+    texts, lines = read_aligned(path, ids)
+    names = [line.strip() for line in lines]
     if "" in names:
         raise ValueError(f"{ids} line {names.index('') + 1}: blank where an id is expected")
     return zip(range(1, len(names) + 1), names, texts, strict=True)
 
 
 def read_gold(path: Place, sides: tuple[Sentences, Sentences] | None = None) -> frozenset[IdPair]:
-    """Read ``source id TAB target id`` lines.
+    """Read the distinct gold pairs of ``SOURCE_ID TAB TARGET_ID`` lines.
 
     Blank lines and a header such as ``source_id TAB target_id`` are skipped.
 
@@ -125,10 +123,9 @@ def read_gold(path: Place, sides: tuple[Sentences, Sentences] | None = None) -> 
             raise ValueError(
                 f"{path} line {number}: expected SOURCE_ID TAB TARGET_ID, not {line[:60]!r}"
             )
-        is_header = is_first and all(map(_HEADER.fullmatch, fields)) and not _are_ids(fields, sides)
-        is_first = False
-        if not is_header:
+        if not is_first or not all(map(_HEADER.fullmatch, fields)) or _are_ids(fields, sides):
             gold.add(fields)
+        is_first = False
     if not gold:
         raise ValueError(f"{path}: empty; expected SOURCE_ID TAB TARGET_ID lines")
     for side, sentences, ids in zip(SIDES, sides or (), zip(*gold, strict=True), strict=False):
@@ -145,7 +142,7 @@ def _are_ids(pair: IdPair, sides: tuple[Sentences, Sentences] | None) -> bool:
 
 
 class BuccFiles(NamedTuple):
-    """The three files of one split."""
+    """The files of one split, of sentences with ids and of gold pairs."""
 
     source: Path
     target: Path
@@ -165,9 +162,10 @@ class BuccSplit:
 
 
 def bucc_pairs(directory: Path) -> dict[str, dict[str, BuccFiles]]:
-    """Find the complete splits of each language pair (``de-en``), sorted.
+    """Find the complete splits of each language pair, such as ``de-en``.
 
-    ``directory`` contains a folder per pair, or is such a folder itself.
+    ``directory`` contains a folder per pair, or is the folder of a pair. A complete split has two
+    files of sentences and one of gold pairs. Pairs and splits are sorted.
 
     Raises:
         ValueError: ``directory`` is not a folder, or contains no complete split.
@@ -189,37 +187,29 @@ def bucc_pairs(directory: Path) -> dict[str, dict[str, BuccFiles]]:
 
 
 def bucc_splits(directory: Path, pair: str) -> dict[str, BuccFiles]:
-    """Find the complete splits of one language pair.
+    """Return the splits of one language pair, as ``bucc_pairs`` finds them.
 
     Raises:
         ValueError: ``directory`` does not contain the pair.
     """
-    pairs = bucc_pairs(directory)
-    if pair not in pairs:
-        raise ValueError(f"{directory}: no pair {pair!r}; it has {', '.join(pairs)}")
-    return pairs[pair]
+    return choose(bucc_pairs(directory), pair, f"{directory}: no pair")
 
 
 def bucc_files(directory: Path, pair: str, split: str) -> BuccFiles:
-    """Find the files of one split.
+    """Return the files of one split.
 
     Raises:
         ValueError: ``directory`` does not contain the pair or the split.
     """
-    splits = bucc_splits(directory, pair)
-    if split not in splits:
-        raise ValueError(
-            f"{directory}: {pair} has no split {split!r} with both texts and gold; "
-            f"it has {', '.join(splits)}"
-        )
-    return splits[split]
+    problem = f"{directory}: {pair} has no complete split"
+    return choose(bucc_splits(directory, pair), split, problem)
 
 
 def load_bucc(directory: Path, pair: str, split: str) -> BuccSplit:
-    """Load one split.
+    """Load the sentences and gold pairs of one split.
 
     Raises:
-        ValueError: A file is missing or malformed, an id is repeated, or gold ids are unknown.
+        ValueError: A file is missing or malformed, an id is repeated, or a gold id has no sentence.
     """
     files = bucc_files(directory, pair, split)
     source, target = read_sentences(files.source), read_sentences(files.target)

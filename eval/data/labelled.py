@@ -1,7 +1,4 @@
-"""Labelled sentences and sentence pairs for classifiers on vectors.
-
-Axes: ``N`` examples.
-"""
+"""Labelled sentences and sentence pairs, for classifiers of vectors."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,8 +6,8 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from miner.arrays import FloatArray, IntArray, Mask
 from miner.storage.streams import read_lines
 
 TRAIN, DEV, TEST = PARTS = ("tr", "va", "te")
@@ -18,9 +15,13 @@ TRAIN, DEV, TEST = PARTS = ("tr", "va", "te")
 
 @dataclass(frozen=True, kw_only=True)
 class Examples:
-    """Labelled sentences (``sides`` has one sequence), or pairs (two).
+    """N labelled sentences or sentence pairs.
 
-    ``parts`` names the part (``tr``, ``va`` or ``te``) of each example, or is empty.
+    Attributes:
+        labels: of each example, as text.
+        sides: the sentences; or the first and the second sentences of pairs.
+        parts: ``tr``, ``va`` or ``te`` of each example; empty if the examples are not divided.
+        files: the files that were read.
     """
 
     labels: Sequence[str]
@@ -31,16 +32,16 @@ class Examples:
     def __len__(self) -> int:
         return len(self.labels)
 
-    def part(self, name: str) -> NDArray[np.bool_]:
-        """Return which examples belong to the part ``name``, bool (N,)."""
+    def part(self, name: str) -> Mask:
+        """Return which examples belong to the part ``name``, bool (N,) or (0,)."""
         return np.array([part == name for part in self.parts], dtype=bool)
 
-    def classes(self) -> tuple[list[str], NDArray[np.int64]]:
+    def classes(self) -> tuple[list[str], IntArray]:
         """Return the sorted distinct labels, and each label's index, int64 (N,)."""
         names, numbers = np.unique(np.array(self.labels, dtype=np.str_), return_inverse=True)
         return names.tolist(), numbers.astype(np.int64)
 
-    def scores(self) -> NDArray[np.float64]:
+    def scores(self) -> FloatArray:
         """Return the labels as numbers, float64 (N,).
 
         Raises:
@@ -58,7 +59,8 @@ class Examples:
 def read_examples(path: Path, *, sides: int = 1) -> Examples:
     """Read ``[tr|va|te TAB] LABEL TAB sentence`` lines.
 
-    ``sides`` is the number of sentences per line. Either all lines name their part, or none does.
+    ``sides`` is the number of sentences per line, each after a tab. Either all lines name their
+    part, or none does.
 
     Raises:
         ValueError: A line is malformed, or the file is empty.
@@ -81,7 +83,8 @@ def read_columns(
 ) -> Examples:
     """Read tab-separated columns after a header of ``skip`` lines.
 
-    ``label``, ``sides`` and ``part`` are the indices of the columns of labels, sentences and parts.
+    ``label``, ``sides`` and ``part`` are the indices of the columns of labels, sentences and parts
+    (``tr``, ``va`` or ``te``), from 0.
 
     Raises:
         ValueError: A line has too few columns, a part is unknown, or the file has no examples.
@@ -113,13 +116,16 @@ def _examples(
 def read_parts(
     files: Mapping[str, Path], *, label: int, sides: Sequence[int], skip: int = 0
 ) -> Examples:
-    """Read the files of the parts that exist, with ``read_columns``."""
+    """Read files by part, ``tr``, ``va`` or ``te``, with ``read_columns``.
+
+    Files that do not exist are skipped.
+    """
     read = partial(read_columns, label=label, sides=sides, skip=skip)
     return concat({part: read(path) for part, path in files.items() if path.is_file()})
 
 
 def concat(parts: Mapping[str, Examples]) -> Examples:
-    """Concatenate the examples of all parts."""
+    """Concatenate examples, each named after its key in ``parts``."""
     sides = zip(*(examples.sides for examples in parts.values()), strict=True)
     return Examples(
         labels=[label for examples in parts.values() for label in examples.labels],
@@ -130,6 +136,6 @@ def concat(parts: Mapping[str, Examples]) -> Examples:
 
 
 def first_file(directories: Sequence[Path], name: str) -> Path | None:
-    """Return the first file called ``name`` or ``name.xz`` in the folders."""
+    """Return the first ``name`` or ``name.xz`` in the folders, or None."""
     paths = (folder / file for folder in directories for file in (name, f"{name}.xz"))
     return next((path for path in paths if path.is_file()), None)

@@ -15,7 +15,10 @@ _MACROLANGUAGES = {member: code for code, member in _MEMBERS.items()}
 
 
 def iso_639_3(code: str) -> str:
-    """Return the ISO 639-3 code of a language, or else the code itself."""
+    """Return the ISO 639-3 code of a language, in a macrolanguage Tatoeba's.
+
+    An unknown code is returned as it is.
+    """
     base = base_language(code)
     try:
         return _MEMBERS.get(base) or Language.get(base).to_alpha3()
@@ -24,22 +27,23 @@ def iso_639_3(code: str) -> str:
 
 
 def iso_639_1(code: str) -> str:
-    """Return the ISO 639-1 code of a language, or else the code itself."""
+    """Return the ISO 639-1 code of a language, or else its ISO 639-3 code."""
     base = base_language(code)
     return _MACROLANGUAGES.get(base, base)
 
 
-def name_of(code: str, names: Collection[str]) -> str | None:
-    """Return the only one of ``names`` for the language of ``code``, or None.
+def name_of(code: str, names: Collection[str]) -> str:
+    """Return the only one of ``names`` for the language of ``code``.
 
-    A code without a script or region also matches the only name of its language.
+    A code without a script or region also matches the only name of its language. If no name or
+    several match, the code is returned.
     """
     if code in names:
         return code
     same_tag = [name for name in names if _tag(name) == _tag(code)]
     same_language = [name for name in names if language_key(name) == language_key(code)]
     matches = same_tag or (same_language if _tag(code) == base_language(code) else [])
-    return matches[0] if len(matches) == 1 else None
+    return matches[0] if len(matches) == 1 else code
 
 
 def _tag(name: str) -> str:
@@ -50,12 +54,15 @@ def _tag(name: str) -> str:
 
 
 def code_of(name: str) -> str:
-    """Return the language code of an encoder, such as ``de`` for ``deu_Latn``."""
+    """Return the code of a language for encoders, ``de`` for ``deu_Latn``."""
     return iso_639_1(base_language(name))
 
 
 def encoders_of_languages(encoder: Encoder, languages: Sequence[str]) -> list[Encoder]:
-    """Return the encoder of each language, all in the same vector space."""
+    """Return the encoder of each language, all in the same vector space.
+
+    A joined encoder loses the parts that lack one of the languages.
+    """
     codes = [code_of(language) for language in languages]
     joint_encoder = encoder.for_languages(codes)
     return [joint_encoder.for_language(code) for code in codes]

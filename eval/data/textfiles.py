@@ -1,8 +1,32 @@
-"""Files of data sets, by name and by content."""
+"""Text files of data sets, as UTF-8 lines, names and digests."""
 
 import hashlib
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TypeVar
+
+from miner.storage.streams import read_lines
+
+Item = TypeVar("Item")
+
+
+def read_aligned(*paths: Path) -> list[list[str]]:
+    """Read the lines of files whose lines of equal numbers belong together.
+
+    Raises:
+        ValueError: A file is not readable UTF-8 or has no lines, or numbers of lines differ.
+    """
+    texts = [read_lines(path) for path in paths]
+    for path, lines in zip(paths, texts, strict=True):
+        if not lines:
+            raise ValueError(f"{path}: empty")
+        if len(lines) != len(texts[0]):
+            raise ValueError(
+                f"{path} has {len(lines)} lines but {paths[0]} has {len(texts[0])}; line i of one "
+                "must belong to line i of the other"
+            )
+    return texts
 
 
 def fingerprint(*paths: Path) -> str:
@@ -14,7 +38,7 @@ def fingerprint(*paths: Path) -> str:
 
 
 def files_matching(directory: Path, pattern: str) -> dict[Path, re.Match[str]]:
-    """Find the files in a folder whose whole name matches a regex, sorted.
+    """Return the files in a folder whose whole name matches a regex, by name.
 
     Raises:
         ValueError: ``directory`` is not a folder.
@@ -23,3 +47,14 @@ def files_matching(directory: Path, pattern: str) -> dict[Path, re.Match[str]]:
         raise ValueError(f"{directory}: not a directory")
     matches = {path: re.fullmatch(pattern, path.name) for path in sorted(directory.iterdir())}
     return {path: match for path, match in matches.items() if match}
+
+
+def choose(choices: Mapping[str, Item], name: str, problem: str) -> Item:
+    """Return the entry ``name`` of ``choices``.
+
+    Raises:
+        ValueError: It is missing; the message begins with ``problem``, such as ``FOLDER: no pair``.
+    """
+    if name not in choices:
+        raise ValueError(f"{problem} {name!r}; it has {', '.join(choices)}")
+    return choices[name]

@@ -9,9 +9,9 @@ Axes: ``U`` units, ``C`` numbers per unit, ``R`` resamples, ``P`` pairs of numbe
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from miner.arrays import FloatArray
+
 Interval = tuple[float, float]
 
 RESAMPLES = 1000
@@ -21,11 +21,11 @@ INTERVAL_METHOD = f"bootstrap-{RESAMPLES}"  # as signatures name it
 def resample(
     units: FloatArray, statistic: Callable[[FloatArray], FloatArray], *, stream: int = 0
 ) -> FloatArray:
-    """Compute a statistic (R,) of sums of rows that are drawn from ``units``.
+    """Compute a statistic of R resamples of units, float64 (R,).
 
-    ``units`` are float64 (U, C) with U > 0, and ``statistic`` maps sums (R, C) to figures (R,).
-    Data sets share a ``stream`` of random numbers if they have the same sentences, so that the same
-    are drawn of each, and only then.
+    A resample is the sum of U rows, drawn with repeats from ``units``, float64 (U, C) with U > 0.
+    ``statistic`` maps sums (R, C) to figures (R,). Calls with the same ``stream`` and U draw the
+    same rows, which data sets with the same sentences need.
     """
     random = np.random.default_rng([RESAMPLES, stream])
     sums = np.empty((RESAMPLES, units.shape[1]))
@@ -41,13 +41,16 @@ def interval(samples: FloatArray) -> Interval:
 
 
 def moments(x: FloatArray, y: FloatArray) -> FloatArray:
-    """Compute the terms (P, 6) that ``pearson`` sums, centred on the means."""
+    """Return the terms, float64 (P, 6), of P pairs of numbers for ``pearson``.
+
+    Numbers are centred on their means before.
+    """
     a, b = x - x.mean(), y - y.mean()
     return np.stack([np.ones_like(a), a, b, a * a, b * b, a * b], axis=1)
 
 
 def pearson(sums: FloatArray) -> FloatArray:
-    """Compute Pearson's r (R,) from sums (R, 6) of ``moments``.
+    """Compute Pearson's r (R,) from sums (R, 6) of rows of ``moments``.
 
     It is 0 if one of the two variables is constant.
     """

@@ -20,25 +20,25 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+
+from miner.arrays import FloatArray, IntArray, Mask
 
 IdPair = tuple[str, str]
 Ids = tuple[str, ...]
-Scores = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Candidates:
-    """Candidate pairs with their scores, float64 (P,), and ids.
+    """P candidate pairs with their scores, float64 (P,), and ids.
 
-    ``sources[p]`` and ``targets[p]`` are all ids of the two texts. The first of each names the
-    pair.
+    ``sources[p]`` and ``targets[p]`` are all ids of the two texts, at least one each. The first ids
+    name the pair.
 
     Raises:
         ValueError: A score is NaN or -inf, which no threshold could keep.
     """
 
-    scores: Scores
+    scores: FloatArray
     sources: Sequence[Ids]
     targets: Sequence[Ids]
 
@@ -63,7 +63,7 @@ class Candidates:
         )
 
     def name(self, position: int) -> IdPair:
-        """Return the id pair by which the candidate at ``position`` is counted."""
+        """Return the first ids of the candidate at ``position``, which name it."""
         return self.sources[position][0], self.targets[position][0]
 
 
@@ -72,15 +72,15 @@ class Judgements:
     """Ranked candidates, compared with the gold pairs.
 
     Attributes:
-        scores: float64 (P,), best first.
-        correct: bool (P,).
-        new_gold: int64 (P,), number of gold pairs that no better candidate contains.
-        gold: Number of gold pairs.
+        scores: of the candidates, float64 (P,), best first.
+        correct: whether any combination of a candidate's ids is gold, bool (P,).
+        new_gold: number of a candidate's gold pairs that no better candidate has, int64 (P,).
+        gold: number of all gold pairs.
     """
 
-    scores: Scores
-    correct: NDArray[np.bool_]
-    new_gold: NDArray[np.int64]
+    scores: FloatArray
+    correct: Mask
+    new_gold: IntArray
     gold: int
 
 
@@ -89,10 +89,10 @@ class BuccScore:
     """The score of the candidates strictly above a threshold.
 
     Attributes:
-        extracted: Number of these candidates.
-        correct: Number of correct ones.
-        found: Number of gold pairs among these, ``correct`` if no sentence is a duplicate.
-        gold: Number of all gold pairs.
+        extracted: number of candidates above the threshold.
+        correct: number of correct candidates among them.
+        found: number of gold pairs among them; equals ``correct`` if no sentence is a duplicate.
+        gold: number of all gold pairs.
     """
 
     threshold: float
@@ -124,7 +124,10 @@ class BuccScore:
 
 
 def rank(candidates: Candidates) -> Candidates:
-    """Sort candidates best first, ties in their order, without repeated pairs."""
+    """Sort candidates best first, and keep the best of each ``name``.
+
+    Ties stay in their order.
+    """
     first: dict[IdPair, int] = {}
     for position in np.argsort(-candidates.scores, kind="stable").tolist():
         first.setdefault(candidates.name(position), position)
@@ -132,7 +135,7 @@ def rank(candidates: Candidates) -> Candidates:
 
 
 def judge(ranked: Candidates, gold: Collection[IdPair]) -> Judgements:
-    """Compare candidates from ``rank`` with the distinct ``gold`` pairs."""
+    """Compare candidates, sorted by ``rank``, with distinct gold pairs."""
     targets_of: defaultdict[str, set[str]] = defaultdict(set)
     for source, target in gold:
         targets_of[source].add(target)
@@ -196,5 +199,5 @@ def extracted_pairs(ranked: Candidates, threshold: float) -> list[IdPair]:
     return [ranked.name(position) for position in range(_above(ranked.scores, threshold))]
 
 
-def _above(scores: Scores, threshold: float) -> int:
+def _above(scores: FloatArray, threshold: float) -> int:
     return int(np.searchsorted(-scores, -threshold, side="left"))

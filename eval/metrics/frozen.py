@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float32]
-Predictor = Callable[[Floats], Floats]  # from rows (N, D) to probabilities (N, C)
-Score = Callable[[Floats, Floats], float]  # from probabilities and targets, both (N, C)
+from miner.arrays import FloatArray, IntArray, Mask, Matrix
+
+Predictor = Callable[[Matrix], Matrix]  # from rows (N, D) to probabilities (N, C)
+Score = Callable[[Matrix, Matrix], float]  # from probabilities and targets, both (N, C)
 
 MAX_ITERATIONS = 200  # of L-BFGS
 TOLERANCE = 1e-5  # of the largest number in a gradient, whose errors are means of at most 1
@@ -33,15 +33,15 @@ FOLDS = 10
 class Part:
     """Rows float32 (N, D) and their class distributions float32 (N, C)."""
 
-    rows: Floats
-    targets: Floats
+    rows: Matrix
+    targets: Matrix
 
-    def take(self, chosen: NDArray[np.bool_]) -> "Part":
+    def take(self, chosen: Mask) -> "Part":
         """Return the rows of the mask ``chosen``, bool (N,)."""
         return Part(self.rows[chosen], self.targets[chosen])
 
 
-def softmax_regression(train: Part, penalty: float) -> Floats:
+def softmax_regression(train: Part, penalty: float) -> Matrix:
     """Fit a softmax regression, float32 (D + 1, C) with the biases last.
 
     L-BFGS minimises the mean cross entropy plus ``penalty`` / 2 times the squared weights.
@@ -51,7 +51,7 @@ def softmax_regression(train: Part, penalty: float) -> Floats:
     rows, targets = train.rows, train.targets
     shape = rows.shape[1] + 1, targets.shape[1]
 
-    def objective(flat: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+    def objective(flat: FloatArray) -> tuple[float, FloatArray]:
         weights = flat.reshape(shape)
         weights32 = weights.astype(np.float32)
         errors = rows @ weights32[:-1] + weights32[-1]
@@ -68,24 +68,30 @@ def softmax_regression(train: Part, penalty: float) -> Floats:
     options = {"maxiter": MAX_ITERATIONS, "gtol": TOLERANCE, "ftol": 0.0}
     start = np.zeros(shape).ravel()
     solution = minimize(objective, start, jac=True, method="L-BFGS-B", options=options)
-    weights: Floats = solution.x.reshape(shape).astype(np.float32)
+    weights: Matrix = solution.x.reshape(shape).astype(np.float32)
     return weights
 
 
-def probabilities(rows: Floats, weights: Floats) -> Floats:
-    """Predict the class probabilities (N, C) of rows by a softmax regression."""
+def probabilities(rows: Matrix, weights: Matrix) -> Matrix:
+    """Return class probabilities (N, C), by weights of ``softmax_regression``."""
     return _softmax(rows @ weights[:-1] + weights[-1])
 
 
-def _softmax(logits: Floats) -> Floats:
-    powers: Floats = np.exp(logits - logits.max(axis=-1, keepdims=True))
+def _softmax(logits: Matrix) -> Matrix:
+    powers: Matrix = np.exp(logits - logits.max(axis=-1, keepdims=True))
     powers /= powers.sum(axis=-1, keepdims=True)
     return powers
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """Widths of hidden layers, their activation, and the share to drop."""
+    """The shape of a perceptron.
+
+    Attributes:
+        hidden: the width of each hidden layer.
+        activation: a key of ``ACTIVATIONS``.
+        dropout: the share of hidden numbers that training drops.
+    """
 
     hidden: Sequence[int]
     activation: str = "sigmoid"
@@ -97,14 +103,14 @@ SHAPES = tuple(
 )
 
 
-def _sigmoid(x: Floats) -> Floats:
+def _sigmoid(x: Matrix) -> Matrix:
     half = np.float32(0.5)
-    values: Floats = half * np.tanh(half * x) + half  # never overflows
+    values: Matrix = half * np.tanh(half * x) + half  # never overflows
     return values
 
 
 # Each function with its derivative as a function of its output.
-ACTIVATIONS: dict[str, tuple[Callable[[Floats], Floats], Callable[[Floats], Floats]]] = {
+ACTIVATIONS: dict[str, tuple[Callable[[Matrix], Matrix], Callable[[Matrix], Matrix]]] = {
     "sigmoid": (_sigmoid, lambda y: y * (1 - y)),
     "tanh": (np.tanh, lambda y: 1 - y * y),
 }
@@ -121,20 +127,23 @@ class Perceptron:
         self._random = np.random.default_rng(seed)
         self._dropout = shape.dropout
         self._forward, self._slope = ACTIVATIONS[shape.activation]
-        self.weights: list[Floats] = []
+        self.weights: list[Matrix] = []
         for inputs, outputs in pairwise([dim, *shape.hidden, classes]):
             limit = np.sqrt(6 / (inputs + outputs))  # Glorot & Bengio 2010
             sample = self._random.uniform(-limit, limit, (inputs, outputs))
             self.weights += [sample.astype(np.float32), np.zeros(outputs, dtype=np.float32)]
 
-    def probabilities(self, rows: Floats) -> Floats:
+    def probabilities(self, rows: Matrix) -> Matrix:
         """Predict the class probabilities of each row, float32 (N, C)."""
         for layer in range(0, len(self.weights) - 2, 2):
             rows = self._forward(rows @ self.weights[layer] + self.weights[layer + 1])
         return _softmax(rows @ self.weights[-2] + self.weights[-1])
 
     def fit(self, train: Part, dev: Part, score: Score) -> float:
-        """Train, keep the weights with the best score of ``dev``, and return it."""
+        """Train on ``train``, and return the best score of ``dev``.
+
+        The weights with this score are kept. ``score`` is of probabilities and targets, (N, C).
+        """
         moments = [[np.zeros_like(weights) for weights in self.weights] for _ in range(2)]
         best, best_weights, misses, steps = -np.inf, self.weights, 0, 0
         for epoch in range(1, MAX_EPOCHS + 1):
@@ -155,8 +164,8 @@ class Perceptron:
         self.weights = best_weights
         return best
 
-    def gradients(self, rows: Floats, targets: Floats) -> list[Floats]:
-        """Return the gradients of the mean cross entropy, like ``weights``."""
+    def gradients(self, rows: Matrix, targets: Matrix) -> list[Matrix]:
+        """Return the mean cross entropy's gradient by each of ``weights``."""
         outputs, masks = [rows], []
         for layer in range(0, len(self.weights) - 2, 2):
             output = self._forward(outputs[-1] @ self.weights[layer] + self.weights[layer + 1])
@@ -165,7 +174,7 @@ class Perceptron:
             outputs.append(output * masks[-1])
         errors = _softmax(outputs[-1] @ self.weights[-2] + self.weights[-1]) - targets
         errors /= len(rows)
-        gradients: list[Floats] = []
+        gradients: list[Matrix] = []
         for layer in range(len(self.weights) - 2, -1, -2):
             inputs = outputs[layer // 2]
             gradients = [inputs.T @ errors, errors.sum(axis=0), *gradients]
@@ -175,7 +184,7 @@ class Perceptron:
                 errors = (errors @ self.weights[layer].T) * mask * self._slope(kept)
         return gradients
 
-    def _update(self, gradients: list[Floats], moments: list[list[Floats]], steps: int) -> None:
+    def _update(self, gradients: list[Matrix], moments: list[list[Matrix]], steps: int) -> None:
         first, second = DECAYS
         rate = LEARNING_RATE * np.sqrt(1 - second**steps) / (1 - first**steps)
         for weight, gradient, mean, square in zip(self.weights, gradients, *moments, strict=True):
@@ -184,7 +193,7 @@ class Perceptron:
             weight -= np.float32(rate) * mean / (np.sqrt(square) + EPSILON)
 
 
-def accuracy(predicted: Floats, targets: Floats) -> float:
+def accuracy(predicted: Matrix, targets: Matrix) -> float:
     """Return the share of rows whose most probable class is correct."""
     return float((predicted.argmax(axis=1) == targets.argmax(axis=1)).mean())
 
@@ -198,7 +207,7 @@ class Logistic:
     seed: int = 1
 
     def fit(self, train: Part, dev: Part | None = None) -> Predictor:
-        """Return a predictor with the penalty that is best on ``dev`` or in folds."""
+        """Return the best predictor by ``dev``, or by cross-validation without it."""
         if dev is not None:
             trials = iter([(train, dev)])
         else:
@@ -225,7 +234,7 @@ class Mlp:
     shapes: Sequence[Shape] = SHAPES
 
     def fit(self, train: Part, dev: Part | None = None) -> Predictor:
-        """Return a predictor of the shape that is best on ``dev`` or on a fold."""
+        """Return the best predictor by ``dev``, or by a tenth of ``train``."""
         if dev is None:
             is_dev = folds(train.targets, FOLDS, seed=self.seed) == 0
             train, dev = train.take(~is_dev), train.take(is_dev)
@@ -238,8 +247,8 @@ class Mlp:
 Classifier = Logistic | Mlp
 
 
-def cross_predict(train: Part, classifier: Classifier) -> Floats:
-    """Predict probabilities (N, C), each row by a fit to the other folds."""
+def cross_predict(train: Part, classifier: Classifier) -> Matrix:
+    """Return class probabilities (N, C), of each row by a fit to other folds."""
     fold = folds(train.targets, FOLDS, seed=classifier.seed)
     predicted = np.empty_like(train.targets)
     for index in range(FOLDS):
@@ -248,8 +257,11 @@ def cross_predict(train: Part, classifier: Classifier) -> Floats:
     return predicted
 
 
-def folds(targets: Floats, count: int, *, seed: int) -> NDArray[np.int64]:
-    """Deal shuffled rows class by class into folds from 0, int64 (N,)."""
+def folds(targets: Matrix, count: int, *, seed: int) -> IntArray:
+    """Return the fold of each row, from 0 to ``count`` - 1, int64 (N,).
+
+    Rows are shuffled, and dealt class by class, so that folds have similar classes.
+    """
     shuffled = np.random.default_rng(seed).permutation(len(targets))
     order = shuffled[np.argsort(targets[shuffled].argmax(axis=1), kind="stable")]
     fold_numbers = np.empty(len(targets), dtype=np.int64)
@@ -257,23 +269,23 @@ def folds(targets: Floats, count: int, *, seed: int) -> NDArray[np.int64]:
     return fold_numbers
 
 
-def one_hot(labels: NDArray[np.int64], classes: int) -> Floats:
-    """Return float32 (N, C) with a 1 at each of ``labels``, int64 (N,)."""
+def one_hot(labels: IntArray, classes: int) -> Matrix:
+    """Return float32 (N, C), 1 in the column of the row's label, else 0."""
     return np.eye(classes, dtype=np.float32)[labels]
 
 
-def root_mean_square(vectors: Floats) -> np.float32:
+def root_mean_square(vectors: Matrix) -> np.float32:
     """Return the root mean square of all numbers, or 1 if it is 0."""
     return np.float32(np.sqrt(np.mean(np.square(vectors, dtype=np.float64))) or 1.0)
 
 
-def pair_features(first: Floats, second: Floats, *, both: bool) -> Floats:
-    """Return |u - v| and u * v of pairs, after u and v themselves if ``both``."""
+def pair_features(first: Matrix, second: Matrix, *, both: bool) -> Matrix:
+    """Return |u - v| and u * v of rows (N, D), after u and v if ``both``."""
     sides = [first, second] if both else []
     return np.hstack([*sides, np.abs(first - second), first * second])
 
 
-def grade_targets(scores: NDArray[np.float64], grades: int) -> Floats:
+def grade_targets(scores: FloatArray, grades: int) -> Matrix:
     """Spread scores from 1 to ``grades`` over two whole grades, (N, grades).
 
     A score y gives floor(y) - y + 1 to the grade floor(y), and y - floor(y) to the next (Tai et al.
@@ -286,12 +298,12 @@ def grade_targets(scores: NDArray[np.float64], grades: int) -> Floats:
     return targets
 
 
-def expected_grade(distribution: Floats) -> NDArray[np.float64]:
+def expected_grade(distribution: Matrix) -> FloatArray:
     """Return the mean grade of distributions (N, grades), float64 (N,)."""
     return distribution.astype(np.float64) @ np.arange(1, distribution.shape[1] + 1)
 
 
-def grade_correlation(predicted: Floats, targets: Floats) -> float:
+def grade_correlation(predicted: Matrix, targets: Matrix) -> float:
     """Return Pearson's r of mean grades, or 0 if one side is constant."""
     grades = expected_grade(predicted), expected_grade(targets)
     return float(np.corrcoef(*grades)[0, 1]) if all(side.std() for side in grades) else 0.0

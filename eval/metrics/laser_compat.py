@@ -15,7 +15,7 @@ Scores = Mapping[IdPair, float]
 
 
 def unique_ids(texts: Sequence[str], ids: Sequence[str]) -> dict[str, str]:
-    """Map each stripped text to its id, without texts that are repeated."""
+    """Return ids by stripped text, of the texts that occur once."""
     stripped = [text.strip() for text in texts]
     counts = Counter(stripped)
     pairs = zip(stripped, ids, strict=True)
@@ -25,9 +25,10 @@ def unique_ids(texts: Sequence[str], ids: Sequence[str]) -> dict[str, str]:
 def score_by_ids(
     candidates: Iterable[ScoredTexts], source_ids: Mapping[str, str], target_ids: Mapping[str, str]
 ) -> dict[IdPair, float]:
-    """Return the best score of each id pair, in order of first mention.
+    """Return the best score of each id pair, in order of first occurrence.
 
-    Texts without an entry in the ``unique_ids`` of their side are skipped.
+    ``source_ids`` and ``target_ids`` are results of ``unique_ids``. Candidates with another text
+    are skipped.
     """
     best: dict[IdPair, float] = {}
     for score, source, target in candidates:
@@ -38,7 +39,7 @@ def score_by_ids(
 
 
 def best_threshold(scores: Scores, gold: Collection[IdPair]) -> float:
-    """Return the highest threshold with the best F1, or 0 without any hit."""
+    """Return the highest threshold with the best F1, 0 if no pair is gold."""
     ranked = sorted(scores.items(), key=lambda item: -item[1])
     # The original crashes after the last candidate. Its own score keeps it, because of >=.
     next_scores = [score for _, score in ranked[1:] + ranked[-1:]]

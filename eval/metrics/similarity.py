@@ -6,34 +6,27 @@ Axes: ``N`` sources, ``M`` targets, ``D`` dim, ``K`` neighbours, ``Q`` queries.
 from collections.abc import Collection, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from miner.arrays import NO_NEIGHBOUR, Neighbours
+from miner.arrays import NO_NEIGHBOUR, IntArray, Mask, Matrix, Neighbours
 from miner.knn.core.rescore import unit_rows
 from miner.knn.exact import search_unit_rows
 from miner.margin import margin_scores
-
-Matrix = NDArray[np.float32]
-Flags = NDArray[np.bool_]
-Positions = NDArray[np.int64]
 
 NEIGHBOURS = 4  # neighbours per margin in xSIM
 CSLS_NEIGHBOURS = 10  # neighbours per mean similarity that CSLS subtracts
 BLOCK_ROWS = 256  # rows per matrix product
 
 
-def search_errors(
-    source: Matrix, target: Matrix, *, margin: str = "absolute"
-) -> tuple[Flags, Flags]:
+def search_errors(source: Matrix, target: Matrix, *, margin: str = "absolute") -> tuple[Mask, Mask]:
     """Find the rows whose nearest neighbour is not their translation.
 
-    This is the measure of Artetxe & Schwenk 2019, "Massively Multilingual Sentence Embeddings", on
-    Tatoeba. With a margin instead of the cosine (``absolute``) it is xSIM (Heffernan et al. 2022,
-    "Bitext Mining Using Distilled Sentence Representations for Low-Resource Languages", section 4).
-    Row i (D,) of each side translates row i of the other. A zero row is an error.
+    Row i of ``source`` (N, D) translates row i of ``target`` (N, D). By ``absolute``, the cosine,
+    this is the measure of Artetxe & Schwenk 2019, "Massively Multilingual Sentence Embeddings", on
+    Tatoeba. By another of ``miner.margin.MARGINS``, it is xSIM (Heffernan et al. 2022, "Bitext
+    Mining Using Distilled Sentence Representations for Low-Resource Languages", section 4).
 
     Returns:
-        Errors of source rows and of target rows, both bool (N,).
+        Errors of source rows and of target rows, both bool (N,). A zero row is an error.
 
     Raises:
         ValueError: The shapes differ, or have no rows.
@@ -48,19 +41,19 @@ def search_errors(
     return is_wrong(best_targets), is_wrong(best_by_margin(backward, forward, margin=margin))
 
 
-def is_wrong(positions: Positions) -> Flags:
+def is_wrong(positions: IntArray) -> Mask:
     """Return which of N positions differ from their own index, bool (N,)."""
-    errors: Flags = positions != np.arange(len(positions))
+    errors: Mask = positions != np.arange(len(positions))
     return errors
 
 
 def find_nearest(
     source: Matrix, target: Matrix, *, k: int = NEIGHBOURS
 ) -> tuple[Neighbours, Neighbours]:
-    """Find the ``k`` nearest rows (D) by cosine, from N to M and back.
+    """Find the ``k`` nearest targets by cosine, and the nearest sources.
 
-    Ids are positions. Rows may have any length, but zero rows have no neighbours (-1), and are
-    nobody's neighbour.
+    ``source`` is (N, D), ``target`` (M, D), of any length. Ids are rows of the other side. A zero
+    row has no neighbours (ids -1), and is not a neighbour of any row.
     """
     source_rows, target_rows = (np.flatnonzero(np.any(side, axis=1)) for side in (source, target))
     forward = Neighbours.empty(len(source), min(k, len(target_rows)))
@@ -73,11 +66,11 @@ def find_nearest(
     return forward, backward
 
 
-def best_by_margin(queries: Neighbours, others: Neighbours, *, margin: str) -> Positions:
+def best_by_margin(queries: Neighbours, others: Neighbours, *, margin: str) -> IntArray:
     """Choose each row's neighbour of best margin, int64 (N,), or -1 if none.
 
-    ``queries`` and ``others`` are both results of one ``find_nearest``. Ties go to the higher
-    cosine, then to the first neighbour.
+    ``queries`` are the neighbours of these rows, and ``others`` the neighbours of the other side,
+    as ``find_nearest`` returns both. Ties go to the first neighbour.
     """
     best = np.full(len(queries), NO_NEIGHBOUR)
     rows = np.flatnonzero((queries.ids != NO_NEIGHBOUR).any(axis=1))
@@ -91,13 +84,13 @@ def best_by_margin(queries: Neighbours, others: Neighbours, *, margin: str) -> P
 
 def translation_ranks(
     queries: Matrix, targets: Matrix, sources: Matrix, gold: Sequence[Collection[int]]
-) -> dict[str, Positions]:
+) -> dict[str, IntArray]:
     """Rank the best correct target of each query, int64 (Q,), by method.
 
-    NN ranks by cosine. CSLS subtracts mean similarities to ``sources``, all source words (Conneau
-    et al. 2018, "Word Translation Without Parallel Data", section 2.3). Other targets with the same
-    score rank before the correct one. Rows (D,) are unit vectors or zero, and ``gold`` has the
-    positions of correct targets.
+    NN ranks by cosine, from 1. CSLS subtracts mean similarities to ``sources``, all source words
+    (Conneau et al. 2018, "Word Translation Without Parallel Data", section 2.3). Other targets with
+    the same score rank before the correct one. Rows are unit vectors or zero, (Q, D), (M, D) and
+    (N, D). ``gold`` has the positions of each query's correct targets.
     """
     means = mean_of_nearest(targets, sources)
     ranks = {method: np.empty(len(queries), dtype=np.int64) for method in ("NN", "CSLS")}
@@ -112,7 +105,10 @@ def translation_ranks(
 
 
 def mean_of_nearest(rows: Matrix, others: Matrix) -> Matrix:
-    """Return the mean cosine (N,) of each unit row and its nearest ``others``."""
+    """Return each row's mean cosine to its CSLS_NEIGHBOURS nearest ``others``.
+
+    Rows (N, D) and ``others`` (M, D) are unit or zero rows. The result is float32 (N,).
+    """
     count = min(CSLS_NEIGHBOURS, len(others))
     means = np.empty(len(rows), dtype=np.float32)
     for start in range(0, len(rows), BLOCK_ROWS):

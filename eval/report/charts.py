@@ -8,10 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from eval.metrics.bootstrap import FloatArray
 from eval.metrics.bucc import BuccScore, Judgements, score_at
+from miner.arrays import FloatArray, IntArray
 
 Points = Sequence[tuple[float, float]]
 
@@ -23,47 +22,50 @@ LEFT, RIGHT, TOP, BOTTOM = 56, 24, 24, 38  # margins of a chart, in pixels
 
 
 def histogram(scores: FloatArray, *, low: float, high: float, bins: int = BINS) -> list[int]:
-    """Count scores (B,) in bins of equal width, and outliers in the end bins."""
+    """Count scores in bins of equal width, those outside in the first or last."""
     counts, _ = np.histogram(np.clip(scores, low, high), bins=bins, range=(low, high))
-    bin_counts: list[int] = counts.tolist()
-    return bin_counts
+    return list(map(int, counts))
 
 
 def spread(scores: FloatArray) -> tuple[float, float]:
-    """Return the limits of a chart's axis, which differ."""
+    """Return the lowest and the highest score, 0.5 further out if equal."""
     low, high = float(scores.min()), float(scores.max())
     return (low, high) if low < high else (low - 0.5, high + 0.5)
 
 
 def gold_curve(judgements: Judgements) -> list[BuccScore]:
-    """Score at thresholds (U,) from the lowest to the highest score."""
+    """Score at CURVE_POINTS thresholds from the lowest to the highest score."""
     thresholds = np.linspace(*spread(judgements.scores), CURVE_POINTS, endpoint=False).tolist()
     return [score_at(judgements, threshold) for threshold in thresholds]
 
 
-def hubs(lists: NDArray[np.int64], *, most: int) -> list[tuple[int, int]]:
-    """Return up to ``most`` rows that are in the most lists, with the counts.
+def hubs(lists: IntArray, *, most: int) -> list[tuple[int, int]]:
+    """Return up to ``most`` rows that are in the most neighbour lists.
 
-    ``lists`` counts the lists of each row. The highest count is first, and ties are in order of
-    rows.
+    ``lists`` is the number of lists with each row. Results are rows with these numbers, the highest
+    first, ties by row.
     """
     order = np.argsort(-lists, kind="stable")[:most]
     return [(row, int(lists[row])) for row in order.tolist() if lists[row]]
 
 
 def decile_ranks(pairs: int) -> list[int]:
-    """Return the distinct middle positions of each tenth of ``pairs``."""
+    """Return the position in the middle of each tenth of ``pairs`` pairs."""
     middles = [int((decile + 0.5) / 10 * pairs) for decile in range(10)]
     return sorted({min(rank, pairs - 1) for rank in middles}) if pairs else []
 
 
 @dataclass(frozen=True, kw_only=True)
 class Chart:
-    """A chart with two axes, each from a lowest to a highest value.
+    """A chart with two axes.
 
-    ``scale`` transforms heights: a square root keeps low bars visible. Marks have a CSS class:
-    ``bars`` are histograms over the whole width, and ``lines`` go through points. ``uprights`` are
-    vertical lines with a label.
+    Attributes:
+        labels: of the x axis and the y axis.
+        x: the lowest and the highest value of the axis; likewise ``y``.
+        scale: transforms heights; a square root keeps low bars visible.
+        bars: histograms over the whole width, each a CSS class and the heights.
+        lines: each a CSS class and the points.
+        uprights: vertical lines, each a value of x and a label.
     """
 
     title: str
@@ -78,7 +80,7 @@ class Chart:
 
     @property
     def ticks(self) -> tuple[list[float], list[float]]:
-        """The round numbers on both axes."""
+        """The round numbers to label on the x axis and on the y axis."""
         return ticks(*self.x), ticks(*self.y)
 
     def across(self, x: float) -> float:

@@ -7,7 +7,6 @@ from importlib.resources import files
 
 import numpy as np
 from markupsafe import Markup
-from numpy.typing import NDArray
 
 from eval.output import load_template
 from eval.report import sections
@@ -15,7 +14,7 @@ from eval.report.sections import Quality
 from eval.runs.calibration import Gold
 from eval.runs.side import Side
 from eval.runs.store import Run
-from miner.arrays import JudgedPairs
+from miner.arrays import FloatArray, IntArray, JudgedPairs
 from miner.storage.layout import SIDES
 
 TABLE_PAIRS = 60_000  # best pairs in the table; charts and counts use all pairs
@@ -24,7 +23,7 @@ Columns = dict[str, object]
 
 
 def render(run: Run, gold: Gold | None = None) -> str:
-    """Return the page as HTML, with a comparison if ``gold`` is passed.
+    """Return the page of a run as HTML, compared with gold pairs if given.
 
     Raises:
         ValueError: The run has no pairs.
@@ -84,7 +83,7 @@ def _columns(run: Run, gold: Gold | None, quality: Quality) -> Columns:
     }
 
 
-def _context(side: Side, rows: NDArray[np.int64], texts: list[str]) -> Columns:
+def _context(side: Side, rows: IntArray, texts: list[str]) -> Columns:
     """Return the sentences before and after the table's pairs, each once.
 
     A position below the length of ``texts`` refers to ``texts``, a higher one to ``SIDE_others``,
@@ -104,7 +103,7 @@ def _context(side: Side, rows: NDArray[np.int64], texts: list[str]) -> Columns:
     return columns
 
 
-def _rounded(values: NDArray[np.float64]) -> list[float]:
+def _rounded(values: FloatArray) -> list[float]:
     rounded: list[float] = np.round(values, 4).tolist()
     return rounded
 

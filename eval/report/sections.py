@@ -37,7 +37,7 @@ class Grid(NamedTuple):
 
 
 def pair_table(run: Run, positions: Sequence[int]) -> Grid:
-    """Tabulate the pairs at some positions, with texts, scores and ids."""
+    """Tabulate the pairs at some positions, by texts, scores and ids."""
     pairs = run.pairs.take(np.array(positions, dtype=np.int64))
     scores = {run.score_name: pairs.score}
     if isinstance(pairs, JudgedPairs):
@@ -53,7 +53,10 @@ def _four_digits(numbers: Iterable[float]) -> list[str]:
 
 
 def context_table(run: Run, source: int, target: int) -> Grid:
-    """Tabulate a pair with the sentences around it, empty without documents."""
+    """Tabulate a pair of rows with the sentences before and after them.
+
+    The table is empty if neither row has a document.
+    """
     sides = list(zip(run.sides, (source, target), strict=True))
     before, after = zip(*(side.context(row) for side, row in sides), strict=True)
     texts = [side.text(row) for side, row in sides]
@@ -63,7 +66,7 @@ def context_table(run: Run, source: int, target: int) -> Grid:
 
 
 class Quality(NamedTuple):
-    """The estimates of a run's pairs, and their source or why none exist."""
+    """Estimates of a run's pairs, and text on their method or why None."""
 
     estimates: Estimates | None
     how: str
@@ -79,7 +82,7 @@ def assess(run: Run) -> Quality:
 
 
 def overview(run: Run, quality: Quality) -> Section:
-    """Return the figures at the top, thresholds, and document pairs."""
+    """Return the figures at the top, thresholds of error rates, and documents."""
     estimates, kept = quality.estimates, run.summary.get("kept")
     note = f"of {run.summary['candidates']:,} candidates"
     if kept is not None and kept["judged"] != kept["pairs"]:
@@ -120,7 +123,7 @@ def _documents(
 
 
 def against_gold(run: Run, gold: Gold) -> Section:
-    """Return the curves, and tables of wrong and missing pairs."""
+    """Return curves against gold pairs, and tables of wrong and missing pairs."""
     curve = gold_curve(gold.judgements)
     by_threshold = Chart(
         title="Precision, recall and F1 against the threshold",
@@ -191,7 +194,10 @@ def counts(run: Run) -> Grid:
 
 
 def scores(run: Run, gold: Gold | None, quality: Quality) -> Section:
-    """Return a histogram of scores, of correct ones, and of expected errors."""
+    """Return the histogram of scores as a chart, and three quantiles.
+
+    The chart also shows correct pairs if ``gold`` is given, and expected errors if estimated.
+    """
     values = run.pairs.score
     low, high = spread(values)
     bars_of_all = histogram(values, low=low, high=high)
@@ -235,7 +241,7 @@ def lengths(run: Run) -> Section:
 
 
 def suspicious(run: Run) -> dict[str, Grid]:
-    """Count the pairs that filters would reject, and list some of them."""
+    """Count the pairs that filters would reject, and list the worst of them."""
     masks = {name: FILTERS[name](run.suspects) for name in SHOWN_FILTERS}
     half = (len(run.pairs) + 1) // 2
     rows = [[name, f"{mask.sum():,}", f"{mask[:half].sum():,}"] for name, mask in masks.items()]
@@ -271,7 +277,7 @@ def hubs_of(run: Run) -> Grid:
 
 
 def examples(run: Run) -> list[Section]:
-    """Return a pair from each tenth, with the neighbours of its source."""
+    """Return the middle pair of each tenth, with its source's neighbours."""
     sections = []
     for position in decile_ranks(len(run.pairs)):
         source, target = int(run.pairs.source[position]), int(run.pairs.target[position])

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eval.data.bucc import read_gold
-from eval.metrics.bootstrap import FloatArray, Interval
+from eval.metrics.bootstrap import Interval
 from eval.metrics.bucc import BuccScore, IdPair, Judgements, best_score, judge, rank
 from eval.runs.side import Side
 from eval.runs.store import Run
+from miner.arrays import FloatArray, IntArray, Mask
 from miner.choices import MONOTONE
 from miner.judge.prior import PROBABILITY, logistic
 from miner.storage.atomic import atomic_file
@@ -52,10 +52,13 @@ class Gold:
 
 @dataclass(frozen=True, kw_only=True)
 class LabelledPairs:
-    """Labelled pairs of a run, by ascending positions int64 (J,)."""
+    """J labelled pairs of a run, and whether they are correct.
 
-    positions: NDArray[np.int64]
-    correct: NDArray[np.bool_]
+    ``positions`` in the run's pairs are int64 (J,), ascending. ``correct`` is bool (J,).
+    """
+
+    positions: IntArray
+    correct: Mask
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,9 +66,10 @@ class Estimates:
     """Estimated probabilities of a run's pairs, best pair first.
 
     Attributes:
-        scores: float64 (P,), descending.
-        probabilities: float64 (P,), that the pair is correct.
-        floor: The best score below these pairs, which they all exceed.
+        scores: of the pairs, float64 (P,), descending.
+        probabilities: that a pair is correct, float64 (P,).
+        labelled: the labels that the estimates come from, if any.
+        floor: the best score of the run's pairs that are not among these.
     """
 
     scores: FloatArray
@@ -75,13 +79,13 @@ class Estimates:
 
     @cached_property
     def rates(self) -> FloatArray:
-        """The lowest error rate (P,) of any threshold that keeps the pair."""
+        """The lowest error rate, float64 (P,), of thresholds that keep a pair."""
         last = np.searchsorted(-self.scores, -self.scores, side="right")
         shares = np.cumsum(1 - self.probabilities)[last - 1] / last
         return np.minimum.accumulate(shares[::-1])[::-1]
 
     def kept(self, fdr: float) -> int:
-        """Return the number of pairs to keep for an error rate of ``fdr``."""
+        """Return how many pairs can be kept at an error rate of at most ``fdr``."""
         return int(np.searchsorted(self.rates, fdr, side="right"))
 
     def threshold(self, fdr: float) -> float:
@@ -127,8 +131,8 @@ def estimates_from_judge(run: Run) -> Estimates:
 def read_labels(path: Place, run: Run) -> LabelledPairs:
     """Read labels of a run's pairs.
 
-    If the lines are SOURCE_ID TAB TARGET_ID, all other pairs are wrong. If TAB ``right`` or TAB
-    ``wrong`` follows, other pairs have no label.
+    Lines SOURCE_ID TAB TARGET_ID are all correct pairs, so all other pairs are wrong. If TAB
+    ``right`` or TAB ``wrong`` follows, the lines are marks, and other pairs have no label.
 
     Raises:
         ValueError: A line is malformed, or none of the marked pairs is among the run's.
@@ -200,9 +204,7 @@ def estimates_from_marks(run: Run, labelled: LabelledPairs) -> Estimates:
     return Estimates(scores=scores, probabilities=likely, labelled=labelled, floor=floor)
 
 
-def _fit_odds(
-    odds: FloatArray, correct: NDArray[np.bool_], prior: tuple[float, float]
-) -> tuple[float, float]:
+def _fit_odds(odds: FloatArray, correct: Mask, prior: tuple[float, float]) -> tuple[float, float]:
     """Fit a slope and a shift of log odds to J labels by Newton's method.
 
     ``prior`` has the inverse variances of their priors around 1 and 0.
@@ -224,7 +226,7 @@ def thresholds(estimates: Estimates) -> list[tuple[float, float, int, float, Int
     """Return a row for each error rate in ``WANTED``.
 
     A row has this rate, the threshold, the number of pairs above it, the expected number of correct
-    ones, and the interval of the rate.
+    pairs among them, and the rate's interval, or None without labels.
     """
     expected_correct = np.append(0.0, np.cumsum(estimates.probabilities))
     rows = []
@@ -236,7 +238,7 @@ def thresholds(estimates: Estimates) -> list[tuple[float, float, int, float, Int
 
 
 def write_calibrated(run: Run, estimates: Estimates, path: Place, *, fdr: float | None) -> int:
-    """Write pairs as JSON lines, and return their number.
+    """Write pairs with probabilities as JSON lines, and return their number.
 
     Without ``fdr``, all pairs are written, or else as many as that error rate allows.
 

@@ -30,12 +30,14 @@ class Explanation:
     """The facts that decided on a pair of rows.
 
     Attributes:
-        targets: Neighbours of the source, nearest first. ``source_mean`` is their mean cosine.
-        sources: Likewise of the target.
-        cosine: None if neither sentence is in the list of the other, as for ``margin``.
-        line: Line of a pair of given lines, from 0.
-        judged: Fields of the pair in the judge's file, or None if it is not in it.
-        reasons: How much each feature raised the judge's score.
+        targets: neighbours of the source, nearest first. ``source_mean`` is their mean cosine.
+        sources: neighbours of the target, likewise with ``target_mean``.
+        cosine: of the pair, None if neither sentence is a neighbour of the other.
+        margin: of the pair, likewise.
+        line: line of the pair, from 0, if the run rates given lines; else None.
+        judged: the fields of the pair in the judge's file, or None if it is not in it.
+        reasons: how much each feature raised the judge's score.
+        verdict: one line of text on whether and why the pair was mined.
     """
 
     source: int

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from eval.metrics.bucc import Ids
-from miner.arrays import Columns, IntArray, Neighbours, take_columns
+from miner.arrays import Columns, FloatArray, IntArray, Matrix, Neighbours, take_columns
 from miner.choices import MONOTONE
 from miner.storage import layout
 from miner.storage.artefacts import Artefact, open_artefact
@@ -51,7 +51,7 @@ class ShardedArray:
         return self.parts[0] if len(self.parts) == 1 else np.concatenate(self.parts)
 
     def take(self, positions: Rows) -> NDArray[Any]:
-        """Return the rows at one or more positions."""
+        """Return the rows at one or more positions, in their order."""
         shards = np.searchsorted(self.starts, positions, side="right") - 1
         offsets = zip(shards, positions - self.starts[shards], strict=True)
         return np.stack([self.parts[shard][offset] for shard, offset in offsets])
@@ -102,7 +102,7 @@ class Side:
         return self._column("id", rows)
 
     def docs(self, rows: Rows) -> list[str]:
-        """Return the document of each row, or "" without documents."""
+        """Return the document of each row, "" if it has none."""
         return [doc or "" for doc in self._column("doc", rows)]
 
     def context(self, row: int) -> tuple[str, str]:
@@ -114,7 +114,10 @@ class Side:
         return before, after
 
     def pair_contexts(self, rows: Rows) -> tuple[list[str], list[str]]:
-        """Return the sentences before and after the pairs of some rows."""
+        """Return the sentences before and after the pairs that begin at ``rows``.
+
+        A sentence is "" if it does not exist, as for ``context``.
+        """
         merged, starts = self._merged_rows(rows)
         docs = self.docs(rows)
         before, after = merged[starts[:-1]] - 1, merged[starts[1:] - 1] + 1
@@ -140,27 +143,30 @@ class Side:
         return list(texts)
 
     def _merged_rows(self, rows: Rows) -> tuple[IntArray, IntArray]:
-        """Return all rows that the pairs of ``rows`` consist of, and offsets."""
+        """Return all rows of the pairs that begin at ``rows``, and offsets."""
         if self._merges is None:
             return np.asarray(rows, dtype=np.int64), np.arange(len(rows) + 1)
         lists = self._merges.rows_of(pa.array(rows, pa.int64()))
         return lists.flatten().to_numpy(), list_offsets(lists)
 
     def pair_texts(self, rows: Rows) -> list[str]:
-        """Return the text of the pair of each row, with all merged sentences."""
+        """Return the text of each pair that begins at a row, merged if needed."""
         if self._merges is None:
             return self.texts(rows)
         merged, starts = self._merged_rows(rows)
         return joined_texts(self.texts(merged), starts)
 
     def pair_ids(self, rows: Rows) -> list[list[str]]:
-        """Return the ids of the merged sentences of the pair of each row."""
+        """Return the ids of the sentences of each pair that begins at a row."""
         merged, starts = self._merged_rows(rows)
         ids = self.ids(merged)
         return [ids[first:last] for first, last in itertools.pairwise(starts.tolist())]
 
     def all_ids(self, rows: Rows, lines: Rows | None = None) -> list[Ids]:
-        """Return the ids of each row and its duplicates, that of its line first.
+        """Return the ids of each row and of all its duplicates.
+
+        The first id is the row's or, if ``lines`` are given, that of the line, which is the row or
+        one of its duplicates.
 
         Raises:
             ValueError: An id is repeated.
@@ -175,7 +181,9 @@ class Side:
         return ids
 
     def rows_of(self, ids: Sequence[str]) -> list[int | None]:
-        """Return the row of each id or of its first duplicate, None if unknown.
+        """Return the row of each id, for a duplicate its first occurrence's row.
+
+        The row is None if the id is unknown.
 
         Raises:
             ValueError: An id is repeated.
@@ -221,14 +229,9 @@ class Side:
 
     def positions(self, rows: Rows) -> IntArray:
         """Return the position of each row, or -1 if it was not searched."""
-        row_array = np.asarray(rows, dtype=np.int64)
-        positions = np.full(len(row_array), -1)
-        for start, part in zip(self._rows.starts.tolist(), self._rows.parts, strict=False):
-            if len(part):
-                places = np.minimum(np.searchsorted(part, row_array), len(part) - 1)
-                hits = part[places] == row_array
-                positions[hits] = start + places[hits]
-        return positions
+        positions = np.searchsorted(self.searched, rows)
+        is_searched = np.append(self.searched, -1)[positions] == rows
+        return np.where(is_searched, positions, -1)
 
     @cached_property
     def neighbours(self) -> Neighbours:
@@ -240,15 +243,15 @@ class Side:
         """Return the candidates of one or more positions."""
         return self._lists_at(self._scope, positions)
 
-    def means_at(self, positions: Rows) -> NDArray[np.float64]:
-        """Return the mean cosines that margins use, float64, of some positions."""
+    def means_at(self, positions: Rows) -> FloatArray:
+        """Return each position's mean cosine to its neighbours, for margins."""
         return self._lists_at(self._margin_scope, positions).means()
 
     def _lists_at(self, scope: str, positions: Rows) -> Neighbours:
         ids, cosines = (lists.take(positions) for lists in self._nearest[scope])
         return Neighbours(ids=ids, cosines=cosines)
 
-    def vectors(self) -> NDArray[np.float32]:
+    def vectors(self) -> Matrix:
         """Return the vectors of the searched rows, float32 (N, D)."""
         return take_columns(self._vectors.all(), self._columns).astype(np.float32, copy=False)
 

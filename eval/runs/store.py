@@ -12,13 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from encoder import load_encoder
 from encoder.words import WordEncoder, word_encoders
 from eval.metrics.bucc import Candidates, Ids
 from eval.runs.side import Side
-from miner.arrays import JudgedPairs, Pairs
+from miner.arrays import FloatArray, IntArray, JudgedPairs, Pairs
 from miner.choices import LINES, MONOTONE, SCORES
 from miner.filters import Suspects, main_script, median_log_ratio, occurrences
 from miner.given import lines_of
@@ -34,7 +33,7 @@ Texts = tuple[list[str], list[str]]
 
 
 class PairFile:
-    """A file of pairs, read as a whole or searched for two rows."""
+    """A file of P pairs, read as a whole or searched for two rows."""
 
     def __init__(self, folder: Place, name: str = PAIRS) -> None:
         self._folder, self._name = folder, name
@@ -49,9 +48,9 @@ class PairFile:
         return pairs_of(self._file.read())
 
     @property
-    def scores(self) -> NDArray[np.float64]:
+    def scores(self) -> FloatArray:
         """The scores of all pairs, float64 (P,), best first."""
-        scores: NDArray[np.float64] = self._file.read(columns=["score"])["score"].to_numpy()
+        scores: FloatArray = self._file.read(columns=["score"])["score"].to_numpy()
         return scores
 
     @property
@@ -60,7 +59,7 @@ class PairFile:
         return open_artefact(self._folder).files[self._name]
 
     def by_reason(self, count: int) -> dict[str, tuple[int, pa.Table]]:
-        """Count the pairs per reason, and draw up to ``count`` of them at random."""
+        """Return each reason's number of pairs, and up to ``count`` random ones."""
         table = self._file.read()
         samples = {}
         for reason in pc.unique(table["reason"]).to_pylist():
@@ -70,7 +69,7 @@ class PairFile:
         return samples
 
     def find(self, source: int, target: int) -> list[dict[str, Any]]:
-        """Return the fields and ``place`` (position) of pairs with either row."""
+        """Return the pairs with either row, as fields and the position ``place``."""
         hits, start = [], 0
         for batch in self._file.iter_batches():
             of_source = pc.equal(batch["source_row"], source)
@@ -90,14 +89,14 @@ class Run:
     """A finished run with both corpora and its pairs.
 
     Attributes:
-        summary: The contents of ``run.json``.
-        by_words: Whether the judge scored the pairs by their words.
-        score_name: Name of the scores that order pairs and are compared with the threshold.
-        chosen: Pairs selected by margin, before scoring and filters.
-        judged: Pairs that the judge scored, without identical ones; None without a judge.
-        identical: Judged pairs with the same text on both sides; None without a judge.
-        rejected: Pairs that filters rejected, each with a ``reason``; None without filters.
-        output: Pairs that were written.
+        summary: the contents of ``run.json``.
+        by_words: whether the judge scored the pairs by their words.
+        score_name: name of the scores that order pairs and are compared with the threshold.
+        chosen: pairs selected by margin, before scoring and filters.
+        judged: pairs that the judge scored, without identical ones; None without a judge.
+        identical: judged pairs with the same text on both sides; None without a judge.
+        rejected: pairs that filters rejected, each with a ``reason``; None without filters.
+        output: pairs that were written.
     """
 
     def __init__(self, directory: Place, summary: dict[str, Any]) -> None:
@@ -122,46 +121,44 @@ class Run:
         return self.output.pairs
 
     @property
-    def probabilities(self) -> NDArray[np.float64] | None:
+    def probabilities(self) -> FloatArray | None:
         """The probability of each pair, float64 (P,), or None without a judge."""
         return self.pairs.probability if isinstance(self.pairs, JudgedPairs) else None
 
     @property
     def best_unwritten_score(self) -> float:
-        """The highest score below all pairs of the output."""
+        """The highest score of pairs that score below all pairs of the output."""
         scores = (self.chosen if self.judged is None else self.judged).scores
         limit = self.options["threshold"]
         lower = scores[scores < self.pairs.score.min(initial=np.inf)]
         return float(lower.max(initial=-np.inf if limit is None else limit))
 
     def both(
-        self, read: Callable[[Side, NDArray[np.int64]], Column], pairs: Pairs | None = None
+        self, read: Callable[[Side, IntArray], Column], pairs: Pairs | None = None
     ) -> tuple[Column, Column]:
         """Call ``read`` with the rows of both sides of pairs, by default all."""
         pairs = self.pairs if pairs is None else pairs
         return read(self.source, pairs.source), read(self.target, pairs.target)
 
     @cached_property
-    def _lines(self) -> NDArray[np.int64] | None:
+    def _lines(self) -> IntArray | None:
         if self.options.get("alignment") != LINES:
             return None
-        lines: NDArray[np.int64] = np.load(open_artefact(self._work.pairs).checked(layout.LINES))
+        lines: IntArray = np.load(open_artefact(self._work.pairs).checked(layout.LINES))
         return lines
 
-    def lines(
-        self, sources: NDArray[np.int64], targets: NDArray[np.int64]
-    ) -> NDArray[np.int64] | None:
+    def lines(self, sources: IntArray, targets: IntArray) -> IntArray | None:
         """Return the first line of each pair, from 0, or None if pairs were mined."""
         return None if self._lines is None else lines_of(self._lines, sources, targets)
 
     def all_ids(self, pairs: Pairs | None = None) -> tuple[list[Ids], list[Ids]]:
-        """Return all ids of both sides of pairs, the id of their line first."""
+        """Return ``Side.all_ids`` of both sides of pairs, by default all pairs."""
         pairs = self.pairs if pairs is None else pairs
         lines = self.lines(pairs.source, pairs.target)
         return self.source.all_ids(pairs.source, lines), self.target.all_ids(pairs.target, lines)
 
     def pair_ids(self, pairs: Pairs | None = None) -> tuple[list[list[str]], list[list[str]]]:
-        """Return the ids of the merged sentences of both sides of pairs."""
+        """Return the ids of the sentences of both sides of pairs, by default all."""
         if self._lines is None:
             return self.both(Side.pair_ids, pairs)
         source, target = ([[first_id] for first_id, *_ in side] for side in self.all_ids(pairs))
@@ -190,7 +187,7 @@ class Run:
         return [self.summary[side]["language"]["decided"] for side in SIDES]
 
     @cached_property
-    def lists(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def lists(self) -> tuple[IntArray, IntArray]:
         """The number of the other side's neighbour lists with each row.
 
         The first array is of source rows, and the second of target rows.

@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from encoder import Encoder, load_encoder
 from encoder.words import WordEncoder
@@ -18,6 +17,7 @@ from eval.data.languages import encoders_of_languages
 from eval.data.textfiles import files_matching, fingerprint
 from eval.output import Record, Show, Table, sign
 from eval.tasks.arguments import add_directory
+from miner.arrays import FloatArray
 from miner.storage.streams import read_lines
 
 Bead = tuple[tuple[int, ...], tuple[int, ...]]  # ascending positions in source and target
@@ -26,8 +26,11 @@ TABLE = Table("documents", ["source", "target", "gold", "P", "R", "F1", "lax P",
 _LINE = re.compile(r"\[([\d, ]*)\]:\[([\d, ]*)\](?::\S*)?")
 
 
-def judge_beads(beads: Collection[Bead], gold: Collection[Bead]) -> NDArray[np.float64]:
-    """Score each distinct bead strictly and laxly, 0 or 1, float64 (B, 2)."""
+def judge_beads(beads: Collection[Bead], gold: Collection[Bead]) -> FloatArray:
+    """Return whether each of B distinct beads is correct, float64 (B, 2).
+
+    The columns are 0 or 1 by the strict and by the lax rule.
+    """
     gold_set = set(gold)
     partners: dict[int, set[int]] = {}
     for source, target in gold:
@@ -42,10 +45,10 @@ def judge_beads(beads: Collection[Bead], gold: Collection[Bead]) -> NDArray[np.f
 
 
 def score_beads(beads: Collection[Bead], gold: Collection[Bead]) -> list[dict[str, float]]:
-    """Return the strict and the lax score, as Vecalign's score.py counts.
+    """Return precision, recall and F1 by the strict and by the lax rule.
 
-    Precision counts all beads, also with an empty side. Recall counts the gold beads with both
-    sides.
+    Precision counts all beads, also with an empty side. Recall counts only the gold beads with
+    sentences on both sides, as Vecalign's score.py does.
     """
     two_sided = ([bead for bead in side_beads if all(bead)] for side_beads in (gold, beads))
     judged = judge_beads(beads, gold), judge_beads(*two_sided)

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from encoder import Encoder
-from encoder.rows import Matrix
 from eval.data.languages import encoders_of_languages, name_of
-from eval.data.textfiles import files_matching
+from eval.data.textfiles import choose, files_matching, read_aligned
 from eval.tasks.arguments import add_directory, add_languages, chosen_languages
 from eval.tasks.suite import fields_of
-from miner.storage.streams import read_lines
+from miner.arrays import Matrix
 
 LAYOUT = r"(?:newstest2019-(?:ref|src)\.)?([\w-]+)\.(?:txt|dev|devtest)"
 ENGLISH = ("en", "eng", "eng_Latn")  # its names in the three layouts
@@ -25,22 +24,25 @@ Encode = Callable[[Encoder, Sequence[str], str], Matrix]  # sentences of a langu
 
 @dataclass(frozen=True, kw_only=True)
 class AlignedTexts:
-    """Lines by language, which translate each other if their index is equal."""
+    """The file and the N lines of each language.
+
+    Line i of a language translates line i of the others.
+    """
 
     files: dict[str, Path]
     texts: dict[str, list[str]]
 
     @property
     def languages(self) -> list[str]:
-        """The languages, in the order of the request."""
+        """The languages, in the order in which ``load_aligned`` got them."""
         return list(self.texts)
 
 
 def aligned_files(directory: Path) -> dict[str, Path]:
-    """Find the file of each language, sorted.
+    """Find the file of each language, by the language in its name, sorted.
 
     Raises:
-        ValueError: The folder contains none, or several for a language.
+        ValueError: The folder contains no such file, or several of one language.
     """
     files: dict[str, Path] = {}
     for path, match in files_matching(directory, LAYOUT).items():
@@ -58,10 +60,10 @@ def aligned_files(directory: Path) -> dict[str, Path]:
 
 
 def english_of(languages: Sequence[str], directory: Path) -> str:
-    """Return the name of English among ``languages``.
+    """Return the name of English in ``languages``, which ``directory`` has.
 
     Raises:
-        ValueError: English is not among them.
+        ValueError: English is not among the languages.
     """
     if names := [name for name in ENGLISH if name in languages]:
         return names[0]
@@ -76,23 +78,12 @@ def load_aligned(directory: Path, languages: Sequence[str] | None = None) -> Ali
         ValueError: The folder has no such files, or two of a language. A language is missing, a
             file is empty, or numbers of lines differ.
     """
-    files = aligned_files(directory)
-    requested = list(files) if languages is None else languages
-    names = list(dict.fromkeys(name_of(name, files) or name for name in requested))
-    for name in names:
-        if name not in files:
-            raise ValueError(f"{directory}: no language {name!r}; it has {', '.join(files)}")
-    texts = {name: read_lines(files[name]) for name in names}
-    first = names[0]
-    for name, lines in texts.items():
-        if not lines:
-            raise ValueError(f"{files[name]}: empty")
-        if len(lines) != len(texts[first]):
-            raise ValueError(
-                f"{files[name]} has {len(lines)} lines but {files[first]} has "
-                f"{len(texts[first])}; line i of one must translate line i of the other"
-            )
-    return AlignedTexts(files={name: files[name] for name in names}, texts=texts)
+    available = aligned_files(directory)
+    requested = list(available) if languages is None else languages
+    names = dict.fromkeys(name_of(name, available) for name in requested)
+    files = {name: choose(available, name, f"{directory}: no language") for name in names}
+    texts = read_aligned(*files.values())
+    return AlignedTexts(files=files, texts=dict(zip(files, texts, strict=True)))
 
 
 def add_aligned_data(parser: argparse.ArgumentParser) -> None:
@@ -103,7 +94,10 @@ def add_aligned_data(parser: argparse.ArgumentParser) -> None:
 
 
 def load_texts(args: argparse.Namespace) -> tuple[AlignedTexts, str]:
-    """Load the texts of the requested languages, and return English's name.
+    """Load the texts of English and the requested languages.
+
+    Returns:
+        The texts, and the name of English among their languages.
 
     Raises:
         ValueError: Data are missing or malformed, or English is the only language.
@@ -113,14 +107,14 @@ def load_texts(args: argparse.Namespace) -> tuple[AlignedTexts, str]:
     data = load_aligned(args.directory, [*chosen_languages(args, known), english])
     if data.languages == [english]:
         raise ValueError(
-            f"{args.directory}: nothing to find {english!r} sentences from but themselves; "
-            "give another language with --lang"
+            f"{args.directory}: English sentences have no other language to be found from; pass "
+            "one with --lang"
         )
     return data, english
 
 
 def fields_of_texts(data: AlignedTexts) -> dict[str, object]:
-    """Return the fields of a signature that describe the texts."""
+    """Return the signature's fields of languages, lines, and files' digest."""
     count = len(data.texts[data.languages[0]])
     fields = {"languages": ",".join(data.languages), "sentences": count}
     return fields_of(list(data.files.values()), **fields)
@@ -133,9 +127,11 @@ def encoded_sides(
     more: Mapping[str, Sequence[str]] | None = None,
     encode: Encode = lambda model, sentences, language: model.encode(sentences),
 ) -> Iterator[tuple[str, Matrix, Matrix]]:
-    """Yield each language, and vectors (N, D) of its texts and of English.
+    """Yield each language but English, with its vectors and English vectors.
 
-    The parts of a joined encoder that know both languages make them. Lines of ``more`` come last.
+    Vectors are float32 (N, D), by the parts of a joined encoder that know both languages. After the
+    N lines, a side has rows for the lines of its language in ``more``. ``encode`` makes vectors of
+    sentences, by default ``Encoder.encode``.
     """
 
     def embed(model: Encoder, language: str) -> Matrix:

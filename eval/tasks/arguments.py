@@ -1,7 +1,7 @@
 """Command-line options that several tasks share."""
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from eval.data.bucc import bucc_pairs
@@ -13,19 +13,19 @@ ALL = "all"
 
 
 def add_directory(parser: argparse.ArgumentParser, *, holds: str) -> None:
-    """Add ``directory``, the folder of the data."""
+    """Add ``directory``, a folder with the files that ``holds`` names."""
     parser.add_argument("directory", type=Path, metavar="DIR", help=f"folder with {holds}")
 
 
 def add_bucc_data(parser: argparse.ArgumentParser) -> None:
-    """Add ``directory`` and ``pair`` of tasks with data in BUCC's layout."""
+    """Add ``directory``, of data in BUCC's layout, and ``pair``."""
     add_directory(parser, holds="xx-en/xx-en.SPLIT.xx, .en and .gold")
     text = "language pair; repeatable (default: all)"
     parser.add_argument("--pair", action="append", metavar="xx-en", help=text)
 
 
 def chosen_pairs(args: argparse.Namespace) -> list[str]:
-    """Return the language pairs of ``add_bucc_data``, by default all."""
+    """Return the language pairs that ``add_bucc_data`` parsed, by default all."""
     is_all = args.pair in (None, [ALL])
     return list(bucc_pairs(args.directory) if is_all else dict.fromkeys(args.pair))
 
@@ -33,35 +33,35 @@ def chosen_pairs(args: argparse.Namespace) -> list[str]:
 def add_list(
     parser: argparse.ArgumentParser, option: str, metavar: str, text: str, **more: object
 ) -> None:
-    """Add an option that can be repeated and has several values.
+    """Add an option of one or more values, which can be repeated.
 
-    Its value is None if it is not passed.
+    It is parsed as one list, or as None if it is not passed. ``more`` goes to ``add_argument``.
     """
     more |= {"nargs": "+", "action": "extend", "metavar": metavar, "help": text}
     parser.add_argument(option, **more)  # type: ignore[arg-type]
 
 
 def add_languages(parser: argparse.ArgumentParser, *, named: str) -> None:
-    """Add ``lang``, a list of languages."""
+    """Add ``lang``, a list of languages, with ``named`` in its help."""
     add_list(parser, "--lang", "XX", f"{named}, or all (default: {' '.join(LANGUAGES)})")
 
 
-def chosen_languages(args: argparse.Namespace, known: Sequence[str]) -> list[str]:
-    """Return the languages of ``add_languages``, where "all" means ``known``."""
+def chosen_languages(args: argparse.Namespace, known: Iterable[str]) -> list[str]:
+    """Return the languages that ``add_languages`` parsed, ``known`` for all."""
     return list(known if args.lang == [ALL] else dict.fromkeys(args.lang or LANGUAGES))
 
 
 def add_sides(parser: argparse.ArgumentParser, *, default: str) -> None:
-    """Add ``lang``, the languages of sides whose file does not name them."""
+    """Add ``lang``, one or two languages of the sides of pairs."""
     text = f"language of both sides, or languages of the first and second side (default: {default})"
     add_list(parser, "--lang", "XX", text, type=parse_option)
 
 
 def languages_of_sides(args: argparse.Namespace) -> tuple[str, str] | None:
-    """Return the languages that ``add_sides`` parsed, or None.
+    """Return the languages of both sides, None if ``--lang`` is not passed.
 
     Raises:
-        ValueError: There are more than two.
+        ValueError: More than two languages are passed.
     """
     if args.lang is None:
         return None
@@ -71,7 +71,7 @@ def languages_of_sides(args: argparse.Namespace) -> tuple[str, str] | None:
 
 
 def add_files_of_languages(parser: argparse.ArgumentParser, option: str, text: str) -> None:
-    """Add an option with files and their languages."""
+    """Add an option of values XX=FILE, each parsed as a language and a path."""
     add_list(parser, option, "XX=FILE", text, type=_language_and_file, default=[])
 
 
@@ -85,7 +85,7 @@ def _language_and_file(text: str) -> tuple[str, Path]:
 def by_language(
     files: Sequence[tuple[str, Path]], read: Callable[[Path], list[str]]
 ) -> dict[str, list[str]]:
-    """Read the files of each language, and concatenate their lines."""
+    """Read the files of each language, and concatenate their lists."""
     lines: dict[str, list[str]] = {}
     for language, path in files:
         lines.setdefault(language, []).extend(read(path))
@@ -96,7 +96,7 @@ def positive(text: str) -> int:
     """Parse a whole number above 0.
 
     Raises:
-        ArgumentTypeError: The text is not such a number.
+        ArgumentTypeError: The text is not a whole number above 0.
     """
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"expected a whole number above 0, not {text!r}")

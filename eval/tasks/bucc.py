@@ -16,13 +16,14 @@ import numpy as np
 from encoder import Encoder, load_encoder
 from eval.data.bucc import bucc_files, bucc_splits, load_bucc
 from eval.data.textfiles import fingerprint
-from eval.metrics.bootstrap import INTERVAL_METHOD, FloatArray, interval
+from eval.metrics.bootstrap import INTERVAL_METHOD, interval
 from eval.metrics.bucc import extracted_pairs
 from eval.output import Record, Show, Table, id_lines, print_note, score_record, signature
 from eval.tasks import mined_splits
 from eval.tasks.arguments import add_bucc_data, chosen_pairs, positive
 from eval.tasks.mined_splits import SplitResult
 from eval.tasks.suite import Figure, Suite, fields_of, figure_of
+from miner.arrays import FloatArray
 from miner.choices import SCORES
 from miner.margin import MARGINS
 from miner.selection import RETRIEVALS
@@ -86,7 +87,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Find the splits for ``adit evaluate compare``, which scores the second."""
+    """Find two splits of each pair, to tune on the first and score the second."""
     splits = {pair: _splits(args, pair) for pair in chosen_pairs(args)}
 
     def measure(encoder: Encoder) -> Iterator[Figure]:

@@ -15,13 +15,13 @@ import numpy as np
 from encoder import Encoder
 from eval.data.labelled import DEV, PARTS, TEST, TRAIN, Examples, concat, read_columns, read_parts
 from eval.data.languages import name_of
-from eval.data.textfiles import files_matching
+from eval.data.textfiles import choose, files_matching
 from eval.metrics import frozen
 from eval.metrics.frozen import Part
 from eval.output import Record, Show, Table
 from eval.tasks.arguments import add_directory, add_list
 from eval.tasks.frozen import make_learner
-from eval.tasks.suite import Figure, Suite, fields_of, mean_figure, published, run_suite
+from eval.tasks.suite import Figure, Suite, fields_of, mean_figure, published
 from miner.extras import require
 
 _NAMES = "english:en german:de spanish:es french:fr italian:it japanese:ja russian:ru chinese:zh"
@@ -43,7 +43,7 @@ CLASSIFIERS: dict[str, frozen.Classifier] = {
 
 
 def load_topics(directory: Path) -> dict[str, Examples]:
-    """Load the labelled sentences of each language.
+    """Load the labelled sentences of each language that the folder has.
 
     These files are read: ``xxx_Yyyy.tsv`` (``tr|va|te TAB id TAB category TAB text``);
     ``xxx_Yyyy/train.tsv``, ``dev.tsv`` and ``test.tsv`` of SIB-200 with the header ``index_id
@@ -103,25 +103,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--few-shot", action="store_true", help=text)
 
 
-def run(args: argparse.Namespace, show: Show) -> Record:
-    """Learn from one language, and test in all."""
-    if not args.few_shot:
-        return run_suite(prepare(args), args.encoder, show)
-    curves: dict[str, Record] = {}
-    record = run_suite(prepare(args, curves), args.encoder, show)
-    shares = [f"{share:.0%}" for share in SHARES]
-    for kind, title in (("with", "and own"), ("alone", "own alone")):
-        table = Table(title, shares)
-        show(table.header)
-        for name, curve in curves.items():
-            show(table.row(name, *map(curve[kind].get, shares)))
-    return {**record, "few_shot": curves}
+def prepare(args: argparse.Namespace) -> Suite:
+    """Load the sets.
 
-
-def prepare(args: argparse.Namespace, curves: dict[str, Record] | None = None) -> Suite:
-    """Load the sets, and fill ``curves`` with few-shot accuracies."""
+    Raises:
+        ValueError: The folder has no sets, a file is malformed, or a language or part is missing.
+    """
     require("sklearn")
     sets = _load(args)
+    curves: dict[str, Record] = {}
     first = next(iter(sets))
     classes = sorted({label for examples in sets.values() for label in examples.labels})
     classifier = CLASSIFIERS[args.classifier]
@@ -143,14 +133,24 @@ def prepare(args: argparse.Namespace, curves: dict[str, Record] | None = None) -
             right = predict(test.rows).argmax(axis=1) == test.targets.argmax(axis=1)
             beside = published("classify", name, size=int(examples.part(TRAIN).sum()))
             yield replace(mean_figure(name, right), beside=beside)
-            if curves is not None and name != first:
+            if args.few_shot and name != first:
                 own_train = _part(model, examples, TRAIN, classes, scale)
                 curves[name] = _curve(classifier, source, own_train, test)
+
+    def show_curves(show: Show) -> Record:
+        shares = [f"{share:.0%}" for share in SHARES]
+        for kind, title in (("with", "and own"), ("alone", "own alone")):
+            table = Table(title, shares)
+            show(table.header)
+            for name, curve in curves.items():
+                show(table.row(name, *map(curve[kind].get, shares)))
+        return {"few_shot": curves}
 
     files = [path for examples in sets.values() for path in dict.fromkeys(examples.files)]
     known = {"languages": ",".join(sets), "part": _tested_part(sets[first]), "train_lang": first}
     fields = fields_of(files, **known, classifier=classifier.name)
-    return Suite("classify", fields, measure, remark=REMARK, unit="tested")
+    suite = Suite("classify", fields, measure, remark=REMARK, unit="tested")
+    return replace(suite, more=show_curves) if args.few_shot else suite
 
 
 def _tested_part(examples: Examples) -> str:
@@ -160,11 +160,8 @@ def _tested_part(examples: Examples) -> str:
 def _load(args: argparse.Namespace) -> dict[str, Examples]:
     sets = load_topics(args.directory)
     first = args.train_lang or next(n for n in ("en", "eng_Latn", *sets) if n in sets)
-    names = [name_of(name, sets) or name for name in (first, *(args.lang or ()))]
-    for name in names:
-        if name not in sets:
-            raise ValueError(f"{args.directory}: no {name!r}; there are {', '.join(sets)}")
-    chosen = {name: sets[name] for name in (names if args.lang else (names[0], *sets))}
+    names = [name_of(name, sets) for name in (first, *(args.lang or sets))]
+    chosen = {name: choose(sets, name, f"{args.directory}: no language") for name in names}
     for name, examples in chosen.items():
         for part in (TRAIN, _tested_part(examples)):
             if not examples.part(part).any():
@@ -182,9 +179,9 @@ def _part(
 
 
 def _curve(classifier: frozen.Classifier, source: Part, language_part: Part, test: Part) -> Record:
-    """Return accuracies by share of a language's training part.
+    """Return accuracies by share of a language's training part, such as 10%.
 
-    They are with the training language's examples, and ``alone``.
+    Under ``with``, the training language's examples are also used.
     """
     order = np.random.default_rng(classifier.seed).permutation(len(language_part.rows))
     curve: Record = {"with": {}, "alone": {}}

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from encoder import Encoder
 from eval.tasks.aligned import add_aligned_data, encoded_sides, load_texts
 from eval.tasks.arguments import positive
-from eval.tasks.suite import Figure, Floats, Suite, fields_of, mean_figure
+from eval.tasks.suite import Figure, Suite, fields_of, mean_figure
+from miner.arrays import FloatArray, Matrix
 
 NEIGHBOURS = 10  # edges per sentence in the binary graph
 GRAPHS = ("distances", "neighbours")
@@ -26,11 +26,11 @@ REMARK = (
 )
 
 
-def spectrum(vectors: NDArray[np.float32], graph: str) -> Floats:
+def spectrum(vectors: Matrix, graph: str) -> FloatArray:
     """Return the ascending Laplacian eigenvalues (N,) of a sentence graph.
 
     Vectors (N, D) have unit length. Edges of ``distances`` are cosine distances, because the paper
-    does not define them. Edges of ``neighbours`` join each sentence and its nearest neighbours.
+    does not define them. Edges of ``neighbours`` join each sentence and its NEIGHBOURS nearest.
     """
     cosines = vectors.astype(np.float64) @ vectors.T.astype(np.float64)
     np.fill_diagonal(cosines, -np.inf if graph == "neighbours" else 1)
@@ -45,7 +45,7 @@ def spectrum(vectors: NDArray[np.float32], graph: str) -> Floats:
     return values.astype(np.float64)
 
 
-def spectral_difference(first: Floats, second: Floats) -> float:
+def spectral_difference(first: FloatArray, second: FloatArray) -> float:
     """Sum the squared differences of two sorted spectra (N,).
 
     Chidambaram et al. 2019, equation 3, after Søgaard et al. 2018.

@@ -13,12 +13,11 @@ import numpy as np
 from encoder import load_encoder
 from eval.data.bucc import load_bucc
 from eval.data.textfiles import fingerprint
-from eval.metrics.bootstrap import FloatArray
 from eval.metrics.bucc import BuccScore, score_at
 from eval.output import Record, Show, Table, score_record, sign
 from eval.tasks.arguments import add_bucc_data, chosen_pairs
 from eval.tasks.mined_splits import MinedSplit, likely_score, mine_split
-from miner.arrays import JudgedPairs
+from miner.arrays import FloatArray, JudgedPairs
 from miner.judge.model import load_judge
 from miner.judge.prior import count_kept
 
@@ -29,7 +28,7 @@ TABLE = Table("pair", ["wanted", "true FDR", "expected", "pairs", "recall", "F1"
 
 
 class Kept(NamedTuple):
-    """The pairs that a run keeps for a wanted error rate.
+    """The score of the pairs that a run keeps for a wanted error rate.
 
     ``wanted`` is None for pairs with a probability of at least 0.5. ``expected`` is the error rate
     by the probabilities.
@@ -72,7 +71,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
 
 
 def measure(mined: MinedSplit, wanted: Sequence[float] = WANTED) -> list[Kept]:
-    """Select pairs for each wanted error rate, and then the likely pairs."""
+    """Score the pairs kept for each wanted error rate, and then likely pairs."""
     assert isinstance(mined.pairs, JudgedPairs)
     scores, wrong = mined.pairs.score, 1 - mined.pairs.probability
     rows = []
@@ -89,7 +88,10 @@ def _mean(values: FloatArray) -> float:
 
 
 def reliability(mined: MinedSplit) -> list[tuple[float, float, int]]:
-    """Return the mean probability, share correct and number of pairs by bin."""
+    """Return each bin's mean probability, share of correct pairs, and size.
+
+    Bins without pairs are skipped.
+    """
     assert isinstance(mined.pairs, JudgedPairs)
     probabilities, correct = mined.pairs.probability, mined.judgements.correct
     bins = np.minimum((probabilities * BINS).astype(np.int64), BINS - 1)

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from encoder import Encoder, load_encoder
 from encoder.words import WordEncoder
@@ -19,6 +18,7 @@ from eval.metrics.bucc import judge
 from eval.output import Record, Show, Table, sign
 from eval.tasks.arguments import add_bucc_data, chosen_pairs
 from eval.tasks.mined_splits import MinedSplit, mine_split, mined_texts, tune_and_test
+from miner.arrays import Mask
 from miner.choices import SCORES
 from miner.filters import (
     FILTERS,
@@ -32,7 +32,7 @@ from miner.judge.model import load_judge
 
 WORDS, MARGIN = SCORES
 
-Split = tuple[MinedSplit, Mapping[str, NDArray[np.bool_]]]  # and masks of pairs that filters reject
+Split = tuple[MinedSplit, Mapping[str, Mask]]  # and masks of pairs that filters reject
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -5,22 +5,20 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from encoder import Encoder
 from eval.data.labelled import PARTS, TEST, Examples
 from eval.data.languages import encoders_of_languages
 from eval.metrics import frozen
-from eval.metrics.frozen import Floats
+from miner.arrays import IntArray, Matrix
 
 CLASSIFIERS: dict[str, type[frozen.Classifier]] = {"logistic": frozen.Logistic, "mlp": frozen.Mlp}
 
-Classes = NDArray[np.int64]
 Learned = TypeVar("Learned")
 
 
 def add_classifier(parser: argparse.ArgumentParser, *, default: str) -> None:
-    """Add ``classifier``."""
+    """Add ``classifier``, one of ``CLASSIFIERS``."""
     text = (
         "logistic: regression, penalty chosen on development data; mlp: one hidden layer, "
         f"width and dropout chosen there (default: {default})"
@@ -33,8 +31,9 @@ def make_learner(
 ) -> Callable[..., tuple[Learned, list[Encoder]]]:
     """Return a function that trains on the language ``first`` when needed.
 
-    It takes the languages to test, and returns the result of ``learn`` and their encoders. If the
-    parts of a joined encoder depend on the languages, ``learn`` runs once per choice of parts.
+    The function takes languages to test, and returns the result of ``learn`` for the encoder of
+    ``first``, and the encoders of the languages to test. If the parts of a joined encoder depend on
+    the languages, ``learn`` runs once per choice of parts.
     """
     results: dict[str, Learned] = {}
 
@@ -47,15 +46,18 @@ def make_learner(
     return learn_for
 
 
-def scaled_features(sides: Sequence[Floats], scale: np.float32, *, both: bool) -> Floats:
-    """Return a classifier's input of sentences or pairs, over ``scale``."""
+def scaled_features(sides: Sequence[Matrix], scale: np.float32, *, both: bool) -> Matrix:
+    """Return a classifier's input from vectors divided by ``scale``.
+
+    ``sides`` are the vectors (N, D) of sentences, or of both sides of pairs (``pair_features``).
+    """
     scaled = [side / scale for side in sides]
     return scaled[0] if len(scaled) == 1 else frozen.pair_features(*scaled, both=both)
 
 
 def classify(
     encoder: Encoder, examples: Examples, classifier: frozen.Classifier, *, language: str = "en"
-) -> tuple[Classes, Classes]:
+) -> tuple[IntArray, IntArray]:
     """Return the predicted and true classes of sentences or pairs, int64 (U,).
 
     Examples without parts are classified by nested cross-validation. Otherwise the test part is,

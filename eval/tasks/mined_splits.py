@@ -12,8 +12,8 @@ from encoder import Encoder
 from eval.data.bucc import BuccSplit, text_key
 from eval.judge.mined import Mined, mine_texts
 from eval.metrics import bucc
-from eval.metrics.bootstrap import FloatArray, resample
-from miner.arrays import JudgedPairs, Pairs
+from eval.metrics.bootstrap import resample
+from miner.arrays import FloatArray, JudgedPairs, Pairs
 from miner.judge.prior import LIKELY
 from miner.storage.layout import SIDES
 
@@ -45,14 +45,14 @@ class SplitResult:
 
     @cached_property
     def f1_samples(self) -> FloatArray:
-        """The F1 at the same threshold of R resamples, float64 (R,)."""
+        """The F1 of R resamples at the threshold of ``score``, float64 (R,)."""
         return resample(self.f1_units, f1_of_sums)
 
     @property
     def f1_units(self) -> FloatArray:
-        """The counts of each source sentence that ``f1_of_sums`` sums up.
+        """The counts of each of N source sentences for ``f1_of_sums``.
 
-        They are float64 (N, 4): extracted, correct, found and gold.
+        They are float64 (N, 4), extracted, correct, found and gold.
         """
         mined = self.mined
         row_of = {name: row for row, name in enumerate(mined.data.source.ids)}
@@ -160,7 +160,7 @@ def scored_texts(mined: MinedSplit) -> str:
 
 
 def mined_texts(mined: MinedSplit) -> tuple[list[str], list[str]]:
-    """Return both texts of each candidate, with single spaces only."""
+    """Return the source and target texts of candidates, with single spaces."""
     sides = (mined.data.source, mined.ranked.sources), (mined.data.target, mined.ranked.targets)
     texts = ((dict(zip(side.ids, side.texts, strict=True)), ids) for side, ids in sides)
     source, target = ([text_key(text_of[first]) for first, *_ in ids] for text_of, ids in texts)

@@ -17,18 +17,17 @@ from encoder.training.options import INFERENCE_LABELS as LABELS
 from encoder.training.reading import parse_labelled, read_inference
 from eval.data.labelled import Examples, concat
 from eval.data.languages import name_of
-from eval.data.textfiles import files_matching, fingerprint
+from eval.data.textfiles import choose, files_matching, fingerprint
 from eval.metrics import frozen
-from eval.metrics.frozen import Floats
 from eval.output import Record, Show, Table
 from eval.tasks.arguments import add_directory, add_list
 from eval.tasks.frozen import make_learner, scaled_features
-from eval.tasks.suite import Figure, Flags, Suite, fields_of, mean_figure, published, run_suite
+from eval.tasks.suite import Figure, Suite, fields_of, mean_figure, published
+from miner.arrays import Mask, Matrix
 from miner.extras import require
 from miner.storage.streams import read_lines
 
 Learned = tuple[frozen.Predictor, np.float32]  # and the divisor of vectors
-Matrix = dict[str, dict[str, float]]  # accuracies by premise's language, and by hypothesis's
 
 MULTINLI = 392_702  # its training pairs
 REMARK = (
@@ -114,37 +113,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--matrix", action="store_true", help=text)
 
 
-def run(args: argparse.Namespace, show: Show) -> Record:
-    """Learn from one language, and test in all."""
-    if not args.matrix:
-        return run_suite(prepare(args), args.encoder, show)
-    matrix: Matrix = {}
-    record = run_suite(prepare(args, matrix), args.encoder, show)
-    table = Table("premise", list(matrix))
-    show(table.header)
-    for premise, rates in matrix.items():
-        show(table.row(premise, *rates.values()))
-    return {**record, "matrix": matrix}
-
-
-def prepare(args: argparse.Namespace, matrix: Matrix | None = None) -> Suite:
-    """Load the pairs, and fill ``matrix`` with accuracies of mixed languages.
+def prepare(args: argparse.Namespace) -> Suite:
+    """Load the pairs.
 
     Raises:
-        ValueError: A language is missing, or both or neither of ``--train`` and ``--head``.
+        ValueError: A language is missing, or both or neither of ``--train`` and ``--head`` are
+            passed.
     """
     require("sklearn")
     part, tested = _load_xnli(args.directory)
-    names = [name_of(name, tested) or name for name in args.lang or tested]
-    if unknown := sorted(set(names) - tested.keys()):
-        raise ValueError(f"{args.directory}: no {unknown[0]!r}; there are {', '.join(tested)}")
-    tested = {name: tested[name] for name in names}
+    names = [name_of(name, tested) for name in args.lang or tested]
+    tested = {name: choose(tested, name, f"{args.directory}: no language") for name in names}
     if (args.head is None) != bool(args.train):
         raise ValueError("--train FILE or --head ENCODER: give one of them, to classify by")
     train = concat({str(path): _examples(path, read_inference(path)) for path in args.train})
     dev = _part(args.directory, "dev").get(args.train_lang) if part == "test" else None
     head = args.head and load_head(args.head)
     is_published = len(train) == MULTINLI and part == "test"
+    matrix: dict[str, dict[str, float]] = {}  # accuracies by language of premise, of hypothesis
 
     def measure(encoder: Encoder) -> Iterator[Figure]:
         def learn(model: Encoder) -> Learned:
@@ -156,17 +142,23 @@ def prepare(args: argparse.Namespace, matrix: Matrix | None = None) -> Suite:
         for name in tested:
             others = published("nli", name, size=len(tested[name]) if is_published else 0)
             yield replace(mean_figure(name, correct(name, name)), beside=others)
-        if matrix is not None:
-            for premise in tested:
-                rates = {name: float(correct(premise, name).mean()) for name in tested}
-                matrix[premise] = rates
+        for premise in tested if args.matrix else ():
+            matrix[premise] = {name: float(correct(premise, name).mean()) for name in tested}
+
+    def show_matrix(show: Show) -> Record:
+        table = Table("premise", list(matrix))
+        show(table.header)
+        for premise, rates in matrix.items():
+            show(table.row(premise, *rates.values()))
+        return {"matrix": matrix}
 
     files = [*args.train, *dict.fromkeys(p for part in tested.values() for p in part.files)]
     learned = {"train": len(train), "train_lang": args.train_lang}
     classifier = fingerprint(args.head / HEAD) if head else args.classifier
     options = {"languages": ",".join(tested), "part": part, **learned, "classifier": classifier}
     fields = fields_of(files, **options)
-    return Suite("nli", fields, measure, remark=REMARK, unit="pairs")
+    suite = Suite("nli", fields, measure, remark=REMARK, unit="pairs")
+    return replace(suite, more=show_matrix) if args.matrix else suite
 
 
 def _learn(
@@ -181,30 +173,30 @@ def _learn(
 
 def _judge(
     learned: Callable[..., tuple[Learned, list[Encoder]]], tested: Mapping[str, Examples]
-) -> Callable[[str, str], Flags]:
+) -> Callable[[str, str], Mask]:
     """Return a function of two languages that tells which pairs are correct.
 
     It takes the languages of premises and of hypotheses.
     """
-    vectors: dict[tuple[str, str], list[Floats]] = {}
+    vectors: dict[tuple[str, str], list[Matrix]] = {}
     gold = _targets(next(iter(tested.values()))).argmax(axis=1)
 
-    def correct(*languages: str) -> Flags:
+    def correct(*languages: str) -> Mask:
         (predict, scale), encoders = learned(*languages)
         sides = []
         for side, (name, model) in enumerate(zip(languages, encoders, strict=True)):
             if (name, model.name) not in vectors:
                 vectors[name, model.name] = _vectors(model, tested[name])
             sides.append(vectors[name, model.name][side])
-        is_correct: Flags = predict(scaled_features(sides, scale, both=True)).argmax(axis=1) == gold
+        is_correct: Mask = predict(scaled_features(sides, scale, both=True)).argmax(axis=1) == gold
         return is_correct
 
     return correct
 
 
-def _targets(examples: Examples) -> Floats:
+def _targets(examples: Examples) -> Matrix:
     return frozen.one_hot(np.array([LABELS.index(label) for label in examples.labels]), len(LABELS))
 
 
-def _vectors(model: Encoder, examples: Examples) -> list[Floats]:
+def _vectors(model: Encoder, examples: Examples) -> list[Matrix]:
     return [model.encode(side) for side in examples.sides]

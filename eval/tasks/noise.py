@@ -44,12 +44,12 @@ Shares = dict[str, dict[str, float]]  # rejected shares, by filter and by kind o
 
 
 def make_noise(source: Sequence[str], target: Sequence[str], foreign: Foreign) -> dict[str, Sides]:
-    """Make each kind of noise from parallel lines.
+    """Make wrong pairs of each kind from parallel lines, by name of the kind.
 
     The kinds are faults of parallel text from the web that Bicleaner and OpusFilter find
     (Sánchez-Cartagena et al. 2018; Aulamo et al. 2020). ``foreign`` has the same lines in other
-    languages. Pairs that a kind does not change, such as lines without a number, are not among its
-    pairs.
+    languages. A kind has no pairs for lines that it does not change, such as those without a
+    number.
     """
     changes: dict[str, Callable[[int], str]] = {
         "untranslated": lambda row: source[row],

@@ -17,8 +17,9 @@ from encoder import Encoder
 from eval.data.labelled import PARTS, TEST, TRAIN, Examples, first_file, read_examples
 from eval.metrics.frozen import Logistic, Part, accuracy, one_hot
 from eval.tasks.arguments import add_directory, add_list
-from eval.tasks.frozen import CLASSIFIERS, Classes, add_classifier, classify
-from eval.tasks.suite import Figure, Flags, Suite, fields_of, mean_figure, published
+from eval.tasks.frozen import CLASSIFIERS, add_classifier, classify
+from eval.tasks.suite import Figure, Suite, fields_of, mean_figure, published
+from miner.arrays import IntArray, Mask
 from miner.extras import require
 from miner.language_codes import parse_option
 
@@ -118,11 +119,11 @@ def _baselines(examples: Examples) -> dict[str, float | None]:
     return {**accuracies, "length": by_length}
 
 
-def naive_bayes(sentences: Sequence[str], labels: Classes, train: Flags, size: int) -> Classes:
-    """Classify sentences (N,) by multinomial naive Bayes.
+def naive_bayes(sentences: Sequence[str], labels: IntArray, train: Mask, size: int) -> IntArray:
+    """Return the classes of N sentences by multinomial naive Bayes, (N,).
 
-    Smoothing adds one. Features are the sequences of up to ``size`` words in the training
-    sentences, which are those with a true ``train`` (N,).
+    It learns from the sentences at which ``train``, bool (N,), is true, with ``labels``, int64
+    (N,). Features are their sequences of up to ``size`` words, with add-one smoothing.
     """
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.naive_bayes import MultinomialNB
@@ -134,5 +135,5 @@ def naive_bayes(sentences: Sequence[str], labels: Classes, train: Flags, size: i
     _, counts = np.unique(labels[train_rows], return_counts=True)
     features, prior = vectorizer.transform(sentences), (counts + 1) / (counts + 1).sum()
     bayes = MultinomialNB(class_prior=prior).fit(features[train_rows], labels[train_rows])
-    classes: Classes = bayes.predict(features)
+    classes: IntArray = bayes.predict(features)
     return classes

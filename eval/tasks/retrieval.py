@@ -5,10 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from encoder import Encoder
-from encoder.rows import Matrix, normalize_rows, sum_rows
+from encoder.rows import normalize_rows, sum_rows
 from encoder.tokenizer import Tokens
 from encoder.words import WordEncoder
 from eval.data.textfiles import fingerprint
@@ -16,6 +15,7 @@ from eval.metrics.similarity import mean_of_nearest
 from eval.tasks.aligned import add_aligned_data, encoded_sides, fields_of_texts, load_texts
 from eval.tasks.arguments import ALL, add_files_of_languages, by_language, positive
 from eval.tasks.suite import Figure, Suite, mean_figure
+from miner.arrays import IntArray, Matrix
 from miner.storage.streams import read_lines
 
 DEPTHS = (1, 5, 10)
@@ -24,7 +24,7 @@ BLOCK_ROWS = 1024
 
 def translation_ranks(
     source: Matrix, target: Matrix, *, others: int | None, seed: int = 0, csls: bool = False
-) -> NDArray[np.int64]:
+) -> IntArray:
     """Rank the translation of each source among other targets, int64 (N,).
 
     Row i of ``target`` (N + M, D) translates row i of ``source`` (N, D), of unit or zero rows. It
@@ -53,7 +53,7 @@ def translation_ranks(
     return ranks
 
 
-def _others(row: int, rows: int, others: int | None, seed: int) -> NDArray[np.int64]:
+def _others(row: int, rows: int, others: int | None, seed: int) -> IntArray:
     """Draw ``others`` rows other than ``row``, or return all of them."""
     if others is None:
         return np.delete(np.arange(rows), row)

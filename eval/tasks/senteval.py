@@ -19,11 +19,12 @@ from eval.data import labelled
 from eval.data.labelled import DEV, PARTS, TEST, TRAIN, Examples
 from eval.data.languages import encoders_of_languages
 from eval.metrics import frozen
-from eval.metrics.bootstrap import FloatArray, moments, pearson
+from eval.metrics.bootstrap import moments, pearson
 from eval.tasks import suite
 from eval.tasks.arguments import add_list
 from eval.tasks.frozen import CLASSIFIERS, add_classifier, classify, make_learner, scaled_features
 from eval.tasks.suite import Figure, Suite, mean_figure, published
+from miner.arrays import FloatArray, Matrix
 from miner.extras import require
 from miner.storage.streams import read_lines
 
@@ -304,7 +305,7 @@ def _weighted(sums: FloatArray, *, weights: FloatArray) -> FloatArray:
 def _predict(
     encoder: Encoder,
     sets: Sets,
-    targets: Mapping[str, frozen.Floats],
+    targets: Mapping[str, Matrix],
     classifier: frozen.Classifier,
     *,
     both: bool,

@@ -5,24 +5,24 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from encoder import Encoder
 from eval.data.labelled import read_examples
 from eval.data.languages import encoders_of_languages
 from eval.tasks.arguments import add_sides, languages_of_sides
-from eval.tasks.suite import Figure, Floats, Suite, correlation_figure, fields_of
+from eval.tasks.suite import Figure, Suite, correlation_figure, fields_of
+from miner.arrays import FloatArray, Matrix
 from miner.languages import seen_language
 
 
-def angular_similarity(first: NDArray[np.float32], second: NDArray[np.float32]) -> Floats:
+def angular_similarity(first: Matrix, second: Matrix) -> FloatArray:
     """Return 1 - angle / pi of pairs of unit rows (P, D), float64 (P,).
 
-    A zero row is at a right angle to every row (Cer et al. 2018, "Universal Sentence Encoder",
+    A zero row has an angle of pi / 2 to every row (Cer et al. 2018, "Universal Sentence Encoder",
     equation 1; Chidambaram et al. 2019, section 3.5).
     """
     cosines = np.einsum("pd,pd->p", first.astype(np.float64), second.astype(np.float64))
-    similarity: Floats = 1 - np.arccos(np.clip(cosines, -1, 1)) / np.pi
+    similarity: FloatArray = 1 - np.arccos(np.clip(cosines, -1, 1)) / np.pi
     return similarity
 
 

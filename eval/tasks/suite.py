@@ -12,31 +12,33 @@ from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from encoder import Encoder, load_encoder
 from eval.data.languages import code_of
 from eval.data.textfiles import fingerprint
 from eval.metrics.bootstrap import INTERVAL_METHOD, interval, moments, pearson, resample
 from eval.output import LABEL_WIDTH, Cell, Record, Show, Table, encoder_names, sign
+from miner.arrays import FloatArray, Mask
 
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
-Statistic = Callable[[Floats], Floats]
+Statistic = Callable[[FloatArray], FloatArray]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """A figure of an encoder with its resamples (R,).
+    """A figure of an encoder.
 
-    ``units`` is the number of units, if any. ``beside`` has further columns of the table, such as
-    published figures. ``lower`` means that lower is better, ``percent`` that the figure is a share,
-    and ``in_mean`` that the mean of the suite includes it.
+    Attributes:
+        samples: the figure of each resample, float64 (R,).
+        units: number of units, such as sentences; None for a mean of figures.
+        beside: other columns of the table by heading, such as published figures.
+        lower: whether lower is better.
+        percent: whether the figure is a share, shown in percent.
+        in_mean: whether the mean of the suite includes it.
     """
 
     name: str
     value: float
-    samples: Floats
+    samples: FloatArray
     units: int | None
     beside: Mapping[str, float | None] = field(default_factory=dict)
     lower: bool = False
@@ -51,11 +53,11 @@ class Figure:
         return f"{self.value:.4g}", f"{low:.4g}-{high:.4g}"
 
     def record(self) -> Record:
-        """Return the figure for JSON."""
+        """Return the value and its interval, for JSON."""
         return {"value": self.value, "interval": interval(self.samples)}
 
 
-def figure_of(name: str, units: Floats, statistic: Statistic, *, stream: int = 0) -> Figure:
+def figure_of(name: str, units: FloatArray, statistic: Statistic, *, stream: int = 0) -> Figure:
     """Compute a figure from sums over ``units``, float64 (U, C).
 
     ``statistic`` and ``stream`` are as in ``eval.metrics.bootstrap.resample``.
@@ -65,27 +67,27 @@ def figure_of(name: str, units: Floats, statistic: Statistic, *, stream: int = 0
     return Figure(name=name, value=value, samples=samples, units=len(units))
 
 
-def mean_figure(name: str, values: Flags | Floats, *, stream: int = 0) -> Figure:
+def mean_figure(name: str, values: Mask | FloatArray, *, stream: int = 0) -> Figure:
     """Compute the mean of a value (U,) of each unit, such as its correctness."""
     units = np.stack([np.ones(len(values)), values.astype(np.float64)], axis=1)
     return figure_of(name, units, lambda sums: sums[:, 1] / sums[:, 0], stream=stream)
 
 
-def correlation_figure(name: str, x: Floats, y: Floats, *, stream: int = 0) -> Figure:
+def correlation_figure(name: str, x: FloatArray, y: FloatArray, *, stream: int = 0) -> Figure:
     """Compute Pearson's r of two values (U,) of each unit."""
     return figure_of(name, moments(x, y), pearson, stream=stream)
 
 
-def ranks(values: Floats) -> Floats:
+def ranks(values: FloatArray) -> FloatArray:
     """Rank values (U,) from 1 for Spearman's r, with mean ranks for ties."""
     _, groups, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = counts.cumsum()
-    mean_ranks: Floats = ((last - counts + 1 + last) / 2)[groups]
+    mean_ranks: FloatArray = ((last - counts + 1 + last) / 2)[groups]
     return mean_ranks
 
 
 def mean_of(row: Sequence[Figure]) -> Figure:
-    """Return the means of figures, of resamples and of published figures."""
+    """Return the mean of figures, of resamples, and of other columns."""
     columns = {name: [figure.beside.get(name) for figure in row] for name in row[0].beside}
     beside = {
         name: None if None in values else float(np.mean(np.array(values, dtype=np.float64)))
@@ -101,12 +103,17 @@ class Suite:
     """A task with its data, which can measure encoders.
 
     Attributes:
-        fields: The fields of its signature.
-        measure: Yields the figures of an encoder.
-        before: Columns of ``Figure.beside`` to show before the figure.
-        after: Likewise after it. Columns of published figures follow.
-        unit: Heading of the numbers of units.
-        languages: Languages of the data, if they decide which parts of an encoder are used.
+        fields: the fields of its signature.
+        measure: yields the figures of an encoder.
+        label: heading of the names of figures.
+        before: other columns of a figure to show before it.
+        figure: heading of the figure.
+        after: other columns to show after the figure. Columns of published figures follow.
+        remark: a line to show after the signature.
+        unit: heading of the numbers of units.
+        width: characters of the names of figures.
+        languages: languages of the data, if they decide which parts of an encoder are used.
+        more: shows other tables when all figures are measured, and returns their record.
     """
 
     task: str
@@ -121,10 +128,11 @@ class Suite:
     unit: str = "sentences"
     width: int = LABEL_WIDTH
     languages: Sequence[str] = ()
+    more: Callable[[Show], Record] = lambda show: {}
 
 
 def run_suite(suite: Suite, spec: str, show: Show) -> Record:
-    """Measure an encoder, and show a row per figure and their mean."""
+    """Measure the encoder ``spec``, and show a row per figure and their mean."""
     encoder = load_encoder(spec)
     column_names = suite.before, (*suite.after, *publishers(suite.task))
     columns = [suite.unit, *column_names[0], suite.figure, "95% interval", *column_names[1]]
@@ -148,7 +156,7 @@ def run_suite(suite: Suite, spec: str, show: Show) -> Record:
     record = sign(show, suite.task, record, **suite.fields, encoder=names, interval=INTERVAL_METHOD)
     if suite.remark:
         show(suite.remark)
-    return record
+    return {**record, **suite.more(show)}
 
 
 def fields_of(paths: Sequence[Path], /, **more: object) -> dict[str, object]:
@@ -169,9 +177,9 @@ def publishers(task: str) -> tuple[str, ...]:
 
 
 def published(task: str, name: str, *, size: int) -> dict[str, float | None]:
-    """Return the figure of each publication for a set, from 0 to 1.
+    """Return the figure of each publication for the set ``name``, from 0 to 1.
 
-    It is None if the publication's set had another size.
+    It is None if the publication has none for a set of ``size`` units.
     """
     means: dict[str, float | None] = dict.fromkeys(publishers(task))
     for task_name, set_name, set_size, source, figures in _published():

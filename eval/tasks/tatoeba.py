@@ -9,11 +9,11 @@ import numpy as np
 
 from encoder import Encoder
 from eval.data.languages import encoders_of_languages, iso_639_3
-from eval.data.textfiles import files_matching
-from eval.metrics.similarity import Flags, search_errors
+from eval.data.textfiles import choose, files_matching, read_aligned
+from eval.metrics.similarity import search_errors
 from eval.tasks.arguments import add_directory, add_languages, chosen_languages
 from eval.tasks.suite import Figure, Suite, mean_figure, published
-from miner.storage.streams import read_lines
+from miner.arrays import Mask
 
 DIRECTIONS = ("xx->en", "en->xx")
 REMARK = (
@@ -22,8 +22,8 @@ REMARK = (
 )
 
 
-def tatoeba_languages(directory: Path) -> list[str]:
-    """Return the sorted ISO 639-3 codes of the folder's languages.
+def tatoeba_languages(directory: Path) -> dict[str, Path]:
+    """Return the foreign file of each language, by ISO 639-3 code, sorted.
 
     Raises:
         ValueError: The folder contains no Tatoeba data.
@@ -31,28 +31,18 @@ def tatoeba_languages(directory: Path) -> list[str]:
     matches = files_matching(directory, r"tatoeba\.(\w+)-eng\.\1")
     if not matches:
         raise ValueError(f"{directory}: no Tatoeba data; expected tatoeba.xxx-eng.xxx and .eng")
-    return [match[1] for match in matches.values()]
+    return {match[1]: path for path, match in matches.items()}
 
 
 def load_tatoeba(directory: Path, language: str) -> tuple[list[str], list[str]]:
-    """Load the sentences of a language, with any code, and translations.
+    """Load the sentences of a language (ISO 639), and translations.
 
     Raises:
         ValueError: The language is missing, a file is empty, or numbers of lines differ.
     """
-    code = iso_639_3(language)
-    codes = tatoeba_languages(directory)
-    if code not in codes:
-        raise ValueError(f"{directory}: no language {language!r}; choose from {', '.join(codes)}")
-    path = directory / f"tatoeba.{code}-eng.{code}"
-    foreign, english = read_lines(path), read_lines(path.with_suffix(".eng"))
-    if len(foreign) != len(english):
-        raise ValueError(
-            f"{path} has {len(foreign)} lines but its English side has {len(english)}; "
-            "line i of one must translate line i of the other"
-        )
-    if not foreign:
-        raise ValueError(f"{path}: empty")
+    files = tatoeba_languages(directory)
+    path = choose(files, iso_639_3(language), f"{directory}: no language")
+    foreign, english = read_aligned(path, path.with_suffix(".eng"))
     return foreign, english
 
 
@@ -86,7 +76,11 @@ def prepare(args: argparse.Namespace) -> Suite:
 
 def language_errors(
     encoder: Encoder, language: str, foreign: Sequence[str], english: Sequence[str]
-) -> tuple[Flags, Flags]:
-    """Return the errors of search by cosine into English and back, (N,) each."""
+) -> tuple[Mask, Mask]:
+    """Return the errors of search by cosine into English and back.
+
+    Row i of ``english`` translates row i of ``foreign``. Both results are bool (N,), true if the
+    nearest neighbour is not the translation.
+    """
     model, english_model = encoders_of_languages(encoder, (language, "en"))
     return search_errors(model.encode(foreign), english_model.encode(english))

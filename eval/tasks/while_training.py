@@ -18,7 +18,10 @@ logger = logging.getLogger(__name__)
 
 
 def tatoeba_error(directory: Path, pairs: Collection[str]) -> Measure:
-    """Return a measure of Tatoeba's error rate in languages of ``pairs``.
+    """Return the measure of Tatoeba's error rate in the languages of pairs.
+
+    ``pairs`` are language pairs such as ``de-en``. Languages without data are not measured, with a
+    warning.
 
     Raises:
         ValueError: The folder contains no sentences of these languages, or malformed ones.
@@ -39,9 +42,10 @@ def tatoeba_error(directory: Path, pairs: Collection[str]) -> Measure:
 
 
 def bucc_f1(directory: Path, pairs: Collection[str]) -> Measure:
-    """Return a measure of the F1 of ``adit evaluate bucc`` when tuning.
+    """Return the measure of the best F1 on comparable corpora.
 
-    A language pair is measured if ``pairs`` contain both its languages.
+    The split is that on which ``adit evaluate bucc`` tunes. A language pair of the folder is
+    measured if ``pairs`` contain both its languages.
 
     Raises:
         ValueError: The folder contains no such pair, or a file is malformed.

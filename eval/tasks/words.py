@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from encoder import Encoder
 from eval.data.languages import encoders_of_languages
@@ -19,7 +18,8 @@ from eval.metrics.bootstrap import moments, pearson
 from eval.metrics.similarity import CSLS_NEIGHBOURS, translation_ranks
 from eval.tasks import suite
 from eval.tasks.arguments import add_files_of_languages, add_sides, by_language, languages_of_sides
-from eval.tasks.suite import Figure, Floats, Suite, mean_figure, published
+from eval.tasks.suite import Figure, Suite, mean_figure, published
+from miner.arrays import FloatArray, Matrix
 from miner.storage.streams import read_lines
 
 DOUBTFUL = frozenset({"pn", "nw"})  # names and non-words (Kementchedjhieva et al. 2019)
@@ -35,18 +35,21 @@ _LANGUAGES = re.compile(r"([a-z]{2,3})(?:-([a-z]{2,3}))?\.")
 Languages = tuple[str, str]
 Rows = Sequence[Sequence[str]]
 Vocabularies = dict[str, list[str]]  # by language
-Side = tuple[Sequence[str], NDArray[np.float32]]  # words and their vectors
+Side = tuple[Sequence[str], Matrix]  # words and their vectors
 
 
 @dataclass(frozen=True, kw_only=True)
 class WordPairs:
-    """Word pairs with ``scores`` (N,), or of a dictionary with categories."""
+    """N word pairs, with human ``scores`` (N,) or, of a dictionary, ``kinds``.
+
+    ``kinds`` are the categories of pairs, "" if the file has none.
+    """
 
     path: Path
     languages: Languages
     pairs: Sequence[tuple[str, str]]
     kinds: Sequence[str] = ()
-    scores: Floats | None = None
+    scores: FloatArray | None = None
 
     def translations(self, *, doubtful: bool = True) -> dict[str, set[str]]:
         """Return all translations of each source word.
@@ -165,12 +168,12 @@ def prepare(args: argparse.Namespace) -> Suite:
     vocabularies = _vocabularies([pairs for pairs in files if pairs.scores is None], more)
     if unknown := sorted(more.keys() - vocabularies.keys()):
         raise ValueError(
-            f"--vocabulary {unknown[0]}: no dictionary of that language is among the files; those "
-            f"of {', '.join(vocabularies) or 'none'} are"
+            f"--vocabulary {unknown[0]}: no dictionary of that language is among the files, but "
+            f"of {', '.join(vocabularies) or 'none'}; pass one"
         )
 
     def measure(encoder: Encoder) -> Iterator[Figure]:
-        vectors: dict[Languages, NDArray[np.float32]] = {}  # by language and by name of its encoder
+        vectors: dict[Languages, Matrix] = {}  # by language and by name of its encoder
         for stream, pairs in enumerate(files):
             encoders = encoders_of_languages(encoder, pairs.languages)
             if pairs.scores is not None:
@@ -227,7 +230,7 @@ def _translation(pairs: WordPairs, source: Side, target: Side, *, stream: int) -
 
 
 def _similarity(
-    encoders: Sequence[Encoder], pairs: WordPairs, scores: Floats, stream: int
+    encoders: Sequence[Encoder], pairs: WordPairs, scores: FloatArray, stream: int
 ) -> Iterator[Figure]:
     sides = zip(encoders, zip(*pairs.pairs, strict=True), strict=True)
     vectors = (model.encode(side) for model, side in sides)
@@ -243,8 +246,8 @@ def _similarity(
         yield replace(figure, in_mean=False)
 
 
-def _harmonic(sums: Floats) -> Floats:
+def _harmonic(sums: FloatArray) -> FloatArray:
     """Return the harmonic mean of r and rho, or 0 if one is not above 0."""
     r, rho = (np.maximum(pearson(part), 0) for part in np.split(sums, 2, axis=1))
-    mean: Floats = np.divide(2 * r * rho, r + rho, out=np.zeros_like(r), where=r + rho > 0)
+    mean: FloatArray = np.divide(2 * r * rho, r + rho, out=np.zeros_like(r), where=r + rho > 0)
     return mean

@@ -46,7 +46,7 @@ _WITH_OPPOSITE = re.compile(rf"\b({'|'.join(_OPPOSITE)})\b")
 
 
 class HardNegative(NamedTuple):
-    """A changed copy of the sentence ``row``, of a kind in ``KINDS``."""
+    """A changed copy of the sentence at ``row``, with the kind of change."""
 
     row: int
     kind: str
@@ -138,8 +138,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def prepare(args: argparse.Namespace) -> Suite:
     """Load the texts, and falsify the English ones.
 
-    An error counts as a kind if a changed copy of the correct sentence was found, and otherwise as
-    ``other``.
+    An error counts as the kind of change if the nearest neighbour is a changed copy of the correct
+    sentence, and otherwise as ``other``.
     """
     data, english = load_texts(args)
     count = len(data.texts[english])

@@ -133,7 +133,6 @@ class WorkFolder:
         self.ordered = root / "ordered"  # the result of each line of adit rate
         self.progress = root / "progress"  # a folder with the run's finished elements
         self.summary = root / "run.json"  # a file with the finished run's counts and options
-        self.best_encoder = root / "best-encoder.txt"  # the encoder that --encoder best chose
         self.lock = root / ".lock"  # a file that prevents a second run
 
     def corpus(self, side: str) -> str:

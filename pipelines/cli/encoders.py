@@ -22,9 +22,7 @@ def _add_encoders(parser: argparse.ArgumentParser) -> None:
         "The search error is the share of sentences whose English translation is not found: on "
         "NTREX-128 by ratio margin, otherwise on Tatoeba or held-out training text by cosine."
     )
-    text = (
-        "encoder, or joined encoders, as for adit mine (default: best, the best installed encoder)"
-    )
+    text = "encoder, or joined encoders, as for adit mine (default: best)"
     parser.add_argument("spec", nargs="?", default=encoder.BEST, metavar="SPEC", help=text)
 
 
@@ -41,7 +39,7 @@ def encoders(args: argparse.Namespace) -> int:
         lines.append("joined: a run uses the parts that cover both of its languages")
     lines += [line for name in names for line in _describe(name)]
     if encoder.USE not in joined:
-        lines.append("use: better in the languages it covers (pip install 'bitext-adit[use]')")
+        lines.append("use: better in the languages it covers")
     lines += [
         "encoders/wide, a folder of the repository: 98 languages",
         f"laser:, laser3: one encoder for {len(LASER2)} languages, and one each for {len(LASER3)} "

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from encoder import BEST
+import encoder
 from miner.knn import cost_model
 from miner.knn.cost_model import Cost, Machine, Problem, measure_machine
 from miner.knn.method import CellSpec, CorpusMethod, IndexSpec, auto_method, default_cells
@@ -24,7 +24,7 @@ from pipelines.progress import Meter, Monitor, counted
 from pipelines.run.fitting import Fit, SideSize, Sizes, fit_run, load_libraries, measure_side
 from pipelines.run.mining import run_job
 from pipelines.stages.judge import resolve_score_method
-from pipelines.stages.reading.language import decide_languages, read_beginning, resolve_best_encoder
+from pipelines.stages.reading.language import decide_languages, read_beginning
 from pipelines.stages.searching.search import group_sizes
 
 PAIR_BYTES = 130  # bytes of the numbers of a pair, before and after it is scored
@@ -55,8 +55,8 @@ def plan_run(options: MiningOptions) -> str:
             "--plan requires --scope corpus, because the cost of documents depends on their sizes"
         )
     start = time.perf_counter()
-    if options.encoder == BEST:
-        options = replace(options, encoder=resolve_best_encoder(options))
+    if options.encoder == encoder.BEST:
+        options = replace(options, encoder=encoder.best_encoder())
     run = resolve_score_method(decide_languages(RunContext(job_of(options)), remember=False))
     options = run.options
     load_libraries(run)

@@ -4,12 +4,12 @@ import logging
 import threading
 from collections.abc import Sequence
 
-from encoder import BEST
+import encoder
 from miner.choices import LINES
 from miner.filters import check_filter_languages
 from miner.languages import identifier
 from miner.storage import cache
-from miner.storage.atomic import TEMPORARY, write_text
+from miner.storage.atomic import TEMPORARY
 from miner.storage.layout import SIDES
 from miner.storage.places import Place, RemotePath, remove_tree
 from miner.threads import usable_cores
@@ -21,7 +21,7 @@ from pipelines.run.state import Ledger, exclusive_run, first_failure, start_ledg
 from pipelines.run.steps import Step, execute, sources_of_elements, steps_of
 from pipelines.stages.given import check_lines
 from pipelines.stages.judge import resolve_score_method
-from pipelines.stages.reading.language import decide_languages, resolve_best_encoder
+from pipelines.stages.reading.language import decide_languages
 
 logger = logging.getLogger(__name__)
 
@@ -54,8 +54,8 @@ def run_steps(job: Job, steps: Sequence[Step], monitor: Monitor | None = None) -
     Raises:
         ValueError: An input is invalid, or another run uses the work folder.
     """
-    if is_best := job.whole.encoder == BEST:
-        job = job.with_options(encoder=resolve_best_encoder(job.whole))
+    if job.whole.encoder == encoder.BEST:
+        job = job.with_options(encoder=encoder.best_encoder())
     options = job.whole
     run = RunContext(job.with_options(workers=_limit(options.workers)), monitor or Monitor())
     if options.source.embeddings is None:
@@ -64,8 +64,6 @@ def run_steps(job: Job, steps: Sequence[Step], monitor: Monitor | None = None) -
     options.work_dir.mkdir(parents=True, exist_ok=True)
     with exclusive_run(options.work_dir), cache.run_cache() as scratch:
         _remove_temporary_files(options.work_dir)
-        if is_best:  # for later runs in the folder
-            write_text(run.folder.best_encoder, f"{options.encoder}\n")
         start_ledger(run.folder, sources_of_elements(steps, run.job))
         run.monitor.started()
         if options.alignment == LINES:

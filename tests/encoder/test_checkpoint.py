@@ -349,5 +349,5 @@ def test_load_encoder_of_nothing(
 def test_load_encoder_of_a_file(tmp_path: Path) -> None:
     path = tmp_path / "weights"
     path.write_bytes(b"")
-    with pytest.raises(ValueError, match="weights' is unknown; use mini"):
+    with pytest.raises(ValueError, match="weights' is unknown; use best"):
         load_encoder(str(path))

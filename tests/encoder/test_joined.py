@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from encoder import BEST, BUNDLED, best_encoder, load_encoder
+from encoder import BEST, load_encoder
 from encoder.base import SAMPLE
 from encoder.checkpoint import save_encoder
 from encoder.joined import (
@@ -159,7 +159,6 @@ def test_words_are_those_of_the_part_that_has_them(joined: JoinedEncoder) -> Non
     assert [maker.name for maker in makers] == [load_encoder("mini").name] * 2
 
 
-def test_best_is_what_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("best")
+def test_best_is_joined() -> None:
     assert load_encoder(BEST).name == load_encoder("mini+use").name
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert best_encoder() == BUNDLED

@@ -120,7 +120,7 @@ def test_an_unknown_encoder_is_told_before_anything_is_read(
         "miner.storage.corpus.filesets.open_corpus", lambda *_, **__: pytest.fail("was read")
     )
     error = refused([*run[:2], *run[-2:], "--encoder", "nosuch"])
-    assert "encoder 'nosuch' is unknown; use mini (bundled)" in error
+    assert "encoder 'nosuch' is unknown; use best (mini+use" in error
 
 
 def damage_embeddings(world: World, kind: str) -> None:
@@ -245,7 +245,7 @@ def test_a_work_dir_that_is_a_file(world: World, run: list[str], refused: Refuse
         (["src.txt", "-o", "src.txt"], "src.txt: output would overwrite an input"),
         (["src.txt", "-o", "no/a.npy"], "no/a.npy: folder not found:"),
         (["src.txt", "-o", "."], ": is a folder; pass a file in it"),
-        (["src.txt", "-o", "a.npy", "--encoder", "x"], "encoder 'x' is unknown; use mini"),
+        (["src.txt", "-o", "a.npy", "--encoder", "x"], "encoder 'x' is unknown; use best"),
         (["src.txt", "-o", "a.f16"], "the suffix .f16 is not for float32"),
     ],
 )

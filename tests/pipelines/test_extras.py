@@ -72,6 +72,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, s
     return found
 
 
+@pytest.mark.usefixtures("best")
 def test_the_base_mines_what_everything_does(
     outcomes: dict[str, tuple[int, str]], tmp_path: Path
 ) -> None:

@@ -165,19 +165,11 @@ def test_parts_that_lack_a_language_are_left_out_with_a_line(
     assert "use" not in summary["encoder"]
 
 
-def test_best_stays_what_it_was_in_a_work_folder(
-    run: Run,
-    fresh: Fresh,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+@pytest.mark.usefixtures("best")
+def test_best_is_the_default(run: Run, fresh: Fresh, capsys: pytest.CaptureFixture[str]) -> None:
     first = run("best")
     assert "\nencoder: 0.5*mini+1.0*use\n" in capsys.readouterr().err
-    monkeypatch.setattr("pipelines.stages.reading.language.best_encoder", lambda: "mini")
-    assert run("best") == first == fresh("mini+use")
-    summary = json.loads((tmp_path / "work" / "run.json").read_text(encoding="utf-8"))
-    assert summary["options"]["encoder"] == "0.5*mini+1.0*use"
+    assert first == fresh("mini+use")
 
 
 def test_a_finished_run_has_the_vectors_of_its_pair(run: Run, tmp_path: Path) -> None:
@@ -248,13 +240,14 @@ def test_columns_are_taken_with_their_weights() -> None:
     assert found.dtype == np.float32
 
 
-def test_mine_corpus_takes_best(tmp_path: Path, corpora: tuple[Path, Path]) -> None:
+@pytest.mark.usefixtures("best")
+def test_mine_corpus_takes_best_by_default(tmp_path: Path, corpora: tuple[Path, Path]) -> None:
     options = MiningOptions(
         source=CorpusOptions(path=corpora[0], language="de"),
         target=CorpusOptions(path=corpora[1], language="en"),
         output=tmp_path / "own.tsv",
         work_dir=tmp_path / "own",
-        encoder="best",
     )
     mining.mine_corpus(options)
-    assert (tmp_path / "own" / "best-encoder.txt").read_text(encoding="utf-8") == "mini+use\n"
+    summary = json.loads((tmp_path / "own" / "run.json").read_text(encoding="utf-8"))
+    assert summary["options"]["encoder"] == "0.5*mini+1.0*use"

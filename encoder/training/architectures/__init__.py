@@ -24,7 +24,7 @@ def make_model(options: TrainingOptions, features: Features) -> Model:
     """Make a model of random weights, on the GPU if there is one.
 
     Raises:
-        ValueError: The architecture cannot have these dimensions.
+        ValueError: The dimensions do not fit the architecture.
     """
     kind, vocabulary = options.architecture, features.pieces + 1
     if isinstance(kind, BagOptions):

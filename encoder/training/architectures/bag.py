@@ -37,7 +37,7 @@ class Bag(Model):
         self._features = features
 
     def forward(self, tokens: Tokens) -> Tensor:
-        """Sum the rows of each sentence's words, (S, D)."""
+        """Sum the table rows of each sentence's words, float32 (S, D)."""
         sentences, words = self._features.split(tokens)
         return bag_sums(bag_sums(self.table, words, sparse=True), sentences, sparse=False)
 
@@ -45,7 +45,7 @@ class Bag(Model):
         """Copy the rows of a bag with the same features.
 
         Raises:
-            ValueError: The encoder is not such a bag.
+            ValueError: The encoder is not a bag, or has another version or number of features.
         """
         if not isinstance(encoder, BagEncoder) or encoder.scheme != SCHEME:
             raise ValueError(
@@ -62,11 +62,11 @@ class Bag(Model):
             self.table.copy_(torch.from_numpy(rows))
 
     def drop(self, tokens: Tokens, rate: float, generator: np.random.Generator) -> Tokens:
-        """Remove words, because a word without one of its pieces is misspelled."""
+        """Remove each word, with all its pieces, with probability ``rate``."""
         return self._features.drop_words(tokens, rate, generator)
 
     def export(self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float) -> Trained:
-        """Return the encoder, whitened on ``sample``, and a function to save it."""
+        """Return the encoder and a function to save it, like ``Model.export``."""
         self.eval()
         rows = self._features.ngram_rows
         encoder = partial(BagEncoder, name="training", tokenizer=tokenizer, ngram_rows=rows)
@@ -78,7 +78,10 @@ class Bag(Model):
 
 
 def bag_sums(table: Tensor, tokens: Tokens, *, sparse: bool) -> Tensor:
-    """Sum rows of float32 (V, D), with a sparse gradient if ``sparse``."""
+    """Sum the rows of a table (V, D) that each sentence's tokens name, (S, D).
+
+    The gradient of the table is sparse if ``sparse``.
+    """
     parts = (torch.from_numpy(array.astype(np.int32)) for array in (tokens.ids, tokens.offsets))
     return _Sums.apply(table, *(part.to(table.device) for part in parts), sparse)
 
@@ -122,8 +125,8 @@ def partly_whiten(table: Matrix, vectors: Matrix, *, power: float) -> Matrix:
     """Multiply ``table`` (V, D) by a power of the covariance of ``vectors``.
 
     The power is ``-power / 2``. Sentence vectors (S, D) vary most in directions that are common to
-    a kind of text, which say little about translations. This gives such directions less weight.
-    With power 1 all directions vary equally (Su et al. 2021, "Whitening Sentence Representations").
+    a kind of text, which say little about translations. These directions get less weight. With
+    power 1 all directions vary equally (Su et al. 2021, "Whitening Sentence Representations").
     Power 0 changes nothing.
     """
     covariance = np.cov(vectors, rowvar=False, dtype=np.float64)

@@ -21,9 +21,12 @@ class Model(nn.Module):
         raise NotImplementedError
 
     def drop(self, tokens: Tokens, rate: float, generator: np.random.Generator) -> Tokens:
-        """Remove tokens with probability ``rate``."""
+        """Remove each token with probability ``rate``."""
         return drop_tokens(tokens, rate, generator)
 
     def export(self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float) -> Trained:
-        """Return the encoder, whitened on ``sample``, and a function to save it."""
+        """Return the encoder with the present weights, and a function to save it.
+
+        A bag is whitened (``partly_whiten``) on the sentences ``sample``, with power ``whitening``.
+        """
         raise NotImplementedError

@@ -23,9 +23,9 @@ from encoder.training.options import TrainingOptions
 class SpelledEmbedding(nn.Embedding):
     """Embeddings of V pieces and an end that share vectors of letter n-grams.
 
-    A piece's vector is the mean of its own vector and tanh(W s), with the sum s of its n-grams'
-    vectors (Chidambaram et al. 2019, section 2.1, of words). A piece is spelled the same
-    everywhere, so ``fold`` returns the table of an ordinary network.
+    A piece's vector is the mean of its own vector and tanh(W s), where s is the sum of its n-grams'
+    vectors (Chidambaram et al. 2019, section 2.1, there of words). It does not depend on the
+    sentence, so ``fold`` can return the table of an ordinary network.
     """
 
     def __init__(self, weight: Tensor, features: Features) -> None:
@@ -44,7 +44,7 @@ class SpelledEmbedding(nn.Embedding):
         )
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Embed pieces, int64 (...), as float (..., D)."""
+        """Embed piece ids, int64 of any shape (...), as float (..., D)."""
         distinct, inverse = torch.unique(ids, return_inverse=True)
         return self._embed(distinct)[inverse]
 
@@ -70,7 +70,7 @@ EMBEDDINGS = "embed_tokens.weight"
 
 
 class Network(Model):
-    """A network (``encoder.trained``) that embeds sentences of any lengths."""
+    """A network of ``encoder.trained`` in training."""
 
     def __init__(self, tensors: Tensors, options: TrainingOptions, features: Features) -> None:
         super().__init__()
@@ -81,7 +81,7 @@ class Network(Model):
             self.network.embed_tokens = SpelledEmbedding(tensors[EMBEDDINGS], features)
 
     def forward(self, tokens: Tokens) -> Tensor:
-        """Embed the sentences, each with the token that ends it, (S, D).
+        """Embed S sentences of any lengths, each with an end token, as (S, D).
 
         With more than ``at_once`` sentences, a group's activations are computed again for its
         gradient, to limit memory. The loss is still one over all vectors (Gao et al. 2021, "Scaling
@@ -99,7 +99,7 @@ class Network(Model):
         """Copy the weights of a network of the same architecture and sizes.
 
         Raises:
-            ValueError: The encoder is not such a network.
+            ValueError: The encoder is not a network, or has other tensors.
         """
         if not isinstance(encoder, trained.TrainedNetwork):
             raise ValueError(
@@ -138,7 +138,7 @@ class Network(Model):
         return NetworkEncoder(name="training", tokenizer=tokenizer_with_end, network=ready), save
 
     def fold(self) -> trained.Trainable:
-        """Return the network with an ordinary table of embeddings."""
+        """Return the network, with an ordinary table if embeddings are spelled."""
         embeddings = self.network.embed_tokens
         if not isinstance(embeddings, SpelledEmbedding):
             return self.network
@@ -149,13 +149,19 @@ class Network(Model):
 
 
 def group_by_length(lengths: Rows, least: int = 1) -> list[Rows]:
-    """Return rows of sentences, shortest first, in ``least`` groups or more."""
+    """Return at least ``least`` groups of rows by length, the shortest first.
+
+    ``lengths`` are the tokens of S sentences.
+    """
     order = np.argsort(lengths, kind="stable")
     return np.array_split(order, max(least, min(MAX_GROUPS, len(order) // MIN_GROUP_SENTENCES)))
 
 
 def pad(tokens: Tokens, *, end: int) -> tuple[Tensor, Tensor]:
-    """Return ids int64 (S, T), ended and padded by ``end``, and lengths (S,)."""
+    """Return ids int64 (S, T), ended and padded by ``end``, and lengths (S,).
+
+    Sentences are cut after LONGEST tokens. Lengths include the end.
+    """
     lengths = np.minimum(np.diff(tokens.offsets), LONGEST)
     positions = np.arange(int(lengths.max(initial=0)) + 1)
     ids = np.full((len(tokens), len(positions)), end, dtype=np.int64)
@@ -165,7 +171,7 @@ def pad(tokens: Tokens, *, end: int) -> tuple[Tensor, Tensor]:
 
 
 class Apart(Model):
-    """Networks by language (``encoder.trained``)."""
+    """Networks of ``encoder.trained`` in training, one for each language."""
 
     def __init__(self, networks: Mapping[str, Network]) -> None:
         super().__init__()

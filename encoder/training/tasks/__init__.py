@@ -36,7 +36,7 @@ AUXILIARY_TASKS: dict[str, tuple[Read, Callable[[Setting], Task]]] = {
 
 
 def read_beside(tasks: Mapping[str, TaskBeside]) -> list[ParallelText]:
-    """Read the text of each auxiliary task, under the task's name."""
+    """Read the text of each auxiliary task, named after the task."""
     suffixes = {name: ".tsv" if task.name == "nli" else ".txt" for name, task in tasks.items()}
     return [
         AUXILIARY_TASKS[task.name][0](name, reading.find_files(task.folder, suffixes[name]))
@@ -45,7 +45,7 @@ def read_beside(tasks: Mapping[str, TaskBeside]) -> list[ParallelText]:
 
 
 def make_task(setting: Setting, tasks: Mapping[str, TaskBeside], texts: Texts) -> Task:
-    """Make the objective's task, with auxiliary tasks of ``texts`` if any."""
+    """Make the objective's task, and the tasks of the auxiliary ``texts``."""
     objective = setting.options.objective.name
     main = TASKS[objective](setting)
     auxiliary = {

@@ -38,7 +38,7 @@ class ResponsePrediction(Task):
         self.head = _head(setting.dim, setting.dim)
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """Rank the answers of the batch."""
+        """Return the loss of ranking the batch's answers."""
         inputs, answers = functional.normalize(model(join(sides))).chunk(2)
         return in_batch_loss(inputs, self.head(answers))
 
@@ -68,7 +68,10 @@ def _head(dim: int, width: int) -> nn.Sequential:
 
 
 def in_batch_loss(inputs: Tensor, answers: Tensor) -> Tensor:
-    """Return the mean -log softmax of each input's answer (B, D) in the batch."""
+    """Return the mean cross entropy of each input's answer among the batch's.
+
+    Row i of ``answers`` (B, D) answers row i of ``inputs`` (B, D). Logits are scaled cosines.
+    """
     rows, columns = (parallel.gather(functional.normalize(side)) for side in (inputs, answers))
     logits = (RankingOptions.scale * rows @ columns.T).float()
     return functional.cross_entropy(logits, torch.arange(len(rows), device=logits.device))
@@ -87,7 +90,7 @@ class Inference(Task):
 
     @torch.inference_mode()
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
-        """Return the share of held-out pairs that are classified correctly."""
+        """Return the share of held-out pairs classified correctly, by its name."""
         predictions = [
             self.logits(model, sides).argmax(dim=1).cpu().numpy()
             for _, _, sides in self.held_out_batches(model, held_out)
@@ -101,7 +104,7 @@ class Inference(Task):
         )
 
     def rate_factor(self, history: Sequence[Mapping[str, Any]]) -> float:
-        """Return the rate's factor by the schedule of Conneau et al. 2017 (sgd)."""
+        """Return the learning rate's factor, by Conneau et al. 2017 with ``sgd``."""
         if not self._by_sgd:
             return 1.0
         figures = [entry[ACCURACY] for entry in history]
@@ -109,13 +112,13 @@ class Inference(Task):
         return float(0.99 ** len(history) / 5**drops)
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """Classify (u, v, |u - v|, u * v)."""
+        """Return the cross entropy of the labels of the pairs at ``rows``."""
         logits = self.logits(model, sides)
         gold = torch.from_numpy(self._labels[rows]).to(logits.device)
         return functional.cross_entropy(logits.float(), gold)
 
     def logits(self, model: Model, sides: list[Tokens]) -> Tensor:
-        """Return logits (B, 3), in the order of ``INFERENCE_LABELS``."""
+        """Return logits (B, 3) of pairs, in the order of ``INFERENCE_LABELS``."""
         vectors = model(join(sides))
         # In unit vectors, products of numbers are tiny compared with the numbers.
         u, v = (functional.normalize(vectors) * math.sqrt(vectors.shape[1])).chunk(2)

@@ -32,7 +32,7 @@ class Masked(Task):
     """MLM, which predicts hidden tokens from all other tokens of a sentence.
 
     It uses the last layer's vectors, and the embeddings as weights of the output. It sees the first
-    ``sides`` sides of pairs.
+    ``sides`` sides of pairs, by default those with text of their own.
     """
 
     causal: ClassVar[bool] = False
@@ -123,8 +123,8 @@ def mask_tokens(
 ) -> tuple[Tensor, Tensor]:
     """Choose tokens to predict, and hide, replace or keep them at random.
 
-    Sentences, int64 (B, T), are ended and padded by ``end``, the last id. It is predicted only if
-    no sentence has another token.
+    ``ids``, int64 (B, T), are ended and padded by ``end``, the last id. The end is predicted only
+    if no sentence has another token.
 
     Returns:
         The ids that a model sees, and where it predicts tokens, bool (B, T).

@@ -35,9 +35,10 @@ class Path:
 
 
 def find_paths(languages: Sequence[str], options: PathsOptions) -> dict[str, Path]:
-    """Return a path for each choice of M languages, by the sources' names.
+    """Return a path for each choice of M sources, by name such as ``de+fr``.
 
-    Paths of M sources share their batches equally, so that each encoder sees as much text.
+    M are the numbers in ``options.sources``. Paths of M sources share their batches equally, so
+    that each encoder sees as much text.
 
     Raises:
         ValueError: A target is not one of the languages, or M sources leave no target.
@@ -112,7 +113,7 @@ class Paths(Task):
         return Apart(networks)
 
     def batch_pairs(self, pairs: Sequence[TokenPairs]) -> Sequence[TokenPairs]:
-        """Return a stream of rows for each path, and keep their sentences."""
+        """Return pairs named after each path, which stand for rows of N-way text."""
         self._tokens = _tokens_by_language(pairs)
         weight = np.minimum.reduce([language_pair.weight for language_pair in pairs])
         return [

@@ -28,7 +28,7 @@ class Ranking(Task):
         self._negatives: dict[str, Rows] = {}
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """Rank against the batch of all processes, see ``translation_ranking``."""
+        """Return ``translation_ranking`` of the batch of all processes."""
         options, negative_rows, negatives = self._options, self._negatives.get(pairs.name), None
         if negative_rows is not None:
             sides = [*sides, pairs.target.take(negative_rows[rows].ravel())]
@@ -77,11 +77,12 @@ def translation_ranking(
 
 
 def mine_negatives(model: Model, pairs: TokenPairs, *, count: int, seed: int) -> Rows:
-    """Find the ``count`` targets most similar to each pair's own, (P, count).
+    """Find ``count`` similar targets of each pair, int64 rows (P, count).
 
-    "Semantically similar to the correct translation" (Chidambaram et al. 2019, section 2.2), for
-    the present model, among ``BLOCK`` random pairs. Targets of pairs with an equal sentence may be
-    correct and are skipped. If too few remain, the nearest of them are repeated.
+    "Semantically similar to the correct translation" (Chidambaram et al. 2019, section 2.2), by the
+    model's vectors, among ``BLOCK`` random pairs. Targets of pairs that have a sentence in common
+    with the pair may be correct, and come last. If there are fewer than ``count`` targets, the most
+    similar ones are repeated.
     """
     vectors = _embed(model, pairs.target)
     equal = [torch.from_numpy(_number_sentences(side)) for side in (pairs.source, pairs.target)]

@@ -27,7 +27,7 @@ EVALUATION_PAIRS = 100  # pairs per batch of an evaluation
 
 @dataclass(frozen=True)
 class Setting:
-    """The inputs of a task, with ``vocabulary``, the number of subwords V."""
+    """The inputs of a task, with the number of subwords ``vocabulary``."""
 
     options: TrainingOptions
     vocabulary: int
@@ -60,10 +60,14 @@ class Decoder(nn.Module):
         self.output = nn.Linear(hidden, self._end + 1)
 
     def forward(self, vectors: Tensor, tokens: Tokens, language: int) -> tuple[Tensor, Tensor]:
-        """Return logits (N, V + 1) of the N tokens of all sentences, and tokens.
+        """Predict the tokens of B sentences from their vectors (B, D).
 
-        The vectors (B, D) and the language's vector are inputs at every step. Tokens, int64 (N,),
-        include ends.
+        The sentence's vector and the language's, which has the number ``language``, are inputs at
+        every step.
+
+        Returns:
+            Logits (N, V + 1) of the N tokens of all sentences, ends included, and tokens, int64
+            (N,).
         """
         device = vectors.device
         ids, lengths = pad(tokens, end=self._end)
@@ -89,21 +93,21 @@ def _pack(ids: Tensor, lengths: Tensor) -> PackedSequence:
 
 
 class Task(nn.Module):
-    """Base class of objectives, a module because it may have weights."""
+    """Base class of objectives and auxiliary tasks, which may have weights."""
 
     @classmethod
     def text(cls, texts: Texts) -> Texts:
-        """Return the text to train on, by default the text that was read."""
+        """Return the texts to train on, made of the texts that were read."""
         return texts
 
     @classmethod
     def evaluation_texts(cls, held_out: Texts, options: TrainingOptions) -> Texts:
-        """Return the pairs for the held-out error, which have two languages."""
+        """Return the texts of two languages, for the held-out error."""
         return [text for text in held_out if text.is_parallel]
 
     @classmethod
     def model(cls, options: TrainingOptions, features: Features, texts: Texts) -> Model:
-        """Make the model to train."""
+        """Make the model that learns the texts."""
         return make_model(options, features)
 
     def batch_pairs(self, pairs: Sequence[TokenPairs]) -> Sequence[TokenPairs]:
@@ -113,7 +117,8 @@ class Task(nn.Module):
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
         """Return the loss of the pairs at ``rows``, with the tokens in ``sides``.
 
-        The rows are a process's share of a batch, whose loss is the mean over the processes.
+        ``sides`` are the sources and the targets of the rows, perhaps without dropped tokens. The
+        rows are this process's share of a batch, whose loss is the mean over the processes.
         """
         raise NotImplementedError
 
@@ -128,7 +133,7 @@ class Task(nn.Module):
         """Save more than the encoder into its folder."""
 
     def rate_factor(self, history: Sequence[Mapping[str, Any]]) -> float:
-        """Return a factor of the learning rate, by the figures of all evaluations."""
+        """Return a factor of the learning rate, by all evaluations' figures."""
         return 1.0
 
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
@@ -138,7 +143,10 @@ class Task(nn.Module):
     def held_out_batches(
         self, model: Model, held_out: Sequence[TokenPairs]
     ) -> Iterator[tuple[TokenPairs, Rows, list[Tokens]]]:
-        """Yield batches of held-out pairs, with task and model in evaluation mode."""
+        """Yield batches of held-out pairs, as the arguments of ``loss``.
+
+        Task and model are put into evaluation mode.
+        """
         self.eval()
         model.eval()
         for pairs in held_out:
@@ -148,7 +156,7 @@ class Task(nn.Module):
 
 
 class Mixture(Task):
-    """The objective's task and auxiliary tasks, by the names of their texts."""
+    """The objective's task, and auxiliary tasks by the name of their text."""
 
     def __init__(self, objective: str, main: Task, beside: Mapping[str, Task]) -> None:
         super().__init__()

@@ -22,7 +22,13 @@ logger = logging.getLogger(__name__)
 
 
 class Taught(Task):
-    """Base class with a teacher's vectors of sentences, 2 D bytes for each."""
+    """Base class of objectives with a teacher, whose vectors are in memory.
+
+    Each sentence takes 2 D bytes.
+
+    Raises:
+        ValueError: The teacher is missing, or has other dimensions.
+    """
 
     def __init__(self, setting: Setting) -> None:
         super().__init__()
@@ -47,7 +53,11 @@ class Taught(Task):
         self._vectors = teacher.encode(list(numbers)).astype(np.float16)
 
     def teacher_vectors(self, pairs: TokenPairs, rows: Rows, like: Tensor) -> list[Tensor]:
-        """Return the teacher's vectors of each side that it teaches, (B, D)."""
+        """Return the teacher's vectors of rows, float32 (B, D) per side.
+
+        The sides are both, or only the target if the objective is one-sided. The vectors are on the
+        device of ``like``.
+        """
         vectors = (self._vectors[side[rows]] for side in self._rows[pairs.name])
         return [torch.from_numpy(matrix).to(like.device).float() for matrix in vectors]
 
@@ -56,7 +66,7 @@ class Distillation(Taught):
     """Training of a student to match a teacher's vectors of both sides."""
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """Compute ``distillation`` of both sides."""
+        """Return ``distillation`` of both sides."""
         student = functional.normalize(model(join(sides)).float())
         return distillation(*student.split(len(rows)), *self.teacher_vectors(pairs, rows, student))
 
@@ -77,7 +87,7 @@ class Alignment(Taught):
         self._teacher = setting.teacher
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """Compute ``alignment`` with negatives from the batch of all processes."""
+        """Return ``alignment`` of the batch of all processes."""
         assert isinstance(self._options, AlignmentOptions)
         source = functional.normalize(model(sides[0]).float())
         (target,) = self.teacher_vectors(pairs, rows, source)
@@ -85,7 +95,7 @@ class Alignment(Taught):
         return alignment(*both, negatives=self._options.negatives)
 
     def deploy(self, encoder: Encoder) -> Encoder:
-        """Return the teacher with the encoder's languages added to it."""
+        """Return the teacher, extended by the encoder for the sources' languages."""
         return self._teacher.with_languages(self._languages, lambda: encoder)
 
 
@@ -107,7 +117,7 @@ class Addition(Alignment):
         self._names = {text.name: find_names(text.source) for text in setting.texts}
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """Compute ``translation_ranking`` with fixed vectors of targets."""
+        """Return ``translation_ranking`` of sources with fixed target vectors."""
         assert isinstance(self._options, AdditionOptions)
         names_of_rows = [self._names[pairs.name][row] for row in rows]
         name_vectors = torch.from_numpy(self._teacher.encode(names_of_rows, normalize=False))
@@ -118,7 +128,7 @@ class Addition(Alignment):
         return translation_ranking(*both, scale=self._options.scale, margin=self._options.margin)
 
     def deploy(self, encoder: Encoder) -> Encoder:
-        """Return the teacher with the encoder's languages and the teacher's names."""
+        """Return the teacher extended by the encoder, which gets its names."""
         assert isinstance(encoder, BagEncoder) and isinstance(self._teacher, BagEncoder)
         return super().deploy(encoder.with_names(self._teacher))
 

@@ -67,7 +67,7 @@ class Translation(Task):
 
 @torch.inference_mode()
 def perplexity(predicted: Iterable[tuple[Tensor, Tensor]]) -> dict[str, float]:
-    """Return the perplexity of all tokens under its name."""
+    """Return the perplexity of batches of logits and tokens, by its name."""
     total, count = 0.0, 0
     for logits, tokens in predicted:
         total += sequence_translation(logits, tokens).item() * len(tokens)
@@ -76,7 +76,10 @@ def perplexity(predicted: Iterable[tuple[Tensor, Tensor]]) -> dict[str, float]:
 
 
 def shared_mean(logits: Tensor, tokens: Tensor) -> Tensor:
-    """Return a process's part of the mean ``sequence_translation`` of all."""
+    """Return ``sequence_translation``, weighted by this process's tokens.
+
+    The mean over the processes is the mean cross entropy of all processes' tokens.
+    """
     mean = parallel.sum_over_processes(len(tokens)) / parallel.processes()
     return sequence_translation(logits, tokens) * (len(tokens) / mean)
 

