@@ -169,7 +169,7 @@ class Table(NamedTuple):
 
 
 def tables_in(lines: Sequence[str], delimiters: Iterable[str] = DELIMITERS) -> Iterator[Table]:
-    """Yield the table of each delimiter that divides lines into columns."""
+    """Yield the table of each delimiter, if its commonest width exceeds 1."""
     for delimiter in delimiters:
         rows: list[list[str]] = []
         with suppress(csv.Error):

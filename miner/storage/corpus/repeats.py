@@ -109,9 +109,12 @@ def find_repeats(
 ) -> Iterator[Repeats]:
     """Find the records whose text an earlier record has.
 
-    Texts are compared after ``key``, and ``within_documents`` only with texts of the same document.
-    Rejected records have none. ``folder`` gets temporary files, and ``block`` records are sorted in
-    memory at a time.
+    Args:
+        batches: The records. Rejected ones have no text.
+        folder: A folder for temporary files.
+        within_documents: Compare only texts of the same document.
+        key: Returns the form in which texts are compared.
+        block: How many records are sorted in memory at a time.
     """
     with closing(SortedRecords(folder, REPEAT, block=block)) as repeats:
         with closing(SortedRecords(folder, DIGEST, block=block)) as digests:

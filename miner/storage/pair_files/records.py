@@ -33,6 +33,8 @@ def open_jsonl(
 ) -> PairFile:
     """Recognise the fields of JSON lines by the first.
 
+    ``lines`` are the file's first lines. ``columns`` and ``languages`` are those of ``open_pairs``.
+
     Raises:
         CorpusError: The first line is not a JSON object, or its fields are not recognised.
     """
@@ -50,7 +52,11 @@ def open_jsonl(
 
 
 def open_parquet(path: Place, columns: Sequence[str], languages: Languages) -> PairFile:
-    """Recognise the columns of a Parquet file."""
+    """Recognise the columns of a Parquet file, like ``open_jsonl``.
+
+    Raises:
+        CorpusError: The file is damaged, or its columns are not recognised.
+    """
     import pyarrow.types as pt
 
     with parquet_file(path) as file:
