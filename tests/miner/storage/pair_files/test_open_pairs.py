@@ -102,6 +102,9 @@ def test_fields_by_language_and_by_name(tmp_path: Path) -> None:
         [("one", "un")],
     )
     assert read(tmp_path / "a", "de", "fr") == [("eins", "un")]
+    lines = [{"translation": texts} for texts in ({"de": "a", "en": "b"}, "de", None, {"de": 1})]
+    (tmp_path / "b").write_text("\n".join(map(json.dumps, lines)))
+    assert read(tmp_path / "b") == [("a", "b"), None, None, None]
     with pytest.raises(CorpusError, match=r"no fields of source and target among fr, de, en; name"):
         open_pairs(tmp_path / "a")
 
