@@ -33,7 +33,7 @@ def open_jsonl(
 ) -> PairFile:
     """Recognise the fields of JSON lines by the first.
 
-    ``lines`` are the file's first lines. ``columns`` and ``languages`` are those of ``open_pairs``.
+    ``lines`` are the file's first lines. ``columns`` and ``languages`` are as in ``open_pairs``.
 
     Raises:
         CorpusError: The first line is not a JSON object, or its fields are not recognised.
