@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from encoder import Encoder, load_encoder
-from encoder.joined import select_parts, stored_parts
+from encoder.joined import select_parts
 from encoder.words import WordEncoder, word_encoders
 from miner.storage.layout import SIDES, WorkFolder
 from pipelines.options import WHOLE_JOB, Job, MiningOptions
@@ -84,10 +84,6 @@ class RunContext:
     def side_encoder(self, side: str) -> Encoder:
         """Return the encoder for the language of ``side``, "source" or "target"."""
         return self.encoder(self.options.side(side).effective_language)
-
-    def stored_encoder(self, side: str) -> Encoder:
-        """Return the side's encoder, without the weights of joined parts."""
-        return stored_parts(self.side_encoder(side))
 
     @property
     def encoder_name(self) -> str:

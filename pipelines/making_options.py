@@ -14,7 +14,11 @@ VEC = ".vec"
 
 @dataclass(frozen=True, kw_only=True)
 class TextOptions:
-    """Text of two languages, and the folder that an encoder is written to."""
+    """Options that ``adit map`` and ``adit bootstrap`` share.
+
+    ``source`` and ``target`` are corpora, ``languages`` their codes, and ``output`` is the folder
+    of the new encoder.
+    """
 
     source: Place
     target: Place
@@ -25,9 +29,13 @@ class TextOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class MapOptions(TextOptions):
-    """Corpora or vector files (``VEC``) of two languages for one space.
+    """Options of ``adit map``, whose corpora may be word vectors (``VEC``).
 
-    ``start`` is one of ``STARTS``, or a file of words and their translations.
+    Attributes:
+        start: One of ``STARTS``, or a file with a word and its translation per line.
+        refinements: How often the map is refitted to mutual nearest neighbours.
+        vec: Folder to write the mapped word vectors to, None for no such files.
+        words: Options for learning word vectors.
     """
 
     start: str = IDENTICAL
@@ -58,9 +66,12 @@ class RoundOptions(ValidatedOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class BootstrapOptions(TextOptions):
-    """Corpora to mine in rounds, first with ``encoder``.
+    """Options of ``adit bootstrap``.
 
-    Encoders are trained on the pairs of a round, and on the gold pairs in ``known``, if any.
+    Attributes:
+        encoder: Encoder of the first round, named as for ``--encoder``.
+        known: File of gold pairs that every round is also trained on, or None.
+        each: Options of each round.
     """
 
     encoder: str

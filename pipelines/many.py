@@ -90,7 +90,11 @@ def _split_by_language(corpus: Place, work_dir: Place, input_format: str) -> dic
 def job_of_languages(
     many: ManyOptions, base: MiningOptions, corpora: Mapping[str, CorpusOptions]
 ) -> Job:
-    """Return the job that mines the pairs of ``many`` with options ``base``."""
+    """Return the job that mines the pairs of ``many`` with options ``base``.
+
+    Raises:
+        ValueError: ``many.pairs`` has an unknown or repeated pair.
+    """
 
     def part(name: str, source: str, target: str) -> MiningOptions:
         return replace(

@@ -39,7 +39,7 @@ def show_size(size: float) -> str:
 
 
 def physical_bytes() -> int:
-    """Return the memory of the machine or container, in bytes."""
+    """Return the bytes of memory of the machine or container, else 1 GiB."""
     try:
         physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):

@@ -39,13 +39,9 @@ Reference = TypeVar("Reference", bound="EmbeddedShard | ShardReference")
 
 @dataclass(frozen=True, kw_only=True)
 class Shard:
-    """A shard, which is one file of the sentences of a side.
+    """Shard ``index`` (from 0) of a side, with ``rows`` sentences.
 
-    Attributes:
-        side: "source" or "target".
-        index: Number of the shard in the side, from 0.
-        rows: Number of its sentences.
-        corpus: The artefact of the side's sentences, with the facts of the whole side.
+    ``corpus`` is the artefact of all sentences of the side, with facts of the whole side.
     """
 
     side: str
@@ -122,7 +118,7 @@ class EmbeddedShard:
     @property
     def dim(self) -> int:
         """The number of dimensions of a vector."""
-        return sum(stop - start for start, stop, _ in self.columns) or int(self._stored().shape[1])
+        return sum(stop - start for start, stop, _ in self.columns) or int(self.stored().shape[1])
 
     def unit_vectors(self) -> Matrix:
         """Return all vectors, float32 (n, D) of length 1."""
@@ -139,25 +135,12 @@ class EmbeddedShard:
         for start in range(0, len(self), size):
             yield unit_rows(self.read(slice(start, start + size)))
 
-    def read_units(self, rows: IntArray, *, out: Matrix, places: IntArray) -> None:
-        """Read vectors into an array, with length 1.
-
-        Args:
-            rows: Positions (P,) of vectors in the shard.
-            out: float32 (N, D), which is changed at ``places``.
-            places: Positions (P,) in ``out``.
-        """
-        if self.columns:
-            unit_rows(self.read(rows), out, places=places)
-        else:  # without a copy
-            unit_rows(self._stored(), out, rows=rows, places=places)
-
     def read(self, rows: Rows) -> NDArray[np.floating]:
         """Read stored vectors at positions (P,), times the columns' weights."""
-        return take_columns(take_rows(self._stored(), rows), self.columns)
+        return take_columns(take_rows(self.stored(), rows), self.columns)
 
-    def _stored(self) -> NDArray[np.floating]:
-        """Map the file once more, because pages that were read stay in memory."""
+    def stored(self) -> NDArray[np.floating]:
+        """Map the vectors again, because pages that were read stay in memory."""
         return np.load(self.vectors.file(layout.VECTORS), mmap_mode="r")
 
 
@@ -181,16 +164,18 @@ class SideVectors:
         return self._shards[0].dim
 
     def take(self, positions: IntArray, *, places: IntArray | None = None) -> Matrix:
-        """Read some vectors, float32 (P, D) of length 1.
+        """Read vectors at ascending positions, float32 (P, D) of length 1.
 
-        Args:
-            positions: Positions (P,) in the side, ascending.
-            places: Row of the result for each vector; in order if it is None.
+        ``places`` (P,) are the rows of the result to read them into, by default in order.
         """
         units = np.empty((len(positions), self.dim), dtype=np.float32)
         places = np.arange(len(positions)) if places is None else places
         for embedded, start, part in self._parts(positions):
-            embedded.read_units(positions[part] - start, out=units, places=places[part])
+            rows = positions[part] - start
+            if embedded.columns:
+                unit_rows(embedded.read(rows), units, places=places[part])
+            else:  # without a copy
+                unit_rows(embedded.stored(), units, rows=rows, places=places[part])
         return units
 
     def row_ids(self, positions: IntArray) -> IntArray:
@@ -206,16 +191,6 @@ class SideVectors:
         for embedded, start, (first, last) in zip(self._shards, self.starts, parts, strict=False):
             if first < last:
                 yield embedded, start, slice(first, last)
-
-
-@dataclass(frozen=True, kw_only=True)
-class EmbeddedSide:
-    """A side's shards and search method, and centroids for a cell join."""
-
-    name: str
-    method: CorpusMethod
-    shards: Sequence[EmbeddedShard]
-    cells: Artefact | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -290,7 +265,7 @@ class RecallSample:
 
 @dataclass(frozen=True, kw_only=True)
 class SavedNeighbours(ShardReference):
-    """The neighbours of some rows of a shard, as a tile or a sample saved them.
+    """The neighbours of some rows of a shard, saved by a tile or a sample.
 
     ``part`` is the range of these rows in the artefact, None if it has a list of every row.
     """
@@ -312,7 +287,7 @@ class SavedNeighbours(ShardReference):
 
 @dataclass(frozen=True, kw_only=True)
 class TileNeighbours(SavedNeighbours):
-    """A shard's neighbours in some shards, or in some cells, of the other side.
+    """A shard's neighbours in some shards, or some cells, of the other side.
 
     Attributes:
         others: Indices of these shards, or the cells.
@@ -334,7 +309,7 @@ class SampledNeighbours(SavedNeighbours):
 
 @dataclass(frozen=True, kw_only=True)
 class IndexLookup(ShardReference):
-    """A shard whose vectors the index of ``other`` is to be searched for."""
+    """A pending search for a shard's neighbours in the index of ``other``."""
 
     other: SearchableShard
 
@@ -376,7 +351,7 @@ class DocumentBatch:
 
 @dataclass(frozen=True, kw_only=True)
 class ChosenPairs:
-    """The chosen pairs of a run.
+    """The chosen pairs of a run. Artefacts that it does not need are None.
 
     Attributes:
         pairs: The artefact of the pairs, best first.
@@ -465,17 +440,10 @@ def to_row_ids(neighbours: Neighbours, rows: IntArray) -> Neighbours:
 def save_row_neighbours(
     draft: Draft, vectors: SideVectors, side: str, positions: IntArray, neighbours: Neighbours
 ) -> list[int]:
-    """Save the neighbours of some rows of a side.
-
-    Args:
-        draft: The artefact to add files to.
-        vectors: All vectors of the side.
-        side: "source" or "target".
-        positions: Positions (P,) in the side, ascending.
-        neighbours: Neighbours of the P rows.
+    """Save the neighbours at ascending positions (P,) in a side's vectors.
 
     Returns:
-        Where each shard's rows begin among the P rows, and P.
+        Where the positions of each shard begin among all positions, and P.
     """
     starts = np.searchsorted(positions, vectors.starts)
     shards = np.repeat(vectors.starts[:-1], np.diff(starts))

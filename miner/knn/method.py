@@ -5,7 +5,9 @@ import re
 from dataclasses import dataclass
 from typing import TypeAlias
 
-EXACT_SIMILARITIES = 10**12  # a million sentences per side, which take hours on a laptop
+# 316,000 sentences per side. Cells have a best F1 of 95.0 instead of 95.4 at 300,000, and take a
+# tenth of the time at a million.
+EXACT_SIMILARITIES = 10**11
 # Fewer probes of fewer cells have the same recall at a higher cost: of a million sentences per side
 # 94% by 6 of 2,048 or by 7 of 4,096 cells, which cost 2.1% and 1.5% of all products.
 PROBES = 7

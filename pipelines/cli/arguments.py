@@ -120,7 +120,7 @@ EMBED_HELP = {
 
 
 def make_add_option(group: Group, texts: Mapping[str, str] = HELP) -> Callable[..., object]:
-    """Return a group's ``add_argument``, which takes the help from ``texts``."""
+    """Return a function that adds an option, with its help from ``texts``."""
     return lambda option, **more: group.add_argument(option, help=texts[option], **more)
 
 
@@ -313,7 +313,7 @@ def add_texts(parser: argparse.ArgumentParser, source: str, target: str) -> None
 
 
 def given_texts(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the fields of ``TextOptions`` from arguments by ``add_texts``."""
+    """Return the fields of ``TextOptions`` that ``add_texts`` has added."""
     names = ("source", "target", "output", "input_format")
     fields = {name: getattr(args, name) for name in names}
     languages = base_language(args.src_lang), base_language(args.tgt_lang)

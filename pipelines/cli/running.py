@@ -127,7 +127,11 @@ def _save(place: Place, folder: Path, name: str) -> Path:
 def mining_options(
     args: argparse.Namespace, work_dir: Place, source: CorpusOptions, target: CorpusOptions
 ) -> MiningOptions:
-    """Make options of a run from the arguments named like their fields."""
+    """Make options of a run from the arguments named like their fields.
+
+    Raises:
+        ValueError: ``--memory`` is not a size.
+    """
     values = {**vars(args), "work_dir": work_dir, "source": source, "target": target}
     values |= {name: tuple(values.get(name, ())) for name in ("beam_options", "filters")}
     values["memory"] = parse_size(args.memory) if values.get("memory") is not None else None

@@ -96,12 +96,10 @@ def build(
                 transform = transform.with_resource_hints(**hints or {})
         elif isinstance(step, GatherStep):
             transform = _gather(step)
+        elif shared:
+            transform = _distribute_on_demand(shared / step.name, job.whole.workers)
         else:
-            transform = (
-                _distribute_on_demand(shared / step.name, job.whole.workers)
-                if shared
-                else _reshuffle()
-            )
+            transform = _reshuffle()
         references = references | step.name >> transform
 
 

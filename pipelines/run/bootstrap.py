@@ -8,7 +8,6 @@ import json
 import logging
 import math
 import zlib
-from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -97,7 +96,7 @@ def _begin(options: BootstrapOptions, folder: Path) -> None:
     }
     path = folder / "options.json"
     if not path.exists():
-        _write(path, identity)
+        write_text(path, json.dumps(identity, indent=1) + "\n")
     check_identity(folder, json.loads(path.read_text(encoding="utf-8")), identity, "a bootstrap")
 
 
@@ -111,19 +110,13 @@ def _check_known(options: BootstrapOptions, known: Path) -> None:
         )
 
 
-def _write(path: Path, values: Mapping[str, Any]) -> None:
-    write_text(path, json.dumps(values, indent=1) + "\n")
-
-
 def _mine_round(
     options: BootstrapOptions, folder: Path, encoder: str, monitor: Monitor
 ) -> dict[str, Any]:
     """Mine with an encoder, keep pairs for training, and seal the figures."""
-    figures: dict[str, Any]
     seal = folder / "round.json"
     if seal.exists():
-        figures = json.loads(seal.read_text(encoding="utf-8"))
-        return figures
+        return json.loads(seal.read_text(encoding="utf-8"))
     mined, trusted, kept = (_pairs(options, folder, kind) for kind in ("mined", "trusted", "kept"))
     mined.parent.mkdir(parents=True, exist_ok=True)
     source, target = (
@@ -142,7 +135,7 @@ def _mine_round(
         logger.info("keeping the best %g of all pairs: %s", best, error)
         figures = _keep(mined, kept, best, f"best {best:g}")
     figures["mutual"] = _count_mutual_pairs(mined)
-    _write(seal, figures)
+    write_text(seal, json.dumps(figures, indent=1) + "\n")
     return figures
 
 
@@ -151,8 +144,7 @@ def _pairs(options: BootstrapOptions, path: Path, which: str) -> Path:
 
 
 def _train_round(options: BootstrapOptions, path: Path, pairs: int, monitor: Monitor) -> str:
-    kept = _pairs(options, path, "kept")
-    recipe = _recipe(options, "-".join(options.languages), kept, pairs)
+    recipe = _recipe(options, _pairs(options, path, "kept"), pairs)
     folder = path / "encoder"
     with monitor.stage("train", recipe.options.steps, "steps") as meter:
         train_encoder(recipe, folder, on_begin=meter.begin, on_step=lambda: meter.advance(1))
@@ -184,10 +176,10 @@ def _keep(mined: Path, kept: Path, share: float, by: str) -> dict[str, Any]:
     return {"pairs": len(best), "kept by": by}
 
 
-def _recipe(options: BootstrapOptions, name: str, kept: Path, pairs: int) -> Recipe:
+def _recipe(options: BootstrapOptions, kept: Path, pairs: int) -> Recipe:
     each = options.each
     return Recipe(
-        files={name: (kept,) if options.known is None else (kept, options.known)},
+        files={"-".join(options.languages): tuple(filter(None, (kept, options.known)))},
         vocabulary_size=min(each.vocabulary_size, pairs),  # few sentences have no more
         evaluate_every=max(1, each.steps // 4),
         held_out=each.held_out,

@@ -34,6 +34,7 @@ WORKERS_SECONDS = 6.0
 # Lines per side of the trial runs. The first loads libraries; the faster of the others counts, as a
 # disturbance seldom slows both.
 TRIAL_LINES = 2_048, 16_384, 16_384
+LONG_SECONDS = 600.0  # from which the faster encoder is worth a second trial
 # Stages that all workers share; one worker does the others.
 SHARED = ("read", "embed", "find", "score")
 SEARCHING = ("prepare", "train", "fill", "cut", "search")  # stages that the cost model estimates
@@ -42,12 +43,26 @@ SEARCHING = ("prepare", "train", "fill", "cut", "search")  # stages that the cos
 def plan_run(options: MiningOptions) -> str:
     """Describe the estimated time, memory and disk of a run, in lines of text.
 
-    Only the first lines of the corpora are mined, in a temporary folder.
+    Only the first lines of the corpora are mined, in a temporary folder. Of a long run with the
+    default encoder, the time with the faster one is estimated as well.
 
     Raises:
         ValueError: The run would reject its options or inputs.
         OSError: An input cannot be read.
     """
+    lines, seconds = _plan(options)
+    given = all(options.side(side).embeddings for side in SIDES)
+    if seconds >= LONG_SECONDS and options.encoder == encoder.BEST and not given:
+        _, fast_seconds = _plan(replace(options, encoder=encoder.BUNDLED))
+        lines.append(
+            f"faster: about {show_time(fast_seconds)} in all with --encoder {encoder.BUNDLED}, "
+            "which finds fewer pairs"
+        )
+    return "\n".join(lines)
+
+
+def _plan(options: MiningOptions) -> tuple[list[str], float]:
+    """Return the lines of a plan, and the seconds of the run."""
     process_seconds = time.process_time()
     check_options(options)
     if options.scope == DOCUMENT:
@@ -73,8 +88,9 @@ def plan_run(options: MiningOptions) -> str:
     problem = Problem(sources=source.rows, targets=target.rows, dim=source.dim, k=options.k)
     machine = measure_machine(dim=problem.dim, k=options.k)
     method = options.method or auto_method(problem.sources, problem.targets)
-    costs = _costs(options, problem, machine, method)
-    times = {"start": start_up, **_stage_seconds(run, sizes, lines=problem.rows / 2)}
+    costs, cost = _costs(options, problem, machine, method)
+    stages = {"start": start_up, **_stage_seconds(run, sizes, lines=problem.rows / 2)}
+    times = _all_seconds(options, stages, cost)
     why = "chosen by --index auto" if options.index == "auto" else "chosen by --index"
     work, output = map(show_size, disk_bytes(fit.options, sizes))
     lines = [
@@ -84,11 +100,11 @@ def plan_run(options: MiningOptions) -> str:
         _describe_memory(fit),
         f"disk: at most about {work} for the work folder and {output} for {options.output}",
         "",
-        *_table(costs, method),
+        *_table(costs, cost, method),
         "",
-        _describe_times(options, machine, times, _cost_of(costs, method)),
+        _describe_times(options, machine, times, is_whole=cost is not None),
     ]
-    return "\n".join(lines)
+    return lines, sum(times.values())
 
 
 def _describe_side(options: MiningOptions, side: str, size: SideSize) -> str:
@@ -147,24 +163,21 @@ def disk_bytes(options: MiningOptions, sizes: Sizes) -> tuple[int, int]:
 
 def _costs(
     options: MiningOptions, problem: Problem, machine: Machine, method: CorpusMethod
-) -> list[Cost]:
+) -> tuple[list[Cost], Cost | None]:
+    """Return the costs of three methods, and that of the chosen one if known."""
     inverted = re.fullmatch(r"IVF(\d+),Flat", str(method))
     cells = int(inverted[1]) if inverted else default_cells(max(problem.sources, problem.targets))
-    return [
+    costs = [
         cost_model.exact_cost(problem, machine, options.product_precision),
         cost_model.cells_cost(problem, machine),
         cost_model.index_cost(problem, machine, cells),
     ]
-
-
-def _cost_of(costs: Sequence[Cost], method: CorpusMethod) -> Cost | None:
     kind = "cells" if isinstance(method, CellSpec) else str(method)
-    return next((cost for cost in costs if cost.method.startswith(kind)), None)
+    return costs, next((cost for cost in costs if cost.method.startswith(kind)), None)
 
 
-def _table(costs: Sequence[Cost], method: CorpusMethod) -> list[str]:
+def _table(costs: Sequence[Cost], chosen: Cost | None, method: CorpusMethod) -> list[str]:
     rows = [("search", "operations", "time", "finds")]
-    chosen = _cost_of(costs, method)
     for cost in costs:
         finds = "every neighbour" if cost.method == "exact" else "most"
         finds += " <- chosen" if cost is chosen else ""
@@ -178,9 +191,10 @@ def _table(costs: Sequence[Cost], method: CorpusMethod) -> list[str]:
     ]
 
 
-def _describe_times(
-    options: MiningOptions, machine: Machine, stages: Mapping[str, float], search: Cost | None
-) -> str:
+def _all_seconds(
+    options: MiningOptions, stages: Mapping[str, float], search: Cost | None
+) -> dict[str, float]:
+    """Return the seconds of the stages, shared by workers, and of the search."""
     times = {
         stage: seconds / (options.workers if stage in SHARED else 1)
         for stage, seconds in stages.items()
@@ -189,10 +203,16 @@ def _describe_times(
         times["search"] = search.seconds
     if not options.runs_inside:
         times["workers"] = WORKERS_SECONDS
+    return times
+
+
+def _describe_times(
+    options: MiningOptions, machine: Machine, times: Mapping[str, float], *, is_whole: bool
+) -> str:
     listed = ", ".join(
         f"{stage} {show_time(seconds)}" for stage, seconds in times.items() if seconds >= 0.1
     )
-    whole = "in all" if search else "without the search, which is not estimated"
+    whole = "in all" if is_whole else "without the search, which is not estimated"
     resources = f"{counted(options.workers, 'workers')} and {counted(machine.threads, 'threads')}"
     return (
         f"time: about {show_time(sum(times.values()))} {whole} ({listed}) with {resources} of this "

@@ -47,13 +47,9 @@ MAX_TRIED = 256  # dimensions of the small search that loads the libraries
 
 @dataclass(frozen=True, kw_only=True)
 class SideSize:
-    """The size of a side.
+    """A side's number of lines, bytes of text, and dimensions of its vectors.
 
-    Attributes:
-        rows: Number of lines.
-        text: Bytes of text.
-        dim: Dimensions of a vector.
-        width: Bytes of a stored number of a vector.
+    ``width`` is the number of bytes per dimension of a stored vector.
     """
 
     rows: int

@@ -60,13 +60,10 @@ class StageState:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerState:
-    """The progress of a process.
+    """A process, with the number of elements of any stage that are ``done``.
 
-    Attributes:
-        name: Host and process id.
-        done: Number of elements that it has finished, of any stage.
-        stage: Stage of the last of them.
-        end: When the last of them ended, in seconds since 1970.
+    ``name`` is its host and id. The last element was of ``stage``, and ended at ``end``, in seconds
+    since 1970.
     """
 
     name: str

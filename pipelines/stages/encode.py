@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from encoder import Encoder
-from encoder.joined import parse_joined
+from encoder.joined import parse_joined, stored_parts
 from miner.arrays import Columns, Mask
 from miner.storage.artefacts import Draft, content_key, find, produce
 from miner.storage.layout import DROPPED, ROWS, SIDES, VECTORS
@@ -108,12 +108,15 @@ def embed_shard(run: RunContext, shard: Shard) -> EmbeddedShard:
     Encoded vectors are stored as float16, precomputed vectors in their own type. Vectors of a
     joined encoder are stored without weights, so that pairs with other weights can share them; the
     fact ``parts`` has the dimensions of each part.
+
+    Raises:
+        EmbeddingsError: The file of vectors is damaged, or is not of this corpus.
     """
     folder = run.folder.embeddings(shard.side, shard.index)
     batches, side = folder / "batches", run.options.side(shard.side)
     maker: object  # identity of the encoder, or of the file and its format
     if side.embeddings is None:
-        encoder = run.stored_encoder(shard.side)
+        encoder = stored_parts(run.side_encoder(shard.side))
         maker, blocks = encoder.name, _encoded_blocks(encoder, shard, batches)
         parts = getattr(encoder, "parts", ())
     else:

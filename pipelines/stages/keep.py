@@ -68,8 +68,9 @@ def keep_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     """Keep the pairs that the run writes, and save them with their estimates.
 
     The rule (``options.fdr``, ``options.threshold``, all pairs, or a probability of at least 0.5)
-    applies to the pairs that earlier stages kept. Then ``options.top`` applies. Rejected pairs that
-    score at least as high as the last pair kept are saved in a separate file.
+    applies to the pairs that earlier stages kept. Then ``options.top`` applies. With filters, a
+    separate file has the rejected pairs that score at least as high as the last pair kept, and the
+    pairs with the same text on both sides.
     """
     options, pairs = run.options, chosen.pairs
     if not (options.scores_by_words or options.top or options.filters):
@@ -114,11 +115,8 @@ def _estimate(
         lower = judged[np.searchsorted(-judged, -scores[kept - 1], side="right") :]
         next_score = float(lower[0]) if len(lower) else -math.inf
         threshold = shortest_between(float(scores[kept - 1]), next_score)
-    estimates: dict[str, Any] = {
-        "pairs": kept,
-        "threshold": threshold,
-        "wrong": math.fsum(wrong[:kept]),
-    }
+    errors = math.fsum(wrong[:kept])
+    estimates: dict[str, Any] = {"pairs": kept, "threshold": threshold, "wrong": errors}
     alike = chosen.pairs.facts["probabilities"]["alike"]
     if alike > MAX_ALIKE:
         estimates["doubt"] = (

@@ -69,12 +69,8 @@ def _signature(summary: Mapping[str, Any], options: MiningOptions) -> str:
     """Return in one line the settings of a run, to compare it with others."""
     recalls = [f"{summary[side]['recall']:.3f}" for side in SIDES if "recall" in summary[side]]
     kept = summary.get("kept", {}).get("by", "all")
-    limits = {
-        "probability": LIKELY,
-        "fdr": options.fdr,
-        "threshold": options.threshold,
-        "top": options.top,
-    }
+    limits = {name: getattr(options, name) for name in ("fdr", "threshold", "top")}
+    limits["probability"] = LIKELY
     fields = {
         "encoder": summary["encoder"],
         "judge": summary.get("judge", "none"),

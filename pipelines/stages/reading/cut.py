@@ -87,6 +87,5 @@ def digest_of_beginning(path: Place, size: int) -> str:
 
 def _cut_options(run: RunContext, side: str) -> list[object]:
     options, corpus = run.options, run.options.side(side)
-    shards, rows = options.shards, options.rows_per_shard
-    values = (shards, rows, options.keeps_repeats, options.scope, corpus.input_format)
-    return [*values, corpus.escapes] if corpus.escapes else [*values]
+    values = [options.shards, options.rows_per_shard, options.keeps_repeats, options.scope]
+    return [*values, corpus.input_format, *([corpus.escapes] if corpus.escapes else [])]

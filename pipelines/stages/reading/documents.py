@@ -22,14 +22,18 @@ READ_ROWS = 32_768
 
 
 class DocumentPairs(NamedTuple):
-    """Target documents by source document, and the SHA-256 of their list."""
+    """Names of target documents by source document, and the list's SHA-256."""
 
     targets: Mapping[str, Sequence[str]]
     digest: str
 
 
 def document_pairs(run: RunContext) -> DocumentPairs:
-    """Return the document pairs of ``--document-pairs``, or of the run itself."""
+    """Return the document pairs of ``--document-pairs``, or of the run itself.
+
+    Raises:
+        CorpusError: The list is empty or malformed.
+    """
     path = run.options.document_pairs
     if path is None:
         path = open_artefact(run.folder.document_pairs).file(DOCUMENT_PAIRS)
@@ -111,7 +115,8 @@ def paired_rows(
 def rows_by_document(embedded: EmbeddedShard) -> dict[str, IntArray]:
     """Return the positions of each document's vectors, by document name.
 
-    Positions ascend, and documents are in the order of their first vectors.
+    Positions ascend, and documents are in the order of their first vectors. Sentences outside
+    documents are skipped.
     """
     by_name = positions_by_value(embedded.docs())
     by_name.pop("", None)  # sentences without a document

@@ -40,13 +40,9 @@ PART_DOCUMENTS = 4096  # documents of a sealed part
 
 @dataclass(frozen=True, kw_only=True)
 class DocumentFiles:
-    """A group of the files of a side.
+    """Group ``index`` of the files of a side, empty if it has no documents.
 
-    Attributes:
-        side: "source" or "target".
-        index: Number of the group in the side, from 0.
-        files: Name in the corpus and path of each file; empty if the side has no documents.
-        is_only_file: Whether the side is one file, whose damage is an error.
+    ``files`` has the name in the corpus and the path of each file.
     """
 
     side: str
@@ -61,11 +57,7 @@ class DocumentFiles:
 
 
 def group_files(run: RunContext, side: str) -> list[DocumentFiles]:
-    """Group the files of a side.
-
-    Returns:
-        Groups in the order of the files; one group without files if the side has no documents.
-    """
+    """Group the files of a side, into one empty group if it has no documents."""
     corpus = run.options.side(side)
     if not is_documents(corpus.path, corpus.input_format):
         return [DocumentFiles(side=side, index=0, files=(), is_only_file=False)]

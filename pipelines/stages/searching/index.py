@@ -25,13 +25,7 @@ from miner.storage.layout import CELLS, CENTROIDS, CORPUS, SOURCE, TARGET
 from miner.threads import use_all_threads
 from pipelines.context import RunContext
 from pipelines.options import MiningOptions
-from pipelines.references import (
-    EmbeddedShard,
-    EmbeddedSide,
-    SearchableShard,
-    SideVectors,
-    collect_sides,
-)
+from pipelines.references import EmbeddedShard, SearchableShard, SideVectors, collect_sides
 from pipelines.stages.encode import count_dropped
 from pipelines.stages.reading.read import collect_rejected
 from pipelines.stages.searching.recall import recall_samples, sampled_positions, search_sample
@@ -41,8 +35,8 @@ logger = logging.getLogger(__name__)
 Shards: TypeAlias = Sequence[EmbeddedShard]
 
 
-def prepare_sides(run: RunContext, shards: Shards) -> list[EmbeddedSide]:
-    """Write the rejected records of both sides, and choose the search method.
+def prepare_sides(run: RunContext, shards: Shards) -> list[list[SearchableShard]]:
+    """Write rejected records, and return both sides' shards with their method.
 
     Raises:
         ValueError: A side has no usable vector, the sides differ in dimensions, or more than
@@ -61,7 +55,8 @@ def prepare_sides(run: RunContext, shards: Shards) -> list[EmbeddedSide]:
     all_shards = [*sides.values()]
     cells = _trained_cells(run, method, all_shards) if isinstance(method, CellSpec) else None
     return [
-        EmbeddedSide(name=name, method=method, shards=sides[name], cells=cells) for name in sides
+        [SearchableShard(embedded=embedded, method=method, index=cells) for embedded in side]
+        for side in all_shards
     ]
 
 
@@ -113,12 +108,8 @@ def _trained_cells(run: RunContext, spec: CellSpec, all_shards: Sequence[Shards]
 def _sample(sides: Sequence[SideVectors], size: int) -> Matrix:
     total = sum(map(len, sides))
     shares = [min(len(side), -(-size * len(side) // total)) for side in sides]
-    return np.concatenate(
-        [
-            side.take(evenly_spaced(len(side), share))
-            for side, share in zip(sides, shares, strict=True)
-        ]
-    )
+    parts = zip(sides, shares, strict=True)
+    return np.concatenate([side.take(evenly_spaced(len(side), share)) for side, share in parts])
 
 
 def _sampled(run: RunContext, sides: Sequence[Shards]) -> tuple[Matrix, Matrix]:
@@ -133,20 +124,21 @@ def _sampled(run: RunContext, sides: Sequence[Shards]) -> tuple[Matrix, Matrix]:
     return np.concatenate(rows), np.concatenate(nearest)
 
 
-def train_side(run: RunContext, side: EmbeddedSide) -> list[SearchableShard]:
-    """Train the side's FAISS index, if it needs one, and return its shards."""
-    method, trained = side.method, side.cells
-    if isinstance(method, IndexSpec):
-        from pipelines.stages.searching.index_search import trained_index  # loads FAISS
+def train_side(run: RunContext, side: Sequence[SearchableShard]) -> Sequence[SearchableShard]:
+    """Train a side's FAISS index, if needed, and return its shards with it."""
+    if not isinstance(method := side[0].method, IndexSpec):
+        return side
+    from pipelines.stages.searching.index_search import trained_index  # loads FAISS
 
-        trained = trained_index(run, side, method)
-    return [
-        SearchableShard(embedded=embedded, method=method, index=trained) for embedded in side.shards
-    ]
+    trained = trained_index(run, [shard.embedded for shard in side], method)
+    return [replace(shard, index=trained) for shard in side]
 
 
 def fill_index(run: RunContext, shard: SearchableShard) -> SearchableShard:
-    """Fill a shard's FAISS index or find its vectors' cells, if it needs them."""
+    """Return the shard with its filled FAISS index, or its vectors' cells.
+
+    A shard that is searched exactly is returned unchanged.
+    """
     if shard.index is None:
         return shard
     if isinstance(shard.method, CellSpec):

@@ -24,13 +24,7 @@ from miner.storage.vectors.indexes import read_index, save_index
 from miner.threads import blocks
 from pipelines.context import RunContext
 from pipelines.progress import Meter
-from pipelines.references import (
-    EmbeddedShard,
-    EmbeddedSide,
-    SearchableShard,
-    SideVectors,
-    to_row_ids,
-)
+from pipelines.references import EmbeddedShard, SearchableShard, SideVectors, to_row_ids
 
 logger = logging.getLogger(__name__)
 
@@ -38,26 +32,28 @@ QUERIES = 1 << 14  # queries per search and progress report
 RESCORED = 1 << 12  # queries whose candidates are in memory, at most 100 MB at 384 dimensions
 
 
-def trained_index(run: RunContext, side: EmbeddedSide, spec: IndexSpec) -> Artefact:
+def trained_index(run: RunContext, shards: Sequence[EmbeddedShard], spec: IndexSpec) -> Artefact:
     """Train a side's index on evenly spaced vectors, and save it empty."""
-    content = [embedded.content for embedded in side.shards]
+    content = [embedded.content for embedded in shards]
+    side = shards[0].shard.side
     key = content_key("train", vectors=content, factory=spec.factory, build=spec.build)
 
     def write(draft: Draft) -> Mapping[str, Any]:
-        index, sample = _train(run, side, spec)
+        index, sample = _train(run, SideVectors(shards), spec, side)
         save_index(draft, TRAINED, index)
         return {"factory": spec.factory, "sample": sample}
 
-    return produce(run.folder.trained(side.name), key=key, write=write)
+    return produce(run.folder.trained(side), key=key, write=write)
 
 
-def _train(run: RunContext, side: EmbeddedSide, spec: IndexSpec) -> tuple[faiss.Index, int]:
-    vectors = SideVectors(side.shards)
+def _train(
+    run: RunContext, vectors: SideVectors, spec: IndexSpec, side: str
+) -> tuple[faiss.Index, int]:
     index = faiss_index.empty_index(spec, vectors.dim)
     count = faiss_index.training_points(index, len(vectors))
     if not count:
         return index, 0
-    with run.monitor.stage("train", count, "sentences", side.name) as meter:
+    with run.monitor.stage("train", count, "sentences", side) as meter:
         sample = vectors.take(evenly_spaced(len(vectors), count))
         faiss_index.train_index(index, sample, factory=spec.factory)
         meter.advance(count)
@@ -66,7 +62,7 @@ def _train(run: RunContext, side: EmbeddedSide, spec: IndexSpec) -> tuple[faiss.
         logger.warning(
             "index %s: the %s %s sentences are fewer than the %d per cell that FAISS needs for %d "
             "cells, so it will find fewer neighbours; use fewer cells",
-            *(spec.factory, f"{count:,}", side.name, faiss_index.MIN_POINTS, cells),
+            *(spec.factory, f"{count:,}", side, faiss_index.MIN_POINTS, cells),
         )
     return index, count
 
@@ -115,8 +111,7 @@ def look_up(
 
 
 def _index(other: SearchableShard) -> tuple[Artefact, IndexSpec]:
-    assert other.index is not None, "looked up in a shard without an index"
-    assert isinstance(other.method, IndexSpec), "looked up in a shard without an index"
+    assert other.index is not None and isinstance(other.method, IndexSpec)
     return other.index, other.method
 
 

@@ -76,14 +76,11 @@ def search_sample(run: RunContext, sample: RecallSample) -> list[SampledNeighbou
 def measure_recall(sampled: SampledNeighbours, neighbours: Neighbours) -> Mapping[str, int]:
     """Count how many true neighbours of a sample an approximate search found.
 
-    A neighbour counts if its cosine is at least that of the last true neighbour.
-
-    Args:
-        sampled: The exact neighbours of some of a shard's vectors.
-        neighbours: The approximate neighbours of all its vectors.
+    ``neighbours`` are the approximate neighbours of all vectors of the shard. One counts if its
+    cosine is at least that of the last true neighbour.
 
     Returns:
-        "recall_wanted", the number of true neighbours, and "recall_found".
+        The numbers "recall_wanted" (true neighbours) and "recall_found".
     """
     places, exact = sampled.load()
     total = exact.cosines.size

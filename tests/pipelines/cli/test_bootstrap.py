@@ -192,4 +192,4 @@ def test_a_round_of_few_pairs_has_few_subwords(tmp_path: Path) -> None:
         each=RoundOptions(vocabulary_size=5000),
     )
     for pairs, size in ((700, 700), (6000, 5000)):
-        assert _recipe(options, "qax-qay", tmp_path, pairs).vocabulary_size == size
+        assert _recipe(options, tmp_path, pairs).vocabulary_size == size

@@ -130,3 +130,16 @@ def test_precision_changes_neither_results_nor_artefacts(world: World, precision
     for path, time in seals.items():
         assert path.stat().st_mtime_ns == time
     assert world.mine("two.jsonl", "--search-precision", precision).read_bytes() == expected
+
+
+@pytest.mark.parametrize("chosen", [[], ["--encoder", "mini+use"]])
+def test_a_long_run_is_told_what_the_faster_encoder_saves(
+    world: World, plan, monkeypatch: pytest.MonkeyPatch, chosen: list[str]
+) -> None:
+    """Whoever has chosen an encoder knows what it costs."""
+    texts = [str(world.path(f"{side}.txt")) for side in ("src", "tgt")]
+    told = re.compile("\nfaster: about .* in all with --encoder mini, which finds fewer pairs\n$")
+    assert not told.search(plan(*chosen, inputs=texts))
+    monkeypatch.setattr(estimate, "LONG_SECONDS", 0.0)
+    assert bool(told.search(plan(*chosen, inputs=texts))) == (not chosen)
+    assert not told.search(plan(*chosen))  # of vectors that are given

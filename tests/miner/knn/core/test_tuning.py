@@ -1,9 +1,10 @@
 import logging
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from miner.knn import cells
+from miner.knn import cells, exact
 from miner.knn.core import codes, passes, products, tuning
 from miner.knn.core.codes import PRECISIONS
 from miner.knn.core.rescore import unit_rows
@@ -187,24 +188,40 @@ def test_integers_are_summed_in_the_fastest_type(monkeypatch, largest, rate, dim
     assert tuning.type_of_integers(dim, 1e12) in (np.float32, np.float64)
 
 
-@pytest.mark.parametrize(("int8", "expected"), [(2.9, "float32"), (900.0, "int8")])
-def test_cells_multiply_in_the_fastest_type(monkeypatch, int8, expected):
-    """All that cells multiply: for training, for the cells of rows and for their reach."""
-    rates, seen, real = {"int8": int8, "float32": 88.0}, set(), passes.find_hits
-    monkeypatch.setattr(tuning, "product_rates", lambda: rates)
-    monkeypatch.setattr(tuning, "largest_code", lambda: 127)
+SLOW, FAST = 2.9, 900.0
 
-    def find_hits(left, *given):
-        seen.add(left.numbers.dtype.name)
-        return real(left, *given)
+
+@pytest.mark.parametrize("largest", [63, 127])
+@pytest.mark.parametrize("int8", [SLOW, FAST])
+@pytest.mark.parametrize("int16", [SLOW, FAST])
+@pytest.mark.parametrize("bfloat16", [SLOW, FAST])
+def test_nothing_is_multiplied_slower_than_float32(monkeypatch, largest, int8, int16, bfloat16):
+    """Neither by an exact search, nor for what cells train, assign, measure and join."""
+    rates = {"int8": int8, "bfloat16": bfloat16, "float32": 88.0}
+    if largest == 63:
+        rates["int16"] = int16
+    seen, real = set(), passes.find_hits
+    for module in (tuning, codes):
+        monkeypatch.setattr(module, "largest_code", lambda: largest)
+    monkeypatch.setattr(tuning, "product_rates", lambda: rates)
+    monkeypatch.setattr(tuning, "low_precision_pays", lambda operations: True)
+    monkeypatch.setattr(exact, "MAX_SIMILARITIES", -1)
+
+    def find_hits(left, right, *floors):
+        kind = left.numbers.dtype.name
+        seen.add("bfloat16" if kind == "uint16" else kind)
+        if kind == "int16":  # which this CPU's set may lack
+            left, right = (replace(c, numbers=c.numbers.astype(np.float32)) for c in (left, right))
+        return real(left, right, *floors)
 
     monkeypatch.setattr(passes, "find_hits", find_hits)
     rows, other = apart(600, 32, 1), apart(600, 32, 2)
+    exact.search_both(rows, other, k=4)
     centroids = cells.train_cells(rows, 20)
     cells.fit_probe_radius(rows, other, centroids, probes=7)
     both = [cells.nearest_cells(side, centroids, probes=7) for side in (rows, other)]
     cells.join_cells((rows, other), both, part=range(len(centroids)), k=4)
-    assert seen == {expected}
+    assert all(rates[name] >= rates["float32"] for name in seen)
 
 
 @pytest.mark.parametrize("spread", [0.04, 1.0])
