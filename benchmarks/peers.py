@@ -40,7 +40,7 @@ from eval.judge.synthetic_corpora import comparable_corpora
 from eval.judge.training import gather, train_judge
 from eval.tasks.aligned import load_aligned
 from eval.tasks.noise import make_noise
-from miner.judge.features import FEATURES, Usual, features, read_texts
+from miner.judge.features import FEATURES, RunStatistics, compute_features, read_texts
 
 SHOWN = ("misaligned", "truncated")
 NAMES = ("margin", "sum", "OpusFilter", "OpusFilter and margin", "judge")
@@ -122,12 +122,12 @@ def noise_figures(
     texts = load_aligned(folder, [language, "en"]).texts
     clean = texts[language], texts["en"]
     makers = word_encoders(load_encoder("mini"), (language, "en"))
-    usual = Usual.of(read_texts(makers, *clean))
+    usual = RunStatistics.of(read_texts(makers, *clean))
     found: dict[str, list[float]] = {}
     for kind in SHOWN:
         noise = make_noise(*clean, {})[kind]
         both = [*clean[0], *noise[0]], [*clean[1], *noise[1]]
-        seen = features(read_texts(makers, *both), None, usual)
+        seen = compute_features(read_texts(makers, *both), None, usual)
         right = np.arange(len(seen)) < len(clean[0])
         scores = {
             "sum": old_sum(seen),

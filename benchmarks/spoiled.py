@@ -27,7 +27,13 @@ from encoder import Encoder, load_encoder
 from encoder.words import word_encoders
 from eval.data.languages import encoders_of_languages
 from miner.arrays import Matrix
-from miner.judge.features import Near, Usual, features, read_texts, spacing_of
+from miner.judge.features import (
+    NeighbourhoodStats,
+    RunStatistics,
+    compute_features,
+    mean_spacing,
+    read_texts,
+)
 from miner.judge.model import load_judge
 from miner.judge.prior import LIKELY, Probabilities
 from miner.knn.exact import search_both
@@ -195,7 +201,8 @@ class Own:
         vectors = self.encoders[0].encode(self.source), self.encoders[1].encode(self.english)
         self.vectors: tuple[Matrix, Matrix] = vectors
         texts = read_texts(self.makers, self.source, self.english, languages=self.pair)
-        self.usual = Usual.of(texts, spacing_of(search_both(*vectors, k=K)))
+        spacing = mean_spacing(search_both(*vectors, k=K))
+        self.usual = RunStatistics.of(texts, spacing, is_given=True)
         self.true = self.scores(np.arange(len(self.source)), [])
 
     def spoiled(self) -> dict[str, list[str]]:
@@ -218,7 +225,7 @@ class Own:
         parts = np.concatenate([rows[1::2], wrong]), rows[1::2], wrong
         scores = self.scores(parts[0], [targets[row] for row in wrong.tolist()])
         right = np.arange(len(scores)) < len(parts[1])
-        likely = Probabilities.estimated(load_judge().usual, [scores]).of_scores(scores) >= LIKELY
+        likely = Probabilities.fit(load_judge().reference_peaks, [scores]).predict(scores) >= LIKELY
         above = self.true[wrong] > scores[~right]
         kept = scores[~right] >= np.quantile(scores[right], 0.05)
         area = float(roc_auc_score(right, scores))
@@ -234,10 +241,10 @@ class Own:
             vectors[1][-len(spoiled) :] = self.encoders[1].encode(spoiled)
         lists = search_both(*vectors, k=K)
         cosines = np.einsum("pd,pd->p", *vectors)
-        near = Near(cosines, lists[0].means(), lists[1].means())
+        near = NeighbourhoodStats(cosines, lists[0].means(), lists[1].means())
         sources = [self.source[row] for row in rows.tolist()]
         texts = read_texts(self.makers, sources, targets, languages=self.pair)
-        return load_judge().scores(features(texts, near, self.usual))
+        return load_judge().scores(compute_features(texts, near, self.usual))
 
 
 if __name__ == "__main__":

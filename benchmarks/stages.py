@@ -18,7 +18,13 @@ from pathlib import Path
 
 from encoder import load_encoder
 from encoder.words import word_encoders
-from miner.judge.features import TEXTS, Usual, features, match_words, read_texts
+from miner.judge.features import (
+    PAIRS_PER_THREAD,
+    RunStatistics,
+    compute_features,
+    match_words,
+    read_texts,
+)
 from miner.judge.model import load_judge
 from miner.numbers import count_numbers
 from pipelines.context import RunContext
@@ -57,16 +63,16 @@ def main() -> int:
     print(f"reading: {len(sides[0]) / seconds:,.0f} lines a second")
     texts = [side[:pairs] for side in sides]
     encoders = word_encoders(load_encoder(), (None, None))
-    parts = slice(0, TEXTS)
+    parts = slice(0, PAIRS_PER_THREAD)
     words = [own.words(side[parts]) for own, side in zip(encoders, texts, strict=True)]
     seen = read_texts(encoders, *texts)
-    known = features(seen, None, Usual.of(seen))
+    known = compute_features(seen, None, RunStatistics.of(seen))
     load_judge().scores(known[:1])
     for name, count, work in (
         ("reading texts", pairs, lambda: read_texts(encoders, *texts)),
-        ("of that, matching", min(pairs, TEXTS), lambda: match_words(*words)),
+        ("of that, matching", min(pairs, PAIRS_PER_THREAD), lambda: match_words(*words)),
         ("of that, numbers", pairs, lambda: count_numbers(*texts)),
-        ("features of these", pairs, lambda: features(seen, None, Usual.of(seen))),
+        ("features of these", pairs, lambda: compute_features(seen, None, RunStatistics.of(seen))),
         ("trees", pairs, lambda: load_judge().scores(known)),
     ):
         print(f"{name}: {least_seconds(work) / max(1, count) * 1e6:.1f} us a pair")

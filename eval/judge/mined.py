@@ -11,9 +11,16 @@ from encoder import Encoder
 from encoder.words import WordEncoder, word_encoders
 from eval.data.languages import encoders_of_languages
 from miner.arrays import JudgedPairs, Neighbours, Pairs
-from miner.judge.features import Near, Texts, Usual, features, read_texts, spacing_of
+from miner.judge.features import (
+    NeighbourhoodStats,
+    RunStatistics,
+    Texts,
+    compute_features,
+    mean_spacing,
+    read_texts,
+)
 from miner.judge.model import Judge, load_judge
-from miner.judge.prior import Probabilities, best_left, likely_places
+from miner.judge.prior import Probabilities, leave_one_out_pairs, sample_likely_pairs
 from miner.knn.exact import search_both
 from miner.selection import candidate_pairs, order_best_first, select
 
@@ -40,14 +47,14 @@ class Mined:
         return self._read(self.pairs.source, self.pairs.target)
 
     @cached_property
-    def usual(self) -> Usual:
+    def usual(self) -> RunStatistics:
         """The statistics that normalise features."""
-        return Usual.of(self.seen, spacing_of(self.lists))
+        return RunStatistics.of(self.seen, mean_spacing(self.lists))
 
     @cached_property
     def features(self) -> NDArray[np.float32]:
         """The features of the pairs, float32 (P, F)."""
-        return features(self.seen, Near.of(self.pairs), self.usual)
+        return compute_features(self.seen, NeighbourhoodStats.of(self.pairs), self.usual)
 
     def left_out(self, places: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the features of leave-one-out pairs of some pairs."""
@@ -58,22 +65,24 @@ class Mined:
             taken[ends[other]] = self.pairs.score
             means = np.append(self.lists[other].means(), 0.0)[lists.ids]
             partners = ends[other][places]
-            removed = best_left(partners, lists, means, taken[lists.ids], margin=self.margin)
+            removed = leave_one_out_pairs(
+                partners, lists, means, taken[lists.ids], margin=self.margin
+            )
             rows = {own: ends[own][places][removed.queries], other: removed.rows}
             around = {own: removed.own_mean, other: removed.other_mean}
-            stats = Near(removed.cosine, around[0], around[1])
-            parts.append(features(self._read(rows[0], rows[1]), stats, self.usual))
+            stats = NeighbourhoodStats(removed.cosine, around[0], around[1])
+            parts.append(compute_features(self._read(rows[0], rows[1]), stats, self.usual))
         return np.concatenate(parts)
 
     def judged(self, judge: Judge | None = None) -> JudgedPairs:
         """Return the pairs with the judge's scores and probabilities, best first."""
         judge = judge or load_judge()
         scores = judge.scores(self.features)
-        first = Probabilities.estimated(judge.usual, [scores])
+        first = Probabilities.fit(judge.reference_peaks, [scores])
         order = np.argsort(-scores, kind="stable")
-        places = order[likely_places(first.of_scores(scores[order]))]
+        places = order[sample_likely_pairs(first.predict(scores[order]))]
         wrong = judge.scores(self.left_out(places))
-        likely = Probabilities.estimated(judge.usual, [scores], wrong).of_scores(scores)
+        likely = Probabilities.fit(judge.reference_peaks, [scores], wrong).predict(scores)
         known = {field.name: getattr(self.pairs, field.name) for field in fields(Pairs)}
         known |= {"score": scores, "probability": likely, "margin": self.pairs.score}
         pairs = JudgedPairs(**known)

@@ -1,6 +1,6 @@
 """Explanations of why a pair was mined or was not."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -10,7 +10,8 @@ from eval.runs.side import Side
 from eval.runs.store import PairFile, Run
 from miner.arrays import NO_NEIGHBOUR
 from miner.choices import LINES, MONOTONE
-from miner.judge.features import Near, Usual, features, read_texts
+from miner.judge.facts import facts_of, name_differences
+from miner.judge.features import NeighbourhoodStats, RunStatistics, compute_features, read_texts
 from miner.judge.model import load_judge
 from miner.margin import margin_scores
 
@@ -37,6 +38,7 @@ class Explanation:
         line: line of the pair, from 0, if the run rates given lines; else None.
         judged: the fields of the pair in the judge's file, or None if it is not in it.
         reasons: how much each feature raised the judge's score.
+        contradictions: English words that only the source says, and only the target.
         verdict: one line of text on whether and why the pair was mined.
     """
 
@@ -51,6 +53,7 @@ class Explanation:
     line: int | None
     judged: Mapping[str, Any] | None
     reasons: Mapping[str, float]
+    contradictions: Sequence[tuple[str, str]]
     verdict: str = ""
 
 
@@ -77,6 +80,7 @@ def explain(run: Run, source: int, target: int) -> Explanation:
         line=_line_of_pair(run, source, target),
         judged=judged,
         reasons=_reasons(run, judged) if judged else {},
+        contradictions=_contradictions(run, source, target) if judged else [],
     )
     return replace(why, verdict=_verdict(run, why))
 
@@ -151,11 +155,25 @@ def _explain_unwritten(run: Run, pair: Mapping[str, Any]) -> str:
 
 def _reasons(run: Run, judged: Mapping[str, Any]) -> dict[str, float]:
     is_merged = run.options.get("alignment") == MONOTONE
-    stats = Near(*(np.array([judged[name]]) for name in ("cosine", "source_mean", "target_mean")))
+    stats = NeighbourhoodStats(
+        *(np.array([judged[name]]) for name in ("cosine", "source_mean", "target_mean"))
+    )
     texts = (side.pair_texts(np.array([judged[f"{side.name}_row"]])) for side in run.sides)
     pairs = read_texts(run.word_encoders, *texts, languages=run.languages)
-    usual = Usual(**run.summary["usual"])
-    return load_judge().reasons(features(pairs, None if is_merged else stats, usual)[0])
+    usual = RunStatistics(**run.summary["usual"])
+    return load_judge().feature_contributions(
+        compute_features(pairs, None if is_merged else stats, usual)[0]
+    )
+
+
+def _contradictions(run: Run, source: int, target: int) -> list[tuple[str, str]]:
+    makers = run.word_encoders
+    facts = facts_of(makers)
+    rows = (np.array([row]) for row in (source, target))
+    texts = (side.pair_texts(row) for side, row in zip(run.sides, rows, strict=True))
+    words = [maker.words(text) for maker, text in zip(makers, texts, strict=True)]
+    has_words = all(len(side.ids) for side in words)
+    return name_differences(words[0], words[1], facts) if facts and has_words else []
 
 
 def _find_pair(pairs: PairFile | None, source: int, target: int) -> dict[str, Any] | None:
@@ -190,6 +208,9 @@ def describe(run: Run, why: Explanation) -> str:
         for heading, sign, ranked in (("for", 1, order[::-1]), ("against", -1, order)):
             parts = [f"{name} {value:+.2f}" for name, value in ranked[:SHOWN] if sign * value > 0]
             lines.append(f"{heading}: {'; '.join(parts) or 'nothing'}")
+    if why.contradictions:
+        both = (f"{one or 'nothing'} / {other or 'nothing'}" for one, other in why.contradictions)
+        lines.append(f"contradictions: {'; '.join(both)}")
     rows = why.source, why.target
     ends = zip(run.sides, rows, (why.targets, why.sources), strict=True)
     for (side, row, hits), other, partner in zip(ends, run.sides[::-1], rows[::-1], strict=True):

@@ -18,7 +18,7 @@ from eval.output import Record, Show, Table, sign
 from eval.tasks.aligned import english_of, load_aligned
 from eval.tasks.arguments import add_directory, add_languages, chosen_languages
 from miner.filters import FILTERS, Suspects, check_filter_languages, main_script, median_log_ratio
-from miner.judge.features import Usual, features, read_texts
+from miner.judge.features import RunStatistics, compute_features, read_texts
 from miner.judge.model import load_judge
 from miner.judge.prior import LIKELY, Probabilities
 
@@ -116,7 +116,7 @@ def _measure(clean: Sides, foreign: Foreign, encoder: Encoder, pair: tuple[str, 
     ratio, scripts = median_log_ratio(*clean), (main_script(clean[0]), main_script(clean[1]))
     shares: Shares = {name: {} for name in (*MEASURED, "any", JUDGE, LOST)}
     words = word_encoders(encoder, pair)
-    usual = Usual.of(read_texts(words, *clean, languages=pair))
+    usual = RunStatistics.of(read_texts(words, *clean, languages=pair))
     clean_scores = np.empty(0)
     for kind, (source, target) in {CLEAN: clean, **make_noise(*clean, foreign)}.items():
         if not source:
@@ -127,12 +127,12 @@ def _measure(clean: Sides, foreign: Foreign, encoder: Encoder, pair: tuple[str, 
         masks = {name: FILTERS[name](suspects) for name in MEASURED}
         for name, mask in {**masks, "any": np.any(list(masks.values()), axis=0)}.items():
             shares[name][kind] = float(mask.mean())
-        rows = features(read_texts(words, source, target, languages=pair), None, usual)
+        rows = compute_features(read_texts(words, source, target, languages=pair), None, usual)
         scores = load_judge().scores(rows)
         clean_scores = scores if kind == CLEAN else clean_scores
-        probabilities = Probabilities.estimated(load_judge().usual, [scores, clean_scores])
+        probabilities = Probabilities.fit(load_judge().reference_peaks, [scores, clean_scores])
         for name, kind_scores in ((JUDGE, scores), (LOST, clean_scores)):
-            shares[name][kind] = float((probabilities.of_scores(kind_scores) < LIKELY).mean())
+            shares[name][kind] = float((probabilities.predict(kind_scores) < LIKELY).mean())
     return shares
 
 

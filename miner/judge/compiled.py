@@ -14,6 +14,8 @@ SCALE = 2.0**26  # squared, it is half of what float64 counts without a gap
 TILE = 4  # rows that two are multiplied by at once: they are loaded once for all
 STEPS = (0.15, 0.25, 0.35, 0.45, 0.55, 0.7, 0.85)  # of best cosines
 MATCHED = 0.4  # a word with a cosine of this is matched wholly: free translations are far off
+LEVEL = 256  # whole numbers per unit of log odds
+LOWEST = -16000  # below all levels
 LINKED = 0.3  # the cosine from which the place of a word's match counts
 SIDE = len(STEPS) + 12
 MARKS = 6
@@ -255,37 +257,85 @@ def beat_languages(codes: Any, offsets: Any, model: Any, own: Any, beats: Any) -
         beats[text] = best - other if different else 0
 
 
+@_compile
+def round_products(products: Any, scale: Any, most: Any, levels: Any) -> None:
+    """Write products (U, M) times a scale, limited to ``most``, to ``levels``."""
+    for word in range(len(products)):
+        row, of_word = products[word], levels[word]
+        for meaning in range(len(row)):
+            level = np.rint(row[meaning] * scale)
+            of_word[meaning] = np.int16(min(max(level, np.float32(-most)), np.float32(most)))
+
+
 @_part
-def _say(said: Any, pair: int, levels: Any, claims: Any) -> None:
-    """Raise the levels of meanings to the best cosines of a pair's words."""
-    starts, meanings, cosines, best, ids, offsets = said
+def _raise_levels(side: Any, pair: int, joining: Any, levels: Any) -> None:
+    """Write the level of each meaning in a sentence, without biases."""
+    says, ids, offsets = side
+    levels[:] = LOWEST
     for place in range(offsets[pair], offsets[pair + 1]):
-        word = ids[place]
-        for at in range(starts[word], starts[word + 1]):
-            meaning, cosine = meanings[at], cosines[at]
-            levels[meaning] = max(levels[meaning], cosine)
-            if best[at]:
-                claims[meaning] = max(claims[meaning], cosine)
+        word = says[ids[place]]
+        for meaning in range(len(levels)):
+            levels[meaning] = max(levels[meaning], word[meaning])
+        if place + 1 < offsets[pair + 1]:
+            following = says[ids[place + 1]]
+            for meaning in range(len(levels)):
+                both = np.int16(word[meaning] + following[meaning] + joining)
+                levels[meaning] = max(levels[meaning], both)
+
+
+@_part
+def _both(one: Any, other: Any) -> Any:
+    """Return how far both of two things are the case: the lesser counts twice."""
+    return (2 * min(one, other) + max(one, other)) // 3
+
+
+@_part
+def _said_once(levels: Any, start: int, stop: int) -> Any:
+    """Return how far each side says a sense that the other does not say."""
+    first, second = LOWEST, LOWEST
+    for sense in range(start, stop):
+        own, other = levels[0, sense], levels[1, sense]
+        first, second = max(first, _both(own, -other)), max(second, _both(other, -own))
+    return first, second
+
+
+@_part
+def _has_words(side: Any, pair: int) -> Any:
+    return side[2][pair] < side[2][pair + 1]
+
+
+@_part
+def _raise_senses(levels: Any, members: Any, senses: Any, of_senses: Any) -> None:
+    for sense in range(len(of_senses)):
+        of_senses[sense] = LOWEST
+        for member in range(senses[sense], senses[sense + 1]):
+            of_senses[sense] = max(of_senses[sense], np.int32(levels[members[member]]))
 
 
 @_compile
 def compare_meanings(
-    source: Any, target: Any, groups: Any, needed: Any, least: Any, found: Any
+    source: Any, target: Any, biases: Any, joining: Any, groups: Any, found: Any
 ) -> None:
-    """Write to ``found`` (P,) how much words contradict."""
-    levels = np.empty((2, len(groups)), np.float32)
-    claims = np.empty((2, len(groups)), np.float32)
-    only = np.empty((2, len(needed)), np.float32)
+    """Write the differences of ``compare_facts``, (P, 2)."""
+    members, senses, firsts = groups
+    levels = np.empty((2, len(biases)), np.int16)
+    of_senses = np.empty((2, len(senses) - 1), np.int32)
     for pair in range(len(found)):
-        levels[:], claims[:], only[:] = least, least, 0
-        _say(source, pair, levels[0], claims[0])
-        _say(target, pair, levels[1], claims[1])
-        for meaning in range(len(groups)):
-            group = groups[meaning]
-            for side in range(2):
-                missing = claims[side, meaning] - levels[1 - side, meaning]
-                only[side, group] = max(only[side, group], missing)
-        found[pair] = -1
-        for group in range(len(needed)):
-            exchanged = min(only[0, group], only[1, group])
-            found[pair] = max(found[pair], exchanged - needed[group])
+        if not (_has_words(source, pair) and _has_words(target, pair)):
+            found[pair] = np.nan
+            continue
+        _raise_levels(source, pair, joining, levels[0])
+        _raise_levels(target, pair, joining, levels[1])
+        for side in range(2):
+            for meaning in range(len(biases)):
+                levels[side, meaning] += biases[meaning]
+            _raise_senses(levels[side], members, senses, of_senses[side])
+        exchanged, missing = LOWEST, LOWEST
+        for group in range(len(firsts) - 1):
+            first, second = _said_once(of_senses, firsts[group], firsts[group + 1])
+            if firsts[group + 1] - firsts[group] == 1:
+                missing = max(missing, max(first, second))
+            else:
+                exchanged = max(exchanged, _both(first, second))
+        found[pair, 0] = np.float32(exchanged) / np.float32(LEVEL)
+        found[pair, 1] = np.float32(missing) / np.float32(LEVEL)

@@ -1,107 +1,166 @@
-"""Words that contradict, such as another month, number or unit.
+"""Facts that one side of a pair states and the other does not.
 
-The words are listed in English. A word of any language says a listed word as far as their vectors
-are alike, so no other language needs a list.
+A linear model predicts from each word which of some frequent English words, the meanings, are in
+a translation of its sentence. ``eval/judge/facts.py`` trains it on parallel text in many languages,
+so no language needs a list. The level of a meaning in a sentence is its log odds: the greatest of
+all words and of all two neighbouring words together.
 
-Axes: ``P`` pairs, ``G`` groups, ``M`` meanings, ``L`` listed words, ``U`` different words.
+Meanings that exclude each other, such as the days of the week, are senses of a group. A group of
+one sense is a negation. All levels are whole numbers, so that they are the same on every CPU.
+
+Axes: ``P`` pairs, ``U`` different words, ``D`` dimensions, ``H`` hidden units, ``M`` meanings,
+``L`` members of groups, ``S`` senses, ``G`` groups.
 """
 
-from functools import cache, lru_cache
-from importlib.resources import files
-from typing import NamedTuple
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors import safe_open
 
-from miner.judge.words import WordMaker, Words
+from miner.judge.words import WordEmbedder, Words
+from miner.threads import blocks
 
-# A line is a group: the least difference that counts, and words that exclude each other. Words with
-# commas between them mean the same.
-LIST = files("miner").joinpath("assets", "contradicting-words.tsv").read_text(encoding="utf-8")
-PARTS, MOST = 400, 127  # of 1 in a vector, and the most of one number: products are exact
-LEAST = 0.3  # the cosine from which a word may say a listed word
-NEAR = 0.1  # a word says the listed word of its best cosine, and those this near
-ROWS = 1 << 11  # of different words that are multiplied at a time
+BUNDLED = Path(__file__).parents[1] / "assets" / "judge-facts.safetensors"
+PARTS = 400  # whole numbers per unit of a vector's component
+NAMED = 384  # level from which a difference is named, 1.5 units of log odds
+MAX_BYTE, MAX_LEVEL = 127, 15000  # limits of whole numbers: two levels are added in int16
+WORDS_AT_ONCE = 1 << 10  # words whose products are in memory
+PAIRS_AT_ONCE = 1 << 11  # pairs whose words have levels in memory, about 8 MB per side
 
 
-class Meanings(NamedTuple):
-    """Listed words and their meanings.
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """Model of the meanings of words.
 
     Attributes:
-        vectors: Of the words, whole numbers (L, D).
-        meanings: Of the words, (L,).
-        groups: Of the meanings, (M,).
-        least: The least difference that counts in a group, (G,).
+        encoders: Names of the word encoders whose vectors it reads.
+        names: The English word of each meaning.
+        hidden: Whole numbers, float32 (D, H).
+        outputs: Whole numbers, float32 (H, M).
+        scales: What products with ``hidden`` and ``outputs`` are multiplied by, float32 (2,).
+        biases: Added to the level of each meaning, int16 (M,).
+        joining: Added to the sum of two neighbouring words, int16.
+        members: Meanings of all senses, int32 (L,).
+        senses: First member of each sense, and L, int32 (S + 1,).
+        groups: First sense of each group, and S, int32 (G + 1,).
     """
 
-    vectors: NDArray[np.float32]
-    meanings: NDArray[np.int64]
-    groups: NDArray[np.int64]
-    least: NDArray[np.float32]
+    encoders: frozenset[str]
+    names: Sequence[str]
+    hidden: NDArray[np.float32]
+    outputs: NDArray[np.float32]
+    scales: NDArray[np.float32]
+    biases: NDArray[np.int16]
+    joining: np.int16
+    members: NDArray[np.int32]
+    senses: NDArray[np.int32]
+    groups: NDArray[np.int32]
+
+    def says(self, vectors: NDArray[np.float32]) -> NDArray[np.int16]:
+        """Return the level of each meaning that each word adds, int16 (U, M).
+
+        Args:
+            vectors: Unit rows of words, float32 (U, D).
+        """
+        from miner.judge.compiled import round_products  # loads Numba
+
+        levels = np.empty((len(vectors), len(self.biases)), dtype=np.int16)
+        for part in blocks(len(vectors), WORDS_AT_ONCE):
+            words = whole_vectors(vectors[part])
+            # Products of whole numbers below 2^24 are exact in float32, in any order of summation.
+            units = np.clip(np.rint((words @ self.hidden) * self.scales[0]), -MAX_BYTE, MAX_BYTE)
+            round_products(units @ self.outputs, self.scales[1], np.int16(MAX_LEVEL), levels[part])
+        return levels
 
 
 @cache
-def _listed() -> tuple[list[str], Meanings]:
-    """Return the listed words, and their meanings without vectors."""
-    rows = [line.split("\t") for line in LIST.splitlines()]
-    same = [(group, words) for group, row in enumerate(rows) for words in row[1:]]
-    listed = [(place, word) for place, (_, words) in enumerate(same) for word in words.split(",")]
-    return [word for _, word in listed], Meanings(
-        vectors=np.empty((0, 0), dtype=np.float32),
-        meanings=np.array([place for place, _ in listed]),
-        groups=np.array([group for group, _ in same]),
-        least=np.array([row[0] for row in rows], dtype=np.float32),
-    )
+def load_facts(path: Path = BUNDLED) -> Facts:
+    """Load a model."""
+    with safe_open(path, framework="numpy") as file:
+        arrays = {name: file.get_tensor(name) for name in file.keys()}
+        about = file.metadata()
+    for name in ("hidden", "outputs"):
+        arrays[name] = arrays[name].astype(np.float32)
+    encoders, names = (json.loads(about[name]) for name in ("encoders", "names"))
+    joining = arrays.pop("joining")[0]
+    return Facts(encoders=frozenset(encoders), names=names, joining=joining, **arrays)
 
 
-@lru_cache(maxsize=8)
-def meanings_of(maker: WordMaker) -> Meanings:
-    """Return the meanings in the vector space of an encoder of English words."""
-    listed, known = _listed()
-    words = maker.words(listed)
-    there = np.diff(words.offsets) > 0
-    vectors = np.zeros((len(listed), words.vectors.shape[1]), dtype=np.float32)
-    vectors[there] = _whole(words.vectors[words.ids[words.offsets[:-1][there]]])
-    return known._replace(vectors=vectors)
+def facts_of(makers: Sequence[WordEmbedder]) -> Facts | None:
+    """Return the bundled model, or None if it doesn't know the encoders."""
+    facts = load_facts()
+    names = {getattr(maker, "name", "") for maker in makers}
+    return facts if names <= facts.encoders else None
 
 
-def contradictions(source: Words, target: Words, known: Meanings) -> NDArray[np.float32]:
-    """Measure how much words of pairs contradict, float32 (P,), above 0 if so.
+def compare_facts(source: Words, target: Words, facts: Facts | None) -> NDArray[np.float32]:
+    """Compare the meanings of both sides of P pairs.
 
-    A meaning is only in one text if a word there says it and no word of the other text is as near.
-    A group counts as the lesser of what is only in the source and only in the target, less what
-    the group needs at least.
+    Two senses of a group are exchanged as far as each is said on one side only. A negation is
+    missing as far as one side says it and the other does not. Both are means of log odds, in which
+    the lesser one counts twice.
+
+    Returns:
+        Exchanged and missing, float32 (P, 2); NaN without a model, or if a side has no words.
     """
     from miner.judge.compiled import compare_meanings  # loads Numba
 
-    found = np.empty(len(source.offsets) - 1, dtype=np.float32)
-    sides = [(*_said(side, known), side.ids, side.offsets) for side in (source, target)]
-    compare_meanings(*sides, known.groups, known.least, np.float32(LEAST), found)
-    return found
+    differences = np.full((len(source.offsets) - 1, 2), np.nan, dtype=np.float32)
+    if facts is None:
+        return differences
+    groups = facts.members, facts.senses, facts.groups
+    for part in blocks(len(differences), PAIRS_AT_ONCE):
+        sides = (_said(side, part, facts) for side in (source, target))
+        compare_meanings(*sides, facts.biases, facts.joining, groups, differences[part])
+    return differences
 
 
-def _said(words: Words, known: Meanings) -> tuple[NDArray[np.generic], ...]:
-    """Return the meanings of U words.
+def _said(words: Words, part: slice, facts: Facts) -> tuple[NDArray[np.integer], ...]:
+    """Return the levels of the words of some sentences, ids, and offsets."""
+    offsets = words.offsets[part.start : part.stop + 1]
+    used, ids = np.unique(words.ids[offsets[0] : offsets[-1]], return_inverse=True)
+    return facts.says(words.vectors[used]), ids, offsets - offsets[0]
+
+
+def whole_vectors(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Round vectors to multiples of 1 / ``PARTS``, as whole float32 numbers."""
+    rounded: NDArray[np.float32] = np.rint(vectors * np.float32(PARTS))
+    return np.clip(rounded, -MAX_BYTE, MAX_BYTE)
+
+
+def name_differences(source: Words, target: Words, facts: Facts) -> list[tuple[str, str]]:
+    """Name the meanings by which the sides of one pair contradict each other.
 
     Returns:
-        The start of each word's meanings (U + 1,), meanings, cosines, and whether each is near the
-        word's best.
+        English words that only the source says, and only the target, most certain first. A negation
+        is one of both, and the other is empty.
     """
-    counts, places = [np.zeros(1, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
-    cosines, best = [np.zeros(0, dtype=np.float32)], [np.zeros(0, dtype=np.bool_)]
-    for start in range(0, len(words.vectors), ROWS):
-        products = _whole(words.vectors[start : start + ROWS]) @ known.vectors.T
-        rows, columns = np.nonzero(products >= LEAST * PARTS**2)
-        near = products[rows, columns]
-        counts.append(np.bincount(rows, minlength=len(products)))
-        places.append(columns)
-        cosines.append(near * np.float32(1 / PARTS**2))
-        best.append(near >= products.max(axis=1)[rows] - NEAR * PARTS**2)
-    starts = np.cumsum(np.concatenate(counts))
-    said = known.meanings[np.concatenate(places)]
-    return starts, said, np.concatenate(cosines), np.concatenate(best)
+    senses, names = np.split(facts.members, facts.senses[1:-1]), []
+    levels = [_levels_of(side, facts) for side in (source, target)]
+    said = np.array([[own[sense].max() for sense in senses] for own in levels], dtype=np.int64)
+    for start, stop in zip(facts.groups[:-1], facts.groups[1:], strict=True):
+        scores = _are_both(said[:, start:stop], -said[::-1, start:stop])
+        best, sure = start + scores.argmax(axis=1), scores.max(axis=1)
+        words = [facts.names[senses[sense][0]] for sense in best]
+        if stop - start == 1:
+            words[sure.argmin()] = ""
+        names.append((max(sure) if stop - start == 1 else _are_both(*sure), *words))
+    return [(one, other) for score, one, other in sorted(names, reverse=True) if score > NAMED]
 
 
-def _whole(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    whole: NDArray[np.float32] = np.clip(np.rint(vectors * np.float32(PARTS)), -MOST, MOST)
-    return whole
+def _levels_of(words: Words, facts: Facts) -> NDArray[np.int64]:
+    """Return the level of each meaning in one sentence with words, int64 (M,)."""
+    says = facts.says(words.vectors)[words.ids].astype(np.int64)
+    both = says[:-1] + says[1:] + facts.joining
+    levels: NDArray[np.int64] = np.concatenate([says, both]).max(axis=0) + facts.biases
+    return levels
+
+
+def _are_both(one: Any, other: Any) -> Any:  # noqa: ANN401
+    return (2 * np.minimum(one, other) + np.maximum(one, other)) // 3

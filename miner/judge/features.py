@@ -13,20 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miner.arrays import NO_NEIGHBOUR, FloatArray, Neighbours, Pairs, code_points
-from miner.judge.facts import contradictions, meanings_of
+from miner.judge.facts import compare_facts, facts_of
 from miner.judge.languages import own_language
-from miner.judge.words import WordMaker, Words
+from miner.judge.words import WordEmbedder, Words
 from miner.margin import margin_scores
 from miner.numbers import count_numbers, with_ascii_digits
 from miner.threads import blocks, map_in_threads, run_in_threads
 
-TEXTS = 8192  # pairs of a thread at a time: the vectors of their words take about 50 MB
-USUAL_PAIRS = 1000
+PAIRS_PER_THREAD = 8192  # pairs at a time: the vectors of their words take about 50 MB
+STATISTICS_PAIRS = 1000  # best pairs that run statistics are of
 SURE = 0.9  # quantile of how sure the language model is of these pairs: many may be wrong
+DOUBT = 0.5  # log odds that given pairs have one thing wrong, compared with mined ones
 SPACING = 2.0**40  # parts of a cosine that spacings are summed in
 
 _STEPS = ("15", "25", "35", "45", "55", "70", "85")
-_OF_SIDE = (
+_WORD_FEATURES = (
     *(f"words with a match of .{step}" for step in _STEPS),
     *("mean match", "coverage", "heaviest unmatched word", "second heaviest unmatched word"),
     *("weight of the heaviest unmatched word", "weight of unmatched words"),
@@ -35,29 +36,47 @@ _OF_SIDE = (
 )
 _MARKS = ("letters", "question marks", "colons", "brackets", "commas", "capitals")
 NEIGHBOURHOOD = ("margin", "lesser gap to neighbours", "greater gap to neighbours")
+FEATURES = (
+    *(f"words with a match of .{step}" for step in _STEPS),
+    *("mean match", "coverage", "heaviest unmatched word", "second heaviest unmatched word"),
+    *("weight of the heaviest unmatched word", "weight of unmatched words"),
+    *("longest unmatched run", "mutual matches", "matches out of place", "matched word pairs"),
+    *("weight of near-equal words", "words"),
+)
+_MARKS = ("letters", "question marks", "colons", "brackets", "commas", "capitals")
+NEIGHBOURHOOD = ("margin", "lesser gap to neighbours", "greater gap to neighbours")
+NUMBERS, EXCHANGED, NEGATED = "contradicting numbers", "contradicting words", "negation on one side"
+FACTS = (
+    *(NUMBERS, EXCHANGED, NEGATED),
+    *("predicted words, lesser side", "predicted words, greater side"),
+    *("unmatched name, lesser side", "unmatched name, greater side"),
+)
 FEATURES = (  # of the judge's trees
-    *(f"{name}, lesser side" for name in _OF_SIDE),
-    *(f"{name}, greater side" for name in _OF_SIDE),
+    *(f"{name}, lesser side" for name in _WORD_FEATURES),
+    *(f"{name}, greater side" for name in _WORD_FEATURES),
     *("ratio of weights", "ratio of letters"),
     *(f"difference in {name}" for name in _MARKS[1:]),
     *("shared numbers", "unmatched numbers"),
     *NEIGHBOURHOOD,
 )
-LANGUAGE, CONTRADICTED = "own language", "contradicting numbers"  # see ``Judge.scores``
-WORDS = "contradicting words"  # above 0 if there are some
-SEEN = (*FEATURES, LANGUAGE, CONTRADICTED, WORDS)
+# See ``Judge.scores``.
+LANGUAGE, NUMBERS = "own language", "contradicting numbers"
+EXCHANGED, NEGATED = "contradicting words", "negation on one side"
+SEEN = (*FEATURES, LANGUAGE, NUMBERS, EXCHANGED, NEGATED)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Texts:
-    """Features of the texts of P pairs, source and target on the second axis.
+    """Features of the texts of P pairs. An axis of 2 is source and target.
 
-    ``words`` is float32 (P, 2, SIDE), ``weights`` of all words float64 (P, 2), ``marks`` float32
-    (P, 2, MARKS). ``numbers`` (P, 3) are how many numbers both have, how many only one, and
-    how many contradict.
-    ``language`` (P,) is how much likelier a text's own language is than any other, of the side
-    where it is less; NaN if neither language is known. ``facts`` (P,) are by how much words
-    contradict (``miner.judge.facts``).
+    Attributes:
+        words: Features of matched words, float32 (P, 2, SIDE).
+        weights: Sums of the weights of words, float64 (P, 2).
+        marks: Counts of letters, punctuation marks and capitals, float32 (P, 2, MARKS).
+        numbers: Counts of shared, unshared and contradicting numbers, float64 (P, 3).
+        language: The lesser confidence that a side is in its language, float32 (P,); below 0 if
+            another language is likelier, NaN if neither language is known.
+        facts: What ``compare_facts`` returns, float32 (P, 2).
     """
 
     words: NDArray[np.float32]
@@ -69,37 +88,37 @@ class Texts:
 
 
 def read_texts(
-    makers: Sequence[WordMaker],
+    makers: Sequence[WordEmbedder],
     source: Sequence[str],
     target: Sequence[str],
     *,
     languages: Sequence[str | None] = (None, None),
     progress: Callable[[int], object] = lambda pairs: None,
 ) -> Texts:
-    """Read the texts of P pairs.
+    """Compute the features of the texts of P pairs, in threads.
 
     Args:
-        makers: word encoders of both sides.
-        source: source texts.
-        target: target texts.
+        makers: Word encoders of both sides.
+        source: Source texts.
+        target: Target texts.
         languages: ISO 639-1 codes of both corpora, None if unknown.
-        progress: called with the number of pairs that were read since the last call.
+        progress: Called with the number of pairs that were read since the last call.
     """
     reading = threading.Lock()
-    meanings = meanings_of(makers[0 if languages[0] == "en" else 1])  # type: ignore[arg-type]
+    model = facts_of(makers)
 
     def read_piece(piece: slice) -> tuple[NDArray[np.floating], ...]:
         texts = [with_ascii_digits(side[piece]) for side in (source, target)]
         words = [own.words(part) for own, part in zip(makers, texts, strict=True)]
         marks = np.stack([_marks_in(part) for part in texts], axis=1)
         own = np.fmin(*map(own_language, texts, languages))
-        facts = contradictions(words[0], words[1], meanings)
+        facts = compare_facts(words[0], words[1], model)
         found = *match_words(*words), marks, count_numbers(*texts).T, own, facts
         with reading:
             progress(len(texts[0]))
         return found
 
-    read = map_in_threads(read_piece, blocks(len(source), TEXTS) or [slice(0, 0)])
+    read = map_in_threads(read_piece, blocks(len(source), PAIRS_PER_THREAD) or [slice(0, 0)])
     words, weights, marks, numbers, own, facts = map(np.concatenate, zip(*read, strict=True))
     return Texts(
         words=words, weights=weights, marks=marks, numbers=numbers, language=own, facts=facts
@@ -107,7 +126,11 @@ def read_texts(
 
 
 def match_words(source: Words, target: Words) -> tuple[NDArray[np.float32], FloatArray]:
-    """Compute features of words (P, 2, SIDE) and weights (P, 2) per side."""
+    """Match the words of both sides of P pairs by their vectors.
+
+    Returns:
+        Features of each side, float32 (P, 2, SIDE), and its weight, float64 (P, 2).
+    """
     from miner.judge.compiled import SIDE, describe_words  # loads Numba
 
     pairs = len(source.offsets) - 1
@@ -125,43 +148,56 @@ def _marks_in(texts: Sequence[str]) -> NDArray[np.float32]:
     return counts
 
 
-class Near(NamedTuple):
-    """Cosines of P pairs, and the means of both neighbourhoods, (P,) each."""
+class NeighbourhoodStats(NamedTuple):
+    """Cosines of P pairs, and means of both neighbourhoods, float (P,)."""
 
     cosine: NDArray[Any]
     source_mean: FloatArray
     target_mean: FloatArray
 
     @classmethod
-    def of(cls, pairs: Pairs) -> "Near":
+    def of(cls, pairs: Pairs) -> "NeighbourhoodStats":
         """Return the cosines and means of mined pairs."""
         return cls(pairs.cosine, pairs.source_mean, pairs.target_mean)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Usual:
+class RunStatistics:
     """Run statistics, which normalise the features of its pairs.
 
-    ``weights`` and ``letters`` are the median ratios of source to target of the best pairs by
-    margin; ``spacing`` is how far neighbours are apart. ``language`` is at most 0: below that,
-    even the surest of these pairs are in a spelling or variety that the language model does not
-    know, such as romanised text.
+    Attributes:
+        weights: Median ratio of source to target weights of the best pairs by margin.
+        letters: Likewise, of letters.
+        spacing: Mean spacing of neighbour cosines, NaN if unknown.
+        language: At most 0. It is lower if even the surest of these pairs are in a spelling that
+            the language model does not know, such as romanised text.
+        doubt: Log odds added to contradicting words and negations: 0 for mined pairs, ``DOUBT`` for
+            given ones.
     """
 
     weights: float
     letters: float
     spacing: float
     language: float
+    doubt: float
 
     @classmethod
-    def of(cls, texts: Texts, spacing: float = math.nan) -> "Usual":
-        """Compute the statistics of the first pairs, which should be the best."""
-        both = texts.weights[:USUAL_PAIRS], texts.marks[:USUAL_PAIRS, :, 0] + 1.0
+    def of(
+        cls, texts: Texts, spacing: float = math.nan, *, is_given: bool = False
+    ) -> "RunStatistics":
+        """Compute the statistics of the first pairs, the best by margin.
+
+        ``is_given`` says that the pairs were not mined.
+        """
+        both = texts.weights[:STATISTICS_PAIRS], texts.marks[:STATISTICS_PAIRS, :, 0] + 1.0
         weights, letters = (float(np.median(_ratios(s))) if len(s) else 1.0 for s in both)
-        own = texts.language[:USUAL_PAIRS].astype(np.float64)
+        own = texts.language[:STATISTICS_PAIRS].astype(np.float64)
         own = own[~np.isnan(own)]
         language = min(0.0, float(np.quantile(own, SURE))) if len(own) else 0.0
-        return cls(weights=weights, letters=letters, spacing=spacing, language=language)
+        doubt = DOUBT if is_given else 0.0
+        return cls(
+            weights=weights, letters=letters, spacing=spacing, language=language, doubt=doubt
+        )
 
 
 def _ratios(sides: NDArray[np.floating]) -> FloatArray:
@@ -170,12 +206,15 @@ def _ratios(sides: NDArray[np.floating]) -> FloatArray:
     return np.where(known, sides[:, 0], 1) / np.where(known, sides[:, 1], 1)
 
 
-def spacing_of(lists: Iterable[Neighbours]) -> float:
-    """Estimate the mean spacing of cosines in lists, NaN if none has three.
+def mean_spacing(lists: Iterable[Neighbours]) -> float:
+    """Estimate the mean spacing of neighbour cosines.
 
-    The i-th and the next of a list of independent cosines are s / i apart, where s is the same for
-    all i (Rényi 1953): the mean of s over all lists, from their second neighbours on, as the first
-    may be translations. Sums are exact, in any order of the lists.
+    The i-th and the next of a list of independent cosines are s / i apart, with one s for all i
+    (Rényi 1953). First neighbours are skipped, because they may be translations. Sums are exact, in
+    any order of the lists.
+
+    Returns:
+        The mean of s over all lists, NaN if no list has three neighbours.
     """
     parts = [(0, 0)]
     run_in_threads(lambda found: parts.append(_spacings(found)), lists)
@@ -184,7 +223,7 @@ def spacing_of(lists: Iterable[Neighbours]) -> float:
 
 
 def _spacings(found: Neighbours) -> tuple[int, int]:
-    """Return the sum of the spacings in lists, and of how many."""
+    """Return the sum of the spacings in lists, and the number of these lists."""
     counts = (found.ids != NO_NEIGHBOUR).sum(axis=1)
     used = np.flatnonzero(counts > 2)
     if not len(used):
@@ -196,10 +235,18 @@ def _spacings(found: Neighbours) -> tuple[int, int]:
     return int(np.rint(apart * SPACING).astype(np.int64).sum()), len(used)
 
 
-def features(texts: Texts, near: Near | None, usual: Usual) -> NDArray[np.float32]:
-    """Compute the features of pairs, float32 (P, F), in the order of ``SEEN``.
+def compute_features(
+    texts: Texts, near: NeighbourhoodStats | None, usual: RunStatistics
+) -> NDArray[np.float32]:
+    """Compute the features of P pairs.
 
-    ``near`` is None where there are no neighbours.
+    Args:
+        texts: Features of the texts.
+        near: Statistics of the neighbourhoods, None if the pairs were not mined.
+        usual: Run statistics.
+
+    Returns:
+        float32 (P, F), in the order of ``SEEN``. NaN is unknown.
     """
     weights = _ratios(texts.weights) / usual.weights
     letters = _ratios(texts.marks[:, :, 0] + 1.0) / usual.letters
@@ -217,6 +264,6 @@ def features(texts: Texts, near: Near | None, usual: Usual) -> NDArray[np.float3
         *around,
         texts.language - usual.language,
         texts.numbers[:, 2],
-        texts.facts,
+        *(texts.facts + usual.doubt).T,
     ]
     return np.stack(columns, axis=1).astype(np.float32)

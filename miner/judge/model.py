@@ -18,26 +18,36 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from miner.arrays import FloatArray
-from miner.judge.facts import LIST
-from miner.judge.features import CONTRADICTED, FEATURES, LANGUAGE, SEEN, WORDS
+from miner.judge.facts import BUNDLED as BUNDLED_FACTS
+from miner.judge.features import EXCHANGED, FEATURES, LANGUAGE, NEGATED, NUMBERS, SEEN
 from miner.judge.prior import Peak, Peaks
 from miner.threads import blocks, run_in_threads
 
 BUNDLED = Path(__file__).parents[1] / "assets" / "judge.safetensors"
 LEAF = 1 << 16
 THREAD_PAIRS = 4096
-FOREIGN = 2  # times the log odds that a side is in its language
-OTHER_NUMBERS = 6  # less if numbers contradict
-OTHER_WORDS = 10  # less if words contradict
+# From where a feature lowers a score, and by how much per unit.
+CORRECTIONS = {
+    LANGUAGE: (0.0, 2.0),
+    NUMBERS: (0.0, -6.0),
+    EXCHANGED: (2.5, -10.0),
+    NEGATED: (2.75, -20.0),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Judge:
-    """Trees, arrays (V,) except for ``roots`` (T,) and ``peaks`` (2, 3).
+    """Trees as arrays (V,), except for ``roots`` and ``peaks``.
 
-    A pair goes from a node to ``left`` where ``feature`` is at most ``threshold``, or is NaN and
-    ``missing_left``; else to ``right``. In a leaf ``left`` is -1 and ``value`` counts; that of
-    another node is the mean of those below.
+    Attributes:
+        feature: Feature that a node compares.
+        threshold: A pair goes left if its feature is at most this, else right.
+        missing_left: Whether a pair goes left if its feature is NaN.
+        left: Node to the left, -1 in a leaf.
+        right: Node to the right.
+        value: Score of a leaf in units of 1 / ``LEAF``; of another node, the mean of its leaves.
+        roots: First node of each tree, (T,).
+        peaks: Places, rises and falls of the reference peaks, float64 (2, 3).
     """
 
     feature: NDArray[np.int32]
@@ -50,19 +60,23 @@ class Judge:
     peaks: FloatArray
 
     @property
-    def usual(self) -> Peaks:
-        """The peaks of wrong and correct pairs in the runs of training."""
+    def reference_peaks(self) -> Peaks:
+        """The reference peaks of wrong and correct pairs."""
         return Peak(*self.peaks[0].tolist()), Peak(*self.peaks[1].tolist())
 
     @property
     def name(self) -> str:
         """A hash of the model, since scores of two judges are not comparable."""
         arrays = [np.ascontiguousarray(array).tobytes() for array in vars(self).values()]
-        rest = bytes([FOREIGN, OTHER_NUMBERS, OTHER_WORDS]), LIST.encode()
+        rest = repr(CORRECTIONS).encode(), BUNDLED_FACTS.read_bytes()
         return hashlib.sha256(b"".join([*arrays, *rest])).hexdigest()[:12]
 
     def scores(self, features: NDArray[np.float32]) -> FloatArray:
-        """Return log likelihood ratios, float64 (P,), of features (P, F)."""
+        """Return the scores of P pairs, log likelihood ratios, float64 (P,).
+
+        Args:
+            features: In the order of ``SEEN``, float32 (P, F).
+        """
         from miner.judge.compiled import sum_leaves  # loads Numba
 
         sums = np.zeros(len(features), dtype=np.int64)
@@ -76,27 +90,31 @@ class Judge:
     def _corrections(
         self, sums: NDArray[np.int64], features: NDArray[np.float32]
     ) -> dict[str, NDArray[np.int64]]:
-        """Return the corrections of the trees' sums, (P,), by their feature.
+        """Return the corrections of the trees' sums, by feature.
 
-        The trees learned from mined pairs, which are hardly ever in a wrong language and seldom
-        have other numbers or words for the same. None lowers a pair below the usual wrong pairs:
-        how wrong pairs score says how probable the others are.
+        The trees learned from mined pairs, which are hardly ever in a wrong language, and seldom
+        differ in one fact. No pair is lowered below the usual wrong pairs: their scores say how
+        probable the others are.
+
+        Returns:
+            int64 (P,) for each feature in ``CORRECTIONS``, at most 0.
         """
-        columns = features.astype(np.float64).T
-        odds = np.minimum(np.nan_to_num(columns[SEEN.index(LANGUAGE)]), 0) * FOREIGN
-        contradicted = (columns[SEEN.index(CONTRADICTED)] > 0) * -OTHER_NUMBERS
-        other = (columns[SEEN.index(WORDS)] > 0) * -OTHER_WORDS
-        room, found = np.minimum(round(self.usual[0].place * LEAF) - sums, 0), {}
-        for name, change in ((LANGUAGE, odds), (CONTRADICTED, contradicted), (WORDS, other)):
-            found[name] = np.maximum(np.rint(change * LEAF).astype(np.int64), room)
+        room, found = np.minimum(round(self.reference_peaks[0].place * LEAF) - sums, 0), {}
+        for name, (start, slope) in CORRECTIONS.items():
+            excess = features[:, SEEN.index(name)].astype(np.float64) - start
+            lowered = np.minimum(np.nan_to_num(excess * slope), 0)
+            found[name] = np.maximum(np.rint(lowered * LEAF).astype(np.int64), room)
             room = room - found[name]
         return found
 
-    def reasons(self, row: NDArray[np.float32]) -> dict[str, float]:
+    def feature_contributions(self, row: NDArray[np.float32]) -> dict[str, float]:
         """Return the contribution of each feature of a pair to its score.
 
-        What a split on a feature changed counts for that feature (Saabas 2014); with the score of a
-        pair of which nothing is known, they add up to the pair's own.
+        What a split changes in the mean score is the contribution of its feature (Saabas 2014).
+        Contributions and the mean scores of the roots add up to the score.
+
+        Args:
+            row: In the order of ``SEEN``, float32 (F,).
         """
         found, total = dict.fromkeys(SEEN, 0.0), 0
         for node in self.roots.tolist():
@@ -107,12 +125,12 @@ class Judge:
                 feature, node = FEATURES[self.feature[node]], int(to[node])
                 found[feature] += (int(self.value[node]) - value) / LEAF
             total += int(self.value[node])
-        for feature, change in self._corrections(np.array([total]), row[None]).items():
-            found[feature] += int(change[0]) / LEAF
+        for name, change in self._corrections(np.array([total]), row[None]).items():
+            found[name] += int(change[0]) / LEAF
         return found
 
     def save(self, path: Path, facts: dict[str, object]) -> None:
-        """Write the model and its account of training."""
+        """Write the model with a record of its training, ``facts``."""
         about = {"features": json.dumps(FEATURES), "facts": json.dumps(facts, sort_keys=True)}
         save_file(dict(vars(self)), path, metadata=about)
 

@@ -30,21 +30,22 @@ from miner.arrays import NO_NEIGHBOUR, FloatArray, IntArray, Neighbours
 from miner.margin import margin_scores
 
 LIKELY = 0.5  # the probability from which a pair is more likely right than wrong
-BINS, MOST = 16, 16  # of a unit of the score; the greatest score, and the least below 0
-SCORES = (np.arange(-MOST * BINS, MOST * BINS) + 0.5) / BINS
-LEAST_MEAN = 0.25 / BINS  # distance from a place: as if spread over a bin, where all are in it
-REACH = 1.5  # how far from its usual place a peak of a run may be
-TAIL = 2.0  # how far above the peak of the wrong pairs their tail starts
-# How many wrong and right pairs what is usual counts for, and how many known ones for ALIKE.
-USUAL_WRONG, USUAL_RIGHT, USUAL_KNOWN = 20.0, 25.0, 1000.0
-# Of sentences without a translation, the share that finds one that looks like it all the same.
-ALIKE = 0.0005
-MAX_ALIKE = 0.25  # of the pairs known to be wrong
+BINS_PER_UNIT = 16  # bins per unit of the score
+MAX_SCORE = 16  # bins are between this and its negative
+SCORES = (np.arange(-MAX_SCORE * BINS_PER_UNIT, MAX_SCORE * BINS_PER_UNIT) + 0.5) / BINS_PER_UNIT
+MIN_MEAN_DISTANCE = 0.25 / BINS_PER_UNIT  # from a peak, in units: of pairs spread over a bin
+MAX_PEAK_SHIFT = 1.5  # units between a peak of a run and its reference
+TAIL_OFFSET = 2.0  # units from the peak of wrong pairs to the start of their tail
+PRIOR_WRONG_PAIRS = 20.0  # weight of the reference peak of wrong pairs
+PRIOR_CORRECT_PAIRS = 25.0  # weight of the reference peak of correct pairs
+PRIOR_LEAVE_ONE_OUT_PAIRS = 1000.0  # weight of LOOKALIKE_RATE
+LOOKALIKE_RATE = 0.0005  # share of sentences without a translation that have a lookalike
+MAX_LOOKALIKE_RATE = 0.25  # share of leave-one-out pairs from which a run warns
 # Estimates and probabilities are rounded to these, by which no two processors' exp differ.
 ESTIMATE, PROBABILITY = 2.0**-10, 2.0**-20
 _STEPS = 200
 MAX_PAIRS = 1000  # more would cost time and say little more
-NONE_KNOWN = np.empty(0)  # scores
+NO_SCORES = np.empty(0)
 
 
 class Peak(NamedTuple):
@@ -69,15 +70,19 @@ Peaks = tuple[Peak, Peak]  # of wrong and of right pairs
 
 
 def fit_peak(counts: FloatArray, near: float = 0.0, reach: float = math.inf) -> Peak:
-    """Fit a peak to pairs in bins, (B,), within ``reach`` of ``near``.
+    """Fit a peak to pairs in bins by maximum likelihood.
 
-    The likelihood at a place falls with the sum of the roots of the mean distances on both sides of
-    it, from which the rates follow (Kotz et al. 2001, section 3.5).
+    Kotz et al. 2001, section 3.5.
+
+    Args:
+        counts: Pairs per bin, float64 (B,).
+        near: Place from which the peak may differ by up to ``reach``.
+        reach: Greatest distance from ``near``.
     """
     sums, total = np.cumsum(counts), counts.sum()
     moments = np.cumsum(counts * SCORES)
-    below = np.maximum((SCORES * sums - moments) / total, LEAST_MEAN)
-    above = np.maximum((moments[-1] - moments - SCORES * (total - sums)) / total, LEAST_MEAN)
+    below = np.maximum((SCORES * sums - moments) / total, MIN_MEAN_DISTANCE)
+    above = np.maximum((moments[-1] - moments - SCORES * (total - sums)) / total, MIN_MEAN_DISTANCE)
     roots = np.where(np.abs(SCORES - near) <= reach, np.sqrt(below) + np.sqrt(above), np.inf)
     at = int(np.argmin(roots))
     both = math.sqrt(below[at] * above[at])
@@ -103,7 +108,7 @@ class Tail(NamedTuple):
 
 
 def fit_tail(counts: FloatArray, start: float) -> Tail:
-    """Fit a tail to counts in bins, (B,), which contain other pairs also."""
+    """Fit a tail to the pairs above ``start``, of pairs in bins, float64 (B,)."""
     start = min(start, float(SCORES[-2]))
     above = np.maximum(SCORES - start, 0)
     pairs = counts[above > 0].sum()
@@ -111,8 +116,12 @@ def fit_tail(counts: FloatArray, start: float) -> Tail:
 
 
 def count_scores(scores: FloatArray) -> FloatArray:
-    """Count P scores in bins, (B,)."""
-    bins = np.clip(np.floor(scores * BINS).astype(np.int64) + MOST * BINS, 0, len(SCORES) - 1)
+    """Count P scores in bins, float64 (B,)."""
+    bins = np.clip(
+        np.floor(scores * BINS_PER_UNIT).astype(np.int64) + MAX_SCORE * BINS_PER_UNIT,
+        0,
+        len(SCORES) - 1,
+    )
     return np.bincount(bins, minlength=len(SCORES)).astype(np.float64)
 
 
@@ -120,10 +129,14 @@ def count_scores(scores: FloatArray) -> FloatArray:
 class Probabilities:
     """Probabilities that pairs are correct, by their scores.
 
-    That of score s is ``most`` / (1 + exp(-(``slope`` s + ``shift``))).
+    The probability of a score s is ``most`` / (1 + exp(-(``slope`` s + ``shift``))).
 
-    ``share`` of all pairs is right. ``alike`` is the share of pairs known to be wrong that are
-    likely right by this.
+    Attributes:
+        slope: Log odds per unit of the score.
+        shift: Log odds of a score of 0.
+        most: Upper bound of all probabilities.
+        share: Estimated share of correct pairs.
+        alike: Share of the leave-one-out pairs with a probability of at least ``LIKELY``.
     """
 
     slope: float = 1.0
@@ -133,29 +146,30 @@ class Probabilities:
     alike: float = 0.0
 
     @classmethod
-    def estimated(
-        cls, usual: Peaks, blocks: Iterable[FloatArray], known: FloatArray = NONE_KNOWN
-    ) -> Self:
-        """Fit to all scores, in blocks, and to scores of wrong pairs, (D,).
+    def fit(cls, usual: Peaks, blocks: Iterable[FloatArray], known: FloatArray = NO_SCORES) -> Self:
+        """Fit to the scores of a run.
 
-        ``usual`` are the peaks of other runs.
+        Args:
+            usual: Reference peaks of wrong and correct pairs.
+            blocks: Scores of all pairs, float64 arrays.
+            known: Scores of leave-one-out pairs, which are wrong.
         """
         counts = sum(map(count_scores, blocks), np.zeros(len(SCORES)))
-        tail, right, looking = _mixture(usual, counts, count_scores(known))
-        share = max(0.0, (looking - ALIKE) / (1 - ALIKE))
+        tail, right, right_or_alike = _fit_mixture(usual, counts, count_scores(known))
+        share = max(0.0, (right_or_alike - LOOKALIKE_RATE) / (1 - LOOKALIKE_RATE))
         shift = right.height - tail.height - right.rise * right.place - tail.fall * tail.start
         found = {
             "slope": right.rise + tail.fall,
-            "shift": shift + math.log(looking / (1 - looking)),
-            "most": share / looking,
+            "shift": shift + math.log(right_or_alike / (1 - right_or_alike)),
+            "most": share / right_or_alike,
             "share": share,
         }
         rounded = cls(**{name: round(one / ESTIMATE) * ESTIMATE for name, one in found.items()})
-        likely = rounded.of_scores(known) >= LIKELY
+        likely = rounded.predict(known) >= LIKELY
         return replace(rounded, alike=float(likely.sum() / max(1, len(likely))))
 
-    def of_scores(self, scores: FloatArray) -> FloatArray:
-        """Return how likely each of P pairs is right, from 0 to 1."""
+    def predict(self, scores: FloatArray) -> FloatArray:
+        """Return the probabilities of P scores, float64 (P,)."""
         chances = self.most * logistic(self.slope * scores + self.shift)
         return np.rint(chances / PROBABILITY) * PROBABILITY
 
@@ -165,27 +179,32 @@ def logistic(odds: FloatArray) -> FloatArray:
     return 1 / (1 + np.exp(-np.clip(odds, -700, 700)))
 
 
-def _mixture(usual: Peaks, counts: FloatArray, known: FloatArray) -> tuple[Tail, Peak, float]:
+def _fit_mixture(usual: Peaks, counts: FloatArray, known: FloatArray) -> tuple[Tail, Peak, float]:
     """Fit a tail of wrong pairs, a peak of correct ones, and its share.
 
     ``counts`` are pairs in bins, ``known`` those known to be wrong, of which few are where right
     ones are: (B,).
     """
     below, above = (peak.log_densities() for peak in usual)
-    counted = zip(map(np.exp, (below, above)), (USUAL_WRONG, USUAL_RIGHT), strict=True)
+    counted = zip(
+        map(np.exp, (below, above)), (PRIOR_WRONG_PAIRS, PRIOR_CORRECT_PAIRS), strict=True
+    )
     before = [dense * (pairs / dense.sum()) for dense, pairs in counted]
-    right, share, alike = usual[1], 0.1, ALIKE
+    right, share, alike = usual[1], 0.1, LOOKALIKE_RATE
     for _ in range(_STEPS):
         apart = above - below
-        looking = counts * logistic(apart + math.log(share / (1 - share)))
-        known_looking = known * logistic(apart + math.log(alike / (1 - alike)))
+        correct_weights = counts * logistic(apart + math.log(share / (1 - share)))
+        known_weights = known * logistic(apart + math.log(alike / (1 - alike)))
         last = right.place, share
-        share = float(looking.sum() + 0.5) / float(counts.sum() + 1)
-        alike = float(known_looking.sum() + ALIKE * USUAL_KNOWN) / float(known.sum() + USUAL_KNOWN)
-        others = before[0] + counts - looking + known - known_looking
-        wrong = fit_peak(others, usual[0].place, REACH)
-        right = fit_peak(before[1] + looking + known_looking, usual[1].place, REACH)
-        tail = fit_tail(others, wrong.place + TAIL)
+        share = float(correct_weights.sum() + 0.5) / float(counts.sum() + 1)
+        alike = float(known_weights.sum() + LOOKALIKE_RATE * PRIOR_LEAVE_ONE_OUT_PAIRS) / float(
+            known.sum() + PRIOR_LEAVE_ONE_OUT_PAIRS
+        )
+        others = before[0] + counts - correct_weights + known - known_weights
+        wrong = fit_peak(others, usual[0].place, MAX_PEAK_SHIFT)
+        alike_or_right = before[1] + correct_weights + known_weights
+        right = fit_peak(alike_or_right, usual[1].place, MAX_PEAK_SHIFT)
+        tail = fit_tail(others, wrong.place + TAIL_OFFSET)
         below, above = tail.log_densities(wrong), right.log_densities()
         if right.place == last[0] and abs(share - last[1]) < 1e-7 * share:
             break
@@ -197,8 +216,11 @@ def count_kept(scores: FloatArray, wrong: FloatArray, rule: str, limit: float) -
 
     Pairs with equal scores stay together.
 
-    ``wrong`` (P,) is how likely each is wrong. ``limit`` is of what the rule names: ``fdr``, the
-    share of wrong pairs, ``threshold``, the score, or ``probability``; ``all`` has none.
+    Args:
+        scores: Descending, float64 (P,).
+        wrong: Probabilities that the pairs are wrong, float64 (P,).
+        rule: ``fdr``, ``threshold``, ``probability`` or ``all``.
+        limit: Greatest error rate, or a score or probability. ``all`` ignores it.
     """
     if rule == "all":
         return len(scores)
@@ -211,16 +233,28 @@ def count_kept(scores: FloatArray, wrong: FloatArray, rule: str, limit: float) -
     return int(last[within].max(initial=0))
 
 
-def likely_places(probabilities: FloatArray) -> IntArray:
-    """Return positions of at most ``MAX_PAIRS`` likely pairs, best first."""
+def sample_likely_pairs(probabilities: FloatArray) -> IntArray:
+    """Sample at most ``MAX_PAIRS`` likely pairs evenly.
+
+    Args:
+        probabilities: Descending, float64 (P,).
+
+    Returns:
+        Positions of the pairs, ascending.
+    """
     count = int((probabilities >= LIKELY).sum())
     return np.linspace(0, count - 1, min(count, MAX_PAIRS)).astype(np.int64)
 
 
-class LeftPairs(NamedTuple):
-    """Pairs of some of Q sentences ``queries`` with ``rows``.
+class LeaveOneOutPairs(NamedTuple):
+    """Pairs of sentences whose translation was removed.
 
-    All have one value for each pair, in order: the cosine, and the means of both neighbourhoods.
+    Attributes:
+        queries: Position of each pair's sentence among the Q sentences.
+        rows: Row of the other side that it is paired with.
+        cosine: Cosine of each pair.
+        own_mean: Neighbourhood mean of the sentence.
+        other_mean: Neighbourhood mean of the row.
     """
 
     queries: IntArray
@@ -230,20 +264,20 @@ class LeftPairs(NamedTuple):
     other_mean: FloatArray
 
 
-def best_left(
+def leave_one_out_pairs(
     partners: IntArray, lists: Neighbours, theirs: FloatArray, taken: FloatArray, *, margin: str
-) -> LeftPairs:
-    """Return the best pair of each of Q sentences without its partner.
+) -> LeaveOneOutPairs:
+    """Return the best pair of each sentence after its partner is removed.
 
-    The neighbour that comes after the last of a list is not known; for the mean, it is taken to be
-    as near as that one. The best pair is mined unless its row has a better one.
+    The neighbour after the last of a list is unknown. The mean uses the last cosine instead. A
+    sentence has no pair if the row of its best pair has a better mined pair.
 
     Args:
-        partners: (Q,), the row that each sentence is paired with.
-        lists: the neighbours of the sentences, with their partners where these are among them.
-        theirs: (Q, K), the mean cosine of each neighbour's own neighbourhood.
-        taken: (Q, K), the margin of the mined pair that each neighbour has, -inf if none.
-        margin: one of ``miner.margin.MARGINS``.
+        partners: Row that each sentence is paired with, int64 (Q,).
+        lists: Neighbours of the sentences.
+        theirs: Neighbourhood mean of each neighbour, float64 (Q, K).
+        taken: Best margin of a mined pair of each neighbour, float64 (Q, K); -inf if none.
+        margin: One of ``miner.margin.MARGINS``.
     """
     there = lists.ids != NO_NEIGHBOUR
     left = there & (lists.ids != partners[:, None])
@@ -257,4 +291,4 @@ def best_left(
     best = np.arange(len(lists)), scores.argmax(axis=1)
     mined = np.flatnonzero(scores[best] > np.maximum(taken[best], -np.finfo(float).max))
     at = mined, best[1][mined]
-    return LeftPairs(mined, lists.ids[at], cosines[at], means[mined], theirs[at])
+    return LeaveOneOutPairs(mined, lists.ids[at], cosines[at], means[mined], theirs[at])

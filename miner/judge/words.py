@@ -8,27 +8,30 @@ from numpy.typing import NDArray
 
 
 class Words(Protocol):
-    """The W words of P sentences laid end to end, U of them different."""
+    """The W words of P sentences laid end to end, U of them different.
+
+    Properties have the same arrays as ``encoder.words.Words``.
+    """
 
     @property
     def vectors(self) -> NDArray[np.float32]:
-        """Unit rows (U, D)."""
+        """Unit rows of the different words, float32 (U, D)."""
 
     @property
     def weights(self) -> NDArray[np.float32]:
-        """How much each word counts, (U,)."""
+        """The weight of each different word, float32 (U,)."""
 
     @property
     def ids(self) -> NDArray[np.int32]:
-        """The words, as rows of ``vectors``, (W,)."""
+        """The rows of ``vectors`` of all words, int32 (W,)."""
 
     @property
     def offsets(self) -> NDArray[np.int64]:
-        """Sentence i has the words ids[offsets[i]:offsets[i + 1]], (P + 1,)."""
+        """Starts of the sentences in ``ids``, and W, int64 (P + 1,)."""
 
 
-class WordMaker(Protocol):
+class WordEmbedder(Protocol):
     """An encoder of words, such as ``encoder.words.WordEncoder``."""
 
     def words(self, sentences: Sequence[str]) -> Words:
-        """Return the words of P sentences."""
+        """Split P sentences into words with vectors."""

@@ -15,9 +15,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from miner.arrays import Direction, FloatArray, IntArray, JudgedPairs, Mask, Neighbours, Pairs
-from miner.judge.features import USUAL_PAIRS, Near, Texts, Usual, features, read_texts, spacing_of
+from miner.judge.features import (
+    STATISTICS_PAIRS,
+    NeighbourhoodStats,
+    RunStatistics,
+    Texts,
+    compute_features,
+    mean_spacing,
+    read_texts,
+)
 from miner.judge.model import load_judge
-from miner.judge.prior import LIKELY, Probabilities, best_left, likely_places
+from miner.judge.prior import LIKELY, Probabilities, leave_one_out_pairs, sample_likely_pairs
 from miner.numbers import READING
 from miner.same_text import same_texts
 from miner.score_ranges import SortedPairsFile, merge_in_ranges, sort_pairs
@@ -95,7 +103,8 @@ def cut_pairs(run: RunContext, chosen: ChosenPairs) -> list[PairBatch]:
             return {}
         lists = (shard.load(run.options.scopes[-1]) for shard in chosen.shards)
         best = _read(run, *_best_texts(run, chosen, rows))
-        return asdict(Usual.of(best, spacing_of(lists)))
+        is_given = chosen.lines is not None
+        return asdict(RunStatistics.of(best, mean_spacing(lists), is_given=is_given))
 
     with use_all_threads():
         key = _scores_key(run, chosen, "usual of texts")
@@ -110,10 +119,10 @@ def cut_pairs(run: RunContext, chosen: ChosenPairs) -> list[PairBatch]:
 
 
 def _best_texts(run: RunContext, chosen: ChosenPairs, rows: int) -> BothTexts:
-    """Return the texts of up to ``USUAL_PAIRS`` best pairs whose sides differ."""
+    """Return the texts of the best pairs whose sides differ."""
     best: BothTexts = [], []
-    start, stop = 0, USUAL_PAIRS
-    while start < rows and len(best[0]) < USUAL_PAIRS:
+    start, stop = 0, STATISTICS_PAIRS
+    while start < rows and len(best[0]) < STATISTICS_PAIRS:
         for table in completed_pairs(run, chosen, PAIRS, rows=range(start, stop)):
             texts = _texts_in(table)
             differ = ~same_texts(*texts)
@@ -144,8 +153,12 @@ def score_pairs(run: RunContext, batch: PairBatch) -> PairBatch:
                 same.append(same_texts(*both_texts))
                 texts = _read(run, *both_texts, meter.advance)
                 # Merged sentences are in no list of neighbours.
-                neighbourhoods = None if chosen.merges else Near.of(pairs_of(table))
-                scores.append(load_judge().scores(features(texts, neighbourhoods, Usual(**usual))))
+                neighbourhoods = None if chosen.merges else NeighbourhoodStats.of(pairs_of(table))
+                scores.append(
+                    load_judge().scores(
+                        compute_features(texts, neighbourhoods, RunStatistics(**usual))
+                    )
+                )
         pairs, score = pairs_of(pa.concat_tables(numbers)), np.concatenate(scores)
         columns = {field.name: getattr(pairs, field.name) for field in fields(Pairs)}
         columns |= {"score": score, "margin": pairs.score, "probability": score}  # a placeholder
@@ -218,7 +231,7 @@ def judge_pairs(run: RunContext, scored: Sequence[PairBatch]) -> ChosenPairs:
         model, left_out = Probabilities(), np.empty(0)
         with use_all_threads():
             if usual:
-                model, left_out = _probabilities(run, chosen, files, Usual(**usual))
+                model, left_out = _probabilities(run, chosen, files, RunStatistics(**usual))
             draft.array(LEFT_OUT, left_out)
             outputs = {PAIRS: files, IDENTICAL: same}
             if run.options.keep_identical:
@@ -241,36 +254,36 @@ def _write_judged(
     with draft.file(name) as path, pq.ParquetWriter(path, schema) as writer:
         for part in merge_in_ranges(files, size=range_pairs(run.options)):
             assert isinstance(part, JudgedPairs)
-            writer.write_table(table_of(replace(part, probability=model.of_scores(part.score))))
+            writer.write_table(table_of(replace(part, probability=model.predict(part.score))))
             count += len(part)
     return count
 
 
 def _probabilities(
-    run: RunContext, chosen: ChosenPairs, files: Sequence[SortedPairsFile], usual: Usual
+    run: RunContext, chosen: ChosenPairs, files: Sequence[SortedPairsFile], usual: RunStatistics
 ) -> tuple[Probabilities, FloatArray]:
     """Return the probabilities, and the leave-one-out scores behind them."""
-    usual_scores = load_judge().usual
+    usual_scores = load_judge().reference_peaks
     # A first estimate, from all scores, finds the pairs that are probably correct.
-    estimate = Probabilities.estimated(usual_scores, (file.records()["score"] for file in files))
+    estimate = Probabilities.fit(usual_scores, (file.records()["score"] for file in files))
     rows = {side: [np.empty(0, np.int64)] for side in SIDES}
     probabilities = [np.empty(0)]
     for part in merge_in_ranges(files, size=range_pairs(run.options)):
-        probabilities.append(estimate.of_scores(part.score))
+        probabilities.append(estimate.predict(part.score))
         best = part.take(probabilities[-1] >= LIKELY)
         rows[SOURCE].append(best.source)
         rows[TARGET].append(best.target)
         if len(best) < len(part):
             break  # the best come first
-    sample = likely_places(np.concatenate(probabilities))
+    sample = sample_likely_pairs(np.concatenate(probabilities))
     chosen_rows = {side: np.concatenate(side_rows)[sample] for side, side_rows in rows.items()}
     left_out = _leave_one_out_scores(run, chosen, chosen_rows, usual)
     scores = (file.records()["score"] for file in files)
-    return Probabilities.estimated(usual_scores, scores, left_out), left_out
+    return Probabilities.fit(usual_scores, scores, left_out), left_out
 
 
 def _leave_one_out_scores(
-    run: RunContext, chosen: ChosenPairs, likely: Mapping[str, IntArray], usual: Usual
+    run: RunContext, chosen: ChosenPairs, likely: Mapping[str, IntArray], usual: RunStatistics
 ) -> FloatArray:
     """Return the judge's scores of the likely pairs' leave-one-out pairs."""
     if chosen.merges is not None:
@@ -280,7 +293,9 @@ def _leave_one_out_scores(
         lists = lists_of(run, chosen.of_side(side), likely[side])
         other_means = _neighbourhood_means(run, chosen.of_side(other), lists.ids)
         margins = _best_margins(chosen, other, lists.ids)
-        best = best_left(likely[other], lists, other_means, margins, margin=run.options.margin)
+        best = leave_one_out_pairs(
+            likely[other], lists, other_means, margins, margin=run.options.margin
+        )
         rows = {side: likely[side][best.queries], other: best.rows}
         means = {side: best.own_mean, other: best.other_mean}
         parts.append((rows[SOURCE], rows[TARGET], best.cosine, means[SOURCE], means[TARGET]))
@@ -290,7 +305,9 @@ def _leave_one_out_scores(
         for side, rows in ((SOURCE, source), (TARGET, target))
     ]
     pair_texts = read_texts(run.word_encoders(), *texts, languages=run.languages)
-    scores = load_judge().scores(features(pair_texts, Near(*neighbourhood), usual))
+    scores = load_judge().scores(
+        compute_features(pair_texts, NeighbourhoodStats(*neighbourhood), usual)
+    )
     return scores[~same_texts(*texts)]  # copies are not written
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from miner.arrays import FloatArray, IntArray, Mask
 from miner.choices import LINES
 from miner.filters import Suspects, main_script, median_log_ratio, occurrences, reasons
-from miner.judge.prior import LIKELY, MAX_ALIKE, count_kept
+from miner.judge.prior import LIKELY, MAX_LOOKALIKE_RATE, count_kept
 from miner.near_copies import HASHES, HELD_BYTES, SIMILARITY, near_copies, signatures
 from miner.numbers import READING
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
@@ -118,7 +118,7 @@ def _estimate(
     errors = math.fsum(wrong[:kept])
     estimates: dict[str, Any] = {"pairs": kept, "threshold": threshold, "wrong": errors}
     alike = chosen.pairs.facts["probabilities"]["alike"]
-    if alike > MAX_ALIKE:
+    if alike > MAX_LOOKALIKE_RATE:
         estimates["doubt"] = (
             f"the error rate may be unreliable: with their translation removed, {alike:.0%} of the "
             "checked sentences still match a similar sentence, so some pairs may not be "

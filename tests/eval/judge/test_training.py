@@ -130,10 +130,10 @@ def test_trees_score_as_scikit_learn_has_them(monkeypatch: pytest.MonkeyPatch) -
     scores = judge.scores(fresh.features)
     assert (scores[fresh.right] > 0).mean() > 0.7 > 0.3 > (scores[~fresh.right] > 0).mean()
     # The peaks are of scores by trees that have not learned from them, so as in what is fresh.
-    for peak, kind in zip(judge.usual, (False, True), strict=True):
+    for peak, kind in zip(judge.reference_peaks, (False, True), strict=True):
         found = fit_peak(count_scores(scores[fresh.right == kind]))
         assert peak.place == pytest.approx(found.place, abs=1.5)
-    assert judge.usual[0].place < judge.usual[1].place
+    assert judge.reference_peaks[0].place < judge.reference_peaks[1].place
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eval.runs.explain import explain
+from eval.runs.explain import describe, explain
 from eval.runs.store import Run, open_run
 from miner.judge.model import LEAF, load_judge
 from pipelines.cli.main import adit
@@ -134,3 +134,6 @@ def test_a_judged_run(judged_run: Path, capsys: pytest.CaptureFixture[str]) -> N
     best = max(mined[0].reasons, key=mined[0].reasons.__getitem__)
     assert f"for: {best} +{mined[0].reasons[best]:.2f}" in out
     assert "\nagainst: " in out
+    contradicted = next(one for one in found if one.contradictions)
+    first, second = (word or "nothing" for word in contradicted.contradictions[0])
+    assert f"\ncontradictions: {first} / {second}" in describe(run, contradicted)

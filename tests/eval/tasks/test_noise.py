@@ -9,7 +9,7 @@ from encoder import load_encoder
 from eval.cli.encoder import eval_encoder
 from eval.tasks.noise import SITE_LINES, make_noise
 from miner.filters import FILTERS, Suspects, main_script, median_log_ratio
-from miner.judge.features import Usual, features, read_texts
+from miner.judge.features import RunStatistics, compute_features, read_texts
 from miner.judge.model import load_judge
 from miner.judge.prior import LIKELY, Probabilities
 
@@ -49,7 +49,7 @@ def test_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert list(told) == ["de", "ru", "mean"]
     shares = told["de"]
     languages = ("de", "en")
-    usual = Usual.of(read_texts([load_encoder()] * 2, GERMAN, ENGLISH, languages=languages))
+    usual = RunStatistics.of(read_texts([load_encoder()] * 2, GERMAN, ENGLISH, languages=languages))
     assert list(shares) == [
         *(name for name in FILTERS if name != "hub"),
         "any",
@@ -73,11 +73,11 @@ def test_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
             assert shares[name][kind] == pytest.approx(mask.mean())
         either = [any(mask[row] for mask in masks) for row in range(len(source))]
         texts = read_texts([load_encoder()] * 2, source, target, languages=languages)
-        seen = features(texts, None, usual)
+        seen = compute_features(texts, None, usual)
         scores[kind] = load_judge().scores(seen)
-        found = Probabilities.estimated(load_judge().usual, [scores[kind], scores["clean"]])
-        assert shares["judge"][kind] == (found.of_scores(scores[kind]) < LIKELY).mean()
-        assert shares["judge: lost"][kind] == (found.of_scores(scores["clean"]) < LIKELY).mean()
+        found = Probabilities.fit(load_judge().reference_peaks, [scores[kind], scores["clean"]])
+        assert shares["judge"][kind] == (found.predict(scores[kind]) < LIKELY).mean()
+        assert shares["judge: lost"][kind] == (found.predict(scores["clean"]) < LIKELY).mean()
         assert shares["any"][kind] == pytest.approx(sum(either) / len(either))
     assert shares["copied"]["untranslated"] == shares["urls"]["link"] == 1
     assert shares["script"]["in ru"] == shares["numbers"]["number"] == 1

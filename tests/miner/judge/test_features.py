@@ -12,26 +12,28 @@ from hypothesis import strategies as st
 from miner.arrays import NO_NEIGHBOUR, Neighbours
 from miner.judge import features as module
 from miner.judge.features import (
-    CONTRADICTED,
+    DOUBT,
+    EXCHANGED,
     FEATURES,
     LANGUAGE,
+    NEGATED,
     NEIGHBOURHOOD,
+    NUMBERS,
     SEEN,
-    WORDS,
-    Near,
+    NeighbourhoodStats,
+    RunStatistics,
     Texts,
-    Usual,
-    features,
+    compute_features,
     match_words,
+    mean_spacing,
     read_texts,
-    spacing_of,
 )
 from miner.judge.languages import own_language
 from tests.miner.judge.words import one, words_of
 
 STEPS = (0.15, 0.25, 0.35, 0.45, 0.55, 0.7, 0.85)
 MATCHED, LINKED = 0.4, 0.3
-PLAIN = Usual(weights=1.0, letters=1.0, spacing=0.5, language=0.0)
+PLAIN = RunStatistics(weights=1.0, letters=1.0, spacing=0.5, language=0.0, doubt=0.0)
 
 
 def side_oracle(own, other):
@@ -130,7 +132,7 @@ def named(row):
 
 def test_marks_and_numbers():
     texts = read_texts([Maker(), Maker()], SOURCE, TARGET)
-    first, second, third, fourth, same = map(named, features(texts, None, PLAIN))
+    first, second, third, fourth, same = map(named, compute_features(texts, None, PLAIN))
     assert [
         first[f"difference in {mark}"] for mark in ("question marks", "colons", "brackets")
     ] == [
@@ -143,18 +145,19 @@ def test_marks_and_numbers():
     assert third["ratio of letters"] == pytest.approx(8)
     assert same["coverage, lesser side"] == same["ratio of letters"] == 1
     assert all(math.isnan(same[name]) for name in NEIGHBOURHOOD)
-    assert features(texts, None, PLAIN).dtype == np.float32
+    assert compute_features(texts, None, PLAIN).dtype == np.float32
 
 
 def test_what_is_usual_is_the_median_of_the_best_pairs(monkeypatch):
-    monkeypatch.setattr(module, "USUAL_PAIRS", 3)
+    monkeypatch.setattr(module, "STATISTICS_PAIRS", 3)
     texts = read_texts([Maker(), Maker()], ["a b c", "a b", "a", "a b"], ["a", "a", "a", "a b c"])
-    usual = Usual.of(texts, 0.25)
-    assert usual == Usual(weights=2.0, letters=1.5, spacing=0.25, language=0.0)
-    ratios = features(texts, None, usual)[:, FEATURES.index("ratio of weights")]
+    usual = RunStatistics.of(texts, 0.25)
+    assert usual == RunStatistics(weights=2.0, letters=1.5, spacing=0.25, language=0.0, doubt=0.0)
+    ratios = compute_features(texts, None, usual)[:, FEATURES.index("ratio of weights")]
     assert ratios.tolist() == pytest.approx([1.5, 1.0, 2.0, 3.0])
-    nothing = Usual.of(read_texts([Maker(), Maker()], [], []))
+    nothing = RunStatistics.of(read_texts([Maker(), Maker()], [], []))
     assert (nothing.weights, nothing.letters) == (1.0, 1.0)
+    assert RunStatistics.of(texts, 0.25, is_given=True) == replace(usual, doubt=DOUBT)
 
 
 def test_language_is_measured_by_the_surest_of_the_best_pairs():
@@ -165,17 +168,17 @@ def test_language_is_measured_by_the_surest_of_the_best_pairs():
         language = "hi" if rows == 40 else "en"
         own = own_language(sides, language)
         texts = replace(read_texts([Maker(), Maker()], ["a"] * 40, ["a"] * 40), language=own)
-        usual = Usual.of(texts)
+        usual = RunStatistics.of(texts)
         assert (usual.language < 0) is expected
-        own = features(texts, None, usual)[:, SEEN.index(LANGUAGE)]
+        own = compute_features(texts, None, usual)[:, SEEN.index(LANGUAGE)]
         assert np.quantile(own, 0.9) == pytest.approx(0, abs=1e-6) or not expected
         assert expected or own[:rows].max() < 0 < own[rows:].min()
 
 
 def test_features_of_neighbours():
     texts = read_texts([Maker(), Maker()], SOURCE[:2], TARGET[:2])
-    near = Near(np.array([0.8, 0.5]), np.array([0.4, 0.6]), np.array([0.3, 0.0]))
-    found = features(texts, near, PLAIN)[:, len(FEATURES) - 3 : len(FEATURES)]
+    near = NeighbourhoodStats(np.array([0.8, 0.5]), np.array([0.4, 0.6]), np.array([0.3, 0.0]))
+    found = compute_features(texts, near, PLAIN)[:, len(FEATURES) - 3 : len(FEATURES)]
     np.testing.assert_allclose(found[0], [0.8 / 0.35, 0.8, 1.0], rtol=1e-6)
     np.testing.assert_allclose(found[1], [0.5 / 0.3, -0.2, 1.0], rtol=1e-6)
 
@@ -184,18 +187,18 @@ def test_the_features_of_a_pair_are_of_both_sides():
     """Made of what is seen of its texts, pair by pair and name by name."""
     random = np.random.default_rng(2)
     texts = Texts(
-        words=random.random((5, 2, len(module._OF_SIDE)), dtype=np.float32),
+        words=random.random((5, 2, len(module._WORD_FEATURES)), dtype=np.float32),
         weights=random.uniform(1, 9, (5, 2)),
         marks=random.integers(0, 6, (5, 2, len(module._MARKS))).astype(np.float32),
         numbers=random.integers(0, 4, (5, 3)).astype(float),
         language=random.random(5, dtype=np.float32),
-        facts=random.random(5, dtype=np.float32),
+        facts=random.random((5, 2), dtype=np.float32),
     )
-    usual = Usual(weights=1.3, letters=0.8, spacing=0.5, language=-0.25)
-    for pair, row in enumerate(features(texts, None, usual)):
+    usual = RunStatistics(weights=1.3, letters=0.8, spacing=0.5, language=-0.25, doubt=0.5)
+    for pair, row in enumerate(compute_features(texts, None, usual)):
         expected = {}
         for which, pick in (("lesser", min), ("greater", max)):
-            for place, name in enumerate(module._OF_SIDE):
+            for place, name in enumerate(module._WORD_FEATURES):
                 expected[f"{name}, {which} side"] = pick(texts.words[pair, :, place])
         letters = texts.marks[pair, :, 0] + 1
         for name, (source, target), often in (
@@ -207,9 +210,10 @@ def test_the_features_of_a_pair_are_of_both_sides():
         for place, name in enumerate(module._MARKS[1:], start=1):
             source, target = texts.marks[pair, :, place]
             expected[f"difference in {name}"] = abs(source - target)
-        names = "shared numbers", "unmatched numbers", CONTRADICTED
+        names = "shared numbers", "unmatched numbers", NUMBERS
         expected |= dict(zip(names, texts.numbers[pair], strict=True))
-        expected |= {LANGUAGE: texts.language[pair] + 0.25, WORDS: texts.facts[pair]}
+        expected |= dict(zip((EXCHANGED, NEGATED), texts.facts[pair] + 0.5, strict=True))
+        expected[LANGUAGE] = texts.language[pair] + 0.25
         found = {name: value for name, value in named(row).items() if name not in NEIGHBOURHOOD}
         assert found == pytest.approx(expected, rel=1e-6)
 
@@ -240,13 +244,13 @@ class AnyWords:
 def test_sides_change_places():
     there = read_texts([Maker(), Maker()], SOURCE, TARGET)
     back = read_texts([Maker(), Maker()], TARGET, SOURCE)
-    both = (features(texts, None, PLAIN) for texts in (there, back))
+    both = (compute_features(texts, None, PLAIN) for texts in (there, back))
     np.testing.assert_allclose(*both, rtol=1e-6)
 
 
 def test_texts_in_blocks_are_texts_at_once(monkeypatch):
     whole = read_texts([Maker(), Maker()], SOURCE, TARGET)
-    monkeypatch.setattr(module, "TEXTS", 2)
+    monkeypatch.setattr(module, "PAIRS_PER_THREAD", 2)
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
     done = []
     parts = read_texts([Maker(), Maker()], SOURCE, TARGET, progress=done.append)
@@ -263,9 +267,9 @@ def test_the_spacing_of_neighbours():
     lists.ids[2, :2], lists.cosines[2, :2] = [1, 2], [0.9, 0.1]
     assert lists.ids[3, 0] == NO_NEIGHBOUR
     expected = ((0.5 - 0.125) / (1 / 2 + 1 / 3) + (0.5 - 0.25) / (1 / 2)) / 2
-    assert spacing_of([lists]) == pytest.approx(expected)
-    assert spacing_of([lists.take(slice(2)), lists.take(slice(2, 4))]) == spacing_of([lists])
-    assert math.isnan(spacing_of([lists.take(slice(2, 4))]))
+    assert mean_spacing([lists]) == pytest.approx(expected)
+    assert mean_spacing([lists.take(slice(2)), lists.take(slice(2, 4))]) == mean_spacing([lists])
+    assert math.isnan(mean_spacing([lists.take(slice(2, 4))]))
 
 
 @pytest.mark.parametrize("zero", ["\u0660", "\u06f0", "\u0966", "\u0e50", "\uff10"])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from miner.arrays import Neighbours
-from miner.judge.prior import MAX_PAIRS, best_left, likely_places
+from miner.judge.prior import MAX_PAIRS, leave_one_out_pairs, sample_likely_pairs
 from miner.knn.core.rescore import unit_rows
 from miner.knn.exact import search_unit_rows
 
@@ -39,7 +39,7 @@ def test_margins_without_the_partner(sides: tuple[np.ndarray, np.ndarray]) -> No
     theirs = backward.means()[forward.ids]
     nothing = np.full(forward.ids.shape, -np.inf)
     partners = np.arange(40)
-    found = best_left(partners, forward, theirs, nothing, margin="ratio")
+    found = leave_one_out_pairs(partners, forward, theirs, nothing, margin="ratio")
     assert found.queries.tolist() == list(range(40))
     margins = found.cosine / ((found.own_mean + found.other_mean) / 2)
     for row, best, margin in zip(range(40), found.rows.tolist(), margins, strict=True):
@@ -53,9 +53,11 @@ def test_a_better_pair_stands_in_the_way(sides: tuple[np.ndarray, np.ndarray]) -
     source, target = sides
     forward, backward = search_unit_rows(source, target, k=K)
     theirs = backward.means()[forward.ids]
-    free = best_left(np.arange(40), forward, theirs, np.full((40, K), -np.inf), margin="ratio")
+    free = leave_one_out_pairs(
+        np.arange(40), forward, theirs, np.full((40, K), -np.inf), margin="ratio"
+    )
     taken = np.where(forward.ids % 2 == 0, 9.0, -np.inf)
-    found = best_left(np.arange(40), forward, theirs, taken, margin="ratio")
+    found = leave_one_out_pairs(np.arange(40), forward, theirs, taken, margin="ratio")
     assert found.queries.tolist() == np.flatnonzero(free.rows % 2 == 1).tolist()
 
 
@@ -63,14 +65,14 @@ def test_lists_with_nothing_left() -> None:
     lists = Neighbours.empty(3, 2)
     lists.ids[:, 0], lists.cosines[:, 0] = [4, 5, 6], 0.5
     theirs, taken = np.full((3, 2), 0.4), np.full((3, 2), -np.inf)
-    found = best_left(np.array([4, 1, 6]), lists, theirs, taken, margin="ratio")
+    found = leave_one_out_pairs(np.array([4, 1, 6]), lists, theirs, taken, margin="ratio")
     assert (found.queries.tolist(), found.rows.tolist()) == ([1], [5])
 
 
 def test_likely_pairs() -> None:
     likely = np.array([1.0, 0.95, 0.5, 0.49, 0.1])
-    assert likely_places(likely).tolist() == [0, 1, 2]
-    assert likely_places(likely[3:]).tolist() == []
-    many = likely_places(np.ones(5 * MAX_PAIRS))
+    assert sample_likely_pairs(likely).tolist() == [0, 1, 2]
+    assert sample_likely_pairs(likely[3:]).tolist() == []
+    many = sample_likely_pairs(np.ones(5 * MAX_PAIRS))
     assert len(many) == MAX_PAIRS
     assert (many[0], many[-1]) == (0, 5 * MAX_PAIRS - 1)

@@ -7,16 +7,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from miner.judge.features import CONTRADICTED, LANGUAGE, SEEN, WORDS
-from miner.judge.model import (
-    BUNDLED,
-    FOREIGN,
-    LEAF,
-    OTHER_NUMBERS,
-    OTHER_WORDS,
-    Judge,
-    load_judge,
-)
+from miner.judge.features import EXCHANGED, LANGUAGE, NEGATED, NUMBERS, SEEN
+from miner.judge.model import BUNDLED, CORRECTIONS, LEAF, Judge, load_judge
 
 TREE = Judge(
     feature=np.array([0, 1, 0, 0, 0, 0], dtype=np.int32),
@@ -41,12 +33,11 @@ def walk(judge: Judge, row: np.ndarray) -> float:
             )
             node = judge.left[node] if goes_left else judge.right[node]
         total += int(judge.value[node])
-    language = row[SEEN.index(LANGUAGE)]
-    foreign = 0 if np.isnan(language) else round(min(0.0, float(language)) * FOREIGN * LEAF)
-    other_numbers = OTHER_NUMBERS * LEAF if row[SEEN.index(CONTRADICTED)] > 0 else 0
-    other_words = OTHER_WORDS * LEAF if row[SEEN.index(WORDS)] > 0 else 0
-    floor = min(total, round(judge.usual[0].place * LEAF))
-    return max(floor, total + foreign - other_numbers - other_words) / LEAF
+    floor = min(total, round(judge.reference_peaks[0].place * LEAF))
+    for name, (start, slope) in CORRECTIONS.items():
+        change = (float(row[SEEN.index(name)]) - start) * slope
+        total = max(floor, total + round(min(0.0, change) * LEAF)) if change < 0 else total
+    return total / LEAF
 
 
 def test_a_tree_by_hand() -> None:
@@ -55,21 +46,22 @@ def test_a_tree_by_hand() -> None:
     assert TREE.scores(rows).tolist() == [18, 20, 24, 20, 18]
 
 
-def test_a_pair_in_another_language_or_with_other_facts_scores_less() -> None:
-    rows = np.zeros((10, len(SEEN)), dtype=np.float32)
-    rows[:, SEEN.index(LANGUAGE)] = [0, 9, np.nan, -0.5, -8, -80, 0, 0, 0, 0]
-    rows[:, SEEN.index(CONTRADICTED)] = [0, 0, 0, 0, 0, 0, 1, 2, 0, 0]
-    rows[:, SEEN.index(WORDS)] = [-1, -1, -1, -1, -1, -1, -1, 0, 0.01, 0.5]
-    full = float(TREE.scores(rows[:1])[0])
-    lowest = float(TREE.peaks[0, 0])
-    foreign = [full - 0.5 * FOREIGN, full - 8 * FOREIGN, lowest]
-    numbers, words = [full - OTHER_NUMBERS] * 2, [full - OTHER_WORDS] * 2
-    assert TREE.scores(rows).tolist() == [full] * 3 + foreign + numbers + words
-    assert TREE.reasons(rows[4])[LANGUAGE] == -8 * FOREIGN
-    assert TREE.reasons(rows[7])[CONTRADICTED] == -OTHER_NUMBERS
-    assert TREE.reasons(rows[9])[WORDS] == -OTHER_WORDS
-    wrong = replace(TREE, value=TREE.value - 40 * LEAF)  # below the usual wrong pairs already
-    assert len(set(wrong.scores(rows[:6]).tolist())) == 1
+@pytest.mark.parametrize(
+    ("name", "harmless", "wrong"),
+    [(LANGUAGE, 9, -0.5), (NUMBERS, 0, 1), (EXCHANGED, 2.4, 2.75), (NEGATED, 2.7, 2.875)],
+)
+def test_a_pair_in_another_language_or_with_other_facts_scores_less(
+    name: str, harmless: float, wrong: float
+) -> None:
+    rows = np.zeros((5, len(SEEN)), dtype=np.float32)
+    start, slope = CORRECTIONS[name]
+    rows[:, SEEN.index(name)] = [0, harmless, np.nan, wrong, 100 * np.sign(slope) * -1]
+    full, lowest = float(TREE.scores(rows[:1])[0]), float(TREE.peaks[0, 0])
+    lowered = (wrong - start) * slope
+    assert TREE.scores(rows).tolist() == [full] * 3 + [full + lowered, lowest]
+    assert TREE.feature_contributions(rows[3])[name] == lowered < 0
+    below = replace(TREE, value=TREE.value - 40 * LEAF)  # the usual wrong pairs
+    assert len(set(below.scores(rows).tolist())) == 1
 
 
 def random_rows(count: int) -> np.ndarray:
@@ -91,7 +83,7 @@ def test_the_bundled_judge_is_its_walk_through_trees(monkeypatch: pytest.MonkeyP
 
 def test_reasons_add_up_to_the_score() -> None:
     judge, rows = load_judge(), random_rows(20)
-    sums = [sum(judge.reasons(row).values()) for row in rows]
+    sums = [sum(judge.feature_contributions(row).values()) for row in rows]
     known = judge.value[judge.roots].sum() / LEAF
     np.testing.assert_allclose(judge.scores(rows), known + np.array(sums), atol=1e-6)
 

@@ -9,18 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from miner.judge.prior import (
-    ALIKE,
-    BINS,
+    BINS_PER_UNIT,
     ESTIMATE,
-    LEAST_MEAN,
     LIKELY,
+    LOOKALIKE_RATE,
+    MAX_PEAK_SHIFT,
+    MIN_MEAN_DISTANCE,
+    PRIOR_CORRECT_PAIRS,
+    PRIOR_LEAVE_ONE_OUT_PAIRS,
+    PRIOR_WRONG_PAIRS,
     PROBABILITY,
-    REACH,
     SCORES,
-    TAIL,
-    USUAL_KNOWN,
-    USUAL_RIGHT,
-    USUAL_WRONG,
+    TAIL_OFFSET,
     Peak,
     Probabilities,
     count_kept,
@@ -44,10 +44,10 @@ def run_of(right: int, wrong: int, peaks: tuple[Peak, Peak] = USUAL, seed: int =
 
 
 def log_likelihood(peak: Peak, counts: np.ndarray) -> float:
-    """Of pairs whose mean distance on either side of the place is ``LEAST_MEAN`` at least."""
+    """Of pairs with a mean distance of at least ``MIN_MEAN_DISTANCE`` on either side."""
     away = SCORES - peak.place
     below, above = (
-        max((counts * np.maximum(sign * away, 0)).sum() / counts.sum(), LEAST_MEAN)
+        max((counts * np.maximum(sign * away, 0)).sum() / counts.sum(), MIN_MEAN_DISTANCE)
         for sign in (-1, 1)
     )
     mean = -math.log(1 / peak.rise + 1 / peak.fall) - peak.rise * below - peak.fall * above
@@ -55,13 +55,13 @@ def log_likelihood(peak: Peak, counts: np.ndarray) -> float:
 
 
 def test_a_peak_is_a_density() -> None:
-    fine = np.exp(Peak(SCORES[200], 1.7, 0.6).log_densities()).sum() / BINS
+    fine = np.exp(Peak(SCORES[200], 1.7, 0.6).log_densities()).sum() / BINS_PER_UNIT
     assert fine == pytest.approx(1, abs=0.01)
 
 
 @given(st.lists(st.integers(-90, 90), min_size=2, max_size=40), st.randoms(use_true_random=False))
 def test_no_peak_is_likelier_than_the_one_that_is_fit(places: list[int], random: object) -> None:
-    counts = count_scores(np.array(places) / BINS)
+    counts = count_scores(np.array(places) / BINS_PER_UNIT)
     found = fit_peak(counts)
     best = log_likelihood(found, counts)
     for _ in range(50):
@@ -82,36 +82,36 @@ def test_a_peak_is_found_again() -> None:
 def test_what_is_right_is_found(right: int, wrong: int, peaks: tuple[Peak, Peak]) -> None:
     """Also where a run's words match worse than usual, and its sentences are less alike."""
     scores = run_of(right, wrong, peaks)
-    found = Probabilities.estimated(USUAL, [scores])
+    found = Probabilities.fit(USUAL, [scores])
     assert found.share == pytest.approx(right / (right + wrong), rel=0.15, abs=0.004)
     odds = peaks[1].log_densities() - peaks[0].log_densities() + math.log(right / wrong)
     between = np.interp(scores, SCORES, 1 / (1 + np.exp(-odds)))
-    assert np.abs(found.of_scores(scores) - between).mean() < 0.02
+    assert np.abs(found.predict(scores) - between).mean() < 0.02
 
 
 def test_groups_do_not_change_places() -> None:
     """Of right pairs that score unlike each other, the lesser ones are not taken for wrong ones."""
     scores = np.concatenate([drawn(RIGHT._replace(rise=0.3), 1900), drawn(WRONG, 60, seed=2)])
-    found = Probabilities.estimated(USUAL, [scores])
+    found = Probabilities.fit(USUAL, [scores])
     assert found.share == pytest.approx(1900 / 1960, abs=0.03)
-    assert (found.of_scores(scores[:1900]) >= LIKELY).mean() > 0.95
+    assert (found.predict(scores[:1900]) >= LIKELY).mean() > 0.95
     low = np.full(100, -14.0)
-    assert (Probabilities.estimated(USUAL, [low]).of_scores(low) < LIKELY).all()
+    assert (Probabilities.fit(USUAL, [low]).predict(low) < LIKELY).all()
 
 
 def test_all_right_and_all_wrong() -> None:
     parallel, unrelated = run_of(3000, 0), run_of(0, 3000)
     known = drawn(WRONG, 300, seed=9)
-    likely = Probabilities.estimated(USUAL, [parallel], known).of_scores(parallel)
+    likely = Probabilities.fit(USUAL, [parallel], known).predict(parallel)
     assert (likely >= LIKELY).mean() > 0.97
-    assert (Probabilities.estimated(USUAL, [unrelated]).of_scores(unrelated) < LIKELY).all()
-    nothing = Probabilities.estimated(USUAL, [])
-    assert nothing.of_scores(np.empty(0)).tolist() == []
+    assert (Probabilities.fit(USUAL, [unrelated]).predict(unrelated) < LIKELY).all()
+    nothing = Probabilities.fit(USUAL, [])
+    assert nothing.predict(np.empty(0)).tolist() == []
 
 
 def test_few_pairs_are_judged_by_what_is_usual() -> None:
     scores = np.array([7.0, 6.0, -6.0])
-    likely = Probabilities.estimated(USUAL, [scores]).of_scores(scores)
+    likely = Probabilities.fit(USUAL, [scores]).predict(scores)
     assert (likely > 0.9).tolist() == [True, True, False]
 
 
@@ -120,7 +120,7 @@ def test_pairs_known_to_be_wrong_count() -> None:
     peaks = Peak(-2.0, 2.0, 0.6), RIGHT
     scores = run_of(4000, 100, peaks)
     plain, told = (
-        Probabilities.estimated(USUAL, [scores], known).of_scores(scores)
+        Probabilities.fit(USUAL, [scores], known).predict(scores)
         for known in (np.empty(0), drawn(peaks[0], 1000, seed=5))
     )
     right = np.arange(len(scores)) < 4000
@@ -131,17 +131,17 @@ def test_pairs_known_to_be_wrong_count() -> None:
 def test_some_that_are_right_after_all_do_not_decide() -> None:
     scores, wrong = run_of(300, 5000), drawn(WRONG, 300, seed=5)
     plain, told = (
-        Probabilities.estimated(USUAL, [scores], each)
+        Probabilities.fit(USUAL, [scores], each)
         for each in (wrong, np.append(wrong, [8.0, 7.5, 7.0]))
     )
     assert told.share == pytest.approx(plain.share, rel=0.02)
-    np.testing.assert_allclose(told.of_scores(scores), plain.of_scores(scores), atol=0.02)
+    np.testing.assert_allclose(told.predict(scores), plain.predict(scores), atol=0.02)
 
 
 def test_known_pairs_that_look_right_are_counted() -> None:
     """Near-copies of translations are found without these."""
     scores = run_of(300, 5000)
-    found = Probabilities.estimated(USUAL, [scores], drawn(RIGHT, 1000, seed=7))
+    found = Probabilities.fit(USUAL, [scores], drawn(RIGHT, 1000, seed=7))
     assert found.alike > 0.8
     assert found.share == pytest.approx(300 / 5300, rel=0.1)
 
@@ -149,30 +149,32 @@ def test_known_pairs_that_look_right_are_counted() -> None:
 def test_where_hardly_any_pair_is_right_none_is_sure() -> None:
     """A few sentences without a translation find one that looks like it."""
     scores = run_of(30, 30_000)
-    found = Probabilities.estimated(USUAL, [scores])
-    assert found.most == pytest.approx(1 - ALIKE / (30 / 30_000), abs=0.15)
-    assert found.of_scores(scores).max() <= found.most
+    found = Probabilities.fit(USUAL, [scores])
+    assert found.most == pytest.approx(1 - LOOKALIKE_RATE / (30 / 30_000), abs=0.15)
+    assert found.predict(scores).max() <= found.most
 
 
 def test_blocks_and_order_do_not_show() -> None:
     scores, wrong = run_of(300, 3000), drawn(WRONG, 50, seed=5)
     mixed = np.random.default_rng(3).permutation(scores)
-    whole = Probabilities.estimated(USUAL, [scores], wrong)
-    assert Probabilities.estimated(USUAL, np.array_split(mixed, 7), wrong[::-1]) == whole
+    whole = Probabilities.fit(USUAL, [scores], wrong)
+    assert Probabilities.fit(USUAL, np.array_split(mixed, 7), wrong[::-1]) == whole
 
 
 def test_the_estimate_is_the_slow_one() -> None:
     """The plain iteration over pairs, with peaks by their log likelihoods at all places."""
     pairs = [(score, 1.0, False) for score in run_of(60, 400, (WRONG, RIGHT._replace(place=5.0)))]
     pairs += [(score, 1.0, True) for score in drawn(WRONG, 50, seed=5)]
-    pairs = [((math.floor(score * BINS) + 0.5) / BINS, *rest) for score, *rest in pairs]
+    pairs = [
+        ((math.floor(score * BINS_PER_UNIT) + 0.5) / BINS_PER_UNIT, *rest) for score, *rest in pairs
+    ]
     before = []
-    for peak, weight in zip(USUAL, (USUAL_WRONG, USUAL_RIGHT), strict=True):
+    for peak, weight in zip(USUAL, (PRIOR_WRONG_PAIRS, PRIOR_CORRECT_PAIRS), strict=True):
         dense = [slow_density(peak, score) for score in SCORES]
         before.append(
             [(score, weight * d / sum(dense)) for score, d in zip(SCORES, dense, strict=True)]
         )
-    right, share, alike = RIGHT, 0.1, ALIKE
+    right, share, alike = RIGHT, 0.1, LOOKALIKE_RATE
 
     def density(score: float) -> float:
         return slow_density(WRONG, score)
@@ -187,21 +189,25 @@ def test_the_estimate_is_the_slow_one() -> None:
             groups[0].append((score, 1 / (1 + odds)))
             sums[known] += odds / (1 + odds)
         share = (sums[0] + 0.5) / (460 + 1)
-        alike = (sums[1] + ALIKE * USUAL_KNOWN) / (50 + USUAL_KNOWN)
+        alike = (sums[1] + LOOKALIKE_RATE * PRIOR_LEAVE_ONE_OUT_PAIRS) / (
+            50 + PRIOR_LEAVE_ONE_OUT_PAIRS
+        )
         wrong, right = (
             slow_peak(group, usual.place) for group, usual in zip(groups, USUAL, strict=True)
         )
         density = slow_wrong(groups[0], wrong)
-    found = Probabilities.estimated(
+    found = Probabilities.fit(
         USUAL,
         [np.array([one[0] for one in pairs[:460]])],
         np.array([one[0] for one in pairs[460:]]),
     )
-    assert found.share == pytest.approx((share - ALIKE) / (1 - ALIKE), abs=2 * ESTIMATE)
+    assert found.share == pytest.approx(
+        (share - LOOKALIKE_RATE) / (1 - LOOKALIKE_RATE), abs=2 * ESTIMATE
+    )
     for score in (-4.0, -1.0, 0.0, 1.0, 4.0):
         odds = share / (1 - share) * slow_density(right, score) / density(score)
-        expected = odds / (1 + odds) * (share - ALIKE) / (1 - ALIKE) / share
-        (chance,) = found.of_scores(np.array([score]))
+        expected = odds / (1 + odds) * (share - LOOKALIKE_RATE) / (1 - LOOKALIKE_RATE) / share
+        (chance,) = found.predict(np.array([score]))
         assert chance == pytest.approx(expected, abs=0.005)
         assert chance / PROBABILITY % 1 == 0
 
@@ -214,7 +220,7 @@ def slow_density(peak: Peak, score: float) -> float:
 
 def slow_wrong(group: list[tuple[float, float]], peak: Peak) -> Callable[[float], float]:
     """Return the density of wrong pairs: above a start, as many as there are, by their mean."""
-    start = peak.place + TAIL
+    start = peak.place + TAIL_OFFSET
     pairs = sum(weight for score, weight in group if score > start)
     excess = sum(weight * (score - start) for score, weight in group if score > start) / pairs
     share = pairs / sum(weight for _, weight in group)
@@ -229,10 +235,10 @@ def slow_peak(group: list[tuple[float, float]], near: float) -> Peak:
     scores, weights = np.array(group).T
     best, found = -math.inf, None
     for place in np.unique(scores):
-        if abs(place - near) > REACH:
+        if abs(place - near) > MAX_PEAK_SHIFT:
             continue
         below, above = (
-            max((weights * np.maximum(side, 0)).sum() / weights.sum(), LEAST_MEAN)
+            max((weights * np.maximum(side, 0)).sum() / weights.sum(), MIN_MEAN_DISTANCE)
             for side in (place - scores, scores - place)
         )
         both = math.sqrt(below * above)

@@ -15,7 +15,13 @@ from encoder import load_encoder
 from encoder.words import WordEncoder
 from eval.runs.side import Side
 from eval.runs.store import Run, open_run
-from miner.judge.features import Near, Usual, features, read_texts, spacing_of
+from miner.judge.features import (
+    NeighbourhoodStats,
+    RunStatistics,
+    compute_features,
+    mean_spacing,
+    read_texts,
+)
 from miner.judge.model import load_judge
 from miner.judge.prior import LIKELY, Probabilities
 from miner.storage.pairs import pairs_schema
@@ -59,14 +65,16 @@ def test_the_scores_are_their_definition(corpora: Corpora, tmp_path: Path) -> No
     ]
     lists = run.source.neighbours, run.target.neighbours
     whole = read_texts([encoder] * 2, *zip(*(texts_of(pair) for pair in pairs), strict=True))
-    usual = Usual.of(whole, spacing_of(lists))
+    usual = RunStatistics.of(whole, mean_spacing(lists))
     for pair, one in zip(pairs, read, strict=True):
-        near = Near(*(np.array([pair[name]]) for name in ("cosine", "source_mean", "target_mean")))
-        seen = features(one, near._replace(cosine=near.cosine.astype(np.float32)), usual)
+        near = NeighbourhoodStats(
+            *(np.array([pair[name]]) for name in ("cosine", "source_mean", "target_mean"))
+        )
+        seen = compute_features(one, near._replace(cosine=near.cosine.astype(np.float32)), usual)
         pair["margin"], pair["score"] = pair["score"], float(load_judge().scores(seen)[0])
     left_out = np.load(work / "judged" / "left_out.npy")
     scores = np.array([pair["score"] for pair in pairs])
-    likely = Probabilities.estimated(load_judge().usual, [scores], left_out).of_scores(scores)
+    likely = Probabilities.fit(load_judge().reference_peaks, [scores], left_out).predict(scores)
     for pair, chance in zip(pairs, likely.tolist(), strict=True):
         pair["probability"] = chance
     pairs.sort(key=lambda pair: (-pair["score"], pair["source_row"], pair["target_row"]))
@@ -98,8 +106,8 @@ def test_what_is_left_of_likely_pairs(tmp_path: Path) -> None:
     np.testing.assert_array_equal(*scores)
     assert len(scores[0]) > 100
     run = open_run(tmp_path / "2")
-    found = Probabilities.estimated(load_judge().usual, [run.pairs.score])
-    likely = found.of_scores(run.pairs.score)
+    found = Probabilities.fit(load_judge().reference_peaks, [run.pairs.score])
+    likely = found.predict(run.pairs.score)
     expected = [
         score
         for sides in ((run.source, run.target), (run.target, run.source))
@@ -125,11 +133,11 @@ def left_one_by_one(run: Run, own: Side, other: Side, place: int) -> list[float]
         return []
     both = {own: own.text(rows[own]), other: other.text(best)}
     ends = (mean, means[best]) if own is run.source else (means[best], mean)
-    near = Near(np.array([left[best]]), *(np.array([end]) for end in ends))
+    near = NeighbourhoodStats(np.array([left[best]]), *(np.array([end]) for end in ends))
     sides = [both[run.source]], [both[run.target]]
     texts = read_texts(run.word_encoders, *sides, languages=run.languages)
-    usual = Usual(**run.summary["usual"])
-    return load_judge().scores(features(texts, near, usual)).tolist()
+    usual = RunStatistics(**run.summary["usual"])
+    return load_judge().scores(compute_features(texts, near, usual)).tolist()
 
 
 @pytest.mark.slow
@@ -219,7 +227,9 @@ def test_another_judge_judges_anew_even_if_it_scores_alike(
     work = plain.parent / "work"
     before = snapshot(work / "judged"), snapshot(work / "scored")
     known = load_judge()
-    other = SimpleNamespace(name="other", scores=known.scores, usual=known.usual)
+    other = SimpleNamespace(
+        name="other", scores=known.scores, reference_peaks=known.reference_peaks
+    )
     monkeypatch.setattr(judge, "load_judge", lambda: other)
     assert mine_corpus(judged) == 0
     seals = [

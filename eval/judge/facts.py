@@ -1,0 +1,270 @@
+"""Train the judge's model of facts on parallel text.
+
+A meaning is a frequent English word. Linear outputs over the vectors of words say whether the
+English side of a pair contains it, given the words of one side: its log odds are the greatest of
+all words and of all two neighbouring words, plus a bias. This is logistic regression over
+bags of instances (Maron & Lozano-Pérez 1998). English sentences also predict themselves, so that
+both sides of a pair have levels that can be compared.
+
+Axes: ``B`` pairs of a batch, ``U`` different words, ``D`` dimensions, ``H`` hidden units, ``M``
+meanings.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import save_file
+
+from encoder.training.reading import ParallelText
+from encoder.words import WordEncoder
+from eval.judge.compiled import find_levels, spread_gradients
+from miner.judge.compiled import LEVEL
+from miner.judge.facts import MAX_BYTE, PARTS, whole_vectors
+from miner.numbers import with_ascii_digits
+
+HIDDEN = 64
+MEANINGS = 2048
+MIN_COUNT = 15  # English sentences with a word that is listed
+COUNTED = 9000  # English sentences per language that choose the meanings
+COMMON = frozenset(
+    "the of and to a in is for that on as with it be are by this an at from or was which you can "
+    "your if i will we".split()
+)  # words that most sentences have, whatever they say
+BATCH = 256
+ENGLISH = 0.15  # share of batches from the English side, per language
+RATE, WARMUP, LAST_RATE = 0.02, 100, 0.02  # of learning; batches; share of the rate at the end
+SIZE_POWER = 0.7  # of the number of sentences, for the share of a side
+MAX_ODDS = 30.0
+MEAN_DECAY, SQUARE_DECAY = 0.9, 0.99  # of Adam, per step
+REPORT_STEPS = 500
+SAMPLED = 500  # words per side that scale hidden units
+INSIDE = 0.9995  # share of values that need no clipping
+_LIST = files("eval").joinpath("assets", "contradicting-words.tsv").read_text(encoding="utf-8")
+_WORD = re.compile(r"[a-z]+n['\u2019]t\b|[a-z]+|%")
+
+
+def english_words(text: str) -> list[str]:
+    """Split an English text into words, and "can't" into "not" and "ca"."""
+    words = []
+    for word in _WORD.findall(text.lower()):
+        is_negated = word.endswith(("n't", "n\u2019t", "cannot"))
+        words += ["not", word[:-3]] if is_negated else [word]
+    return words
+
+
+def listed_groups() -> list[list[list[str]]]:
+    """Return the listed groups of senses, which are lists of words."""
+    return [[sense.split(",") for sense in line.split("\t")] for line in _LIST.splitlines()]
+
+
+def choose_meanings(texts: Iterable[Sequence[str]]) -> list[str]:
+    """Choose the meanings from the English texts of several languages.
+
+    They are the listed words that occur, and the most frequent other words.
+    """
+    counts: Counter[str] = Counter()
+    for lines in texts:
+        for line in lines[:COUNTED]:
+            counts.update(set(english_words(line)))
+    listed = {word for group in listed_groups() for sense in group for word in sense}
+    chosen = sorted(word for word in listed if counts[word] >= MIN_COUNT)
+    ranked = (word for word, _ in counts.most_common() if word not in listed | COMMON)
+    return [*chosen, *(word for word in ranked if len(word) > 1)][:MEANINGS]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """Sentences of one side, and the meanings in their English side.
+
+    Attributes:
+        vectors: Rows of the different words, int8 (U, D), in units of 1 / ``PARTS``.
+        ids: Rows of the words of all sentences, int32 (W,).
+        offsets: First word of each sentence, and W, int64.
+        meanings: Meanings in each English sentence, int32.
+        share: Weight of the side in the choice of batches.
+    """
+
+    vectors: NDArray[np.int8]
+    ids: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+    meanings: Sequence[NDArray[np.int32]]
+    share: float
+
+    def batch(
+        self, rows: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float32], NDArray[np.int32], NDArray[np.int64]]:
+        """Return vectors (U, D), ids, and offsets of some sentences' words."""
+        counts = self.offsets[rows + 1] - self.offsets[rows]
+        offsets = np.concatenate([[0], counts.cumsum()])
+        places = np.repeat(self.offsets[rows] - offsets[:-1], counts) + np.arange(offsets[-1])
+        used, ids = np.unique(self.ids[places], return_inverse=True)
+        return self.vectors[used] / np.float32(PARTS), ids.astype(np.int32), offsets
+
+
+def sides_of(
+    text: ParallelText, makers: Sequence[WordEncoder], names: Sequence[str]
+) -> Iterator[Side]:
+    """Yield both sides of parallel text with English.
+
+    Args:
+        text: Pairs with English as target.
+        makers: The word encoders of both sides.
+        names: The meanings.
+    """
+    numbers = {name: number for number, name in enumerate(names)}
+    meanings = [
+        np.array(sorted({numbers[word] for word in words if word in numbers}), dtype=np.int32)
+        for words in map(english_words, text.target)
+    ]
+    for maker, lines, share in zip(makers, (text.source, text.target), (1, ENGLISH), strict=True):
+        words = maker.words(with_ascii_digits(lines))
+        yield Side(
+            vectors=whole_vectors(words.vectors).astype(np.int8),
+            ids=words.ids,
+            offsets=words.offsets,
+            meanings=meanings,
+            share=share * len(lines) ** SIZE_POWER,
+        )
+
+
+class Learner:
+    """Parameters of the model during training with Adam (Kingma & Ba 2015).
+
+    Attributes:
+        values: ``hidden`` float32 (D, H), ``outputs`` (M, H), ``biases`` (M,) and ``joining`` (1,).
+    """
+
+    def __init__(self, dim: int, rates: NDArray[np.float64]) -> None:
+        """Draw parameters for vectors of ``dim``, and ``rates`` (M,) of meanings."""
+        random = np.random.default_rng(1)
+        self.values: dict[str, NDArray[np.float32]] = {
+            "hidden": (random.standard_normal((dim, HIDDEN)) / 16).astype(np.float32),
+            "outputs": (random.standard_normal((len(rates), HIDDEN)) / 2).astype(np.float32),
+            "biases": (np.log(rates) - 1).astype(np.float32),
+            "joining": np.array([-2], dtype=np.float32),
+        }
+        self._means = {name: np.zeros_like(value) for name, value in self.values.items()}
+        self._squares = {name: np.zeros_like(value) for name, value in self.values.items()}
+        self._steps = 0
+
+    def step(self, side: Side, rows: NDArray[np.int64], rate: float) -> float:
+        """Learn from the sentences ``rows`` of a side, and return their mean loss."""
+        values = self.values
+        vectors, ids, offsets = side.batch(rows)
+        hidden = vectors @ values["hidden"]
+        says = hidden @ values["outputs"].T
+        levels = np.empty((len(rows), says.shape[1]), dtype=np.float32)
+        places = np.empty(levels.shape, dtype=np.int32)
+        find_levels(says, ids, offsets, values["joining"][0], levels, places)
+        levels = np.clip(levels + values["biases"], -MAX_ODDS, MAX_ODDS)
+        is_said = np.zeros(levels.shape, dtype=np.bool_)
+        for number, row in enumerate(rows.tolist()):
+            is_said[number, side.meanings[row]] = True
+        loss = float(np.log1p(np.exp(np.where(is_said, -levels, levels))).sum()) / len(rows)
+        gradients = (1 / (1 + np.exp(-levels)) - is_said).astype(np.float32) / len(rows)
+        of_words = np.zeros_like(says)
+        joining = spread_gradients(gradients, places, ids, of_words)
+        changes = {
+            "hidden": vectors.T @ (of_words @ values["outputs"]),
+            "outputs": of_words.T @ hidden,
+            "biases": gradients.sum(axis=0),
+            "joining": np.array([joining], dtype=np.float32),
+        }
+        self._steps += 1
+        for name, gradient in changes.items():
+            mean, square = self._means[name], self._squares[name]
+            mean += (1 - MEAN_DECAY) * (gradient - mean)
+            square += (1 - SQUARE_DECAY) * (gradient**2 - square)
+            scale = np.sqrt(square / (1 - SQUARE_DECAY**self._steps)) + 1e-8
+            values[name] -= rate / (1 - MEAN_DECAY**self._steps) * mean / scale
+        return loss
+
+
+def train_facts(
+    sides: Sequence[Side], names: Sequence[str], steps: int, report: Callable[[int, float], object]
+) -> Learner:
+    """Train the model on batches of single sides.
+
+    Args:
+        sides: Sides of parallel text.
+        names: The meanings.
+        steps: Batches, each of ``BATCH`` sentences.
+        report: Called with the step and the mean loss, every ``REPORT_STEPS``.
+    """
+    rates, random = _base_rates(sides, len(names)), np.random.default_rng(2)
+    learner, losses = Learner(sides[0].vectors.shape[1], rates), []
+    shares = np.array([side.share for side in sides])
+    for step in range(steps):
+        side = sides[random.choice(len(sides), p=shares / shares.sum())]
+        rows = random.integers(0, len(side.meanings), BATCH)
+        rate = RATE * min(1, (step + 1) / WARMUP) * max(LAST_RATE, 1 - step / steps)
+        losses.append(learner.step(side, rows, rate))
+        if len(losses) == REPORT_STEPS:
+            report(step + 1, float(np.mean(losses)))
+            losses.clear()
+    return learner
+
+
+def _base_rates(sides: Sequence[Side], meanings: int) -> NDArray[np.float64]:
+    """Return the share of sentences with each meaning, float64 (M,)."""
+    counts = sum(
+        (np.bincount(np.concatenate(side.meanings), minlength=meanings) for side in sides),
+        np.ones(meanings),
+    )
+    return np.asarray(counts / (2 + sum(len(side.meanings) for side in sides)))
+
+
+def save_facts(
+    path: Path, learner: Learner, sides: Sequence[Side], names: Sequence[str], encoders: set[str]
+) -> None:
+    """Write the model of the listed meanings in whole numbers.
+
+    Args:
+        path: File that ``miner.judge.facts`` reads.
+        learner: Trained parameters.
+        sides: Sides of parallel text, whose words scale the hidden units.
+        names: The meanings that were trained. Meanings in no group only help to learn the others.
+        encoders: Names of the encoders of the words.
+    """
+    values = learner.values
+    unit = np.abs(values["hidden"]).max() / MAX_BYTE
+    hidden = np.rint(values["hidden"] / unit)
+    sample = np.concatenate([np.abs(side.vectors[:SAMPLED] @ hidden).ravel() for side in sides])
+    width = np.quantile(sample, INSIDE) / MAX_BYTE
+    height = np.quantile(np.abs(values["outputs"]), INSIDE) / MAX_BYTE
+    outputs = np.clip(np.rint(values["outputs"].T / height), -MAX_BYTE, MAX_BYTE)
+    groups = _numbered_groups(names)
+    senses = [sense for group in groups for sense in group]
+    used, members = np.unique(np.concatenate(senses), return_inverse=True)
+    arrays = {
+        "hidden": hidden.astype(np.int8),
+        "outputs": np.ascontiguousarray(outputs[:, used], dtype=np.int8),
+        "scales": np.array([1 / width, width * unit / PARTS * height * LEVEL], dtype=np.float32),
+        "biases": np.rint(values["biases"][used] * LEVEL).astype(np.int16),
+        "joining": np.rint(values["joining"] * LEVEL).astype(np.int16),
+        "members": members.astype(np.int32),
+        "senses": np.cumsum([0, *map(len, senses)]).astype(np.int32),
+        "groups": np.cumsum([0, *map(len, groups)]).astype(np.int32),
+    }
+    kept = [names[meaning] for meaning in used]
+    about = {"encoders": json.dumps(sorted(encoders)), "names": json.dumps(kept)}
+    save_file(arrays, path, metadata=about)
+
+
+def _numbered_groups(names: Sequence[str]) -> list[list[list[int]]]:
+    """Return the listed groups with known meanings, as their numbers."""
+    numbers = {name: number for number, name in enumerate(names)}
+    groups = []
+    for group in listed_groups():
+        senses = [[numbers[word] for word in sense if word in numbers] for sense in group]
+        known = [sense for sense in senses if sense]
+        if known and (len(known) > 1 or len(group) == 1):
+            groups.append(known)
+    return groups
