@@ -15,7 +15,7 @@ from encoder.rows import Matrix
 SAMPLE = tuple(
     (Path(__file__).parent / "assets" / "sample.txt").read_text(encoding="utf-8").splitlines()
 )
-# The least cosine between vectors of another precision and of float32, for each sentence.
+# The lowest cosine that a sentence's vectors in another precision and in float32 may have.
 MIN_COSINE = 0.9995
 
 

@@ -138,9 +138,8 @@ def read_config(folder: Path) -> dict[str, Any]:
             f"{', '.join(map(repr, FORMATS))}"
         )
     number_keys = {"vocabulary", "dim", *(["ngram_rows"] if format_name in SCHEMES else [])}
-    language_keys = {"apart"} if format_name == APART_FORMAT else set()
-    missing = sorted({"sha256", *number_keys, *language_keys} - config.keys())
-    if missing:
+    other_keys = ["sha256", *(["apart"] if format_name == APART_FORMAT else [])]
+    if missing := sorted({*number_keys, *other_keys} - config.keys()):
         raise ValueError(f"encoder {folder}: {CONFIG} lacks {', '.join(missing)}; copy it again")
     for key in sorted(number_keys):
         if not isinstance(config[key], int):

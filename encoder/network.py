@@ -85,7 +85,7 @@ def prepare(network: nn.Module, precision: Precision, sample: Tokens) -> Prepare
         converted = _in_precision(network, candidate, device)
         cosines = functional.cosine_similarity(embed_tokens(converted, sample), expected)
         cosine = cosines.min().item()
-        logger.debug("precision %s: least cosine to float32 %.6f", candidate, cosine)
+        logger.debug("precision %s: lowest cosine to float32 %.6f", candidate, cosine)
         if cosine >= MIN_COSINE:
             return converted
     return exact

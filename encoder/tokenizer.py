@@ -37,6 +37,15 @@ class Tokens:
         ids = np.fromiter(chain.from_iterable(parts), np.int32, offsets[-1])
         return cls(ids=ids, offsets=offsets)
 
+    @classmethod
+    def group(cls, ids: NDArray[np.int32], owners: NDArray[np.integer], count: int) -> "Tokens":
+        """Return ``count`` lists of ids (T,), by the number of each id's list.
+
+        Ids of a list stay in their order.
+        """
+        order = np.argsort(owners, kind="stable")
+        return cls(ids=ids[order], offsets=np.searchsorted(owners[order], np.arange(count + 1)))
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
@@ -51,6 +60,18 @@ class Tokens:
         offsets = np.concatenate(([0], np.cumsum(lengths)))
         positions = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
         return Tokens(ids=self.ids[positions], offsets=offsets)
+
+    def keep(self, is_kept: NDArray[np.bool_]) -> "Tokens":
+        """Return the same sentences without the tokens where ``is_kept`` is false."""
+        kept_before = np.concatenate(([0], np.cumsum(is_kept)))
+        return Tokens(ids=self.ids[is_kept], offsets=kept_before[self.offsets])
+
+
+def join(parts: Sequence[Tokens]) -> Tokens:
+    """Concatenate lists of sentences, one list after the other."""
+    lengths = np.concatenate([np.diff(part.offsets) for part in parts])
+    offsets = np.concatenate(([0], lengths.cumsum()))
+    return Tokens(ids=np.concatenate([part.ids for part in parts]), offsets=offsets)
 
 
 class Tokenizer:

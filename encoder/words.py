@@ -5,45 +5,37 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from encoder import BUNDLED, Encoder, load_encoder
 from encoder.coverage import find_coverage, read_coverage
 from encoder.joined import JoinedEncoder
+from encoder.rows import Matrix
+from encoder.tokenizer import Tokens, join
 
 
 @dataclass(frozen=True, kw_only=True)
-class Words:
-    """The words of S sentences, and the vectors of the U distinct ones.
+class Words(Tokens):
+    """The words of S sentences, as numbers of U distinct words with vectors.
 
     Attributes:
         vectors: unit rows, float32 (U, D).
         weights: the importance of each distinct word, float32 (U,).
-        ids: the distinct word at each position, int32 (T,).
-        offsets: int64 (S + 1,); sentence ``i`` has ``ids[offsets[i]:offsets[i + 1]]``.
     """
 
-    vectors: NDArray[np.float32]
-    weights: NDArray[np.float32]
-    ids: NDArray[np.int32]
-    offsets: NDArray[np.int64]
+    vectors: Matrix
+    weights: Matrix
 
 
 def join_words(first: Words, second: Words) -> Words:
     """Return each sentence's words in ``first``, then its words in ``second``."""
-    offsets = first.offsets + second.offsets
-    ids = np.empty(offsets[-1], dtype=np.int32)
-    for words, words_before, shift in (
-        (first, second.offsets[:-1], 0),
-        (second, first.offsets[1:], len(first.vectors)),
-    ):
-        positions = np.arange(len(words.ids)) + np.repeat(words_before, np.diff(words.offsets))
-        ids[positions] = words.ids + shift
+    shifted = Tokens(ids=second.ids + np.int32(len(first.vectors)), offsets=second.offsets)
+    alternating = np.arange(2 * len(first)).reshape(2, -1).T.ravel()
+    words = join([first, shifted]).take(alternating)
     return Words(
         vectors=np.concatenate((first.vectors, second.vectors)),
         weights=np.concatenate((first.weights, second.weights)),
-        ids=ids,
-        offsets=offsets,
+        ids=words.ids,
+        offsets=words.offsets[::2],
     )
 
 

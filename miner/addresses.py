@@ -16,10 +16,10 @@ _TO_HOST = re.compile(rf"{_START}?(?i:www\.)?([^/?#]*)")
 
 
 def addresses_in(text: str) -> set[str]:
-    """Find the distinct addresses in a text.
+    """Return the distinct web and mail addresses in a text.
 
-    Each is returned without its scheme, ``www.`` and marks at the end, with its host in lower case
-    and with its percent signs decoded. The case of a path makes a difference.
+    A mail address is in lower case. A web address is without its scheme, ``www.`` and final
+    punctuation, its host is in lower case, and its percent signs are decoded.
     """
     if "@" not in text and "://" not in text and "www." not in text.lower():
         return set()  # most texts; ten times as fast as a search

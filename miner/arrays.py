@@ -1,6 +1,6 @@
 """Neighbours and pairs as plain arrays.
 
-Axes: ``N`` query rows, ``K`` neighbours per row, ``P`` pairs.
+Axes: ``N`` rows of vectors, ``D`` dimensions, ``K`` neighbours per row, ``P`` pairs.
 """
 
 from collections.abc import Sequence
@@ -15,34 +15,39 @@ Matrix: TypeAlias = NDArray[np.float32]
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 Mask: TypeAlias = NDArray[np.bool_]
-Rows: TypeAlias = slice | IntArray  # a slice, or positions
+Rows: TypeAlias = slice | NDArray[np.integer[Any]]  # a slice, or positions
 
 NO_NEIGHBOUR = -1
 BLOCK_ROWS = 1 << 14
 
 
-def take_rows(array: NDArray[Any], rows: slice | NDArray[np.integer[Any]]) -> NDArray[Any]:
-    """Take rows of an array.
+def take_rows(array: NDArray[Any], rows: Rows) -> NDArray[Any]:
+    """Return rows of an array, as a view of a slice or a copy of positions.
 
-    Slices give a view, positions a copy. ``take`` copies short rows two to three times as fast as
-    indexing.
+    NumPy's ``take`` copies short rows two to three times as fast as indexing.
     """
     return array[rows] if isinstance(rows, slice) else array.take(rows, axis=0)
 
 
 def evenly_spaced(rows: int, count: int) -> IntArray:
-    """Return ``count`` row positions at an even stride."""
+    """Return ``count`` positions at an even stride, of ``rows`` rows.
+
+    Positions repeat if ``count`` exceeds ``rows``.
+    """
     return np.arange(count) * rows // count
 
 
 def code_points(texts: Sequence[str]) -> tuple[NDArray[np.uint32], IntArray]:
-    """Return the code points of N texts, and the offsets of these (N + 1,)."""
+    """Return the code points of N texts in one array, and their offsets.
+
+    Text i has the code points from ``offsets[i]`` to ``offsets[i + 1] - 1``: int64 (N + 1,).
+    """
     codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), dtype="<u4")
     return codes, np.cumsum([0, *map(len, texts)])
 
 
 class Columns(NamedTuple):
-    """A range of columns and the weight that multiplies their values."""
+    """Columns ``start`` to ``stop`` - 1, and the factor of their values."""
 
     start: int
     stop: int
@@ -50,9 +55,9 @@ class Columns(NamedTuple):
 
 
 def take_columns(vectors: NDArray[np.floating], columns: Sequence[Columns]) -> NDArray[np.floating]:
-    """Concatenate weighted columns of vectors (N, D) as float32.
+    """Concatenate weighted columns of vectors (N, D), as float32 (N, columns).
 
-    Without ``columns``, the vectors are returned unchanged.
+    If ``columns`` is empty, the vectors are returned unchanged.
     """
     if not columns:
         return vectors
@@ -81,20 +86,23 @@ class Neighbours:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def take(self, rows: slice | NDArray[np.integer[Any]]) -> "Neighbours":
-        """Take rows, like ``take_rows``."""
+    def take(self, rows: Rows) -> "Neighbours":
+        """Return the neighbours of some rows, like ``take_rows``."""
         return Neighbours(ids=take_rows(self.ids, rows), cosines=take_rows(self.cosines, rows))
 
     @classmethod
     def empty(cls, rows: int, k: int) -> "Neighbours":
-        """Allocate empty lists of k neighbours per row."""
+        """Return lists of ``rows`` rows with ``k`` unused columns."""
         return cls(
             ids=np.full((rows, k), NO_NEIGHBOUR, dtype=np.int64),
             cosines=np.full((rows, k), -np.inf, dtype=np.float32),
         )
 
     def means(self) -> FloatArray:
-        """Return each row's mean cosine, float64 (N,), 0 without neighbours."""
+        """Return the mean cosine of each row's neighbours, float64 (N,).
+
+        It is 0 for a row without neighbours.
+        """
         means = np.empty(len(self))
         for start in range(0, len(self), BLOCK_ROWS):
             part = self.take(slice(start, start + BLOCK_ROWS))
@@ -108,10 +116,11 @@ class Neighbours:
 class Pairs:
     """P scored pairs, in fields of shape (P,).
 
-    ``source`` and ``target`` are row ids, and ``score`` is the margin or the judge's score. The
-    means are mean cosines of both neighbourhoods. ``rank`` is the position in the source's
-    neighbour list, from 1, or in the target's list if only that has the pair. ``direction`` is a
-    ``Direction``.
+    ``source`` and ``target`` are row ids, and ``score`` is the margin or the judge's score.
+    ``source_mean`` is the mean cosine of the source's nearest targets, and ``target_mean`` of the
+    target's nearest sources. ``rank`` is the position in the source's neighbour list, from 1, or in
+    the target's list if only that has the pair. ``direction`` is a ``Direction``. Both are 0 if no
+    list has the pair.
     """
 
     source: IntArray
@@ -127,7 +136,7 @@ class Pairs:
         return len(self.source)
 
     def take(self, rows: IntArray | Mask) -> Self:
-        """Take pairs by positions or by a mask."""
+        """Return some of the pairs, by positions or by a mask."""
         return type(self)(**{name: column[rows] for name, column in vars(self).items()})
 
 

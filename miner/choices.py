@@ -7,7 +7,7 @@ MARGINS = ("ratio", "distance", "absolute", "csls")
 RETRIEVALS = ("max", "intersect", "forward", "backward")
 SCORES = ("words", "margin")
 FILTERS = ("short", "length", "copied", "numbers", "urls", "script", "hub", "language")
-# Names for several filters: what spoils text of the web.
+# Names for several filters, against common faults of web text.
 FILTER_SETS = {"web": ("language", "copied", "length", "numbers", "urls", "script")}
 
 # Pair any sentence with any of its neighbours, or align documents in order.
@@ -22,10 +22,10 @@ SEARCH_PRECISIONS = ("auto", "float32", "bfloat16", "int8")
 
 
 def check_choice(name: str, value: str, choices: Collection[str]) -> None:
-    """Check that a value is one of the choices.
+    """Check that ``value`` is one of ``choices``.
 
     Raises:
-        ValueError: It is not.
+        ValueError: It is not. The message begins with ``name``.
     """
     if value not in choices:
         raise ValueError(f"{name} {value!r} is unknown; choose one of {', '.join(choices)}")

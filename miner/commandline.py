@@ -22,12 +22,12 @@ AddArguments: TypeAlias = Callable[[argparse.ArgumentParser], None]
 
 
 def run_command(main: Callable[[], int], program: str) -> int:
-    """Run ``main``, and report errors of the user in one line on stderr.
+    """Run ``main``, report errors of the user, and return an exit status.
 
     Bad input raises ``ValueError`` or ``OSError``. These, an interrupt, a lack of memory and a
-    missing module of an extra exit with status 2. SIGTERM counts as an interrupt, so that temporary
-    files are removed. If the reader of stdout closes it, the status is 141. Any other exception is
-    a defect, and keeps its traceback.
+    missing module of an extra print one line to stderr, which begins with the name ``program``, and
+    the status is 2. SIGTERM counts as an interrupt, so that temporary files are removed. If the
+    reader of stdout closes it, the status is 141. Any other exception is a defect, and not caught.
 
     Raises:
         ModuleNotFoundError: A module is missing that no extra installs.
@@ -83,10 +83,12 @@ def _drop_stdout() -> None:
 def command(
     add_arguments: AddArguments, name: str
 ) -> Callable[[Callable[[argparse.Namespace], int]], Command]:
-    """Return a decorator that makes a command of a function of its arguments.
+    """Build a decorator that turns a function of arguments into a command.
 
-    The docstring before ``Raises`` is the description in the command's help. The command takes
-    arguments (default: the process's) and the name in its help and errors.
+    The function takes the arguments that the parser of ``add_arguments`` returns. The command
+    ``name`` takes a list of arguments (default: the process's) and optionally another name
+    for its help and errors, and returns an exit status by ``run_command``. The function's docstring
+    before ``Raises`` is the description in its help.
     """
 
     def decorate(work: Callable[[argparse.Namespace], int]) -> Command:
@@ -104,7 +106,7 @@ def command(
 def command_parser(
     add_arguments: AddArguments, prog: str, description: str | None = None
 ) -> argparse.ArgumentParser:
-    """Build the parser of a command, with ``--version``."""
+    """Build a parser with the options of ``add_arguments`` and ``--version``."""
     parser = argparse.ArgumentParser(prog=prog, description=description)
     add_arguments(parser)
     add_version(parser)
@@ -129,12 +131,12 @@ def add_version(parser: argparse.ArgumentParser) -> None:
 
 
 def parse_names(text: str) -> tuple[str, ...]:
-    """Parse names between commas, without duplicates."""
+    """Split names at commas, without duplicates."""
     return tuple(dict.fromkeys(text.split(",")))
 
 
 def parse_number(text: str) -> float:
-    """Parse a number, or return NaN, which no limits accept."""
+    """Parse a number, or return NaN, which no option accepts, for other text."""
     try:
         return float(text)
     except ValueError:
@@ -142,10 +144,10 @@ def parse_number(text: str) -> float:
 
 
 def reject_repeats(option: str, given: Iterable[tuple[str, Value]]) -> dict[str, Value]:
-    """Collect the values of a repeatable option by name.
+    """Return the values of a repeatable option by name.
 
     Raises:
-        ValueError: A name is given twice.
+        ValueError: A name is ``given`` twice. The message begins with ``option``.
     """
     values: dict[str, Value] = {}
     for name, value in given:
@@ -156,21 +158,24 @@ def reject_repeats(option: str, given: Iterable[tuple[str, Value]]) -> dict[str,
 
 
 def add_common_options(parser: argparse.ArgumentParser) -> None:
-    """Add ``--quiet`` and ``--verbose``, for commands that report progress."""
+    """Add ``--quiet`` and ``--verbose``, which exclude each other."""
     volume = parser.add_mutually_exclusive_group()
     volume.add_argument("-q", "--quiet", action="store_true", help="print errors only")
     volume.add_argument("-v", "--verbose", action="store_true", help="print more, such as warnings")
 
 
 def error_line(error: Exception) -> str:
-    """Describe an error to a user, without ``[Errno 2]``."""
+    """Return the message of an error for users, without ``[Errno 2]``.
+
+    It begins with the file's name, if the error has one.
+    """
     if isinstance(error, MemoryError):
         return f"out of memory: {error}".removesuffix(": ")
     if isinstance(error, OSError) and error.filename is not None and error.strerror is not None:
         return f"{os.fsdecode(error.filename)}: {error.strerror}"
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         places = f"the output, --work-dir, standard output or {tempfile.gettempdir()}"
-        return f"{os.strerror(error.errno)}; free space in the place of {places}"
+        return f"{os.strerror(error.errno)}; free space on the disk of {places}"
     if isinstance(error, OSError) and error.strerror is not None:
         return error.strerror
     return str(error)

@@ -13,9 +13,9 @@ import miner.instructions  # noqa: F401  # sets the CPU that Numba compiles for
 def compiled(fastmath: bool | set[str] = False) -> Callable[[Any], Any]:
     """Build a decorator that compiles a function at its first call.
 
-    The compiled code releases the interpreter's lock and is cached on disk. If neither the
-    package's nor the user's folder is writable, or the disk is full, each process compiles it
-    again.
+    The compiled code releases the interpreter's lock and is cached on disk. If no cache can be
+    written, each process compiles again. ``fastmath`` are LLVM's flags for floats, as in
+    ``numba.njit``.
     """
 
     def compile_function(function: Callable[..., Any]) -> Any:  # noqa: ANN401
@@ -43,11 +43,10 @@ def compiled(fastmath: bool | set[str] = False) -> Callable[[Any], Any]:
 
 
 def compiled_part(fastmath: bool | set[str] = False) -> Callable[[Any], Any]:
-    """Build a decorator that inlines a function into compiled ones.
+    """Build a decorator that inlines a function into its compiled callers.
 
-    Compiled separately, the function would be optimised once more per caller. A process that
-    compiles would then run another version, with another order of summation, than one that loads
-    the cache.
+    Otherwise, the function would be optimised again for each caller. A process that compiles would
+    then sum in another order than a process that loads the cache.
     """
     return cast("Callable[[Any], Any]", njit(forceinline=True, **_options(fastmath)))
 

@@ -1,9 +1,9 @@
 """Pair the documents of two languages that are translations of each other.
 
-As in the document alignment of WMT 2016 (Buck & Koehn 2016), one vector per document and names give
-candidates, which their sentences then score. All sums are exact (``miner.knn.core.rescore``), so
-results do not depend on the order of sentences. Axes: ``P`` source and ``Q`` target documents,
-``E`` candidate pairs, ``D`` dimensions.
+As in the document alignment of WMT 2016 (Buck & Koehn 2016), vectors of documents and their names
+select candidate pairs, which sentence vectors then score. All sums are exact
+(``miner.knn.core.rescore``), so results do not depend on the order of sentences. Axes: ``P`` source
+and ``Q`` target documents, ``E`` candidate pairs, ``D`` dimensions.
 
 Names of translated pages, such as URLs and paths, often differ only in the language:
 ``/de/start.html`` and ``/en/start.html``, ``start.fr.html`` and ``start.html?lang=en`` (Resnik &
@@ -41,7 +41,7 @@ _REGIONS = frozenset("at be br ca ch cn gb hans hant hk ie latn mx nz tw us cyrl
 
 
 def language_free(name: str) -> str:
-    """Remove codes of languages from a name, in lower case.
+    """Return a document's name in lower case, without codes of languages.
 
     >>> language_free("https://a.org/de/start.html") == language_free("https://a.org/start.en.html")
     True
@@ -56,9 +56,10 @@ def language_free(name: str) -> str:
 
 
 def same_names(source: Sequence[str], target: Sequence[str]) -> list[tuple[int, int]]:
-    """Return positions of documents whose names differ only in the language.
+    """Return pairs of documents whose names differ only in the language.
 
-    A name that is then not unique on its side matches nothing, and neither does a number.
+    A pair has the positions of the names in ``source`` and ``target``. Numbers, such as
+    ``0017.txt``, and names that ``language_free`` makes equal to another one match nothing.
     """
     sides: list[dict[str, int]] = []
     for names in (source, target):
@@ -81,10 +82,10 @@ class DocumentPairs:
 
 
 class Documents(Protocol):
-    """The documents of a side, in memory or on disk.
+    """The P documents of a side, in memory or on disk.
 
-    ``names`` are P names, or none. ``sizes`` (P,) are numbers of sentences, and ``sums`` (P, D) the
-    sums of sentence vectors.
+    ``names`` are P names, or empty. ``sizes`` (P,) are numbers of sentences, and ``sums`` (P, D)
+    the sums of the documents' sentence vectors.
     """
 
     names: Sequence[str]
@@ -92,11 +93,11 @@ class Documents(Protocol):
     sums: FloatArray
 
     def sentences(self, documents: IntArray) -> list[Matrix]:
-        """Return the sentence vectors per document, unit rows (sentences, D)."""
+        """Return the unit vectors of each document's sentences, (sentences, D)."""
 
 
 class DocumentsInMemory:
-    """Documents as arrays of sentence vectors of any scale, also zero."""
+    """Documents from arrays of sentence vectors, of any scale or zero."""
 
     def __init__(self, documents: Sequence[Matrix], names: Sequence[str] = ()) -> None:
         self.names = names
@@ -108,7 +109,7 @@ class DocumentsInMemory:
         self.sums = np.stack([rows.sum(axis=0, dtype=np.float64) for rows in self._documents])
 
     def sentences(self, documents: IntArray) -> list[Matrix]:
-        """Return the sentence vectors per document."""
+        """Return the unit vectors of each document's sentences, or zeros."""
         return [self._documents[document] for document in documents]
 
 
@@ -119,15 +120,14 @@ def pair_documents(
     candidates: int = CANDIDATES,
     threshold: float = THRESHOLD,
 ) -> DocumentPairs:
-    """Pair documents one to one by their sentences' vectors, best first.
+    """Pair documents one to one by the vectors of their sentences.
 
-    A score, from -0.5 to 1, has two halves: the cosine of ``document_vectors``, and
-    ``mutual_share``. The cost is a search among P and Q vectors, and ``candidates`` products of
-    sentences per document.
+    The score of a pair, from -0.5 to 1, is the mean of the cosine of its ``document_vectors`` and
+    its ``mutual_share``.
 
     Args:
-        source: float32 (sentences, D) per document, sentence vectors.
-        target: likewise, of the other language.
+        source: sentence vectors of each document, float32 (sentences, D).
+        target: likewise, of the documents in the other language.
         candidates: number of documents that each document is compared with.
         threshold: the least score of a pair.
 
@@ -143,7 +143,11 @@ def pair_documents(
 def pair_sides(
     source: Documents, target: Documents, *, k: int = CANDIDATES, threshold: float = THRESHOLD
 ) -> DocumentPairs:
-    """Pair documents like ``pair_documents``, and also by their names."""
+    """Pair documents like ``pair_documents``, and also by their names.
+
+    Documents with ``same_names`` are compared, and score higher. ``k`` is the number of other
+    candidates per document.
+    """
     vectors = document_vectors(source), document_vectors(target)
     same_named = same_names(source.names, target.names)
     forward, backward = search_both(*vectors, k=k)
@@ -168,7 +172,10 @@ def pair_sides(
 
 
 def document_vectors(documents: Documents) -> Matrix:
-    """Return unit rows (P, D), each mean vector minus the mean of all."""
+    """Return a unit vector per document, float32 (P, D).
+
+    It is the mean of the document's sentence vectors minus the mean of all documents.
+    """
     means = documents.sums / documents.sizes[:, None]
     centred = means - means.mean(axis=0) if len(means) > 1 else means
     centred[~centred.any(axis=1), 0] = 1  # equal to the mean: any direction
@@ -176,7 +183,11 @@ def document_vectors(documents: Documents) -> Matrix:
 
 
 def mutual_share(source: Matrix, target: Matrix) -> float:
-    """Return the share of mutual nearest neighbours, weighted by cosine."""
+    """Return the share of sentences with a mutual nearest neighbour, 0 to 1.
+
+    ``source`` and ``target`` are unit vectors of two documents' sentences. A sentence counts as the
+    cosine to its neighbour.
+    """
     cosines = source.astype(np.float64) @ target.astype(np.float64).T
     nearest = cosines.argmax(axis=1)
     row = np.arange(len(source))

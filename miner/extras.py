@@ -21,7 +21,10 @@ EXTRAS = {module: extra for extra, modules in _MODULES.items() for module in mod
 
 
 def how_to_install(error: ModuleNotFoundError) -> str | None:
-    """Say how to install a missing module, or return None without an extra."""
+    """Return an error message with the command that installs a missing module.
+
+    It is None if no extra installs the module.
+    """
     module = (error.name or "").partition(".")[0]
     extra = EXTRAS.get(module)
     if extra is None:
@@ -31,7 +34,7 @@ def how_to_install(error: ModuleNotFoundError) -> str | None:
 
 
 def require(module: str) -> None:
-    """Check early that a module can be imported later.
+    """Check that a module is installed, without importing it.
 
     Raises:
         ModuleNotFoundError: The module is not installed.

@@ -1,6 +1,6 @@
 """Filters that reject mined pairs, and whose names are the reasons.
 
-Axes: ``P`` pairs, ``N`` rows, ``K`` neighbours.
+Each filter takes ``Suspects`` and returns a mask (P,) of the rejected pairs. Axes: ``P`` pairs.
 """
 
 import itertools
@@ -14,7 +14,6 @@ import numpy as np
 
 from miner.addresses import addresses_in
 from miner.arrays import NO_NEIGHBOUR, FloatArray, IntArray, Mask
-from miner.choices import FILTER_SETS
 from miner.languages import identifier, known_label
 from miner.numbers import compare_numbers, numbers_in
 
@@ -35,9 +34,10 @@ _JAPANESE = {"HIRAGANA": "CJK", "KATAKANA": "CJK", "KATAKANA-HIRAGANA": "CJK"}
 class Suspects:
     """P pairs of texts, and the facts that filters need.
 
-    ``ratio`` is the ``median_log_ratio`` of the corpus. ``hub`` needs ``lists``, how many neighbour
-    lists contain each source and each target, (P,) each. ``language`` needs ``languages`` (ISO
-    639-1), and ``script`` needs ``scripts``, the ``main_script`` of both sides.
+    ``source`` and ``target`` are texts, and ``ratio`` is the ``median_log_ratio`` of the corpus.
+    The filter ``hub`` needs ``lists``: the numbers of neighbour lists that contain each source and
+    each target, (P,) each. ``language`` needs ``languages``, the codes of both sides, and
+    ``script`` needs ``scripts``, the ``main_script`` of both sides.
     """
 
     source: Sequence[str]
@@ -48,32 +48,39 @@ class Suspects:
     scripts: tuple[str | None, str | None] = (None, None)
 
     def each(self, rule: Callable[[str, str], bool]) -> Mask:
-        """Apply a rule to the texts of each pair."""
+        """Return the results of ``rule(source, target)`` for all pairs, (P,)."""
         pairs = zip(self.source, self.target, strict=True)
         return np.fromiter((rule(*pair) for pair in pairs), np.bool_, count=len(self.source))
 
 
 def log_ratios(source: Sequence[str], target: Sequence[str]) -> FloatArray:
-    """Return log2 of each pair's ratio of lengths in characters, (P,)."""
+    """Return log2 of the source's length over the target's, float64 (P,).
+
+    Lengths are in characters plus 1, so empty texts have one.
+    """
     ratios = [(len(one) + 1) / (len(other) + 1) for one, other in zip(source, target, strict=True)]
     return np.log2(np.array(ratios, dtype=np.float64))
 
 
 def median_log_ratio(source: Sequence[str], target: Sequence[str]) -> float:
-    """Return the median of ``log_ratios`` of the best pairs, which come first."""
+    """Return the median of ``log_ratios`` of the first ``RATIO_PAIRS`` pairs.
+
+    Pass the best pairs first. Without pairs, the median is 0.
+    """
     ratios = log_ratios(source[:RATIO_PAIRS], target[:RATIO_PAIRS])
     return float(np.median(ratios)) if len(ratios) else 0.0
 
 
 def length_odds(suspects: Suspects) -> FloatArray:
-    """Return how far each length ratio is from the median, (P,), in log2."""
+    """Return the distance of each length ratio from the median, in log2, (P,)."""
     return np.abs(log_ratios(suspects.source, suspects.target) - suspects.ratio)
 
 
 def occurrences(ids: IntArray, rows: int) -> IntArray:
-    """Count the neighbour lists that contain each row, (rows,).
+    """Count the neighbour lists that contain each row, int64 (``rows``,).
 
-    This is the k-occurrence of Radovanović, Nanopoulos & Ivanović 2010, "Hubs in Space".
+    ``ids`` are the lists, int64 of any shape, -1 in unused columns. The counts are the
+    k-occurrences of Radovanović, Nanopoulos & Ivanović 2010, "Hubs in Space".
     """
     return np.bincount(ids[ids != NO_NEIGHBOUR], minlength=rows)
 
@@ -89,7 +96,10 @@ def _scripts(texts: Iterable[str]) -> Counter[str]:
 
 
 def main_script(texts: Sequence[str]) -> str | None:
-    """Return the script of most letters in the first texts, such as LATIN."""
+    """Return the script of most letters in the first texts, such as LATIN.
+
+    It is the first word of the letters' Unicode names, CJK for Japanese, or None without letters.
+    """
     most = _scripts(texts[:SCRIPT_TEXTS]).most_common(1)
     return most[0][0] if most else None
 
@@ -104,7 +114,10 @@ def short(suspects: Suspects) -> Mask:
 
 
 def length(suspects: Suspects) -> Mask:
-    """Reject pairs if their length ratio is far from the median."""
+    """Reject pairs if their length ratio differs from the median too much.
+
+    The limit of ``length_odds`` is ``LENGTH_ODDS``.
+    """
     return length_odds(suspects) > LENGTH_ODDS
 
 
@@ -154,7 +167,10 @@ def hub(suspects: Suspects) -> Mask:
 
 
 def language(suspects: Suspects) -> Mask:
-    """Reject pairs if a side is improbable in its language."""
+    """Reject pairs if a text has a probability below 0.001 in its language.
+
+    Both languages must be known (``check_filter_languages``).
+    """
     labels = [known_label(code or "") for code in suspects.languages]
 
     def probability(text: str, expected: str | None) -> float:
@@ -168,22 +184,11 @@ FILTERS: dict[str, Callable[[Suspects], Mask]] = {
 }
 
 
-def check_filters(names: Sequence[str]) -> None:
-    """Refuse names of no filter.
-
-    Raises:
-        ValueError: A name is unknown.
-    """
-    for name in names:
-        if name not in FILTERS:
-            raise ValueError(f"unknown filter {name!r}; use {', '.join((*FILTERS, *FILTER_SETS))}")
-
-
 def check_filter_languages(names: Sequence[str], languages: Sequence[str | None]) -> None:
-    """Refuse the language filter if it does not know both languages.
+    """Check that the filter ``language``, if named, supports both languages.
 
     Raises:
-        ValueError: A language is unknown, or not one of the identifier's.
+        ValueError: A language is None, or the identifier does not support it.
     """
     if "language" not in names:
         return
@@ -198,7 +203,10 @@ def check_filter_languages(names: Sequence[str], languages: Sequence[str | None]
 
 
 def reasons(suspects: Suspects, names: Sequence[str]) -> list[str]:
-    """Join the names of the filters that reject each pair by commas."""
+    """Return the names of the filters that reject each pair, P texts.
+
+    Names are joined by commas, in the order of ``names``. The text is empty if all accept the pair.
+    """
     masks = [FILTERS[name](suspects).tolist() for name in names]
     rows = zip(*masks, strict=True) if masks else [()] * len(suspects.source)
     return [",".join(itertools.compress(names, row)) for row in rows]

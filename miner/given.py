@@ -1,6 +1,7 @@
 """Score given pairs against the neighbourhoods of both sentences.
 
-This is mode ``score`` of LASER's mine_bitexts. Axes: ``P`` pairs, ``K`` neighbours per sentence.
+This is mode ``score`` of LASER's mine_bitexts. Axes: ``N`` lines, ``P`` pairs, ``K`` neighbours per
+sentence.
 """
 
 import numpy as np
@@ -13,11 +14,15 @@ NO_SENTENCE = -1  # row of a line without a usable sentence
 
 
 def distinct_pairs(source: IntArray, target: IntArray) -> tuple[IntArray, int]:
-    """Return the distinct pairs of line-aligned sentences.
+    """Return the distinct pairs of sentences that are on the same lines.
 
-    ``source`` and ``target`` (N,) are the rows of the lines' sentences, or ``NO_SENTENCE``. The
-    first result, int64 (3, P), contains sources, targets and first lines, ascending; the second is
-    the number of lines with both sentences.
+    Args:
+        source: the row of each line's source sentence, int64 (N,), or ``NO_SENTENCE``.
+        target: likewise for target sentences.
+
+    Returns:
+        Source rows, target rows and the first lines of the pairs, int64 (3, P), by source, then
+        target; and the number of lines with both sentences.
     """
     complete = np.flatnonzero((source != NO_SENTENCE) & (target != NO_SENTENCE))
     width = int(target.max(initial=0)) + 1
@@ -26,7 +31,10 @@ def distinct_pairs(source: IntArray, target: IntArray) -> tuple[IntArray, int]:
 
 
 def lines_of(pairs: IntArray, source: IntArray, target: IntArray) -> IntArray:
-    """Look up the first line (P,) of pairs from ``distinct_pairs``."""
+    """Return the first lines, int64 (Q,), of Q pairs of rows.
+
+    ``pairs`` (3, P) are from ``distinct_pairs``, and contain all Q.
+    """
     sources, targets, lines = pairs
     width = int(targets.max(initial=0)) + 1
     places = np.searchsorted(sources * width + targets, source * width + target)
@@ -43,9 +51,15 @@ def given_pairs(
     *,
     margin: str,
 ) -> Pairs:
-    """Score pairs by the neighbours (P, K) of their sources and targets.
+    """Score P pairs by the neighbourhoods of their sentences, in order.
 
-    The pairs keep their order. ``rank`` and ``direction`` are 0 for pairs in no neighbour list.
+    Args:
+        source: source rows, int64 (P,).
+        target: target rows, int64 (P,).
+        cosine: cosines of the pairs, float32 (P,).
+        forward: the nearest targets of each pair's source, (P, K).
+        backward: the nearest sources of each pair's target, (P, K).
+        margin: one of ``miner.margin.MARGINS``.
     """
     source_mean, target_mean = forward.means(), backward.means()
     rank, direction = np.zeros(len(source), dtype=np.int32), np.zeros(len(source), dtype=np.int8)

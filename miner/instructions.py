@@ -1,7 +1,8 @@
-"""Instruction sets that multiply codes, and their LLVM code.
+"""Instruction sets that multiply integer codes, and their LLVM code.
 
-Python cannot name the instructions. They are in LLVM code, which Numba puts into its loops. Most
-instructions need an unsigned factor, so the codes of columns are raised to be positive.
+Numba cannot call the instructions, so functions here generate LLVM code, which it puts into its
+loops. Most instructions need an unsigned factor, so a number that makes the codes of columns
+positive is added to these.
 
 AVX2 multiplies bytes, but sums adjacent products in 16 bits, which overflow with full codes. So its
 int8 codes are at most 63: two such sums fit into 16 bits (4 x 127 x 63 = 32,004). Codes up to 127
@@ -33,10 +34,10 @@ Multiply = Callable[[Any, Any, Sequence[Any], Sequence[Any]], Any]
 
 
 class Way(NamedTuple):
-    """A way to multiply codes of one type.
+    """The way to multiply codes of one type.
 
-    A lane of 32 bits has ``codes`` codes. ``multiply`` sums ``steps`` lanes at once. Columns are
-    ``raised`` by a number.
+    A lane of 32 bits has ``codes`` codes. ``multiply`` adds the products of ``steps`` lanes at once
+    to the sums. ``raised`` is the number that is added to the codes of columns.
     """
 
     multiply: Multiply
@@ -47,17 +48,17 @@ class Way(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class InstructionSet:
-    """A set of instructions, and its block of products.
+    """A set of instructions, and the size of its blocks of products.
 
     ``int8`` multiplies codes up to ``largest``, and ``int16`` larger ones. A register has ``lanes``
-    of 32 bits. A block of products is ``rows`` rows by ``vectors`` registers. ``name`` is LLVM's
-    feature, and ``processor`` is a CPU without faster features.
+    of 32 bits. A block of products has ``rows`` rows, and columns in ``vectors`` registers.
+    ``name`` is LLVM's name of the feature, and ``processor`` of a CPU without faster features.
     """
 
     name: str
     processor: str
     lanes: int
-    rows: int
+    rows: int = 6
     vectors: int
     int8: Way
     int16: Way | None = None
@@ -65,89 +66,60 @@ class InstructionSet:
 
 
 def declared(builder: Any, name: str, returned: Any, *given: Any) -> Any:
-    """Declare a function of LLVM by its name and types."""
+    """Return LLVM's function ``name``, with types of its result and arguments."""
     return cgutils.get_or_insert_function(builder.module, ir.FunctionType(returned, given), name)
 
 
-def _vectors(lanes: int) -> tuple[ir.VectorType, ...]:
-    """Return the types of a register of bytes, of int16 and of int32."""
-    return tuple(ir.VectorType(ir.IntType(8 << at), (4 >> at) * lanes) for at in range(3))
+def _call(
+    builder: Any, name: str, returned: Any, totals: Sequence[Any], bits: int, codes: Sequence[Any]
+) -> Any:
+    """Call an instruction on ``totals`` and on registers of codes of ``bits``."""
+    kind = ir.VectorType(ir.IntType(bits), codes[0].type.count * 32 // bits)
+    kinds = [returned] * len(totals) + [kind] * len(codes)
+    function = declared(builder, name, returned, *kinds)
+    return builder.call(function, [*totals, *(builder.bitcast(each, kind) for each in codes)])
 
 
-def _vpdpbusd(lanes: int) -> Multiply:
-    *_, words = _vectors(lanes)
-
-    def multiply(builder: Any, total: Any, columns: Sequence[Any], codes: Sequence[Any]) -> Any:
-        name = f"llvm.x86.avx512.vpdpbusd.{32 * lanes}"
-        function = declared(builder, name, words, words, words, words)
-        return builder.call(function, [total, columns[0], codes[0]])
-
-    return multiply
-
-
-def _vpmaddubsw(lanes: int) -> Multiply:
-    """Multiply 7-bit codes by two 16-bit sums, which are added and widened."""
-    octets, halves, words = _vectors(lanes)
-    name = "llvm.x86.avx2.pmadd.ub.sw" if lanes == 8 else "llvm.x86.avx512.pmaddubs.w.512"
-    widened = _vpmaddwd(lanes)
-
-    def multiply(builder: Any, total: Any, columns: Sequence[Any], codes: Sequence[Any]) -> Any:
-        function = declared(builder, name, halves, octets, octets)
-        first, second = (
-            builder.call(function, [builder.bitcast(each, octets) for each in pair])
-            for pair in zip(columns, codes, strict=True)
-        )
-        sums = builder.bitcast(builder.add(first, second), words)
-        return widened(builder, total, [sums], [ir.Constant(words, [0x00010001] * lanes)])
-
-    return multiply
-
-
-def _vpmaddwd(lanes: int) -> Multiply:
-    _, halves, words = _vectors(lanes)
-    name = "llvm.x86.avx2.pmadd.wd" if lanes == 8 else "llvm.x86.avx512.pmaddw.d.512"
-
-    def multiply(builder: Any, total: Any, columns: Sequence[Any], codes: Sequence[Any]) -> Any:
-        function = declared(builder, name, words, halves, halves)
-        given = [builder.bitcast(each, halves) for each in (columns[0], codes[0])]
-        return builder.add(total, builder.call(function, given))
-
-    return multiply
+def _vpdpbusd(builder: Any, total: Any, columns: Sequence[Any], codes: Sequence[Any]) -> Any:
+    name = f"llvm.x86.avx512.vpdpbusd.{32 * total.type.count}"
+    return _call(builder, name, total.type, [total], 32, [columns[0], codes[0]])
 
 
 def _sdot(builder: Any, total: Any, columns: Sequence[Any], codes: Sequence[Any]) -> Any:
-    octets, _, words = _vectors(4)
-    function = declared(builder, "llvm.aarch64.neon.sdot.v4i32.v16i8", words, words, octets, octets)
-    given = [builder.bitcast(each, octets) for each in (columns[0], codes[0])]
-    return builder.call(function, [total, *given])
+    name = "llvm.aarch64.neon.sdot.v4i32.v16i8"
+    return _call(builder, name, total.type, [total], 8, [columns[0], codes[0]])
 
 
-def _vnni(name: str, processor: str, *, lanes: int, vectors: int) -> InstructionSet:
-    way = Way(_vpdpbusd(lanes), raised=128)
-    return InstructionSet(
-        name=name, processor=processor, lanes=lanes, rows=6, vectors=vectors, int8=way
+def _vpmaddwd(builder: Any, total: Any, columns: Sequence[Any], codes: Sequence[Any]) -> Any:
+    name = "llvm.x86.avx2.pmadd.wd" if total.type.count == 8 else "llvm.x86.avx512.pmaddw.d.512"
+    products = _call(builder, name, total.type, [], 16, [columns[0], codes[0]])
+    return builder.add(total, products)
+
+
+def _vpmaddubsw(builder: Any, total: Any, columns: Sequence[Any], codes: Sequence[Any]) -> Any:
+    """Multiply 7-bit codes to 16-bit sums, which are added up to 32 bits."""
+    lanes = total.type.count
+    name = "llvm.x86.avx2.pmadd.ub.sw" if lanes == 8 else "llvm.x86.avx512.pmaddubs.w.512"
+    halves = ir.VectorType(ir.IntType(16), 2 * lanes)
+    first, second = (
+        _call(builder, name, halves, [], 8, pair) for pair in zip(columns, codes, strict=True)
     )
+    sums = builder.bitcast(builder.add(first, second), total.type)
+    return _vpmaddwd(builder, total, [sums], [ir.Constant(total.type, [0x00010001] * lanes)])
 
 
-def _avx(name: str, processor: str, *, lanes: int, rows: int, vectors: int) -> InstructionSet:
-    return InstructionSet(
-        name=name,
-        processor=processor,
-        lanes=lanes,
-        rows=rows,
-        vectors=vectors,
-        int8=Way(_vpmaddubsw(lanes), steps=2, raised=64),
-        int16=Way(_vpmaddwd(lanes), codes=2),
-        largest=63,
-    )
-
-
+_VNNI = Way(_vpdpbusd, raised=128)
+_AVX: dict[str, Any] = {
+    "int8": Way(_vpmaddubsw, steps=2, raised=64),
+    "int16": Way(_vpmaddwd, codes=2),
+    "largest": 63,
+}
 _ALL = (  # the fastest first
-    _vnni("avx512vnni", "cascadelake", lanes=16, vectors=4),
-    _vnni("avxvnni", "alderlake", lanes=8, vectors=2),
-    _avx("avx512bw", "skylake-avx512", lanes=16, rows=6, vectors=4),
-    _avx("avx2", "haswell", lanes=8, rows=4, vectors=2),
-    InstructionSet(name="dotprod", processor="", lanes=4, rows=6, vectors=4, int8=Way(_sdot)),
+    InstructionSet(name="avx512vnni", processor="cascadelake", lanes=16, vectors=4, int8=_VNNI),
+    InstructionSet(name="avxvnni", processor="alderlake", lanes=8, vectors=2, int8=_VNNI),
+    InstructionSet(name="avx512bw", processor="skylake-avx512", lanes=16, vectors=4, **_AVX),
+    InstructionSet(name="avx2", processor="haswell", lanes=8, rows=4, vectors=2, **_AVX),
+    InstructionSet(name="dotprod", processor="", lanes=4, vectors=4, int8=Way(_sdot)),
 )
 SETS = {each.name: each for each in _ALL}
 

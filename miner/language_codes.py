@@ -2,6 +2,7 @@
 
 import argparse
 import re
+from contextlib import suppress
 from functools import cache
 
 # Codes that CLDR, whose aliases langcodes follows, replaces by other codes.
@@ -14,15 +15,15 @@ _NO_LANGUAGE = {"und", "mul", "mis", "zxx"}  # undetermined, several, uncoded, n
 def parse_language(text: str) -> str:
     """Parse the code of a language into its BCP 47 tag.
 
-    Letters may be of any case, and ``_`` stands for ``-``. Codes of ISO 639-2 and 639-3 become
-    codes of two letters where these exist, and deprecated codes the present ones. A default script
-    is removed.
+    Letters may be of any case, and ``_`` stands for ``-``. A code of ISO 639-2 or 639-3 becomes the
+    language's code of two letters, if it has one. A deprecated code becomes the present one, and a
+    language's default script is removed.
 
     >>> [parse_language(text) for text in ("UK", "ukr_UA", "ger", "iw", "zh_hant", "uk-Cyrl")]
     ['uk', 'uk-UA', 'de', 'he', 'zh-Hant', 'uk']
 
     Raises:
-        ValueError: The text is not a known code. A remedy is given.
+        ValueError: The text is not a known code. The message says which code to use.
     """
     from langcodes import Language, standardize_tag
     from langcodes.tag_parser import LanguageTagError
@@ -48,7 +49,7 @@ def parse_language(text: str) -> str:
 
 
 def parse_option(text: str) -> str:
-    """Parse the value of a command's option, like ``parse_language``.
+    """Parse a code like ``parse_language``, for an option of argparse.
 
     Raises:
         ArgumentTypeError: The text is not a known code.
@@ -63,7 +64,8 @@ def parse_option(text: str) -> str:
 def base_language(code: str) -> str:
     """Return the language of a code without script, region or variant.
 
-    It has two letters where ISO 639-1 has it. Of an unknown code, the first part is returned.
+    It has two letters if ISO 639-1 has the language. For an unknown code, it is the first part in
+    lower case.
 
     >>> [base_language(code) for code in ("pt-BR", "zh_Hant", "eng", "xx")]
     ['pt', 'zh', 'en', 'xx']
@@ -77,7 +79,7 @@ def base_language(code: str) -> str:
 
 @cache
 def macrolanguage(code: str) -> str:
-    """Return the macrolanguage of a language, or else ``base_language``.
+    """Return the macrolanguage that contains a language, or its base language.
 
     >>> [macrolanguage(code) for code in ("cmn", "nb", "arb", "yue", "de-AT")]
     ['zh', 'no', 'ar', 'yue', 'de']
@@ -86,15 +88,14 @@ def macrolanguage(code: str) -> str:
 
     base = base_language(code)
     known = _WIDER.get(base, base)
-    try:
-        wider = standardize_tag(known, macro=True)
-    except ValueError:  # of no code
-        wider = known
-    return known if known in _KEPT.values() else base_language(wider)
+    if known not in _KEPT.values():
+        with suppress(ValueError):  # of no code
+            return base_language(standardize_tag(known, macro=True))
+    return known
 
 
 def _meant(text: str) -> str | None:
-    """Return the code for a name, a POSIX locale or a country, if any."""
+    """Return the code that a name, a locale or a country stands for."""
     from langcodes import Language
 
     locale = re.split(r"[.@]", text)[0]
@@ -113,7 +114,7 @@ def _meant(text: str) -> str | None:
 
 @cache
 def _codes_by_name() -> dict[str, str]:
-    """Map the English names in IANA's registry to codes."""
+    """Return the codes of languages by their English names in lower case."""
     from langcodes.registry_parser import parse_registry
 
     codes: dict[str, str] = {}

@@ -27,7 +27,7 @@ _CODE = re.compile(r"([a-z]{2,3})([-_][a-z0-9]{2,8})*", re.IGNORECASE)
 
 
 def is_code(text: str) -> bool:
-    """Return whether a text is a language code, also with a region."""
+    """Return whether a text is the code of a known language, such as de-AT."""
     match = _CODE.fullmatch(text)
     if match is None or match[1].lower() not in CODES:
         return False
@@ -38,10 +38,10 @@ def is_code(text: str) -> bool:
 
 
 def language_shares(texts: Sequence[str]) -> dict[str, float]:
-    """Return the share of each language in an even sample, largest first.
+    """Return the share of each language in at most 200 texts, largest first.
 
-    Fewer than ``FEW`` texts count as one text, whose language comes with its probability. Languages
-    are ISO 639-1 codes.
+    Languages are ISO 639-1 codes. The texts are evenly spaced. Fewer than ``FEW`` texts count as
+    one text, whose probable language is returned with its probability.
     """
     sample = texts[:: max(1, len(texts) // SAMPLED)][:SAMPLED]
     if 0 < len(sample) < FEW:
@@ -52,17 +52,20 @@ def language_shares(texts: Sequence[str]) -> dict[str, float]:
 
 
 def language_of(text: str) -> str:
-    """Return the most probable language of a text (ISO 639-1)."""
+    """Return the most probable language of a text, an ISO 639-1 code."""
     return str(identifier().classify(text)[0])
 
 
 def language_probabilities(text: str) -> dict[str, float]:
-    """Return the probability of each language for a text."""
+    """Return the probability of each language of the identifier for a text."""
     return {str(code): float(chance) for code, chance in identifier().rank(text)}
 
 
 def known_label(code: str) -> str | None:
-    """Return the identifier's label for a language or a related one."""
+    """Return the identifier's label for a language code, or None.
+
+    It may be the label of the language's macrolanguage, or of another language in that.
+    """
     known = identifier().labels
     by_base = {base_language(label): label for label in known}
     by_wider = {macrolanguage(label): label for label in known}
@@ -71,12 +74,15 @@ def known_label(code: str) -> str | None:
 
 
 def main_language(shares: Mapping[str, float]) -> str | None:
-    """Return the language of most sentences, if there is one."""
+    """Return the language with at least half the shares, or None."""
     return next((code for code, share in shares.items() if share >= MIN_SHARE), None)
 
 
 def seen_language(texts: Sequence[str]) -> str | None:
-    """Return the main language of a sample of texts, if there is one."""
+    """Return the language of at least half the texts in a sample, or None.
+
+    It is an ISO 639-1 code. Of more than 200 texts, evenly spaced ones are sampled.
+    """
     return main_language(language_shares(texts))
 
 

@@ -28,12 +28,12 @@ MARGINS: dict[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
 def margin_scores(
     cosine: Matrix, source_mean: FloatArray, target_mean: FloatArray, *, margin: str = "ratio"
 ) -> FloatArray:
-    """Return the scores of P pairs.
+    """Return the margin of each of P pairs, float64 (P,).
 
     Args:
-        cosine: cosine of each pair, (P,).
-        source_mean: mean cosine of the k nearest targets of each pair's source, (P,).
-        target_mean: mean cosine of the k nearest sources of each pair's target, (P,).
+        cosine: cosine of each pair, float32 (P,).
+        source_mean: mean cosine of the k nearest targets of each pair's source, float64 (P,).
+        target_mean: mean cosine of the k nearest sources of each pair's target, float64 (P,).
         margin: one of ``MARGINS``.
 
     Raises:

@@ -18,22 +18,22 @@ def mine(
     retrieval: str = "max",
     threshold: float = -np.inf,
 ) -> Pairs:
-    """Mine translation pairs from two sets of sentence vectors held in memory.
+    """Mine translation pairs from the sentence vectors of two languages.
 
     Args:
-        source: vectors (N, D) of any scale. A side without rows gives no pairs.
-        target: vectors (M, D).
-        k: neighbourhood size.
-        margin: ``ratio``, ``distance``, ``absolute`` or ``csls``.
-        retrieval: ``max``, ``intersect``, ``forward`` or ``backward``.
-        threshold: keep pairs that score strictly above it.
+        source: vectors (N, D), real numbers of any scale. A side without rows gives no pairs.
+        target: vectors (M, D), likewise.
+        k: number of nearest neighbours per sentence, whose mean cosine the margin uses.
+        margin: ``ratio``, ``distance``, ``absolute`` or ``csls`` (``miner.margin``).
+        retrieval: ``max``, ``intersect``, ``forward`` or ``backward`` (``miner.selection.select``).
+        threshold: keep pairs with a margin above it.
 
     Returns:
-        Pairs, best first; ids are row positions.
+        Pairs, best first. Ids are row positions.
 
     Raises:
-        ValueError: an unknown margin or retrieval, k below 1, dimensions that differ, vectors that
-            are not two-dimensional or not real, or rows that are zero or not finite.
+        ValueError: The margin or retrieval is unknown, k is below 1, dimensions differ, vectors are
+            not two-dimensional or not real, or a row is zero or not finite.
     """
     check_choice("margin", margin, MARGINS)
     check_choice("retrieval", retrieval, RETRIEVALS)

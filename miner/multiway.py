@@ -14,8 +14,8 @@ MAX_LANGUAGES = 64  # bits of the uint64 masks
 class Clusters:
     """C clusters of sentences, at most one per language.
 
-    ``members`` (C, L) are sentences, -1 if a language is missing. ``last`` (C,) is the position of
-    the worst pair that joined a cluster, and ``links`` (C,) counts the pairs within it.
+    ``members`` (C, L) has a sentence per language, or -1. ``last`` (C,) is the position of the
+    worst pair that merged clusters into this one, and ``links`` (C,) counts the pairs within it.
     """
 
     members: IntArray
@@ -24,15 +24,16 @@ class Clusters:
 
 
 def cluster_pairs(one: IntArray, other: IntArray, starts: IntArray) -> Clusters:
-    """Cluster sentences by pairs, at most one per language.
+    """Cluster the sentences of L languages by P pairs, best pairs first.
 
-    A pair joins the clusters of its sentences unless both contain one language. Better pairs
-    therefore decide first. Connected components would chain wrong pairs to clusters of any size.
+    A pair merges the clusters of its sentences, unless both clusters have a sentence of the same
+    language. Connected components would chain wrong pairs to clusters of any size.
 
     Args:
-        one: int64 (P,), a sentence of each pair, best first, counted through all languages.
-        other: int64 (P,), the other sentence.
-        starts: int64 (L + 1,), the first sentence of each language, and the number of sentences.
+        one: a sentence of each pair, best pair first: int64 (P,). Sentences are numbered through
+            all languages.
+        other: the other sentence of each pair, int64 (P,).
+        starts: the first sentence of each language, and the number of sentences: int64 (L + 1,).
 
     Returns:
         Clusters of at least two sentences, by descending number of languages, then by ``last``.
@@ -51,8 +52,8 @@ def cluster_pairs(one: IntArray, other: IntArray, starts: IntArray) -> Clusters:
     last = np.full(starts[-1], -1)
     compiled()(_join)(one, other, parents, languages, last)
     roots = np.flatnonzero(last >= 0)
-    size = np.array([int(mask).bit_count() for mask in languages[roots]], dtype=np.int64)
-    roots = roots[np.lexsort((last[roots], -size))]
+    size = np.bincount(parents, minlength=len(parents))  # a member per language
+    roots = roots[np.lexsort((last[roots], -size[roots]))]
     number = np.full(starts[-1], -1)
     number[roots] = np.arange(len(roots))
     cluster = number[parents]

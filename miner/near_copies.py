@@ -1,8 +1,9 @@
 """Find near-copies among pairs by MinHash and locality-sensitive hashing.
 
 A pair counts as the set of character 4-grams of both its texts. MinHash (Broder 1997) estimates the
-Jaccard similarity of two sets from signatures of ``HASHES`` numbers. Pairs that agree in one of 16
-bands of 4 numbers are compared, which are 99.98% of those with a similarity of 80%.
+Jaccard similarity of two sets from signatures of ``HASHES`` numbers. Two pairs are compared if they
+agree in one of 16 bands of 4 numbers, as 99.98% of pairs with a similarity of 80% do. Axes: ``P``
+pairs, best first.
 """
 
 from collections.abc import Sequence
@@ -26,7 +27,13 @@ HELD_BYTES = 40  # per pair of a band: key, position, order
 
 
 def signatures(source: Sequence[str], target: Sequence[str]) -> Signatures:
-    """Compute signatures, uint32 (P, HASHES), without case and blanks."""
+    """Return the signatures of P pairs of texts, uint32 (P, HASHES).
+
+    Texts that differ only in case and white space have the same signature.
+
+    Raises:
+        ModuleNotFoundError: rensa is not installed.
+    """
     from rensa import RMinHash
 
     rows = np.empty((len(source), HASHES), dtype=np.uint32)
@@ -41,10 +48,11 @@ def signatures(source: Sequence[str], target: Sequence[str]) -> Signatures:
 
 
 def near_copies(signatures: Signatures, *, held: int = 1 << 22) -> Mask:
-    """Return a mask (P,) of near-copies of better pairs, given best first.
+    """Return a mask (P,) of the pairs that are near-copies of better pairs.
 
-    In each band, a pair is compared with the best pair that agrees with it. About ``held`` pairs
-    are in memory at a time, which does not change the result.
+    ``signatures`` are uint32 (P, HASHES), of the best pair first. In each band, a pair is compared
+    with the best pair that agrees with it. About ``held`` pairs are in memory at a time, which does
+    not change the result.
     """
     copies = np.zeros(len(signatures), dtype=bool)
     parts = -(-len(signatures) // held)

@@ -68,46 +68,42 @@ class Number(NamedTuple):
 
 
 def numbers_in(text: str) -> frozenset[Number]:
-    """Return the distinct numbers of a text, in digits of any script."""
+    """Return the distinct numbers that a text writes in digits of any script.
+
+    Dates and the like give one number per part. A number in words is not read.
+    """
     return frozenset().union(*map(_read, _NUMBER.findall(_BARE_FRACTION.sub("0.", text))))
 
 
 def compare_numbers(source: frozenset[Number], target: frozenset[Number]) -> tuple[int, int]:
-    """Count the numbers that both texts have, and that only one has.
+    """Count the numbers that two texts share, and the numbers of one only.
 
     Two numbers match if they share a reading. A number also matches its parts, if the other text
     has all of them.
     """
-    one, two = _matched(source, target)
+    one, two = _matched(source, target), _matched(target, source)
     return min(one, two), len(source) + len(target) - one - two
 
 
-def _matched(source: frozenset[Number], target: frozenset[Number]) -> tuple[int, int]:
-    if not source or not target or source == target:
-        return (len(source), len(target)) if source == target else (0, 0)
-    sides = source, target
-    values = [_union(number.readings for number in side) for side in sides]
-    split = [
-        _union(number.parts for number in side if number.parts <= other)
-        for side, other in zip(sides, values[::-1], strict=True)
-    ]
-    one, two = (
-        sum(
-            not number.readings.isdisjoint(known) or (bool(number.parts) and number.parts <= whole)
-            for number in side
-        )
-        for side, whole, known in (
-            (source, values[1], values[1] | split[1]),
-            (target, values[0], values[0] | split[0]),
-        )
+def _matched(side: frozenset[Number], other: frozenset[Number]) -> int:
+    """Count the numbers of a text that match numbers of another text."""
+    if side == other:
+        return len(side)
+    own_values, values = (_union(number.readings for number in each) for each in (side, other))
+    parts = _union(number.parts for number in other if number.parts <= own_values)
+    return sum(
+        not number.readings.isdisjoint(values | parts)
+        or (bool(number.parts) and number.parts <= values)
+        for number in side
     )
-    return one, two
 
 
 def count_numbers(source: Sequence[str], target: Sequence[str]) -> FloatArray:
-    """Count the shared, unshared and contradicting numbers per pair, (3, P).
+    """Count the shared and unshared numbers of P pairs of texts.
 
-    Numbers contradict if either text has one that the other lacks.
+    Returns:
+        float64 (3, P): numbers that both texts have, numbers that only one has, and the lesser of
+        the numbers that only the source and only the target has.
     """
     counts, none = np.zeros((3, len(source))), frozenset[Number]()
     numbers_of = [
@@ -116,14 +112,14 @@ def count_numbers(source: Sequence[str], target: Sequence[str]) -> FloatArray:
     ]
     for position in numbers_of[0].keys() | numbers_of[1].keys():
         one, two = (numbers.get(position, none) for numbers in numbers_of)
-        matched = _matched(one, two)
+        matched = _matched(one, two), _matched(two, one)
         unmatched = len(one) - matched[0], len(two) - matched[1]
         counts[:, position] = min(matched), sum(unmatched), min(unmatched)
     return counts
 
 
 def with_ascii_digits(texts: Sequence[str]) -> Sequence[str]:
-    """Replace digits of other scripts by ASCII digits."""
+    """Return texts with ASCII digits instead of the digits of other scripts."""
     codes, starts = code_points(texts)
     places, values = _foreign_digits(codes)
     if not (values < 10).any():
@@ -142,7 +138,10 @@ def _places_of_digits(texts: Sequence[str]) -> IntArray:
 
 
 def _foreign_digits(codes: NDArray[np.uint32]) -> tuple[IntArray, NDArray[np.uint8]]:
-    """Return positions and values of digits beyond Latin-1, 10 of fractions."""
+    """Return positions and values of digits beyond Latin-1.
+
+    Signs of fractions, such as ⅓, have the value 10.
+    """
     places = np.flatnonzero(codes >= _FIRST_FOREIGN)
     table = _value_table()
     values = table[np.minimum(codes[places], len(table) - 1)]
@@ -160,7 +159,7 @@ def _value_table() -> NDArray[np.uint8]:
 
 @lru_cache(maxsize=1 << 16)
 def _read(token: str) -> frozenset[Number]:
-    """Return a token's number, or those between its marks, as in 2.5.2010."""
+    """Return the number of a token, or its parts if it is none, as 2.5.2010."""
     terms = _TERM.findall(with_ascii_digits([token])[0])
     if len(terms) > 1 and terms[0][1]:
         total = _sum(terms)
@@ -168,7 +167,7 @@ def _read(token: str) -> frozenset[Number]:
             return frozenset().union(*(_read(digits + words) for digits, words in terms))
         runs = [digits.replace(",", "") for digits, _ in terms]
         return frozenset([Number(frozenset(_multiples(total, 0)), frozenset(map(_value, runs)))])
-    digits = token.rstrip(" " + _WORDS)
+    digits = token.rstrip(" ," + _WORDS)
     power = sum(_POWERS.get(word, 0) for word in token[len(digits) :])
     runs = _RUN.findall(with_ascii_digits([digits])[0])
     if len(runs) < 2 and not digits[-1].isdecimal():
@@ -185,7 +184,7 @@ def _read(token: str) -> frozenset[Number]:
 
 
 def _sum(terms: Iterable[tuple[str, str]]) -> str | None:
-    """Add up descending terms such as 1億 and 2千万, or return None."""
+    """Add up terms such as 1億 and 2千万, or return None if they do not descend."""
     total = section = 0
     limits = [math.inf, math.inf]  # of the next term, and of the next section
     for digits, words in terms:
@@ -206,13 +205,13 @@ def _sum(terms: Iterable[tuple[str, str]]) -> str | None:
 
 
 def _multiples(value: str, power: int) -> list[str]:
-    """Return a value times a power of ten, in ones, thousands and so on."""
+    """Return the value, and its product with 10**power in ones, thousands ..."""
     scaled = (Decimal(value).scaleb(power - named) for named in _NAMED_POWERS)
     return [value, *(_value(*f"{number:f}".split(".")) for number in scaled if number >= 1)]
 
 
 def _readings(runs: Sequence[str], marks: Sequence[str]) -> Iterable[str]:
-    """Return the values of runs of digits as one number, none of a date."""
+    """Yield the values of runs of digits as one number, none for a date."""
     *group_marks, last = marks or [""]
     if marks and _are_groups(runs, marks):
         yield _value("".join(runs))

@@ -1,10 +1,10 @@
 """Select pairs at any size, by ranges of scores.
 
-The result is that of ``miner.selection.select``. Retrieval looks only at the best pairs per
-neighbour list, which are found from blocks of lists and kept on disk, sorted. Whether a pair is
+The result is that of ``miner.selection.select``. Retrieval needs only the best pairs of each
+neighbour list. They are computed from blocks of lists, and sorted on disk. Whether a pair is
 selected depends on better pairs only by the sentences that these have used. So pairs are selected
-range by range, best first: memory contains one range, and a byte per row of both sides. Axes: ``N``
-source rows, ``M`` target rows, ``K`` neighbours, ``Q`` rows of a part, ``P`` pairs.
+range by range, best first: memory contains one range, and a byte per row of both sides. Axes: ``K``
+neighbours, ``Q`` rows of a part of a side, ``P`` pairs.
 """
 
 import itertools
@@ -20,6 +20,7 @@ from miner.arrays import (
     NO_NEIGHBOUR,
     Direction,
     FloatArray,
+    IntArray,
     JudgedPairs,
     Neighbours,
     Pairs,
@@ -46,19 +47,23 @@ JUDGED_RECORD = [*RECORD, ("probability", "<f8"), ("margin", "<f8")]
 
 @dataclass(frozen=True, kw_only=True)
 class RowNeighbours:
-    """Rows of a side, ``ids`` (Q,) ascending, with neighbours and their means."""
+    """The neighbours of a part of a side.
 
-    ids: NDArray[np.int64]
+    ``ids`` (Q,) are the rows, ascending, ``lists`` (Q, K) their neighbours, and ``means`` (Q,) the
+    mean cosines of these.
+    """
+
+    ids: IntArray
     lists: Neighbours
     means: FloatArray
 
 
 @dataclass(frozen=True, kw_only=True)
 class BestPairs:
-    """The best pairs, with ties, in the lists of rows of a side.
+    """The best pairs of the rows of a side, with ties.
 
-    ``candidates`` counts the pairs of these lists. Pairs in lists of both sides count for the
-    targets.
+    ``side`` is FORWARD if the rows are sources, or else BACKWARD. ``candidates`` is the number of
+    pairs in the rows' neighbour lists. A pair in lists of both sides counts for the targets only.
     """
 
     pairs: Pairs
@@ -73,12 +78,17 @@ def best_pairs(
     side: Direction,
     margin: str = "ratio",
 ) -> Iterator[BestPairs]:
-    """Yield the best pairs of each part's rows, with ties, by row.
+    """Yield the best pairs of each part of a side, with ties, by row.
 
-    ``others`` is the whole other side, which is read once, part by part.
+    Args:
+        parts: rows of the side, with their neighbours.
+        others: all rows of the other side, with theirs, which are read once, part by part.
+        side: FORWARD if ``parts`` are sources, or else BACKWARD.
+        margin: one of ``miner.margin.MARGINS``.
     """
-    from miner.compiled_pairs import fill_reverse_ranks  # loads Numba
+    from miner.compiling import compiled  # loads Numba
 
+    fill = compiled()(_fill_reverse_ranks)
     shapes = [part.lists.ids.shape for part in parts]
     # Mean cosines of the neighbours, and the rows' ranks in the neighbours' lists.
     reverse = [(np.zeros(shape), np.zeros(shape, dtype=np.int32)) for shape in shapes]
@@ -86,13 +96,41 @@ def best_pairs(
     def enter(place: int, other: RowNeighbours) -> None:
         part_rows = parts[place]
         other_lists = other.ids, other.lists.ids, other.means
-        fill_reverse_ranks(part_rows.ids, part_rows.lists.ids, *other_lists, *reverse[place])
+        fill(part_rows.ids, part_rows.lists.ids, *other_lists, *reverse[place])
 
     for other in others:
         if len(other.ids):
             run_in_threads(partial(enter, other=other), range(len(parts)))
     for part, (mean, reverse_ranks) in zip(parts, reverse, strict=True):
         yield _best(part, mean, reverse_ranks, side, margin)
+
+
+def _fill_reverse_ranks(
+    rows: IntArray,
+    neighbours: IntArray,
+    ids: IntArray,
+    lists: IntArray,
+    means: FloatArray,
+    mean: FloatArray,
+    rank: NDArray[np.int32],
+) -> None:
+    """Fill in each neighbour's ``mean`` cosine, and the row's ``rank`` there.
+
+    ``rows`` (Q,) have the ``neighbours`` (Q, K). Of these, ``ids`` (R,), ascending, have the
+    ``lists`` (R, K) and ``means`` (R,).
+    """
+    first, last = ids[0], ids[-1]
+    for row in range(len(rows)):
+        for column in range(neighbours.shape[1]):
+            neighbour = neighbours[row, column]
+            if neighbour < first or neighbour > last:
+                continue
+            place = np.searchsorted(ids, neighbour)
+            mean[row, column] = means[place]
+            for position in range(lists.shape[1]):
+                if lists[place, position] == rows[row]:
+                    rank[row, column] = position + 1
+                    break
 
 
 def _best(
@@ -129,9 +167,11 @@ def _best(
 
 
 def merge_directions(forward: Pairs, backward: Pairs) -> tuple[Pairs, NDArray[np.int8]]:
-    """Merge the best pairs of sources and of targets, by source, then target.
+    """Merge the best pairs of sources and of targets.
 
-    The second result, int8 (P,), is a ``Direction``: the sides whose best the pairs are.
+    Returns:
+        The distinct pairs, by source, then target; and int8 (P,), the ``Direction`` of each:
+        FORWARD if it is in ``forward``, BACKWARD if it is in ``backward``, or BOTH.
     """
     columns = zip(vars(forward), vars(forward).values(), vars(backward).values(), strict=True)
     both = Pairs(**{name: np.concatenate(halves) for name, *halves in columns})
@@ -147,18 +187,18 @@ def merge_directions(forward: Pairs, backward: Pairs) -> tuple[Pairs, NDArray[np
 
 @dataclass(frozen=True, kw_only=True)
 class SortedPairsFile:
-    """An ``.npy`` file of the best pairs of a side's rows, by ascending score."""
+    """An ``.npy`` file of best pairs of a side, by ascending score."""
 
     path: Path
     side: Direction
 
     def records(self) -> NDArray[np.void]:
-        """Map all pairs into memory."""
+        """Map the file into memory, as ``RECORD`` or ``JUDGED_RECORD``, (P,)."""
         return np.asarray(np.load(self.path, mmap_mode="r"))
 
 
 def sort_pairs(path: Path, pairs: Pairs, side: Direction) -> SortedPairsFile:
-    """Write the best pairs of rows of a side, sorted."""
+    """Write the best pairs of rows of a side to ``path``, by ascending score."""
     record = JUDGED_RECORD if isinstance(pairs, JudgedPairs) else RECORD
     records = np.empty(len(pairs), dtype=record)
     order = np.argsort(pairs.score, kind="stable")
@@ -175,10 +215,16 @@ def select_in_ranges(
     retrieval: str = "max",
     threshold: float = -np.inf,
 ) -> Iterator[Pairs]:
-    """Yield the pairs of ``miner.selection.select``, in the same order.
+    """Yield the pairs that ``miner.selection.select`` returns, in its order.
 
-    ``files`` contain the best pairs of all rows of both sides; ids are rows, from 0. A range has
-    about ``size`` pairs, and pairs of equal scores are in one range.
+    Args:
+        files: the best pairs of all rows of both sides. Ids are row numbers from 0.
+        size: pairs in memory at a time. Pairs of equal scores are loaded together.
+        retrieval: one of ``miner.selection.RETRIEVALS``.
+        threshold: pairs must score above it.
+
+    Raises:
+        ValueError: ``retrieval`` is unknown.
     """
     check_choice("retrieval", retrieval, RETRIEVALS)
     taken = [np.zeros(_largest(files, name) + 1, dtype=np.bool_) for name in ("source", "target")]
@@ -202,7 +248,10 @@ def select_in_ranges(
 def merge_in_ranges(
     files: Sequence[SortedPairsFile], *, size: int, threshold: float = -np.inf
 ) -> Iterator[Pairs]:
-    """Yield all pairs above ``threshold``, in the order of ``select``."""
+    """Yield all pairs that score above ``threshold``, best first.
+
+    About ``size`` pairs are in memory at a time. Ties are ordered by source, then target.
+    """
 
     def load(bounds: tuple[float, float]) -> Pairs:
         pairs = _load(files, *bounds)

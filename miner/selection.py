@@ -25,7 +25,7 @@ def candidate_pairs(
     target_ids: IntArray,
     margin: str = "ratio",
 ) -> Pairs:
-    """Score each pair in a neighbour list once, by source, then target.
+    """Return the distinct pairs in neighbour lists, scored by their margins.
 
     Args:
         forward: the sources' neighbours among the targets: N rows, ids from ``target_ids``.
@@ -33,6 +33,12 @@ def candidate_pairs(
         source_ids: int64 (N,), ascending.
         target_ids: int64 (M,), ascending.
         margin: one of ``miner.margin.MARGINS``.
+
+    Returns:
+        Pairs in the order of source ids, then target ids.
+
+    Raises:
+        ValueError: ``margin`` is unknown.
     """
     source, target, forward_cosine, forward_rank = _edges(forward, target_ids)
     target_b, source_b, backward_cosine, backward_rank = _edges(backward, source_ids)
@@ -67,7 +73,7 @@ def _edges(
 
 
 def order_best_first(pairs: Pairs) -> IntArray:
-    """Order pairs by descending score, then source id, then target id."""
+    """Return the positions of pairs by descending score, then source, target."""
     same, source = np.diff(pairs.target) >= 0, np.diff(pairs.source)
     if ((source > 0) | ((source == 0) & same)).all():  # the common case
         return np.argsort(-pairs.score, kind="stable")
@@ -75,9 +81,9 @@ def order_best_first(pairs: Pairs) -> IntArray:
 
 
 def _best_of_each(pairs: Pairs, ranked: IntArray, side: Direction) -> tuple[IntArray, IntArray]:
-    """Return the best pair per source (FORWARD) or target, and all ties.
+    """Return the best pair per source (FORWARD) or target, and all its ties.
 
-    ``ranked`` is ``order_best_first``. The first of equal pairs in that order is the best.
+    ``ranked`` is from ``order_best_first``. The first of tied pairs in that order is the best.
     """
     listed = ranked[(pairs.direction[ranked] & side) != 0]
     rows = (pairs.source if side is Direction.FORWARD else pairs.target)[listed]
@@ -100,28 +106,32 @@ def _retrieve_max(pairs: Pairs) -> IntArray:
 
 
 def best_of_both(pairs: Pairs) -> IntArray:
-    """Return the positions of pairs that ``max`` selects from, best first.
+    """Return the positions of the pairs that ``max`` selects from, best first.
 
-    Pairs that tie for the best of both their sentences are included. So if a sentence and its
-    translation both have duplicates, each copy finds a partner.
+    They are the best pair of each source and of each target, and the pairs that tie with the best
+    of both their sentences. So if a sentence and its translation both have duplicates, each copy
+    gets a partner.
     """
     ranked = order_best_first(pairs)
     forward, forward_ties = _best_of_each(pairs, ranked, Direction.FORWARD)
     backward, backward_ties = _best_of_each(pairs, ranked, Direction.BACKWARD)
+    ties = np.intersect1d(forward_ties, backward_ties, assume_unique=True)
     chosen = np.zeros(len(ranked), dtype=np.bool_)
-    for rows in (
-        forward,
-        backward,
-        np.intersect1d(forward_ties, backward_ties, assume_unique=True),
-    ):
-        chosen[rows] = True
+    chosen[np.concatenate([forward, backward, ties])] = True
     return ranked[chosen[ranked]]
 
 
 def take_free(source: IntArray, target: IntArray, taken_sources: Mask, taken_targets: Mask) -> Mask:
-    """Select pairs greedily, in order, so that each sentence is used once.
+    """Select pairs greedily, in order, so that each row is in one pair.
 
-    Returns a mask (P,), and updates both masks of used rows.
+    Args:
+        source: source row of each pair, int64 (P,).
+        target: target row of each pair, int64 (P,).
+        taken_sources: source rows that are in a pair already, which the function updates: (N,).
+        taken_targets: likewise for target rows, (M,).
+
+    Returns:
+        A mask (P,) of the selected pairs.
     """
     kept = np.zeros(len(source), dtype=np.bool_)
     find = _find_free
@@ -153,16 +163,22 @@ RETRIEVALS: dict[str, Callable[[Pairs], IntArray]] = {
 
 
 def select(pairs: Pairs, *, retrieval: str = "max", threshold: float = -np.inf) -> Pairs:
-    """Select among candidate pairs, best first, ties by source and target id.
+    """Select among candidate pairs.
 
-    ``forward`` keeps each source's best pair, ``backward`` each target's, and ``intersect`` the
-    pairs in both. ``max`` matches the best pairs of both directions one to one, best first (Artetxe
-    & Schwenk 2019, section 3.2).
+    The retrieval ``forward`` selects each source's best pair, ``backward`` each target's, and
+    ``intersect`` the pairs that both select. ``max`` matches the best pairs of both directions one
+    to one, best first (Artetxe & Schwenk 2019, section 3.2).
 
     Args:
         pairs: from ``candidate_pairs``.
         retrieval: one of ``RETRIEVALS``.
         threshold: pairs must score above it.
+
+    Returns:
+        The selected pairs, best first. Ties are ordered by source id, then target id.
+
+    Raises:
+        ValueError: ``retrieval`` is unknown.
     """
     check_choice("retrieval", retrieval, RETRIEVALS)
     chosen = RETRIEVALS[retrieval](pairs)

@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import copy_context
 from typing import TypeVar
@@ -26,23 +26,26 @@ _counts: list[int] = []  # of nested ``using_threads``; the last one counts
 
 
 def thread_count() -> int:
-    """Return the number of threads to use, by OMP_NUM_THREADS or cores."""
+    """Return the number of threads that work may use in this process.
+
+    It is the limit of the innermost ``using_threads``, or else OMP_NUM_THREADS, or else the number
+    of usable cores.
+    """
     return _counts[-1] if _counts else given_threads() or usable_cores()
 
 
-def given_threads() -> int:
-    """Return OMP_NUM_THREADS, or 0 if it is not a number."""
-    return _given(THREADS)
+def given_threads(variable: str = THREADS) -> int:
+    """Return the number in an environment variable, or 0 without a number.
 
-
-def _given(variable: str) -> int:
+    Of a list such as ``4,2``, the first number counts.
+    """
     value = os.environ.get(variable, "").partition(",")[0].strip()
     return int(value) if value.isdigit() else 0
 
 
 @contextmanager
 def using_threads(count: int) -> Iterator[None]:
-    """Limit work in the block to ``count`` threads."""
+    """Limit work in the ``with`` block to ``count`` threads."""
     _counts.append(count)
     try:
         yield
@@ -51,8 +54,12 @@ def using_threads(count: int) -> Iterator[None]:
 
 
 def use_all_threads() -> AbstractContextManager[None]:
-    """Use the threads of all workers, while only one of them works."""
-    return using_threads(_given(ALL_THREADS) or thread_count())
+    """Return a context in which one worker uses the threads of all workers.
+
+    It is for work that the other workers of the machine wait for. Without workers, the number of
+    threads stays.
+    """
+    return using_threads(given_threads(ALL_THREADS) or thread_count())
 
 
 def usable_cores() -> int:
@@ -63,62 +70,61 @@ def usable_cores() -> int:
 
 
 def blocks(rows: int, size: int) -> list[slice]:
-    """Split ``rows`` rows into slices of at most ``size``."""
+    """Split the numbers from 0 to ``rows`` - 1 into slices of ``size``.
+
+    The last slice may be shorter. The list is empty without rows.
+    """
     return [slice(start, min(start + size, rows)) for start in range(0, rows, size)]
 
 
 def even_blocks(rows: int, size: int) -> list[slice]:
-    """Split rows into the fewest slices of at most ``size``, of similar sizes."""
+    """Split like ``blocks``, but into slices of similar sizes up to ``size``."""
     return blocks(rows, -(-rows // -(-rows // size))) if rows else []
 
 
 def run_in_threads(
     work: Callable[[Item], None], items: Iterable[Item], *, count: int | None = None
 ) -> None:
-    """Call ``work`` on each item, in any order, in threads.
+    """Call ``work`` on each item, in any order, in ``count`` threads.
 
-    Items are drawn one at a time, so there may be millions. There are ``thread_count`` threads,
-    unless ``count`` is given. They see the caller's context variables, such as a run's cache
-    folder. With several threads, ``work`` computes each product in one: products without barriers
-    are a fifth faster than one product in all threads. A single thread is the caller's own.
+    ``count`` defaults to ``thread_count``. A single thread is the caller's own. Items are drawn one
+    at a time, so there may be millions. Threads see the caller's context variables, such as a run's
+    cache folder. Each of several threads computes its products alone: products without barriers are
+    a fifth faster than one product in all threads.
 
     Raises:
-        BaseException: The first error of ``work``; it stops all threads.
+        BaseException: The first error of ``work`` or of ``items``. Other threads first finish their
+            item.
     """
     count = thread_count() if count is None else count
     if count == 1:
         for item in items:
             work(item)
         return
-    remaining = iter(items)
-    lock = threading.Lock()
-    errors: list[BaseException] = []
-    stop = threading.Event()
+    remaining, drawing, stop = iter(items), threading.Lock(), threading.Event()
 
     def draw() -> None:
-        try:
-            _compute_in_one_thread()
-            while not stop.is_set():
-                with lock:
-                    item = next(remaining, stop)
-                if item is stop:
-                    return
-                work(item)  # type: ignore[arg-type]  # not the sentinel
-        except BaseException as error:  # raised again below
-            errors.append(error)
-            stop.set()
+        while not stop.is_set():
+            with drawing:
+                item = next(remaining, stop)
+            if item is stop:
+                return
+            work(item)  # type: ignore[arg-type]  # not the sentinel
 
-    contexts = [copy_context() for _ in range(count)]
-    _run(
-        [threading.Thread(target=context.run, args=[draw], daemon=True) for context in contexts],
-        stop,
-    )
-    if errors:
-        raise errors[0]
+    with ThreadPoolExecutor(count, initializer=_compute_in_one_thread) as pool:
+        try:
+            threads = [pool.submit(copy_context().run, draw) for _ in range(count)]
+            for thread in as_completed(threads):
+                thread.result()
+        finally:  # an error or an interrupt also stops the other threads
+            stop.set()
 
 
 def map_in_threads(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    """Map items in threads, like ``run_in_threads``, and keep their order."""
+    """Call ``work`` on each item in threads, and return results in order.
+
+    Threads and errors are as in ``run_in_threads``.
+    """
     results: dict[int, Result] = {}
 
     def compute(position: int) -> None:
@@ -128,26 +134,21 @@ def map_in_threads(work: Callable[[Item], Result], items: Sequence[Item]) -> lis
     return [results[position] for position in range(len(items))]
 
 
-def _run(threads: list[threading.Thread], stop: threading.Event) -> None:
-    for thread in threads:
-        thread.start()
-    try:
-        for thread in threads:
-            thread.join()
-    finally:  # an interrupt also stops the other threads
-        stop.set()
-        for thread in threads:
-            thread.join()
-
-
 def on_one_thread(work: Callable[[], Result]) -> Result:
-    """Call ``work`` in a new thread, which computes products alone."""
+    """Return the result of ``work``, called in a new thread.
+
+    NumPy and torch compute that thread's products in it alone.
+    """
     with ThreadPoolExecutor(1, initializer=_compute_in_one_thread) as pool:
         return pool.submit(work).result()
 
 
 def prefetch(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-    """Map items in another thread, one item ahead of the caller."""
+    """Yield the result of ``work`` on each item, in order.
+
+    Another thread computes the next result while the caller uses one. Errors of ``work`` are raised
+    here.
+    """
     with ThreadPoolExecutor(1) as pool:
         pending = None
         for item in items:

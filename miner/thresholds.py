@@ -7,14 +7,10 @@ MAX_DECIMALS = 20
 
 
 def shortest_between(kept: float, dropped: float) -> float:
-    """Find the shortest decimal that separates two scores.
+    """Return the threshold of fewest decimals that separates two scores.
 
-    Args:
-        kept: The least score to keep.
-        dropped: The next lower score; -inf if there is none.
-
-    Returns:
-        A number below ``kept`` and at least ``dropped``.
+    ``kept`` is the least score to keep, and ``dropped`` the next lower score, or -inf. A score is
+    kept if it is above the threshold, which is at least ``dropped`` and below ``kept``.
     """
     assert dropped < kept, f"no threshold keeps {kept} and drops {dropped}"
     for decimals in range(MAX_DECIMALS):

@@ -236,7 +236,6 @@ def check_options(options: MiningOptions) -> None:
         ValueError: An option is invalid, or conflicts with another option or a file.
         ModuleNotFoundError: A required extra of the distribution is not installed.
     """
-    from miner.filters import check_filters
     from miner.storage.pairs import check_output
 
     if options.k < 1:
@@ -259,7 +258,8 @@ def check_options(options: MiningOptions) -> None:
         check_index(options.index)
     _check_scopes(options)
     _check_sides(options)
-    check_filters(options.filters)
+    for name in options.filters:
+        choices.check_choice("filter", name, (*choices.FILTERS, *choices.FILTER_SETS))
     if options.near_duplicates:
         require("rensa")
     for output in options.outputs:

@@ -78,9 +78,7 @@ class Features:
     def drop_words(self, tokens: Tokens, rate: float, generator: np.random.Generator) -> Tokens:
         """Remove each word, with all its pieces, with probability ``rate``."""
         words, _ = self.words(tokens)
-        kept = np.repeat(generator.random(len(words)) >= rate, np.diff(words.offsets))
-        before = np.concatenate(([0], np.cumsum(kept)))
-        return Tokens(ids=tokens.ids[kept], offsets=before[tokens.offsets])
+        return tokens.keep(np.repeat(generator.random(len(words)) >= rate, np.diff(words.offsets)))
 
     def words(self, tokens: Tokens) -> tuple[Tokens, Ids]:
         """Return each word's pieces, and offsets of sentences in words, (S + 1,)."""
@@ -188,20 +186,16 @@ def _codes(lines: str, alphabet: str, mark: int) -> Tokens:
 def _mark(words: Tokens, spellings: Tokens, mark: int) -> Tokens:
     """Join the letters of each word's pieces between marks, if it has letters."""
     pieces = spellings.take(words.ids.astype(np.int64))
-    starts = pieces.offsets[words.offsets]
-    lengths = np.diff(starts)
-    offsets = np.concatenate(([0], np.cumsum(np.where(lengths > 0, lengths + 2, 0))))
-    ids = np.full(offsets[-1], mark, dtype=np.int32)
-    positions = np.arange(len(pieces.ids)) + np.repeat(offsets[:-1] + 1 - starts[:-1], lengths)
-    ids[positions] = pieces.ids
-    return Tokens(ids=ids, offsets=offsets)
+    edges = pieces.offsets[words.offsets]
+    has_letters = np.diff(edges) > 0
+    ids = np.insert(pieces.ids, np.append(edges[:-1][has_letters], edges[1:][has_letters]), mark)
+    return Tokens(ids=ids, offsets=edges + 2 * np.append(0, np.cumsum(has_letters)))
 
 
 def _group(parts: Sequence[Owned], count: int) -> Tokens:
     """Return one list per owner, in the order of ``parts``."""
     ids, owners = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    order = np.argsort(owners, kind="stable")
-    return Tokens(ids=ids[order], offsets=np.searchsorted(owners[order], np.arange(count + 1)))
+    return Tokens.group(ids, owners, count)
 
 
 def _mix(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from encoder.bag.compiled import compare_cuts, enter_pieces, number_texts
 from encoder.bag.features import Features
 from encoder.rows import Matrix, PackedTable, sum_rows
-from encoder.tokenizer import Tokenizer, Tokens
+from encoder.tokenizer import Tokenizer, Tokens, join
 
 MAX_CACHED_WORDS = 1 << 18  # texts between spaces, and vectors, 256 MiB in 256 dimensions
 LONGEST = 48  # bytes; longer texts seldom recur, or are written without spaces
@@ -157,12 +157,10 @@ class WordCache:
     def _merge(
         self, cached: Tokens, is_unsure: NDArray[np.bool_], uncached: Tokens, vectors: Matrix
     ) -> tuple[Tokens, Matrix]:
-        lengths = np.diff(cached.offsets)
-        lengths[is_unsure] = np.diff(uncached.offsets)
-        is_uncached = np.repeat(is_unsure, lengths)
-        ids = np.empty(len(is_uncached), dtype=np.int32)
-        ids[is_uncached], ids[~is_uncached] = uncached.ids + self._rows, cached.ids
-        tokens = Tokens(ids=ids, offsets=np.concatenate(([0], lengths.cumsum())))
+        shifted = Tokens(ids=uncached.ids + np.int32(self._rows), offsets=uncached.offsets)
+        order = np.arange(len(cached))
+        order[is_unsure] = len(cached) + np.arange(len(uncached))
+        tokens = join([cached, shifted]).take(order)
         stop = self._rows + len(vectors)
         if stop > MAX_CACHED_WORDS:
             return tokens, np.concatenate([self._vectors[: self._rows], vectors])

@@ -24,8 +24,7 @@ from encoder.monolingual.options import WordOptions
 from encoder.monolingual.skipgram import CHUNK_SENTENCES, SkipGram, read_vocabulary
 from encoder.monolingual.vec import WordVectors
 from encoder.rows import Matrix, normalize_rows, sum_rows
-from encoder.tokenizer import Tokenizer, Tokens
-from encoder.training.data import join
+from encoder.tokenizer import Tokenizer, Tokens, join
 
 MIN_SHARE = 1e-6  # least share of the sentences that have a feature
 STEPS = 20  # steps of conjugate gradients
@@ -50,9 +49,7 @@ def fit_table(words: Tokens, wanted: Matrix, *, rows: int, penalty: float) -> Ma
     regression, with ``penalty`` above 0 of the squared rows. Each dimension is solved by conjugate
     gradients on the normal equations (Hestenes & Stiefel 1952).
     """
-    order = np.argsort(words.ids, kind="stable")
-    offsets = np.searchsorted(words.ids[order], np.arange(rows + 1))
-    owners = Tokens(ids=words.owners[order].astype(np.int32), offsets=offsets)
+    owners = Tokens.group(words.owners.astype(np.int32), words.ids, rows)
     table = np.zeros((rows, wanted.shape[1]), dtype=np.float32)
     residual = sum_rows(wanted, owners)
     direction = residual.copy()

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from encoder.bag.features import Features
 from encoder.monolingual.options import MAX_WORDS, WordOptions
 from encoder.rows import Matrix, sum_rows
-from encoder.tokenizer import SPACE, Tokenizer, Tokens
-from encoder.training.data import join
+from encoder.tokenizer import SPACE, Tokenizer, Tokens, join
 from encoder.training.state import State, load_state, save_state
 
 CHUNK_SENTENCES = 16_384  # sentences per step, to limit memory
@@ -80,15 +79,15 @@ def read_vocabulary(sentences: Sequence[str], tokenizer: Tokenizer, min_count: i
     order = np.array(frequent[:MAX_WORDS])
     new_numbers = np.full(len(numbers), -1, dtype=np.int32)
     new_numbers[order] = np.arange(len(order))
-    is_kept = new_numbers[text.ids] >= 0
-    ids, owners = new_numbers[text.ids[is_kept]], text.owners[is_kept]
-    word_sentences = np.unique(owners * len(order) + ids)
+    kept = text.keep(new_numbers[text.ids] >= 0)
+    ids = new_numbers[kept.ids]
+    word_sentences = np.unique(kept.owners * len(order) + ids)
     sentence_counts = np.bincount(word_sentences % len(order), minlength=len(order))
     return Vocabulary(
         words=names[order].tolist(),
         counts=counts[order],
         idf=np.log((1 + len(sentences)) / sentence_counts).astype(np.float32),
-        text=Tokens(ids=ids, offsets=np.searchsorted(owners, np.arange(len(sentences) + 1))),
+        text=Tokens(ids=ids, offsets=kept.offsets),
     )
 
 

@@ -33,13 +33,6 @@ class TokenPairs:
 Batch = tuple[TokenPairs, Rows]  # a language pair, and its rows
 
 
-def join(sides: Sequence[Tokens]) -> Tokens:
-    """Concatenate lists of sentences, one list after the other."""
-    lengths = np.concatenate([np.diff(side.offsets) for side in sides])
-    offsets = np.concatenate(([0], lengths.cumsum()))
-    return Tokens(ids=np.concatenate([side.ids for side in sides]), offsets=offsets)
-
-
 def tokenize_pairs(
     text: ParallelText, tokenizer: Tokenizer, weights: Mapping[str, float], one_sided: bool = False
 ) -> TokenPairs:
@@ -104,13 +97,6 @@ def sample_batches(
         count = max(1, int(np.searchsorted(sums, batch_size, side="right")))
         rows, queues[drawn] = np.split(queues[drawn], [count])
         yield pairs[drawn], rows
-
-
-def drop_tokens(tokens: Tokens, rate: float, generator: np.random.Generator) -> Tokens:
-    """Remove each token with probability ``rate``."""
-    keep = generator.random(len(tokens.ids)) >= rate
-    kept_before = np.concatenate(([0], np.cumsum(keep)))
-    return Tokens(ids=tokens.ids[keep], offsets=kept_before[tokens.offsets])
 
 
 def join_targets(texts: Texts) -> list[ParallelText]:

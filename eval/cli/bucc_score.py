@@ -55,14 +55,14 @@ def _threshold(text: str) -> float:
 def _sides(args: argparse.Namespace) -> "tuple[SideFiles, SideFiles] | None":
     source, target = _side_files(args, "src"), _side_files(args, "tgt")
     if (source is None) != (target is None):
-        raise ValueError("give the sentences of both sides or of neither")
+        raise ValueError("--src, --tgt: pass the sentences of both sides, or of neither")
     return (source, target) if source and target else None
 
 
 def _side_files(args: argparse.Namespace, name: str) -> "SideFiles | None":
     joined, texts, ids = (getattr(args, name + suffix) for suffix in ("", "_texts", "_ids"))
     if (texts is None) != (ids is None) or None not in (joined, texts):
-        raise ValueError(f"give either --{name}, or both --{name}-texts and --{name}-ids")
+        raise ValueError(f"--{name}: pass either this option, or --{name}-texts and --{name}-ids")
     return (joined,) if joined else (texts, ids) if texts else None
 
 

@@ -89,7 +89,7 @@ def _check_beads(beads: Iterable[Bead], source: int, target: int, *, path: Path)
             if positions and max(positions) >= count:
                 raise ValueError(
                     f"{path}: position {max(positions)} is past the end of a document of {count} "
-                    "sentences (the first is 0); is it the gold of these files?"
+                    "sentences (the first is 0); pass the gold alignment of these files"
                 )
 
 

@@ -58,11 +58,11 @@ def run(args: argparse.Namespace, show: Show) -> Record:
         ValueError: Fewer than two distinct encoders are named, or the folder of a suite is missing.
     """
     if len(args.encoders) < 2 or len(set(args.encoders)) < len(args.encoders):
-        raise ValueError(f"encoders {' '.join(args.encoders)}: name two or more different ones")
+        raise ValueError(f"encoders {' '.join(args.encoders)}: pass two or more different ones")
     available = [name for name in SUITES if all(path.exists() for path in _paths(name, args.data))]
     requested = args.suite or available
     if not requested:
-        raise ValueError(f"{args.data}: holds no folder of a suite, such as tatoeba or senteval")
+        raise ValueError(f"{args.data}: contains no folder of a suite, such as tatoeba or senteval")
     suites = {name: _prepare(name, args.data, args.lang) for name in dict.fromkeys(requested)}
     encoders = {spec: load_encoder(spec) for spec in args.encoders}
     results: dict[str, Record] = {}

@@ -73,12 +73,12 @@ def prepare(args: argparse.Namespace) -> Suite:
     count, size = len(data.texts[english]), args.sentences
     if size > count:
         raise ValueError(
-            f"--sentences {size}: {args.directory} has {count}; ask for at most as many"
+            f"--sentences {size}: {args.directory} has {count} lines; pass {count} or fewer"
         )
     if args.graph == "neighbours" and size <= NEIGHBOURS + 1:
         raise ValueError(
-            f"--graph neighbours: of {size} sentences all are the nearest of each other; "
-            f"ask for more than {NEIGHBOURS + 1} with --sentences"
+            f"--graph neighbours: {size} sentences all are neighbours of each other; pass more "
+            f"than {NEIGHBOURS + 1} with --sentences"
         )
     random = np.random.default_rng(SEED)
     samples = [np.sort(random.choice(count, size, replace=False)) for _ in range(args.samples)]

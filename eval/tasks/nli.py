@@ -125,7 +125,7 @@ def prepare(args: argparse.Namespace) -> Suite:
     names = [name_of(name, tested) for name in args.lang or tested]
     tested = {name: choose(tested, name, f"{args.directory}: no language") for name in names}
     if (args.head is None) != bool(args.train):
-        raise ValueError("--train FILE or --head ENCODER: give one of them, to classify by")
+        raise ValueError("--train FILE, --head ENCODER: pass exactly one of these options")
     train = concat({str(path): _examples(path, read_inference(path)) for path in args.train})
     dev = _part(args.directory, "dev").get(args.train_lang) if part == "test" else None
     head = args.head and load_head(args.head)

@@ -95,7 +95,7 @@ def _read(path: Path) -> Examples:
         labels[sentence].add(label)
     if ambiguous := sum(len(different) > 1 for different in labels.values()):
         logger.warning(
-            "%s: %d of %d different sentences have several labels: no encoder can be right",
+            "%s: %d of %d different sentences have several labels, so no accuracy can be 100%%",
             *(path, ambiguous, len(labels)),
         )
     return examples

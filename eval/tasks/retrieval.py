@@ -8,7 +8,6 @@ import numpy as np
 
 from encoder import Encoder
 from encoder.rows import normalize_rows, sum_rows
-from encoder.tokenizer import Tokens
 from encoder.words import WordEncoder
 from eval.data.textfiles import fingerprint
 from eval.metrics.similarity import mean_of_nearest
@@ -37,7 +36,7 @@ def translation_ranks(
     """
     if others is not None and others > len(target) - 1:
         raise ValueError(
-            f"{others} other sentences cannot be drawn of {len(target) - 1}; ask for fewer or all"
+            f"--others {others}: the text has {len(target) - 1} other sentences; pass fewer, or all"
         )
     means = mean_of_nearest(target, source) / 2 if csls else np.float32(0)
     ranks = np.empty(len(source), dtype=np.int64)
@@ -89,7 +88,7 @@ def prepare(args: argparse.Namespace) -> Suite:
     names = data.languages
     if not {*names} >= more.keys() or idf_texts.keys() not in (set(), {*names}):
         expected = ", ".join(sorted(names))
-        raise ValueError(f"--more takes files of {expected}, and --idf one of each of them")
+        raise ValueError(f"--more, --idf: pass files of {expected} only, for --idf one of each")
 
     def embed(model: Encoder, sentences: Sequence[str], language: str) -> Matrix:
         if not idf_texts:
@@ -124,13 +123,12 @@ def _idf_weighted(model: Encoder, sentences: Sequence[str], counted: Sequence[st
     if not isinstance(model, WordEncoder):
         raise ValueError(f"encoder {model.name} has no word vectors for --idf")
     words = model.words([*counted, *sentences])
-    tokens = Tokens(ids=words.ids, offsets=words.offsets)
-    counted_tokens = tokens.take(np.arange(len(counted)))
+    counted_tokens = words.take(np.arange(len(counted)))
     size = len(words.vectors)  # the idf is that of Conneau et al. 2018, section 3.3
     distinct = np.unique(counted_tokens.owners * size + counted_tokens.ids) % size
     frequencies = np.bincount(distinct, minlength=size)
     idf = np.log(len(counted) / np.maximum(frequencies, 1)).astype(np.float32)
-    sentence_tokens = tokens.take(np.arange(len(counted), len(tokens)))
+    sentence_tokens = words.take(np.arange(len(counted), len(words)))
     rows = sum_rows(words.vectors * idf[:, None], sentence_tokens)
     normalize_rows(rows)
     return rows

@@ -64,6 +64,6 @@ def _detect(path: Path, sides: Sequence[Sequence[str]]) -> tuple[str, str]:
     codes = [seen_language(side) for side in sides]
     if None in codes:
         raise ValueError(
-            f"{path}: the language of side {1 + codes.index(None)} was not recognised; give --lang"
+            f"{path}: the language of side {1 + codes.index(None)} was not recognised; pass --lang"
         )
     return str(codes[0]), str(codes[1])

@@ -116,7 +116,7 @@ def _scored(
         languages = match[1], match[2] or match[1]
     if languages is None:
         raise ValueError(
-            f"{path}: its name does not begin with the language of its words; give --lang"
+            f"{path}: its name does not begin with the language of its words; pass --lang"
         )
     pairs = [(row[0], row[1]) for row in rows]
     return WordPairs(path=path, languages=languages, pairs=pairs, scores=scores)

@@ -66,7 +66,7 @@ def _matrix(args: argparse.Namespace, show: Show) -> Record:
     if args.lang is None:
         names.append(aligned.english_of(available, args.directory))
     if len(names) < 2:
-        raise ValueError(f"--matrix: {names[0]} alone has nothing to search in; name another")
+        raise ValueError(f"--matrix: {names[0]} is the only language; pass another with --lang")
     data = aligned.load_aligned(args.directory, names)
     names, encoder = data.languages, load_encoder(args.encoder)
     encoders = zip(names, encoders_of_languages(encoder, names), strict=True)

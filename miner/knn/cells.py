@@ -1,10 +1,10 @@
 """The cell join, an approximate search among rows that share a cell.
 
 Cells are Voronoi cells of k-means centroids, the same for both sides. Each row is assigned to its
-``p`` nearest cells, and a pair is compared if both share one: an inverted file as a join, with one
-product per pair and cell. With C balanced cells it costs p * p / C of the exact search. The result
-is the k best of all rows in a shared cell. Parts of a side, or of the cells, that are searched with
-the same centroids therefore merge to the result of the whole.
+``p`` nearest cells, and a pair is compared if its rows share a cell. With C balanced cells it costs
+p * p / C of the exact search. Neighbours are the k best of all rows in shared cells, so results of
+parts of a side, or of ranges of cells, merge to the result of the whole. Axes: ``N`` source rows,
+``M`` target rows, ``D`` dimensions.
 """
 
 import math
@@ -34,7 +34,7 @@ from miner.knn.method import PROBES, ROUNDS
 from miner.knn.tiled import Progress
 from miner.threads import blocks, even_blocks, run_in_threads
 
-Cells: TypeAlias = NDArray[np.integer]  # (N, p), nearest first
+Cells: TypeAlias = NDArray[np.integer]  # of each row, nearest first, -1 if fewer: (N, p)
 Both: TypeAlias = tuple[Matrix, Matrix]
 
 # A cell with more than this many times the mean load is split. Even loads are cheapest.
@@ -51,18 +51,20 @@ TUNING_CELLS = 16  # adjacent cells whose rows choose the precision and the cand
 
 
 def train_cells(sample: Matrix, count: int) -> Matrix:
-    """Train about ``count`` centroids on a sample of both sides (S, D).
+    """Train about ``count`` cells on a sample of both sides, unit rows (S, D).
 
     Returns:
-        (C, D + 1), unit rows with a load penalty each (``_balance_loads``). Adjacent centroids are
-        similar.
+        Centroids, float32 (C, D + 1): unit vectors, and a last coordinate that balances the cells'
+        loads. Adjacent centroids are similar. C may exceed ``count``, because large cells are
+        split.
 
     Raises:
         ValueError: The sample has fewer rows than cells.
     """
     if not 1 <= count <= len(sample):
         raise ValueError(
-            f"{count} cells cannot be made of {len(sample)} sentences; choose fewer, or 'exact'"
+            f"{count} cells cannot be made of {len(sample)} sentences; use fewer cells, or "
+            "--index exact"
         )
     centroids = _k_means(sample, sample[evenly_spaced(len(sample), count)])
     nearest = nearest_cells(sample, centroids, probes=1)[:, 0]
@@ -80,19 +82,18 @@ def _balance_loads(centroids: Matrix, sample: Matrix) -> Matrix:
 
     Some centroids are similar to many rows (hubs: Radovanović et al. 2010), and a cell costs the
     square of its load. The penalty is subtracted from a row's cosine to the centroid. It is
-    proportional to the logarithm of the load and to the gap between a row's nearest cells. A row's
-    next cell is then nearly as good.
+    proportional to the logarithm of the load and to the gap between a row's nearest cells, so a
+    row's next cell is then nearly as good.
     """
-    rows = sample[
-        evenly_spaced(len(sample), min(len(sample), BALANCE_ROWS_PER_CELL * len(centroids)))
-    ]
+    count = min(len(sample), BALANCE_ROWS_PER_CELL * len(centroids))
+    rows = sample[evenly_spaced(len(sample), count)]
     cells = nearest_cells(rows, centroids, probes=PROBES)
     sampled = slice(None, None, max(1, len(rows) // GAP_SAMPLE_ROWS))
     sample_rows = rows[sampled].astype(np.float64)  # products of unit rows sum exactly
-    near, far = (
+    first, last = (
         np.einsum("nd,nd->n", sample_rows, centroids[cells[sampled, at]]) for at in (0, -1)
     )
-    step = BALANCE_STEP * math.fsum(near - far) / len(sample_rows)
+    step = BALANCE_STEP * math.fsum(first - last) / len(sample_rows)
 
     def penalised(penalties: FloatArray) -> Matrix:
         numbers = (-penalties / _penalty_scale(rows)).astype(np.float32)
@@ -139,26 +140,34 @@ def _k_means(sample: Matrix, centroids: Matrix) -> Matrix:
 
 
 class ProbeRadius(NamedTuple):
-    """Bounds of how much less similar a row's cells are than its nearest cell.
+    """The largest gaps at which a row is assigned to a cell.
 
-    They put a row in ``probes`` cells on average, in up to ``PROBE_SLACK`` more at cell boundaries,
-    and in no cell where hardly any neighbours meet.
+    A gap is the row's cosine to its nearest centroid minus its cosine to the cell's centroid. The
+    bounds assign a row to ``probes`` cells on average, to up to ``PROBE_SLACK`` more at cell
+    boundaries, and to none in which neighbours hardly ever meet.
     """
 
-    usual: float  # largest gap of cells beyond the first ``probes - PROBE_SLACK``
+    usual: float  # largest gap of cells after the first ``probes - PROBE_SLACK``
     farthest: float  # largest gap of all cells
 
 
 def nearest_cells(
     rows: Matrix, centroids: Matrix, *, probes: int, reach: ProbeRadius | None = None
 ) -> IntArray:
-    """Find each row's cells, nearest first, by N * C products of int8 codes.
+    """Find the cells of unit rows (N, D) by products of int8 codes.
 
-    Centroids are (C, D), or from ``train_cells``. The result depends only on the row, the centroids
-    and the radius, because integers sum exactly.
+    The cells of a row depend only on the row, the centroids and ``reach``, because integers sum
+    exactly.
+
+    Args:
+        rows: unit rows (N, D).
+        centroids: from ``train_cells``, (C, D + 1), or centroids without penalties, (C, D).
+        probes: cells per row.
+        reach: from ``fit_probe_radius``; lets the number of cells vary around ``probes``.
 
     Returns:
-        (N, p), or with ``reach`` (N, p + PROBE_SLACK); -1 beyond the radius.
+        Cells, nearest first: int64 (N, min(probes, C)). With ``reach``, there are ``PROBE_SLACK``
+        more columns, and -1 for cells outside the radius.
     """
     if reach is None:
         return _nearest(rows, centroids, probes)[0]
@@ -173,10 +182,11 @@ def nearest_cells(
 def fit_probe_radius(
     rows: Matrix, nearest: Matrix, centroids: Matrix, *, probes: int
 ) -> ProbeRadius:
-    """Fit the probe radius to rows of both sides and their nearest rows.
+    """Fit the probe radius to rows and their nearest rows of the other side.
 
-    All but one in ``FARTHEST`` pairs of nearest rows meet within half the ``farthest`` gap, if so
-    many meet at all.
+    ``rows`` and ``nearest`` are unit rows (N, D). ``nearest_cells`` has the other arguments. All
+    but one in ``FARTHEST`` pairs share a cell within half the ``farthest`` gap, if that many pairs
+    share one at all.
     """
     if probes >= len(centroids):
         return ProbeRadius(usual=LARGE, farthest=LARGE)
@@ -195,7 +205,7 @@ def fit_probe_radius(
 
 
 def _nearest(rows: Matrix, centroids: Matrix, count: int) -> tuple[IntArray, Matrix]:
-    """Return each row's nearest cells (N, p), and their gaps to the first."""
+    """Return each row's ``count`` nearest cells, and their gaps to the first."""
     integers = type_of_integers(centroids.shape[1], 2 * len(rows) * centroids.size)
     columns = codes_of(np.pad(centroids, ((0, 0), (0, -centroids.shape[1] % DEPTH))), integers)
     dim, kept = rows.shape[1], min(count, len(centroids))
@@ -217,23 +227,15 @@ def _nearest(rows: Matrix, centroids: Matrix, count: int) -> tuple[IntArray, Mat
 
 
 def cut_cells(source_cells: Cells, target_cells: Cells, *, count: int, most: int) -> list[range]:
-    """Cut cells into ranges of up to ``most`` rows of both sides, or one cell."""
-    cells, before = [], []
-    for side in (source_cells, target_cells):
-        ascending = np.sort(side, axis=1)
-        first = np.full((len(side), 1), -1, dtype=ascending.dtype)
-        cells.append(ascending.ravel())
-        before.append(np.concatenate([first, ascending[:, :-1]], axis=1).ravel())
-    order = np.argsort(np.concatenate(cells), kind="stable")
-    by_cell, row_before = (np.concatenate(parts)[order] for parts in (cells, before))
-    ranges = []
-    start = 0
+    """Cut ``count`` cells into ranges of cells with up to ``most`` rows each.
+
+    Rows of both sides count. A range has at least one cell.
+    """
+    cells = np.concatenate([source_cells, target_cells]).astype(np.int64)
+    ranges, start = [], 0
     while start < count:
-        first_member = np.searchsorted(by_cell, start)
-        is_first = row_before[first_member:] < start  # the row's first cell of the range
-        rows = np.bincount(
-            by_cell[first_member:][is_first] - start, minlength=count - start
-        ).cumsum()
+        first = np.where(cells < start, count, cells).min(axis=1)  # each row's first cell from here
+        rows = np.bincount(first, minlength=count)[start:count].cumsum()
         stop = start + max(1, int(np.searchsorted(rows, most, side="right")))
         ranges.append(range(start, stop))
         start = stop
@@ -241,20 +243,23 @@ def cut_cells(source_cells: Cells, target_cells: Cells, *, count: int, most: int
 
 
 def rows_in_cells(cells: Cells, part: range) -> IntArray:
-    """Return the rows in any cell of a part, ascending."""
+    """Return the rows that are in any cell of ``part``, ascending."""
     rows: IntArray = loops().rows_in(cells, part.start, part.stop)
     return rows
 
 
 def by_nearest_cell(cells: Cells, part: range) -> IntArray:
-    """Return the rows in the order in which a join reads them."""
+    """Return the positions of rows in the order in which a join reads them.
+
+    It is the order of each row's nearest cell in ``part``.
+    """
     return np.argsort(_cells_in_range(cells, part)[1], kind="stable")
 
 
 def _cells_in_range(cells: Cells, part: range) -> tuple[Cells, Cells]:
-    """Count cells from a part's first, others last.
+    """Return cells counted from the first of ``part``, and each row's first.
 
-    The second result is each row's first cell in the part.
+    Cells outside the part have the number ``len(part)``.
     """
     inside = (cells >= part.start) & (cells < part.stop)
     kind = np.min_scalar_type(len(part))
@@ -263,10 +268,10 @@ def _cells_in_range(cells: Cells, part: range) -> tuple[Cells, Cells]:
 
 
 class _CellOrder(NamedTuple):
-    """A side in the order of nearest cells, so that compared rows are close.
+    """A side's rows by nearest cell, so that compared rows are adjacent.
 
-    ``rows`` (N,) are the rows in that order. Positions in it, by cell, are ``places``. Cell c has
-    the range from ``start[c]`` to ``start[c + 1]``.
+    ``rows`` (N,) are the rows in that order. ``places`` are positions in it, by cell: cell c has
+    the positions ``places[start[c] : start[c + 1]]``.
     """
 
     rows: IntArray
@@ -290,7 +295,7 @@ class _CellOrder(NamedTuple):
 
 
 class _Side(NamedTuple):
-    """A side of a join, with rows and codes in the given order."""
+    """A side of a join, with rows and codes in the order of nearest cells."""
 
     rows: Matrix
     codes: Codes
@@ -310,9 +315,7 @@ class _Side(NamedTuple):
 
     def floors(self, base: Self, candidates: Candidates, k: int) -> Matrix:
         """Return each row's k-th candidate cosine, in the original order."""
-        neighbours, _ = passes.verify(
-            (self.rows, self.codes), (base.rows, base.codes), candidates, k=k
-        )
+        neighbours, _ = passes.verify(self[:2], base[:2], candidates, k=k)
         floors = np.empty(len(self.rows), dtype=np.float32)
         floors[self.order.rows] = neighbours.cosines[:, -1]
         return floors
@@ -320,12 +323,11 @@ class _Side(NamedTuple):
     def complete(
         self, base: Self, candidates: Candidates, k: int, floors: Matrix | None
     ) -> Neighbours:
-        queries, others = (self.rows, self.codes), (base.rows, base.codes)
-        below, k = None if floors is None else self.below(floors), min(k, len(base.rows))
+        queries, others, k = self[:2], base[:2], min(k, len(base.rows))
+        below = None if floors is None else self.below(floors)
         neighbours, incomplete = passes.verify(queries, others, candidates, k=k, floors=below)
-        passes.fallback_search(
-            queries, others, neighbours, _tiles(self.order, base.order, only=incomplete)
-        )
+        tiles = _tiles(self.order, base.order, only=incomplete)
+        passes.fallback_search(queries, others, neighbours, tiles)
         neighbours.cosines[neighbours.ids == NO_NEIGHBOUR] = -np.inf
         return neighbours.take(np.argsort(self.order.rows))
 
@@ -336,7 +338,7 @@ def _tiles(
     cut: Callable[[int, int], list[slice]] = even_blocks,
     only: IntArray | None = None,
 ) -> Iterator[passes.Tile]:
-    """Yield blocks of each cell's rows, or of ``only`` some, and columns."""
+    """Yield tiles of each cell's rows, or of ``only`` some rows, and columns."""
     wanted = np.full(len(left.rows), only is None)
     if only is not None:
         wanted[only] = True
@@ -361,12 +363,21 @@ def join_cells(
 ) -> tuple[Neighbours, Neighbours]:
     """Find the k nearest rows in shared cells of ``part``, in both directions.
 
-    Sides are unit rows (N, D) and (M, D), with ``cells`` from ``nearest_cells``. Neighbours are (N,
-    min(k, M)) and (M, min(k, N)) with exact cosines. Ids are the ``names`` (N,) and (M,), or
-    positions, and -1 if fewer rows share a cell or reach the ``floors``, float32 (N,) and (M,).
-    Floors from ``find_floors`` save a third of the time. ``precision`` defaults to the fastest.
-    ``progress`` is called with similarities, which sum to about N * M. Rows in the order of
-    ``by_nearest_cell`` are not copied.
+    Args:
+        sides: unit rows (N, D) and (M, D). In the order of ``by_nearest_cell``, they are not
+            copied.
+        cells: cells of both sides' rows, from ``nearest_cells``.
+        part: the cells to join.
+        k: neighbours per row.
+        names: ids of both sides' rows, int64 (N,) and (M,) (default: positions).
+        floors: least cosines of neighbours, float32 (N,) and (M,). ``find_floors`` returns
+            such floors, which save a third of the time.
+        precision: of the products (default: the fastest).
+        progress: called with numbers of similarities, which sum to about N * M.
+
+    Returns:
+        Neighbours (N, min(k, M)) and (M, min(k, N)), with exact cosines. Ids are -1 if fewer rows
+        share a cell and reach the floor.
     """
     k = min(k, max(*map(len, sides), 1))
     left, right, kept = _prepare(sides, cells, part, k, precision, names)
@@ -388,8 +399,8 @@ def find_floors(
 ) -> Both:
     """Find lower bounds of each row's k-th cosine, float32 (N,) and (M,).
 
-    The bound is about the k-th cosine in the row's nearest cell, where most nearest rows are; -inf
-    if that has fewer rows. Arguments are as in ``join_cells``.
+    A bound is about the k-th cosine in the row's nearest cell, or -inf if that has fewer rows.
+    Arguments are as in ``join_cells``.
     """
     k = min(k, max(*map(len, sides), 1))
     left, right, _ = _prepare(sides, (cells[0][:, :1], cells[1][:, :1]), part, k, precision)
@@ -435,7 +446,7 @@ def _generate(
 
 
 def _in_some_cells(*sides: _CellOrder) -> list[IntArray]:
-    """Return each side's rows in a few adjacent cells amid all products."""
+    """Return each side's rows in some cells in the middle of the part."""
     products = np.cumsum(np.prod([side.loads() for side in sides], axis=0))
     middle = int(np.searchsorted(products, products[-1] / 2))
     cells = range(

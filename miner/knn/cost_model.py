@@ -29,7 +29,6 @@ from miner.knn.core.products import (
     loops,
     low_precision_pays,
     numbers_of,
-    product,
 )
 from miner.knn.core.rescore import unit_rows
 from miner.knn.core.tuning import MAX_KEPT, SPARE, choose, product_rates, type_of_integers
@@ -63,7 +62,7 @@ WANTED = 4  # hits per row and column of a tile, to time insertions
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """A two-way search of ``sources`` and ``targets`` for ``k`` neighbours."""
+    """The numbers of rows, dimensions and neighbours of a two-way search."""
 
     sources: int
     targets: int
@@ -72,23 +71,23 @@ class Problem:
 
     @property
     def similarities(self) -> int:
-        """The number of pairs, N M, each computed once for both directions."""
+        """The number of pairs of a source and a target."""
         return self.sources * self.targets
 
     @property
     def rows(self) -> int:
-        """The number of rows, N + M."""
+        """The number of rows of both sides."""
         return self.sources + self.targets
 
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """The speed of one of ``threads`` threads.
+    """The measured speed of each of ``threads`` threads.
 
-    ``products`` are operations per second by precision, compared with floors, and ``integers`` the
-    rate of codes that assign cells. The others are seconds: ``insertion`` of a candidate, ``fetch``
-    of a vector to rescore and ``preparation`` of a row. ``kept`` are candidates per row, and
-    ``int8`` names the instruction set or library of int8 products.
+    ``int8`` names the instruction set or library of int8 products, or is ``none``. ``products`` are
+    operations per second by precision, and ``integers`` of assigning rows to cells. ``kept`` are
+    candidates per row. The others are seconds: ``insertion`` of a candidate, ``fetch`` of a vector
+    to rescore, and ``preparation`` of a row.
     """
 
     threads: int
@@ -103,7 +102,10 @@ class Machine:
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """Operations of products (a multiply-add is two) and seconds of a method."""
+    """The estimated operations and seconds of a search by ``method``.
+
+    A multiply-add is two operations.
+    """
 
     method: str
     operations: float
@@ -111,7 +113,7 @@ class Cost:
 
 
 def exact_cost(problem: Problem, machine: Machine, precision: Precision | None = None) -> Cost:
-    """Estimate the exact search in a precision, by default the fastest."""
+    """Estimate the exact search, in ``precision`` or else the fastest."""
     choices = [precision] if precision else list(machine.products)
     seeds = (
         SEEDS * problem.rows if min(problem.sources, problem.targets) >= MIN_COLUMNS_TO_SEED else 0
@@ -144,7 +146,7 @@ def _candidates(problem: Problem, machine: Machine, precision: Precision) -> flo
 
 
 def cells_cost(problem: Problem, machine: Machine) -> Cost:
-    """Estimate the cell join, with the sample that measures its recall."""
+    """Estimate the cell join with default cells, and of measuring its recall."""
     cells = default_cells(max(problem.sources, problem.targets))
     share = min(1.0, UNEVEN * PROBES**2 / cells)
     precision = min(machine.products, key=lambda choice: _similarity(problem, machine, choice))
@@ -162,7 +164,7 @@ def cells_cost(problem: Problem, machine: Machine) -> Cost:
 
 
 def index_cost(problem: Problem, machine: Machine, cells: int) -> Cost:
-    """Estimate two searches of FAISS's ``IVFn,Flat`` with n ``cells``."""
+    """Estimate two searches in FAISS's index ``IVFn,Flat`` of n ``cells``."""
     probed = max(1, round(cells * PROBED_CELLS))
     scans = 2 * 2.0 * problem.similarities * problem.dim * probed / cells
     products = 2 * 2.0 * problem.rows * cells * problem.dim  # rows are added, then searched for
@@ -174,7 +176,7 @@ def index_cost(problem: Problem, machine: Machine, cells: int) -> Cost:
 
 
 def tile_bytes(problem: Problem, *, threads: int) -> int:
-    """Return an upper bound of the memory of a search.
+    """Return an upper bound of the memory of an exact search, in bytes.
 
     Unit rows are float32, and distinct rows may be copied. Codes take up to two bytes per number, a
     candidate 8 bytes, and a neighbour 12, up to three times.
@@ -185,25 +187,24 @@ def tile_bytes(problem: Problem, *, threads: int) -> int:
 
 
 def rows_per_shard(room: int, *, dim: int, k: int, threads: int, least: int, most: int) -> int:
-    """Return the most rows per shard if two shards fit into ``room`` bytes.
+    """Return the largest number of rows per shard for ``room`` bytes.
 
-    The result is ``least`` times a power of two, at most ``most``; 0 if ``least`` rows don't fit.
+    Two shards must fit at once (``tile_bytes``). The number is ``least`` times a power of two, or
+    ``most`` if that is less, or 0 if ``least`` rows do not fit.
     """
-
-    def fits(rows: int) -> bool:
-        problem = Problem(sources=rows, targets=rows, dim=dim, k=k)
-        return tile_bytes(problem, threads=threads) <= room
-
-    if not fits(least):
+    row_of_each = Problem(sources=1, targets=1, dim=dim, k=k)
+    rows = (room - threads * THREAD_BYTES) // tile_bytes(row_of_each, threads=0)
+    if rows < least:
         return 0
-    rows = least
-    while rows < most and fits(2 * rows):
-        rows *= 2
-    return min(rows, most)
+    doublings = (rows // least).bit_length() - 1
+    return min(least << doublings, most)
 
 
 def measure_machine(*, dim: int, k: int) -> Machine:
-    """Time the steps of a search of random vectors, each on one thread."""
+    """Time the steps of a search of random vectors, for a few seconds.
+
+    ``dim`` and ``k`` are the dimensions of vectors and the neighbours per row.
+    """
     low_precision_pays(TORCH_FROM)  # may load torch, which would use other threads
     return on_one_thread(lambda: _measure(dim, k))
 
@@ -253,9 +254,8 @@ def _sustained(work: Callable[[], object]) -> float:
 
 def _passing(left: Codes, right: Codes, kept: int) -> tuple[float, float]:
     """Return a thread's rate in tiles without hits, and seconds per insertion."""
-    tile = product(left.numbers, right.numbers)
-    bounds = numbers_of(tile) * left.scale[:, None] * right.scale
-    bounds += left.bias[:, None] + right.bias
+    bounds = numbers_of(left.numbers) @ numbers_of(right.numbers).T * left.scale[:, None]
+    bounds = bounds * right.scale + left.bias[:, None] + right.bias
     # Floors as after many rows, when a tile has few hits per row.
     some = [np.partition(bounds, -WANTED, axis=axis).take(-WANTED, axis=axis) for axis in (1, 0)]
     hits = find_hits(left, right, *some)

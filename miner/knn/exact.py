@@ -31,11 +31,10 @@ MIN_DUPLICATE_SHARE = 1 / 20  # for fewer duplicates, copying the unique rows co
 
 
 class UniqueRows(NamedTuple):
-    """Groups of equal rows, in the order of their first rows.
+    """G groups of equal rows among N rows, in the order of their first rows.
 
     ``first`` (G,) are the positions of the first rows, and ``group`` (N,) is each row's group.
-    ``members`` (N,) are the rows by group, then position. Group g has the range from ``start[g]``
-    to ``start[g + 1]``.
+    ``members`` (N,) are all rows by group: group g has ``members[start[g] : start[g + 1]]``.
     """
 
     first: IntArray
@@ -54,24 +53,25 @@ def search_both(
 ) -> tuple[Neighbours, Neighbours]:
     """Find the k nearest targets of each source, and sources of each target.
 
-    Exact: the result is that of a full sort by (cosine descending, position ascending), with any
+    The result is that of a full sort by descending cosine, then position, for any number of
     threads, precision and machine.
 
     Args:
-        source: vectors of any scale, real numbers (N, D); a side may be empty.
-        target: vectors (M, D).
-        k: neighbours per row; at most the size of the other side.
-        precision: of the products; affects only speed (default: the fastest). bfloat16 needs torch,
-            and so does int8 if the CPU has no set of ``miner.instructions``.
-        progress: called with numbers of similarities, which sum to N * M.
+        source: vectors (N, D), real numbers of any scale. A side may be empty.
+        target: vectors (M, D), likewise.
+        k: neighbours per row. Rows have fewer if the other side does.
+        precision: ``float32``, ``bfloat16`` or ``int8`` products (default: the fastest). It affects
+            only speed. bfloat16 needs torch, and so does int8 on CPUs without instructions for it.
+        progress: called with numbers of computed similarities, which sum to N * M.
 
     Returns:
-        Forward neighbours, (N, min(k, M)), and backward neighbours, (M, min(k, N)); ids are
+        Neighbours of the sources, (N, min(k, M)), and of the targets, (M, min(k, N)). Ids are
         positions.
 
     Raises:
-        ValueError: vectors that are not two-dimensional, not real, not finite or zero, k below 1,
-            sides of different dimensions, or an unknown precision.
+        ValueError: Vectors are not two-dimensional, not real, not finite or zero, k is below 1,
+            dimensions differ, or the precision is unknown.
+        ModuleNotFoundError: The precision needs torch, which is not installed.
     """
     sides = [checked_vectors(source, "source"), checked_vectors(target, "target")]
     check_search(*sides, k=k)
@@ -87,9 +87,9 @@ def search_unit_rows(
     precision: Precision | None = None,
     progress: Progress = lambda products: None,
 ) -> tuple[Neighbours, Neighbours]:
-    """Search like ``search_both``, but among ``unit_rows``.
+    """Search like ``search_both``, but among rows from ``unit_rows``.
 
-    Rows are not checked. Other lengths, or numbers that are not finite, give wrong results.
+    Rows are not checked: rows of other lengths give wrong results.
     """
     check_search(source, target, k=k)
     k = min(k, max(len(source), len(target), 1))
@@ -110,10 +110,8 @@ def search_unit_rows(
         precision=precision,
         progress=lambda products: progress(round(products * repeats)),
     )
-    return (
-        expand(forward, rows, columns, k=min(k, len(target))),
-        expand(backward, columns, rows, k=min(k, len(source))),
-    )
+    forward = expand(forward, rows, columns, k=min(k, len(target)))
+    return forward, expand(backward, columns, rows, k=min(k, len(source)))
 
 
 def _repetitive(rows: UniqueRows) -> bool:
@@ -131,9 +129,15 @@ def search_documents(
     """Search like ``search_unit_rows``, but within pairs of documents.
 
     This is the local mining of Schwenk et al. 2021, "WikiMatrix: Mining 135M Parallel Sentences in
-    1620 Language Pairs from Wikipedia". ``documents`` are the ascending rows of both documents of
-    each pair. A document may be in many pairs, but two rows only in one. Ids are -1 if a row's
-    documents have fewer than k rows.
+    1620 Language Pairs from Wikipedia".
+
+    Args:
+        source: unit rows (N, D).
+        target: unit rows (M, D).
+        documents: positions of the source's and the target's rows for each pair of documents,
+            ascending. A document may be in several pairs, but two rows only in one.
+        k: neighbours per row. Ids are -1 if the paired documents have fewer rows.
+        progress: called with numbers of computed similarities.
     """
     check_search(source, target, k=k)
     forward = Neighbours.empty(len(source), min(k, len(target)))
@@ -147,18 +151,14 @@ def search_documents(
 
 
 def find_distinct(rows: Matrix) -> UniqueRows:
-    """Group equal unit rows (N, D), read once, or twice if they seem equal."""
-    order = np.argsort(keys := _keys(rows), kind="stable")
-    ordered = keys[order]
-    is_new = np.ones(len(rows), dtype=np.bool_)
-    is_new[1:] = ordered[1:] != ordered[:-1]
-    leader = order[np.maximum.accumulate(np.where(is_new, np.arange(len(rows)), 0))]
-    for block in blocks(len(rows), BLOCK_ROWS):  # equal keys may be chance
-        repeated = block.start + np.flatnonzero(~is_new[block])
-        differ = (rows[order[repeated]] != rows[leader[repeated]]).any(axis=1)
-        leader[repeated[differ]] = order[repeated[differ]]
-    leaders = np.empty(len(rows), dtype=np.int64)
-    leaders[order] = leader
+    """Group equal unit rows (N, D)."""
+    _, firsts, inverse = np.unique(_keys(rows), return_index=True, return_inverse=True)
+    leaders = firsts[inverse]
+    repeated = np.flatnonzero(leaders != np.arange(len(rows)))
+    for block in blocks(len(repeated), BLOCK_ROWS):  # equal keys may be chance
+        some = repeated[block]
+        differ = (rows[some] != rows[leaders[some]]).any(axis=1)
+        leaders[some[differ]] = some[differ]
     first, group, counts = np.unique(leaders, return_inverse=True, return_counts=True)
     start = np.concatenate([[0], np.cumsum(counts)])
     return UniqueRows(first, group, members=np.argsort(group, kind="stable"), start=start)
@@ -178,10 +178,11 @@ def _keys(rows: Matrix) -> FloatArray:
 
 
 def expand(neighbours: Neighbours, queries: UniqueRows, base: UniqueRows, *, k: int) -> Neighbours:
-    """Expand the neighbours of unique rows to all rows.
+    """Expand neighbours among unique rows to neighbours among all rows.
 
-    The k nearest groups contain the k nearest rows, because other groups come after the first row
-    of each. Of the group at position p, at most the first k - p rows count.
+    ``neighbours`` are the k nearest groups of ``base`` for each group of ``queries``. The k nearest
+    rows are in these, because rows of other groups come after the first row of each. From the group
+    at position p, at most the first k - p rows count.
     """
     parts = [
         _expand(neighbours.take(block), base, k)

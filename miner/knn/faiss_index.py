@@ -50,10 +50,10 @@ TRIAL_SECONDS = 120  # the first use of a GPU may compile
 
 
 def check_index(text: str) -> None:
-    """Check a factory string and its parameters.
+    """Check a factory string with optional parameters after a colon.
 
     Raises:
-        ValueError: FAISS does not know the string, or its index a parameter.
+        ValueError: FAISS does not know the string, or the index lacks a parameter.
     """
     factory, colon, parameters = text.partition(":")
     refusal = (
@@ -69,9 +69,9 @@ def check_index(text: str) -> None:
     for parameter in parameters.split(",") if colon else []:
         try:
             if not PARAMETER.fullmatch(parameter):
-                raise RuntimeError("FAISS itself takes other numbers, and misbehaves")
+                raise ValueError(parameter)  # FAISS accepts other numbers, and misbehaves
             _set_parameters(index, parameter)
-        except RuntimeError as error:
+        except (RuntimeError, ValueError) as error:
             raise ValueError(
                 f"index {text!r}: {parameter!r} is not a parameter of this index with a number "
                 "from 1; write for example 'IVF4096,Flat:nprobe=64' or 'HNSW32:efSearch=256'"
@@ -84,7 +84,11 @@ def _set_parameters(index: faiss.Index, parameters: str) -> None:
 
 
 def empty_index(spec: IndexSpec, dim: int) -> faiss.Index:
-    """Make an untrained index for vectors of ``dim`` dimensions."""
+    """Return a new index for vectors of ``dim`` dimensions.
+
+    Raises:
+        ValueError: The index does not support the dimensions.
+    """
     with _one_line(f"index {spec.factory!r} cannot hold vectors of {dim} dimensions"):
         index = faiss.index_factory(dim, spec.factory, faiss.METRIC_INNER_PRODUCT)
     _set_parameters(index, spec.build)
@@ -92,13 +96,16 @@ def empty_index(spec: IndexSpec, dim: int) -> faiss.Index:
 
 
 def cells_of(index: faiss.Index) -> int:
-    """Return the most k-means centroids in any part of the index, or 0."""
+    """Return the most k-means centroids in a part of an index, or 0."""
     names = ("nlist", "ksub")
     return max(getattr(part, name, 0) for part in list(_parts(index)) for name in names)
 
 
 def training_points(index: faiss.Index, rows: int) -> int:
-    """Return how many of ``rows`` vectors train the index, perhaps 0."""
+    """Return the number of vectors that train an index, of ``rows`` vectors.
+
+    It is 0 if the index needs no training.
+    """
     if index.is_trained:
         return 0
     cells = max(MIN_CELLS, cells_of(index))
@@ -110,7 +117,8 @@ def train_index(index: faiss.Index, sample: Matrix, *, factory: str) -> None:
     """Train an index on unit rows (P, D).
 
     Raises:
-        ValueError: There are fewer rows than cells, or FAISS needs more.
+        ValueError: There are fewer rows than cells, or too few for FAISS. The message names the
+            ``factory`` string.
     """
     refusal = f"index {factory!r} cannot be trained on {len(sample)} sentences"
     if len(sample) < cells_of(index):
@@ -128,14 +136,18 @@ def train_index(index: faiss.Index, sample: Matrix, *, factory: str) -> None:
 
 
 def add_rows(index: faiss.Index, rows: Matrix, *, factory: str) -> None:
-    """Add unit rows (M, D) by position."""
+    """Add unit rows (M, D) to an index, whose ids are their positions.
+
+    Raises:
+        ValueError: FAISS failed. The message names the ``factory`` string.
+    """
     with _one_line(f"index {factory!r} cannot be filled with {len(rows)} sentences"):
         if len(rows):
             index.add(rows)
 
 
 def set_breadth(index: faiss.Index, spec: IndexSpec) -> None:
-    """Set the breadth of searches, by defaults and the user's parameters."""
+    """Set search parameters of an index to defaults, then to ``spec.search``."""
     inverted = faiss.try_extract_index_ivf(index)
     if inverted is not None:
         inverted.nprobe = max(1, round(inverted.nlist * PROBED_CELLS))
@@ -146,17 +158,17 @@ def set_breadth(index: faiss.Index, spec: IndexSpec) -> None:
 
 
 def search_index(index: faiss.Index, queries: Matrix, *, count: int) -> Neighbours:
-    """Search unit rows (N, D), with -1 and -inf in unused columns."""
+    """Find the ``count`` nearest rows of an index for unit rows (N, D)."""
     products, ids = index.search(queries, count)
     products[ids == NO_NEIGHBOUR] = -np.inf
     return Neighbours(ids=ids.astype(np.int64), cosines=products)
 
 
 def on_gpus(index: faiss.Index, query: Matrix, *, count: int) -> faiss.Index:
-    """Copy an index to all GPUs, in float16 if possible.
+    """Return a copy of an index on all GPUs, in float16 if possible.
 
-    ``query`` (1, D) is searched for ``count`` neighbours as a trial. Without a GPU, or if a trial
-    fails, the index is returned unchanged. The reason of a failure is logged once.
+    ``query`` (1, D) is searched for ``count`` neighbours as a trial. Without a GPU, or if the trial
+    fails, the index itself is returned. The reason of a failure is logged once.
     """
     if not _gpus_work():
         return index

@@ -34,7 +34,7 @@ class PairedDocuments:
 class CellSpec:
     """Search among rows that share one of ``count`` cells, ``probes`` per row.
 
-    Without ``count``, the sides' sizes decide it.
+    If ``count`` is None, it depends on the numbers of rows (``default_cells``).
     """
 
     count: int | None = None
@@ -49,9 +49,8 @@ class CellSpec:
 class IndexSpec:
     """Search in FAISS indexes.
 
-    It is spelled ``FACTORY`` or ``FACTORY:NAME=NUMBER,...``. ``build`` parameters change the index,
-    ``search`` parameters only its results. Both have the syntax of FAISS's ``ParameterSpace``, and
-    are empty for defaults.
+    It is spelled ``FACTORY`` or ``FACTORY:NAME=NUMBER,...``. The parameters ``build`` change the
+    index, and ``search`` only its results. Both are ``NAME=NUMBER,...`` or empty.
     """
 
     factory: str
@@ -68,12 +67,13 @@ Method: TypeAlias = CorpusMethod | PairedDocuments
 
 
 def parse_method(text: str) -> CorpusMethod:
-    """Parse ``exact``, ``cells...`` or a FAISS factory string.
+    """Parse the name of a search method.
 
-    ``miner.knn.faiss_index.check_index`` validates the latter.
+    Names are ``exact``, ``cells``, ``cells4096`` and ``cells4096:probes=8``. Any other text counts
+    as a string for FAISS, which ``miner.knn.faiss_index.check_index`` checks.
 
     Raises:
-        ValueError: The text names an invalid cell join.
+        ValueError: The text begins with ``cells`` and is invalid.
     """
     if text == "exact":
         return Exact()
@@ -94,16 +94,17 @@ def parse_method(text: str) -> CorpusMethod:
 
 
 def auto_method(sources: int, targets: int) -> CorpusMethod:
-    """Choose exact search if it takes at most hours, or else the cell join."""
+    """Return exact search up to 10**12 similarities, or else the cell join."""
     return Exact() if sources * targets <= EXACT_SIMILARITIES else CellSpec()
 
 
 def default_cells(rows: int) -> int:
-    """Return the number of cells for a larger side of ``rows``.
+    """Return the number of cells if the larger side has ``rows`` rows.
 
-    It is a power of two, about p sqrt(rows) / 2, and at most ``rows``. Assignment costs C (N + M)
-    products and the join, whose cells are uneven, 1.5 p * p * N * M / C: equal at 0.9 p sqrt(rows).
-    All workers wait for the training, 7 * POINTS * C * C products.
+    With p ``PROBES``, it is a power of two of about p sqrt(rows) / 2, and at most ``rows``.
+    Assigning rows to C cells costs C (N + M) products, and the join of uneven cells 1.5 p * p * N *
+    M / C: equal at 0.9 p sqrt(rows). All workers wait for the training, 7 * POINTS * C * C
+    products.
     """
     even = round(math.log2(max(1.0, PROBES / 2 * math.sqrt(rows))))
     return 1 << max(0, min(even, rows.bit_length() - 1))

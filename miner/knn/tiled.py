@@ -39,10 +39,10 @@ def search_tiles(
 ) -> tuple[Neighbours, Neighbours]:
     """Search like ``miner.knn.exact.search_unit_rows``, tile by tile.
 
-    A product in low precision bounds every cosine from above. The C candidates with the largest
+    A product in low precision bounds every cosine from above. The candidates with the largest
     bounds are rescored in float64. A row that may have a better neighbour is searched again by its
-    bounds. The product costs 2 * N * M * D operations. Working memory has the codes of both sides,
-    O((N + M) * C), and a tile per thread.
+    bounds. The product costs 2 * N * M * D operations. Memory contains the codes of both sides,
+    the candidates, and a tile per thread.
     """
     pays = torch_pays(2 * len(source) * len(target) * source.shape[1])
     if pays and precision in (None, "bfloat16") and (devices := _usable_devices()):
@@ -54,7 +54,8 @@ def search_tiles(
             logger.warning("%s; searching on the CPU instead", error)
     tuned = choose(source, target, k=k, precision=precision)
     left, right = encode_both(source, target, tuned.precision)
-    both = passes.initial_candidates(left, right, kept=tuned.kept)
+    forward = passes.initial_candidates(left, right, kept=tuned.kept)
+    both = forward, passes.initial_candidates(right, left, kept=tuned.kept)
     tiles = _tiles(len(left), len(right))
     passes.generate_candidates(left, right, tiles, both, repeated=False, progress=progress)
     return _complete_both((source, left), (target, right), both, k)
@@ -63,9 +64,10 @@ def search_tiles(
 def search_one_way(
     queries: Matrix, base: Matrix, *, k: int, tuned: Tuning, progress: Progress = lambda done: None
 ) -> Neighbours:
-    """Find the k nearest base rows (M, D) of each query (Q, D).
+    """Find the k nearest rows of ``base`` for each query, exactly.
 
-    ``tuned`` is from ``choose``.
+    Queries (Q, D) and base (M, D) are unit rows, and ``tuned`` is from ``choose``. Neighbours are
+    (Q, min(k, M)). ``progress`` is called with numbers of similarities, which sum to Q * M.
     """
     left, right = encode_both(queries, base, tuned.precision)
     candidates = Candidates.empty(len(left), min(tuned.kept, len(right)))
@@ -95,8 +97,7 @@ def _search_on_devices(
 ) -> tuple[Neighbours, Neighbours]:
     """Generate candidates on devices, and complete them on the CPU.
 
-    Devices rank by products, so vectors are not centred. The least kept product and the largest
-    rounding error bound all others.
+    Devices rank by products, so vectors are not centred.
     """
     from miner.knn.gpu.cuda import generate_on_devices
 
@@ -109,7 +110,10 @@ def _search_on_devices(
 
 
 def _with_bounds(candidates: DeviceCandidates, queries: Codes, base: Codes) -> Candidates:
-    """Return candidates whose own bounds are unknown, with a floor."""
+    """Return a device's candidates, with a floor for all other cosines.
+
+    The floor is the least kept product plus the largest rounding error.
+    """
     from miner.knn.gpu.cuda import ROUNDING
 
     rounding = ROUNDING * base.numbers.shape[1] + base.bias.max(initial=-np.inf)

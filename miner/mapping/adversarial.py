@@ -1,12 +1,9 @@
 """Train a map between two spaces against a discriminator, without pairs.
 
-Conneau et al. 2018, "Word Translation Without Parallel Data", section 2.1. Batches of 32, the rate
-of 0.1 and input dropout follow sections 3.1 and 3.2. Other constants suit two cores and small
-corpora: 512 units per layer instead of 2,048, the 6,000 most frequent words instead of 50,000,
-labels smoothed by 0.1 instead of 0.2, and a constant rate. The map has one step per five steps of
-the discriminator, as in MUSE. Vectors have about fastText's length: of unit length, the
-discriminator learns little. The judge may refine a map by self-learning
-(``miner.mapping.similarity``) before it scores it, because good maps can be passed quickly.
+Conneau et al. 2018, "Word Translation Without Parallel Data", section 2.1, with fewer units and
+words, for two cores and small corpora. Vectors have about fastText's length: of unit length, the
+discriminator learns little. Maps may be refined by self-learning (``miner.mapping.similarity``) at
+each check, because a good map may last for few updates.
 """
 
 from collections.abc import Callable
@@ -19,13 +16,13 @@ from torch.nn import functional
 from miner.arrays import Matrix
 from miner.mapping.orthogonal import Mapping, procrustes
 
-FREQUENT = 6_000  # words per side to draw from
+FREQUENT = 6_000  # words per side to draw from; 50,000 in the paper
 LENGTH = 4.0  # of the vectors
-SMOOTHING = 0.1  # of the labels
-HIDDEN = 512  # units per layer
+SMOOTHING = 0.1  # of the labels; 0.2 in the paper
+HIDDEN = 512  # units per layer; 2,048 in the paper
 BATCH = 32  # words per side
-DISCRIMINATOR_STEPS = 5  # per update of the map
-RATE = 0.1  # learning rate of both
+DISCRIMINATOR_STEPS = 5  # per update of the map, as in MUSE
+RATE = 0.1  # constant learning rate of both
 ORTHOGONAL = 0.01  # beta of equation 7
 UPDATES = 2_500  # of the map per check
 CHECKS = 20  # of the map, which may change little for long
@@ -39,14 +36,14 @@ def adversarial_start(
     judge: Callable[[Matrix], Mapping],
     judged: Callable[[int, float], None] = lambda updates, value: None,
 ) -> Mapping:
-    """Train a map, and return the best one on the way by its criterion.
+    """Train a map, and return the map with the best criterion of all checks.
 
     Args:
-        source: unit rows, most frequent first.
-        target: likewise.
+        source: unit vectors of words (N, D), most frequent first.
+        target: likewise, of the other language (M, D).
         seed: seed of all random numbers.
-        judge: makes a ``Mapping`` of an orthogonal matrix, or of one that this leads to.
-        judged: called with the number of updates, and the criterion.
+        judge: converts an orthogonal matrix (D, D) to a ``Mapping``, which it may refine.
+        judged: called with the number of updates and the criterion at each check.
     """
     generator = np.random.default_rng(seed)
     sides = [torch.from_numpy(side[:FREQUENT] * np.float32(LENGTH)) for side in (source, target)]

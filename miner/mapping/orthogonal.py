@@ -21,14 +21,19 @@ JUDGED = 10_000  # source words of the criterion: section 3.5
 
 @dataclass(frozen=True, kw_only=True)
 class Mapping:
-    """A map ``source @ matrix``, (D, D), and the criterion of its quality."""
+    """A map of source vectors, and the criterion of its quality.
+
+    ``matrix``, float32 (D, D), maps rows by ``source @ matrix``.
+    """
 
     matrix: Matrix
     criterion: float
 
 
 def comparable_rows(vectors: Matrix) -> Matrix:
-    """Scale rows to unit length, centre and scale them (Artetxe et al. 2018).
+    """Scale rows to unit length, centre them, and scale them again.
+
+    As in Artetxe et al. 2018. Returns float32 (N, D).
 
     Raises:
         ValueError: A row is zero or not finite.
@@ -48,17 +53,17 @@ def _unit(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def procrustes(source: Matrix, target: Matrix) -> Matrix:
-    """Return the orthogonal W, (D, D), that best maps source to target.
+    """Return the orthogonal matrix that best maps source rows to target rows.
 
-    It minimises ``|source @ W - target|`` of rows (P, D). Section 2, equation 2: of the singular
-    value decomposition U S V' of X'Y, W is U V'.
+    The matrix W, float32 (D, D), minimises ``|source @ W - target|`` of P pairs of rows, (P, D)
+    each. Section 2, equation 2: of the singular value decomposition U S V' of X'Y, W is U V'.
     """
     left, _, right = np.linalg.svd(source.T.astype(np.float64) @ target.astype(np.float64))
     return np.asarray(left @ right, dtype=np.float32)
 
 
 def identical_words(source: Sequence[str], target: Sequence[str]) -> tuple[IntArray, IntArray]:
-    """Return the rows of words that both sides have, int64 (P,) each."""
+    """Return the source and target rows of words that are in both lists."""
     row_of = {word: row for row, word in enumerate(target)}
     pairs = [(row, row_of[word]) for row, word in enumerate(source) if word in row_of]
     rows = np.array(pairs, dtype=np.int64).reshape(-1, 2)
@@ -66,15 +71,19 @@ def identical_words(source: Sequence[str], target: Sequence[str]) -> tuple[IntAr
 
 
 def mutual_neighbours(source: Matrix, target: Matrix) -> tuple[IntArray, IntArray]:
-    """Return the mutual nearest neighbours by CSLS, int64 (P,) each."""
+    """Return the source and target rows of mutual nearest neighbours by CSLS.
+
+    They are int64 (P,) each, of unit vectors (N, D) and (M, D).
+    """
     pairs = mine(source, target, k=NEIGHBOURS, margin="csls", retrieval="intersect")
     return pairs.source, pairs.target
 
 
 def criterion(source: Matrix, target: Matrix) -> float:
-    """Return the mean cosine of frequent source words and their CSLS matches.
+    """Return the mean cosine of frequent source words and their best targets.
 
-    Section 2.4: without gold pairs, it correlates with the share of correct translations.
+    The best are by CSLS among all targets. Source words are mapped, most frequent first. Section
+    2.4: the criterion correlates with the share of correct translations.
     """
     pairs = mine(source[:JUDGED], target, k=NEIGHBOURS, margin="csls", retrieval="forward")
     return float(pairs.cosine.mean(dtype=np.float64))
@@ -88,10 +97,14 @@ def refine(
     rounds: int,
     judged: Callable[[int, float], None] = lambda round_, value: None,
 ) -> Mapping:
-    """Refit W, (D, D), to mutual neighbours in each round.
+    """Refit a map to mutual nearest neighbours, and return the best map.
 
-    The result is the best map by the criterion. Without ``rounds``, the map is only judged.
-    ``judged`` is called with each round, from 0, and the criterion after it.
+    Args:
+        source: unit vectors of words (N, D), most frequent first.
+        target: likewise, (M, D).
+        matrix: the first map, (D, D).
+        rounds: number of refits; with 0, only the criterion of ``matrix`` is computed.
+        judged: called with the number of the round, from 0 for ``matrix``, and the criterion.
     """
     mappings: list[Mapping] = []
     for number in range(rounds + 1):

@@ -1,8 +1,8 @@
 """Map a space to another one by similarities of words, without pairs.
 
 Artetxe, Labaka & Agirre 2018, "A robust self-learning method for fully unsupervised cross-lingual
-mappings of word embeddings", sections 3.2 and 3.3, with half the words and less patience, for two
-cores. Axes: ``F`` frequent words per side, ``D`` dimensions.
+mappings of word embeddings", sections 3.2 and 3.3, with half the words and fewer rounds than there.
+Axes: ``N`` source words, ``M`` target words, ``F`` frequent words per side, ``D`` dimensions.
 """
 
 import numpy as np
@@ -17,10 +17,10 @@ GAIN = 1e-4  # of the mean cosine
 
 
 def similarity_start(source: Matrix, target: Matrix, *, seed: int) -> Mapping:
-    """Start a map from similarities within each side, and improve it.
+    """Return a map from similarities within each side, after self-learning.
 
-    Rows are unit vectors, most frequent first. A word is matched by its sorted similarities to all
-    words of its side. The criterion is the mean cosine of frequent sources and their matches.
+    ``source`` (N, D) and ``target`` (M, D) are unit vectors of words, most frequent first. At
+    first, a word is matched by its sorted similarities to all frequent words of its side.
     """
     source, target = _frequent(source, target)
     matrix = _fitted(source, target, _profiles(source) @ _profiles(target).T)
@@ -28,11 +28,17 @@ def similarity_start(source: Matrix, target: Matrix, *, seed: int) -> Mapping:
 
 
 def learn_by_itself(source: Matrix, target: Matrix, matrix: Matrix, *, seed: int) -> Mapping:
-    """Improve a map, (D, D), by self-learning.
+    """Improve a map by self-learning, and return the map of the best round.
 
     Each round fits a map to the nearest neighbours of both sides by CSLS. Only a random share of
-    the similarities counts, which avoids poor local optima. The share grows to 1. The result is the
-    map with the best criterion.
+    the similarities counts, which avoids poor local optima. The share grows to 1. The criterion is
+    the mean cosine of frequent source words and their neighbours.
+
+    Args:
+        source: unit vectors of words (N, D), most frequent first.
+        target: likewise, (M, D).
+        matrix: the first map, (D, D).
+        seed: seed of the random shares.
     """
     source, target = _frequent(source, target)
     generator = np.random.default_rng(seed)

@@ -1,10 +1,11 @@
 """Align a document and its translation in order, from coarse to fine.
 
 As in Thompson & Koehn 2019, "Vecalign: Improved Sentence Alignment in Linear Time and Space",
-dynamic programming compares vectors of blocks of sentences, whose distances are divided by those of
-random blocks. Documents are halved until they are short, and each alignment bounds the next finer
-one. In addition, the ratio of lengths counts, as in Gale & Church 1993, and long sentences count
-more than short ones. Axes: ``N`` source and ``M`` target sentences, ``B`` beads.
+dynamic programming compares vectors of blocks of sentences, relative to random blocks. Documents
+are halved until they are short, and each alignment bounds the next finer one. In addition, the
+ratio of lengths counts, as in Gale & Church 1993, and long sentences count more than short ones. A
+bead is a pair of blocks that are aligned, or a sentence without counterpart. Axes: ``N`` source and
+``M`` target sentences, ``B`` beads.
 """
 
 import itertools
@@ -33,9 +34,9 @@ MARGIN = 15  # cells on either side of a coarser path
 class Alignment:
     """B beads in order, which contain every sentence of both documents once.
 
-    Bead b has the source sentences ``source[b]`` to ``source[b + 1] - 1``, and likewise ``target``
-    sentences: int64 (B + 1,). Either side may be empty. ``costs``, float64 (B,), are low if both
-    sides are similar.
+    Bead b has the source sentences ``source[b]`` to ``source[b + 1] - 1``, int64 (B + 1,), and the
+    target sentences by ``target`` likewise. Either side may be empty. ``costs``, float64 (B,), are
+    lower the more similar both sides are.
     """
 
     source: IntArray
@@ -43,7 +44,7 @@ class Alignment:
     costs: FloatArray
 
     def beads(self) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-        """Return the positions of each bead's source and target sentences."""
+        """Return the positions of the source and target sentences of each bead."""
         sides = (itertools.pairwise(side.tolist()) for side in (self.source, self.target))
         return [
             (tuple(range(*own)), tuple(range(*other))) for own, other in zip(*sides, strict=True)
@@ -51,10 +52,10 @@ class Alignment:
 
 
 def align(source: Blocks, target: Blocks) -> Alignment:
-    """Align two documents in time and memory of O(N + M).
+    """Align the blocks of two documents, in time and memory of O(N + M).
 
     Raises:
-        ValueError: A document has no sentence, or their vectors differ in dimensions.
+        ValueError: A document has no sentence, or the dimensions of their vectors differ.
     """
     if not len(source) or not len(target):
         raise ValueError("a document without sentences cannot be aligned")
@@ -82,7 +83,10 @@ def _align(
     path: tuple[IntArray, IntArray] | None = None,
     merge: float = MERGE,
 ) -> Alignment:
-    """Align near a ``path``, which gives lengths and gaps, or anywhere, 1-1."""
+    """Align within ``MARGIN`` of a ``path`` of boundaries, or anywhere by 1-1.
+
+    The path also gives the ratio of lengths and the cost of gaps.
+    """
     if path is None:
         ratio, weight, opening, count = 1.0, 0.0, OPENING, len(source) + 1
         band = np.zeros(count, dtype=np.int64), np.full(count, len(target) + 1)

@@ -21,8 +21,8 @@ MAX_BLOCK = 5  # sentences per side: beads are 1-1 to 1-5 and 5-1
 class Blocks:
     """The blocks of a document's N sentences.
 
-    ``vectors[a - 1, i]`` is the unit vector of sentences i to i + a - 1, float32 (A, N, D); zero if
-    these would pass the end. ``lengths`` are characters per sentence, (N,).
+    ``vectors[a - 1, i]`` is the unit vector of sentences i to i + a - 1, float32 (A, N, D), or zero
+    if the document has fewer. ``lengths`` are the sentences' characters, float64 (N,).
     """
 
     vectors: Matrix
@@ -32,17 +32,17 @@ class Blocks:
         return len(self.lengths)
 
     def halved(self) -> "Blocks":
-        """Merge every two sentences into one, in blocks of size 1."""
+        """Return half as many sentences, each merged from two, in blocks of one."""
         even = np.arange(0, len(self), 2)
         vectors = _unit(np.add.reduceat(self.vectors[0], even, axis=0))[None]
         return Blocks(vectors=vectors, lengths=np.add.reduceat(self.lengths, even))
 
 
 def merged_blocks(sums: Matrix, lengths: FloatArray) -> Blocks:
-    """Make blocks whose vectors are sums of sentence vectors.
+    """Return blocks whose vectors are normalised sums of sentence vectors.
 
-    For a bag of words, sums are exact. ``sums`` (N, D) are the encoder's unnormalised vectors, and
-    ``lengths`` are characters.
+    ``sums`` (N, D) are a bag of words' vectors before normalisation, and ``lengths`` (N,) are
+    characters per sentence.
     """
     vectors = np.zeros((MAX_BLOCK, *sums.shape), dtype=np.float32)
     block = np.zeros_like(sums)
@@ -53,10 +53,10 @@ def merged_blocks(sums: Matrix, lengths: FloatArray) -> Blocks:
 
 
 def text_blocks(texts: Sequence[str], encode: Callable[..., Matrix], *, is_bag: bool) -> Blocks:
-    """Make the blocks of a document's N sentences.
+    """Encode the blocks of a document's N sentences.
 
-    ``encode`` is ``encoder.Encoder.encode``. A bag (``is_bag``) has the vector of two texts as the
-    sum of theirs, so each sentence is encoded once. Another encoder reads each block as one text,
+    ``encode`` is the method of an ``encoder.Encoder``. If that is a bag of words (``is_bag``), each
+    sentence is encoded once and vectors are added. Otherwise, each block is encoded as one text,
     which takes MAX_BLOCK times as long.
     """
     lengths = np.array([len(text.strip()) for text in texts], dtype=np.float64)
@@ -72,7 +72,7 @@ def text_blocks(texts: Sequence[str], encode: Callable[..., Matrix], *, is_bag: 
 
 
 def joined(texts: Sequence[str]) -> str:
-    """Join sentences with spaces, except for Chinese and Japanese."""
+    """Join sentences with spaces, except next to Chinese or Japanese text."""
     parts: list[str] = []
     for text in texts:
         if parts and text and not (_UNSPACED.match(parts[-1][-1:]) or _UNSPACED.match(text)):

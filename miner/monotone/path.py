@@ -19,10 +19,11 @@ SMOOTHING = 0.1  # of lengths, in typical sentences
 
 
 def dissimilarity(cosine: Any, noise: Any, length: Any, other: Any, weight: Any) -> Any:
-    """Return the dissimilarity of two blocks, about 1 for random ones.
+    """Return the dissimilarity of two blocks, about 1 for random blocks.
 
-    ``noise`` is the sum of both blocks' mean 1 - cosine to others. ``length`` and ``other`` are
-    their lengths in typical sentences, and ``weight`` is that of the lengths' ratio.
+    ``noise`` is the sum of both blocks' mean 1 - cosine to the other document. ``length`` and
+    ``other`` are their lengths in typical sentences, whose ratio has the ``weight``. Arguments are
+    numbers or arrays.
     """
     distance = 2 * (1 - np.minimum(cosine, 1)) / (noise + 1e-6)
     return distance + weight * np.abs(np.log((length + SMOOTHING) / (other + SMOOTHING)))
@@ -84,9 +85,8 @@ def cheapest_path(
             row is empty, and rows overlap.
 
     Returns:
-        Row and column after each bead, int64 (P, 2), and the beads' costs; each sentence of a gap
-        is a
-        bead.
+        The row and column after each bead, int64 (B, 2), and the cost of each, float64 (B,). Each
+        sentence of a gap is a bead.
     """
     (source, target), (source_noise, target_noise) = vectors, noises
     (source_ends, target_ends), (low, high), (opening, missing) = ends, band, gap

@@ -23,7 +23,10 @@ JUDGED = ("probability", "margin")  # the columns after the score of judged pair
 def pairs_schema(*, judged: bool = False, merged: bool = False, reasons: bool = False) -> pa.Schema:
     """Return the Arrow schema of pairs in JSON lines and Parquet.
 
-    Judged pairs have ``probability`` and ``margin``, merged ones lists of ids and rows.
+    Args:
+        judged: Add ``probability`` and ``margin``.
+        merged: Make ids and rows lists, because sentences were merged.
+        reasons: Add ``reason``, why a pair was rejected.
     """
     import pyarrow as pa
 
@@ -65,9 +68,16 @@ def write_pairs(
 ) -> int:
     """Write pairs in order, each file completely, and return their number.
 
-    The suffix of ``path`` decides the format (``miner.storage.writers``). ``kinds`` are the
-    arguments of ``pairs_schema``, some of whose fields a ``schema`` has. The bytes do not depend on
-    the batches. Exceptions are the same as from ``check_output``.
+    Args:
+        path: Its suffix decides the format (``miner.storage.writers``).
+        batches: The pairs in their order. Their division makes no difference to the bytes.
+        origin: Languages, encoder and signature, which some formats store.
+        schema: The columns to write. Default: ``pairs_schema(**kinds)``.
+        kinds: Arguments of ``pairs_schema``.
+
+    Raises:
+        ValueError: The format is unknown, or needs unknown languages.
+        OutputError: A file cannot be written.
     """
     from miner.storage.writers import formats
 

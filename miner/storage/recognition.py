@@ -1,7 +1,8 @@
-"""Recognition of files by their first lines, for lists of sentences and files of pairs.
+"""Recognition of files by their first lines.
 
-A false alarm costs more than a miss, so no rule of ``check_lines`` matches a list of sentences. A
-format that a user sets (``--input-format``) is not checked.
+Readers of sentences and of pairs share it. A false alarm costs more than a miss, so no rule of
+``check_lines`` matches a list of sentences. A format that a user sets (``--input-format``) is not
+checked.
 """
 
 import csv
@@ -168,7 +169,7 @@ class Table(NamedTuple):
 
 
 def tables_in(lines: Sequence[str], delimiters: Iterable[str] = DELIMITERS) -> Iterator[Table]:
-    """Yield the table of each delimiter that divides lines into columns."""
+    """Yield the table of each delimiter, if its commonest width exceeds 1."""
     for delimiter in delimiters:
         rows: list[list[str]] = []
         with suppress(csv.Error):

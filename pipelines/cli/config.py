@@ -31,8 +31,8 @@ def command_lines(
 ) -> Iterator[Sequence[str]]:
     """Yield the command line of each run of a configuration.
 
-    ``--config FILE`` in ``argv`` is replaced by the options in the file. Without it, the only
-    command line is ``argv``.
+    ``--config FILE`` in ``argv`` is replaced by the options in the file, and by its corpora unless
+    ``argv`` has some. Without it, the only command line is ``argv``.
 
     Raises:
         ValueError: The file is not TOML, or a key of it is not an option.
@@ -45,8 +45,21 @@ def command_lines(
     if options.config is None:
         yield argv
         return
+    given = _positionals_in(rest, make_parser())
     for values in _runs(place(options.config)):
-        yield [*_arguments(options.config, values, make_parser()), *rest, *argv[end:]]
+        own, corpora = _arguments(options.config, values, make_parser())
+        yield [*own, *(() if given else corpora), *rest, *argv[end:]]
+
+
+def _positionals_in(argv: Sequence[str], parser: argparse.ArgumentParser) -> bool:
+    """Return whether a command line has arguments that are not options."""
+    names = [action.dest for action in parser._actions if not action.option_strings]
+    for action in parser._actions:
+        action.required = False
+        if action.dest in names:
+            action.nargs, action.default = "?", None
+    values = parser.parse_known_args(list(argv))[0]
+    return any(getattr(values, name) is not None for name in names)
 
 
 def _runs(path: Place) -> Iterator[Mapping[str, Any]]:
@@ -61,8 +74,10 @@ def _runs(path: Place) -> Iterator[Mapping[str, Any]]:
         yield values | run
 
 
-def _arguments(path: str, values: Mapping[str, Any], parser: argparse.ArgumentParser) -> list[str]:
-    """Return the command line with the values of a file, by key.
+def _arguments(
+    path: str, values: Mapping[str, Any], parser: argparse.ArgumentParser
+) -> tuple[list[str], list[str]]:
+    """Return the options and the corpora with the values of a file, by key.
 
     Raises:
         ValueError: A key is not an option, or a flag is neither true nor false.
@@ -83,7 +98,7 @@ def _arguments(path: str, values: Mapping[str, Any], parser: argparse.ArgumentPa
             text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
             options.append(f"{_long(action)}={text}")
     order = [action.dest for action in parser._actions if not action.option_strings]
-    return [*options, *(positionals[name] for name in order if name in positionals)]
+    return options, [positionals[name] for name in order if name in positionals]
 
 
 def _actions(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:

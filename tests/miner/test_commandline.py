@@ -74,7 +74,7 @@ def test_the_status_of_main_is_returned(capsys: pytest.CaptureFixture[str]) -> N
         (FileNotFoundError(2, "No such file or directory", "a.txt"), "a.txt: No such file or dir"),
         (PermissionError(13, "Permission denied", b"a.txt"), "a.txt: Permission denied"),
         (OSError("the disk is full"), "the disk is full"),
-        (OSError(28, "No space left on device"), "No space left on device; free space in the pla"),
+        (OSError(28, "No space left on device"), "No space left on device; free space on the disk"),
         (OSError(5, "Input/output error"), "Input/output error"),
         (KeyboardInterrupt(), "interrupted"),
         (MemoryError(), "out of memory"),

@@ -11,7 +11,6 @@ from miner.filters import (
     RATIO_PAIRS,
     Suspects,
     check_filter_languages,
-    check_filters,
     length_odds,
     median_log_ratio,
     occurrences,
@@ -139,11 +138,6 @@ def test_reasons() -> None:
 @pytest.mark.parametrize(
     ("names", "languages", "message"),
     [
-        (
-            ("length", "loud"),
-            ("de", "en"),
-            "unknown filter 'loud'; use short, length, copied,",
-        ),
         (("language",), ("de", None), "requires --src-lang and --tgt-lang"),
         (
             ("language",),
@@ -156,11 +150,9 @@ def test_what_cannot_be_checked(
     names: Sequence[str], languages: tuple[str, str | None], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        check_filters(names)
         check_filter_languages(names, languages)
 
 
 def test_what_can() -> None:
-    check_filters(tuple(FILTERS))
     check_filter_languages((), (None, None))
     check_filter_languages(tuple(FILTERS), ("de", "en"))

@@ -98,6 +98,7 @@ def compare(source: str, target: str) -> tuple[int, int]:
         ("5千6百万", "56 million"),
         ("２万５百", "20,500"),
         ("1万 2万 3万", "10,000, 20,000, 30,000"),
+        ("1百2,百", "100, 200"),
         # no zero before the fraction, and marks that look like an apostrophe
         (".5 percent", "0,5 Prozent"),
         ("$.50", "0,50 $"),

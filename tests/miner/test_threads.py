@@ -1,5 +1,6 @@
 import contextlib
 import contextvars
+import signal
 import subprocess
 import sys
 import threading
@@ -83,24 +84,16 @@ def test_an_error_in_drawing_an_item_is_raised(count):
         run_in_threads(lambda item: None, items())
 
 
-def test_an_interrupt_ends_the_work(monkeypatch):
+def test_an_interrupt_ends_the_work():
     """The caller is interrupted while it waits: no thread works on when that is raised."""
     done, running = [], threading.active_count()
-    join = threading.Thread.join
-    interrupts = iter([KeyboardInterrupt])
-
-    def interrupted(thread, timeout=None):
-        for interrupt in interrupts:
-            while not done:
-                time.sleep(0.001)
-            raise interrupt
-        join(thread, timeout)
 
     def work(item):
         done.append(item)
+        if len(done) == 20:
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
         time.sleep(0.001)
 
-    monkeypatch.setattr(threading.Thread, "join", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run_in_threads(work, range(100_000), count=2)
     assert threading.active_count() == running

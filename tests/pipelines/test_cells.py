@@ -203,7 +203,7 @@ def test_a_bad_name_of_cells_is_refused(run: list[str], refused: Refused, index:
 
 def test_more_cells_than_sentences_are_refused(run: list[str], refused: Refused) -> None:
     error = refused([*run, "--index", "cells91"])
-    assert "91 cells cannot be made of 90 sentences; choose fewer, or 'exact'" in error
+    assert "91 cells cannot be made of 90 sentences; use fewer cells, or --index exact" in error
     assert mine_corpus([*run, "-q", "--index", "cells90"]) == 0
 
 

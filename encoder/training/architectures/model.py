@@ -7,7 +7,6 @@ from torch import nn
 
 from encoder import Encoder
 from encoder.tokenizer import Tokenizer, Tokens
-from encoder.training.data import drop_tokens
 
 Save = Callable[..., None]  # called with the folder, and ``facts`` of the training
 Trained = tuple[Encoder, Save]  # the encoder at a step, and a function to save it
@@ -22,7 +21,7 @@ class Model(nn.Module):
 
     def drop(self, tokens: Tokens, rate: float, generator: np.random.Generator) -> Tokens:
         """Remove each token with probability ``rate``."""
-        return drop_tokens(tokens, rate, generator)
+        return tokens.keep(generator.random(len(tokens.ids)) >= rate)
 
     def export(self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float) -> Trained:
         """Return the encoder with the present weights, and a function to save it.

@@ -36,12 +36,9 @@ class SpelledEmbedding(nn.Embedding):
         each_piece = Tokens(ids=np.arange(features.pieces, dtype=np.int32), offsets=np.arange(rows))
         numbers, words = features.split(each_piece)
         piece_rows = words.take(numbers.ids.astype(np.int64))
-        is_ngram = piece_rows.ids >= features.pieces
-        ngrams_before = np.concatenate(([0], np.cumsum(is_ngram)))[piece_rows.offsets]
-        self._spelling = Tokens(  # the end has no n-grams
-            ids=piece_rows.ids[is_ngram] - features.pieces,
-            offsets=np.append(ngrams_before, ngrams_before[-1]),
-        )
+        ngrams = piece_rows.keep(piece_rows.ids >= features.pieces)
+        offsets = np.append(ngrams.offsets, ngrams.offsets[-1])  # the end has no n-grams
+        self._spelling = Tokens(ids=ngrams.ids - features.pieces, offsets=offsets)
 
     def forward(self, ids: Tensor) -> Tensor:
         """Embed piece ids, int64 of any shape (...), as float (..., D)."""

@@ -17,10 +17,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from encoder.checkpoint import save_head
-from encoder.tokenizer import Tokens
+from encoder.tokenizer import Tokens, join
 from encoder.training import parallel
 from encoder.training.architectures.model import Model
-from encoder.training.data import Rows, TokenPairs, join
+from encoder.training.data import Rows, TokenPairs
 from encoder.training.options import ACCURACY, INFERENCE_LABELS, RankingOptions
 from encoder.training.reading import ParallelText
 from encoder.training.tasks.task import Decoder, Setting, Task

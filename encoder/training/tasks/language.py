@@ -14,10 +14,10 @@ import torch
 from torch import Tensor, nn
 
 from encoder.laser.networks import Transformer, token_mask
-from encoder.tokenizer import Tokens
+from encoder.tokenizer import Tokens, join
 from encoder.training.architectures.model import Model
 from encoder.training.architectures.network import Network, group_by_length, pad
-from encoder.training.data import Rows, TokenPairs, join
+from encoder.training.data import Rows, TokenPairs
 from encoder.training.options import TransformerOptions
 from encoder.training.tasks.task import Setting, Task
 from encoder.training.tasks.translation import perplexity, shared_mean

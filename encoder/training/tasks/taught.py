@@ -9,11 +9,11 @@ from torch.nn import functional
 
 from encoder import Encoder
 from encoder.bag.encoder import BagEncoder, find_names
-from encoder.tokenizer import Tokens
+from encoder.tokenizer import Tokens, join
 from encoder.trained import TrainedNetwork
 from encoder.training import parallel
 from encoder.training.architectures.model import Model
-from encoder.training.data import Rows, TokenPairs, join
+from encoder.training.data import Rows, TokenPairs
 from encoder.training.options import AdditionOptions, AlignmentOptions
 from encoder.training.tasks.ranking import translation_ranking
 from encoder.training.tasks.task import Setting, Task

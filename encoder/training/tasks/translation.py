@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from encoder.tokenizer import Tokens
+from encoder.tokenizer import Tokens, join
 from encoder.training import parallel
 from encoder.training.architectures.model import Model
-from encoder.training.data import Rows, TokenPairs, join
+from encoder.training.data import Rows, TokenPairs
 from encoder.training.options import PERPLEXITY, TranslationOptions
 from encoder.training.tasks.task import Decoder, Setting, Task
 

@@ -45,12 +45,14 @@ BOUND_OPERATIONS = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Codes:
-    """The codes of a side, with bounds of cosines.
+    """The codes of N rows of a side, with bounds of cosines.
 
-    For rows i and j, ``cos(i, j) <= p + slack |p| + bias[i] + bias[j]``, where p is ``scale[i]
-    scale[j]`` times the product of their codes. ``ids``, int32 (N,), default to positions.
-    ``numbers`` (N, D) are int8, int16, bfloat16 bits as uint16, or float32. ``scale`` and ``bias``
-    are (N,), and both sides share ``slack``.
+    For rows i and j of both sides, ``cos(i, j) <= p + slack |p| + bias[i] + bias[j]``, where p is
+    ``scale[i] scale[j]`` times the product of their codes.
+
+    ``numbers`` (N, D) are the codes: int8, int16, bfloat16 bits as uint16, or floats. ``ids``,
+    int32 (N,), name the rows, by default by position. ``scale`` and ``bias`` are float32 (N,).
+    ``slack`` is the relative rounding error of products, for both sides.
     """
 
     ids: NDArray[np.int32]
@@ -64,11 +66,11 @@ class Codes:
 
     @property
     def terms(self) -> tuple[Matrix, Matrix]:
-        """The terms ``scale`` and ``bias`` of bounds."""
+        """The ``scale`` and the ``bias``."""
         return self.scale, self.bias
 
     def take(self, rows: Rows) -> Codes:
-        """Take rows, as a view of a slice or a copy of positions."""
+        """Return the codes of some rows, like ``take_rows``."""
         return Codes(
             ids=take_rows(self.ids, rows),
             numbers=take_rows(self.numbers, rows),
@@ -83,8 +85,8 @@ def encode_both(
 ) -> tuple[Codes, Codes]:
     """Encode both sides, unit rows (N, D) and (M, D), in ``precision``.
 
-    float32 codes are the rows themselves, never ``centred``. Biases of codes without centring
-    contain only rounding errors, so their products rank like bounds. Rows are read twice.
+    float32 codes are the rows themselves, never ``centred``. If other codes are not centred, biases
+    contain only rounding errors, so products rank like bounds.
 
     Raises:
         ValueError: The precision is unknown, or its products overflow or are wrong on this CPU.
@@ -95,7 +97,7 @@ def encode_both(
     if precision in ("int8", "int16") and dim >= INT8_DIMENSIONS:
         raise ValueError(f"int8 products of {dim} dimensions may overflow; choose bfloat16")
     if precision == "int8" and not int8_is_exact():
-        raise ValueError("int8 products saturate on this machine; choose bfloat16 or float32")
+        raise ValueError("int8 products are inexact on this CPU; use bfloat16 or float32")
     left, right = (_Side(rows, precision, centred=centred) for rows in (source, target))
     measured = 1 + (dim + 8) * 2 * UNIT  # lengths are also computed in float32
     reach = right.longest * measured
@@ -111,10 +113,11 @@ def encode_both(
 
 
 def round_to_int8(rows: Matrix) -> tuple[Matrix, Matrix]:
-    """Round each row to int8 steps of 1/127 of its largest absolute number.
+    """Round each row to multiples of 1/127 of its largest absolute number.
 
     Returns:
-        float32, which depend only on the row: the steps (N, D), and their size (N, 1).
+        The multiples, whole float32 (N, D) from -127 to 127, and their units, float32 (N, 1). Both
+        depend only on the row.
     """
     largest = np.maximum(rows.max(axis=1, keepdims=True), -rows.min(axis=1, keepdims=True))
     scale = np.maximum(largest / np.float32(INT8_MAX), TINY)
@@ -123,7 +126,10 @@ def round_to_int8(rows: Matrix) -> tuple[Matrix, Matrix]:
 
 
 def codes_of(rows: Matrix, integers: type[np.number]) -> Codes:
-    """Encode rows in int8 steps as ``integers``, without bias or slack."""
+    """Encode rows by ``round_to_int8``, without bias or slack.
+
+    The type ``integers`` is from ``miner.knn.core.tuning.type_of_integers``.
+    """
     numbers, steps = round_to_int8(rows)
     return Codes(
         ids=np.arange(len(rows), dtype=np.int32),
@@ -135,18 +141,18 @@ def codes_of(rows: Matrix, integers: type[np.number]) -> Codes:
 
 
 def round_to_bfloat16(rows: Matrix) -> NDArray[np.uint16]:
-    """Return the bits of the nearest bfloat16, ties to even."""
+    """Return the bits of the nearest bfloat16 of float32, ties to even."""
     bits = rows.view(np.uint32)
     odd = (bits >> 16) & 1
     return ((bits + (np.uint32(0x7FFF) + odd)) >> 16).astype(np.uint16)
 
 
 def product_rounding(precision: Precision, dim: int) -> float:
-    """Return the relative error of a product of codes before its own rounding.
+    """Return the relative error of the sum in a product of ``dim`` codes.
 
     It holds for a sum in any order (Higham, Accuracy and Stability of Numerical Algorithms, 2nd
-    ed., section 3.1). Integers sum exactly. Arm's bfloat16 instructions round sums to odd, which
-    errs by twice as much as rounding to nearest.
+    ed., section 3.1), before the result is rounded. Integers sum exactly. Arm's bfloat16
+    instructions round sums to odd, which errs by twice as much as rounding to nearest.
     """
     steps = (dim + 2) * {"bfloat16": 2 * UNIT, "float32": UNIT}.get(precision, 0.0)
     return steps / (1 - steps)

@@ -83,9 +83,9 @@ def longer(numbers: Any) -> Any:
 def hits(tile: Any, slack: Any, row_codes: Any, column_codes: Any) -> Any:
     """Return the products of a tile (R, C) whose bounds exceed a floor.
 
-    ``row_codes`` and ``column_codes`` are ``scale``, ``bias`` and ``floor`` of a side, float32 (R,)
-    or (C,). ``slack``, ``scale`` and ``bias`` are those of ``Codes``. The tile is read once, in
-    vector instructions, and blocks with a hit twice.
+    ``slack`` is that of ``Codes``. ``row_codes`` are ``scale`` and ``bias`` of the rows' ``Codes``,
+    and floors, float32 (R,) each. ``column_codes`` are the same of the columns, (C,). The tile is
+    read once, in vector instructions, and blocks with a hit twice.
 
     Returns:
         Row times C plus column, int32 (H,), and bounds, float32 (H,).
@@ -117,8 +117,9 @@ def take(
 ) -> None:
     """Insert a tile's hits into the candidates of its R rows and C columns.
 
-    ``of_rows`` and ``of_columns`` are positions among all candidates, and ids, (R,) or (C,).
-    ``repeated`` allows for other tiles with the same pairs.
+    ``tile_hits`` are from ``hits``. ``of_rows`` are positions of the rows in ``forward``, and their
+    ids, (R,) each, and ``of_columns`` likewise in ``backward``, (C,). These are the ``Candidates``
+    of both sides. ``repeated`` tells whether other tiles may contain the same pairs.
     """
     (places, hit_bounds), (bounds, ids, floor) = tile_hits, forward
     (row_places, row_ids), (column_places, column_ids) = of_rows, of_columns
@@ -138,10 +139,10 @@ def take(
 
 @_compile
 def round_centred(rows: Any, mean: Any, largest: Any, codes: Any) -> None:
-    """Encode rows (N, D) minus their ``mean`` (D,) in steps of 1/``largest``.
+    """Round rows (N, D) minus their ``mean`` (D,) to codes up to ``largest``.
 
-    The outputs ``codes`` are numbers, int8 (N, D), and float32 (N,): steps, lengths of centred
-    rows, and lengths of rounding errors.
+    ``codes`` are the arrays to fill: codes, int8 or int16 (N, D), and, float32 (N,), the units that
+    codes count, the lengths of centred rows, and the lengths of rounding errors.
     """
     numbers, steps, lengths, errors = codes
     centred = np.empty(rows.shape[1], dtype=np.float32)
@@ -163,11 +164,11 @@ def round_centred(rows: Any, mean: Any, largest: Any, codes: Any) -> None:
 
 @compiled()  # keeps the order of sums, for the same bits everywhere
 def unit_rows(halves: Any, rows: Any, factor: Any, out: Any, places: Any) -> None:
-    """Scale ``rows`` (N,) of float16 to length 1, at ``places`` of ``out``.
+    """Scale float16 rows like ``miner.knn.core.rescore.unit_rows``.
 
-    ``halves`` (R, D) are bits as uint16. Numbers are rounded to multiples of 1/``factor``, a power
-    of two, and lengths are summed like ``miner.knn.core.rescore.square_lengths``. All loops compile
-    to vector instructions, which calls to round would prevent.
+    ``halves`` (R, D) are their bits as uint16, and ``factor`` is 2**26. Row ``rows[i]`` is written
+    to ``out[places[i]]``. All loops compile to vector instructions, which calls to round would
+    prevent.
     """
     sign, rest = np.uint32(0x8000), np.uint32(0x7FFF)
     lanes, floats = np.empty(LANES), np.empty(halves.shape[1], dtype=np.float32)
@@ -196,7 +197,7 @@ def unit_rows(halves: Any, rows: Any, factor: Any, out: Any, places: Any) -> Non
 
 @_compile
 def rows_in(cells: Any, start: Any, stop: Any) -> Any:
-    """Return the rows (R,) with a cell (N, P) in the range, ascending."""
+    """Return the rows with cells (N, P) in ``range(start, stop)``, ascending."""
     rows, count = np.empty(len(cells), dtype=np.int64), 0
     for row in range(len(cells)):
         for cell in cells[row]:
@@ -244,7 +245,10 @@ def _place(ids: Any, cosines: Any, number: Any, cosine: Any) -> None:
 
 @_compile
 def merge(ids: Any, cosines: Any, rows: Any, other_ids: Any, other_cosines: Any) -> None:
-    """Merge other neighbours (P, L) of ``rows`` (P,) into all lists (N, K)."""
+    """Merge other neighbours (P, L) of ``rows`` (P,) into all lists (N, K).
+
+    Lists are best first. ``ids`` and ``cosines`` are updated in place, and keep the best K.
+    """
     for place in range(len(rows)):
         row = rows[place]
         for rank in range(other_ids.shape[1]):
@@ -259,11 +263,13 @@ def merge(ids: Any, cosines: Any, rows: Any, other_ids: Any, other_cosines: Any)
 def verify(
     queries: Any, base: Any, names: Any, of_rows: Any, ids: Any, cosines: Any, incomplete: Any
 ) -> None:
-    """Fill the neighbours of queries (N, D), ``ids`` and ``cosines`` (N, K).
+    """Fill the neighbours of queries by the exact cosines of their candidates.
 
-    ``of_rows`` are candidates, best bound first. A row is done at the first bound below its K-th
-    cosine. Lists begin without neighbours, with the cosine to exceed. ``incomplete`` (N,) marks
-    rows that may have better neighbours. ``names`` (M,) are the ids of ``base`` (M, D).
+    A row is done at the first bound below its K-th cosine. Queries (N, D) and base (M, D) are unit
+    rows, and ``names`` (M,) are ids of the base. ``of_rows`` are ``Candidates`` of the queries,
+    whose ids are positions in the base. The function fills ``ids`` (N, K), -1 at first, ``cosines``
+    (N, K), at first the cosines to exceed, and the mask ``incomplete`` (N,) of rows that may have
+    better neighbours.
     """
     bounds, candidates, floor = of_rows
     for row in range(len(queries)):
@@ -287,11 +293,11 @@ def fallback_search(
     names: Any,
     lists: Any,
 ) -> None:
-    """Insert a tile's hits into the ``lists`` (R, K) of its rows.
+    """Insert a tile's hits into the ``lists`` of its rows, by exact cosines.
 
-    ``row_places`` and ``column_places`` are the tile's positions in ``queries`` and ``base``, and
-    ``names`` are ids of base rows. A pair's cosine is computed if its bound reaches the row's K-th
-    cosine.
+    ``row_places`` (R,) and ``column_places`` (C,) are the tile's positions in ``queries`` and
+    ``base``, and ``names`` (M,) are the ids of ``base``. ``lists`` are ids and cosines, (R, K)
+    each. A pair's cosine is computed if its bound reaches the row's K-th cosine.
     """
     columns = np.uint32(len(column_places))
     (places, bounds), (ids, cosines) = tile_hits, lists

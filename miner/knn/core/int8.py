@@ -2,8 +2,9 @@
 
 A block of products, ROWS rows by COLUMNS columns, stays in the CPU's registers over all dimensions
 (Goto and van de Geijn 2008, Anatomy of High-Performance Matrix Multiplication). There, it is
-compared with its rows' and columns' levels, so most products never reach memory. If columns are
-raised by a number, sums start at the negative of that number times the sum of the row's codes.
+compared with levels of its rows and columns, so most products never reach memory. If a number is
+added to the codes of columns (``raised``), sums start at minus that number times the sum of the
+row's codes. Functions with a ``builder`` generate LLVM code.
 
 Axes: ``R`` rows and ``C`` columns of a tile, ``D`` dimensions, ``P`` panels of COLUMNS columns. A
 lane has 32 bits, which are four codes of int8 or two of int16. ``depth`` is the number of lanes.
@@ -57,14 +58,14 @@ def _vector(builder: Any, start: Any, *steps: Any) -> Any:
 
 
 def loaded(builder: Any, vectors: Any, row: Any) -> list[Any]:
-    """Load a row of COLUMNS numbers as vectors."""
+    """Load row ``row`` of COLUMNS numbers each as VECTORS vectors."""
     start = builder.mul(row, LONG(VECTORS))
     places = [builder.add(start, LONG(part)) for part in range(VECTORS)]
     return [builder.load(builder.gep(vectors, [place]), align=4) for place in places]
 
 
 def rows_from(builder: Any, first: Any, count: Any, rows: int) -> list[Any]:
-    """Return row numbers from ``first``, with the last of ``count`` repeated."""
+    """Return ``rows`` numbers from ``first``, but at most ``count`` - 1."""
     last = builder.sub(count, LONG(1))
     numbers = [builder.add(first, LONG(row)) for row in range(rows)]
     return [builder.select(builder.icmp_signed("<", row, last), row, last) for row in numbers]
@@ -118,12 +119,14 @@ def _block(
 
 @intrinsic
 def multiply_block(typing: Any, first: Any, panel: Any, left: Any, right: Any, out: Any) -> Any:
-    """Multiply rows from ``first`` on by a panel, and mark the hits.
+    """Multiply ROWS rows by a panel, and return whether there are hits.
 
-    ``left`` are codes (R, D), and initial sums, scales, biases and levels for the panel, (R,) each.
-    ``right`` are panels (P, depth, COLUMNS), and scales and levels (P, COLUMNS). ``out`` are the
-    block (ROWS, COLUMNS) and masks (ROWS,). These get a bit per product p with ``p column_scale
-    row_scale + row_bias`` above the lower of both levels. The result is whether there is any.
+    A product p is a hit if ``p column_scale row_scale + row_bias`` exceeds the lower level of both.
+
+    ``first`` is the first row, and ``panel`` the number of the panel. ``left`` are codes (R, D),
+    initial sums, scales, biases, and levels for this panel, (R,) each. ``right`` are panels (P,
+    depth, COLUMNS), scales and levels (P, COLUMNS). The function fills ``out``: the products (ROWS,
+    COLUMNS), and masks of hits with a bit per column (ROWS,).
     """
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -159,9 +162,10 @@ def multiply_block(typing: Any, first: Any, panel: Any, left: Any, right: Any, o
 
 @intrinsic
 def write_block(typing: Any, first: Any, panel: Any, left: Any, panels: Any, out: Any) -> Any:
-    """Write products of rows and a panel to ``out`` (R, P COLUMNS).
+    """Write the products of ROWS rows and a panel to ``out`` (R, P * COLUMNS).
 
-    ``left`` are codes (R, D) and initial sums (R,); there are ROWS rows from ``first`` on.
+    ``left`` are codes (R, D) and initial sums (R,). ``first`` is the first row, and ``panel`` the
+    number of the panel.
     """
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -187,10 +191,10 @@ def write_block(typing: Any, first: Any, panel: Any, left: Any, panels: Any, out
 
 @intrinsic
 def raise_and_turn(typing: Any, codes: Any, raised: Any, at: Any, panels: Any, to: Any) -> Any:
-    """Raise and transpose LANES lanes of LANES columns of codes (C, depth).
+    """Write LANES lanes of LANES columns of codes (C, depth) to ``panels``.
 
-    ``at`` are the first column and lane, and ``raised`` is the number in all four bytes of an
-    int32. Results start at ``to`` in the flat ``panels``, COLUMNS apart.
+    ``at`` are the first column and lane. Lane i goes to the positions from ``to + i COLUMNS`` in
+    the flattened panels. ``raised`` is the number to add, in all four bytes of an int32.
     """
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -231,7 +235,7 @@ def raise_and_turn(typing: Any, codes: Any, raised: Any, at: Any, panels: Any, t
 
 @intrinsic
 def lowest_bit(typing: Any, bits: Any) -> Any:
-    """Return the number of zeros below the lowest set bit of 64."""
+    """Return the position of the lowest set bit of a uint64 that is not 0."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         return builder.cttz(values[0], BIT(1))
@@ -253,7 +257,7 @@ def _sums_of(rows: Any, raised: Any) -> Any:
 
 @_part
 def _panels_of(columns: Any, raised: Any) -> Any:
-    """Return raised columns (C, depth) as panels (P, depth, COLUMNS)."""
+    """Return columns (C, depth) plus ``raised`` as panels (P, depth, COLUMNS)."""
     count, depth = columns.shape
     panels = np.empty(((count + COLUMNS - 1) // COLUMNS, depth, COLUMNS), dtype=np.int32)
     turned, four = depth - depth % LANES, np.int32(raised * OCTET)
@@ -273,7 +277,7 @@ def _panels_of(columns: Any, raised: Any) -> Any:
 
 @_part
 def products_of(rows: Any, panels: Any, raised: Any) -> Any:
-    """Multiply codes (R, D) by panels, to int32 (R, P COLUMNS)."""
+    """Multiply codes (R, D) by ``panels_of``, to int32 (R, P * COLUMNS)."""
     left = rows, _sums_of(rows, raised)
     out = np.empty((len(rows), len(panels) * COLUMNS), np.int32)
     for panel in range(len(panels)):
@@ -342,10 +346,10 @@ def _laid_out(columns: Any, raised: Any) -> Any:
 
 
 def panels_of(columns: NDArray[Any], largest: int) -> tuple[NDArray[np.int32], int]:
-    """Return codes (C, D) up to ``largest`` as panels, and their raise.
+    """Return codes (C, D) as panels (P, depth, COLUMNS), and the added number.
 
-    D must be a multiple of 8. If the set's codes are small, products with int8 rows are exact up to
-    a code of 2**14 / (4 * ``largest``) - 1.
+    Codes are at most ``largest``, and D is a multiple of 8. If LARGEST is 63, products with int8
+    rows are exact for row codes up to 2**14 / (4 * ``largest``) - 1.
     """
     way = way_of(columns.dtype)
     raised = min(way.raised, largest)
@@ -353,7 +357,7 @@ def panels_of(columns: NDArray[Any], largest: int) -> tuple[NDArray[np.int32], i
 
 
 class Columns:
-    """Codes int8 (C, D), except -128, in a layout for repeated products."""
+    """Int8 codes (C, D) from -127 in a layout for repeated products."""
 
     def __init__(self, codes: NDArray[np.int8]) -> None:
         self._count = len(codes)
@@ -363,7 +367,7 @@ class Columns:
         self._panels = panels_of(columns, np.iinfo(np.int8).max)
 
     def multiplied(self, rows: NDArray[np.int8]) -> NDArray[np.int32]:
-        """Multiply codes (R, D) by the columns, to int32 (R, C)."""
+        """Multiply codes (R, D) by all columns exactly, to int32 (R, C)."""
         if not (len(rows) and self._count):
             return np.empty((len(rows), self._count), dtype=np.int32)
         codes = _in_whole_lanes(rows.astype(self._kind, copy=False), self._way)
@@ -372,9 +376,9 @@ class Columns:
 
 
 def hits(rows: Any, columns: Any, row_codes: Any, column_codes: Any) -> Any:
-    """Find hits like ``compiled.hits``, at the cost of a product.
+    """Multiply codes (R, D) by (C, D), and return hits like ``compiled.hits``.
 
-    Codes are int8 up to the set's largest, or int16 up to 127 if the set multiplies them.
+    Codes are int8 up to LARGEST, or int16 up to 127 if the set of instructions multiplies these.
     """
     way = way_of(rows.dtype)
     lanes = _in_whole_lanes(columns, way).view(np.int32)
@@ -383,6 +387,6 @@ def hits(rows: Any, columns: Any, row_codes: Any, column_codes: Any) -> Any:
 
 
 def _in_whole_lanes(codes: NDArray[Any], way: Way) -> NDArray[Any]:
-    """Pad codes (N, D) with zeros to whole lanes of a sum."""
+    """Pad codes (N, D) with zeros to whole steps of ``way``."""
     spare = -codes.shape[1] % (way.codes * way.steps)
     return np.ascontiguousarray(np.pad(codes, ((0, 0), (0, spare))) if spare else codes)

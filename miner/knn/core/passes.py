@@ -1,7 +1,8 @@
 """The passes of a two-way search over tiles of products.
 
-A tile is a set of rows and a set of columns whose products are computed together. The tiles of an
-exact search cover all pairs, the tiles of a cell join the pairs that share a cell.
+A tile is a set of rows of one side and a set of rows of the other (the tile's columns) whose
+products are computed together. The tiles of an exact search cover all pairs, the tiles of a cell
+join the pairs in shared cells. Axes: ``N`` rows, ``C`` candidates per row, ``K`` neighbours.
 """
 
 import logging
@@ -33,18 +34,18 @@ MIN_COLUMNS_TO_SEED = 16 * 512  # with fewer, seeds cost more than they save
 
 
 class Tile(NamedTuple):
-    """Rows and columns by slice or by ascending position."""
+    """The rows and the columns of a tile, by slice or by ascending position."""
 
     rows: Rows
     columns: Rows
 
 
 class Candidates(NamedTuple):
-    """The columns with the largest bounds so far, best first, C per row.
+    """The C candidates of each row with the largest bounds so far, best first.
 
-    ``bounds``, float32 (N, C), is -inf and ``ids``, int32 (N, C), is -1 in unused columns.
-    ``floor``, float32 (N,), is at least each row's last bound, and no other column has a larger
-    bound.
+    ``bounds``, float32 (N, C), is -inf and ``ids``, int32 (N, C), is -1 for unused candidates.
+    ``floor``, float32 (N,), is at least each row's last bound. Rows that were compared, and are no
+    candidates, have bounds up to the floor.
     """
 
     bounds: NDArray[np.float32]
@@ -53,7 +54,7 @@ class Candidates(NamedTuple):
 
     @classmethod
     def empty(cls, rows: int, kept: int) -> Self:
-        """Allocate ``kept`` candidates per row."""
+        """Return ``kept`` unused candidates per row, with floors of -inf."""
         return cls(
             bounds=np.full((rows, kept), -np.inf, dtype=np.float32),
             ids=np.full((rows, kept), NO_NEIGHBOUR, dtype=np.int32),
@@ -61,14 +62,15 @@ class Candidates(NamedTuple):
         )
 
     def take(self, rows: Rows) -> Self:
-        """Take rows, as a view of a slice or a copy of positions."""
+        """Return the candidates of some rows, like ``take_rows``."""
         return type(self)(*(take_rows(field, rows) for field in self))
 
 
 class RowLocks:
-    """Locks of the rows of shared tables, given by their numbers of rows.
+    """Locks of rows of shared tables, whose lengths are ``tables``.
 
-    All rows are locked at once or none, so threads cannot deadlock. A single thread locks nothing.
+    All requested rows are locked at once or none, so threads cannot deadlock. If only one of
+    ``threads`` works, nothing is locked.
     """
 
     def __init__(self, *tables: int, threads: int) -> None:
@@ -78,7 +80,7 @@ class RowLocks:
 
     @contextmanager
     def acquire(self, *rows: Rows) -> Iterator[None]:
-        """Lock rows of each table, by slice or position, once all are free."""
+        """Wait until rows of each table are free, and lock them in the block."""
         if self.threads == 1:
             yield
             return
@@ -105,9 +107,15 @@ def generate_candidates(
     repeated: bool,
     progress: Callable[[int], None],
 ) -> None:
-    """Generate the candidates of both sides, one product per tile.
+    """Update the candidates of both sides, by one product per tile.
 
-    Tiles contain each pair once, or with ``repeated`` some pairs, perhaps several times.
+    Args:
+        left: codes of one side.
+        right: codes of the other side.
+        tiles: tiles of the pairs to compare. Rows are of ``left``, columns of ``right``.
+        candidates: candidates of ``left``, and of ``right``, updated in place.
+        repeated: whether several tiles may contain the same pair.
+        progress: called with the number of products after each tile.
     """
     forward, backward = candidates
     claims = RowLocks(len(left), len(right), threads=thread_count())
@@ -125,20 +133,16 @@ def generate_candidates(
     run_in_threads(take, tiles, count=claims.threads)
 
 
-def _places(rows: Rows) -> NDArray[np.int64]:
+def _places(rows: Rows) -> NDArray[np.integer]:
     return np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
 
 
-def initial_candidates(left: Codes, right: Codes, *, kept: int) -> tuple[Candidates, Candidates]:
-    """Allocate ``kept`` candidates of both sides, with initial floors.
+def initial_candidates(rows: Codes, columns: Codes, *, kept: int) -> Candidates:
+    """Return ``kept`` unused candidates per row, with floors.
 
-    Floors are just below the ``kept`` best bounds of sampled columns, or -inf if there are few
-    columns. They exclude most columns of the first tiles.
+    A row's floor is just below its ``kept`` largest bounds among sampled columns, or -inf if there
+    are few columns. It excludes most products of the first tiles.
     """
-    return _seeded(left, right, kept), _seeded(right, left, kept)
-
-
-def _seeded(rows: Codes, columns: Codes, kept: int) -> Candidates:
     kept = min(kept, len(columns))
     candidates = Candidates.empty(len(rows), kept)
     if len(columns) < MIN_COLUMNS_TO_SEED or kept > SEEDS:
@@ -154,7 +158,7 @@ def _seeded(rows: Codes, columns: Codes, kept: int) -> Candidates:
 
 
 def best_columns(rows: Codes, columns: Codes, *, kept: int) -> Candidates:
-    """Return the ``kept`` columns with the largest bounds, best first."""
+    """Return the ``kept`` candidates of each row among ``columns``."""
     candidates, own = Candidates.empty(len(rows), kept), (np.arange(len(rows)), rows.ids)
     for block in growing_blocks(len(columns), TILE_COLUMNS):
         part = columns.take(block)
@@ -166,7 +170,10 @@ def best_columns(rows: Codes, columns: Codes, *, kept: int) -> Candidates:
 
 
 def growing_blocks(rows: int, size: int) -> list[slice]:
-    """Split rows into slices that grow, so that most meet established floors."""
+    """Split rows into slices that grow from 32 rows threefold up to ``size``.
+
+    Floors are low at first, and most products exceed them.
+    """
     slices, start, length = [], 0, min(FIRST_BLOCK_ROWS, size)
     while start < rows:
         slices.append(slice(start, min(start + length, rows)))
@@ -175,10 +182,13 @@ def growing_blocks(rows: int, size: int) -> list[slice]:
 
 
 def find_hits(rows: Codes, columns: Codes, row_floor: Matrix, column_floor: Matrix) -> Hits:
-    """Return positions and bounds of products whose bounds exceed a floor.
+    """Return the hits of a tile, whose bounds exceed a floor of row or column.
 
-    A floor is that of the row or of the column. Because floors may rise later, users of the hits
-    must compare the bounds again.
+    Floors are float32 (R,) and (C,) for codes of R rows and C columns. Because floors may rise
+    later, users of the hits must compare the bounds again.
+
+    Returns:
+        Row times C plus column, int32 (H,), and bounds, float32 (H,).
     """
     codes = (*rows.terms, row_floor), (*columns.terms, column_floor)
     kind = rows.numbers.dtype
@@ -193,11 +203,17 @@ def find_hits(rows: Codes, columns: Codes, row_floor: Matrix, column_floor: Matr
 def verify(
     queries: Side, base: Side, candidates: Candidates, *, k: int, floors: Matrix | None = None
 ) -> tuple[Neighbours, NDArray[np.int64]]:
-    """Return the best k candidates, and the rows that may miss better ones.
+    """Return the best k candidates by exact cosines, and incomplete rows.
 
-    Rows are in the order of codes, and candidates are positions in the base. If similar rows are
-    adjacent, shared vectors stay in the cache. With ``floors``, float32 (N,), neighbours must
-    exceed these, which are also the cosines of unused columns.
+    Args:
+        queries: unit rows (N, D) and their codes.
+        base: unit rows (M, D) and their codes, whose ids name the neighbours.
+        candidates: candidates of the queries. Ids are positions in ``base``.
+        k: neighbours per row.
+        floors: cosines that neighbours must exceed, float32 (N,). Unused columns have these.
+
+    Returns:
+        Neighbours (N, k), and the rows that may have better neighbours, ascending.
     """
     (rows, _), (others, other_codes) = queries, base
     neighbours = Neighbours.empty(len(rows), k)
@@ -219,9 +235,9 @@ def verify(
 def fallback_search(
     queries: Side, base: Side, neighbours: Neighbours, tiles: Iterable[Tile]
 ) -> None:
-    """Complete the neighbours of the tiles' rows among the tiles' columns.
+    """Insert the tiles' best columns into neighbours of the tiles' rows.
 
-    Neighbours are in the order of the codes.
+    Queries and base are as in ``verify``, whose ``neighbours`` are updated in place.
     """
     (left, left_codes), (right, right_codes) = queries, base
     claims = RowLocks(len(left), threads=thread_count())

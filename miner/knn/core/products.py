@@ -1,10 +1,10 @@
 """Products of codes in the fastest way.
 
-NumPy multiplies float32. Compiled kernels multiply int8 with an instruction set of the CPU
-(``miner.instructions``). torch multiplies int8 if it is faster or the CPU lacks a set, and
-bfloat16: up to eight times as fast as float32, but loading takes seconds. A build of torch that
-lacks a function raises AttributeError or RuntimeError. Results do not depend on it. bfloat16
-numbers are uint16 bits.
+NumPy multiplies floats. Compiled kernels (``miner.knn.core.int8``) multiply int8 by an instruction
+set of the CPU. torch multiplies bfloat16, and int8 if it is faster or the CPU lacks a set: up to
+eight times as fast as float32, but loading takes seconds. Results of a search do not depend on the
+library. A build of torch that lacks a function raises AttributeError or RuntimeError. bfloat16
+numbers are stored as their bits, uint16. Axes: ``R`` rows, ``C`` columns, ``D`` dimensions.
 """
 
 from __future__ import annotations
@@ -37,22 +37,23 @@ INT8_DIMENSIONS = 1 << 17  # limit, below which 127 * 127 * D is less than 2**31
 
 
 def product(left: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
-    """Multiply codes (R, D) by (C, D), integers to int32."""
-    if left.dtype == np.float32 or left.dtype == np.float64:
+    """Multiply codes (R, D) by codes (C, D) of the same type.
+
+    Returns:
+        (R, C): int32 of int8, bits of bfloat16 as uint16 of the same, float32 or float64 of floats.
+    """
+    if left.dtype in (np.float32, np.float64):
         return np.asarray(left @ right.T)
-    if left.dtype == np.int16:
-        left, right = left.astype(np.int8), right.astype(np.int8)
     if left.dtype == np.int8:
         kernels = compiled_int8()
-        multiplied = kernels.Columns(right).multiplied(left) if kernels else None
-        return int8_product(left, right) if multiplied is None else multiplied
+        return kernels.Columns(right).multiplied(left) if kernels else int8_product(left, right)
     import torch
 
     return (bfloat16_rows(left) @ bfloat16_rows(right).T).view(torch.uint16).numpy()
 
 
 def int8_product(left: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
-    """Multiply int8 rows by torch's private function."""
+    """Multiply int8 codes (R, D) by (C, D) with torch, to int32 (R, C)."""
     import torch
 
     x, y = torch.from_numpy(left), torch.from_numpy(right)
@@ -70,7 +71,7 @@ def bfloat16_rows(bits: NDArray[Any]) -> torch.Tensor:
 
 @cache
 def loops() -> ModuleType:
-    """Load the compiled loops at first use, because Numba takes half a second."""
+    """Return the module of compiled loops, which loads Numba in half a second."""
     from miner.knn.core import compiled
 
     return compiled
@@ -78,14 +79,14 @@ def loops() -> ModuleType:
 
 @cache
 def int8_kernels() -> ModuleType | None:
-    """Return the module of integer products, or None without instruction set."""
+    """Return ``miner.knn.core.int8``, or None if the CPU lacks instructions."""
     from miner.knn.core import int8  # loads Numba
 
     return int8 if int8.CHOSEN else None
 
 
 def compiled_int8() -> ModuleType | None:
-    """Return the module of integer products, or None if torch is faster."""
+    """Return ``int8_kernels``, or None if torch is loaded and faster."""
     kernels = int8_kernels()
     return kernels if kernels and not (torch_is_loaded() and _torch_is_faster()) else None
 
@@ -96,64 +97,61 @@ def _torch_is_faster() -> bool:
     kernels = int8_kernels()
     if kernels is None or kernels.ASKED:
         return kernels is None
+    random = np.random.default_rng(0)
+    sides = [
+        random.integers(-INT8_MAX, INT8_MAX, (count, DIM), np.int8, endpoint=True)
+        for count in (ROWS, COLUMNS)
+    ]
+    # Scale, bias and floor of each row and column.
+    codes = [np.array([[1], [0], [LARGE]], np.float32).repeat(len(s), axis=1) for s in sides]
+    return _torch_wins(
+        lambda: loops().hits(int8_product(*sides), np.float32(0), *map(tuple, codes)),
+        lambda: kernels.hits(*sides, *map(tuple, codes)),
+    )
 
-    def measure() -> bool:
-        random = np.random.default_rng(0)
-        sides = [
-            random.integers(-INT8_MAX, INT8_MAX, (count, DIM), np.int8, endpoint=True)
-            for count in (ROWS, COLUMNS)
-        ]
-        # Scale, bias and floor of each row and column.
-        codes = [np.array([[1], [0], [LARGE]], np.float32).repeat(len(s), axis=1) for s in sides]
-        with_torch = seconds_of(
-            lambda: loops().hits(int8_product(*sides), np.float32(0), *map(tuple, codes))
-        )
-        return with_torch < seconds_of(lambda: kernels.hits(*sides, *map(tuple, codes)))
 
+def _torch_wins(with_torch: Callable[[], object], without: Callable[[], object]) -> bool:
+    """Return whether torch's int8 products are exact, and make a call faster."""
     try:
-        return is_exact(int8_product) and on_one_thread(measure)
+        return is_exact(int8_product) and on_one_thread(
+            lambda: seconds_of(with_torch) < seconds_of(without)
+        )
     except (RuntimeError, AttributeError, ImportError):  # a build without int8 products
         return False
 
 
 def multiplier(columns: NDArray[np.int8]) -> Callable[[NDArray[np.int8]], NDArray[np.int32]]:
-    """Return a function that multiplies rows (R, D) by columns (C, D) exactly.
+    """Return a function that multiplies rows (R, D) by ``columns`` (C, D).
 
-    torch multiplies if it is loaded and faster.
+    The function returns exact products (R, C). It uses torch if that is loaded and faster.
     """
     from miner.knn.core import int8  # loads Numba
 
-    multiplied, rows = int8.Columns(columns).multiplied, columns[:ROWS]
+    kernels = int8.Columns(columns).multiplied
+    if int8.ASKED or not torch_is_loaded():
+        return kernels
 
     def by_torch(rows: NDArray[np.int8]) -> NDArray[np.int32]:
         return int8_product(rows, columns)
 
-    def measure() -> bool:
-        seconds = [seconds_of(partial(way, rows)) for way in (by_torch, multiplied)]
-        return seconds[0] < seconds[1]
-
-    if int8.ASKED or not torch_is_loaded():
-        return multiplied
-    with suppress(RuntimeError, AttributeError, ImportError):  # a build without int8 products
-        if is_exact(int8_product) and on_one_thread(measure):
-            return by_torch
-    return multiplied
+    is_faster = _torch_wins(*(partial(way, columns[:ROWS]) for way in (by_torch, kernels)))
+    return by_torch if is_faster else kernels
 
 
 @cache
 def largest_code() -> int:
-    """Return the largest int8 code with exact products."""
+    """Return the largest int8 code with exact products, 63 or 127."""
     kernels = int8_kernels()
     return kernels.LARGEST if kernels else INT8_MAX
 
 
 def seconds_of(work: Callable[[], object]) -> float:
-    """Return the least time of some calls, in seconds of this thread."""
+    """Return the least time of five calls, in seconds of this thread's CPU."""
     return max(1e-9, min(repeat(work, timer=thread_time, number=1, repeat=REPEATS)))
 
 
 def numbers_of(tile: NDArray[Any]) -> NDArray[np.float32]:
-    """Return a product of any type as float32."""
+    """Return codes or products of any type as float32, bits of bfloat16 too."""
     if tile.dtype == np.uint16:
         return (tile.astype(np.uint32) << 16).view(np.float32)
     return tile.astype(np.float32)
@@ -165,15 +163,18 @@ def torch_is_loaded() -> bool:
 
 
 def torch_pays(operations: float) -> bool:
-    """Return whether torch is loaded, or worth loading for ``operations``."""
-    worth = operations >= TORCH_FROM and find_spec("torch") is not None
-    return torch_is_loaded() or worth
+    """Return whether torch is loaded, or installed and worth loading.
+
+    ``operations`` is the number of operations to compute, two for each multiply-add.
+    """
+    return torch_is_loaded() or (operations >= TORCH_FROM and find_spec("torch") is not None)
 
 
 def low_precision_pays(operations: float) -> bool:
-    """Return whether rates are worth measuring for ``operations``.
+    """Return whether precisions below float32 may be faster.
 
-    If so, torch is loaded if it may be faster than the kernels.
+    ``operations`` is the number of operations to compute. torch is loaded if it may be faster than
+    the kernels and ``torch_pays``.
     """
     kernels = int8_kernels()
     if kernels and (kernels.ASKED or not kernels.HAS_AMX):
@@ -187,14 +188,14 @@ def low_precision_pays(operations: float) -> bool:
 
 @cache
 def int8_is_exact() -> bool:
-    """Return whether int8 products of the largest codes are exact."""
+    """Return whether ``product`` is exact for the largest int8 codes."""
     return is_exact(product)
 
 
 def is_exact(multiply: Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]) -> bool:
-    """Return whether products of the largest codes are exact.
+    """Return whether ``multiply`` multiplies the largest int8 codes exactly.
 
-    Without VNNI instructions oneDNN sums pairs of products in 16 bits, which saturate
+    Without VNNI instructions, oneDNN sums pairs of products in 16 bits, which saturate
     (pytorch/pytorch#136746). torch avoids it from 2.6 on, unless ONEDNN_MAX_CPU_ISA hides VNNI.
     """
     numbers = np.full((64, 64), INT8_MAX, dtype=np.int8)

@@ -33,13 +33,16 @@ def unit_rows(
     rows: IntArray | None = None,
     places: IntArray | None = None,
 ) -> Matrix:
-    """Scale rows (N, D) to length 1, rounded to multiples of 2**-26.
+    """Scale vectors to length 1, rounded to multiples of 2**-26.
 
-    Rows must be finite and not zero. If given, ``rows`` (N,) selects rows of ``vectors``, and
-    ``places`` (N,) are the rows of ``out`` to fill.
+    Args:
+        vectors: floats (R, D), finite and not zero.
+        out: the array to fill, float32, or None for a new one (N, D).
+        rows: positions of the N vectors to scale, in any order (default: all).
+        places: their positions in ``out`` (default: 0 to N - 1).
 
     Returns:
-        float32 (N, D), or ``out``.
+        ``out``, or the new array.
     """
     rows = np.arange(len(vectors)) if rows is None else rows
     units = np.empty((len(rows), vectors.shape[1]), dtype=np.float32) if out is None else out
@@ -69,7 +72,10 @@ def unit_rows(
 
 
 def square_lengths(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Sum each row's squares in eight lanes, then the lanes by pairs."""
+    """Sum the squares of each row (N, D), in a fixed order, to (N,).
+
+    Eight lanes sum every eighth square, and are then added by pairs.
+    """
     squares = np.zeros((len(rows), -(-rows.shape[1] // 8), 8))
     np.multiply(rows, rows, out=squares.reshape(len(rows), -1)[:, : rows.shape[1]])
     lanes: NDArray[np.float64] = squares.sum(axis=1)
@@ -79,10 +85,11 @@ def square_lengths(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def checked_vectors(vectors: ArrayLike, side: str) -> NDArray[Any]:
-    """Return vectors as an array (N, D).
+    """Return vectors as an array (N, D), after checks.
 
     Raises:
-        ValueError: The shape or type is wrong, or a row is zero or not finite.
+        ValueError: The vectors of a ``side`` are not two-dimensional or not real numbers, or a row
+            is zero or not finite.
     """
     rows = np.asarray(vectors)
     if rows.ndim != 2:
@@ -104,10 +111,10 @@ def checked_vectors(vectors: ArrayLike, side: str) -> NDArray[Any]:
 
 
 def check_search(source: NDArray[Any], target: NDArray[Any], *, k: int) -> None:
-    """Check k, and that both sides have the same dimensions.
+    """Check k, and that vectors (N, D) and (M, D) have the same dimensions.
 
     Raises:
-        ValueError: They don't, or k is below 1.
+        ValueError: k is below 1, or the dimensions differ.
     """
     if k < 1:
         raise ValueError(f"k is {k}; a neighbourhood needs at least 1 sentence")
@@ -119,10 +126,10 @@ def check_search(source: NDArray[Any], target: NDArray[Any], *, k: int) -> None:
 
 
 def rescore(queries: Matrix, base: Matrix, candidates: IntArray, *, k: int) -> Neighbours:
-    """Return the best ``k`` candidates by exact cosine, then by id.
+    """Return each query's best ``k`` candidates, by exact cosine, then id.
 
-    Queries (N, D) and base (M, D) are ``unit_rows``. Candidates (N, C) are distinct positions in
-    the base, or -1. Memory traffic of N * C vectors bounds the speed.
+    Queries (N, D) and base (M, D) are ``unit_rows``. Candidates, int64 (N, C), are distinct
+    positions in ``base``, or -1.
     """
     cosines = np.empty(candidates.shape, dtype=np.float32)
     rows = max(1, BLOCK_BYTES // (8 * max(1, base.shape[1] * candidates.shape[1])))
@@ -144,7 +151,10 @@ def best(neighbours: Neighbours, *, k: int) -> Neighbours:
 
 
 def merge(parts: Sequence[Neighbours], *, k: int) -> Neighbours:
-    """Merge lists of the same rows into their best ``k`` distinct neighbours."""
+    """Merge the lists of the same N rows in all ``parts`` into one.
+
+    It has the best ``k`` distinct neighbours of each row, or as many columns as all parts.
+    """
     merged = Neighbours.empty(len(parts[0]), min(k, sum(part.ids.shape[1] for part in parts)))
     for part in parts:
         merge_some(merged, np.arange(len(part)), part)
@@ -152,14 +162,21 @@ def merge(parts: Sequence[Neighbours], *, k: int) -> Neighbours:
 
 
 def merge_some(neighbours: Neighbours, rows: NDArray[np.integer], others: Neighbours) -> None:
-    """Merge other neighbours of some ``rows`` (P,) into the lists, in place."""
+    """Merge ``others``, neighbours of some ``rows`` (P,), into all lists.
+
+    The best distinct ones stay. ``neighbours`` (N, K) is updated in place.
+    """
     if neighbours.ids.shape[1]:
         lists = neighbours.ids, neighbours.cosines
         loops().merge(*lists, rows, others.ids, others.cosines)
 
 
 def search_table(source: Matrix, target: Matrix, *, k: int) -> tuple[Neighbours, Neighbours]:
-    """Do an exact two-way search by a table (N, M) of all cosines."""
+    """Search unit rows (N, D) and (M, D) by a table (N, M) of all cosines.
+
+    Returns:
+        Neighbours of the sources, (N, min(k, M)), and of the targets, (M, min(k, N)).
+    """
     table = np.empty((len(source), len(target)), dtype=np.float32)
     for columns in blocks(len(target), TABLE_ROWS):
         others = target[columns].astype(np.float64).T

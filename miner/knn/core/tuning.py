@@ -25,7 +25,6 @@ from miner.knn.core.products import (
     largest_code,
     low_precision_pays,
     numbers_of,
-    product,
     seconds_of,
     torch_is_loaded,
 )
@@ -54,12 +53,11 @@ class Tuning(NamedTuple):
 
 
 def product_rates() -> dict[Precision, float]:
-    """Measure operations per second of one thread, by precision.
+    """Return the operations per second of one thread, by precision.
 
-    A multiply-add is two operations. Tiles are compared with floors, which nothing exceeds. Rates
-    are measured once, in about 50 milliseconds, and again after torch is loaded. Precisions that
-    fail on this machine are omitted; int16 contains int8 codes that int8 products would sum with an
-    error.
+    A multiply-add is two operations. Products are also compared with floors that none exceeds.
+    Rates are measured once, in about 50 milliseconds, and again after torch is loaded. Precisions
+    that fail on this machine are omitted, and so is int16 if int8 products of full codes are exact.
     """
     return _rates(torch_is_loaded())
 
@@ -91,28 +89,29 @@ def _measure_products(with_torch: bool) -> dict[Precision, float]:
 
 
 def type_of_integers(dim: int, operations: float) -> type[np.number]:
-    """Return the fastest type with exact products of int8 codes, of D numbers.
+    """Return the fastest NumPy type with exact products of codes up to 127.
 
-    Float64 is at most half as fast as float32, because it has half as many lanes.
+    ``dim`` is the number of codes per row, and ``operations`` the number to compute. float64 counts
+    as half as fast as float32, because it has half as many lanes.
     """
     narrow = dim <= FLOAT32_MAX_DIMENSIONS
     floats = np.float32 if narrow else np.float64
-    integers = np.int8 if largest_code() == INT8_MAX else np.int16
     if dim >= INT8_DIMENSIONS or not low_precision_pays(operations):
         return floats
-    rates = product_rates()
+    rates, integers = product_rates(), np.int8 if largest_code() == INT8_MAX else np.int16
     rate = rates.get("int8" if integers is np.int8 else "int16", 0.0)
-    faster = rate > rates["float32"] * (1 if narrow else 0.5)
-    return integers if faster else floats
+    is_faster = rate > rates["float32"] * (1 if narrow else 0.5)
+    return integers if is_faster else floats
 
 
 def choose(
     source: Matrix, target: Matrix, *, k: int, precision: Precision | None, tried: int = TRIAL_ROWS
 ) -> Tuning:
-    """Choose the precision, unless given, and the candidates per row.
+    """Choose the precision, unless it is given, and the candidates per row.
 
-    ``tried`` rows of each side are searched in float32. If the rounding of a precision could hide
-    more rows than are kept, the second search of such rows counts as its cost.
+    ``source`` and ``target`` are unit rows (N, D) and (M, D), and ``k`` is the number of
+    neighbours. ``tried`` rows of each side are searched in float32. Rows are searched again if a
+    precision's rounding could hide more rows than candidates are kept, which counts as its cost.
     """
     if len(source) == 0 or len(target) == 0:
         return Tuning(precision=precision or "float32", kept=k)
@@ -138,9 +137,9 @@ def choose(
 
 
 def _trial(side: Matrix, other: Matrix, k: int, count: int) -> Callable[[Precision], IntArray]:
-    """Search ``count`` rows, and return a function of the precision.
+    """Search ``count`` rows, and return a function of a precision.
 
-    It counts each row's bounds that reach the row's k-th cosine.
+    The function returns how many bounds reach the k-th cosine of each row.
     """
     rows = side[:: max(1, -(-len(side) // count))]
     cosines, ids = _nearest(rows, other, max(MAX_KEPT, k) + 1)
@@ -149,8 +148,8 @@ def _trial(side: Matrix, other: Matrix, k: int, count: int) -> Callable[[Precisi
 
     def hidden(precision: Precision) -> IntArray:
         left, right = encode_both(rows, last, precision)
-        products = numbers_of(product(left.numbers, right.numbers).diagonal())
-        products *= left.scale * right.scale
+        codes = numbers_of(left.numbers), numbers_of(right.numbers)
+        products = np.einsum("nd,nd->n", *codes) * left.scale * right.scale
         bounds = products + left.slack * np.abs(products) + left.bias + right.bias
         # Of nearest rows: with relative rounding, their bounds exceed cosines by most.
         excess = (bounds - np.einsum("nd,nd->n", rows, last)).mean()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from functools import partial
+from itertools import pairwise
 
 import torch
 
@@ -39,9 +40,9 @@ def usable_devices() -> list[torch.device]:
 
 
 def _fault(device: torch.device) -> str:
-    """Return the fault of a device's products, empty if they are correct.
+    """Return the fault of a device's products, or "" if they are correct.
 
-    They are integers of up to 11 bits, which float32 represents and bfloat16 does not.
+    Its test products are integers of up to 11 bits, which float32 represents and bfloat16 does not.
     """
     x = (torch.arange(64 * 48) % 19 - 9).reshape(64, 48)
     try:
@@ -60,11 +61,11 @@ def generate_on_devices(
     devices: Sequence[torch.device],
     progress: Callable[[int], None] = lambda products: None,
 ) -> tuple[keys.DeviceCandidates, keys.DeviceCandidates]:
-    """Generate the candidates of all sources and of all targets.
+    """Return the candidates of all sources and of all targets.
 
     They are the ``kept`` largest products of each row, or all, summed in float32 in the device's
-    order (``ROUNDING``). Costs 2 * N * M * D operations. Each device searches an equal share of the
-    sources, and keeps it and all targets in memory, or else copies blocks repeatedly.
+    order (``ROUNDING``). Each device searches an equal share of the sources. It has the share and
+    all targets in its memory, or else copies blocks of them repeatedly.
 
     Args:
         source: bfloat16, float16 or float32 (N, D), finite, in host memory. float32 has no fused
@@ -72,7 +73,7 @@ def generate_on_devices(
         target: likewise, (M, D).
         kept: candidates per row.
         devices: CUDA devices.
-        progress: called with the products of each cell, by one thread at a time.
+        progress: called with numbers of products, which sum to N * M, by one thread at a time.
 
     Raises:
         DeviceError: A device failed, or lacks the memory for a small search.
@@ -88,11 +89,18 @@ def generate_on_devices(
             progress(products)
 
     both = partial(search, source, target, kept=kept, progress=report, stop=stop)
+
+    def search_share(device: torch.device, share: range) -> tuple[torch.Tensor, torch.Tensor]:
+        with _failures_of(device):
+            if device.type == "cuda":
+                torch.cuda.set_device(device)  # of this thread, for Triton
+            return both(share=share, device=device)
+
     bounds = [len(source) * number // len(devices) for number in range(len(devices) + 1)]
     with ThreadPoolExecutor(len(devices)) as pool:
         searches = [
-            pool.submit(_search_share, both, device, range(start, stop))
-            for device, start, stop in zip(devices, bounds, bounds[1:], strict=False)
+            pool.submit(search_share, device, range(*share))
+            for device, share in zip(devices, pairwise(bounds), strict=True)
         ]
         try:
             for done in as_completed(searches):
@@ -106,15 +114,6 @@ def generate_on_devices(
         backward = keys.best(shares, min(kept, len(source))).cpu()
         sources = keys.device_candidates(forward, of=len(target))
         return sources, keys.device_candidates(backward, of=len(source))
-
-
-def _search_share(
-    both: Callable[..., tuple[torch.Tensor, torch.Tensor]], device: torch.device, share: range
-) -> tuple[torch.Tensor, torch.Tensor]:
-    with _failures_of(device):
-        if device.type == "cuda":
-            torch.cuda.set_device(device)  # of this thread, for Triton
-        return both(share=share, device=device)
 
 
 @contextmanager

@@ -42,10 +42,10 @@ TILINGS = (
 
 
 class Hits(NamedTuple):
-    """Hits per row or column of a cell.
+    """The hits of each row, or of each column, of a cell.
 
-    ``keys``, int64 (N, B), are EMPTY if unused. If ``counts``, int32 (N,), exceeds B, hits may be
-    missing.
+    ``keys``, int64 (N, B), are EMPTY if unused. ``counts``, int32 (N,), are numbers of hits: if one
+    exceeds B, hits of its row are missing.
     """
 
     keys: torch.Tensor
@@ -53,7 +53,7 @@ class Hits(NamedTuple):
 
     @classmethod
     def empty(cls, side: torch.Tensor, capacity: int) -> Self:
-        """Allocate the hits of a side's rows."""
+        """Return no hits, with room for ``capacity`` per row of a side."""
         counts = torch.zeros(len(side), dtype=torch.int32, device=side.device)
         return cls(keys.no_candidates(len(side), capacity, side.device), counts)
 
@@ -69,19 +69,20 @@ def find_hits(
     capacity: int,
     tiling: Tiling,
 ) -> tuple[Hits, Hits]:
-    """Find the products above the floor of their row, or of their column.
-
-    Costs 2 * N * M * D operations and writes 8 bytes per hit.
+    """Find the products above the floor of their row, and of their column.
 
     Args:
         x: float16 or bfloat16 (N, D), contiguous, not empty; D is a multiple of 8.
         y: likewise, (M, D).
-        row_floors: float32 (N,).
-        column_floors: float32 (M,).
-        first_row: position of the first row.
-        first_column: position of the first column.
-        capacity: hits per row and per column.
+        row_floors: products that hits of a row exceed, float32 (N,).
+        column_floors: products that hits of a column exceed, float32 (M,).
+        first_row: position of the first row of ``x``, for the keys of columns.
+        first_column: position of the first row of ``y``, for the keys of rows.
+        capacity: room for hits per row and per column.
         tiling: a tiling without ``fault``.
+
+    Returns:
+        The hits of rows (N), and of columns (M).
     """
     of_rows, of_columns = Hits.empty(x, capacity), Hits.empty(y, capacity)
     tiles = triton.cdiv(len(x), tiling.rows) * triton.cdiv(len(y), tiling.columns)
@@ -102,10 +103,10 @@ def find_hits(
 
 
 def fault(tiling: Tiling, device: torch.device, dtype: torch.dtype) -> str:
-    """Return the fault of the kernel on a device, empty if it is correct.
+    """Return the fault of the kernel on a device, or "" if it is correct.
 
-    The trial has tiles with edges, and rows with too many hits or none. Integer products are exact
-    in every order of summation.
+    The trial has tiles with edges, and rows with too many hits or none. Its products are of
+    integers, so they are exact in every order of summation.
     """
     rows, columns = tiling.rows + 3, 2 * tiling.columns + 5
     generator = torch.Generator().manual_seed(0)

@@ -21,11 +21,10 @@ EMPTY = (-0x7F800001 << 32) | (NO_NEIGHBOUR & _LOW)
 
 
 class DeviceCandidates(NamedTuple):
-    """Candidates of N rows, and a bound of all others.
+    """Candidates of N rows, and a bound of all other products.
 
     ``ids``, int64 (N, C), are distinct positions in any order, or -1. ``floor``, float32 (N,), is
-    at least the computed product of the row with any other position: -inf if there is none, +inf if
-    unknown.
+    at least the computed product of the row with any other position, or -inf if all are candidates.
     """
 
     ids: NDArray[np.int64]
@@ -33,40 +32,40 @@ class DeviceCandidates(NamedTuple):
 
 
 def no_candidates(rows: int, kept: int, device: torch.device) -> torch.Tensor:
-    """Return empty keys (N, C)."""
+    """Return EMPTY keys, int64 (``rows``, ``kept``)."""
     return torch.full((rows, kept), EMPTY, dtype=torch.int64, device=device)
 
 
 def pack(products: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
-    """Pack float32 products and integer positions into keys."""
+    """Pack float32 products and integer positions into int64 keys."""
     high = _turned(products.contiguous().view(torch.int32)).to(torch.int64)
     return (high << 32) | positions.to(torch.int64)
 
 
 def products(keys: torch.Tensor) -> torch.Tensor:
-    """Return the float32 products of keys, -inf of EMPTY."""
+    """Return the float32 products of keys, -inf for EMPTY."""
     return _turned((keys >> 32).to(torch.int32)).contiguous().view(torch.float32)
 
 
 def positions(keys: torch.Tensor) -> torch.Tensor:
-    """Return the int64 positions of keys, -1 of EMPTY."""
+    """Return the int64 positions of keys, -1 for EMPTY."""
     low = keys & _LOW
     return torch.where(low == _LOW, NO_NEIGHBOUR, low)
 
 
 def best(keys: list[torch.Tensor], kept: int) -> torch.Tensor:
-    """Return each row's ``kept`` largest keys, products before positions."""
+    """Return each row's ``kept`` largest keys, or all, in descending order."""
     together = torch.cat(keys, dim=1)
     return together.topk(min(kept, together.shape[1]), dim=1).values
 
 
 def floors(keys: torch.Tensor) -> torch.Tensor:
-    """Return the float32 product (N,) that changes a row's keys if exceeded."""
+    """Return the product in the last key of each row (N, C), float32 (N,)."""
     return products(keys[:, -1])
 
 
 def device_candidates(keys: torch.Tensor, *, of: int) -> DeviceCandidates:
-    """Make candidates of keys (N, C), the best of each row among ``of``."""
+    """Convert keys (N, C), each row's best in ``of`` positions, to candidates."""
     everything = np.full(len(keys), -np.inf, dtype=np.float32)
     floor = everything if keys.shape[1] == of else floors(keys).cpu().numpy()
     return DeviceCandidates(ids=positions(keys).cpu().numpy(), floor=floor)

@@ -1,6 +1,7 @@
 """Candidates in a cell of the matrix of products, on any device.
 
-All products are written and sorted, or else the fused kernel finds those above the floors.
+A cell has some rows and some columns of the matrix. Either all its products are written and sorted,
+or the fused kernel finds the products above the floors.
 """
 
 from __future__ import annotations
@@ -45,9 +46,10 @@ class Cell(NamedTuple):
 
 
 def by_sorting(cell: Cell) -> Found:
-    """Return the best keys per row and column, by sorting all products.
+    """Return the best keys of each row and of each column, by sorting.
 
-    Writing, transposing and sorting cost about five times the product.
+    They are (N, C) and (M, C), without earlier keys of the cell. Writing, transposing and sorting
+    cost about five times the product.
     """
     tile = product(cell.x, cell.y)
     return (
@@ -57,7 +59,10 @@ def by_sorting(cell: Cell) -> Found:
 
 
 def by_hits(cell: Cell, tiling: Tiling) -> Found:
-    """Return the keys above the floors of rows and columns."""
+    """Return the keys above the floors of rows (N, B) and columns (M, B).
+
+    The floors are the last keys of ``cell``. Unused keys are EMPTY.
+    """
     from miner.knn.gpu.fused import find_hits
 
     of_rows, of_columns = find_hits(
@@ -74,7 +79,7 @@ def by_hits(cell: Cell, tiling: Tiling) -> Found:
 
 
 def product(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """Return X·Yᵀ (N, M) in float32, of rows in any floating dtype."""
+    """Return the float32 products (N, M) of rows of any floating dtype."""
     if x.is_cuda and x.dtype != torch.float32 and torch.__version__ >= "2.8":  # compares versions
         return torch.mm(x, y.T, out_dtype=torch.float32)
     return x.float() @ y.float().T  # as exact, but slower
@@ -90,7 +95,7 @@ def _largest(tile: torch.Tensor, kept: int, first: int) -> torch.Tensor:
 
 
 def _completed(hits: Hits, x: torch.Tensor, y: torch.Tensor, kept: int, first: int) -> torch.Tensor:
-    """Return the keys of hits, after sorting rows with more than fit."""
+    """Return the keys of hits, and all products' of rows with more than fit."""
     full = (hits.counts > hits.keys.shape[1]).nonzero().flatten()
     for rows in torch.split(full, max(1, DENSE // len(y))):
         largest = _largest(product(x[rows], y), kept, first)
@@ -103,9 +108,10 @@ def _completed(hits: Hits, x: torch.Tensor, y: torch.Tensor, kept: int, first: i
 
 @functools.cache
 def working_tiling(device: torch.device, dtype: torch.dtype) -> Tiling | None:
-    """Return the best tiling that works on a device, or None.
+    """Return the best tiling of the fused kernel that works on a device.
 
-    Compiles for some seconds, once, because Triton caches compiled kernels on disk.
+    It is None if none works, or for dtypes of more than 16 bits. The first call compiles for some
+    seconds. Triton caches compiled kernels on disk.
     """
     if dtype.itemsize != 2:
         return None  # no tensor cores keep float32's precision
@@ -120,7 +126,6 @@ def working_tiling(device: torch.device, dtype: torch.dtype) -> Tiling | None:
                 faults.append(fused.fault(tiling, device, dtype))
                 if not faults[-1]:
                     return tiling
-    logger.warning(
-        "%s: the fused kernel does not work (%s); products go through memory", device, faults[-1]
-    )
+    text = "%s: the fused kernel does not work (%s); the search takes up to five times as long"
+    logger.warning(text, device, faults[-1])
     return None

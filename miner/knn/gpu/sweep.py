@@ -36,18 +36,19 @@ ALIGNED = 8  # numbers; the kernel's bulk copies need rows of 16 bytes or multip
 
 
 class Plan(NamedTuple):
-    """Whether vectors stay on a device, and the number of lines per cell."""
+    """Whether all vectors fit on a device, and the most lines per cell."""
 
     resident: bool
     lines: int
 
 
 def plan(lines: int, *, line_bytes: int, kept: int, free: int) -> Plan:
-    """Plan a search of ``lines`` on both sides in ``free`` bytes.
+    """Plan a search of ``lines`` rows of both sides in ``free`` bytes.
 
-    Vectors that don't fit are copied for every cell. Over PCIe that takes about 2 * D bytes per
-    column, compared with 2 * D operations per row of the cell: at 10 GB/s and 600 TFLOP/s a tenth
-    of the time if cells have 600,000 rows. So neither pinned memory nor a second block would pay.
+    A line takes ``line_bytes``. Vectors that don't fit are copied for every cell. Over PCIe that
+    takes about 2 * D bytes per column, compared with 2 * D operations per row of the cell: at 10
+    GB/s and 600 TFLOP/s a tenth of the time if cells have 600,000 rows. So neither pinned memory
+    nor a second block would pay.
     """
     budget = int(USABLE * free) - WORKSPACE - 8 * kept * lines
     all_lines = line_bytes * lines
@@ -71,10 +72,16 @@ def search(
     progress: Callable[[int], None],
     stop: threading.Event,
 ) -> tuple[Tensor, Tensor]:
-    """Return keys of the largest products of a ``share`` of the sources.
+    """Search a ``share`` of the source rows among all target rows.
 
-    The first result has ``kept`` keys per source of the share, the second per target, best first.
     Once ``stop`` is set, the search ends early, with partial results.
+
+    Returns:
+        Keys of the ``kept`` largest products, best first: of each source of the share among the
+        targets, and of each target among these sources.
+
+    Raises:
+        RuntimeError: The device lacks the memory for a small search, or failed.
     """
     sides = _Sweep(source, target, share, kept, device)
     for rows in spans(len(share), sides.plan.lines, first=max(SEED, kept)):
@@ -132,7 +139,11 @@ class _Sweep:
                 self.cover(rows[half], columns)
 
     def _covered(self, rows: range, columns: range) -> bool:
-        """Search a cell unless it is too large, or runs out of memory."""
+        """Search a cell, or return False if it is too large.
+
+        Raises:
+            OutOfMemoryError: Even a small cell is too large.
+        """
         if max(len(rows), len(columns)) > self._lines:
             return False
         tiling = self._tiling if min(rows.start, columns.start) >= self._kept else None

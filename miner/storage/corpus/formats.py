@@ -53,8 +53,12 @@ def line_parser(
 ) -> LineParser:
     """Return the parser of a text format for a file.
 
-    ``lines`` are the first lines of the file. For ``auto``, one of them decides between ``bucc``,
-    ``jsonl`` and ``lines``. Unless the user passed the format, it is checked against the lines.
+    Args:
+        path: Names the file in errors.
+        text_format: A format of text. For ``auto``, the first line that is not blank decides
+            between ``bucc``, ``jsonl`` and ``lines``.
+        lines: The first lines of the file.
+        is_given: Whether the user passed the format. If not, it is checked against ``lines``.
 
     Raises:
         CorpusError: A ``tsv`` has neither two columns nor three, or the file has another format.

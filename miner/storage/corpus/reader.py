@@ -81,10 +81,15 @@ def open_corpus(
     """Read all records of a corpus, in batches of at most ``BATCH_ROWS``.
 
     Errors at the file's beginning are raised at once, later ones by the batch that has them. The
-    file is read once, so text may come from a pipe. Compression is known by the suffix, and the
-    format ``auto`` by the suffix before it, or the first line that is not blank.
-    ``first_row`` is the number of records in earlier files. Documents are called by ``name``, the
-    file's name in the corpus (default: the last part of its path).
+    file is read once, so text may come from a pipe.
+
+    Args:
+        path: A file. Its suffix shows a compression.
+        input_format: One of ``INPUT_FORMATS``. For ``auto``, the suffix before the compression's
+            decides, or the first line that is not blank.
+        first_row: The number of records in earlier files of the corpus.
+        name: The file's name in the corpus, in ids of its documents. Default: the last part of
+            ``path``.
 
     Raises:
         CorpusError: The file is missing, unreadable, empty, damaged, or has another format.

@@ -70,8 +70,12 @@ class Records:
     ) -> Self:
         r"""Make records, and reject further texts that cannot be mined.
 
-        ``raw`` returns the file's bytes at a position, for ``rejected_texts``. Bytes that are not
-        UTF-8 are written as ``\xff``.
+        Args:
+            first_row: The row of the first record in the file.
+            columns: Ids, documents and texts, one per record.
+            rejected: Reasons by position. Blank texts, long ones and texts with NUL are added.
+            raw: Returns the file's bytes at a position, for ``rejected_texts``. Bytes that are
+                not UTF-8 are written as ``\xff``.
         """
         from miner.storage.corpus.joined import doubtful_texts  # loads NumPy
 

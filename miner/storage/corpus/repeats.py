@@ -109,9 +109,12 @@ def find_repeats(
 ) -> Iterator[Repeats]:
     """Find the records whose text an earlier record has.
 
-    Texts are compared after ``key``, and ``within_documents`` only with texts of the same document.
-    Rejected records have none. ``folder`` gets temporary files, and ``block`` records are sorted in
-    memory at a time.
+    Args:
+        batches: The records. Rejected ones have no text.
+        folder: A folder for temporary files.
+        within_documents: Compare only texts of the same document.
+        key: Returns the form in which texts are compared.
+        block: How many records are sorted in memory at a time.
     """
     with closing(SortedRecords(folder, REPEAT, block=block)) as repeats:
         with closing(SortedRecords(folder, DIGEST, block=block)) as digests:
@@ -174,7 +177,14 @@ def _python_hashes(texts: Sequence[str], kept: Mask) -> list[NDArray[np.uint64]]
 def digests_of(
     texts: Sequence[str], kept: Mask, rows: IntArray, hashes: Hashes = _python_hashes
 ) -> NDArray[np.void]:
-    """Return the ``DIGEST`` records of the ``kept`` of N texts, which are at ``rows``."""
+    """Return the ``DIGEST`` records of some texts.
+
+    Args:
+        texts: N texts.
+        kept: bool (N,); the texts to digest, K in number.
+        rows: int64 (K,), their rows.
+        hashes: two hashes of a text.
+    """
     digests = np.empty(len(rows), dtype=DIGEST)
     digests["high"], digests["low"] = hashes(texts, kept)
     digests["row"] = rows

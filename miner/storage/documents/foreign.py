@@ -24,7 +24,11 @@ def foreign_sentences(paragraphs: Sequence[int], texts: Sequence[str], language:
 
     A sentence of a foreign paragraph is kept if it is likely in the corpus's language by itself.
     Short and doubtful paragraphs are kept unless the document is foreign as a whole.
-    ``paragraphs`` are the numbers of the sentences' paragraphs, ``language`` is a ``known_label``.
+
+    Args:
+        paragraphs: The number of each sentence's paragraph, ascending.
+        texts: The sentences.
+        language: The corpus's language, a ``known_label``.
     """
     joined = {
         number: " ".join(text for _, text in group)

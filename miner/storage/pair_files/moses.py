@@ -21,6 +21,8 @@ _MEMBER = re.compile(r"(.*\.)?([^./]+)-([^./]+)\.([^./]+)")
 def open_zip(path: Place, languages: Languages) -> PairFile:
     """Find the two files ``NAME.XX-YY.XX`` and ``NAME.XX-YY.YY``.
 
+    The source is the language of ``languages[0]``, if given, or else ``XX``.
+
     Raises:
         CorpusError: The zip file is damaged, or has no such files, or several.
     """
@@ -55,7 +57,11 @@ def open_zip(path: Place, languages: Languages) -> PairFile:
 
 
 def open_moses(source: Place, target: Place) -> PairFile:
-    """Return line i of two files as a pair."""
+    """Return line i of two files as a pair.
+
+    Pairs with a blank line have the problem ``BLANK`` and their texts. Reading raises a CorpusError
+    if one file has fewer lines.
+    """
     return PairFile(
         layout=f"lines of {source} and {target}",
         read=lambda: _pairs(source, (source.name, target.name), map(text_lines, (source, target))),

@@ -33,6 +33,8 @@ def open_jsonl(
 ) -> PairFile:
     """Recognise the fields of JSON lines by the first.
 
+    ``lines`` are the file's first lines. ``columns`` and ``languages`` are as in ``open_pairs``.
+
     Raises:
         CorpusError: The first line is not a JSON object, or its fields are not recognised.
     """
@@ -50,7 +52,11 @@ def open_jsonl(
 
 
 def open_parquet(path: Place, columns: Sequence[str], languages: Languages) -> PairFile:
-    """Recognise the columns of a Parquet file."""
+    """Recognise the columns of a Parquet file, like ``open_jsonl``.
+
+    Raises:
+        CorpusError: The file is damaged, or its columns are not recognised.
+    """
     import pyarrow.types as pt
 
     with parquet_file(path) as file:
@@ -148,14 +154,14 @@ def _pair(place: str, content: str | Mapping[str, Any], names: Names, nested: st
         source, target = (_ids(record, side) for side in SIDES)
     except CorpusError as error:
         return FilePair(place=place, problem=str(error))
-    texts = (record.get(nested) or {}) if nested else record
-    both = texts.get(names[0]), texts.get(names[1])
+    texts = record.get(nested) if nested else record
+    both = [texts.get(name) if isinstance(texts, Mapping) else None for name in names]
     has_texts = all(isinstance(text, str) for text in both)
     is_text = not has_texts or is_encodable(*both)  # type: ignore[arg-type]
     return FilePair(
         place=place,
         problem="" if is_text else Rejection.UNDECODABLE.value,
-        texts=both if has_texts and is_text else None,  # type: ignore[arg-type]
+        texts=(both[0], both[1]) if has_texts and is_text else None,  # type: ignore[arg-type]
         score=-cost if score is None and cost is not None else score,
         probability=probability,
         corpus=str(record.get("corpus") or ""),

@@ -50,7 +50,11 @@ def write_sides(pairs: PairFile, folder: Place) -> tuple[Place, Place]:
 
 
 def pairs_of_corpora(source: Place, target: Place, input_formats: tuple[str, str]) -> PairFile:
-    """Return record i of two corpora, which are files, as a pair."""
+    """Return record i of two corpora as a pair, up to the end of the shorter.
+
+    ``input_formats`` are of ``source`` and ``target``, which are files. A rejected record has the
+    reason as its problem.
+    """
     read = partial(_read, source, target, input_formats)
     return PairFile(layout=f"lines of {source} and {target}", read=read)
 

@@ -49,7 +49,13 @@ class Columns:
 
 
 def open_table(path: Place, lines: Sequence[str], columns: Sequence[str]) -> PairFile:
-    """Recognise the columns of a table by its first lines."""
+    """Recognise the columns of a table by its first lines.
+
+    ``columns`` are names or numbers of source and target, or empty.
+
+    Raises:
+        CorpusError: The lines are not a table, or its columns of text are in doubt.
+    """
     filled = [line for line in lines if line.strip()]
     table = _table(path, filled)
     first = next(divide(filled[:1], table.delimiter))

@@ -20,6 +20,8 @@ _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 def open_tmx(path: Place, columns: Sequence[str], languages: Languages) -> PairFile:
     """Recognise the languages of a TMX file by its first units.
 
+    ``languages`` choose two of them. Of two others, the header's is the source.
+
     Raises:
         CorpusError: The file does not have the languages, or has more than two.
     """

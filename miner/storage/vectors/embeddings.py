@@ -162,9 +162,14 @@ def write_embeddings(
 ) -> None:
     """Write sentence vectors, completely or not at all.
 
-    ``vectors`` are blocks (n, D) with N ``rows`` in total. The suffix ``.npy`` writes a NumPy file.
-    Any other writes raw little-endian floats in row-major order without a header, like LASER;
-    ``.f16`` and ``.f32`` must agree with ``dtype``.
+    Args:
+        path: The suffix ``.npy`` makes a NumPy file. Any other makes raw little-endian floats in
+            row-major order without a header, like LASER. ``.f16`` and ``.f32`` must agree with
+            ``dtype``.
+        vectors: Blocks (n, D) of any n.
+        rows: N, the rows of all blocks.
+        dim: D.
+        dtype: The type to write.
 
     Raises:
         ValueError: The blocks have another shape, or a value or the suffix does not fit.

@@ -1,4 +1,8 @@
-"""A function for each format, which writes tables of pairs to open files."""
+"""A function for each format, which writes tables of pairs to open files.
+
+Each takes the open files of ``Output.files``, tables with the columns of ``schema``, and the
+origin of the pairs. It raises OSError if a file cannot be written.
+"""
 
 import json
 import math
@@ -180,7 +184,10 @@ WRITERS = {
 
 
 def regroup(batches: Batches, schema: pa.Schema, rows: int) -> Tables:
-    """Yield the pairs in tables of ``rows`` rows, except for the last."""
+    """Yield the pairs in tables of ``rows`` rows, except for the last.
+
+    Tables have the columns of ``schema``, and one chunk per column.
+    """
     tables: list[pa.Table] = []
     row_count = 0
     for batch in batches:

@@ -7,12 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from encoder.tokenizer import Tokenizer
+from encoder.tokenizer import Tokenizer, join
 from encoder.training.data import (
     TokenPairs,
     count_tokens,
     hold_out,
-    join,
     pair_weights,
     sample_batches,
     tokenize_pairs,

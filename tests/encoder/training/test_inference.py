@@ -81,7 +81,7 @@ def test_the_head_that_was_kept_classifies(data: Path, whole: Path, capsys: Capt
     assert "|train:0|" in told["signature"]
     for options in ([], ["--head", str(whole), "--train", str(data / "pairs" / "a.tsv")]):
         assert eval_encoder([*arguments, *options]) == 2
-        assert "--train FILE or --head ENCODER: give one" in capsys.readouterr().err
+        assert "--train FILE, --head ENCODER: pass exactly one" in capsys.readouterr().err
 
 
 def test_a_head_of_another_encoder_is_refused(whole: Path, tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from torch.nn import functional
 
 from encoder.training.architectures.bag import Bag
-from encoder.training.data import TokenPairs, drop_tokens, sample_batches
+from encoder.training.architectures.model import Model
+from encoder.training.data import TokenPairs, sample_batches
 from encoder.training.loop import Training, train
 from encoder.training.options import TrainingOptions, training_options
 from encoder.training.tasks.ranking import Ranking
@@ -38,7 +39,7 @@ def test_the_learning_rate_rises_and_falls() -> None:
 )
 def test_dropping_keeps_the_order_within_each_sentence(lists: list[list[int]], rate: float) -> None:
     """The oracle draws from an equal generator, token by token."""
-    left = drop_tokens(tokens_of(lists), rate, np.random.default_rng(3))
+    left = Model().drop(tokens_of(lists), rate, np.random.default_rng(3))
     generator = np.random.default_rng(3)
     assert lists_of(left) == [[t for t in tokens if generator.random() >= rate] for tokens in lists]
     assert (left.ids.dtype, left.offsets.dtype) == (np.int32, np.int64)
@@ -46,7 +47,7 @@ def test_dropping_keeps_the_order_within_each_sentence(lists: list[list[int]], r
 
 def test_the_share_that_is_dropped() -> None:
     tokens = tokens_of([[1] * 10] * 2000)
-    left = drop_tokens(tokens, 0.25, np.random.default_rng(0))
+    left = Model().drop(tokens, 0.25, np.random.default_rng(0))
     assert len(left.ids) / len(tokens.ids) == pytest.approx(0.75, abs=0.02)
 
 

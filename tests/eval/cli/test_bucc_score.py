@@ -192,14 +192,17 @@ def test_golden_corrected(capsys: pytest.CaptureFixture[str]) -> None:
             "pairs.tsv line 1: the source text is not among the source sentences: 'Satz 1'",
         ),
         (["pairs.jsonl", "--gold", "gold", "--output", "no/out"], "no/out: cannot be written"),
-        (["pairs.jsonl", "--src", "de"], "give the sentences of both sides or of neither"),
+        (
+            ["pairs.jsonl", "--src", "de"],
+            "--src, --tgt: pass the sentences of both sides, or of neither",
+        ),
         (
             ["pairs.jsonl", "--src-texts", "de"],
-            "give either --src, or both --src-texts and --src-ids",
+            "--src: pass either this option, or --src-texts and --src-ids",
         ),
         (
             ["pairs.jsonl", "--tgt", "en", "--tgt-ids", "e"],
-            "give either --tgt, or both --tgt-texts and --tgt-ids",
+            "--tgt: pass either this option, or --tgt-texts and --tgt-ids",
         ),
     ],
 )

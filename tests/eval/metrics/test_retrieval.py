@@ -68,5 +68,5 @@ def unit(rows: np.ndarray) -> np.ndarray:
 
 def test_more_than_there_are() -> None:
     sides = np.ones((2, 3, 2), dtype=np.float32)
-    with pytest.raises(ValueError, match="3 other sentences cannot be drawn of 2; ask for fewer"):
+    with pytest.raises(ValueError, match="--others 3: the text has 2 other sentences; pass fewer"):
         translation_ranks(*sides, others=3)

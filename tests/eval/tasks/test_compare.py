@@ -130,8 +130,8 @@ def test_table_and_figure(data: Path, tmp_path: Path, capsys: Captured) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["one"], "name two or more different ones"),
-        (["one", "one"], "name two or more different ones"),
+        (["one"], "pass two or more different ones"),
+        (["one", "one"], "pass two or more different ones"),
         (["one", "two", "--suite", "probe"], "en: folder not found; the suite probe needs"),
     ],
 )
@@ -155,4 +155,4 @@ def test_all_suites_that_are_there(tmp_path: Path, data: Path, capsys: Captured)
         (data / name).rmdir()
     assert list(compared(capsys, data)["suites"]) == ["mining"]
     assert eval_encoder(["compare", "one", "two", "--data", str(tmp_path)]) == 2
-    assert "holds no folder of a suite" in capsys.readouterr().err
+    assert "contains no folder of a suite" in capsys.readouterr().err

@@ -238,13 +238,13 @@ def test_the_languages_of_scored_pairs_are_seen_or_given(
     write(path, [(n % 6, f"{n} {n}", f"{n} 3") for n in range(30)])
     monkeypatch.setattr("eval.tasks.sts.seen_language", lambda texts: None)
     assert eval_encoder(["sts", str(path)]) == 2
-    assert "the language of side 1 was not recognised; give --lang" in capsys.readouterr().err
+    assert "the language of side 1 was not recognised; pass --lang" in capsys.readouterr().err
 
 
 def test_words_without_a_language_are_refused(tmp_path: Path, capsys: Captured) -> None:
     write(tmp_path / "nameless.txt", [("cat", "dog", 1), ("cat", "car", 2)])
     assert eval_encoder(["words", str(tmp_path)]) == 2
-    assert "does not begin with the language of its words; give --lang" in capsys.readouterr().err
+    assert "does not begin with the language of its words; pass --lang" in capsys.readouterr().err
 
 
 def test_words_of_a_language_without_a_dictionary_are_refused(

@@ -453,6 +453,6 @@ def test_eigen(tmp_path: Path, capsys: Captured) -> None:
         slow.append(sum((a - b) ** 2 for a, b in zip(*spectra, strict=True)))
     assert usual["figures"]["fr"]["value"] == pytest.approx(np.mean(slow))
     told = refused(capsys, "eigen", tmp_path, "--lang", "fr", "--graph", "neighbours")
-    assert "ask for more than 11 with --sentences" in told
+    assert "pass more than 11 with --sentences" in told
     told = refused(capsys, "eigen", tmp_path, "--lang", "all", "--sentences", 41)
     assert "--sentences 41" in told and "has 40" in told

@@ -370,7 +370,8 @@ def test_first_floors_are_below_all_candidates(precision):
     """And above most of the rest: the last of a row's best among a few columns."""
     sides = crowd(700, 16, 0.5, 1), crowd(9000, 16, 0.5, 2)
     left, right = encode_both(*sides, precision)
-    forward, backward = passes.initial_candidates(left, right, kept=11)
+    forward = passes.initial_candidates(left, right, kept=11)
+    backward = passes.initial_candidates(right, left, kept=11)
     floors = forward.floor.copy()
     assert np.isneginf(backward.floor).all()
     passes.generate_candidates(

@@ -203,6 +203,12 @@ def test_options_from_a_file(table: Path, tmp_path: Path) -> None:
     assert stored.read_text(encoding="utf-8") == summary["config"]
     assert adit(["rate", "--config", str(stored), "-q"]) == 0
     assert (tmp_path / "one.parquet").read_bytes() == before
+    # The same on new data: the command line's corpora replace those of the file.
+    new, again = tmp_path / "new.tsv", tmp_path / "again.parquet"
+    new.write_bytes(b"".join(table.read_bytes().splitlines(keepends=True)[10:]))
+    for arguments in ([new, "--config", stored], ["--config", stored, new]):
+        rate(*arguments, "-o", again, "--work-dir", tmp_path / "other")
+        assert len(pq.read_table(again)) == PAIRS - 5 == len(tables[0]) - 5
 
 
 @pytest.mark.parametrize(

@@ -180,5 +180,5 @@ class TestTheChoice:
             assert products.working_tiling(HOST, torch.float16) is None
         assert caplog.messages == [
             "cpu: the fused kernel does not work (its products are wrong); "
-            "products go through memory"
+            "the search takes up to five times as long"
         ]

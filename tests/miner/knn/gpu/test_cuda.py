@@ -241,7 +241,7 @@ class TestTheChoiceOfTheKernel:
             assert products.working_tiling(HOST, torch.bfloat16) is None
         assert caplog.messages == [
             "cpu: the fused kernel does not work (No module named 'triton'); "
-            "products go through memory"
+            "the search takes up to five times as long"
         ]
 
     def test_float32_does_not_ask_for_it(self, caplog):

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from miner.storage.corpus.records import CorpusError
 from miner.storage.pair_files import open_pairs
 from miner.storage.pair_files.base import FilePair
+from miner.storage.pair_files.moses import open_moses
 from miner.storage.pair_files.repair import repair_text
 from miner.storage.pair_files.sides import pair_schema, pair_table, write_sides
 from miner.storage.pairs import write_pairs
@@ -101,6 +102,9 @@ def test_fields_by_language_and_by_name(tmp_path: Path) -> None:
         [("one", "un")],
     )
     assert read(tmp_path / "a", "de", "fr") == [("eins", "un")]
+    lines = [{"translation": texts} for texts in ({"de": "a", "en": "b"}, "de", None, {"de": 1})]
+    (tmp_path / "b").write_text("\n".join(map(json.dumps, lines)))
+    assert read(tmp_path / "b") == [("a", "b"), None, None, None]
     with pytest.raises(CorpusError, match=r"no fields of source and target among fr, de, en; name"):
         open_pairs(tmp_path / "a")
 
@@ -270,13 +274,17 @@ def test_what_is_written_is_read_back(
         for row in rows
     ]
     schema = pair_schema(pairs)
-    for ending in ("tsv", "tsv.zst", "jsonl", "parquet", "tmx", "dataset"):
+    for ending in ("tsv", "tsv.zst", "%.gz", "jsonl", "parquet", "tmx", "dataset"):
         path = folder / f"out.{ending}"
         tables = [pair_table(pairs, schema)]
         write_pairs(path, tables, origin=Origin(languages=("de", "en")), schema=schema)
-        if ending.startswith("tsv"):
-            found = list(open_pairs(path, columns=("2", "3")).read())
+        if ending.startswith(("tsv", "%")):
+            sides = folder / "out.de.gz", folder / "out.en.gz"
+            found = list((open_pairs(path) if "tsv" in ending else open_moses(*sides)).read())
             expected = [tuple(_on_a_line(text) for text in row[:2]) for row in rows]
+            assert [pair.score for pair in found] == [
+                row[2] if "tsv" in ending else None for row in rows
+            ]
         else:
             found = list(open_pairs(path).read())
             assert [pair.probability for pair in found] == [row[3] for row in rows]
