@@ -103,6 +103,7 @@ def test_the_commands_of_a_page_run(
             assert Path(output).exists() or "--plan" in line, line
 
 
+@pytest.mark.usefixtures("best")
 def test_the_tutorial(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -111,7 +112,7 @@ def test_the_tutorial(
     text = TUTORIAL.read_text(encoding="utf-8")
     indented = re.findall(r"^    (\S.*)$", text, flags=re.MULTILINE)
     shown = [line for line in indented if line.partition(" ")[0] not in {*PROGRAMS, "done"}]
-    assert len(shown) == 7
+    assert len(shown) == 8
     for line in commands(TUTORIAL):
         run(line)
     printed = "".join(capsys.readouterr()).splitlines()
