@@ -45,11 +45,15 @@ class Encoder(Protocol):
         """Encode S sentences, float32 (S, D).
 
         A sentence without tokens has the zero vector. Encoders of this package also encode one
-        string, float32 (D,). Rows have unit length, or the network's length without ``normalize``.
+        string, float32 (D,). Rows have unit length, or the encoder's length without ``normalize``.
         """
 
     def for_language(self, language: str | None) -> Encoder:
-        """Return the encoder of text in a language (ISO 639), None if unknown."""
+        """Return the encoder of text in a language (ISO 639), None if unknown.
+
+        Raises:
+            ValueError: The encoder has one network per language, and none for this language.
+        """
 
     def for_languages(self, languages: Sequence[str | None]) -> Encoder:
         """Return the encoder without joined parts that lack one of the languages."""

@@ -48,7 +48,7 @@ class BaseEncoder(ABC):
     def encode(self, sentences: str | Sequence[str], *, normalize: bool = True) -> Matrix:
         """Encode S sentences, float32 (S, D), or one string, float32 (D,).
 
-        Rows have unit length, or the network's length without ``normalize``.
+        Rows have unit length, or the encoder's length without ``normalize``.
         """
         vectors = self._embed(as_list(sentences), normalize=normalize)
         return vectors[0] if isinstance(sentences, str) else vectors

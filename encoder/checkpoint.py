@@ -102,7 +102,9 @@ def read_folder(folder: Path) -> tuple[dict[str, Any], Tokenizer, bytes]:
     try:
         return config, Tokenizer(model), weights
     except RuntimeError as error:
-        raise ValueError(f"encoder {folder}: {TOKENIZER} is not a SentencePiece model") from error
+        raise ValueError(
+            f"encoder {folder}: {TOKENIZER} is not a SentencePiece model; train it again"
+        ) from error
 
 
 def _find_file(folder: Path, file_name: str) -> Path:

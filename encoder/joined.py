@@ -153,7 +153,7 @@ class Part:
     mean: Matrix
 
     def for_language(self, language: str | None) -> "Part":
-        """Return the part for a language (ISO 639), with the language's mean."""
+        """Return the part for a language (ISO 639) or None, with its mean."""
         encoder = self.whole.for_language(language)
         return replace(self, encoder=encoder, mean=_find_mean(self.spec, encoder, language))
 

@@ -83,7 +83,7 @@ def _split_by_language(corpus: Place, work_dir: Place, input_format: str) -> dic
     artefact = produce(WorkFolder(work_dir).languages, key=key, write=write)
     counts = dict(artefact.facts)
     if rejected := counts.pop("", 0):
-        logger.warning("%s: %s without a language rejected", corpus, counted(rejected, "records"))
+        logger.warning("%s: rejected %s without a 'language'", corpus, counted(rejected, "records"))
     return {name: artefact.folder / f"{name}.jsonl" for name in counts}
 
 

@@ -136,7 +136,7 @@ class EmbeddedShard:
             yield unit_rows(self.read(slice(start, start + size)))
 
     def read(self, rows: Rows) -> NDArray[np.floating]:
-        """Read stored vectors at positions (P,), times the columns' weights."""
+        """Read stored vectors (P, D) of P rows, times the columns' weights."""
         return take_columns(take_rows(self.stored(), rows), self.columns)
 
     def stored(self) -> NDArray[np.floating]:

@@ -462,8 +462,8 @@ class Recipe(ValidatedOptions):
         for task in self.tasks.values():
             if task.name not in AUXILIARY_TASKS or not 0 < task.weight < math.inf:
                 raise ValueError(
-                    f"task {task.name} of weight {task.weight}: expected more than 0, and one of "
-                    f"{', '.join(AUXILIARY_TASKS)}"
+                    f"task {task.name} of weight {task.weight}: expected a finite weight above 0, "
+                    f"and one of {', '.join(AUXILIARY_TASKS)}"
                 )
             if objective.one_sided or objective.apart:
                 raise ValueError(

@@ -94,7 +94,7 @@ def read_columns(
     for number, row in enumerate(rows, start=skip + 1):
         where = f"{path} line {number}"
         if len(row) < min_columns:
-            raise ValueError(f"{where}: {len(row)} columns between tabs; expected {min_columns}")
+            raise ValueError(f"{where}: {len(row)} columns between tabs; needs {min_columns}")
         if part is not None and row[part] not in PARTS:
             raise ValueError(f"{where}: part {row[part][:40]!r}; expected {', '.join(PARTS)}")
     if not rows:

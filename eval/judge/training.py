@@ -69,9 +69,10 @@ def gather(all_corpora: Iterable[LabelledCorpora]) -> Iterator[Examples]:
 
 
 def train_judge(all_examples: Sequence[Examples]) -> Judge:
-    """Train trees on examples, with ``BUCC_WEIGHT`` for comparable corpora.
+    """Train trees on weighted examples.
 
-    Some examples are repeated without neighbours, to judge pairs that were not mined.
+    Comparable corpora have the share ``BUCC_WEIGHT`` of all weight. Some examples are repeated
+    without neighbours, to judge pairs that were not mined.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
 

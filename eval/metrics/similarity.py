@@ -87,10 +87,10 @@ def translation_ranks(
 ) -> dict[str, IntArray]:
     """Rank the best correct target of each query, int64 (Q,), by method.
 
-    NN ranks by cosine, from 1. CSLS subtracts mean similarities to ``sources``, all source words
+    NN ranks by cosine, from 1. CSLS subtracts ``mean_of_nearest`` of all source words, ``sources``
     (Conneau et al. 2018, "Word Translation Without Parallel Data", section 2.3). Other targets with
     the same score rank before the correct one. Rows are unit vectors or zero, (Q, D), (M, D) and
-    (N, D). ``gold`` has the positions of each query's correct targets.
+    (N, D). ``gold`` has the positions of each query's correct targets, at least one.
     """
     means = mean_of_nearest(targets, sources)
     ranks = {method: np.empty(len(queries), dtype=np.int64) for method in ("NN", "CSLS")}

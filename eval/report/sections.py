@@ -55,7 +55,7 @@ def _four_digits(numbers: Iterable[float]) -> list[str]:
 def context_table(run: Run, source: int, target: int) -> Grid:
     """Tabulate a pair of rows with the sentences before and after them.
 
-    The table is empty if neither row has a document.
+    The table is empty if neither row has a sentence next to it in its document.
     """
     sides = list(zip(run.sides, (source, target), strict=True))
     before, after = zip(*(side.context(row) for side, row in sides), strict=True)

@@ -91,10 +91,11 @@ def prepare(args: argparse.Namespace) -> Suite:
     names = args.set or NAMES
     loaded = {name: _load(args.directories, name) for name in NAMES if name in names}
     sets = {name: parts for name, parts in loaded.items() if parts}
+    folders = ", ".join(map(str, args.directories))
     if missing := [name for name in args.set or () if name not in sets]:
-        raise ValueError(f"{args.directories[0]}: no set {', '.join(missing)}")
+        raise ValueError(f"{folders}: no set {', '.join(missing)}")
     if not sets:
-        raise ValueError(f"{args.directories[0]}: none of the sets {', '.join(NAMES)}")
+        raise ValueError(f"{folders}: none of the sets {', '.join(NAMES)}")
     classifier = CLASSIFIERS[args.classifier]()
 
     def measure(encoder: Encoder) -> Iterator[Figure]:

@@ -129,7 +129,8 @@ def match_words(source: Words, target: Words) -> tuple[NDArray[np.float32], Floa
     """Match the words of both sides of P pairs by their vectors.
 
     Returns:
-        Features of each side, float32 (P, 2, SIDE), and its weight, float64 (P, 2).
+        Features of each side, float32 (P, 2, SIDE), and the sum of its words' weights, float64
+        (P, 2). Both are 0 if either side has no words.
     """
     from miner.judge.compiled import SIDE, describe_words  # loads Numba
 

@@ -53,7 +53,7 @@ def check_index(text: str) -> None:
     """Check a factory string with optional parameters after a colon.
 
     Raises:
-        ValueError: FAISS does not know the string, or the index lacks a parameter.
+        ValueError: FAISS does not know the string or a parameter, or a number is below 1.
     """
     factory, colon, parameters = text.partition(":")
     refusal = (

@@ -49,7 +49,10 @@ class Artefact:
     facts: Mapping[str, Any]
 
     def file(self, name: str) -> Path:
-        """Return a file's local path, which may be removed ten minutes later."""
+        """Return a file's local path, of a remote file like ``checked``.
+
+        The local copy of a remote file may be removed ten minutes later.
+        """
         return self.checked(name) if isinstance(self.folder, RemotePath) else self.folder / name
 
     def checked(self, name: str) -> Path:

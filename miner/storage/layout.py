@@ -98,7 +98,7 @@ def _side_place(template: str) -> Callable[..., Place]:
 class WorkFolder:
     """Places in a work folder, which are artefacts unless a comment differs.
 
-    ``corpora`` are the names of both sides if other pairs share their sentences and vectors.
+    ``corpora`` are the languages of a pair that shares its sentences and vectors with others.
     """
 
     split = _side_place("split/{}/{:05d}")  # sentences of a group of files of documents

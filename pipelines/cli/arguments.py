@@ -112,7 +112,7 @@ EMBED_HELP = {
     "--lang": "language of IN (a code such as uk or pt-BR; default: detected from a sample)",
     "--vocab": "a LASER encoder's .cvocab, .spm or .fcodes",
     "--pretokenized": "lines contain a LASER encoder's subword tokens; blank lines are sentences",
-    "--no-normalize": "keep the vector lengths of the network",
+    "--no-normalize": "keep the lengths of the encoder's vectors (default: length 1)",
     "--dtype": "data type of the output (default: float32)",
     "--precision": "precision of a network's products; auto is the fastest on this machine whose "
     "cosines to the vectors in float32 are at least 0.9995 (default: float32; adit mine uses auto)",

@@ -50,12 +50,12 @@ HELP = {
     "--teacher": "encoder whose vectors distillation, addition and alignment match; named as in "
     "--encoder",
     "--start": "base encoder, whose subwords and weights training starts from; "
-    "named as in --encoder; also pass its --architecture, its --dim, and its --ngram-rows (bags) "
-    "or --layers (networks, which omit --ngram-rows)",
+    "named as in --encoder; also pass its --architecture and --dim, and the --ngram-rows of a bag "
+    "or the --layers of a network, which omits --ngram-rows",
     "--tatoeba": "during training, measure the error rate of adit evaluate tatoeba in the trained "
     "languages",
-    "--bucc": "during training, measure the best F1 of any threshold on the split that adit "
-    "evaluate bucc tunes on (default: training)",
+    "--bucc": "during training, measure the best F1 of any threshold on the split on which adit "
+    "evaluate bucc tunes: training, if DIR has it",
     "--best-by": "measure that selects the encoder written to OUT, as a mean over the languages "
     f"(default: {training.HELD_OUT_ERROR}; for mlm, tlm and clm {training.PERPLEXITY}, for nli "
     f"{training.ACCURACY})",

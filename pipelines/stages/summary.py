@@ -106,7 +106,7 @@ def _side(run: RunContext, chosen: ChosenPairs, side: str) -> dict[str, Any]:
 
 
 def read_summary(work_dir: Place) -> dict[str, Any]:
-    """Read ``run.json`` of the finished run in ``work_dir``."""
+    """Read ``run.json`` in ``work_dir``, whose run must have finished."""
     return json.loads(WorkFolder(work_dir).summary.read_text(encoding="utf-8"))
 
 
@@ -250,7 +250,10 @@ def write_table(path: Place, summaries: Summaries) -> None:
 def describe_many(
     summaries: Summaries, seconds: Mapping[str, float], peak_bytes: int, work_dir: Place | None
 ) -> str:
-    """Format a run of many languages, one line per pair, like ``describe``."""
+    """Format a run of many languages, one line per pair, like ``describe``.
+
+    ``work_dir`` is None if the run did not keep it.
+    """
     width = max(map(len, summaries))
     lines = []
     for pair, summary in summaries.items():

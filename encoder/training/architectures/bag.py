@@ -42,10 +42,10 @@ class Bag(Model):
         return bag_sums(bag_sums(self.table, words, sparse=True), sentences, sparse=False)
 
     def start_from(self, encoder: Encoder) -> None:
-        """Copy the rows of a bag with the same features.
+        """Copy all rows of a bag of the same version and shape.
 
         Raises:
-            ValueError: The encoder is not a bag, or has another version or number of features.
+            ValueError: The encoder is not a bag, or has another version or shape.
         """
         if not isinstance(encoder, BagEncoder) or encoder.scheme != SCHEME:
             raise ValueError(

@@ -113,7 +113,7 @@ class Paths(Task):
         return Apart(networks)
 
     def batch_pairs(self, pairs: Sequence[TokenPairs]) -> Sequence[TokenPairs]:
-        """Return pairs named after each path, which stand for rows of N-way text."""
+        """Return an item per path, with its name, to draw rows of N-way text."""
         self._tokens = _tokens_by_language(pairs)
         weight = np.minimum.reduce([language_pair.weight for language_pair in pairs])
         return [

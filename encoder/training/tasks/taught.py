@@ -110,8 +110,8 @@ class Addition(Alignment):
         architecture = setting.options.architecture.name
         if not isinstance(setting.teacher, BagEncoder) or architecture != "bag":
             raise ValueError(
-                "--teacher: a bag can only add languages to a bag; pass mini, or a bag that 'adit "
-                "train' wrote"
+                "--objective addition: a bag can only be added to a bag; pass --architecture bag, "
+                "and as --teacher mini, or a bag that 'adit train' wrote"
             )
         super().__init__(setting)
         self._names = {text.name: find_names(text.source) for text in setting.texts}

@@ -110,7 +110,7 @@ def _completed(hits: Hits, x: torch.Tensor, y: torch.Tensor, kept: int, first: i
 def working_tiling(device: torch.device, dtype: torch.dtype) -> Tiling | None:
     """Return the best tiling of the fused kernel that works on a device.
 
-    It is None if none works, or for dtypes of more than 16 bits. The first call compiles for some
+    It is None if none works, or the dtype does not have 16 bits. The first call compiles for some
     seconds. Triton caches compiled kernels on disk.
     """
     if dtype.itemsize != 2:

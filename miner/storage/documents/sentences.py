@@ -39,9 +39,9 @@ class Sentence(NamedTuple):
     """A sentence, its offsets in the document, and its paragraph's number."""
 
     text: str
-    start: int
+    start: int  # in characters
     end: int
-    paragraph: int = 0
+    paragraph: int = 0  # from 0
 
 
 def read_sentences(path: AnyPath, name: str, first_row: int) -> Iterator[Records]:
