@@ -23,7 +23,7 @@ from miner.threads import blocks, map_in_threads, run_in_threads
 PAIRS_PER_THREAD = 8192  # pairs at a time: the vectors of their words take about 50 MB
 STATISTICS_PAIRS = 1000  # best pairs that run statistics are of
 SURE = 0.9  # quantile of how sure the language model is of these pairs: many may be wrong
-DOUBT = 0.5  # log odds that given pairs have one thing wrong, compared with mined ones
+DOUBT = 1.5  # log odds that given pairs have one thing wrong, compared with mined ones
 SPACING = 2.0**40  # parts of a cosine that spacings are summed in
 
 _STEPS = ("15", "25", "35", "45", "55", "70", "85")

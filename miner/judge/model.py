@@ -30,8 +30,8 @@ THREAD_PAIRS = 4096
 CORRECTIONS = {
     LANGUAGE: (0.0, 2.0),
     NUMBERS: (0.0, -6.0),
-    EXCHANGED: (2.5, -10.0),
-    NEGATED: (2.75, -20.0),
+    EXCHANGED: (3.5, -10.0),
+    NEGATED: (3.75, -20.0),
 }
 
 
