@@ -46,6 +46,7 @@ def main() -> int:
     parser.add_argument("data", type=Path)
     parser.add_argument("--pairs", type=int, default=1_000_000)
     parser.add_argument("--cores", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--encoder", default="best")
     parser.add_argument("--opusfilter", type=Path)
     args = parser.parse_args()
     adit = str(Path(sys.executable).with_name("adit"))
@@ -60,15 +61,16 @@ def main() -> int:
                 file.writelines(lines)
         languages = ["--src-lang", "de", "--tgt-lang", "en"]
         for cores in args.cores:
-            commands = {"adit rate": [adit, "rate", "-q", table, "-o", output, *languages]}
+            rate = [adit, "rate", "-q", table, "-o", output, "--encoder", args.encoder, *languages]
+            commands = {f"adit rate with {args.encoder}": rate}
             if args.opusfilter:
                 own = [str(args.opusfilter), "--overwrite", "--n-jobs", str(cores)]
                 commands["OpusFilter"] = [*own, str(opusfilter_config(folder))]
             for name, command in commands.items():
                 seconds, peak = measured(command, cores)
-                rate = args.pairs / seconds
+                speed = args.pairs / seconds
                 print(
-                    f"{name}, {cores} cores: {seconds:.0f} s, {rate:,.0f} pairs per second, "
+                    f"{name}, {cores} cores: {seconds:.0f} s, {speed:,.0f} pairs per second, "
                     f"{peak:.0f} MiB",
                     flush=True,
                 )
