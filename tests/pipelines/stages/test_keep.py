@@ -71,7 +71,7 @@ def test_it_is_of_what_filters_let_pass(command: list[str], tmp_path: Path) -> N
     for more, filters in (
         (["--filters", "numbers"], True),
         (["--top", "7"], False),
-        (["--top", "400", "--filters", "numbers"], True),
+        (["--top", "480", "--filters", "numbers"], True),
     ):
         assert mine_corpus([*command, "-q", "--fdr", "0.8", *more, "-o", str(out)]) == 0
         pairs, told = read_jsonl(out), summary(command)
@@ -84,7 +84,7 @@ def test_it_is_of_what_filters_let_pass(command: list[str], tmp_path: Path) -> N
         assert wrong <= 0.8 * len(pairs)
         assert told["kept"]["wrong"] == pytest.approx(wrong)
         assert told["pairs"] == told["kept"]["pairs"] == len(pairs)
-        assert len(pairs) == {"7": 7, "400": 400}.get(more[1], len(pairs))
+        assert len(pairs) == {"7": 7, "480": 480}.get(more[1], len(pairs))
 
 
 def test_nothing_is_made_again(command: list[str], tmp_path: Path) -> None:
