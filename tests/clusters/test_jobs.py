@@ -28,6 +28,7 @@ def test_an_interrupted_submitter_cancels_the_job_and_the_same_command_goes_on(
 ) -> None:
     out, work_dir = tmp_path / "out.jsonl", tmp_path / "work"
     run = [*corpora(tmp_path, LINES), "-o", str(out), "--shards", str(SHARDS), "-q"]
+    run += ["--encoder", "mini"]
     command = [*run, "--work-dir", str(work_dir), *on_flink.options]
     # Like a terminal's, the interrupt reaches the whole group: the job server, too.
     with subprocess.Popen(
