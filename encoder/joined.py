@@ -117,7 +117,7 @@ def dropped_part_names(spec: str, kept: str) -> str:
 
 
 def covers(spec: str, languages: Sequence[str | None]) -> bool:
-    """Return whether an encoder has all languages, as far as its list tells."""
+    """Return whether an encoder lists all languages, or lists none."""
     known = read_coverage(spec)
     return not known or all(
         language is None or find_coverage(known, language) for language in languages

@@ -36,21 +36,6 @@ _WORD_FEATURES = (
 )
 _MARKS = ("letters", "question marks", "colons", "brackets", "commas", "capitals")
 NEIGHBOURHOOD = ("margin", "lesser gap to neighbours", "greater gap to neighbours")
-FEATURES = (
-    *(f"words with a match of .{step}" for step in _STEPS),
-    *("mean match", "coverage", "heaviest unmatched word", "second heaviest unmatched word"),
-    *("weight of the heaviest unmatched word", "weight of unmatched words"),
-    *("longest unmatched run", "mutual matches", "matches out of place", "matched word pairs"),
-    *("weight of near-equal words", "words"),
-)
-_MARKS = ("letters", "question marks", "colons", "brackets", "commas", "capitals")
-NEIGHBOURHOOD = ("margin", "lesser gap to neighbours", "greater gap to neighbours")
-NUMBERS, EXCHANGED, NEGATED = "contradicting numbers", "contradicting words", "negation on one side"
-FACTS = (
-    *(NUMBERS, EXCHANGED, NEGATED),
-    *("predicted words, lesser side", "predicted words, greater side"),
-    *("unmatched name, lesser side", "unmatched name, greater side"),
-)
 FEATURES = (  # of the judge's trees
     *(f"{name}, lesser side" for name in _WORD_FEATURES),
     *(f"{name}, greater side" for name in _WORD_FEATURES),
@@ -59,7 +44,7 @@ FEATURES = (  # of the judge's trees
     *("shared numbers", "unmatched numbers"),
     *NEIGHBOURHOOD,
 )
-# See ``Judge.scores``.
+# Features of the judge's corrections.
 LANGUAGE, NUMBERS = "own language", "contradicting numbers"
 EXCHANGED, NEGATED = "contradicting words", "negation on one side"
 SEEN = (*FEATURES, LANGUAGE, NUMBERS, EXCHANGED, NEGATED)

@@ -119,7 +119,7 @@ def take(
 
     ``tile_hits`` are from ``hits``. ``of_rows`` are positions of the rows in ``forward``, and their
     ids, (R,) each, and ``of_columns`` likewise in ``backward``, (C,). These are the ``Candidates``
-    of both sides. ``repeated`` tells whether other tiles may contain the same pairs.
+    of both sides. ``repeated`` is true if other tiles may contain the same pairs.
     """
     (places, hit_bounds), (bounds, ids, floor) = tile_hits, forward
     (row_places, row_ids), (column_places, column_ids) = of_rows, of_columns
