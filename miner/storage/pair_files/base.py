@@ -23,6 +23,7 @@ class FilePair:
         corpus: The name of the corpus that it comes from; "" if unknown.
         ids: For each side the ids of its sentences, then of their duplicates.
             None if ids are unknown.
+        originals: Source and target before their repair; None if they were not repaired.
         raw: The line in the file, like ``texts``, if a line is a pair.
         problem: The reason why the line or record is not a pair, or "".
     """
@@ -33,6 +34,7 @@ class FilePair:
     probability: float | None = None
     corpus: str = ""
     ids: tuple[Ids, Ids] | None = None
+    originals: tuple[str, str] | None = None
     raw: str | None = None
     problem: str = ""
 

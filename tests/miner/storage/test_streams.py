@@ -170,3 +170,15 @@ def test_whatever_a_file_begins_with_nothing_but_a_corpus_error_is_raised(
         except CorpusError as error:
             assert str(error).isprintable()
             assert len(str(error)) < 200
+
+
+@given(st.binary(max_size=300), st.lists(st.integers(0, 300), max_size=4))
+def test_a_pipe_is_opened_repeatedly(data: bytes, sizes: list[int]) -> None:
+    pipe = streams.Pipe(io.BytesIO(data), "pipe.gz")
+    for size in sizes:
+        with pipe.open() as file:
+            assert file.read(size) == data[:size]
+    assert streams.split_compression(pipe) == ("", ".gz")
+    pipe.release()
+    with pipe.open() as file:
+        assert file.read() == data
