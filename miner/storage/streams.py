@@ -202,9 +202,9 @@ def open_binary(path: AnyPath) -> IO[bytes]:
 
 
 class Pipe:
-    """A stream, such as standard input, that can be opened repeatedly as a file.
+    """A stream, such as standard input, that can be opened repeatedly.
 
-    It keeps what was read, until ``release``.
+    It keeps the bytes that were read, until ``release``.
     """
 
     def __init__(self, stream: IO[bytes], name: str) -> None:

@@ -78,7 +78,7 @@ def rated_pairs(args: argparse.Namespace) -> Iterator[Callable[[Place], None]]:
 
 
 def check_streamed(options: Mapping[str, object]) -> None:
-    """Check the options that are set beside ``--score texts``, by their names.
+    """Check the options, by name, that are set with ``--score texts``.
 
     Raises:
         ValueError: An option requires all lines at once.
@@ -106,7 +106,7 @@ def rate_in_passing(args: argparse.Namespace, monitor: Monitor) -> int:
     pairs = repaired(given) if args.repair else given
     if isinstance(args.source, Pipe):
         args.source.release()
-    if args.encoder == BEST:  # whose words are those of the bundled encoder
+    if args.encoder == BEST:  # The best encoder has the words of the bundled one.
         args.encoder = BUNDLED
     sides = (
         CorpusOptions(path=Path(side), language=language)

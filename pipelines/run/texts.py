@@ -133,21 +133,25 @@ class TextRater:
 
     def _reasons(self, source: list[str], target: list[str], kept: Mask) -> list[str]:
         """Return why pairs with texts are not ``kept`` (P,), or ""."""
-        found = np.where(kept, "", NOT_KEPT).astype(object)
+        why = np.where(kept, "", NOT_KEPT).astype(object)
         if not self.run.options.keep_identical:
-            found[same_texts(source, target)] = SAME_TEXT
-        rows = np.flatnonzero(found == "").tolist()
+            why[same_texts(source, target)] = SAME_TEXT
+        rows = np.flatnonzero(why == "").tolist()
         suspects = replace(
             self.typical,
             source=[source[row] for row in rows],
             target=[target[row] for row in rows],
         )
-        found[rows] = reasons(suspects, self.run.options.filters)
-        return found.tolist()
+        why[rows] = reasons(suspects, self.run.options.filters)
+        return why.tolist()
 
 
 def _with_languages(options: MiningOptions, first: Sequence[FilePair]) -> RunContext:
-    """Return a run whose languages and HTML entities are decided by lines."""
+    """Return a run whose languages and HTML entities are decided by lines.
+
+    Raises:
+        CorpusError: No line is a pair.
+    """
     run = RunContext(job_of(options))
     for side, texts in zip(SIDES, _usable_texts(run, first)[0], strict=True):
         if not texts:
@@ -165,7 +169,7 @@ def _with_languages(options: MiningOptions, first: Sequence[FilePair]) -> RunCon
 
 
 def _usable_texts(run: RunContext, pairs: Sequence[FilePair]) -> tuple[BothTexts, list[str]]:
-    """Return both texts of each line that is a pair, and each line's problem or ""."""
+    """Return the texts of lines with a pair, and each line's problem or ""."""
     escapes = [run.options.side(side).escapes for side in SIDES]
     sides: BothTexts = [], []
     problems = []

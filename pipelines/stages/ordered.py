@@ -160,10 +160,10 @@ def ordered_lines(pairs: PairFile, ordered: Artefact) -> Iterator[RatedLine]:
 def write_lines(
     file: IO[bytes], header: str | None, lines: Iterable[RatedLine], *, add_texts: bool
 ) -> None:
-    """Write lines with their ``COLUMNS``, after the ``header`` of their file, if any.
+    """Write lines with their ``COLUMNS``.
 
-    Of formats other than TSV, a line has the source and the target text. ``add_texts`` adds these
-    as columns.
+    The ``header`` of their file, if any, is the first line. Of formats other than TSV, a line has
+    the source and the target text. ``add_texts`` adds these as columns.
     """
     if header is not None:
         _write_cells(file, header, *COLUMNS, *(SIDES if add_texts else ()))
