@@ -54,6 +54,11 @@ def read(path: Path, *columns: str) -> list[tuple[str, str] | None]:
         (lines("{n}\tdoc-{n}\t{s}\t{t}"), "TSV, columns 3 and 4 of 4"),
         ("src\tid\ttrg\n" + lines("{s}\t{n}\t{t}"), "columns src and trg of 3 (named"),
         ("de\ten\n" + lines("{s}\t{t}"), "TSV, columns de and en of 2 (named"),
+        (
+            "src_url\ttrg_url\tsrc_text\ttrg_text\tbicleaner_score\n"
+            + lines(URLS + "\t{s}\t{t}\t0.{n}"),
+            "columns src_text and trg_text of 5 (named",
+        ),
         (lines("{s} ||| {t}"), "columns with |||, columns 1 and 2 of 2"),
         ("source,target\n" + lines('"{s}","{t}"'), "CSV, columns source and target of 2"),
         (",src,tgt,score\n" + lines('{n},"{s}","{t}",0.5'), "CSV, columns src and tgt of 4"),
