@@ -77,7 +77,7 @@ class MiningOptions:
         memory: Limit in bytes, None for half of the machine's memory.
         rows_per_shard: Maximum sentences per shard; memory may require fewer.
         runner: Beam's name of another engine, with its ``beam_options``; None for this machine.
-        originals: File of ``write_texts`` with the texts before their repair, if repaired.
+        repair: Whether the corpora have repaired texts, and are files of ``write_sides``.
         corpus_names: Names of both corpora in the work folder, which many pairs may share.
         config: TOML text of all options, for the summary of the run.
     """
@@ -115,7 +115,7 @@ class MiningOptions:
     workers: int = 1
     runner: str | None = None
     beam_options: tuple[str, ...] = ()
-    originals: Place | None = None
+    repair: bool = False
     corpus_names: tuple[str, str] = SIDES
     config: str = ""
 

@@ -52,7 +52,7 @@ def rated_pairs(args: argparse.Namespace) -> Iterator[Callable[[Place], None]]:
     """
     from miner.storage.artefacts import open_artefact
     from miner.storage.pair_files.repair import repaired
-    from miner.storage.pair_files.sides import write_sides, write_texts
+    from miner.storage.pair_files.sides import ORIGINALS_FILE, write_sides, write_texts
     from pipelines.stages.ordered import ordered_lines, write_lines
 
     with tempfile.TemporaryDirectory(prefix="adit-") as temporary:
@@ -63,8 +63,7 @@ def rated_pairs(args: argparse.Namespace) -> Iterator[Callable[[Place], None]]:
             args.source, args.target = write_sides(pairs, folder)
             args.input_format = "lines"
         if args.repair and args.order == BY_SCORE:
-            args.originals = folder / "originals.arrow"
-            write_texts(given, args.originals)
+            write_texts(given, folder / ORIGINALS_FILE)
         if args.order == BY_SCORE:
             yield lambda work_dir: None
             return

@@ -37,6 +37,7 @@ from pipelines.context import RunContext
 from pipelines.options import MiningOptions, job_of
 from pipelines.stages.ordered import NOT_KEPT, SAME_TEXT, RatedLine
 from pipelines.stages.reading.language import language_warnings
+from pipelines.stages.summary import removal_fields
 
 logger = logging.getLogger(__name__)
 
@@ -127,7 +128,7 @@ class TextRater:
             judge=load_judge().name,
             retrieval=LINES,
             first=FIRST_LINES,
-            filters="+".join(options.filters) or "none",
+            **removal_fields(options),
             kept="all" if options.threshold == -np.inf else f"threshold-{options.threshold}",
         )
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from miner.arrays import IntArray
 
 NAMES = ("source.txt", "target.txt")
+ORIGINALS_FILE = "originals.arrow"  # in the same folder
 ORIGINALS = ("source_original", "target_original")  # fields of texts before their repair
 BATCH_LINES = 1 << 13
 

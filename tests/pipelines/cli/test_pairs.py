@@ -235,6 +235,9 @@ def test_options_from_a_file(table: Path, tmp_path: Path) -> None:
         [[run]]
         output = "{tmp_path}/two.tmx"
         k = 2
+        repair = true
+        near-duplicates = true
+        keep-identical = true
         """
     )
     assert adit(["rate", "--config", str(tmp_path / "run.toml"), "-q"]) == 0
@@ -242,7 +245,12 @@ def test_options_from_a_file(table: Path, tmp_path: Path) -> None:
     tables = [pq.read_table(tmp_path / f"{name}.parquet") for name in ("one", "same")]
     assert tables[0] == tables[1]
     assert b"|filters:length+numbers|" in tables[0].schema.metadata[b"signature"]
-    assert "|k:2|" in (tmp_path / "two.tmx").read_text(encoding="utf-8")
+    signature = "|filters:length+numbers+near-duplicates|identical:kept|texts:repaired|kept:all|"
+    tmx = (tmp_path / "two.tmx").read_text(encoding="utf-8")
+    assert "|k:2|" in tmx and signature in tmx
+    page = tmp_path / "page.html"
+    assert adit(["report", str(tmp_path / "work"), "-o", str(page)]) == 0
+    assert f"<h1>Mined pairs: {table.name}</h1>" in page.read_text(encoding="utf-8")
     before = (tmp_path / "one.parquet").read_bytes()
     (tmp_path / "one.parquet").unlink()
     stored = tmp_path / "work" / "run.toml"

@@ -184,7 +184,7 @@ def test_repaired_texts_and_the_summary(tmp_path: Path, capsys: Captured) -> Non
     assert first[:2] + first[-2:] == [*pairs[0], "Schön's Haus", "That's a house"]
     error = capsys.readouterr().err
     assert "lines: 8 read, 6 kept, 1 identical, 1 blank\nestimated error rate: " in error
-    assert "|retrieval:lines|first:10000|filters:length|kept:all|v:" in error
+    assert "|retrieval:lines|first:10000|filters:length|texts:repaired|kept:all|v:" in error
 
 
 @pytest.mark.parametrize(
