@@ -40,6 +40,8 @@ _CONTAINERS = {
     b"LZIP\x01": "is compressed with lzip; decompress it",
     b"\x04\x22\x4d\x18": "is compressed with lz4; decompress it",
     b"\x1f\x9d": "is compressed with compress; decompress it",
+    b"\xff\xff\xff\xff": "is an Arrow stream; save it as Parquet",
+    b"ARROW1": "is an Arrow file; save it as Parquet",
     b"%PDF-": "is a PDF document; save its text",
     b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "is an Office document; save its text",
 }
