@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from miner.arrays import NO_NEIGHBOUR, FloatArray, IntArray, Neighbours, Pairs, code_points
+from miner.arrays import NO_NEIGHBOUR, FloatArray, Neighbours, Pairs, code_points
 from miner.judge.facts import compare_facts, facts_of
 from miner.judge.languages import own_language
 from miner.judge.words import WordEmbedder, Words
@@ -70,10 +70,6 @@ class Texts:
     numbers: FloatArray
     language: NDArray[np.float32]
     facts: NDArray[np.float32]
-
-    def take(self, rows: IntArray) -> "Texts":
-        """Return the features of some pairs."""
-        return Texts(**{name: values[rows] for name, values in vars(self).items()})
 
 
 def read_texts(

@@ -131,10 +131,10 @@ def rate_in_passing(args: argparse.Namespace, monitor: Monitor) -> int:
     with _output_file(args) as file:
         write_lines(file, pairs.header, counted(), add_texts=args.repair)
     if not args.quiet:
-        kept = reasons.pop("", 0)
-        others = ", ".join(f"{count:,} {reason}" for reason, count in reasons.most_common())
-        lines = f"lines: {kept + reasons.total():,} read, {kept:,} kept"
-        sys.stderr.write(f"{lines}{f', {others}' if others else ''}\n")
+        total, kept = reasons.total(), reasons.pop("", 0)
+        counts = [f"{total:,} read", f"{kept:,} kept"]
+        counts += [f"{count:,} {reason}" for reason, count in reasons.most_common()]
+        sys.stderr.write(f"lines: {', '.join(counts)}\n")
         sys.stderr.write(f"estimated error rate: {wrong / kept:.1%}\n" if kept else "")
         sys.stderr.write(f"signature: {rater.signature}\n")
     return 0

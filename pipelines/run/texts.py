@@ -7,7 +7,7 @@ values that filters compare with. So memory does not grow with the file. Axis: `
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice
+from itertools import chain, compress, islice
 from typing import TypeAlias
 
 import numpy as np
@@ -15,14 +15,8 @@ import numpy as np
 from eval.output import signature
 from miner.arrays import Mask
 from miner.choices import LINES
-from miner.filters import Suspects, check_filter_languages, main_script, median_log_ratio, reasons
-from miner.judge.features import (
-    PAIRS_PER_THREAD,
-    STATISTICS_PAIRS,
-    RunStatistics,
-    compute_features,
-    read_texts,
-)
+from miner.filters import Suspects, check_filter_languages, reasons
+from miner.judge.features import PAIRS_PER_THREAD, RunStatistics, compute_features, read_texts
 from miner.judge.model import load_judge
 from miner.judge.prior import LIKELY, Probabilities
 from miner.languages import language_shares
@@ -52,9 +46,9 @@ class TextRater:
 
     Attributes:
         run: The run, whose options have the languages.
-        statistics: Run statistics of the best pairs in the first lines.
+        statistics: Run statistics of the first pairs.
         model: Probabilities by the scores of the first lines.
-        typical: The length ratio and the scripts of probably correct pairs, without texts.
+        typical: Probably correct pairs, whose length ratio and scripts filters compare with.
     """
 
     run: RunContext
@@ -72,24 +66,13 @@ class TextRater:
         """
         run = _with_languages(options, first)
         source, target = _usable_texts(run, first)[0]
-        differ = np.flatnonzero(~same_texts(source, target)).tolist()
-        source, target = [source[row] for row in differ], [target[row] for row in differ]
+        source, target = _take(source, target, ~same_texts(source, target))
         texts = read_texts(run.word_encoders(), source, target, languages=run.languages)
         statistics = RunStatistics.of(texts, is_given=True)
         scores = load_judge().scores(compute_features(texts, None, statistics))
-        best = np.argsort(-scores, kind="stable")[:STATISTICS_PAIRS]
-        statistics = RunStatistics.of(texts.take(best), is_given=True)
-        scores = load_judge().scores(compute_features(texts, None, statistics))
         model = Probabilities.fit(load_judge().reference_peaks, [scores])
-        likely = np.flatnonzero(model.predict(scores) >= LIKELY).tolist()
-        source, target = [source[row] for row in likely], [target[row] for row in likely]
-        typical = Suspects(
-            source=(),
-            target=(),
-            ratio=median_log_ratio(source, target),
-            languages=run.languages,
-            scripts=(main_script(source), main_script(target)),
-        )
+        best = _take(source, target, model.predict(scores) >= LIKELY)
+        typical = Suspects.of(*best, languages=run.languages)
         return cls(run=run, statistics=statistics, model=model, typical=typical)
 
     def rate(self, pairs: Sequence[FilePair]) -> list[RatedLine]:
@@ -137,13 +120,10 @@ class TextRater:
         why = np.where(kept, "", NOT_KEPT).astype(object)
         if not self.run.options.keep_identical:
             why[same_texts(source, target)] = SAME_TEXT
-        rows = np.flatnonzero(why == "").tolist()
-        suspects = replace(
-            self.typical,
-            source=[source[row] for row in rows],
-            target=[target[row] for row in rows],
-        )
-        why[rows] = reasons(suspects, self.run.options.filters)
+        rest = why == ""
+        source, target = _take(source, target, rest)
+        suspects = replace(self.typical, source=source, target=target)
+        why[rest] = reasons(suspects, self.run.options.filters)
         return why.tolist()
 
 
@@ -167,6 +147,10 @@ def _with_languages(options: MiningOptions, first: Sequence[FilePair]) -> RunCon
         logger.warning("%s", line)
     check_filter_languages(options.filters, run.languages)
     return run
+
+
+def _take(source: list[str], target: list[str], mask: Mask) -> BothTexts:
+    return [*compress(source, mask)], [*compress(target, mask)]
 
 
 def _usable_texts(run: RunContext, pairs: Sequence[FilePair]) -> tuple[BothTexts, list[str]]:
