@@ -34,11 +34,12 @@ from miner.judge.features import (
     mean_spacing,
     read_texts,
 )
-from miner.judge.model import load_judge
-from miner.judge.prior import LIKELY, Probabilities
+from miner.judge.model import bundled_judge
+from miner.judge.prior import LIKELY
 from miner.knn.exact import search_both
 
 K = 4
+JUDGE = bundled_judge(is_given=True)
 GROUPS = [
     group.split()
     for group in (
@@ -225,7 +226,7 @@ class Own:
         parts = np.concatenate([rows[1::2], wrong]), rows[1::2], wrong
         scores = self.scores(parts[0], [targets[row] for row in wrong.tolist()])
         right = np.arange(len(scores)) < len(parts[1])
-        likely = Probabilities.fit(load_judge().reference_peaks, [scores]).predict(scores) >= LIKELY
+        likely = JUDGE.probabilities([scores]).predict(scores) >= LIKELY
         above = self.true[wrong] > scores[~right]
         kept = scores[~right] >= np.quantile(scores[right], 0.05)
         area = float(roc_auc_score(right, scores))
@@ -244,7 +245,7 @@ class Own:
         near = NeighbourhoodStats(cosines, lists[0].means(), lists[1].means())
         sources = [self.source[row] for row in rows.tolist()]
         texts = read_texts(self.makers, sources, targets, languages=self.pair)
-        return load_judge().scores(compute_features(texts, near, self.usual))
+        return JUDGE.scores(compute_features(texts, near, self.usual))
 
 
 if __name__ == "__main__":

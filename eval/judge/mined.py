@@ -20,7 +20,7 @@ from miner.judge.features import (
     read_texts,
 )
 from miner.judge.model import Judge, load_judge
-from miner.judge.prior import Probabilities, leave_one_out_pairs, sample_likely_pairs
+from miner.judge.prior import leave_one_out_pairs, sample_likely_pairs
 from miner.knn.exact import search_both
 from miner.selection import candidate_pairs, order_best_first, select
 
@@ -78,11 +78,11 @@ class Mined:
         """Return the pairs with the judge's scores and probabilities, best first."""
         judge = judge or load_judge()
         scores = judge.scores(self.features)
-        first = Probabilities.fit(judge.reference_peaks, [scores])
+        first = judge.probabilities([scores])
         order = np.argsort(-scores, kind="stable")
         places = order[sample_likely_pairs(first.predict(scores[order]))]
         wrong = judge.scores(self.left_out(places))
-        likely = Probabilities.fit(judge.reference_peaks, [scores], wrong).predict(scores)
+        likely = judge.probabilities([scores], wrong).predict(scores)
         known = {field.name: getattr(self.pairs, field.name) for field in fields(Pairs)}
         known |= {"score": scores, "probability": likely, "margin": self.pairs.score}
         pairs = JudgedPairs(**known)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from encoder import Encoder, load_encoder
 from eval.judge.mined import mine_texts
 from eval.judge.synthetic_corpora import RIGHT, UNKNOWN, LabelledCorpora
-from miner.judge.features import FEATURES, NEIGHBOURHOOD
+from miner.judge.features import FEATURES, NEIGHBOURHOOD, SEEN
 from miner.judge.model import LEAF, Judge
 from miner.judge.prior import SCORES, count_scores, fit_peak
 
@@ -29,6 +29,7 @@ FOR = (
 AGAINST = (
     *("heaviest", "second heaviest", "weight of the heaviest", "weight of unmatched"),
     *("longest unmatched", "ratio of", "difference in", "unmatched numbers"),
+    *("contradicting", "second contradicting", "negation on", "name without"),
 )
 TREES, LEAVES, RATE, MIN_EXAMPLES, RIDGE, BINS = 150, 8, 0.08, 20, 10.0, 255
 FOLDS = 4  # of languages, in cross-validation
@@ -71,20 +72,36 @@ def gather(all_corpora: Iterable[LabelledCorpora]) -> Iterator[Examples]:
 def train_judge(all_examples: Sequence[Examples]) -> Judge:
     """Train trees on weighted examples.
 
-    Comparable corpora have the share ``BUCC_WEIGHT`` of all weight. Some examples are repeated
-    without neighbours, to judge pairs that were not mined.
+    Comparable corpora have the share ``BUCC_WEIGHT`` of all weight.
     """
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
-    seen = np.concatenate([one.features[:, : len(FEATURES)] for one in all_examples])
-    right = np.concatenate([one.right for one in all_examples])
     sizes = [len(one.right) for one in all_examples]
     comparable = np.repeat([one.comparable for one in all_examples], sizes)
     counts = max(1, (~comparable).sum()), max(1, comparable.sum())
     weights = np.where(comparable, BUCC_WEIGHT / counts[1], (1 - BUCC_WEIGHT) / counts[0])
+    return fit_judge(all_examples, weights)
+
+
+def fit_judge(
+    all_examples: Sequence[Examples],
+    weights: NDArray[np.float64],
+    learned: Sequence[str] = FEATURES,
+) -> Judge:
+    """Train trees that compare the features ``learned``, the first of ``SEEN``.
+
+    Some examples are repeated without neighbours, to judge pairs that have none.
+
+    Args:
+        all_examples: P examples in all.
+        weights: Their weights, float64 (P,).
+        learned: ``FEATURES`` or ``GIVEN_FEATURES``.
+    """
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    seen = np.concatenate([one.features[:, : len(learned)] for one in all_examples])
+    right = np.concatenate([one.right for one in all_examples])
     repeated = np.arange(0, len(seen), WITHOUT_NEIGHBOURS)
     bare = seen[repeated]
-    bare[:, -len(NEIGHBOURHOOD) :] = np.nan
+    bare[:, [SEEN.index(name) for name in NEIGHBOURHOOD]] = np.nan
     weights = np.concatenate([weights, weights[repeated]]) * len(weights)
     right = np.concatenate([right, right[repeated]])
     trees = HistGradientBoostingClassifier(
@@ -94,18 +111,22 @@ def train_judge(all_examples: Sequence[Examples]) -> Judge:
         min_samples_leaf=MIN_EXAMPLES,
         l2_regularization=RIDGE,
         max_bins=BINS,
-        monotonic_cst=[name.startswith(FOR) - name.startswith(AGAINST) for name in FEATURES],
+        monotonic_cst=[name.startswith(FOR) - name.startswith(AGAINST) for name in learned],
         random_state=1,
     )
     share = float(np.average(right, weights=weights))
     offset = -float(np.log(share / (1 - share)))
-    peaks = _reference_peaks(all_examples, trees, weights[: len(seen)], offset)
+    peaks = _reference_peaks(all_examples, seen, trees, weights[: len(seen)], offset)
     trees.fit(np.concatenate([seen, bare]), right, sample_weight=weights)
-    return judge_of(trees, offset=offset, peaks=peaks)
+    return judge_of(trees, offset=offset, peaks=peaks, learned=learned)
 
 
 def _reference_peaks(
-    all_examples: Sequence[Examples], trees: "Trees", weights: NDArray[np.float64], offset: float
+    all_examples: Sequence[Examples],
+    seen: NDArray[np.float32],
+    trees: "Trees",
+    weights: NDArray[np.float64],
+    offset: float,
 ) -> NDArray[np.float64]:
     """Fit the peaks of wrong and correct pairs, (2, 3), with equal corpora.
 
@@ -121,7 +142,7 @@ def _reference_peaks(
     sizes = [len(example.right) for example in all_examples]
     scores = offset + cross_val_predict(
         trees,
-        np.concatenate([example.features[:, : len(FEATURES)] for example in all_examples]),
+        seen,
         np.concatenate([example.right for example in all_examples]),
         groups=np.repeat([known.index(name) for name in names], sizes),
         cv=GroupKFold(min(FOLDS, len(known))),
@@ -138,7 +159,13 @@ def _reference_peaks(
     return np.array([fit_peak(example) for example in counts])
 
 
-def judge_of(trees: "Trees", *, offset: float, peaks: NDArray[np.float64]) -> Judge:
+def judge_of(
+    trees: "Trees",
+    *,
+    offset: float,
+    peaks: NDArray[np.float64],
+    learned: Sequence[str] = FEATURES,
+) -> Judge:
     """Convert scikit-learn's trees to arrays.
 
     Scores are the trees' log odds plus ``offset``.
@@ -163,6 +190,7 @@ def judge_of(trees: "Trees", *, offset: float, peaks: NDArray[np.float64]) -> Ju
         value=np.rint(np.append(value, base) * LEAF).astype(np.int32),
         roots=roots,
         peaks=peaks,
+        learned=tuple(learned),
     )
 
 

@@ -12,7 +12,7 @@ from miner.arrays import NO_NEIGHBOUR
 from miner.choices import LINES, MONOTONE
 from miner.judge.facts import facts_of, name_differences
 from miner.judge.features import NeighbourhoodStats, RunStatistics, compute_features, read_texts
-from miner.judge.model import load_judge
+from miner.judge.model import bundled_judge
 from miner.margin import margin_scores
 
 SHOWN = 5  # features to list for a pair, and against it
@@ -161,7 +161,7 @@ def _reasons(run: Run, judged: Mapping[str, Any]) -> dict[str, float]:
     texts = (side.pair_texts(np.array([judged[f"{side.name}_row"]])) for side in run.sides)
     pairs = read_texts(run.word_encoders, *texts, languages=run.languages)
     usual = RunStatistics(**run.summary["usual"])
-    return load_judge().feature_contributions(
+    return bundled_judge(is_given=usual.is_given).feature_contributions(
         compute_features(pairs, None if is_merged else stats, usual)[0]
     )
 

@@ -20,8 +20,8 @@ from eval.tasks.aligned import english_of, load_aligned
 from eval.tasks.arguments import add_directory, add_languages, chosen_languages
 from miner.filters import FILTERS, Suspects, check_filter_languages
 from miner.judge.features import RunStatistics, compute_features, read_texts
-from miner.judge.model import load_judge
-from miner.judge.prior import LIKELY, Probabilities
+from miner.judge.model import bundled_judge
+from miner.judge.prior import LIKELY
 
 SITE_LINES = (
     "Home | About us | Products | Contact | Sitemap",
@@ -104,7 +104,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     if len(languages) > 1:
         record["mean"] = _mean(list(record.values()))
         _show("mean", record["mean"], show)
-    fields = {"lang": ",".join(languages), "judge": load_judge().name}
+    fields = {"lang": ",".join(languages), "judge": bundled_judge(is_given=True).name}
     digest = fingerprint(*data.files.values())
     return sign(show, "noise", {"removed": record}, **fields, sha256=digest)
 
@@ -117,7 +117,8 @@ def _measure(clean: Sides, foreign: Foreign, encoder: Encoder, pair: tuple[str, 
     typical = Suspects.of(*clean, languages=pair)
     shares: Shares = {name: {} for name in (*MEASURED, "any", JUDGE, LOST)}
     words = word_encoders(encoder, pair)
-    usual = RunStatistics.of(read_texts(words, *clean, languages=pair))
+    judge = bundled_judge(is_given=True)
+    usual = RunStatistics.of(read_texts(words, *clean, languages=pair), is_given=True)
     clean_scores = np.empty(0)
     for kind, (source, target) in {CLEAN: clean, **make_noise(*clean, foreign)}.items():
         if not source:
@@ -127,9 +128,9 @@ def _measure(clean: Sides, foreign: Foreign, encoder: Encoder, pair: tuple[str, 
         for name, mask in {**masks, "any": np.any(list(masks.values()), axis=0)}.items():
             shares[name][kind] = float(mask.mean())
         rows = compute_features(read_texts(words, source, target, languages=pair), None, usual)
-        scores = load_judge().scores(rows)
+        scores = judge.scores(rows)
         clean_scores = scores if kind == CLEAN else clean_scores
-        probabilities = Probabilities.fit(load_judge().reference_peaks, [scores, clean_scores])
+        probabilities = judge.probabilities([scores, clean_scores])
         for name, kind_scores in ((JUDGE, scores), (LOST, clean_scores)):
             shares[name][kind] = float((probabilities.predict(kind_scores) < LIKELY).mean())
     return shares

@@ -13,11 +13,16 @@ from typing import NamedTuple
 import numpy as np
 
 from encoder import Encoder
+from encoder.words import word_encoders
 from eval.metrics.similarity import NEIGHBOURS, best_by_margin, find_nearest
 from eval.tasks.aligned import add_aligned_data, encoded_sides, fields_of_texts, load_texts
 from eval.tasks.suite import Figure, Suite, mean_figure
+from miner.arrays import IntArray, Neighbours
+from miner.judge.features import RunStatistics, compute_features, read_texts
+from miner.judge.model import bundled_judge
 
 MAX_VARIANTS = 3  # copies per kind and sentence
+CANDIDATES = 16  # nearest neighbours among which the judge chooses
 
 _DIGITS = re.compile(r"\d+")
 _NUMBER_WORDS = (
@@ -133,6 +138,8 @@ OTHER = "other"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
     add_aligned_data(parser)
+    text = f"choose among the {CANDIDATES} nearest sentences by the judge, not by margin"
+    parser.add_argument("--rerank", action="store_true", help=text)
 
 
 def prepare(args: argparse.Namespace) -> Suite:
@@ -148,10 +155,16 @@ def prepare(args: argparse.Namespace) -> Suite:
     kinds = np.array([-1] * count + [KINDS.index(copy.kind) for copy in copies])
     owners = np.array([*range(count), *(copy.row for copy in copies)])
     more = {english: [copy.text for copy in copies]}
+    targets = [*data.texts[english], *more[english]]
 
     def measure(encoder: Encoder) -> Iterator[Figure]:
         for language, *sides in encoded_sides(encoder, data, english, more):
-            best = best_by_margin(*find_nearest(*sides), margin="ratio")
+            if args.rerank:
+                nearest, _ = find_nearest(*sides, k=CANDIDATES)
+                pair = language, english
+                best = best_by_judge(encoder, pair, data.texts[language], targets, nearest)
+            else:
+                best = best_by_margin(*find_nearest(*sides), margin="ratio")
             is_own = (best >= 0) & (owners[best] == np.arange(count))
             errors = {kind: is_own & (kinds[best] == index) for index, kind in enumerate(KINDS)}
             errors[OTHER] = ~is_own
@@ -159,7 +172,40 @@ def prepare(args: argparse.Namespace) -> Suite:
             figure = mean_figure(language, ~is_own | (kinds[best] >= 0))
             yield replace(figure, lower=True, beside=shares)
 
-    fields = {**fields_of_texts(data), "k": NEIGHBOURS, "margin": "ratio", "negatives": "adit-1"}
+    search = {"k": NEIGHBOURS, "margin": "ratio"}
+    if args.rerank:
+        search = {"k": CANDIDATES, "judge": bundled_judge(is_given=True).name}
+    fields = {**fields_of_texts(data), **search, "negatives": "adit-1"}
     fields |= {kind: sum(copy.kind == kind for copy in copies) for kind in KINDS}
     after, names = (*KINDS, OTHER), data.languages
     return Suite("xsim++", fields, measure, figure="errors", after=after, languages=names)
+
+
+def best_by_judge(
+    encoder: Encoder,
+    languages: tuple[str, str],
+    source: Sequence[str],
+    targets: Sequence[str],
+    nearest: Neighbours,
+) -> IntArray:
+    """Choose each sentence's neighbour that the judge scores best by the texts.
+
+    Args:
+        encoder: Encoder whose word vectors the judge compares.
+        languages: Codes of both sides.
+        source: N sentences.
+        targets: M sentences of the other side.
+        nearest: K neighbours of each sentence, ids of ``targets``.
+
+    Returns:
+        Ids of ``targets``, int64 (N,); -1 if a sentence has no neighbours.
+    """
+    ids = nearest.ids.T  # the first neighbours come first: run statistics are of them
+    ranks, rows = np.nonzero(ids >= 0)
+    pairs = [source[row] for row in rows], [targets[own] for own in ids[ranks, rows]]
+    texts = read_texts(word_encoders(encoder, languages), *pairs, languages=languages)
+    features = compute_features(texts, None, RunStatistics.of(texts, is_given=True))
+    scores = np.full(ids.shape, -np.inf)
+    scores[ranks, rows] = bundled_judge(is_given=True).scores(features)
+    best: IntArray = ids[scores.argmax(axis=0), np.arange(len(source))]
+    return best

@@ -170,6 +170,33 @@ def describe_words(source: Any, target: Any, sides: Any, weights: Any) -> None:
 
 
 @_compile
+def find_missing_names(names: Any, others: Any, gaps: Any) -> None:
+    """Write 1 less the least cosine of a name to its nearest word, to ``gaps`` (P,).
+
+    ``names`` and ``others`` are the arrays ``vectors``, ``ids`` and ``offsets`` of the words of
+    names and of other texts. A pair of which either has none keeps its gap.
+    """
+    vectors, ids, offsets = names
+    other_vectors, other_ids, other_offsets = others
+    most, other_most = _longest(offsets), _longest(other_offsets)
+    rows = np.zeros((most + TILE, vectors.shape[1]))
+    other_rows = np.zeros((other_most + TILE, vectors.shape[1]))
+    best, found = np.empty(most, np.float32), np.empty(most, np.int64)
+    best_there, found_there = np.empty(other_most, np.float32), np.empty(other_most, np.int64)
+    for pair in range(len(gaps)):
+        own = ids[offsets[pair] : offsets[pair + 1]]
+        theirs = other_ids[other_offsets[pair] : other_offsets[pair + 1]]
+        words, others_count = len(own), len(theirs)
+        if words == 0 or others_count == 0:
+            continue
+        _take_whole(vectors, own, rows)
+        _take_whole(other_vectors, theirs, other_rows)
+        here, there = best[:words], best_there[:others_count]
+        _match(rows, other_rows, here, found[:words], there, found_there[:others_count])
+        gaps[pair] = 1 - here.min()
+
+
+@_compile
 def count_marks(codes: Any, offsets: Any, counts: Any) -> None:
     """Count letters, digits, capitals and marks of four kinds in each text.
 
@@ -316,7 +343,7 @@ def _raise_senses(levels: Any, members: Any, senses: Any, of_senses: Any) -> Non
 def compare_meanings(
     source: Any, target: Any, biases: Any, joining: Any, groups: Any, found: Any
 ) -> None:
-    """Write the differences of ``compare_facts``, (P, 2)."""
+    """Write the features of ``compare_facts``, (P, 6)."""
     members, senses, firsts = groups
     levels = np.empty((2, len(biases)), np.int16)
     of_senses = np.empty((2, len(senses) - 1), np.int32)
@@ -330,12 +357,22 @@ def compare_meanings(
             for meaning in range(len(biases)):
                 levels[side, meaning] += biases[meaning]
             _raise_senses(levels[side], members, senses, of_senses[side])
-        exchanged, missing = LOWEST, LOWEST
+        levels_found = found[pair, :5]
+        levels_found[:] = LOWEST
+        shared = 0
         for group in range(len(firsts) - 1):
-            first, second = _said_once(of_senses, firsts[group], firsts[group + 1])
-            if firsts[group + 1] - firsts[group] == 1:
-                missing = max(missing, max(first, second))
-            else:
-                exchanged = max(exchanged, _both(first, second))
-        found[pair, 0] = np.float32(exchanged) / np.float32(LEVEL)
-        found[pair, 1] = np.float32(missing) / np.float32(LEVEL)
+            start, stop = firsts[group], firsts[group + 1]
+            first, second = _said_once(of_senses, start, stop)
+            if stop - start == 1:
+                own, other = of_senses[0, start], of_senses[1, start]
+                levels_found[2] = max(levels_found[2], max(first, second))
+                levels_found[3] = max(levels_found[3], min(own, other))
+                levels_found[4] = max(levels_found[4], max(own, other))
+                continue
+            exchanged = _both(first, second)
+            levels_found[1] = max(levels_found[1], min(levels_found[0], exchanged))
+            levels_found[0] = max(levels_found[0], exchanged)
+            for sense in range(start, stop):
+                shared += min(of_senses[0, sense], of_senses[1, sense]) > 0
+        levels_found /= np.float32(LEVEL)
+        found[pair, 5] = shared

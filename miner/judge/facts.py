@@ -107,11 +107,13 @@ def compare_facts(source: Words, target: Words, facts: Facts | None) -> NDArray[
     the lesser one counts twice.
 
     Returns:
-        Exchanged and missing, float32 (P, 2); NaN without a model, or if a side has no words.
+        Features of P pairs, float32 (P, 6): of all groups of senses, the most and the second most
+        exchanged; how far a negation is missing; its lesser and its greater level of both sides;
+        the number of senses that both sides say. NaN without a model, or if a side has no words.
     """
     from miner.judge.compiled import compare_meanings  # loads Numba
 
-    differences = np.full((len(source.offsets) - 1, 2), np.nan, dtype=np.float32)
+    differences = np.full((len(source.offsets) - 1, 6), np.nan, dtype=np.float32)
     if facts is None:
         return differences
     groups = facts.members, facts.senses, facts.groups

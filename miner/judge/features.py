@@ -6,7 +6,7 @@ Axes: ``P`` pairs, ``F`` features. A feature that is not known of a pair is NaN.
 import math
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from miner.arrays import NO_NEIGHBOUR, FloatArray, Neighbours, Pairs, code_points
 from miner.judge.facts import compare_facts, facts_of
 from miner.judge.languages import own_language
+from miner.judge.names import compare_names
 from miner.judge.words import WordEmbedder, Words
 from miner.margin import margin_scores
 from miner.numbers import count_numbers, with_ascii_digits
@@ -23,7 +24,6 @@ from miner.threads import blocks, map_in_threads, run_in_threads
 PAIRS_PER_THREAD = 8192  # pairs at a time: the vectors of their words take about 50 MB
 STATISTICS_PAIRS = 1000  # best pairs that run statistics are of
 SURE = 0.9  # quantile of how sure the language model is of these pairs: many may be wrong
-DOUBT = 1.5  # log odds that given pairs have one thing wrong, compared with mined ones
 SPACING = 2.0**40  # parts of a cosine that spacings are summed in
 
 _STEPS = ("15", "25", "35", "45", "55", "70", "85")
@@ -36,7 +36,7 @@ _WORD_FEATURES = (
 )
 _MARKS = ("letters", "question marks", "colons", "brackets", "commas", "capitals")
 NEIGHBOURHOOD = ("margin", "lesser gap to neighbours", "greater gap to neighbours")
-FEATURES = (  # of the judge's trees
+FEATURES = (  # of the trees for mined pairs
     *(f"{name}, lesser side" for name in _WORD_FEATURES),
     *(f"{name}, greater side" for name in _WORD_FEATURES),
     *("ratio of weights", "ratio of letters"),
@@ -44,10 +44,17 @@ FEATURES = (  # of the judge's trees
     *("shared numbers", "unmatched numbers"),
     *NEIGHBOURHOOD,
 )
-# Features of the judge's corrections.
 LANGUAGE, NUMBERS = "own language", "contradicting numbers"
 EXCHANGED, NEGATED = "contradicting words", "negation on one side"
-SEEN = (*FEATURES, LANGUAGE, NUMBERS, EXCHANGED, NEGATED)
+FACTS = (
+    *(EXCHANGED, "second contradicting words", NEGATED),
+    *("negation, lesser side", "negation, greater side", "shared meanings"),
+)
+NAMES = (
+    *("name without match, lesser side", "name without match, greater side"),
+    *("names, lesser side", "names, greater side"),
+)
+SEEN = (*FEATURES, NUMBERS, *FACTS, *NAMES, LANGUAGE)  # also of the trees for given pairs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +68,8 @@ class Texts:
         numbers: Counts of shared, unshared and contradicting numbers, float64 (P, 3).
         language: The lesser confidence that a side is in its language, float32 (P,); below 0 if
             another language is likelier, NaN if neither language is known.
-        facts: What ``compare_facts`` returns, float32 (P, 2).
+        facts: What ``compare_facts`` returns, float32 (P, 6).
+        names: What ``compare_names`` returns, float32 (P, 4).
     """
 
     words: NDArray[np.float32]
@@ -70,6 +78,7 @@ class Texts:
     numbers: FloatArray
     language: NDArray[np.float32]
     facts: NDArray[np.float32]
+    names: NDArray[np.float32]
 
 
 def read_texts(
@@ -98,16 +107,15 @@ def read_texts(
         marks = np.stack([_marks_in(part) for part in texts], axis=1)
         own = np.fmin(*map(own_language, texts, languages))
         facts = compare_facts(words[0], words[1], model)
-        found = *match_words(*words), marks, count_numbers(*texts).T, own, facts
+        names = compare_names(makers, texts, words, languages)
+        found = *match_words(*words), marks, count_numbers(*texts).T, own, facts, names
         with reading:
             progress(len(texts[0]))
         return found
 
     read = map_in_threads(read_piece, blocks(len(source), PAIRS_PER_THREAD) or [slice(0, 0)])
-    words, weights, marks, numbers, own, facts = map(np.concatenate, zip(*read, strict=True))
-    return Texts(
-        words=words, weights=weights, marks=marks, numbers=numbers, language=own, facts=facts
-    )
+    columns = map(np.concatenate, zip(*read, strict=True))
+    return Texts(**dict(zip((field.name for field in fields(Texts)), columns, strict=True)))
 
 
 def match_words(source: Words, target: Words) -> tuple[NDArray[np.float32], FloatArray]:
@@ -157,33 +165,27 @@ class RunStatistics:
         spacing: Mean spacing of neighbour cosines, NaN if unknown.
         language: At most 0. It is lower if even the surest of these pairs are in a spelling that
             the language model does not know, such as romanised text.
-        doubt: Log odds added to contradicting words and negations: 0 for mined pairs, ``DOUBT`` for
-            given ones.
+        is_given: Whether the pairs were given, not mined.
     """
 
     weights: float
     letters: float
     spacing: float
     language: float
-    doubt: float
+    is_given: bool
 
     @classmethod
     def of(
         cls, texts: Texts, spacing: float = math.nan, *, is_given: bool = False
     ) -> "RunStatistics":
-        """Compute the statistics of the first pairs, the best by margin.
-
-        ``is_given`` says that the pairs were not mined.
-        """
+        """Compute the statistics of the first pairs, the best by margin."""
         both = texts.weights[:STATISTICS_PAIRS], texts.marks[:STATISTICS_PAIRS, :, 0] + 1.0
         weights, letters = (float(np.median(_ratios(s))) if len(s) else 1.0 for s in both)
         own = texts.language[:STATISTICS_PAIRS].astype(np.float64)
         own = own[~np.isnan(own)]
         language = min(0.0, float(np.quantile(own, SURE))) if len(own) else 0.0
-        doubt = DOUBT if is_given else 0.0
-        return cls(
-            weights=weights, letters=letters, spacing=spacing, language=language, doubt=doubt
-        )
+        statistics = {"weights": weights, "letters": letters, "spacing": spacing}
+        return cls(**statistics, language=language, is_given=is_given)
 
 
 def _ratios(sides: NDArray[np.floating]) -> FloatArray:
@@ -248,8 +250,9 @@ def compute_features(
         *np.abs(texts.marks[:, 0, 1:] - texts.marks[:, 1, 1:]).T,
         *texts.numbers[:, :2].T,
         *around,
-        texts.language - usual.language,
         texts.numbers[:, 2],
-        *(texts.facts + usual.doubt).T,
+        *texts.facts.T,
+        *texts.names.T,
+        texts.language - usual.language,
     ]
     return np.stack(columns, axis=1).astype(np.float32)

@@ -8,7 +8,8 @@ Axes: ``P`` pairs, ``F`` features, ``T`` trees, ``V`` nodes of all trees.
 
 import hashlib
 import json
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -19,13 +20,22 @@ from safetensors.numpy import save_file
 
 from miner.arrays import FloatArray
 from miner.judge.facts import BUNDLED as BUNDLED_FACTS
-from miner.judge.features import EXCHANGED, FEATURES, LANGUAGE, NEGATED, NUMBERS, SEEN
-from miner.judge.prior import Peak, Peaks
+from miner.judge.features import (
+    EXCHANGED,
+    FEATURES,
+    LANGUAGE,
+    NEGATED,
+    NUMBERS,
+    SEEN,
+)
+from miner.judge.prior import NO_SCORES, SCORES, Peak, Peaks, Probabilities, count_scores
 from miner.threads import blocks, run_in_threads
 
 BUNDLED = Path(__file__).parents[1] / "assets" / "judge.safetensors"
+GIVEN = BUNDLED.with_name("judge-given.safetensors")  # for pairs that were not mined
 LEAF = 1 << 16
 THREAD_PAIRS = 4096
+GIVEN_ODDS = 1.5  # log odds of given pairs, of which fewer are wrong than the judge learned from
 # From where a feature lowers a score, and by how much per unit.
 CORRECTIONS = {
     LANGUAGE: (0.0, 2.0),
@@ -33,6 +43,7 @@ CORRECTIONS = {
     EXCHANGED: (3.5, -10.0),
     NEGATED: (3.75, -20.0),
 }
+GIVEN_CORRECTIONS = {LANGUAGE: (0.0, 2.0)}  # whose trees learned the other features
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +59,7 @@ class Judge:
         value: Score of a leaf in units of 1 / ``LEAF``; of another node, the mean of its leaves.
         roots: First node of each tree, (T,).
         peaks: Places, rises and falls of the reference peaks, float64 (2, 3).
+        learned: The features that the trees compare, the first of ``SEEN``.
     """
 
     feature: NDArray[np.int32]
@@ -58,6 +70,7 @@ class Judge:
     value: NDArray[np.int32]
     roots: NDArray[np.int32]
     peaks: FloatArray
+    learned: Sequence[str] = FEATURES
 
     @property
     def reference_peaks(self) -> Peaks:
@@ -67,9 +80,40 @@ class Judge:
     @property
     def name(self) -> str:
         """A hash of the model, since scores of two judges are not comparable."""
-        arrays = [np.ascontiguousarray(array).tobytes() for array in vars(self).values()]
-        rest = repr(CORRECTIONS).encode(), BUNDLED_FACTS.read_bytes()
+        arrays = [np.ascontiguousarray(array).tobytes() for array in self._arrays().values()]
+        rest = repr((self._correcting, GIVEN_ODDS)).encode(), BUNDLED_FACTS.read_bytes()
         return hashlib.sha256(b"".join([*arrays, *rest])).hexdigest()[:12]
+
+    def _arrays(self) -> dict[str, NDArray[np.generic]]:
+        return {name: value for name, value in vars(self).items() if name != "learned"}
+
+    def probabilities(
+        self, blocks: Iterable[FloatArray], known: FloatArray = NO_SCORES
+    ) -> Probabilities:
+        """Return the probabilities of the scores of a run.
+
+        Those of given pairs follow from each score alone: an error of one fact lowers a score so
+        little that the shares of correct and wrong pairs cannot be told from all scores.
+
+        Args:
+            blocks: Scores of all pairs, float64 arrays.
+            known: Scores of leave-one-out pairs of mined pairs, float64 (N,).
+        """
+        if not self.is_given:
+            return Probabilities.fit(self.reference_peaks, blocks, known)
+        counts = sum(map(count_scores, blocks), np.zeros(len(SCORES)))
+        probabilities = Probabilities(shift=GIVEN_ODDS)
+        share = float(counts @ probabilities.predict(SCORES)) / max(1.0, float(counts.sum()))
+        return replace(probabilities, share=share)
+
+    @property
+    def is_given(self) -> bool:
+        """Whether it judges given pairs, not mined ones."""
+        return self.learned == SEEN
+
+    @property
+    def _correcting(self) -> dict[str, tuple[float, float]]:
+        return GIVEN_CORRECTIONS if self.is_given else CORRECTIONS
 
     def scores(self, features: NDArray[np.float32]) -> FloatArray:
         """Return the scores of P pairs, log likelihood ratios, float64 (P,).
@@ -92,15 +136,16 @@ class Judge:
     ) -> dict[str, NDArray[np.int64]]:
         """Return the corrections of the trees' sums, by feature.
 
-        The trees learned from mined pairs, which are hardly ever in a wrong language, and seldom
-        differ in one fact. No pair is lowered below the usual wrong pairs: their scores say how
-        probable the others are.
+        The trees learned from pairs that are hardly ever in a wrong language, and the mined ones
+        seldom differ in one fact. No mined pair is lowered below the usual wrong pairs: their
+        scores say how probable the others are.
 
         Returns:
-            int64 (P,) for each feature in ``CORRECTIONS``, at most 0.
+            int64 (P,) for each correcting feature, at most 0.
         """
-        room, found = np.minimum(round(self.reference_peaks[0].place * LEAF) - sums, 0), {}
-        for name, (start, slope) in CORRECTIONS.items():
+        lowest = SCORES[0] if self.is_given else self.reference_peaks[0].place
+        room, found = np.minimum(round(lowest * LEAF) - sums, 0), {}
+        for name, (start, slope) in self._correcting.items():
             excess = features[:, SEEN.index(name)].astype(np.float64) - start
             lowered = np.minimum(np.nan_to_num(excess * slope), 0)
             found[name] = np.maximum(np.rint(lowered * LEAF).astype(np.int64), room)
@@ -122,7 +167,7 @@ class Judge:
                 number, value = row[self.feature[node]], int(self.value[node])
                 unknown = np.isnan(number) and self.missing_left[node]
                 to = self.left if unknown or number <= self.threshold[node] else self.right
-                feature, node = FEATURES[self.feature[node]], int(to[node])
+                feature, node = self.learned[self.feature[node]], int(to[node])
                 found[feature] += (int(self.value[node]) - value) / LEAF
             total += int(self.value[node])
         for name, change in self._corrections(np.array([total]), row[None]).items():
@@ -131,8 +176,8 @@ class Judge:
 
     def save(self, path: Path, facts: dict[str, object]) -> None:
         """Write the model with a record of its training, ``facts``."""
-        about = {"features": json.dumps(FEATURES), "facts": json.dumps(facts, sort_keys=True)}
-        save_file(dict(vars(self)), path, metadata=about)
+        about = {"features": json.dumps(self.learned), "facts": json.dumps(facts, sort_keys=True)}
+        save_file(self._arrays(), path, metadata=about)
 
 
 @cache
@@ -145,14 +190,19 @@ def load_judge(path: Path = BUNDLED) -> Judge:
     try:
         with safe_open(path, framework="numpy") as file:
             arrays = {name: file.get_tensor(name) for name in file.keys()}
-            features = json.loads((file.metadata() or {}).get("features", "[]"))
-        if features != list(FEATURES):
+            learned = tuple(json.loads((file.metadata() or {}).get("features", "[]")))
+        if learned not in (FEATURES, SEEN):
             raise ValueError(
                 f"judge: {path} was trained on the features of another version; retrain it with "
                 "'adit train-judge'"
             )
-        return Judge(**arrays)
+        return Judge(**arrays, learned=learned)
     except (OSError, SafetensorError, TypeError) as error:
         raise ValueError(
             f"judge: {path} is missing or damaged; install or copy it again"
         ) from error
+
+
+def bundled_judge(*, is_given: bool) -> Judge:
+    """Return the judge of given or of mined pairs."""
+    return load_judge(GIVEN if is_given else BUNDLED)

@@ -17,7 +17,7 @@ from miner.arrays import Mask
 from miner.choices import LINES
 from miner.filters import Suspects, check_filter_languages, reasons
 from miner.judge.features import PAIRS_PER_THREAD, RunStatistics, compute_features, read_texts
-from miner.judge.model import load_judge
+from miner.judge.model import bundled_judge
 from miner.judge.prior import LIKELY, Probabilities
 from miner.languages import language_shares
 from miner.same_text import same_texts
@@ -69,8 +69,8 @@ class TextRater:
         source, target = _take(source, target, ~same_texts(source, target))
         texts = read_texts(run.word_encoders(), source, target, languages=run.languages)
         statistics = RunStatistics.of(texts, is_given=True)
-        scores = load_judge().scores(compute_features(texts, None, statistics))
-        model = Probabilities.fit(load_judge().reference_peaks, [scores])
+        scores = bundled_judge(is_given=True).scores(compute_features(texts, None, statistics))
+        model = bundled_judge(is_given=True).probabilities([scores])
         best = _take(source, target, model.predict(scores) >= LIKELY)
         typical = Suspects.of(*best, languages=run.languages)
         return cls(run=run, statistics=statistics, model=model, typical=typical)
@@ -79,7 +79,7 @@ class TextRater:
         """Rate lines, which may have problems instead of pairs."""
         (source, target), problems = _usable_texts(self.run, pairs)
         texts = read_texts(self.run.word_encoders(), source, target, languages=self.run.languages)
-        scores = load_judge().scores(compute_features(texts, None, self.statistics))
+        scores = bundled_judge(is_given=True).scores(compute_features(texts, None, self.statistics))
         rated = zip(
             scores.tolist(),
             self.model.predict(scores).tolist(),
@@ -108,7 +108,7 @@ class TextRater:
         return signature(
             "pairs",
             words=self.run.words_name,
-            judge=load_judge().name,
+            judge=bundled_judge(is_given=True).name,
             retrieval=LINES,
             first=FIRST_LINES,
             **removal_fields(options),

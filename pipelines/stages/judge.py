@@ -24,7 +24,7 @@ from miner.judge.features import (
     mean_spacing,
     read_texts,
 )
-from miner.judge.model import load_judge
+from miner.judge.model import Judge, bundled_judge
 from miner.judge.prior import LIKELY, Probabilities, leave_one_out_pairs, sample_likely_pairs
 from miner.numbers import READING
 from miner.same_text import same_texts
@@ -154,11 +154,8 @@ def score_pairs(run: RunContext, batch: PairBatch) -> PairBatch:
                 texts = _read(run, *both_texts, meter.advance)
                 # Merged sentences are in no list of neighbours.
                 neighbourhoods = None if chosen.merges else NeighbourhoodStats.of(pairs_of(table))
-                scores.append(
-                    load_judge().scores(
-                        compute_features(texts, neighbourhoods, RunStatistics(**usual))
-                    )
-                )
+                features = compute_features(texts, neighbourhoods, RunStatistics(**usual))
+                scores.append(_judge(chosen).scores(features))
         pairs, score = pairs_of(pa.concat_tables(numbers)), np.concatenate(scores)
         columns = {field.name: getattr(pairs, field.name) for field in fields(Pairs)}
         columns |= {"score": score, "margin": pairs.score, "probability": score}  # a placeholder
@@ -172,6 +169,10 @@ def score_pairs(run: RunContext, batch: PairBatch) -> PairBatch:
     return replace(batch, scores=produce(folder, key=key, write=write))
 
 
+def _judge(chosen: ChosenPairs) -> Judge:
+    return bundled_judge(is_given=chosen.lines is not None)
+
+
 def _scores_key(run: RunContext, chosen: ChosenPairs, stage: str, **more: object) -> str:
     return content_key(
         stage,
@@ -181,7 +182,7 @@ def _scores_key(run: RunContext, chosen: ChosenPairs, stage: str, **more: object
         neighbours=[lists for shard in chosen.shards for lists in shard.content],
         maker=run.words_name,
         languages=run.languages,
-        judge=load_judge().name,
+        judge=_judge(chosen).name,
         numbers=READING,
         **more,
     )
@@ -239,7 +240,7 @@ def judge_pairs(run: RunContext, scored: Sequence[PairBatch]) -> ChosenPairs:
             judged, identical = (
                 _write_judged(run, draft, name, scored, model) for name, scored in outputs.items()
             )
-        origin = {"judge": load_judge().name, "words": run.words_name, "usual": usual or None}
+        origin = {"judge": _judge(chosen).name, "words": run.words_name, "usual": usual or None}
         counts = {"judged": judged, "identical": identical}
         return {**chosen.pairs.facts, **origin, **counts, "probabilities": asdict(model)}
 
@@ -263,9 +264,11 @@ def _probabilities(
     run: RunContext, chosen: ChosenPairs, files: Sequence[SortedPairsFile], usual: RunStatistics
 ) -> tuple[Probabilities, FloatArray]:
     """Return the probabilities, and the leave-one-out scores behind them."""
-    usual_scores = load_judge().reference_peaks
+    judge = _judge(chosen)
+    if judge.is_given:
+        return judge.probabilities(file.records()["score"] for file in files), np.empty(0)
     # A first estimate, from all scores, finds the pairs that are probably correct.
-    estimate = Probabilities.fit(usual_scores, (file.records()["score"] for file in files))
+    estimate = judge.probabilities(file.records()["score"] for file in files)
     rows = {side: [np.empty(0, np.int64)] for side in SIDES}
     probabilities = [np.empty(0)]
     for part in merge_in_ranges(files, size=range_pairs(run.options)):
@@ -279,7 +282,7 @@ def _probabilities(
     chosen_rows = {side: np.concatenate(side_rows)[sample] for side, side_rows in rows.items()}
     left_out = _leave_one_out_scores(run, chosen, chosen_rows, usual)
     scores = (file.records()["score"] for file in files)
-    return Probabilities.fit(usual_scores, scores, left_out), left_out
+    return judge.probabilities(scores, left_out), left_out
 
 
 def _leave_one_out_scores(
@@ -305,9 +308,8 @@ def _leave_one_out_scores(
         for side, rows in ((SOURCE, source), (TARGET, target))
     ]
     pair_texts = read_texts(run.word_encoders(), *texts, languages=run.languages)
-    scores = load_judge().scores(
-        compute_features(pair_texts, NeighbourhoodStats(*neighbourhood), usual)
-    )
+    features = compute_features(pair_texts, NeighbourhoodStats(*neighbourhood), usual)
+    scores = _judge(chosen).scores(features)
     return scores[~same_texts(*texts)]  # copies are not written
 
 

@@ -19,7 +19,7 @@ from eval.judge.synthetic_corpora import (
     comparable_corpora,
     synthesise_corpora,
 )
-from eval.judge.training import Examples, examples, judge_of, train_judge
+from eval.judge.training import Examples, examples, fit_judge, judge_of, train_judge
 from miner.judge.features import FEATURES, SEEN
 from miner.judge.model import LEAF, load_judge
 from miner.judge.prior import count_scores, fit_peak
@@ -109,21 +109,30 @@ def made_up(name: str, seed: int, *, comparable: bool = False) -> Examples:
     )
 
 
-def test_trees_score_as_scikit_learn_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("learned", [FEATURES, SEEN])
+def test_trees_score_as_scikit_learn_has_them(
+    learned: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
     kept = []
 
-    def keep(trees: object, *, offset: float, peaks: object) -> object:
+    def keep(trees: object, *, offset: float, **more: object) -> object:
         kept.append((trees, offset))
-        return judge_of(trees, offset=offset, peaks=peaks)
+        return judge_of(trees, offset=offset, **more)
 
     monkeypatch.setattr(training, "judge_of", keep)
     monkeypatch.setattr(training, "BINS", 32)
     parts = [made_up("sample de-en", 1, comparable=True), made_up("de-en 0", 2)]
-    judge = train_judge(parts)
+    if learned == SEEN:
+        for part in parts:
+            part.features[:, len(FEATURES) :] = np.random.default_rng(5).random((600, 12))
+        judge = fit_judge(parts, np.full(1200, 1 / 1200), learned)
+    else:
+        judge = train_judge(parts)
+    assert judge.learned == learned
     (trees, offset), rows = kept[0], made_up("other", 3).features
     rows[::7, -3:] = np.nan
     rows[:, len(FEATURES) :] = 0
-    expected = trees.decision_function(rows[:, : len(FEATURES)]) + offset
+    expected = trees.decision_function(rows[:, : len(learned)]) + offset
     np.testing.assert_allclose(judge.scores(rows), expected, atol=200 / LEAF)
     # Scores are log likelihood ratios: of equally many right and wrong ones half are above 0.
     fresh = made_up("fresh", 4)

@@ -10,8 +10,8 @@ from eval.cli.encoder import eval_encoder
 from eval.tasks.noise import SITE_LINES, make_noise
 from miner.filters import FILTERS, Suspects, main_script, median_log_ratio
 from miner.judge.features import RunStatistics, compute_features, read_texts
-from miner.judge.model import load_judge
-from miner.judge.prior import LIKELY, Probabilities
+from miner.judge.model import bundled_judge
+from miner.judge.prior import LIKELY
 
 GERMAN = ["Anna kaufte 12 Boote in Kiel.", "Der Hund schläft im Garten.", "Es regnet seit Tagen."]
 ENGLISH = [
@@ -74,8 +74,8 @@ def test_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         either = [any(mask[row] for mask in masks) for row in range(len(source))]
         texts = read_texts([load_encoder()] * 2, source, target, languages=languages)
         seen = compute_features(texts, None, usual)
-        scores[kind] = load_judge().scores(seen)
-        found = Probabilities.fit(load_judge().reference_peaks, [scores[kind], scores["clean"]])
+        scores[kind] = bundled_judge(is_given=True).scores(seen)
+        found = bundled_judge(is_given=True).probabilities([scores[kind], scores["clean"]])
         assert shares["judge"][kind] == (found.predict(scores[kind]) < LIKELY).mean()
         assert shares["judge: lost"][kind] == (found.predict(scores["clean"]) < LIKELY).mean()
         assert shares["any"][kind] == pytest.approx(sum(either) / len(either))

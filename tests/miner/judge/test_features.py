@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from miner.arrays import NO_NEIGHBOUR, Neighbours
 from miner.judge import features as module
 from miner.judge.features import (
-    DOUBT,
-    EXCHANGED,
+    FACTS,
     FEATURES,
     LANGUAGE,
-    NEGATED,
+    NAMES,
     NEIGHBOURHOOD,
     NUMBERS,
     SEEN,
@@ -33,7 +32,7 @@ from tests.miner.judge.words import one, words_of
 
 STEPS = (0.15, 0.25, 0.35, 0.45, 0.55, 0.7, 0.85)
 MATCHED, LINKED = 0.4, 0.3
-PLAIN = RunStatistics(weights=1.0, letters=1.0, spacing=0.5, language=0.0, doubt=0.0)
+PLAIN = RunStatistics(weights=1.0, letters=1.0, spacing=0.5, language=0.0, is_given=False)
 
 
 def side_oracle(own, other):
@@ -152,12 +151,14 @@ def test_what_is_usual_is_the_median_of_the_best_pairs(monkeypatch):
     monkeypatch.setattr(module, "STATISTICS_PAIRS", 3)
     texts = read_texts([Maker(), Maker()], ["a b c", "a b", "a", "a b"], ["a", "a", "a", "a b c"])
     usual = RunStatistics.of(texts, 0.25)
-    assert usual == RunStatistics(weights=2.0, letters=1.5, spacing=0.25, language=0.0, doubt=0.0)
+    assert usual == RunStatistics(
+        weights=2.0, letters=1.5, spacing=0.25, language=0.0, is_given=False
+    )
     ratios = compute_features(texts, None, usual)[:, FEATURES.index("ratio of weights")]
     assert ratios.tolist() == pytest.approx([1.5, 1.0, 2.0, 3.0])
     nothing = RunStatistics.of(read_texts([Maker(), Maker()], [], []))
     assert (nothing.weights, nothing.letters) == (1.0, 1.0)
-    assert RunStatistics.of(texts, 0.25, is_given=True) == replace(usual, doubt=DOUBT)
+    assert RunStatistics.of(texts, 0.25, is_given=True) == replace(usual, is_given=True)
 
 
 def test_language_is_measured_by_the_surest_of_the_best_pairs():
@@ -192,9 +193,10 @@ def test_the_features_of_a_pair_are_of_both_sides():
         marks=random.integers(0, 6, (5, 2, len(module._MARKS))).astype(np.float32),
         numbers=random.integers(0, 4, (5, 3)).astype(float),
         language=random.random(5, dtype=np.float32),
-        facts=random.random((5, 2), dtype=np.float32),
+        facts=random.random((5, 6), dtype=np.float32),
+        names=random.random((5, 4), dtype=np.float32),
     )
-    usual = RunStatistics(weights=1.3, letters=0.8, spacing=0.5, language=-0.25, doubt=0.5)
+    usual = RunStatistics(weights=1.3, letters=0.8, spacing=0.5, language=-0.25, is_given=False)
     for pair, row in enumerate(compute_features(texts, None, usual)):
         expected = {}
         for which, pick in (("lesser", min), ("greater", max)):
@@ -212,7 +214,8 @@ def test_the_features_of_a_pair_are_of_both_sides():
             expected[f"difference in {name}"] = abs(source - target)
         names = "shared numbers", "unmatched numbers", NUMBERS
         expected |= dict(zip(names, texts.numbers[pair], strict=True))
-        expected |= dict(zip((EXCHANGED, NEGATED), texts.facts[pair] + 0.5, strict=True))
+        expected |= dict(zip(FACTS, texts.facts[pair], strict=True))
+        expected |= dict(zip(NAMES, texts.names[pair], strict=True))
         expected[LANGUAGE] = texts.language[pair] + 0.25
         found = {name: value for name, value in named(row).items() if name not in NEIGHBOURHOOD}
         assert found == pytest.approx(expected, rel=1e-6)

@@ -8,7 +8,17 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from miner.judge.features import EXCHANGED, LANGUAGE, NEGATED, NUMBERS, SEEN
-from miner.judge.model import BUNDLED, CORRECTIONS, LEAF, Judge, load_judge
+from miner.judge.model import (
+    BUNDLED,
+    CORRECTIONS,
+    GIVEN,
+    GIVEN_CORRECTIONS,
+    GIVEN_ODDS,
+    LEAF,
+    Judge,
+    load_judge,
+)
+from miner.judge.prior import SCORES, Probabilities
 
 TREE = Judge(
     feature=np.array([0, 1, 0, 0, 0, 0], dtype=np.int32),
@@ -33,8 +43,10 @@ def walk(judge: Judge, row: np.ndarray) -> float:
             )
             node = judge.left[node] if goes_left else judge.right[node]
         total += int(judge.value[node])
-    floor = min(total, round(judge.reference_peaks[0].place * LEAF))
-    for name, (start, slope) in CORRECTIONS.items():
+    lowest = SCORES[0] if judge.is_given else judge.reference_peaks[0].place
+    floor = min(total, round(lowest * LEAF))
+    corrections = GIVEN_CORRECTIONS if judge.is_given else CORRECTIONS
+    for name, (start, slope) in corrections.items():
         change = (float(row[SEEN.index(name)]) - start) * slope
         total = max(floor, total + round(min(0.0, change) * LEAF)) if change < 0 else total
     return total / LEAF
@@ -71,8 +83,11 @@ def random_rows(count: int) -> np.ndarray:
     return rows
 
 
-def test_the_bundled_judge_is_its_walk_through_trees(monkeypatch: pytest.MonkeyPatch) -> None:
-    judge, rows = load_judge(), random_rows(60)
+@pytest.mark.parametrize("path", [BUNDLED, GIVEN])
+def test_a_bundled_judge_is_its_walk_through_trees(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge, rows = load_judge(path), random_rows(60)
     expected = [walk(judge, row) for row in rows]
     assert judge.scores(rows).tolist() == expected
     monkeypatch.setattr("miner.judge.model.THREAD_PAIRS", 7)
@@ -81,8 +96,9 @@ def test_the_bundled_judge_is_its_walk_through_trees(monkeypatch: pytest.MonkeyP
     assert judge.scores(rows[:0]).tolist() == []
 
 
-def test_reasons_add_up_to_the_score() -> None:
-    judge, rows = load_judge(), random_rows(20)
+@pytest.mark.parametrize("path", [BUNDLED, GIVEN])
+def test_reasons_add_up_to_the_score(path: Path) -> None:
+    judge, rows = load_judge(path), random_rows(20)
     sums = [sum(judge.feature_contributions(row).values()) for row in rows]
     known = judge.value[judge.roots].sum() / LEAF
     np.testing.assert_allclose(judge.scores(rows), known + np.array(sums), atol=1e-6)
@@ -95,6 +111,20 @@ def test_a_judge_is_loaded_as_it_was_saved(tmp_path: Path) -> None:
     assert again.name == TREE.name != load_judge().name
     rows = np.zeros((1, len(SEEN)), dtype=np.float32)
     assert again.scores(rows) == TREE.scores(rows)
+    load_judge(GIVEN).save(path.with_name("given"), {})
+    assert load_judge(path.with_name("given")).learned == load_judge(GIVEN).learned == SEEN
+
+
+def test_probabilities_of_given_pairs_follow_from_each_score() -> None:
+    scores = np.concatenate([np.linspace(-5, -1, 200), np.linspace(1, 5, 200)])
+    mined, given = load_judge(), load_judge(GIVEN)
+    assert mined.probabilities([scores]) == Probabilities.fit(mined.reference_peaks, [scores])
+    whole, half = given.probabilities([scores]), given.probabilities([scores[:100], scores[100:]])
+    odds = np.log(whole.predict(scores) / (1 - whole.predict(scores)))
+    np.testing.assert_allclose(odds, scores + GIVEN_ODDS, atol=1e-3)
+    assert whole == half
+    assert whole.share == pytest.approx(float(whole.predict(scores).mean()), abs=0.01)
+    assert given.probabilities([]).share == 0
 
 
 def test_a_file_that_is_no_judge_is_refused(tmp_path: Path) -> None:

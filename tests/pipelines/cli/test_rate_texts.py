@@ -19,8 +19,7 @@ import pytest
 
 from encoder import load_encoder
 from miner.judge.features import RunStatistics, compute_features, read_texts
-from miner.judge.model import load_judge
-from miner.judge.prior import Probabilities
+from miner.judge.model import bundled_judge
 from miner.storage.pair_files.base import FilePair
 from miner.threads import using_threads
 from pipelines.cli.main import adit
@@ -59,8 +58,8 @@ def test_scores_are_of_the_texts_only(tmp_path: Path) -> None:
     source, target = map(list, zip(*pairs, strict=True))
     read = read_texts([load_encoder("mini")] * 2, source, target, languages=("de", "en"))
     features = compute_features(read, None, RunStatistics.of(read, is_given=True))
-    scores = load_judge().scores(features)
-    likely = Probabilities.fit(load_judge().reference_peaks, [scores]).predict(scores)
+    scores = bundled_judge(is_given=True).scores(features)
+    likely = bundled_judge(is_given=True).probabilities([scores]).predict(scores)
     found = np.array([cells[1:3] for cells in cells_of(tmp_path / "out.tsv")], dtype=float)
     np.testing.assert_allclose(found, np.stack([scores, likely], axis=1), rtol=1e-5)
     assert found[3].argmin() == found[:, 0].argmin() or found[3, 1] < 0.1

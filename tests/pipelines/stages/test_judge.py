@@ -23,7 +23,7 @@ from miner.judge.features import (
     read_texts,
 )
 from miner.judge.model import load_judge
-from miner.judge.prior import LIKELY, Probabilities
+from miner.judge.prior import LIKELY
 from miner.storage.pairs import pairs_schema
 from pipelines.cli.mine import embed_corpus, mine_corpus
 from pipelines.stages import export, judge
@@ -74,7 +74,7 @@ def test_the_scores_are_their_definition(corpora: Corpora, tmp_path: Path) -> No
         pair["margin"], pair["score"] = pair["score"], float(load_judge().scores(seen)[0])
     left_out = np.load(work / "judged" / "left_out.npy")
     scores = np.array([pair["score"] for pair in pairs])
-    likely = Probabilities.fit(load_judge().reference_peaks, [scores], left_out).predict(scores)
+    likely = load_judge().probabilities([scores], left_out).predict(scores)
     for pair, chance in zip(pairs, likely.tolist(), strict=True):
         pair["probability"] = chance
     pairs.sort(key=lambda pair: (-pair["score"], pair["source_row"], pair["target_row"]))
@@ -106,7 +106,7 @@ def test_what_is_left_of_likely_pairs(tmp_path: Path) -> None:
     np.testing.assert_array_equal(*scores)
     assert len(scores[0]) > 100
     run = open_run(tmp_path / "2")
-    found = Probabilities.fit(load_judge().reference_peaks, [run.pairs.score])
+    found = load_judge().probabilities([run.pairs.score])
     likely = found.predict(run.pairs.score)
     expected = [
         score
@@ -227,10 +227,8 @@ def test_another_judge_judges_anew_even_if_it_scores_alike(
     work = plain.parent / "work"
     before = snapshot(work / "judged"), snapshot(work / "scored")
     known = load_judge()
-    other = SimpleNamespace(
-        name="other", scores=known.scores, reference_peaks=known.reference_peaks
-    )
-    monkeypatch.setattr(judge, "load_judge", lambda: other)
+    other = SimpleNamespace(name="other", scores=known.scores, probabilities=known.probabilities)
+    monkeypatch.setattr(judge, "bundled_judge", lambda is_given: other)
     assert mine_corpus(judged) == 0
     seals = [
         json.loads(files["seal.json"])["key"] for files in (before[0], snapshot(work / "judged"))

@@ -1,0 +1,54 @@
+"""Names of one side of a pair that no word of the other side resembles."""
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from miner.judge.words import WordEmbedder, Words
+
+NOUN_CAPITALS = frozenset({"de", "lb", "nds"})  # languages that capitalise all nouns
+MIN_LETTERS = 3
+
+_WORD = re.compile(r"(?<=\s)[^\w\s]*([^\W\d_]\w+)")  # not the first word of a text
+
+
+def names_in(text: str) -> list[str]:
+    """Return the capitalised words of a text, without its first word."""
+    return [word for word in _WORD.findall(text) if word[0].isupper() and len(word) >= MIN_LETTERS]
+
+
+def compare_names(
+    makers: Sequence[WordEmbedder],
+    texts: Sequence[Sequence[str]],
+    words: Sequence[Words],
+    languages: Sequence[str | None],
+) -> NDArray[np.float32]:
+    """Compare the names on each side with the words of the other side.
+
+    Args:
+        makers: Word encoders of both sides.
+        texts: P texts of each side.
+        words: The words of these texts.
+        languages: ISO 639-1 codes of both sides, None if unknown. Sides in a language that
+            capitalises all nouns have no names.
+
+    Returns:
+        Features of P pairs, float32 (P, 4): on the lesser and on the greater side, 1 less the least
+        cosine of a name to its most similar word, NaN if a side has no name, or if neither has;
+        the lesser and the greater number of names.
+    """
+    from miner.judge.compiled import find_missing_names  # loads Numba
+
+    gaps = np.full((2, len(texts[0])), np.nan, dtype=np.float32)
+    counts = np.zeros(gaps.shape, dtype=np.float32)
+    for side, (maker, own, language) in enumerate(zip(makers, texts, languages, strict=True)):
+        if language in NOUN_CAPITALS:
+            continue
+        names, others = maker.words([" ".join(names_in(text)) for text in own]), words[1 - side]
+        arrays = ((each.vectors, each.ids, each.offsets) for each in (names, others))
+        find_missing_names(*arrays, gaps[side])
+        counts[side] = np.diff(names.offsets)
+    ranges = gaps.min(axis=0), np.fmax(*gaps), counts.min(axis=0), counts.max(axis=0)
+    return np.stack(ranges, axis=1)
