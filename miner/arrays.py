@@ -30,15 +30,15 @@ def take_rows(array: NDArray[Any], rows: Rows) -> NDArray[Any]:
 
 
 def evenly_spaced(rows: int, count: int) -> IntArray:
-    """Return ``count`` positions at an even stride, of ``rows`` rows.
+    """Return ``count`` positions at an even stride, from 0 to below ``rows``.
 
-    Positions repeat if ``count`` exceeds ``rows``.
+    They are int64 (count,), ascending, and repeat if ``count`` exceeds ``rows``.
     """
     return np.arange(count) * rows // count
 
 
 def code_points(texts: Sequence[str]) -> tuple[NDArray[np.uint32], IntArray]:
-    """Return the code points of N texts in one array, and their offsets.
+    """Return the code points of N texts, joined, and the offsets of the texts.
 
     Text i has the code points from ``offsets[i]`` to ``offsets[i + 1] - 1``: int64 (N + 1,).
     """
@@ -66,7 +66,10 @@ def take_columns(vectors: NDArray[np.floating], columns: Sequence[Columns]) -> N
 
 
 class Direction(IntEnum):
-    """The neighbour lists that contain a pair, as bits."""
+    """The neighbour lists that contain a pair, as bits.
+
+    ``FORWARD`` is 1, the source's list, ``BACKWARD`` 2, the target's, and ``BOTH`` 3.
+    """
 
     FORWARD = 1  # the source's list
     BACKWARD = 2  # the target's list
@@ -77,7 +80,7 @@ class Direction(IntEnum):
 class Neighbours:
     """The k nearest neighbours of N rows, best first, ties by id.
 
-    ``ids`` (N, K) is -1 and ``cosines`` (N, K) is -inf in unused columns.
+    ``ids``, int64 (N, K), is -1 and ``cosines``, float32 (N, K), is -inf in unused columns.
     """
 
     ids: IntArray

@@ -53,6 +53,8 @@ def given_pairs(
 ) -> Pairs:
     """Score P pairs by the neighbourhoods of their sentences, in order.
 
+    A pair's rank and direction are 0 if neither list contains it.
+
     Args:
         source: source rows, int64 (P,).
         target: target rows, int64 (P,).
@@ -60,6 +62,9 @@ def given_pairs(
         forward: the nearest targets of each pair's source, (P, K).
         backward: the nearest sources of each pair's target, (P, K).
         margin: one of ``miner.margin.MARGINS``.
+
+    Raises:
+        ValueError: ``margin`` is unknown.
     """
     source_mean, target_mean = forward.means(), backward.means()
     rank, direction = np.zeros(len(source), dtype=np.int32), np.zeros(len(source), dtype=np.int8)

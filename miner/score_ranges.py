@@ -47,10 +47,10 @@ JUDGED_RECORD = [*RECORD, ("probability", "<f8"), ("margin", "<f8")]
 
 @dataclass(frozen=True, kw_only=True)
 class RowNeighbours:
-    """The neighbours of a part of a side.
+    """The neighbour lists of some rows of a side.
 
-    ``ids`` (Q,) are the rows, ascending, ``lists`` (Q, K) their neighbours, and ``means`` (Q,) the
-    mean cosines of these.
+    ``ids`` (Q,) are the rows, ascending, ``lists`` (Q, K) their neighbours, and ``means``, float64
+    (Q,), the mean cosines of these.
     """
 
     ids: IntArray
@@ -80,11 +80,16 @@ def best_pairs(
 ) -> Iterator[BestPairs]:
     """Yield the best pairs of each part of a side, with ties, by row.
 
+    Each row has its pair of the highest margin, and all pairs that tie with it.
+
     Args:
         parts: rows of the side, with their neighbours.
         others: all rows of the other side, with theirs, which are read once, part by part.
         side: FORWARD if ``parts`` are sources, or else BACKWARD.
         margin: one of ``miner.margin.MARGINS``.
+
+    Raises:
+        ValueError: ``margin`` is unknown.
     """
     from miner.compiling import compiled  # loads Numba
 
@@ -167,7 +172,7 @@ def _best(
 
 
 def merge_directions(forward: Pairs, backward: Pairs) -> tuple[Pairs, NDArray[np.int8]]:
-    """Merge the best pairs of sources and of targets.
+    """Merge the best pairs of sources and of targets, each maybe empty.
 
     Returns:
         The distinct pairs, by source, then target; and int8 (P,), the ``Direction`` of each:
@@ -198,7 +203,10 @@ class SortedPairsFile:
 
 
 def sort_pairs(path: Path, pairs: Pairs, side: Direction) -> SortedPairsFile:
-    """Write the best pairs of rows of a side to ``path``, by ascending score."""
+    """Write the best pairs of rows of a side to a new ``.npy`` file.
+
+    Pairs are in ascending order of score. An existing file is replaced.
+    """
     record = JUDGED_RECORD if isinstance(pairs, JudgedPairs) else RECORD
     records = np.empty(len(pairs), dtype=record)
     order = np.argsort(pairs.score, kind="stable")

@@ -125,10 +125,10 @@ def take_free(source: IntArray, target: IntArray, taken_sources: Mask, taken_tar
     """Select pairs greedily, in order, so that each row is in one pair.
 
     Args:
-        source: source row of each pair, int64 (P,).
-        target: target row of each pair, int64 (P,).
-        taken_sources: source rows that are in a pair already, which the function updates: (N,).
-        taken_targets: likewise for target rows, (M,).
+        source: source row of each pair, int64 (P,), below N.
+        target: target row of each pair, int64 (P,), below M.
+        taken_sources: mask (N,) of source rows that are already in a pair, updated in place.
+        taken_targets: likewise of target rows, (M,).
 
     Returns:
         A mask (P,) of the selected pairs.

@@ -45,7 +45,7 @@ def given_threads(variable: str = THREADS) -> int:
 
 @contextmanager
 def using_threads(count: int) -> Iterator[None]:
-    """Limit work in the ``with`` block to ``count`` threads."""
+    """Limit work of the process in the ``with`` block to ``count`` threads."""
     _counts.append(count)
     try:
         yield
@@ -63,7 +63,7 @@ def use_all_threads() -> AbstractContextManager[None]:
 
 
 def usable_cores() -> int:
-    """Return the number of cores that this process may use."""
+    """Return the number of cores that this process may use, at least 1."""
     if hasattr(os, "sched_getaffinity"):  # not on macOS
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -83,9 +83,9 @@ def read_texts(
     """Compute the features of the texts of P pairs, in threads.
 
     Args:
-        makers: Word encoders of both sides.
-        source: Source texts.
-        target: Target texts.
+        makers: The word encoders of the source and of the target.
+        source: Source texts, P in number, maybe 0.
+        target: Target texts, as many.
         languages: ISO 639-1 codes of both corpora, None if unknown.
         progress: Called with the number of pairs that were read since the last call.
     """
@@ -173,7 +173,8 @@ class RunStatistics:
     ) -> "RunStatistics":
         """Compute the statistics of the first pairs, the best by margin.
 
-        ``is_given`` says that the pairs were not mined.
+        ``spacing`` is from ``mean_spacing``, and ``is_given`` says that the pairs were not mined.
+        Without pairs, ratios are 1 and ``language`` is 0.
         """
         both = texts.weights[:STATISTICS_PAIRS], texts.marks[:STATISTICS_PAIRS, :, 0] + 1.0
         weights, letters = (float(np.median(_ratios(s))) if len(s) else 1.0 for s in both)

@@ -113,7 +113,10 @@ class Cost:
 
 
 def exact_cost(problem: Problem, machine: Machine, precision: Precision | None = None) -> Cost:
-    """Estimate the exact search, in ``precision`` or else the fastest."""
+    """Estimate the exact search, in ``precision`` or else the fastest one.
+
+    ``precision`` is a key of ``machine.products``.
+    """
     choices = [precision] if precision else list(machine.products)
     seeds = (
         SEEDS * problem.rows if min(problem.sources, problem.targets) >= MIN_COLUMNS_TO_SEED else 0

@@ -23,7 +23,7 @@ def dissimilarity(cosine: Any, noise: Any, length: Any, other: Any, weight: Any)
 
     ``noise`` is the sum of both blocks' mean 1 - cosine to the other document. ``length`` and
     ``other`` are their lengths in typical sentences, whose ratio has the ``weight``. Arguments are
-    numbers or arrays.
+    numbers or arrays of one shape, which the result has.
     """
     distance = 2 * (1 - np.minimum(cosine, 1)) / (noise + 1e-6)
     return distance + weight * np.abs(np.log((length + SMOOTHING) / (other + SMOOTHING)))

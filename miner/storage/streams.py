@@ -55,7 +55,10 @@ _DAMAGE_ERRORS = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
 
 
 def split_compression(path: AnyPath) -> tuple[str, str]:
-    """Return the lower-case suffix before a compression's, and this one or ""."""
+    """Return a file's suffixes in lower case: of its format, of compression.
+
+    Either is "" if missing: ``a.txt.gz`` has ``.txt`` and ``.gz``.
+    """
     name = PurePath(str(path).lower())
     if name.suffix not in COMPRESSIONS:
         return name.suffix, ""
@@ -143,7 +146,10 @@ def look_into(head: bytes) -> tuple[list[str], str]:
 
 
 def is_text(data: bytes) -> bool:
-    """Return whether bytes are UTF-8 without NUL, up to a cut last character."""
+    """Return whether bytes are UTF-8 without NUL.
+
+    The last character may be cut.
+    """
     try:
         codecs.utf_8_decode(data, "strict", False)
     except UnicodeDecodeError:

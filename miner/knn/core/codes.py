@@ -66,7 +66,7 @@ class Codes:
 
     @property
     def terms(self) -> tuple[Matrix, Matrix]:
-        """The ``scale`` and the ``bias``."""
+        """The ``scale`` and the ``bias``, float32 (N,) each."""
         return self.scale, self.bias
 
     def take(self, rows: Rows) -> Codes:

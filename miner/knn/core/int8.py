@@ -357,7 +357,7 @@ def panels_of(columns: NDArray[Any], largest: int) -> tuple[NDArray[np.int32], i
 
 
 class Columns:
-    """Int8 codes (C, D) from -127 in a layout for repeated products."""
+    """Columns of int8 codes (C, D), from -127, laid out for repeated products."""
 
     def __init__(self, codes: NDArray[np.int8]) -> None:
         self._count = len(codes)

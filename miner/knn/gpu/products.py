@@ -48,8 +48,8 @@ class Cell(NamedTuple):
 def by_sorting(cell: Cell) -> Found:
     """Return the best keys of each row and of each column, by sorting.
 
-    They are (N, C) and (M, C), without earlier keys of the cell. Writing, transposing and sorting
-    cost about five times the product.
+    They are int64 (N, C) and (M, C), or fewer columns in a smaller cell, without earlier keys of
+    the cell. Writing, transposing and sorting cost about five times the product.
     """
     tile = product(cell.x, cell.y)
     return (
@@ -61,7 +61,7 @@ def by_sorting(cell: Cell) -> Found:
 def by_hits(cell: Cell, tiling: Tiling) -> Found:
     """Return the keys above the floors of rows (N, B) and columns (M, B).
 
-    The floors are the last keys of ``cell``. Unused keys are EMPTY.
+    The floors are the last keys of ``cell``. Unused keys are EMPTY, and others int64 in any order.
     """
     from miner.knn.gpu.fused import find_hits
 

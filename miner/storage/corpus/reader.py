@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 
 
 class CorpusSize(NamedTuple):
-    """A number of records, rejected ones included, and their bytes of text."""
+    """The number of records, rejected ones included, and their text's bytes."""
 
     rows: int
     text: int
 
 
 def measure_files(files: Sequence[Place], *, input_format: str = "auto") -> CorpusSize:
-    """Count the records and bytes of files in one pass over their bytes.
+    """Count the records and bytes of at least one file in one pass.
 
-    Of Parquet, only the footer is read. An unreadable file counts as one record.
+    Of Parquet, only the footer is read. An unreadable file among several counts as one record.
 
     Raises:
         CorpusError: The only file cannot be read.
@@ -141,10 +141,10 @@ def _read_parquet(path: AnyPath, first_row: int) -> Iterator[Records]:
 
 @contextmanager
 def parquet_file(path: AnyPath, remedy: str = "") -> Iterator[pq.ParquetFile]:
-    """Open a Parquet file, and convert errors while it is read.
+    """Open a Parquet file, and convert errors of the block that reads it.
 
     Raises:
-        CorpusError: The file is damaged; the message ends in ``remedy``.
+        CorpusError: The file cannot be opened or is damaged; then, the message ends in ``remedy``.
         PlaceError: A remote file cannot be read.
     """
     import pyarrow.parquet as pq
@@ -229,7 +229,7 @@ def read_document_pairs(path: AnyPath) -> list[tuple[str, str]]:
     Blank lines are ignored.
 
     Raises:
-        CorpusError: The list is empty, or a line is something else.
+        CorpusError: The list is empty or cannot be read, or a line is something else.
     """
     pairs: dict[tuple[str, str], None] = {}
     for number, line in enumerate(read_lines(path), 1):

@@ -24,7 +24,10 @@ MAX_SPAN_RATIO = 4  # at most as many rows are read per requested row, or the re
 
 @dataclass(frozen=True)
 class RemoteVectors:
-    """Row-major vectors (N, D) from byte ``start`` of a remote file."""
+    """Row-major vectors (N, D) from byte ``start`` of a remote file.
+
+    They are indexed by ascending int64 rows, which are read then.
+    """
 
     path: RemotePath
     dtype: np.dtype[Any]
@@ -36,7 +39,8 @@ class RemoteVectors:
         """Return the vectors of an ``.npy`` file.
 
         Raises:
-            ValueError: The header is invalid, or the file truncated.
+            ValueError: The header is invalid, the file truncated, or the order of its columns.
+            PlaceError: The file cannot be read.
         """
         with path.open() as stream:
             version = np.lib.format.read_magic(stream)
@@ -92,7 +96,7 @@ def open_embeddings(
         corpus: the corpus's name, for errors.
 
     Returns:
-        Read-only float16, float32 or float64 (N, D), in the file's memory order.
+        Read-only float16, float32 or float64 (``rows``, D), in the file's memory order.
 
     Raises:
         EmbeddingsError: The file is missing or damaged, or does not contain such vectors.
@@ -126,7 +130,10 @@ def open_embeddings(
 
 
 def peek_dim(path: Place) -> int | None:
-    """Return the dimensions of vectors in an ``.npy`` file, or None."""
+    """Return the dimensions of vectors in an ``.npy`` file.
+
+    It is None for a missing or another file.
+    """
     try:
         shape: tuple[int, ...] = _open_npy(path).shape
     except _NPY_DAMAGE:
@@ -135,10 +142,11 @@ def peek_dim(path: Place) -> int | None:
 
 
 def usable_rows(block: NDArray[np.floating]) -> tuple[Mask, dict[str, IntArray]]:
-    """Return which rows (N, D) can be mined, (N,), and the others by reason.
+    """Return which rows (N, D) can be mined, and the others by reason.
 
-    Vectors are mined as float32. A row whose squared length overflows float32 is NOT_FINITE. One
-    whose squared length is below the smallest normal number (length 1e-19) is a ZERO_VECTOR.
+    The first is a mask (N,), the second has positions by reason. Vectors are mined as float32. A
+    row whose squared length overflows float32 is NOT_FINITE. One whose squared length is below the
+    smallest normal number (length 1e-19) is a ZERO_VECTOR.
     """
     if block.dtype == np.float16:  # squares neither overflow nor vanish in float32, so bits tell
         largest = (block.view(np.uint16) & np.uint16(0x7FFF)).max(axis=1, initial=0)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def save_index(draft: Draft, name: str, index: faiss.Index) -> None:
-    """Write an index as a file of an artefact.
+    """Write an index as the file ``name`` of an artefact's draft.
 
     Raises:
         OSError: The file cannot be written.
