@@ -16,7 +16,8 @@ class Coverage:
     """The quality of an encoder in a language.
 
     Attributes:
-        error: the share of sentences whose nearest neighbour is not their English translation.
+        error: the share, 0 to 1, of sentences whose nearest neighbour is not their English
+            translation.
         measured: the test set: ``ntrex`` (by ratio margin), ``tatoeba`` or ``held-out`` pairs of
             the training data (by cosine).
     """
@@ -33,7 +34,10 @@ class Coverage:
 
 
 def language_key(language: str) -> str:
-    """Return the same code for all codes of a language, ISO 639-3 if known."""
+    """Return one key for all codes of a language, ISO 639-3 if known.
+
+    Other text is returned in lower case, up to its first hyphen.
+    """
     if known := INDIVIDUAL.get(language):
         return known
     base = base_language(language)

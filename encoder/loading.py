@@ -18,9 +18,9 @@ from encoder.rows import PackedTable
 def load_folder(folder: Path, *, name: str, precision: Precision) -> Encoder:
     """Load an encoder with the languages that its subfolders ``more*`` add.
 
-    A subfolder is loaded when one of its languages is first used. It does not replace languages
-    that the encoder already has. The encoder's name is ``name@`` and digits of a hash of the files,
-    so that each training has its own name.
+    A subfolder is named ``more...``, and loaded when one of its languages is first used. It does
+    not replace languages that the encoder already has. The encoder's name is ``name@`` and digits
+    of a hash of the files, so that each training has its own name.
 
     Raises:
         ValueError: A file is missing, damaged or of another format, or the precision does not fit.

@@ -66,7 +66,10 @@ def quantize_row(row: Any, codes: Any) -> Any:
 
 @_compile
 def quantize_rows(rows: Any, codes: Any, scales: Any) -> None:
-    """Quantise rows, float32 (N, K), to int8 (N, K) with scales, float32 (N,)."""
+    """Quantise rows, float32 (N, K), and fill ``codes`` and ``scales``.
+
+    Codes are int8 (N, K) from -127 to 127. Scales, float32 (N,), multiply them.
+    """
     for n in range(len(rows)):
         scales[n] = quantize_row(rows[n], codes[n])
 

@@ -31,7 +31,10 @@ OVERWRITE = " #fairseq:overwrite"
 
 
 class BPE:
-    """Byte-pair encoding, by the ``.fcodes`` and the ``.fvocab`` of fastBPE."""
+    """Byte-pair encoding, by the ``.fcodes`` and the ``.fvocab`` of fastBPE.
+
+    A call splits the words of a line, between spaces, into a list of tokens.
+    """
 
     def __init__(self, codes: Path, vocabulary: Path) -> None:
         pairs = [tuple(fields[:2]) for fields in _read_fields(codes, 3)]
@@ -104,7 +107,10 @@ class Vocabulary:
         self._max_tokens = None if capacity is None else capacity - 1 - len(self._first)
 
     def encode(self, sentences: Iterable[Sequence[str]]) -> Tokens:
-        """Return the ids of each sentence's tokens, UNK for unknown tokens."""
+        """Return the ids of each sentence's tokens, UNK for unknown tokens.
+
+        The ids include ``</s>``, and perhaps ``<s>``.
+        """
         find_id = self._ids.get
         return Tokens.of(
             [*self._first, *(find_id(token, UNK) for token in tokens[: self._max_tokens]), EOS]

@@ -36,7 +36,10 @@ logger = logging.getLogger(__name__)
 
 
 def scale_to(vectors: Matrix, weights: Matrix) -> Matrix:
-    """Return rows (V, D) of lengths ``weights`` (V,), except for zero rows."""
+    """Return rows scaled to the lengths ``weights`` (V,); zero rows stay.
+
+    ``vectors``, float32 (V, D), are not changed.
+    """
     rows = vectors.copy()
     normalize_rows(rows)
     return rows * weights[:, None]
@@ -150,7 +153,7 @@ def _digest(content: bytes) -> str:
 
 
 def feature_rows(words: Sequence[str], tokenizer: Tokenizer, features: Features) -> Tokens:
-    """Return the rows of a bag's table that sum to each of V words."""
+    """Return the rows of a bag's table that sum to each of V words' vectors."""
     parts = []
     for start in range(0, len(words), CHUNK_SENTENCES):
         strings, rows = features.split(tokenizer.encode(words[start : start + CHUNK_SENTENCES]))

@@ -106,7 +106,8 @@ class SkipGram:
     """The vectors of a vocabulary after ``epoch`` passes over its text.
 
     ``inputs`` are rows of the V words and of the features after them, ``outputs`` of words as
-    contexts. A word is the mean of its own and its features' inputs.
+    contexts. A word is the mean of its own and its features' inputs. ``features`` are rows, from 0
+    to below ``feature_count``, of each word.
     """
 
     def __init__(
@@ -127,7 +128,7 @@ class SkipGram:
         return sum_rows(self.inputs, self._rows) / counts[:, None]
 
     def advance(self, progress: Callable[[int], None]) -> None:
-        """Train for one epoch, and call ``progress`` with the words of each part.
+        """Train for one epoch, and report the number of words of each part.
 
         Raises:
             ValueError: Training diverged, so that vectors are not finite.
@@ -153,7 +154,10 @@ class SkipGram:
         self.epoch += 1
 
     def save(self, path: Path, identity: Mapping[str, Any]) -> None:
-        """Write the state, over an earlier one when it is complete."""
+        """Write the state to ``path``, in place of an earlier one.
+
+        ``identity`` are JSON values that ``restore`` must match.
+        """
         tensors = {"inputs": self.inputs, "outputs": self.outputs}
         save_state(path, State(identity=identity, tensors=tensors, step=self.epoch))
 

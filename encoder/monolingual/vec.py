@@ -33,10 +33,12 @@ class WordVectors:
 def read_vec(path: Path, *, most: int = MAX_WORDS) -> WordVectors:
     """Read the first ``most`` words of a ``.vec`` file.
 
-    Words that repeat an earlier one and zero vectors are skipped, with one warning.
+    Later lines are not read. Words that repeat an earlier one and zero vectors are skipped, with
+    one warning.
 
     Raises:
-        ValueError: The file is missing, malformed, or not as long as its first line says.
+        ValueError: The file is missing, malformed, without words, or not as long as its first line
+            says, or a vector is not finite.
     """
     words: dict[str, Matrix] = {}
     repeats = empty = lines_read = 0
@@ -70,7 +72,10 @@ def read_vec(path: Path, *, most: int = MAX_WORDS) -> WordVectors:
 
 
 def write_vec(path: Path, words: WordVectors) -> None:
-    """Write a ``.vec`` file into an existing folder."""
+    """Write a ``.vec`` file, with five decimals, into an existing folder.
+
+    An earlier file is replaced.
+    """
     with path.open("w", encoding="utf-8", newline="\n") as file:
         file.write(f"{len(words)} {words.vectors.shape[1]}\n")
         for word, row in zip(words.words, words.vectors.tolist(), strict=True):

@@ -25,7 +25,7 @@ PATIENCE = timedelta(days=1)  # while the first process evaluates; torchrun stop
 
 @contextmanager
 def process_group() -> Iterator[None]:
-    """Return a context in which processes that torchrun started communicate.
+    """Let processes that torchrun started communicate in the block.
 
     Without torchrun, it does nothing.
     """
@@ -53,12 +53,12 @@ def processes() -> int:
 
 
 def rank() -> int:
-    """Return the number of this process, from 0. Process 0 logs and writes."""
+    """Return the number of this process, from 0; only 0 logs and writes."""
     return distributed.get_rank() if distributed.is_initialized() else 0
 
 
 def local_rows(count: int) -> NDArray[np.int64]:
-    """Return the rows of a batch of ``count`` that are this process's, int64."""
+    """Return this process's rows of a batch of ``count``, ascending, int64."""
     return np.array_split(np.arange(count), processes())[rank()]
 
 
@@ -113,7 +113,10 @@ class _Gather(torch.autograd.Function):
 
 
 def average_gradients(parameters: Iterable[torch.nn.Parameter]) -> None:
-    """Replace each parameter's gradient by its mean over the processes."""
+    """Replace each parameter's gradient by its mean over the processes.
+
+    Parameters without a gradient stay.
+    """
     if processes() == 1:
         return
     for parameter in parameters:

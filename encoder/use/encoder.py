@@ -41,6 +41,7 @@ def load_use(*, precision: Precision) -> "UseEncoder":
 
     Raises:
         ValueError: A file is damaged, or the encoder cannot run in this precision.
+        ModuleNotFoundError: The network's package is not installed.
     """
     if precision not in ("float32", "int8", "auto"):
         raise ValueError(
@@ -75,7 +76,10 @@ class UseEncoder(BaseEncoder):
         self._lock = threading.Lock()
 
     def for_language(self, language: str | None) -> "UseEncoder":
-        """Return the encoder of a language (ISO 639), with glossary if added."""
+        """Return the encoder of a language (ISO 639), or this one.
+
+        A language of the glossary has an encoder that reads its words as English.
+        """
         if language_key(language or "") not in added_languages():
             return self
         bag = load_bundled(language or "")

@@ -128,7 +128,10 @@ class Network:
         compiled.pool(*pieces, hidden, self._epsilon, out)
 
     def vectors(self, sums: Matrix, counts: NDArray[np.int64]) -> Matrix:
-        """Return vectors (S, 512), from ``sums`` over ``counts`` (S,) tokens."""
+        """Return sentence vectors, float32 (S, 512), not of unit length.
+
+        ``sums`` (S, 1280) are of ``counts`` (S,) tokens each.
+        """
         layers, number = self._residual, counts[:, None].astype(np.float32)
         mean: Matrix = self._out.multiplied(sums) + number * self._bias
         mean /= np.sqrt(number)
@@ -141,7 +144,10 @@ class Network:
 def quantize(
     rows: Matrix, kind: type[np.int8 | np.int16], largest: int
 ) -> tuple[NDArray[Any], Matrix]:
-    """Return codes of rows (R, C), up to ``largest``, and their scales (R,)."""
+    """Return codes of rows (R, C), up to ``largest``, and their scales (R,).
+
+    A row is about its codes times its scale, float32.
+    """
     codes = np.empty(rows.shape, dtype=kind)
     scales = np.empty(len(rows), dtype=np.float32)
     compiled.round_rows(rows, codes, np.float32(largest), scales)

@@ -42,7 +42,7 @@ class Ranking(Task):
         )
 
     def prepare(self, model: Model, pairs: Sequence[TokenPairs]) -> None:
-        """Mine hard negatives with the present model."""
+        """Mine hard negatives, if the options want them, with the present model."""
         if count := self._options.hard_negatives:
             self._negatives = {
                 p.name: mine_negatives(model, p, count=count, seed=self._seed) for p in pairs
