@@ -16,7 +16,7 @@ CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 
 def parse_size(text: str) -> int:
-    """Parse a size such as ``6G`` or ``1.5GiB`` into bytes.
+    """Parse a size such as ``6G`` or ``1.5GiB`` into bytes, by powers of 1024.
 
     Raises:
         ValueError: The text is not a positive size, such as 800M.
@@ -29,7 +29,7 @@ def parse_size(text: str) -> int:
 
 
 def show_size(size: float) -> str:
-    """Format a number of bytes, such as ``1.5 GiB``, rounded up."""
+    """Format bytes, such as ``1.5 GiB``, with two digits or more, rounded up."""
     for unit, bits in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
         if (value := size / (1 << bits)) >= 100:
             return f"{math.ceil(value):,} {unit}"
@@ -51,12 +51,15 @@ def physical_bytes() -> int:
 
 
 def process_count(options: MiningOptions) -> int:
-    """Return how many processes of a run share this machine."""
+    """Return how many processes of a run share this machine, at least 1."""
     return options.workers + 1 if options.workers > 1 else 1
 
 
 def allowed_bytes(options: MiningOptions) -> int:
-    """Return the bytes that each process may use, by default half in all."""
+    """Return the bytes that each process may use.
+
+    It is an equal share of the limit, by default half of the machine's memory.
+    """
     return (options.memory or physical_bytes() // 2) // process_count(options)
 
 

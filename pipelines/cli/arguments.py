@@ -120,7 +120,10 @@ EMBED_HELP = {
 
 
 def make_add_option(group: Group, texts: Mapping[str, str] = HELP) -> Callable[..., object]:
-    """Return a function that adds an option, with its help from ``texts``."""
+    """Return a function that adds an option, with its help from ``texts``.
+
+    It takes the option's name and the other arguments of ``add_argument``. ``texts`` are by name.
+    """
     return lambda option, **more: group.add_argument(option, help=texts[option], **more)
 
 

@@ -31,8 +31,9 @@ def command_lines(
 ) -> Iterator[Sequence[str]]:
     """Yield the command line of each run of a configuration.
 
-    ``--config FILE`` in ``argv`` is replaced by the options in the file, and by its corpora unless
-    ``argv`` has some. Without it, the only command line is ``argv``.
+    ``--config FILE`` in ``argv`` is replaced by the options in the file, which come first, and by
+    its corpora unless ``argv`` has some. Each table ``[[run]]`` of the file is a run. Without it,
+    the only command line is ``argv``.
 
     Raises:
         ValueError: The file is not TOML, or a key of it is not an option.
@@ -115,7 +116,7 @@ def _long(action: argparse.Action) -> str:
 
 
 def config_of(args: argparse.Namespace, parser: argparse.ArgumentParser) -> str:
-    """Return the TOML text of all options that differ from their defaults."""
+    """Return the TOML text of options that differ from their defaults."""
     lines, seen = [], set()
     for name, action in _actions(parser).items():
         value = getattr(args, action.dest, None)

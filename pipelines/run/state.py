@@ -47,7 +47,7 @@ class StageState:
     Attributes:
         done: Number of different elements that are done.
         expected: Number of all its elements, None if unknown.
-        seconds: Total time of all processes in it.
+        seconds: Total seconds of all processes in it.
         since: When its first element started, in seconds since 1970; 0 if none has.
     """
 
@@ -74,7 +74,7 @@ class WorkerState:
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """The error that ended a stage, and whether the user's input caused it."""
+    """The one-line error that ended a stage, and whether input caused it."""
 
     line: str
     is_users: bool
@@ -97,7 +97,10 @@ class Ledger:
         self._add(done | {"since": time.time() - seconds, "worker": self._name})
 
     def note_failed(self, stage: str, error: BaseException) -> None:
-        """Record the error that ended a stage. An interrupt is not recorded."""
+        """Record the error that ended a stage, unless it is an interrupt.
+
+        It does nothing if it cannot write.
+        """
         if isinstance(error, Exception):
             is_users = isinstance(error, (ValueError, OSError, MemoryError))
             line = error_line(error) if is_users else f"{type(error).__name__}: {error}"

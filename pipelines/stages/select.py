@@ -40,7 +40,7 @@ def select_pairs(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPa
 
 
 def range_pairs(options: MiningOptions) -> int:
-    """Return how many pairs fit into memory at a time, within fixed limits."""
+    """Return how many pairs fit into memory at a time, 65,536 to 1,048,576."""
     minimum, maximum = score_ranges.MIN_RANGE, score_ranges.MAX_RANGE
     return max(minimum, min(maximum, spare_bytes(options) // score_ranges.RANGE_BYTES))
 

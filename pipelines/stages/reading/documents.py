@@ -22,7 +22,7 @@ READ_ROWS = 32_768
 
 
 class DocumentPairs(NamedTuple):
-    """Names of target documents by source document, and the list's SHA-256."""
+    """Names of target documents by source document, and their file's SHA-256."""
 
     targets: Mapping[str, Sequence[str]]
     digest: str
@@ -124,7 +124,7 @@ def rows_by_document(embedded: EmbeddedShard) -> dict[str, IntArray]:
 
 
 def positions_by_value(texts: pa.StringArray) -> dict[str, IntArray]:
-    """Return the ascending positions of each distinct text, by text."""
+    """Return the ascending positions, int64, of each distinct text, by text."""
     values = texts.dictionary_encode()
     indices = values.indices.to_numpy()
     order = np.argsort(indices, kind="stable")
