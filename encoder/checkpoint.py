@@ -41,7 +41,7 @@ Facts = Mapping[str, Any]  # JSON values
 def save_encoder(
     folder: Path, *, table: Matrix, ngram_rows: int = 0, tokenizer_model: bytes, facts: Facts
 ) -> None:
-    """Write a bag, in place of an encoder in ``folder``.
+    """Write a bag, replacing an encoder in ``folder``.
 
     ``table`` has the vectors of V pieces, then of n-grams, float32 (V + ngram_rows, D). It is
     stored in 4 bits per number. ``facts`` about the training go to the configuration. Files are

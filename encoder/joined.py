@@ -74,7 +74,7 @@ def _parse_part(spec: str, part: str) -> Weighted:
 
 
 def spell_joined(parts: Iterable[Weighted]) -> str:
-    """Spell a joined encoder, each part with its weight; "" without parts."""
+    """Spell a joined encoder as its weighted parts, "" without parts."""
     return "+".join(f"{part.weight!r}*{part.spec}" for part in parts)
 
 

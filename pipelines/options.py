@@ -172,7 +172,7 @@ class MiningOptions:
 
     @property
     def outputs(self) -> list[Place]:
-        """The places to write: the output, and rejected pairs with filters.
+        """The places to write the output and, with filters, rejected pairs.
 
         Each may be several files.
         """
@@ -211,7 +211,7 @@ class Job:
     """A run of one or more pairs of corpora.
 
     Attributes:
-        parts: Options by name of a part; the part ``WHOLE_JOB`` has those of the whole run.
+        parts: Options by name of a part; the part ``WHOLE_JOB`` has the options of the whole run.
         corpora: The corpora to read, each as a part and the name of its side.
         pairs: The parts to mine.
     """

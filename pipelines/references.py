@@ -146,7 +146,7 @@ class EmbeddedShard:
     def stored(self) -> NDArray[np.floating]:
         """Map all stored vectors into memory, read-only, without weights.
 
-        They are mapped anew, because pages that were read stay in memory.
+        Each call maps them, because pages that were read stay in memory.
         """
         return np.load(self.vectors.file(layout.VECTORS), mmap_mode="r")
 
@@ -283,7 +283,7 @@ class SavedNeighbours(ShardReference):
     def load(self) -> tuple[IntArray, Neighbours]:
         """Load positions in the shard, integers (P,), and their neighbours.
 
-        Positions ascend. Ids are those that were saved.
+        Positions ascend. Ids are as saved.
         """
         if self.part is None:
             lists = load_list(self.artefact.file, tile_list(self.embedded))
@@ -408,7 +408,7 @@ class PairBatch:
 
 
 def element_name(element: object) -> str:
-    """Return the name of an element, unique in its stage; "" without one.
+    """Return the name of an element, unique in its stage, "" without one.
 
     A list has the first name of its elements in alphabetical order.
     """

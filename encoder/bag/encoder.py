@@ -66,7 +66,7 @@ class BagEncoder(BaseEncoder):
     def with_names(self, other: "BagEncoder") -> "BagEncoder":
         """Return a copy that adds the vectors of names by ``other``.
 
-        ``other`` has the same space. Names are those of ``find_names``.
+        ``other`` has the same space. ``find_names`` finds names.
         """
         copied = copy(self)
         copied.namer = other

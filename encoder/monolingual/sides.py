@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 
 def scale_to(vectors: Matrix, weights: Matrix) -> Matrix:
-    """Return rows scaled to the lengths ``weights`` (V,); zero rows stay.
+    """Return rows scaled to the lengths ``weights`` (V,), except zero rows.
 
     ``vectors``, float32 (V, D), are not changed.
     """

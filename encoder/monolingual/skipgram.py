@@ -154,7 +154,7 @@ class SkipGram:
         self.epoch += 1
 
     def save(self, path: Path, identity: Mapping[str, Any]) -> None:
-        """Write the state to ``path``, in place of an earlier one.
+        """Write the state to ``path``, replacing an earlier one.
 
         ``identity`` are JSON values that ``restore`` must match.
         """

@@ -82,13 +82,13 @@ def count_tokens(pairs: TokenPairs) -> Rows:
 def sample_batches(
     pairs: list[TokenPairs], *, batch_size: int, in_tokens: bool = False, exponent: float, seed: int
 ) -> Iterator[Batch]:
-    """Yield endless batches: pairs of a language, and rows of them, int64.
+    """Yield batches without end, each a language's pairs and rows of them.
 
-    A batch has ``batch_size`` sentence pairs, or with ``in_tokens`` up to so many tokens of longer
-    sides. It is of one language pair, drawn with probability proportional to (sum of its weights)
-    ** ``exponent``, multiplied by its ``times``. Each pass over the language pair is a new shuffle
-    that keeps a sentence pair with probability equal to its weight. A batch has at least one
-    sentence pair.
+    Rows are int64. A batch has ``batch_size`` sentence pairs or, with ``in_tokens``, up to
+    ``batch_size`` tokens of longer sides. It is of one language pair, drawn with probability
+    proportional to (sum of its weights) ** ``exponent``, multiplied by its ``times``. Each pass
+    over the language pair is a new shuffle that keeps a sentence pair with probability equal to its
+    weight. A batch has at least one sentence pair.
     """
     generator = np.random.default_rng(seed)
     sizes = np.array([float(p.weight.sum()) ** exponent * p.times for p in pairs])

@@ -53,7 +53,7 @@ def processes() -> int:
 
 
 def rank() -> int:
-    """Return the number of this process, from 0; only 0 logs and writes."""
+    """Return the number of this process, from 0, which alone logs and writes."""
     return distributed.get_rank() if distributed.is_initialized() else 0
 
 

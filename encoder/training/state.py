@@ -37,7 +37,7 @@ class State:
 
 
 def save_state(path: Path, state: State) -> None:
-    """Write the state to a file, in place of an earlier one, when complete.
+    """Write the state to a file, replacing an earlier one when complete.
 
     Raises:
         OSError: The file cannot be written.

@@ -224,7 +224,7 @@ def pool(pieces: Any, scales: Any, ids: Any, offsets: Any, hidden: Any, eps: Any
     """Fill ``out`` (S, E + B C) with sums of normalised features of tokens.
 
     A token's features are its piece's vector and its ``hidden`` row. ``eps`` is added to variances.
-    The other arguments are those of ``first_layer``.
+    Other arguments are as for ``first_layer``.
     """
     features, total = np.empty(FEATURES, F), np.empty(FEATURES, np.float64)
     for sentence in range(len(offsets) - 1):

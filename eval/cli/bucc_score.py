@@ -68,7 +68,13 @@ def _side_files(args: argparse.Namespace, name: str) -> "SideFiles | None":
 
 @command(add_arguments, "bucc-score")
 def bucc_score(args: argparse.Namespace) -> int:
-    """Score mined pairs against gold pairs by precision, recall and F1."""
+    """Score mined pairs against gold pairs, and return the exit status 0.
+
+    Precision, recall and F1 are printed. ``--output`` is overwritten.
+
+    Raises:
+        ValueError: Options contradict each other, or a file is malformed.
+    """
     from eval.output import print_json, print_note
     from eval.scoring import OPTIMIZED, ScoringOptions, score_pairs, score_pairs_like_laser
 

@@ -24,6 +24,7 @@ def train_judge(args: argparse.Namespace) -> int:
     """Retrain the judge, which scores whether a mined pair is correct.
 
     It learns from corpora made of parallel text, and from comparable corpora with gold pairs.
+    ``-o`` is overwritten, and the exit status is 0.
     """
     require("sklearn")
     from eval.judge.training import ENCODERS, gather
@@ -61,7 +62,11 @@ def add_sources(parser: argparse.ArgumentParser) -> None:
 
 
 def corpora_of(args: argparse.Namespace) -> "Iterator[LabelledCorpora]":
-    """Load the labelled corpora that the options name."""
+    """Load, one by one, the labelled corpora that the options name.
+
+    Raises:
+        ValueError: Text is missing or malformed.
+    """
     from eval.judge.synthetic_corpora import labelled_corpora
 
     options = {"among": args.among, "bucc": args.bucc, "exclude": frozenset(args.exclude)}

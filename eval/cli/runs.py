@@ -21,7 +21,13 @@ def _add_report(parser: argparse.ArgumentParser) -> None:
 
 @command(_add_report, "adit report")
 def report(args: argparse.Namespace) -> int:
-    """Write a web page about a finished run."""
+    """Write a web page about a finished run, and return the exit status 0.
+
+    An existing page is overwritten.
+
+    Raises:
+        ValueError: The run is not finished or has no pairs, or gold pairs are malformed.
+    """
     from eval.data.bucc import read_gold
     from eval.report.page import render
     from eval.runs.calibration import Gold
@@ -45,7 +51,8 @@ def why(args: argparse.Namespace) -> int:
     """Show why a pair was or was not mined, with neighbours and rivals.
 
     Raises:
-        ValueError: The run is not finished, or an id is unknown.
+        ValueError: The run is not finished, or an id is unknown or not unique, or a sentence has no
+            vector.
     """
     from eval.output import print_line
     from eval.runs.explain import describe, explain

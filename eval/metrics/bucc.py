@@ -55,7 +55,7 @@ class Candidates:
         return len(self.scores)
 
     def take(self, positions: Sequence[int]) -> "Candidates":
-        """Return the candidates at ``positions``, in that order."""
+        """Return the candidates at indices ``positions``, in that order."""
         return Candidates(
             scores=self.scores[positions],
             sources=[self.sources[position] for position in positions],
@@ -113,7 +113,7 @@ class BuccScore:
 
     @property
     def recall(self) -> float:
-        """The share of gold pairs found, 0 without gold pairs."""
+        """The share of gold pairs among those extracted, 0 without gold pairs."""
         return self.found / self.gold if self.gold else 0.0
 
     @property
@@ -135,7 +135,7 @@ def rank(candidates: Candidates) -> Candidates:
 
 
 def judge(ranked: Candidates, gold: Collection[IdPair]) -> Judgements:
-    """Compare candidates, sorted by ``rank``, with distinct gold pairs."""
+    """Compare candidates as ``rank`` sorts them with distinct gold pairs."""
     targets_of: defaultdict[str, set[str]] = defaultdict(set)
     for source, target in gold:
         targets_of[source].add(target)
@@ -151,7 +151,7 @@ def judge(ranked: Candidates, gold: Collection[IdPair]) -> Judgements:
 
 
 def score_at(judgements: Judgements, threshold: float) -> BuccScore:
-    """Score the candidates strictly above ``threshold``."""
+    """Score the candidates strictly above ``threshold``, possibly infinite."""
     extracted = _above(judgements.scores, threshold)
     return BuccScore(
         threshold=threshold,
@@ -195,7 +195,7 @@ def threshold_between(kept: float, dropped: float) -> float:
 
 
 def extracted_pairs(ranked: Candidates, threshold: float) -> list[IdPair]:
-    """Return the id pairs strictly above ``threshold``, best first."""
+    """Return the names of candidates above ``threshold``, in ``rank``'s order."""
     return [ranked.name(position) for position in range(_above(ranked.scores, threshold))]
 
 

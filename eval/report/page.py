@@ -23,10 +23,10 @@ Columns = dict[str, object]
 
 
 def render(run: Run, gold: Gold | None = None) -> str:
-    """Return the page of a run as HTML, compared with gold pairs if given.
+    """Return the page of a run as HTML, compared with gold pairs, if any.
 
     Raises:
-        ValueError: The run has no pairs.
+        ValueError: The run has no pairs, or its files changed.
     """
     if not len(run.pairs):
         raise ValueError(f"{run.directory}: the run has no pairs to report")

@@ -62,5 +62,5 @@ TASKS = {
 
 
 def load_task(name: str) -> TaskModule:
-    """Import the module of a task."""
+    """Import and return the module of a task, a key of ``TASKS``."""
     return cast("TaskModule", importlib.import_module(f"eval.tasks.{name.replace('++', '_pp')}"))

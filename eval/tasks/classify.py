@@ -43,7 +43,7 @@ CLASSIFIERS: dict[str, frozen.Classifier] = {
 
 
 def load_topics(directory: Path) -> dict[str, Examples]:
-    """Load the labelled sentences of each language that the folder has.
+    """Load the labelled sentences of each language in a folder, by language.
 
     These files are read: ``xxx_Yyyy.tsv`` (``tr|va|te TAB id TAB category TAB text``);
     ``xxx_Yyyy/train.tsv``, ``dev.tsv`` and ``test.tsv`` of SIB-200 with the header ``index_id

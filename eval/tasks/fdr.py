@@ -46,7 +46,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, show: Show) -> Record:
-    """Mine each language pair, and score the pairs to keep."""
+    """Mine each language pair, and show and return the true error rates.
+
+    Raises:
+        ValueError: A pair or split is missing or malformed, or a side has no vector.
+    """
     names = chosen_pairs(args)
     data = {name: load_bucc(args.directory, name, args.split) for name in names}
     encoder = load_encoder(args.encoder)
@@ -71,7 +75,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
 
 
 def measure(mined: MinedSplit, wanted: Sequence[float] = WANTED) -> list[Kept]:
-    """Score the pairs kept for each wanted error rate, and then likely pairs."""
+    """Score the pairs kept for each error rate ``wanted``, then likely pairs."""
     assert isinstance(mined.pairs, JudgedPairs)
     scores, wrong = mined.pairs.score, 1 - mined.pairs.probability
     rows = []
@@ -88,9 +92,9 @@ def _mean(values: FloatArray) -> float:
 
 
 def reliability(mined: MinedSplit) -> list[tuple[float, float, int]]:
-    """Return each bin's mean probability, share of correct pairs, and size.
+    """Return mean probability, share of correct pairs, and size of 10 bins.
 
-    Bins without pairs are skipped.
+    Bins are of equal width, ascending by probability. Those without pairs are skipped.
     """
     assert isinstance(mined.pairs, JudgedPairs)
     probabilities, correct = mined.pairs.probability, mined.judgements.correct

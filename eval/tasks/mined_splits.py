@@ -24,7 +24,8 @@ DEFAULT_TUNE, DEFAULT_TEST = "training", "sample"  # splits
 class MinedSplit:
     """The pairs mined from one split, and their comparison with gold pairs.
 
-    ``pairs`` and ``ranked`` have the same order, best first.
+    ``pairs`` and ``ranked`` are the same, best first. ``seconds`` is the time of encoding and
+    mining.
     """
 
     data: BuccSplit
@@ -66,7 +67,7 @@ class SplitResult:
 
 
 def f1_of_sums(sums: FloatArray) -> FloatArray:
-    """Compute ``BuccScore.f1`` from sums of ``f1_units``, float64 (R, 4)."""
+    """Compute F1, float64 (R,), from R sums of ``f1_units``, float64 (R, 4)."""
     extracted, correct, new_gold, gold = sums.T
     denominator = correct * gold + new_gold * extracted
     f1: FloatArray = 2 * correct * new_gold / np.maximum(denominator, 1)
@@ -132,10 +133,11 @@ def tune_and_test(tune: MinedSplit, test: MinedSplit) -> tuple[SplitResult, Spli
 def choose_splits(
     available: Collection[str], *, tune: str | None = None, test: str | None = None
 ) -> tuple[str, str, str | None]:
-    """Choose the splits to tune and to test on, with a remark if any.
+    """Choose the splits to tune and to test on, with a remark or None.
 
-    A requested split is used even if it is missing, so that loading it fails. The remark names
-    other splits than the default ones.
+    A requested split is used even if it is missing, so that loading it fails. By default they are
+    ``training`` and ``sample``, or else others of ``available``, at least one. The remark says so,
+    or that both are the same.
     """
     preferred = tune or DEFAULT_TUNE, test or DEFAULT_TEST
     tune = tune or _first_of((DEFAULT_TUNE,), available, but=preferred[1]) or preferred[1]
@@ -154,13 +156,16 @@ def _first_of(preferred: tuple[str, ...], available: Collection[str], *, but: st
 
 
 def scored_texts(mined: MinedSplit) -> str:
-    """Format the candidates as lines of score and both texts (``.tsv``)."""
+    """Format candidates as lines SCORE TAB source TAB target, best first."""
     lines = zip(mined.ranked.scores.tolist(), *mined_texts(mined), strict=True)
     return "".join(f"{score!r}\t{source}\t{target}\n" for score, source, target in lines)
 
 
 def mined_texts(mined: MinedSplit) -> tuple[list[str], list[str]]:
-    """Return the source and target texts of candidates, with single spaces."""
+    """Return the candidates' source and target texts, best first.
+
+    White space is as by ``text_key``.
+    """
     sides = (mined.data.source, mined.ranked.sources), (mined.data.target, mined.ranked.targets)
     texts = ((dict(zip(side.ids, side.texts, strict=True)), ids) for side, ids in sides)
     source, target = ([text_key(text_of[first]) for first, *_ in ids] for text_of, ids in texts)

@@ -86,7 +86,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, show: Show) -> Record:
-    """Measure each filter on each language."""
+    """Show and return the shares of noise that filters and the judge reject.
+
+    Raises:
+        ValueError: A language's text is missing, or a filter does not know a language.
+    """
     available = load_aligned(args.directory).languages
     english = english_of(available, args.directory)
     languages = [name for name in chosen_languages(args, available) if name != english]

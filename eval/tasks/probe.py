@@ -120,10 +120,11 @@ def _baselines(examples: Examples) -> dict[str, float | None]:
 
 
 def naive_bayes(sentences: Sequence[str], labels: IntArray, train: Mask, size: int) -> IntArray:
-    """Return the classes of N sentences by multinomial naive Bayes, (N,).
+    """Predict the classes of N sentences by naive Bayes, int64 (N,).
 
     It learns from the sentences at which ``train``, bool (N,), is true, with ``labels``, int64
-    (N,). Features are their sequences of up to ``size`` words, with add-one smoothing.
+    (N,). It is multinomial. Features are their sequences of up to ``size`` words, with add-one
+    smoothing.
     """
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.naive_bayes import MultinomialNB

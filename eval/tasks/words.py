@@ -52,7 +52,7 @@ class WordPairs:
     scores: FloatArray | None = None
 
     def translations(self, *, doubtful: bool = True) -> dict[str, set[str]]:
-        """Return all translations of each source word.
+        """Return the set of translations of each source word, in file order.
 
         Without ``doubtful``, pairs of the categories in ``DOUBTFUL`` are skipped.
         """
@@ -130,10 +130,10 @@ def _is_number(text: str) -> bool:
 
 
 def read_vocabulary(path: Path) -> list[str]:
-    """Read the first word of each line, except the header of a ``.vec`` file.
+    """Read the distinct first words of lines, without the header of ``.vec``.
 
     Raises:
-        ValueError: The file has no words.
+        ValueError: The file has no words or cannot be read.
     """
     lines = [line.split(" ", 1) for line in read_lines(path) if line.strip()]
     header = bool(lines) and len(lines[0]) == 2 and all(map(str.isdecimal, lines[0]))

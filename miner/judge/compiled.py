@@ -293,7 +293,7 @@ def _raise_levels(side: Any, pair: int, joining: Any, levels: Any) -> None:
 
 @_part
 def _both(one: Any, other: Any) -> Any:
-    """Return how far both of two things are the case: the lesser counts twice."""
+    """Return how far two things are the case, the lesser counting twice."""
     return (2 * min(one, other) + max(one, other)) // 3
 
 

@@ -196,7 +196,7 @@ def _ratios(sides: NDArray[np.floating]) -> FloatArray:
 def mean_spacing(lists: Iterable[Neighbours]) -> float:
     """Estimate the mean spacing of neighbour cosines.
 
-    The i-th and the next of a list of independent cosines are s / i apart, with one s for all i
+    The i-th and the next of a list of independent cosines differ by s / i, with one s for all i
     (Rényi 1953). First neighbours are skipped, because they may be translations. Sums are exact, in
     any order of the lists.
 

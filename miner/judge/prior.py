@@ -108,7 +108,7 @@ class Tail(NamedTuple):
         return math.log(self.share * self.fall)
 
     def log_densities(self, peak: Peak) -> FloatArray:
-        """Return the log density of each bin: ``peak``'s up to ``start``, (B,)."""
+        """Return bins' log densities (B,), ``peak``'s up to ``start``."""
         above = SCORES - self.start
         return np.where(above > 0, self.height - self.fall * above, peak.log_densities())
 

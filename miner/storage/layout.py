@@ -66,7 +66,7 @@ def shard_file(index: int) -> str:
 
 
 def shard_name(side: str, index: int) -> str:
-    """Return the path of a shard in folders of stages: ``source/00003``."""
+    """Return a shard's path in folders of stages, such as source/00003."""
     return f"{side}/{index:05d}"
 
 

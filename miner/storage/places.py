@@ -151,7 +151,7 @@ class RemotePath:
         return [(self / info.path[len(path) :].strip("/"), info) for info in infos]
 
     def open(self, mode: str = "rb") -> IO[bytes]:
-        """Open a file for random reading; ``mode`` is ``rb``.
+        """Open a file for random reading, which the only mode ``rb`` means.
 
         Raises:
             FileNotFoundError: The file does not exist.

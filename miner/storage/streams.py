@@ -55,9 +55,9 @@ _DAMAGE_ERRORS = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
 
 
 def split_compression(path: AnyPath) -> tuple[str, str]:
-    """Return a file's suffixes in lower case: of its format, of compression.
+    """Return the lower-case suffixes of a file's format and compression.
 
-    Either is "" if missing: ``a.txt.gz`` has ``.txt`` and ``.gz``.
+    Either is "" if missing. ``a.txt.gz`` has ``.txt`` and ``.gz``.
     """
     name = PurePath(str(path).lower())
     if name.suffix not in COMPRESSIONS:

@@ -99,7 +99,7 @@ class Inference(Task):
         return {ACCURACY: float((np.concatenate(predictions) == self._held_out).mean())}
 
     def save_extras(self, folder: Path) -> None:
-        """Write the head into the encoder's folder, in place of an earlier one."""
+        """Write the head into the encoder's folder, replacing an earlier one."""
         save_head(
             folder, {name: tensor.detach().cpu() for name, tensor in self.head.named_parameters()}
         )

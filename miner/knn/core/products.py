@@ -151,7 +151,7 @@ def seconds_of(work: Callable[[], object]) -> float:
 
 
 def numbers_of(tile: NDArray[Any]) -> NDArray[np.float32]:
-    """Convert codes or products to float32; uint16 are bits of bfloat16."""
+    """Convert codes or products to float32, uint16 as bits of bfloat16."""
     if tile.dtype == np.uint16:
         return (tile.astype(np.uint32) << 16).view(np.float32)
     return tile.astype(np.float32)

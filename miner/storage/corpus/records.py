@@ -110,7 +110,7 @@ class Records:
 
 
 def place_of(row: int, names: Sequence[str], starts: Sequence[int]) -> str:
-    """Return a row's place as text: its file, if one of several, and line.
+    """Return a row's line as text, after its file if there are several.
 
     ``row`` counts from 0, lines from 1. ``starts`` are the rows at which the files called ``names``
     begin.
