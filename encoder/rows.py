@@ -62,10 +62,7 @@ class PackedTable:
 
 
 def pack(table: Matrix) -> PackedTable:
-    """Pack rows, float32 (V, D), each with a scale of small squared error.
-
-    The scale is the best of five. Zero rows stay zero.
-    """
+    """Pack float32 rows (V, D), each with the best of five scales."""
     largest = np.abs(table).max(axis=1)
     codes = np.zeros(table.shape, dtype=np.int8)
     scales = np.zeros(len(table), dtype=np.float32)

@@ -25,10 +25,7 @@ RECURRENT = "rnn.weight_hh_l"  # the prefix of names of a recurrent layer's weig
 
 
 class SentenceNetwork(nn.Module):
-    """Base class of networks that embed token ids (B, T) as vectors (B, D).
-
-    ``vocabulary`` is the number of tokens.
-    """
+    """Base class of networks from ids (B, T) of V tokens to vectors (B, D)."""
 
     dim: int
 
@@ -50,10 +47,7 @@ class SentenceNetwork(nn.Module):
         return self.embed(x, is_token)
 
     def embed(self, x: Tensor, is_token: Tensor) -> Tensor:
-        """Map token vectors (B, T, W) to (B, D), given a mask of tokens (B, T).
-
-        The mask is false for padding. Subclasses implement it.
-        """
+        """Map (B, T, W) to (B, D), given which are tokens, not padding, (B, T)."""
         raise NotImplementedError
 
 

@@ -39,10 +39,7 @@ class Tokens:
 
     @classmethod
     def group(cls, ids: NDArray[np.int32], owners: NDArray[np.integer], count: int) -> "Tokens":
-        """Return ``count`` lists of ids (T,), by the number of each id's list.
-
-        Ids of a list stay in their order.
-        """
+        """Return ``count`` lists of ids (T,), in their order, by each id's owner."""
         order = np.argsort(owners, kind="stable")
         return cls(ids=ids[order], offsets=np.searchsorted(owners[order], np.arange(count + 1)))
 
@@ -62,10 +59,7 @@ class Tokens:
         return Tokens(ids=self.ids[positions], offsets=offsets)
 
     def keep(self, is_kept: NDArray[np.bool_]) -> "Tokens":
-        """Return the same sentences without tokens where ``is_kept`` is false.
-
-        ``is_kept`` is bool (T,).
-        """
+        """Return sentences with only the tokens where ``is_kept``, bool (T,)."""
         kept_before = np.concatenate(([0], np.cumsum(is_kept)))
         return Tokens(ids=self.ids[is_kept], offsets=kept_before[self.offsets])
 
@@ -98,10 +92,7 @@ class Tokenizer:
         return Tokens.of(self._processor.encode(list(sentences), num_threads=thread_count()))
 
     def pieces(self) -> list[str]:
-        """Return each piece by its id, with SPACE for a space.
-
-        The unknown piece is "".
-        """
+        """Return each piece by its id, with SPACE for a space, "" for unknown."""
         unknown = self._processor.unk_id()
         names = self._processor.id_to_piece([*range(len(self))])
         return ["" if number == unknown else name for number, name in enumerate(names)]

@@ -22,10 +22,7 @@ BLOCK_ROWS = 1 << 14
 
 
 def take_rows(array: NDArray[Any], rows: Rows) -> NDArray[Any]:
-    """Return rows of an array, as a view of a slice or a copy of positions.
-
-    NumPy's ``take`` copies short rows two to three times as fast as indexing.
-    """
+    """Return rows of an array, a view of a slice or a copy of positions."""
     return array[rows] if isinstance(rows, slice) else array.take(rows, axis=0)
 
 
@@ -102,10 +99,7 @@ class Neighbours:
         )
 
     def means(self) -> FloatArray:
-        """Return the mean cosine of each row's neighbours, float64 (N,).
-
-        It is 0 for a row without neighbours.
-        """
+        """Return each row's mean cosine, float64 (N,), 0 without neighbours."""
         means = np.empty(len(self))
         for start in range(0, len(self), BLOCK_ROWS):
             part = self.take(slice(start, start + BLOCK_ROWS))

@@ -100,10 +100,7 @@ class Documents(Protocol):
 
 
 class DocumentsInMemory:
-    """Documents from arrays of sentence vectors, of any scale or zero.
-
-    There is at least one document.
-    """
+    """One or more documents from arrays of vectors, of any scale or zero."""
 
     def __init__(self, documents: Sequence[Matrix], names: Sequence[str] = ()) -> None:
         self.names = names

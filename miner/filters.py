@@ -72,10 +72,7 @@ def median_log_ratio(source: Sequence[str], target: Sequence[str]) -> float:
 
 
 def length_odds(suspects: Suspects) -> FloatArray:
-    """Return how far each length ratio is from the median, in log2.
-
-    It is float64 (P,), at least 0.
-    """
+    """Return how far length ratios are from the median, log2, float64 (P,)."""
     return np.abs(log_ratios(suspects.source, suspects.target) - suspects.ratio)
 
 
@@ -117,10 +114,7 @@ def short(suspects: Suspects) -> Mask:
 
 
 def length(suspects: Suspects) -> Mask:
-    """Return which pairs have a length ratio far from the median.
-
-    Their ``length_odds`` exceed ``LENGTH_ODDS``, 0.7.
-    """
+    """Return which pairs have ``length_odds`` above 0.7."""
     return length_odds(suspects) > LENGTH_ODDS
 
 

@@ -35,10 +35,7 @@ def thread_count() -> int:
 
 
 def given_threads(variable: str = THREADS) -> int:
-    """Return the number in an environment variable, or 0 without a number.
-
-    Of a list such as ``4,2``, the first number counts.
-    """
+    """Return the first number in an environment variable, or 0 without one."""
     value = os.environ.get(variable, "").partition(",")[0].strip()
     return int(value) if value.isdigit() else 0
 
@@ -70,10 +67,7 @@ def usable_cores() -> int:
 
 
 def blocks(rows: int, size: int) -> list[slice]:
-    """Split the numbers from 0 to ``rows`` - 1 into slices of ``size``.
-
-    The last slice may be shorter. The list is empty without rows.
-    """
+    """Split 0 to ``rows`` - 1 into slices of ``size``, the last maybe shorter."""
     return [slice(start, min(start + size, rows)) for start in range(0, rows, size)]
 
 
@@ -121,10 +115,7 @@ def run_in_threads(
 
 
 def map_in_threads(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    """Call ``work`` on each item in threads, and return results in order.
-
-    Threads and errors are as in ``run_in_threads``.
-    """
+    """Call ``work`` on items like ``run_in_threads``, with results in order."""
     results: dict[int, Result] = {}
 
     def compute(position: int) -> None:

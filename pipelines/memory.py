@@ -56,10 +56,7 @@ def process_count(options: MiningOptions) -> int:
 
 
 def allowed_bytes(options: MiningOptions) -> int:
-    """Return the bytes that each process may use.
-
-    It is an equal share of the limit, by default half of the machine's memory.
-    """
+    """Return each process's share of the limit, by default half of memory."""
     return (options.memory or physical_bytes() // 2) // process_count(options)
 
 
@@ -73,10 +70,7 @@ def resident_bytes() -> int:
 
 
 def peak_bytes() -> int:
-    """Return the largest number of bytes that this process has used so far.
-
-    On Linux, ``getrusage`` of a child includes its parent's peak, but ``VmHWM`` does not.
-    """
+    """Return the most bytes that this process has used so far."""
     with suppress(OSError):
         status = Path("/proc/self/status").read_text(encoding="ascii")
         if match := re.search(r"^VmHWM:\s+(\d+) kB$", status, re.MULTILINE):

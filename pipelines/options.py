@@ -172,10 +172,7 @@ class MiningOptions:
 
     @property
     def outputs(self) -> list[Place]:
-        """The places to write the output and, with filters, rejected pairs.
-
-        Each may be several files.
-        """
+        """The places to write the output and, with filters, rejected pairs."""
         return [self.output, *([self.rejected_output] if self.filters else [])]
 
     @property

@@ -329,10 +329,7 @@ NeighbourPart: TypeAlias = TileNeighbours | IndexLookup | SampledNeighbours
 
 @dataclass(frozen=True, kw_only=True)
 class ShardNeighbours(ShardReference):
-    """The sealed neighbours of a shard's vectors, by scope.
-
-    Ids of neighbours are rows of the other corpus.
-    """
+    """The sealed neighbours of a shard, by scope, as rows of the other side."""
 
     neighbours: Mapping[str, Artefact]
 
@@ -494,10 +491,7 @@ def collect_side(references: Iterable[Reference], side: str) -> list[Reference]:
 
 
 def collect_sides(references: Iterable[Reference]) -> dict[str, list[Reference]]:
-    """Return all references in order by side, source first.
-
-    It raises the errors of ``collect_side``.
-    """
+    """Return references by side, source first, checked by ``collect_side``."""
     return {side: collect_side(references, side) for side in layout.SIDES}
 
 

@@ -76,10 +76,7 @@ class Features:
         return sentences, self.rows(words.take(first))
 
     def drop_words(self, tokens: Tokens, rate: float, generator: np.random.Generator) -> Tokens:
-        """Return sentences without some words, with all pieces of a word.
-
-        Each word is removed with probability ``rate``.
-        """
+        """Return sentences with whole words removed, each by chance ``rate``."""
         words, _ = self.words(tokens)
         return tokens.keep(np.repeat(generator.random(len(words)) >= rate, np.diff(words.offsets)))
 

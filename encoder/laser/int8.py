@@ -50,10 +50,7 @@ def _tanh(x: Any) -> Any:
 
 @_part
 def quantize_row(row: Any, codes: Any) -> Any:
-    """Write int8 codes of a float32 row, and return the scale of the codes.
-
-    The row is approximately ``codes * scale``.
-    """
+    """Write a float32 row's int8 codes, and return the scale of the codes."""
     top = F(0)
     for k in range(len(row)):
         top = max(top, abs(row[k]))

@@ -72,10 +72,7 @@ def read_vec(path: Path, *, most: int = MAX_WORDS) -> WordVectors:
 
 
 def write_vec(path: Path, words: WordVectors) -> None:
-    """Write a ``.vec`` file, with five decimals, into an existing folder.
-
-    An earlier file is replaced.
-    """
+    """Write or replace a ``.vec`` file with five decimals."""
     with path.open("w", encoding="utf-8", newline="\n") as file:
         file.write(f"{len(words)} {words.vectors.shape[1]}\n")
         for word, row in zip(words.words, words.vectors.tolist(), strict=True):

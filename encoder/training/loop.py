@@ -36,10 +36,7 @@ class RowAdam(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]
-        """Update the rows of the parameters' sparse gradients, in place.
-
-        ``closure`` is ignored. A parameter without a gradient stays.
-        """
+        """Update rows of parameters with a sparse gradient, in place."""
         for group in self.param_groups:
             for table in group["params"]:
                 if table.grad is not None:

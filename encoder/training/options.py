@@ -51,10 +51,7 @@ def option_fields(part: type) -> dict[str, Field]:
 
 
 def inherit_option(inherited: type, name: str, default: T) -> T:
-    """Make a field with the help and limits of another class's option.
-
-    Only the default differs.
-    """
+    """Make a field like another class's option, with another default."""
     return field(default=default, metadata=option_fields(inherited)[name].metadata)
 
 

@@ -25,10 +25,7 @@ PATIENCE = timedelta(days=1)  # while the first process evaluates; torchrun stop
 
 @contextmanager
 def process_group() -> Iterator[None]:
-    """Let processes that torchrun started communicate in the block.
-
-    Without torchrun, it does nothing.
-    """
+    """Connect the processes of torchrun, if it runs, within the block."""
     if not distributed.is_torchelastic_launched():
         yield
         return
@@ -113,10 +110,7 @@ class _Gather(torch.autograd.Function):
 
 
 def average_gradients(parameters: Iterable[torch.nn.Parameter]) -> None:
-    """Replace each parameter's gradient by its mean over the processes.
-
-    Parameters without a gradient stay.
-    """
+    """Replace each parameter's gradient, if any, by the processes' mean."""
     if processes() == 1:
         return
     for parameter in parameters:

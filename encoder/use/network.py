@@ -59,10 +59,7 @@ def _int8_layer(weights: Matrix, branch_bias: tuple[int, Matrix], sizes: Matrix)
 
 
 class Network:
-    """The network, in float32 or with the second convolution in int8.
-
-    That convolution is nearly all of the work per token.
-    """
+    """The network, in float32, or its largest convolution in int8."""
 
     def __init__(self, tensors: Mapping[str, Matrix], sizes: Matrix | None = None) -> None:
         """Use int8 if ``sizes`` are given, the channels' root mean squares."""
@@ -144,10 +141,7 @@ class Network:
 def quantize(
     rows: Matrix, kind: type[np.int8 | np.int16], largest: int
 ) -> tuple[NDArray[Any], Matrix]:
-    """Return codes of rows (R, C), up to ``largest``, and their scales (R,).
-
-    A row is about its codes times its scale, float32.
-    """
+    """Return codes (R, C) up to ``largest``, and scales (R,) to multiply by."""
     codes = np.empty(rows.shape, dtype=kind)
     scales = np.empty(len(rows), dtype=np.float32)
     compiled.round_rows(rows, codes, np.float32(largest), scales)

@@ -68,9 +68,7 @@ def _side_files(args: argparse.Namespace, name: str) -> "SideFiles | None":
 
 @command(add_arguments, "bucc-score")
 def bucc_score(args: argparse.Namespace) -> int:
-    """Score mined pairs against gold pairs, and return the exit status 0.
-
-    Precision, recall and F1 are printed. ``--output`` is overwritten.
+    """Score mined pairs against gold pairs by precision, recall and F1.
 
     Raises:
         ValueError: Options contradict each other, or a file is malformed.

@@ -24,7 +24,6 @@ def train_judge(args: argparse.Namespace) -> int:
     """Retrain the judge, which scores whether a mined pair is correct.
 
     It learns from corpora made of parallel text, and from comparable corpora with gold pairs.
-    ``-o`` is overwritten, and the exit status is 0.
     """
     require("sklearn")
     from eval.judge.training import ENCODERS, gather

@@ -21,9 +21,7 @@ def _add_report(parser: argparse.ArgumentParser) -> None:
 
 @command(_add_report, "adit report")
 def report(args: argparse.Namespace) -> int:
-    """Write a web page about a finished run, and return the exit status 0.
-
-    An existing page is overwritten.
+    """Write a web page about a finished run.
 
     Raises:
         ValueError: The run is not finished or has no pairs, or gold pairs are malformed.

@@ -89,10 +89,7 @@ class Mined:
         return np.concatenate(parts)
 
     def judged(self, judge: Judge | None = None) -> JudgedPairs:
-        """Return the pairs with scores and probabilities, best first.
-
-        They come from ``judge``, by default the bundled one.
-        """
+        """Return pairs scored by ``judge``, by default the bundled, best first."""
         judge = judge or load_judge()
         scores = judge.scores(self.features)
         first = Probabilities.fit(judge.reference_peaks, [scores])

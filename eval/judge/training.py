@@ -63,10 +63,7 @@ def examples(corpora: LabelledCorpora, encoder: Encoder) -> Examples:
 
 
 def gather(all_corpora: Iterable[LabelledCorpora]) -> Iterator[Examples]:
-    """Yield examples of all corpora, by each of ``ENCODERS``.
-
-    An encoder that is the same for the languages of a corpus is used once.
-    """
+    """Yield examples of all corpora, by each different one of ``ENCODERS``."""
     loaded = [load_encoder(spec) for spec in ENCODERS]
     for corpora in all_corpora:
         covering = (encoder.for_languages(corpora.languages) for encoder in loaded)
@@ -145,10 +142,7 @@ def _reference_peaks(
 
 
 def judge_of(trees: "Trees", *, offset: float, peaks: NDArray[np.float64]) -> Judge:
-    """Convert scikit-learn's fitted trees and ``peaks`` (2, 3) to a judge.
-
-    Scores are the trees' log odds plus ``offset``.
-    """
+    """Convert fitted trees, with log odds plus ``offset``, to a judge."""
     parts = [predictors[0].nodes for predictors in trees._predictors]
     sizes = [len(part) for part in parts]
     roots = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)

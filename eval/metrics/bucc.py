@@ -124,10 +124,7 @@ class BuccScore:
 
 
 def rank(candidates: Candidates) -> Candidates:
-    """Sort candidates best first, and keep the best of each ``name``.
-
-    Ties stay in their order.
-    """
+    """Sort candidates, stably, best first, and keep each ``name``'s best."""
     first: dict[IdPair, int] = {}
     for position in np.argsort(-candidates.scores, kind="stable").tolist():
         first.setdefault(candidates.name(position), position)

@@ -268,10 +268,7 @@ def suspicious(run: Run) -> dict[str, Grid]:
 
 
 def rejected(run: Run) -> list[tuple[str, int, Grid]]:
-    """Return up to 12 reasons, counts and drawn pairs, most frequent first.
-
-    It is empty for a run without filters.
-    """
+    """Return up to 12 reasons, most frequent first, with counts and samples."""
     if run.rejected is None:
         return []
     samples = []

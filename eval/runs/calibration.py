@@ -210,10 +210,7 @@ def estimates_from_marks(run: Run, labelled: LabelledPairs) -> Estimates:
 
 
 def _fit_odds(odds: FloatArray, correct: Mask, prior: tuple[float, float]) -> tuple[float, float]:
-    """Fit a slope and a shift of log odds to J labels by Newton's method.
-
-    ``prior`` has the inverse variances of their priors around 1 and 0.
-    """
+    """Fit a slope and a shift of log odds to J labels, with normal priors."""
     slope, shift = 1.0, 0.0
     for _ in range(MAX_STEPS):
         predicted = logistic(slope * odds + shift)

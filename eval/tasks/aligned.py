@@ -24,10 +24,7 @@ Encode = Callable[[Encoder, Sequence[str], str], Matrix]  # sentences of a langu
 
 @dataclass(frozen=True, kw_only=True)
 class AlignedTexts:
-    """The file and the N lines of each language.
-
-    Line i of a language translates line i of the others.
-    """
+    """The file and the N lines of each language, which translate by line."""
 
     files: dict[str, Path]
     texts: dict[str, list[str]]

@@ -79,10 +79,7 @@ def load_topics(directory: Path) -> dict[str, Examples]:
 
 
 def _read_reviews(path: Path) -> Examples:
-    """Read the first words of reviews with more or fewer than three stars.
-
-    They are positive or negative (Chidambaram et al. 2019, section 4.2).
-    """
+    """Read reviews' first words, as positive (over 3 stars) or negative."""
     rows = read_columns(path, label=0, sides=(1,))
     reviews = zip(rows.scores(), rows.sides[0], strict=True)
     kept = [(stars, text.split()[:FIRST_WORDS]) for stars, text in reviews if stars != FAIR]

@@ -47,10 +47,7 @@ def spectrum(vectors: Matrix, graph: str) -> FloatArray:
 
 
 def spectral_difference(first: FloatArray, second: FloatArray) -> float:
-    """Sum the squared differences of two sorted spectra of one length (N,).
-
-    Chidambaram et al. 2019, equation 3, after Søgaard et al. 2018.
-    """
+    """Sum squared differences of two sorted spectra (Søgaard et al. 2018)."""
     return float(np.square(np.sort(first) - np.sort(second)).sum())
 
 

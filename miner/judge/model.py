@@ -130,10 +130,7 @@ class Judge:
         return found
 
     def save(self, path: Path, facts: dict[str, object]) -> None:
-        """Write the model with ``facts``, JSON values about its training.
-
-        An existing file is replaced.
-        """
+        """Write or replace a model, with JSON values ``facts`` on its training."""
         about = {"features": json.dumps(FEATURES), "facts": json.dumps(facts, sort_keys=True)}
         save_file(dict(vars(self)), path, metadata=about)
 

@@ -102,10 +102,7 @@ def cells_of(index: faiss.Index) -> int:
 
 
 def training_points(index: faiss.Index, rows: int) -> int:
-    """Return the number of vectors that train an index, of ``rows`` vectors.
-
-    It is 0 if the index needs no training.
-    """
+    """Return how many of ``rows`` vectors train an index, maybe 0."""
     if index.is_trained:
         return 0
     cells = max(MIN_CELLS, cells_of(index))

@@ -187,10 +187,7 @@ def _read_seal(folder: Place, key: str | None = None) -> Artefact | None:
 
 
 def write_array(path: Path, values: NDArray[Any]) -> None:
-    """Write an array to an ``.npy`` file in row-major order.
-
-    An existing file is replaced.
-    """
+    """Write or replace an ``.npy`` file of an array in row-major order."""
     with npy_rows(path) as append:
         append(values)
 

@@ -76,10 +76,7 @@ def list_files(name: str) -> tuple[str, str]:
 
 
 def places_file(side: str) -> str:
-    """Return the name of the file with the rows that have neighbours.
-
-    They are positions in the shard or the side.
-    """
+    """Return the name of the file of positions that have neighbours."""
     return f"{side}.places.npy"
 
 

@@ -79,8 +79,5 @@ def list_offsets(lists: pa.ListArray) -> np.ndarray:
 
 
 def joined_texts(texts: list[str], offsets: np.ndarray) -> list[str]:
-    """Join the texts between each two consecutive offsets by spaces.
-
-    Chinese and Japanese texts are joined without spaces.
-    """
+    """Join texts between offsets by spaces, Chinese and Japanese by none."""
     return [joined(texts[first:last]) for first, last in pairwise(offsets.tolist())]

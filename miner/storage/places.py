@@ -182,10 +182,7 @@ class RemotePath:
         """Do nothing, because folders exist with their files."""
 
     def receive(self, local: Path) -> None:
-        """Write a local file's bytes here, completely or not at all.
-
-        An existing file is replaced.
-        """
+        """Create or replace this file from a local one, completely or not at all."""
         with self._connected() as (filesystem, path):
             target, folder = path, path.rpartition("/")[0]
             if filesystem.type_name not in _WHOLE_OBJECTS:
@@ -228,10 +225,7 @@ AnyPath: TypeAlias = str | os.PathLike[str] | RemotePath
 
 
 def place(text: str) -> Place:
-    """Return the place of a path or URI, which is not checked before its use.
-
-    A URI of ``file`` is a local path.
-    """
+    """Return the place of a path or URI, unchecked, local for ``file:``."""
     if not _URI.match(text):
         return Path(text)
     if text.lower().startswith("file://"):
@@ -271,10 +265,7 @@ def lies_in(path: Place, folder: Place) -> bool:
 
 
 def remove_tree(folder: Place) -> None:
-    """Remove a folder and all its contents, if it exists.
-
-    Errors of local files are ignored.
-    """
+    """Remove a folder and its contents, if it exists, ignoring local errors."""
     if not isinstance(folder, RemotePath):
         shutil.rmtree(folder, ignore_errors=True)
     elif folder.is_dir():
@@ -284,10 +275,7 @@ def remove_tree(folder: Place) -> None:
 
 
 def tree_files(folder: Place) -> list[tuple[Place, int]]:
-    """Return the files in and below a folder with their sizes in bytes.
-
-    The list is empty if the folder does not exist.
-    """
+    """Return files below a folder, if any, with their sizes in bytes."""
     if isinstance(folder, RemotePath):
         return [*folder.files(recursive=True)]
     return [(path, path.stat().st_size) for path in folder.rglob("*") if path.is_file()]

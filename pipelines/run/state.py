@@ -97,10 +97,7 @@ class Ledger:
         self._add(done | {"since": time.time() - seconds, "worker": self._name})
 
     def note_failed(self, stage: str, error: BaseException) -> None:
-        """Record the error that ended a stage, unless it is an interrupt.
-
-        It does nothing if it cannot write.
-        """
+        """Record, if possible, the error of a stage, except an interrupt."""
         if isinstance(error, Exception):
             is_users = isinstance(error, (ValueError, OSError, MemoryError))
             line = error_line(error) if is_users else f"{type(error).__name__}: {error}"

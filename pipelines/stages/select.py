@@ -97,10 +97,7 @@ def _select(run: RunContext, sources: Side, targets: Side, draft: Draft) -> Mapp
 
 
 def _best_pairs(options: MiningOptions, sources: Side, targets: Side) -> Iterator[BestPairs]:
-    """Yield the best pairs of each shard's rows.
-
-    The other side is read once for as many shards as fit into memory.
-    """
+    """Yield the best pairs of each shard, by as many as fit into memory."""
 
     def load(shard: ShardNeighbours) -> RowNeighbours:
         lists, means = shard.load(options.scopes[0]), shard.load(options.scopes[-1]).means()

@@ -62,10 +62,7 @@ class Bag(Model):
             self.table.copy_(torch.from_numpy(rows))
 
     def drop(self, tokens: Tokens, rate: float, generator: np.random.Generator) -> Tokens:
-        """Return sentences without some words, with all pieces of a word.
-
-        Each word is removed with probability ``rate``.
-        """
+        """Return sentences with whole words removed, each by chance ``rate``."""
         return self._features.drop_words(tokens, rate, generator)
 
     def export(self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float) -> Trained:

@@ -58,10 +58,7 @@ class Masked(Task):
         return shared_mean(*self._predict(model, sides))
 
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
-        """Return the perplexity of held-out text, by the name ``perplexity``.
-
-        It always masks the same tokens.
-        """
+        """Return the ``perplexity`` of held-out text, with fixed masks."""
         generator = torch.Generator().manual_seed(self._seed)
         batches = self.held_out_batches(model, held_out)
         return perplexity(self._predict(model, sides, generator) for _, _, sides in batches)

@@ -138,26 +138,17 @@ class Task(nn.Module):
         """Write further files into the encoder's folder, by default none."""
 
     def rate_factor(self, history: Sequence[Mapping[str, Any]]) -> float:
-        """Return a factor of the learning rate, by all evaluations' figures.
-
-        It is 1 by default.
-        """
+        """Return a factor of the learning rate by all figures, by default 1."""
         return 1.0
 
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
-        """Return further figures of a model on held-out pairs, by name.
-
-        There are none by default.
-        """
+        """Return other figures on held-out pairs by name, by default none."""
         return {}
 
     def held_out_batches(
         self, model: Model, held_out: Sequence[TokenPairs]
     ) -> Iterator[tuple[TokenPairs, Rows, list[Tokens]]]:
-        """Yield batches of held-out pairs, as the arguments of ``loss``.
-
-        Task and model are put into evaluation mode.
-        """
+        """Yield batches of held-out pairs for ``loss``, in evaluation mode."""
         self.eval()
         model.eval()
         for pairs in held_out:

@@ -293,10 +293,7 @@ def _multiplied(rows: Any, panels: Any, raised: Any) -> Any:
 
 @_part
 def _levels(floor: Any, bias: Any, other: Any) -> Any:
-    """Return floors (N,) minus a side's bias, lowered by rounding errors.
-
-    ``other`` is at least the other side's bias. Biases are (N,) or numbers.
-    """
+    """Return floors (N,) minus a side's bias, lowered by rounding errors."""
     return floor - bias - ERROR * (np.abs(floor) + np.abs(bias) + np.abs(other))
 
 

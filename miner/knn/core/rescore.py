@@ -142,10 +142,7 @@ def rescore(queries: Matrix, base: Matrix, candidates: IntArray, *, k: int) -> N
 
 
 def best(neighbours: Neighbours, *, k: int) -> Neighbours:
-    """Keep the first ``k`` neighbours by descending cosine, then by id.
-
-    Unused columns, with -1 and -inf, come last.
-    """
+    """Keep ``k`` neighbours by descending cosine, then id, -1 and -inf last."""
     order = np.lexsort((neighbours.ids, -neighbours.cosines), axis=1)[:, :k]
     return Neighbours(
         ids=np.take_along_axis(neighbours.ids, order, axis=1),

@@ -66,10 +66,7 @@ def best(keys: list[torch.Tensor], kept: int) -> torch.Tensor:
 
 
 def floors(keys: torch.Tensor) -> torch.Tensor:
-    """Return the product in the last key of each row (N, C), float32 (N,).
-
-    It is -inf if the key is EMPTY.
-    """
+    """Return the last key's product per row of (N, C), -inf if EMPTY, (N,)."""
     return products(keys[:, -1])
 
 

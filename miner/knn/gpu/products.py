@@ -86,10 +86,7 @@ def product(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 
 
 def _largest(tile: torch.Tensor, kept: int, first: int) -> torch.Tensor:
-    """Return the keys of each row's largest products.
-
-    ``first`` is the position of the first column.
-    """
+    """Return keys of each row's largest products, columns from ``first``."""
     values, places = tile.contiguous().topk(min(kept, tile.shape[1]), dim=1)
     return keys.pack(values, first + places)
 

@@ -95,10 +95,7 @@ def search(
 
 
 def spans(count: int, most: int, *, first: int) -> Iterator[range]:
-    """Yield ranges that divide ``count`` lines, and double in length.
-
-    The first has ``first`` lines, and none has more than ``most``.
-    """
+    """Yield ranges of ``count`` lines, doubling from ``first`` up to ``most``."""
     start = 0
     while start < count:
         stop = min(start + min(max(start, first), most), count)

@@ -54,19 +54,13 @@ def escaped_levels(texts: Sequence[str]) -> int:
 
 
 def example(texts: Sequence[str]) -> str:
-    """Return the first entity that is evidence of escaped texts.
-
-    Without any, it is ``&amp;#39;``.
-    """
+    """Return the first entity that shows escaped texts, or ``&amp;#39;``."""
     matches = (match for text in texts for match in _ENTITY.finditer(text))
     return next((match[0] for match in matches if _is_evidence(match)), "&amp;#39;")
 
 
 def unescape_records(batches: Iterator[Records], levels: int) -> Iterator[Records]:
-    """Replace ``levels`` of entities in records, maybe 0, batch by batch.
-
-    Texts that become blank are rejected.
-    """
+    """Replace ``levels`` of entities in records, and reject blank results."""
     return (_unescaped(records, levels) for records in batches) if levels else batches
 
 

@@ -42,10 +42,7 @@ _BUCC_ID = re.compile(r"[a-z]{2,3}-\d{9}\t")
 
 
 def format_of(path: AnyPath, input_format: str) -> str:
-    """Return ``input_format``, or for ``auto`` the format of the suffix.
-
-    It stays ``auto`` if the suffix does not tell.
-    """
+    """Return ``input_format`` or, if ``auto``, the suffix's, else ``auto``."""
     if input_format != "auto":
         return input_format
     return FORMAT_BY_SUFFIX.get(split_compression(path)[0], "auto")

@@ -80,10 +80,7 @@ _NOT_PROSE = _CODE | {*_HIDDEN}
 
 
 def read_page(name: str, content: bytes) -> Document:
-    """Return the document of a Markdown file's bytes, without markup.
-
-    It is broken if it is too long, blank or not UTF-8.
-    """
+    """Return a Markdown file's document, broken if blank, long or not UTF-8."""
     document = decode_document(name, content)
     return document if document.broken else check_document(name, prose(document.text))
 

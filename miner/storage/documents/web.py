@@ -196,10 +196,7 @@ class ChunkStream(io.RawIOBase):
         return True
 
     def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
-        """Fill the buffer from the current chunk, and return the count of bytes.
-
-        It is 0 at the end.
-        """
+        """Fill the buffer from a chunk, and return the bytes read, 0 at the end."""
         while not self._rest:
             if (chunk := next(self._chunks, None)) is None:
                 return 0
@@ -231,10 +228,7 @@ def _read_dump(path: AnyPath) -> Iterator[RawDocument]:
 
 
 def read_article(title: str, text: str) -> Document:
-    """Return the document of a MediaWiki article, without markup.
-
-    It is broken if it is too long or blank.
-    """
+    """Return a MediaWiki article's document, broken if too long or blank."""
     if len(text) > MAX_CHARACTERS:
         return Document(name=title, broken=Rejection.TOO_LONG)
     # The parser's time grows with the square of the number of unclosed brackets.

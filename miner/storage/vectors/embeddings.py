@@ -130,10 +130,7 @@ def open_embeddings(
 
 
 def peek_dim(path: Place) -> int | None:
-    """Return the dimensions of vectors in an ``.npy`` file.
-
-    It is None for a missing or another file.
-    """
+    """Return the dimensions of an ``.npy`` file, or None for any other path."""
     try:
         shape: tuple[int, ...] = _open_npy(path).shape
     except _NPY_DAMAGE:

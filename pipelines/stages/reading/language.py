@@ -159,10 +159,7 @@ def language_sample(path: Place, input_format: str) -> list[str]:
 
 
 def read_beginning(path: Place, input_format: str, *, count: int = SAMPLED) -> list[str]:
-    """Return the first sentences, at least ``count``, or all if fewer.
-
-    The list is empty if the corpus cannot be read.
-    """
+    """Return the first ``count`` or more sentences, none if unreadable."""
     texts: list[str] = []
     try:
         for records in open_side(path, input_format):

@@ -139,10 +139,7 @@ def train_side(run: RunContext, side: Sequence[SearchableShard]) -> Sequence[Sea
 
 
 def fill_index(run: RunContext, shard: SearchableShard) -> SearchableShard:
-    """Return the shard with its filled FAISS index, or its vectors' cells.
-
-    A shard that is searched exactly is returned unchanged.
-    """
+    """Return the shard with its index or cells, unchanged if exact."""
     if shard.index is None:
         return shard
     if isinstance(shard.method, CellSpec):
