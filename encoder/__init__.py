@@ -30,11 +30,9 @@ class Encoder(Protocol):
     """Interface of encoders of sentences of any language into one space.
 
     Attributes:
-        name: identifies the weights and the preprocessing; encoders of equal names make equal
-            vectors.
+        name: of the weights and the preprocessing. Equal names mean equal vectors.
         dim: the number of dimensions D.
-        precision: of matrix products, never ``auto``; with it, another process can load the same
-            encoder.
+        precision: of matrix products, never ``auto``. Another process can load it again.
     """
 
     name: str
@@ -45,8 +43,8 @@ class Encoder(Protocol):
         """Encode S sentences, float32 (S, D).
 
         There may be no sentences. A sentence without tokens has the zero vector. Encoders of this
-        package also encode one string, float32 (D,). Rows have unit length, or the encoder's length
-        without ``normalize``.
+        package also encode one string, float32 (D,). Rows have unit length, or without
+        ``normalize`` the encoder's.
         """
 
     def for_language(self, language: str | None) -> Encoder:

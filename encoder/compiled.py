@@ -105,8 +105,7 @@ def sum_packed(codes: Any, scales: Any, ids: Any, offsets: Any, sums: Any) -> No
 def normalize(rows: Any, lengths: Any, least: Any) -> None:
     """Fill the ``lengths`` (S,) of ``rows`` (S, D), and divide rows by them.
 
-    Both are float32. Rows are changed in place. A length below ``least`` is replaced by it as
-    divisor.
+    Both are float32. Rows are changed in place. The divisor is at least ``least``.
     """
     dim = np.uint64(rows.shape[1])
     whole = dim - dim % LANES

@@ -16,10 +16,9 @@ class Coverage:
     """The quality of an encoder in a language.
 
     Attributes:
-        error: the share, 0 to 1, of sentences whose nearest neighbour is not their English
-            translation.
-        measured: the test set: ``ntrex`` (by ratio margin), ``tatoeba`` or ``held-out`` pairs of
-            the training data (by cosine).
+        error: the share, 0 to 1, of sentences whose nearest neighbour is not their translation.
+        measured: the test set: ``ntrex`` (by ratio margin), ``tatoeba`` or ``held-out`` pairs (by
+            cosine).
     """
 
     error: float
@@ -53,8 +52,8 @@ def find_coverage(languages: Mapping[str, Coverage], language: str) -> Coverage 
 def read_coverage(spec: str) -> dict[str, Coverage]:
     """Read an encoder's coverage by language (ISO 639).
 
-    The result includes the languages of an added encoder. It is empty for encoders that list no
-    languages, such as LASER's.
+    The result includes the languages of an added encoder. It is empty for encoders that list none,
+    such as LASER's.
     """
     coverages: dict[str, Coverage] = {}
     for folder in (folder_of(spec) / MORE, folder_of(spec)):

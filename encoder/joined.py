@@ -185,8 +185,7 @@ class Part:
 class JoinedEncoder(BaseEncoder):
     """An ``encoder.Encoder`` that concatenates the vectors of its parts.
 
-    A sentence for which any part has the zero vector has the zero vector. If ``stored``, rows are
-    never normalised.
+    A sentence has the zero vector if any part has it. ``stored`` rows are never normalised.
     """
 
     def __init__(self, parts: Sequence[Part], *, stored: bool = False) -> None:

@@ -36,8 +36,7 @@ SETTINGS = {
 def build_network(architecture: str, tensors: Tensors, *, dropout: float = 0.0) -> Trainable:
     """Build a network of an architecture that ``adit train`` offers.
 
-    ``tensors`` are its weights by name, and ``dropout`` is the share of activations that training
-    drops.
+    ``tensors`` are its weights by name, and training drops the share ``dropout`` of activations.
 
     Raises:
         ValueError: The architecture is unknown, or a tensor is missing or does not fit.

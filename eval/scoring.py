@@ -36,8 +36,7 @@ def read_candidates(path: Path, sides: Sides | None) -> bucc.Candidates:
     such as a gap of an alignment, is skipped.
 
     Raises:
-        ValueError: A line is malformed. A pair has no score above -inf, or neither ids nor texts in
-            ``sides``.
+        ValueError: A line is malformed, or a pair has no score, or no ids or texts in ``sides``.
     """
     ids_of = sides and tuple(side.ids_by_text() for side in sides)
     scores, ids = [], []

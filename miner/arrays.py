@@ -116,8 +116,8 @@ class Pairs:
     ``source`` and ``target`` are row ids, and ``score`` is the margin or the judge's score.
     ``source_mean`` is the mean cosine of the source's nearest targets, and ``target_mean`` of the
     target's nearest sources. ``rank`` is the position in the source's neighbour list, from 1, or in
-    the target's list if only that has the pair. ``direction`` is a ``Direction``. Both are 0 if no
-    list has the pair.
+    the target's list if only that has the pair. ``direction`` is a ``Direction``. Both are 0
+    without a list.
     """
 
     source: IntArray

@@ -171,8 +171,7 @@ def add_common_options(parser: argparse.ArgumentParser) -> None:
 def error_line(error: Exception) -> str:
     """Return the message of an error for users, without ``[Errno 2]``.
 
-    It begins with the file's name, if the error has one. For a full disk, it names the folders
-    where space may be needed.
+    It begins with the file's name, if any. For a full disk, it names folders that may need space.
     """
     if isinstance(error, MemoryError):
         return f"out of memory: {error}".removesuffix(": ")

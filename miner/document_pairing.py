@@ -125,8 +125,8 @@ def pair_documents(
 ) -> DocumentPairs:
     """Pair documents one to one by the vectors of their sentences.
 
-    The score of a pair, from -0.5 to 1, is the mean of the cosine of its ``document_vectors`` and
-    its ``mutual_share``.
+    A pair's score, from -0.5 to 1, is the mean of its ``document_vectors``' cosine and
+    ``mutual_share``.
 
     Args:
         source: sentence vectors of each document, float32 (sentences, D).

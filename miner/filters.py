@@ -172,8 +172,7 @@ def hub(suspects: Suspects) -> Mask:
 def language(suspects: Suspects) -> Mask:
     """Return which pairs have a side that is improbable in its language.
 
-    The identifier gives its language a probability below 0.001. Both languages must be known
-    (``check_filter_languages``).
+    Its language has a probability below 0.001. Both must be known (``check_filter_languages``).
     """
     labels = [known_label(code or "") for code in suspects.languages]
 

@@ -1,7 +1,6 @@
 """Score given pairs against the neighbourhoods of both sentences.
 
-This is mode ``score`` of LASER's mine_bitexts. Axes: ``N`` lines, ``P`` pairs, ``K`` neighbours per
-sentence.
+This is mode ``score`` of LASER's mine_bitexts. Axes: ``N`` lines, ``P`` pairs, ``K`` neighbours.
 """
 
 import numpy as np

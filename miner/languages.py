@@ -40,9 +40,8 @@ def is_code(text: str) -> bool:
 def language_shares(texts: Sequence[str]) -> dict[str, float]:
     """Return the share of each language in at most 200 texts, largest first.
 
-    Languages are ISO 639-1 codes. The texts are evenly spaced. Fewer than 20 texts count as one
-    text, whose most probable language is returned with its probability. Without texts, the result
-    is empty.
+    Languages are ISO 639-1 codes. The texts are evenly spaced. Fewer than 20 texts count as one,
+    whose most probable language is returned with its probability. Without texts, it is empty.
     """
     sample = texts[:: max(1, len(texts) // SAMPLED)][:SAMPLED]
     if 0 < len(sample) < FEW:

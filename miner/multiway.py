@@ -31,8 +31,7 @@ def cluster_pairs(one: IntArray, other: IntArray, starts: IntArray) -> Clusters:
     language. Connected components would chain wrong pairs to clusters of any size.
 
     Args:
-        one: a sentence of each pair, best pair first: int64 (P,). Sentences are numbered through
-            all languages.
+        one: a sentence of each pair, best first, int64 (P,), numbered through all languages.
         other: the other sentence of each pair, int64 (P,).
         starts: the first sentence of each language, and the number of sentences: int64 (L + 1,).
 

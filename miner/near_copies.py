@@ -2,8 +2,8 @@
 
 A pair counts as the set of character 4-grams of both its texts. MinHash (Broder 1997) estimates the
 Jaccard similarity of two sets from signatures of ``HASHES`` numbers. Two pairs are compared if they
-agree in one of 16 bands of 4 numbers, as 99.98% of pairs with a similarity of 80% do. Axes: ``P``
-pairs, best first.
+agree in one of 16 bands of 4 numbers, as 99.98% do that are 80% similar. Axes: ``P`` pairs, best
+first.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,7 @@
 """Select pairs among the candidates in neighbour lists.
 
-Axes: ``N`` source rows, ``M`` target rows, ``K`` neighbours, ``P`` candidate pairs. Row ids are any
-int64. ``source_ids`` (N,) and ``target_ids`` (M,), both ascending, are the ids of the neighbour
-arrays' rows.
+Axes: ``N`` source rows, ``M`` target rows, ``K`` neighbours, ``P`` candidate pairs. Ids are any
+int64. ``source_ids`` (N,) and ``target_ids`` (M,), ascending, are of the neighbour arrays' rows.
 """
 
 from collections.abc import Callable
@@ -109,8 +108,7 @@ def best_of_both(pairs: Pairs) -> IntArray:
     """Return the positions of the pairs that ``max`` selects from, best first.
 
     They are the best pair of each source and of each target, and the pairs that tie with the best
-    of both their sentences. So if a sentence and its translation both have duplicates, each copy
-    gets a partner.
+    of both their sentences. So each duplicate of a sentence and of its translation gets a partner.
     """
     ranked = order_best_first(pairs)
     forward, forward_ties = _best_of_each(pairs, ranked, Direction.FORWARD)

@@ -2,8 +2,7 @@
 
 The number of threads that a library computes a product with belongs to the process, which may
 compute other things. Only the numbers that OpenMP and MKL keep per thread are set here, in threads
-that end with the work. OpenBLAS has one number for all threads, so commands set it as they start
-(``miner.commandline``).
+that end with the work. OpenBLAS has one number for all, which commands set (``miner.commandline``).
 """
 
 import ctypes
@@ -28,8 +27,7 @@ _counts: list[int] = []  # of nested ``using_threads``; the last one counts
 def thread_count() -> int:
     """Return the number of threads that work may use in this process.
 
-    It is the limit of the innermost ``using_threads``, or else OMP_NUM_THREADS, or else the number
-    of usable cores.
+    It is the innermost ``using_threads``' limit, or OMP_NUM_THREADS, or the number of usable cores.
     """
     return _counts[-1] if _counts else given_threads() or usable_cores()
 
@@ -53,8 +51,7 @@ def using_threads(count: int) -> Iterator[None]:
 def use_all_threads() -> AbstractContextManager[None]:
     """Return a context in which one worker uses the threads of all workers.
 
-    It is for work that the other workers of the machine wait for. Without workers, the number of
-    threads stays.
+    It is for work that other workers wait for. Without workers, the number of threads stays.
     """
     return using_threads(given_threads(ALL_THREADS) or thread_count())
 
@@ -87,8 +84,7 @@ def run_in_threads(
     a fifth faster than one product in all threads.
 
     Raises:
-        BaseException: The first error of ``work`` or of ``items``. Other threads first finish their
-            item.
+        BaseException: The first error of ``work`` or ``items``, after others finish their item.
     """
     count = thread_count() if count is None else count
     if count == 1:
@@ -137,8 +133,7 @@ def on_one_thread(work: Callable[[], Result]) -> Result:
 def prefetch(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
     """Yield the result of ``work`` on each item, in order.
 
-    Another thread computes the next result while the caller uses one. Errors of ``work`` are raised
-    here.
+    Another thread computes the next result while the caller uses one. Errors are raised here.
     """
     with ThreadPoolExecutor(1) as pool:
         pending = None

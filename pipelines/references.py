@@ -465,8 +465,7 @@ def shard_parts(
     """Divide the rows that ``save_row_neighbours`` saved among the shards.
 
     Returns:
-        Each shard, its range of the saved rows, and the artefact without facts, which would grow
-        with the number of shards.
+        Each shard, its range of the saved rows, and the artefact without facts, to stay small.
     """
     starts, bare = saved.facts["starts"], replace(saved, facts={})
     return [

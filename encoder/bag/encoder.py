@@ -32,8 +32,8 @@ CHUNK_SENTENCES = 16_384  # sentences per step, to limit memory
 class BagEncoder(BaseEncoder):
     """An ``encoder.Encoder`` that sums rows of ``table`` (V + ngram_rows, D).
 
-    The table has a row per piece of the tokeniser, then the rows that n-grams share. ``scheme`` is
-    the version of ``Features``.
+    The table has a row per piece, then the rows of n-grams. ``scheme`` is a version of
+    ``Features``.
 
     Raises:
         ValueError: The table has another number of rows than V + ``ngram_rows``.
@@ -94,8 +94,8 @@ class BagEncoder(BaseEncoder):
         """Return the words of one or more sentences, with vectors and weights.
 
         A weight is the length of the word's vector. A sentence's vector is the sum of its words'
-        vectors times their weights, at unit length. With ``with_names``, a sentence's names follow,
-        as words of the other encoder.
+        vectors times their weights, at unit length. With ``with_names``, names follow, as words of
+        the other encoder.
         """
         with self._lock:
             numbers, known = self._sum_words(as_list(sentences))

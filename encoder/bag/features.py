@@ -52,8 +52,8 @@ class Features:
     def __init__(self, pieces: Sequence[str], ngram_rows: int = 0, *, scheme: int = SCHEME) -> None:
         """Prepare the features of ``Tokenizer.pieces``.
 
-        Scheme 4 has no stems. Scheme 3 also has no sounds, romanises three alphabets only, and
-        treats Hangul as letters only.
+        Scheme 4 has no stems. Scheme 3 also has no sounds and three alphabets only, and treats
+        Hangul as letters only.
         """
         self.pieces, self.ngram_rows = len(pieces), ngram_rows
         self._scheme, self._stem_sizes = scheme, STEM_SIZES if scheme > 4 else ()

@@ -98,8 +98,7 @@ _REPEATED = re.compile(r"([a-z])\1+")
 def romanize(text: str) -> str:
     """Spell text in a to z, 0 to 9 and line ends.
 
-    Letters of any script are spelled by their sound. Other characters, spaces included, are
-    removed.
+    Letters of any script are spelled by sound. Other characters, also spaces, are removed.
     """
     return text.lower().translate(_SPELLINGS)
 

@@ -2,8 +2,8 @@
 
 Byte-pair encoding (Sennrich, Haddow & Birch 2016, "Neural Machine Translation of Rare Words with
 Subword Units", section 3.2) works as in fastBPE, with its vocabulary filter and files. A line of
-``.fcodes`` has the two parts of a merge and a count, in order of merging. A line of ``.fvocab`` has
-a token and a count.
+``.fcodes`` has the two parts of a merge and a count, in order of merging, and one of ``.fvocab`` a
+token and a count.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -149,8 +149,8 @@ class TextTokenizer(SentenceTokenizer):
     """Tokeniser that preprocesses lines and splits them into subwords.
 
     ``split`` applies ``BPE`` (LASER1), or comes from ``read_pieces`` (LASER2 and LASER3). ``steps``
-    is ``make_tokenizer`` or ``make_normalizer`` of ``encoder.laser.preprocess``. By default, lines
-    are subwords between spaces.
+    is ``make_tokenizer`` or ``make_normalizer`` of ``encoder.laser.preprocess``. By default,
+    subwords are between spaces.
     """
 
     def __init__(

@@ -1,9 +1,8 @@
 """Words of a language with vectors, and the bags of two languages.
 
 Given vectors are fitted by least squares as sums of the words' features (Zhao et al. 2018,
-"Generalizing Word Embeddings using Bag of Subwords"). So words without a vector also get one, here
-with a length that is the word's weight. Axes: ``V`` words, ``R`` rows of the table, ``D``
-dimensions.
+"Generalizing Word Embeddings using Bag of Subwords"). So words without a vector also get one, whose
+length is their weight. Axes: ``V`` words, ``R`` rows of the table, ``D`` dimensions.
 """
 
 import hashlib

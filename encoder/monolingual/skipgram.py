@@ -2,8 +2,7 @@
 
 Bojanowski et al. 2017, "Enriching Word Vectors with Subword Information": a word is the mean of a
 row of its own and of its features' rows (``encoder.bag.features``). A word's rows change after all
-its contexts. One thread trains a language, so that results are reproducible, and two languages are
-trained in parallel.
+its contexts. One thread trains a language, so results are reproducible, and two run in parallel.
 """
 
 import re

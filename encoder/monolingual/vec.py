@@ -1,7 +1,6 @@
 """Word vectors in the ``.vec`` files of word2vec, fastText and MUSE.
 
-The first line has the number of words and of dimensions. Each other line has a word and its
-numbers.
+The first line has the number of words and of dimensions, and others a word and its numbers.
 """
 
 import logging
@@ -33,8 +32,7 @@ class WordVectors:
 def read_vec(path: Path, *, most: int = MAX_WORDS) -> WordVectors:
     """Read the first ``most`` words of a ``.vec`` file.
 
-    Later lines are not read. Words that repeat an earlier one and zero vectors are skipped, with
-    one warning.
+    Later lines are not read. Repeated words and zero vectors are skipped, with one warning.
 
     Raises:
         ValueError: The file is missing, malformed, without words, or not as long as its first line

@@ -16,8 +16,7 @@ def draw_curves(history: Sequence[Mapping[str, Any]], titles: Mapping[str, str])
     """Draw learning curves as SVG, a plot for each figure of the evaluations.
 
     ``history`` has entries of ``Keeper``, at least one, and ``titles`` the title of each measure,
-    by name. A measure also has a curve for each of its parts, in percent. A line marks the best
-    encoder.
+    by name. A measure also has a curve for each of its parts, in percent. A line marks the best.
 
     Raises:
         ImportError: matplotlib is not installed.

@@ -1,7 +1,6 @@
 """Options of a training, for its data, architecture and objective.
 
-A field with a help text is an option of ``adit train``, and its default is written only here.
-Nothing heavy is imported.
+A field with a help text is an option of ``adit train``, and its default is only here.
 """
 
 import math

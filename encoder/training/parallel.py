@@ -1,8 +1,7 @@
 """Training in several processes, which torchrun starts.
 
 All processes have the same weights, draw the same batches, take the same steps, and embed a share
-of each batch. A task's loss is that of a process's share. The mean over the processes is the loss
-of the whole batch.
+of each batch. A task's loss is that of a process's share, and the processes' mean is the batch's.
 """
 
 import os

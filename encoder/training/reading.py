@@ -143,8 +143,8 @@ def find_parallel_text(folder: Path) -> dict[str, Files]:
 def read_text(name: str, files: Files, exclude: frozenset[str]) -> ParallelText:
     """Read the files of one name of ``find_text``.
 
-    Names of language pairs have parallel text, others sentences or labelled pairs. ``exclude``
-    applies to parallel text.
+    Names of language pairs have parallel text, without ``exclude``, others sentences or labelled
+    pairs.
 
     Raises:
         ValueError: A file is malformed, or no pairs remain.
@@ -158,8 +158,8 @@ def read_text(name: str, files: Files, exclude: frozenset[str]) -> ParallelText:
 def read_parallel_text(files: Sequence[Path], *, exclude: frozenset[str]) -> ParallelText:
     """Read the files of one language pair, without the corpora in ``exclude``.
 
-    If a file has no column of corpora, its corpus is the part of its name before the language pair,
-    or else the language pair.
+    A file without a column of corpora is of the corpus before the pair in its name, or else the
+    pair.
 
     Raises:
         ValueError: A file is malformed, or no pairs remain.

@@ -52,8 +52,7 @@ def first_layer(pieces: Any, scales: Any, ids: Any, offsets: Any, bias: Any, hid
 
     ``pieces`` has a row per piece: its vector (E), the layer's input (B C), and the products of
     this input with the weights of each place in each branch's window (C each). The rows of tokens'
-    pieces are ``ids``. The numbers are multiplied by ``scales``, one for each C numbers of a row.
-    ``bias`` is (B C,).
+    pieces are ``ids``. ``scales`` multiply each C numbers of a row. ``bias`` is (B C,).
     """
     for sentence in range(len(offsets) - 1):
         first, stop = offsets[sentence], offsets[sentence + 1]
@@ -165,8 +164,7 @@ def float_layer(products: Any, offsets: Any, branch_bias: Any, hidden: Any) -> N
     """Add the second convolution to a branch's channels of ``hidden``.
 
     ``branch_bias`` are the branch's number and bias (C,). Hidden rows, float32 (T, B C), are
-    changed in place. ``products`` (T, places C) are the products of tokens with each place of the
-    window.
+    changed in place. ``products`` (T, places C) are tokens' by place of the window.
     """
     ones = np.ones(max(products.shape), F)
     _add_windows(products, ones, ones, offsets, branch_bias, hidden)
@@ -245,8 +243,7 @@ def pool(pieces: Any, scales: Any, ids: Any, offsets: Any, hidden: Any, eps: Any
 def round_rows(rows: Any, codes: Any, largest: Any, scales: Any) -> None:
     """Fill ``codes`` (R, C) and ``scales`` (R,) with rounded ``rows``.
 
-    Codes are whole numbers up to ``largest``. Times its scale, a code is about the number. Zero
-    rows get zeros.
+    Codes are whole numbers up to ``largest``, about the numbers over the scale, in zero rows 0.
     """
     for number in range(len(codes)):
         top = F(0)

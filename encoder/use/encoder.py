@@ -126,7 +126,7 @@ class PreparedPieces:
 
     The least recently used pieces are replaced. ``numbers`` (P, PREPARED) are to be multiplied by
     ``scales``, one per CHANNELS numbers. For a network in int8 they are int16, which halves the
-    memory to read per token.
+    memory to read.
     """
 
     def __init__(self, rows: RowsOf, network: Network) -> None:

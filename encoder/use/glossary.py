@@ -67,8 +67,7 @@ def find_nearest(keys: Weights, vectors: Matrix) -> tuple[NDArray[np.int32], Mat
     Ties go to the first key. Results do not depend on the other vectors.
 
     Returns:
-        Key numbers, nearest first, int32, and the softmax of their cosines, float32, both
-        (W, NEAREST).
+        Key numbers, nearest first, int32, and their cosines' softmax, float32, (W, NEAREST).
     """
     cosines = keys.multiplied(vectors)
     least_cosines = -np.partition(-cosines, NEAREST - 1, axis=1)[:, NEAREST - 1 : NEAREST]
@@ -126,8 +125,7 @@ class GlossaryWords:
     def encode(self, sentences: Sequence[str]) -> Tokens:
         """Return the numbers of each sentence's words and pieces.
 
-        They are between BEGIN and END, and UNKNOWN for a blank sentence. New words are added to the
-        cache.
+        They are between BEGIN and END, and UNKNOWN for a blank sentence. New words are cached.
         """
         cuts = [split(sentence) for sentence in sentences]
         self._add(dict.fromkeys(itertools.chain(*cuts)))

@@ -111,8 +111,8 @@ def read_gold(path: Place, sides: tuple[Sentences, Sentences] | None = None) -> 
     Blank lines and a header such as ``source_id TAB target_id`` are skipped.
 
     Raises:
-        ValueError: A line is malformed, the file cannot be read or has no pairs, or an id is not in
-            ``sides``, if passed.
+        ValueError: The file is unreadable, malformed or empty, or an id is not in ``sides``, if
+            passed.
     """
     gold: set[IdPair] = set()
     is_first = True
@@ -166,8 +166,7 @@ def bucc_pairs(directory: Path) -> dict[str, dict[str, BuccFiles]]:
     """Find the files of each language pair, by pair and by split.
 
     ``directory`` contains a folder per pair such as ``de-en``, or is the folder of a pair. A split
-    is complete, and returned, if it has two files of sentences and one of gold pairs. Pairs and
-    splits are sorted.
+    counts if it has two files of sentences and one of gold pairs. All are sorted.
 
     Raises:
         ValueError: ``directory`` is not a folder, or contains no complete split.

@@ -59,8 +59,7 @@ class Examples:
 def read_examples(path: Path, *, sides: int = 1) -> Examples:
     """Read ``[tr|va|te TAB] LABEL TAB sentence`` lines.
 
-    ``sides`` is the number of sentences per line, each after a tab. Either all lines name their
-    part, or none does.
+    ``sides`` is the number of sentences per line, each after a tab. All lines name a part, or none.
 
     Raises:
         ValueError: A line is malformed, or the file is empty or cannot be read.
@@ -87,8 +86,7 @@ def read_columns(
     (``tr``, ``va`` or ``te``), from 0.
 
     Raises:
-        ValueError: A line has too few columns, a part is unknown, or the file has no examples or
-            cannot be read.
+        ValueError: A line lacks columns, a part is unknown, or the file is empty or unreadable.
     """
     rows = [line.split("\t") for line in read_lines(path)][skip:]
     min_columns = 1 + max(label, *sides, part or 0)
@@ -119,8 +117,7 @@ def read_parts(
 ) -> Examples:
     """Read a file per part, ``tr``, ``va`` or ``te``, with ``read_columns``.
 
-    Files that do not exist are skipped. One at least must exist. Errors are as for
-    ``read_columns``.
+    Missing files are skipped, but one must exist. Errors are as for ``read_columns``.
     """
     read = partial(read_columns, label=label, sides=sides, skip=skip)
     return concat({part: read(path) for part, path in files.items() if path.is_file()})

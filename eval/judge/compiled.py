@@ -22,8 +22,7 @@ def find_levels(says: Any, ids: Any, offsets: Any, joining: Any, levels: Any, pl
         offsets: First word of each sentence, and W, int64 (B + 1,).
         joining: Level that two neighbouring words have in addition.
         levels: Filled with levels, float32 (B, M).
-        places: Filled with twice the index in ``ids``, and 1 more for two words, int32 (B, M). Left
-            as it is without words.
+        places: Filled with twice the index in ``ids``, plus 1 for two words, if any, int32 (B, M).
     """
     for sentence in range(len(levels)):
         level, place = levels[sentence], places[sentence]

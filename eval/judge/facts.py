@@ -205,8 +205,7 @@ def train_facts(
         sides: Sides of parallel text.
         names: The meanings.
         steps: Batches, each of ``BATCH`` sentences.
-        report: Called with the step and the mean loss, every ``REPORT_STEPS``, of the steps since
-            its last call.
+        report: Called every ``REPORT_STEPS`` with the step and the mean loss since the last call.
     """
     rates, random = _base_rates(sides, len(names)), np.random.default_rng(2)
     learner, losses = Learner(sides[0].vectors.shape[1], rates), []

@@ -45,8 +45,7 @@ class Mined:
         """The word encoders of both sides.
 
         Raises:
-            ValueError: The encoder has no word vectors, and the bundled one does not know a
-                language well.
+            ValueError: Neither the encoder nor the bundled one has word vectors of a language.
         """
         return word_encoders(self.encoder, self.languages)
 

@@ -31,8 +31,8 @@ Ids = tuple[str, ...]
 class Candidates:
     """P candidate pairs with their scores, float64 (P,), and ids.
 
-    ``sources[p]`` and ``targets[p]`` are all ids of the two texts, at least one each. The first ids
-    name the pair.
+    ``sources[p]`` and ``targets[p]`` are all ids of the two texts, of which the first name the
+    pair.
 
     Raises:
         ValueError: A score is NaN or -inf, which no threshold could keep.
@@ -163,8 +163,7 @@ def best_score(judgements: Judgements) -> BuccScore:
     """Score the candidates at the threshold with the best F1.
 
     If several thresholds are best, the highest is used. It is halfway between the last score kept
-    and the first one dropped, just below the last score if all are kept, and inf if no candidate is
-    correct.
+    and the first dropped, just below the last if all are kept, and inf if none is correct.
     """
     scores = judgements.scores
     next_scores = np.append(scores, -np.inf)[1:]

@@ -1,8 +1,7 @@
 """BUCC scores as LASER's bucc.py computes and prints them.
 
 They differ from ``eval.metrics.bucc``: repeated sentences are ignored, the search for a threshold
-can separate equal scores though the extraction does not, and a score equal to the threshold is
-extracted.
+can separate equal scores, and a score equal to the threshold is extracted.
 """
 
 from collections import Counter
@@ -27,8 +26,8 @@ def score_by_ids(
 ) -> dict[IdPair, float]:
     """Return the best score of each id pair, in order of first occurrence.
 
-    ``source_ids`` and ``target_ids`` are results of ``unique_ids``. Candidates with another text
-    are skipped.
+    ``source_ids`` and ``target_ids`` are of ``unique_ids``. Candidates with other texts are
+    skipped.
     """
     best: dict[IdPair, float] = {}
     for score, source, target in candidates:

@@ -87,9 +87,8 @@ def assess(run: Run) -> Quality:
 def overview(run: Run, quality: Quality) -> Section:
     """Return ``cards``, ``thresholds`` and ``documents`` for the template.
 
-    Cards are a heading, a figure and a remark. Thresholds are rows of ``thresholds`` that keep
-    pairs. Documents are their number, and the largest with pairs and expected correct pairs, or
-    None.
+    Cards are a heading, a figure and a remark. Rows of ``thresholds`` keep pairs. Documents, if
+    any, are a number, and the largest with pairs and expected correct pairs.
     """
     estimates, kept = quality.estimates, run.summary.get("kept")
     note = f"of {run.summary['candidates']:,} candidates"
@@ -293,8 +292,7 @@ def hubs_of(run: Run) -> Grid:
 def examples(run: Run) -> list[Section]:
     """Return the middle pair of each tenth, best first, for the template.
 
-    A dictionary has the pair's ``text``, ``place``, ``score``, explanation ``why``, ``context`` and
-    the nearest ``targets``.
+    Keys are ``text``, ``place``, ``score``, ``why`` (explanation), ``context`` and ``targets``.
     """
     sections = []
     for position in decile_ranks(len(run.pairs)):

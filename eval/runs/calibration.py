@@ -243,8 +243,7 @@ def thresholds(estimates: Estimates) -> list[tuple[float, float, int, float, Int
 def write_calibrated(run: Run, estimates: Estimates, path: Place, *, fdr: float | None) -> int:
     """Write pairs with probabilities as JSON lines, and return their number.
 
-    An existing file is replaced. Without ``fdr``, all pairs are written, or else as many as that
-    error rate allows.
+    An existing file is replaced. Without ``fdr``, all pairs are written, else as many as it allows.
 
     Raises:
         ValueError: No threshold has an error rate as low as ``fdr``.

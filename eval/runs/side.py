@@ -166,8 +166,7 @@ class Side:
     def all_ids(self, rows: Rows, lines: Rows | None = None) -> list[Ids]:
         """Return the ids of each row and of all its duplicates.
 
-        The first id is the row's or, if ``lines`` are given, that of the line, which is the row or
-        one of its duplicates.
+        The first id is the row's or, if given, the line's, which is the row or a duplicate.
 
         Raises:
             ValueError: An id is repeated.

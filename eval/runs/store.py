@@ -197,8 +197,7 @@ class Run:
     def lists(self) -> tuple[IntArray, IntArray]:
         """The number of the other side's neighbour lists with each row, int64.
 
-        The first array is of source rows, and the second of target rows, up to the last one
-        searched.
+        The arrays are of source rows and of target rows, up to the last one searched.
         """
         return (
             occurrences(self.target.neighbours.ids, int(self.source.searched[-1]) + 1),

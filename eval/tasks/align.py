@@ -49,8 +49,8 @@ def score_beads(beads: Collection[Bead], gold: Collection[Bead]) -> list[dict[st
     """Return precision, recall and F1 by the strict and by the lax rule.
 
     The lists have one dictionary per rule. A share of no beads is 0. Precision counts all beads,
-    also with an empty side. Recall counts only the gold beads with sentences on both sides, as
-    Vecalign's score.py does.
+    also with an empty side. Recall counts only gold beads with two sides, as Vecalign's score.py
+    does.
     """
     two_sided = ([bead for bead in side_beads if all(bead)] for side_beads in (gold, beads))
     judged = judge_beads(beads, gold), judge_beads(*two_sided)

@@ -1,8 +1,7 @@
 """Mine two splits of each language pair, and tune a threshold on one.
 
 'F1' is by the threshold with the best F1 on the first split. 'oracle F1' is by the second split's
-own best threshold. 'F1 at .5', for scores by words, counts the pairs with a probability of at least
-0.5.
+own best threshold. 'F1 at .5', for scores by words, is by a probability of at least 0.5.
 """
 
 import argparse

@@ -65,8 +65,8 @@ def prepare(args: argparse.Namespace) -> Suite:
     """Load the texts.
 
     Raises:
-        ValueError: Texts are missing or malformed, or ``--sentences`` is too high, or too low for
-            the graph.
+        ValueError: Texts are missing or malformed, or ``--sentences`` does not fit them or the
+            graph.
     """
     data, english = load_texts(args)
     count, size = len(data.texts[english]), args.sentences

@@ -1,7 +1,7 @@
 """Measure the true error rate of the pairs that 'adit mine' keeps.
 
-Pairs are kept without --fdr, and with 1, 5, 10 and 20%. Translations that are missing in the gold
-pairs count as wrong.
+Pairs are kept without --fdr, and with 1, 5, 10 and 20%. Translations missing in the gold pairs are
+wrong.
 """
 
 import argparse
@@ -30,8 +30,7 @@ TABLE = Table("pair", ["wanted", "true FDR", "expected", "pairs", "recall", "F1"
 class Kept(NamedTuple):
     """The score of the pairs that a run keeps for a wanted error rate.
 
-    ``wanted`` is None for pairs with a probability of at least 0.5. ``expected`` is the error rate
-    by the probabilities.
+    ``wanted`` is None for a probability of at least 0.5. ``expected`` is the rate by probabilities.
     """
 
     wanted: float | None

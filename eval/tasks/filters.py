@@ -1,7 +1,6 @@
 """Measure the F1 of mined pairs with filters and with the judge.
 
-Thresholds come from another split. Rows are the margin, the margin after each filter, and the
-judge's score.
+Thresholds come from another split. Rows are the margin, also after each filter, and the judge.
 """
 
 import argparse

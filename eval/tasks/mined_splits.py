@@ -24,8 +24,7 @@ DEFAULT_TUNE, DEFAULT_TEST = "training", "sample"  # splits
 class MinedSplit:
     """The pairs mined from one split, and their comparison with gold pairs.
 
-    ``pairs`` and ``ranked`` are the same, best first. ``seconds`` is the time of encoding and
-    mining.
+    ``pairs`` and ``ranked`` are the same, best first. ``seconds`` are for encoding and mining.
     """
 
     data: BuccSplit
@@ -86,8 +85,7 @@ def mine_split(
     """Encode both sides, mine them, and compare the pairs with gold pairs.
 
     Duplicates are mined once, and count for all their ids. Gold pairs of sentences without a vector
-    count as missed. If ``judged``, pairs have the scores and probabilities of the judge, as in
-    ``adit mine``.
+    count as missed. If ``judged``, pairs have the judge's scores and probabilities.
 
     Raises:
         ValueError: No sentence of a side has a vector, or the encoder lacks word vectors.
@@ -136,8 +134,8 @@ def choose_splits(
     """Choose the splits to tune and to test on, with a remark or None.
 
     A requested split is used even if it is missing, so that loading it fails. By default they are
-    ``training`` and ``sample``, or else others of ``available``, at least one. The remark says so,
-    or that both are the same.
+    ``training`` and ``sample``, or others of ``available``, at least one. The remark says if so, or
+    if both are one.
     """
     preferred = tune or DEFAULT_TUNE, test or DEFAULT_TEST
     tune = tune or _first_of((DEFAULT_TUNE,), available, but=preferred[1]) or preferred[1]

@@ -117,8 +117,8 @@ def prepare(args: argparse.Namespace) -> Suite:
     """Load the pairs.
 
     Raises:
-        ValueError: Data are missing or malformed, or both or neither of ``--train`` and ``--head``
-            are passed.
+        ValueError: Data are missing or malformed, or not exactly one of ``--train`` and ``--head``
+            is passed.
     """
     require("sklearn")
     part, tested = _load_xnli(args.directory)

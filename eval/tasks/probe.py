@@ -122,9 +122,8 @@ def _baselines(examples: Examples) -> dict[str, float | None]:
 def naive_bayes(sentences: Sequence[str], labels: IntArray, train: Mask, size: int) -> IntArray:
     """Predict the classes of N sentences by naive Bayes, int64 (N,).
 
-    It learns from the sentences at which ``train``, bool (N,), is true, with ``labels``, int64
-    (N,). It is multinomial. Features are their sequences of up to ``size`` words, with add-one
-    smoothing.
+    It learns ``labels``, int64 (N,), of the sentences in ``train``, bool (N,). Features are counts
+    of sequences of up to ``size`` words, with add-one smoothing.
     """
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.naive_bayes import MultinomialNB

@@ -81,8 +81,7 @@ def prepare(args: argparse.Namespace) -> Suite:
     """Load the texts, to search from each language into English and back.
 
     Raises:
-        ValueError: Texts are missing or malformed, or ``--more`` or ``--idf`` names other
-            languages.
+        ValueError: Texts are missing or malformed, or ``--more`` or ``--idf`` does not fit them.
     """
     data, english = load_texts(args)
     more, idf_texts = (by_language(files, read_lines) for files in (args.more, args.idf))

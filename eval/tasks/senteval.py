@@ -278,8 +278,7 @@ def _of_language(figure: Figure, language: str, first: str, examples: Examples) 
 def _by_cosine(encoder: Encoder, year: str, sets: Sets) -> Iterator[Figure]:
     """Correlate the cosines of each set of a year, then average the sets.
 
-    The plain and the weighted mean resample the units of all sets together. Each set has its sums
-    in its own columns.
+    The plain and the weighted mean resample all sets together, each with its own columns of sums.
     """
     parts = []
     for name, examples in sets.items():

@@ -1,7 +1,6 @@
 """Measure word translation by cosine (NN) and CSLS, and word similarity.
 
-Word similarity is correlated with human scores. Target words are the words of --vocabulary and of
-the given dictionaries.
+Similarity is correlated with human scores. Target words are of --vocabulary and the dictionaries.
 """
 
 import argparse
@@ -71,8 +70,8 @@ def read_words(path: Path, languages: Languages | None = None) -> WordPairs:
 
     Raises:
         ValueError: The file is empty, a line is malformed, fewer than 2 scores differ, or languages
-            are missing. The name of a dictionary must contain them. For scored pairs, the name is
-            used before ``languages``.
+            are missing. A dictionary's name must contain them. Scored pairs use their name before
+            ``languages``.
     """
     lines = read_lines(path)
     comma = bool(lines) and "\t" not in lines[0] and lines[0].count(",") > 1

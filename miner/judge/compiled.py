@@ -127,8 +127,7 @@ def _describe_links(
 def _describe_side(weights: Any, best: Any, found: Any, back: Any, others: int, out: Any) -> Any:
     """Write the ``SIDE`` features of a sentence, and return its weight.
 
-    ``best`` and ``found`` are the cosine and the place of each word's match, ``back`` the places of
-    the other sentence's.
+    ``best`` and ``found`` are cosine and place of each word's match, ``back`` the other's places.
     """
     total = 0.0
     for word in range(len(weights)):
@@ -327,8 +326,8 @@ def compare_meanings(
     """Fill ``found`` (P, 2) with the two log odds of ``compare_facts``.
 
     A side has levels of its different words, int16 (U, M), ids of its words, and offsets of its
-    sentences. ``groups`` are members, senses and groups of ``Facts``. A pair is NaN if a side has
-    no words.
+    sentences. ``groups`` are members, senses and groups of ``Facts``. A side without words gives
+    NaN.
     """
     members, senses, firsts = groups
     levels = np.empty((2, len(biases)), np.int16)

@@ -110,8 +110,8 @@ def compare_facts(source: Words, target: Words, facts: Facts | None) -> NDArray[
     """Compare the meanings of both sides of P pairs.
 
     Two senses of a group are exchanged as far as each is said on one side only. A negation is
-    missing as far as one side says it and the other does not. Both are means of log odds, in which
-    the lesser one counts twice.
+    missing as far as one side says it and the other does not. Both are means of log odds, the
+    lesser twice.
 
     Returns:
         Exchanged and missing, float32 (P, 2); NaN without a model, or if a side has no words.

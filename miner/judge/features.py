@@ -157,8 +157,8 @@ class RunStatistics:
         spacing: Mean spacing of neighbour cosines, NaN if unknown.
         language: At most 0. It is lower if even the surest of these pairs are in a spelling that
             the language model does not know, such as romanised text.
-        doubt: Log odds added to contradicting words and negations: 0 for mined pairs, ``DOUBT`` for
-            given ones.
+        doubt: Log odds added to contradicting words and negations: 0 for mined, ``DOUBT`` for given
+            pairs.
     """
 
     weights: float
@@ -197,8 +197,8 @@ def mean_spacing(lists: Iterable[Neighbours]) -> float:
     """Estimate the mean spacing of neighbour cosines.
 
     The i-th and the next of a list of independent cosines differ by s / i, with one s for all i
-    (Rényi 1953). First neighbours are skipped, because they may be translations. Sums are exact, in
-    any order of the lists.
+    (Rényi 1953). First neighbours are skipped, because they may be translations. Sums are exact in
+    any order.
 
     Returns:
         The mean of s over all lists, NaN if no list has three neighbours.

@@ -49,8 +49,8 @@ NO_SCORES = np.empty(0)
 class Peak(NamedTuple):
     """An asymmetric Laplace distribution of scores.
 
-    Its log density is greatest at the score ``place``. Per unit of score, it changes by ``rise``
-    below and by -``fall`` above.
+    Its log density is greatest at ``place``, and per unit rises by ``rise`` below, falls by
+    ``fall`` above.
     """
 
     place: float
@@ -227,8 +227,7 @@ def count_kept(scores: FloatArray, wrong: FloatArray, rule: str, limit: float) -
         scores: Descending, float64 (P,).
         wrong: Probabilities that the pairs are wrong, float64 (P,).
         rule: ``fdr`` keeps the most pairs with a mean of ``wrong`` up to ``limit``, ``threshold``
-            scores above it, ``probability`` pairs that are correct with at least this probability,
-            and ``all`` all.
+            scores above it, ``probability`` pairs with at least this probability, and ``all`` all.
         limit: An error rate, a score or a probability. ``all`` ignores it.
     """
     if rule == "all":
@@ -279,8 +278,7 @@ def leave_one_out_pairs(
     """Return the best pair of each sentence after its partner is removed.
 
     The neighbour after the last of a list is unknown. The mean uses the last cosine instead. A
-    sentence has no pair without other neighbours, or if the row of its best pair has a better mined
-    pair.
+    sentence has no pair without other neighbours, or if its best row has a better mined pair.
 
     Args:
         partners: Row that each sentence is paired with, int64 (Q,).

@@ -55,8 +55,7 @@ def train_cells(sample: Matrix, count: int) -> Matrix:
 
     Returns:
         Centroids, float32 (C, D + 1): unit vectors, and a last coordinate that balances the cells'
-        loads. Adjacent centroids are similar. C may exceed ``count``, because large cells are
-        split.
+        loads. Adjacent centroids are similar. C may exceed ``count``, as large cells are split.
 
     Raises:
         ValueError: ``count`` is below 1, or the sample has fewer rows.
@@ -157,8 +156,7 @@ def nearest_cells(
 ) -> IntArray:
     """Find the cells of unit rows (N, D) by products of int8 codes.
 
-    The cells of a row depend only on the row, the centroids and ``reach``, because integers sum
-    exactly.
+    A row's cells depend only on it, the centroids and ``reach``, because integers sum exactly.
 
     Args:
         rows: unit rows (N, D).
@@ -370,8 +368,7 @@ def join_cells(
     """Find the k nearest rows in shared cells of ``part``, in both directions.
 
     Args:
-        sides: unit rows (N, D) and (M, D). In the order of ``by_nearest_cell``, they are not
-            copied.
+        sides: unit rows (N, D) and (M, D), not copied in the order of ``by_nearest_cell``.
         cells: cells of both sides' rows, from ``nearest_cells``.
         part: the cells to join.
         k: neighbours per row.

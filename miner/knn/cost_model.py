@@ -1,7 +1,6 @@
 """Estimate operations, seconds and memory of a search.
 
-The model is arithmetic over a ``Problem`` and a ``Machine``, which a trial of about a second
-measures.
+It is arithmetic over a ``Problem`` and a ``Machine``, which a trial of a second measures.
 """
 
 import math

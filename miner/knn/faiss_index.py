@@ -114,8 +114,7 @@ def train_index(index: faiss.Index, sample: Matrix, *, factory: str) -> None:
     """Train an index on unit rows (P, D).
 
     Raises:
-        ValueError: There are fewer rows than cells, or too few for FAISS. The message names the
-            ``factory`` string.
+        ValueError: There are fewer rows than cells, or too few for FAISS. It names ``factory``.
     """
     refusal = f"index {factory!r} cannot be trained on {len(sample)} sentences"
     if len(sample) < cells_of(index):
@@ -162,8 +161,7 @@ def set_breadth(index: faiss.Index, spec: IndexSpec) -> None:
 def search_index(index: faiss.Index, queries: Matrix, *, count: int) -> Neighbours:
     """Find the ``count`` nearest rows of an index for unit rows (N, D).
 
-    ``count`` columns of ids, int64, are -1 if the search finds fewer. Cosines are as exact as the
-    index's codes.
+    ``count`` columns of ids, int64, are -1 if it finds fewer. Cosines are as exact as its codes.
     """
     products, ids = index.search(queries, count)
     products[ids == NO_NEIGHBOUR] = -np.inf

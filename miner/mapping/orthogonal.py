@@ -1,8 +1,8 @@
 """Fit, refine and judge orthogonal maps between spaces of words.
 
-Conneau et al. 2018, "Word Translation Without Parallel Data". Rows are float32 unit vectors of
-words, most frequent first. Axes: ``N`` source words, ``M`` target words, ``D`` dimensions, ``P``
-known pairs.
+Conneau et al. 2018, "Word Translation Without Parallel Data". Rows are float32 unit vectors, most
+frequent words first. Axes: ``N`` source words, ``M`` target words, ``D`` dimensions, ``P`` known
+pairs.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,8 +23,7 @@ JUDGED = 10_000  # source words of the criterion: section 3.5
 class Mapping:
     """A linear map of source vectors, and the criterion of its quality.
 
-    ``matrix``, float32 (D, D), maps rows by ``source @ matrix``. A higher ``criterion`` is better;
-    it is a mean cosine.
+    ``matrix``, float32 (D, D), maps rows by ``source @ matrix``. ``criterion`` is a mean cosine.
     """
 
     matrix: Matrix

@@ -44,8 +44,8 @@ class Blocks:
 def merged_blocks(sums: Matrix, lengths: FloatArray) -> Blocks:
     """Return blocks whose vectors are unit sums of sentence vectors.
 
-    ``sums``, float32 (N, D), are vectors of sentences before normalisation, and ``lengths`` (N,)
-    are characters per sentence.
+    ``sums``, float32 (N, D), are sentence vectors before normalisation, ``lengths`` (N,)
+    characters.
     """
     vectors = np.zeros((MAX_BLOCK, *sums.shape), dtype=np.float32)
     block = np.zeros_like(sums)

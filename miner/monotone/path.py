@@ -85,8 +85,8 @@ def cheapest_path(
             row is empty, and rows overlap.
 
     Returns:
-        The row and column after each bead, int64 (B, 2), and the cost of each, float64 (B,). Each
-        sentence of a gap is a bead.
+        Row and column after each bead, int64 (B, 2), and costs, float64 (B,). In a gap, each
+        sentence is a bead.
     """
     (source, target), (source_noise, target_noise) = vectors, noises
     (source_ends, target_ends), (low, high), (opening, missing) = ends, band, gap

@@ -54,8 +54,7 @@ class Artefact:
     def file(self, name: str) -> Path:
         """Return a file's local path, and check only remote files.
 
-        A remote file is fetched, with the errors of ``checked``. Its copy may be removed ten
-        minutes later.
+        A remote file is fetched, with the errors of ``checked``, for ten minutes or longer.
         """
         return self.checked(name) if isinstance(self.folder, RemotePath) else self.folder / name
 
@@ -100,8 +99,7 @@ def file_digest(path: Path) -> str:
 def find(folder: Place, *, key: str) -> Artefact | None:
     """Return the artefact sealed in ``folder`` for ``key``, or None.
 
-    All its files are compared with their checksums. It is None without a seal, or if the seal has
-    another key.
+    Its files are compared with their checksums. It is None without a seal, or with another key.
 
     Raises:
         ArtefactError: A file is missing or damaged, or the seal is invalid.

@@ -1,8 +1,7 @@
 """Recognition of files by their first lines.
 
 Readers of sentences and of pairs share it. A false alarm costs more than a miss, so no rule of
-``check_lines`` matches a list of sentences. A format that a user sets (``--input-format``) is not
-checked.
+``check_lines`` matches a list of sentences. A given ``--input-format`` is not checked.
 """
 
 import csv
@@ -100,8 +99,8 @@ _UNSPACED = re.compile(
 def check_lines(path: AnyPath, lines: Iterable[str], text_format: str) -> None:
     """Raise an error if the first lines of a file show another format.
 
-    ``text_format`` is the format to check: ``lines``, or ``tsv`` by its suffix. A doubtful file is
-    accepted, with one warning.
+    ``text_format`` is ``lines``, or ``tsv`` by its suffix. A doubtful file is accepted with a
+    warning.
 
     Raises:
         CorpusError: One line with the format and the remedy.
@@ -131,8 +130,7 @@ def _warn_once(line: str) -> None:
 def recognise(sample: Sequence[str]) -> Finding | None:
     """Recognise a format of files that are neither lines nor a table.
 
-    ``sample`` are the first lines that are not blank, at least one. It returns None if they may be
-    sentences or a table.
+    ``sample`` are the first lines that are not blank, one or more. None means sentences or a table.
     """
     if is_tmx("".join(sample[:5]).lstrip()):
         return Finding("the units of a translation memory (TMX)")

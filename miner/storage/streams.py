@@ -135,8 +135,7 @@ def look_into(head: bytes) -> tuple[list[str], str]:
     """Recognise a file by its ``head``.
 
     Returns:
-        The suffixes of its compressions, the outermost first, and the problem and remedy of the
-        container within, or "".
+        The suffixes of its compressions, outermost first, and a container's problem, or "".
     """
     levels: list[str] = []
     while (level := _compression_of(head)) and len(levels) < _MAX_LEVELS:

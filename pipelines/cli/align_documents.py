@@ -62,8 +62,7 @@ def align_documents(args: argparse.Namespace) -> int:
     Sentences can be merged, split or missing.
 
     Raises:
-        ValueError: Options conflict, a document has no sentence, or no listed document is in the
-            corpora.
+        ValueError: Options conflict, a document is empty, or none of the list is in the corpora.
     """
     from miner.storage.atomic import atomic_file, check_writable
     from miner.storage.corpus.reader import read_document_pairs

@@ -159,8 +159,7 @@ def sides_of(args: argparse.Namespace) -> list[CorpusOptions]:
 def work_dir_of(args: argparse.Namespace) -> Iterator[Place]:
     """Yield a run's work folder.
 
-    Without ``--work-dir``, it is a temporary folder next to OUT, which is removed at the block's
-    end.
+    Without ``--work-dir``, it is a folder next to OUT, which is removed at the block's end.
 
     Raises:
         ValueError: A run on an engine with a remote output has no ``--work-dir``.

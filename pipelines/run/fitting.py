@@ -189,8 +189,7 @@ def _stage_bytes(options: MiningOptions, sizes: Sizes) -> dict[str, int]:
 def load_libraries(run: RunContext, dim: int = MAX_TRIED) -> int:
     """Load libraries and encoders, and return the bytes that they use.
 
-    Words that encoders will cache count. ``dim`` are the dimensions of a small search that loads
-    libraries.
+    Words that encoders will cache count. ``dim`` are the dimensions of a small search for this.
     """
     import pipelines.run.steps
 

@@ -4,8 +4,8 @@ Each process appends to its own file of the ledger, so none waits for another. R
 be appended to; there each process writes a chain of small files, of at most ``CHUNK`` lines.
 
 Two runs at a time would replace each other's artefacts. Locks of local file systems keep a second
-run out. On others, a file names the run while it is renewed, which stops mistakes but not two runs
-that start together.
+run out. On others, a file names the run while it is renewed, which does not stop two runs that
+start together.
 """
 
 import contextvars
@@ -62,8 +62,7 @@ class StageState:
 class WorkerState:
     """A process, with the number of elements of any stage that are ``done``.
 
-    ``name`` is its host and id. The last element was of ``stage``, and ended at ``end``, in seconds
-    since 1970.
+    ``name`` is its host and id. Its last element, of ``stage``, ended ``end`` seconds after 1970.
     """
 
     name: str
@@ -123,8 +122,8 @@ class Ledger:
 def start_ledger(folder: WorkFolder, elements: Mapping[str, int | str]) -> None:
     """Remove the ledger of earlier runs, and record the stages of this run.
 
-    ``elements`` has each stage's number of elements, or the name of the stage whose references
-    they are.
+    ``elements`` has stages' numbers of elements, or the name of the stage whose references they
+    are.
     """
     remove_tree(folder.progress)
     folder.progress.mkdir(parents=True)

@@ -80,8 +80,7 @@ class Bag(Model):
 def bag_sums(table: Tensor, tokens: Tokens, *, sparse: bool) -> Tensor:
     """Sum the rows of a table that each sentence's tokens name.
 
-    ``table`` is float32 (V, D), and the sums (S, D). The gradient of the table is sparse if
-    ``sparse``.
+    ``table`` is float32 (V, D), and the sums (S, D). If ``sparse``, the table's gradient is.
     """
     parts = (torch.from_numpy(array.astype(np.int32)) for array in (tokens.ids, tokens.offsets))
     return _Sums.apply(table, *(part.to(table.device) for part in parts), sparse)

@@ -51,8 +51,7 @@ def read_beside(tasks: Mapping[str, TaskBeside]) -> list[ParallelText]:
 def make_task(setting: Setting, tasks: Mapping[str, TaskBeside], texts: Texts) -> Task:
     """Make the objective's task, with the tasks of the auxiliary ``texts``.
 
-    ``tasks`` are by the names of these texts. Without texts, the objective's task is returned
-    itself.
+    ``tasks`` are by the names of these texts. Without texts, it is the objective's task itself.
 
     Raises:
         ValueError: The setting does not suit the task.

@@ -70,8 +70,8 @@ def _head(dim: int, width: int) -> nn.Sequential:
 def in_batch_loss(inputs: Tensor, answers: Tensor) -> Tensor:
     """Return the mean cross entropy of each input's answer among the batch's.
 
-    Row i of ``answers`` (B, D) answers row i of ``inputs`` (B, D). Logits are scaled cosines. All
-    processes' rows count.
+    Row i of ``answers`` (B, D) answers row i of ``inputs``. Logits are cosines. All processes
+    count.
     """
     rows, columns = (parallel.gather(functional.normalize(side)) for side in (inputs, answers))
     logits = (RankingOptions.scale * rows @ columns.T).float()
@@ -150,8 +150,7 @@ class Autoencoding(Task):
 class SkipThought(Task):
     """Prediction of the sentences after and before one from its vector.
 
-    Kiros et al. 2015, "Skip-Thought Vectors", with one decoder that is told the direction instead
-    of two decoders.
+    Kiros et al. 2015, "Skip-Thought Vectors", with one decoder that is told the direction.
     """
 
     def __init__(self, setting: Setting) -> None:

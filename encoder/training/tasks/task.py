@@ -62,8 +62,8 @@ class Decoder(nn.Module):
     def forward(self, vectors: Tensor, tokens: Tokens, language: int) -> tuple[Tensor, Tensor]:
         """Predict the tokens of B sentences from their vectors (B, D).
 
-        The sentence's vector and the language's, which has the number ``language``, are inputs at
-        every step.
+        The vectors of the sentence and of the language number ``language`` are inputs at every
+        step.
 
         Returns:
             Logits (N, V + 1) of the N tokens of all sentences, ends included, and tokens, int64

@@ -139,8 +139,8 @@ def distillation(
     """Return one minus the mean cosine of a student's to a teacher's vectors.
 
     Both sides approach both of the teacher's vectors, which averages their differences out (Reimers
-    & Gurevych 2020, equation 1, with the cosine loss of Heffernan et al. 2022). All four are unit
-    rows, float (B, D).
+    & Gurevych 2020, equation 1, with the cosine loss of Heffernan et al. 2022). All are unit rows
+    (B, D).
     """
     return 1 - ((source + target) * (teacher_source + teacher_target)).sum(dim=1).mean() / 4
 

@@ -164,8 +164,7 @@ def multiply_block(typing: Any, first: Any, panel: Any, left: Any, right: Any, o
 def write_block(typing: Any, first: Any, panel: Any, left: Any, panels: Any, out: Any) -> Any:
     """Write the products of ROWS rows and a panel to ``out`` (R, P * COLUMNS).
 
-    ``left`` are codes (R, D) and initial sums (R,). ``first`` is the first row, and ``panel`` the
-    number of the panel.
+    ``left`` are codes (R, D) and sums (R,). ``first`` is the first row, and ``panel`` a number.
     """
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:

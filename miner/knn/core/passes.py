@@ -144,8 +144,8 @@ def initial_candidates(rows: Codes, columns: Codes, *, kept: int) -> Candidates:
     """Return ``kept`` unused candidates per row, with floors.
 
     A row's floor is just below its ``kept`` largest bounds among sampled columns, or -inf if there
-    are few columns. ``kept`` is lowered to the number of columns. It excludes most products of the
-    first tiles.
+    are few columns. ``kept`` is at most the columns. Floors exclude most products of the first
+    tiles.
     """
     kept = min(kept, len(columns))
     candidates = Candidates.empty(len(rows), kept)

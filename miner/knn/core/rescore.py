@@ -88,8 +88,7 @@ def checked_vectors(vectors: ArrayLike, side: str) -> NDArray[Any]:
     """Return vectors as an array (N, D), after checks.
 
     Raises:
-        ValueError: The vectors of a ``side`` are not two-dimensional or not real numbers, or a row
-            is zero or not finite.
+        ValueError: Vectors of a ``side`` are not two-dimensional, not real, zero or not finite.
     """
     rows = np.asarray(vectors)
     if rows.ndim != 2:
@@ -128,8 +127,8 @@ def check_search(source: NDArray[Any], target: NDArray[Any], *, k: int) -> None:
 def rescore(queries: Matrix, base: Matrix, candidates: IntArray, *, k: int) -> Neighbours:
     """Return each query's best ``k`` candidates, by exact cosine, then id.
 
-    Queries (N, D) and base (M, D) are ``unit_rows``. Candidates, int64 (N, C), are distinct
-    positions in ``base``, or -1.
+    Queries (N, D) and base (M, D) are ``unit_rows``. Candidates, int64 (N, C), are distinct rows of
+    it, or -1.
     """
     cosines = np.empty(candidates.shape, dtype=np.float32)
     rows = max(1, BLOCK_BYTES // (8 * max(1, base.shape[1] * candidates.shape[1])))
@@ -176,8 +175,7 @@ def search_table(source: Matrix, target: Matrix, *, k: int) -> tuple[Neighbours,
     """Search unit rows (N, D) and (M, D) by a table (N, M) of all cosines.
 
     Returns:
-        Neighbours of the sources, (N, min(k, M)), and of the targets, (M, min(k, N)), ties by
-        position.
+        Neighbours of sources, (N, min(k, M)), and of targets, (M, min(k, N)), ties by position.
     """
     table = np.empty((len(source), len(target)), dtype=np.float32)
     for columns in blocks(len(target), TABLE_ROWS):

@@ -102,14 +102,13 @@ def summarise_names(names: Sequence[str]) -> str:
 
 
 def corpus_files(path: Place, *, input_format: str = "auto") -> list[NamedPlace]:
-    """Return ``path``, or the files in it at any depth, with their names.
+    """Return ``path``, unchecked, or the files in it at any depth, with names.
 
     They are sorted by the ids of their first records, shorter ids first, then by name. Unreadable
     files are last. So the order of records with ids does not depend on the names of files.
 
     Raises:
-        CorpusError: ``path`` is a folder without a file of a corpus, or may not be listed. A single
-            file is not checked.
+        CorpusError: ``path`` is a folder without a file of a corpus, or may not be listed.
     """
     if not path.is_dir():
         return [(path.name, path)]

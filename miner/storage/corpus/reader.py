@@ -88,8 +88,7 @@ def open_corpus(
         input_format: One of ``INPUT_FORMATS``. For ``auto``, the suffix before the compression's
             decides, or the first line that is not blank.
         first_row: The number of records in earlier files of the corpus.
-        name: The file's name in the corpus, in ids of its documents. Default: the last part of
-            ``path``.
+        name: The file's name in ids of its documents. Default: the last part of ``path``.
 
     Raises:
         CorpusError: The file is missing, unreadable, empty, damaged, or has another format.
@@ -225,8 +224,7 @@ def _strings(column: pa.Array, rejected: dict[int, Rejection]) -> list[str]:
 def read_document_pairs(path: AnyPath) -> list[tuple[str, str]]:
     """Return the pairs of a source and a target document, each once, in order.
 
-    A line has the ids of both with a tab between them, and an optional score after another tab.
-    Blank lines are ignored.
+    A line has the ids of both, and optionally a score, between tabs. Blank lines are ignored.
 
     Raises:
         CorpusError: The list is empty or cannot be read, or a line is something else.

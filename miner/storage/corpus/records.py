@@ -112,8 +112,7 @@ class Records:
 def place_of(row: int, names: Sequence[str], starts: Sequence[int]) -> str:
     """Return a row's line as text, after its file if there are several.
 
-    ``row`` counts from 0, lines from 1. ``starts`` are the rows at which the files called ``names``
-    begin.
+    ``row`` counts from 0, lines from 1. The files called ``names`` begin at the rows ``starts``.
     """
     file = bisect_right(starts, row) - 1
     line = f"line {row - starts[file] + 1}"

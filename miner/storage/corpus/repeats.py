@@ -33,8 +33,7 @@ BLOCK_BYTES = 150  # bytes of memory per record while a block is sorted
 class SortedRecords:
     """Records on disk, in blocks that are sorted by their first field.
 
-    ``folder`` gets an unnamed temporary file, which ``close`` removes, and ``block`` is the number
-    of records in memory.
+    ``folder`` gets an unnamed file until ``close``, and ``block`` records are in memory.
     """
 
     def __init__(self, folder: Path, dtype: np.dtype[Any], *, block: int) -> None:

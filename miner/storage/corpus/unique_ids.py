@@ -1,7 +1,6 @@
 """A check that ids of records are unique, by sorting digests on disk.
 
-Memory contains one block of digests, for any corpus. Disk contains 24 bytes per record of a corpus
-with ids, in an unnamed file.
+Memory contains one block of digests, and disk 24 bytes per record with an id, in an unnamed file.
 """
 
 import logging

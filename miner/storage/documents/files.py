@@ -30,8 +30,7 @@ def read(path: AnyPath, name: str) -> Iterator[AnyDocument]:
 
     A text or Markdown is one document, called ``name``. Otherwise each line or row is one, and is
     broken if it has no ``text``. It is called by its field ``doc``, ``id``, ``url`` or ``title``,
-    or else ``name:number``. The line ``{"index": ...}`` before each article of a Cirrus dump is
-    skipped.
+    or else ``name:number``. Lines ``{"index": ...}`` of a Cirrus dump are skipped.
 
     Raises:
         CorpusError: The file cannot be read or is damaged, or Parquet has not one column ``text``.

@@ -52,8 +52,7 @@ def write_sides(pairs: PairFile, folder: Place) -> tuple[Place, Place]:
 def pairs_of_corpora(source: Place, target: Place, input_formats: tuple[str, str]) -> PairFile:
     """Return record i of two corpora as a pair, up to the end of the shorter.
 
-    ``input_formats`` are of ``source`` and ``target``, which are files. A rejected record has the
-    reason as its problem.
+    ``input_formats`` are of both files. A rejected record has the reason as its problem.
     """
     read = partial(_read, source, target, input_formats)
     return PairFile(layout=f"lines of {source} and {target}", read=read)

@@ -1,7 +1,6 @@
 """Sentence vectors in files of NumPy (``.npy``) or LASER (raw floats).
 
-Rows of a remote file are read on demand. Axes: ``N`` rows, one per line of the corpus, ``D``
-dimensions.
+Rows of a remote file are read on demand. Axes: ``N`` rows, one per line, ``D`` dimensions.
 """
 
 import os
@@ -168,9 +167,8 @@ def write_embeddings(
     """Write sentence vectors, completely or not at all.
 
     Args:
-        path: The suffix ``.npy`` makes a NumPy file. Any other makes raw little-endian floats in
-            row-major order without a header, like LASER. ``.f16`` and ``.f32`` must agree with
-            ``dtype``.
+        path: ``.npy`` makes a NumPy file. Other suffixes make raw little-endian floats by row
+            without a header, like LASER. ``.f16`` and ``.f32`` must agree with ``dtype``.
         vectors: Blocks (n, D) of any n.
         rows: N, the rows of all blocks.
         dim: D.

@@ -60,7 +60,7 @@ def write_tsv(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -
     """Write score TAB source text TAB target text, without header or quoting.
 
     The score has all its digits. Tabs and ends of lines in texts become spaces. Rejected pairs have
-    the reason as a fourth column.
+    the reason in a fourth.
     """
     names = ["source_text", "target_text", *(["reason"] if "reason" in schema.names else [])]
     for table in tables:

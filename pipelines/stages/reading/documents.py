@@ -70,8 +70,8 @@ def check_documents(run: RunContext, side: str, shards: Sequence[Shard]) -> None
     """Check a side's documents before anything is encoded.
 
     Raises:
-        ValueError: No sentence is in a document that can be paired, or alignment is monotone and a
-            document is in several pairs.
+        ValueError: No sentence is in a pairable document, or a monotone alignment repeats a
+            document.
     """
     listed, path = run.options.document_pairs, run.options.side(side).path
     if listed is None:
@@ -115,8 +115,7 @@ def paired_rows(
 def rows_by_document(embedded: EmbeddedShard) -> dict[str, IntArray]:
     """Return the positions of each document's vectors, by document name.
 
-    Positions ascend, and documents are in the order of their first vectors. Sentences outside
-    documents are skipped.
+    Positions ascend, and documents are in the order of first vectors. Other sentences are skipped.
     """
     by_name = positions_by_value(embedded.docs())
     by_name.pop("", None)  # sentences without a document

@@ -1,7 +1,6 @@
 """Detect the languages of corpora and HTML entities, and check coverage.
 
-Samples are read before anything else, and stored, so that shards, workers and later runs on a grown
-corpus agree on them.
+Samples are read first, and stored, so that shards, workers and later runs on a grown corpus agree.
 """
 
 import hashlib
