@@ -46,9 +46,6 @@ def save_encoder(
     ``table`` has the vectors of V pieces, then of n-grams, float32 (V + ngram_rows, D). It is
     stored in 4 bits per number. ``facts`` about the training go to the configuration. Files are
     replaced when all new ones are complete.
-
-    Raises:
-        OSError: A file cannot be written.
     """
     packed = pack(table)
     vocabulary, dim = len(table) - ngram_rows, table.shape[1]
@@ -61,9 +58,6 @@ def write_folder(folder: Path, config: Facts, tokenizer_model: bytes, weights: b
     """Write an encoder's files, with their checksum in the configuration.
 
     The folder is made if missing. Earlier files are replaced when all new ones are complete.
-
-    Raises:
-        OSError: A file cannot be written.
     """
     full_config = {**config, "sha256": _checksum(tokenizer_model, weights)}
     text = json.dumps(full_config, indent=1, ensure_ascii=False, sort_keys=True) + "\n"

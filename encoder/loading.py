@@ -83,7 +83,9 @@ def _read_table(folder: Path, weights: bytes, rows: int, dim: int) -> PackedTabl
         tensors = load(weights)
         packed, scales = tensors["table"], tensors["scales"]
     except (SafetensorError, KeyError, ValueError) as error:
-        raise ValueError(f"encoder {folder}: {WEIGHTS} contains no vector table") from error
+        raise ValueError(
+            f"encoder {folder}: {WEIGHTS} contains no vector table; copy it again"
+        ) from error
     if packed.dtype != np.uint8 or scales.dtype != np.float32:
         raise ValueError(
             f"encoder {folder}: {WEIGHTS} contains {packed.dtype} and {scales.dtype}; "

@@ -87,9 +87,6 @@ def save_networks(
 
     One network for all languages has the key "". An encoder in ``folder`` is replaced when all
     files are complete. ``facts`` about the training go to the configuration.
-
-    Raises:
-        OSError: A file cannot be written.
     """
     from safetensors.torch import save
 

@@ -63,14 +63,14 @@ def _read_scored_texts(path: Path) -> list[ScoredTexts]:
     rows = []
     for pair in read_pairs(path):
         if pair.texts is None:
-            raise ValueError(f"{pair.place}: no texts")
+            raise ValueError(f"{pair.place}: no texts; --compat laser requires them")
         rows.append((_score(pair), *pair.texts))
     return rows
 
 
 def _score(pair: FilePair) -> float:
     if pair.score is None:
-        raise ValueError(f"{pair.place}: no score")
+        raise ValueError(f"{pair.place}: no score; pass scored pairs")
     if math.isnan(pair.score) or pair.score == -math.inf:
         raise ValueError(f"{pair.place}: the score is {pair.score}; expected a number above -inf")
     return pair.score

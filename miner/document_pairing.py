@@ -138,7 +138,7 @@ def pair_documents(
         ValueError: A side or a document is empty, dimensions differ, or ``candidates`` is below 1.
     """
     if not len(source) or not len(target):
-        raise ValueError("a side has no documents to pair")
+        raise ValueError("a side has no documents to pair; pass one or more per side")
     sides = DocumentsInMemory(source), DocumentsInMemory(target)
     return pair_sides(*sides, k=candidates, threshold=threshold)
 

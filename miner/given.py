@@ -61,9 +61,6 @@ def given_pairs(
         forward: the nearest targets of each pair's source, (P, K).
         backward: the nearest sources of each pair's target, (P, K).
         margin: one of ``miner.margin.MARGINS``.
-
-    Raises:
-        ValueError: ``margin`` is unknown.
     """
     source_mean, target_mean = forward.means(), backward.means()
     rank, direction = np.zeros(len(source), dtype=np.int32), np.zeros(len(source), dtype=np.int8)

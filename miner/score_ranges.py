@@ -87,9 +87,6 @@ def best_pairs(
         others: all rows of the other side, with theirs, which are read once, part by part.
         side: FORWARD if ``parts`` are sources, or else BACKWARD.
         margin: one of ``miner.margin.MARGINS``.
-
-    Raises:
-        ValueError: ``margin`` is unknown.
     """
     from miner.compiling import compiled  # loads Numba
 
@@ -230,9 +227,6 @@ def select_in_ranges(
         size: pairs in memory at a time. Pairs of equal scores are loaded together.
         retrieval: one of ``miner.selection.RETRIEVALS``.
         threshold: pairs must score above it.
-
-    Raises:
-        ValueError: ``retrieval`` is unknown.
     """
     check_choice("retrieval", retrieval, RETRIEVALS)
     taken = [np.zeros(_largest(files, name) + 1, dtype=np.bool_) for name in ("source", "target")]

@@ -128,7 +128,7 @@ def read_cvocab(path: Path) -> dict[str, int]:
         ValueError: The file is missing, a line has another form, or a token is repeated.
     """
     if not path.is_file():
-        raise ValueError(f"{path}: vocabulary file not found")
+        raise ValueError(f"{path}: vocabulary file not found; pass it with --vocab")
     ids: dict[str, int] = {}
     for row, line in enumerate(_lines(path)):
         try:
@@ -183,10 +183,12 @@ def read_pieces(path: Path) -> Split:
     import sentencepiece
 
     if not path.is_file():
-        raise ValueError(f"{path}: SentencePiece model not found")
+        raise ValueError(f"{path}: SentencePiece model not found; pass it with --vocab")
     try:
         processor = sentencepiece.SentencePieceProcessor(model_proto=path.read_bytes())
     except RuntimeError as error:
-        raise ValueError(f"{path}: is not a SentencePiece model, or is damaged") from error
+        raise ValueError(
+            f"{path}: is not a SentencePiece model, or is damaged; copy it again"
+        ) from error
     # Pieces as text, because the vocabulary may have tokens that the model lacks.
     return partial(processor.encode, out_type=str, num_threads=thread_count())

@@ -55,7 +55,7 @@ def read_vec(path: Path, *, most: int = MAX_WORDS) -> WordVectors:
                 if len(words) == most:
                     break
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: not UTF-8 text ({error})") from error
+        raise ValueError(f"{path}: not UTF-8 text ({error}); convert it with iconv") from error
     except FileNotFoundError as error:
         raise ValueError(f"{path}: file not found") from error
     if lines_read != count and (len(words) < most or lines_read > count):
@@ -65,7 +65,7 @@ def read_vec(path: Path, *, most: int = MAX_WORDS) -> WordVectors:
     if repeats or empty:
         logger.warning("%s: %d duplicate words and %d zero vectors skipped", path, repeats, empty)
     if not words:
-        raise ValueError(f"{path}: no word has a vector")
+        raise ValueError(f"{path}: no word has a vector; pass a file with words and numbers")
     return WordVectors(words=list(words), vectors=np.stack([*words.values()]))
 
 
@@ -93,5 +93,5 @@ def _entry(path: Path, number: int, line: str, dim: int) -> tuple[str, Matrix]:
     if not word or len(row) != dim:
         raise ValueError(f"{path}:{number}: {line[:60]!r}; expected a word and {dim} numbers")
     if not np.isfinite(row).all():
-        raise ValueError(f"{path}:{number}: the vector of {word[:40]!r} is not finite")
+        raise ValueError(f"{path}:{number}: the vector of {word[:40]!r} is not finite; remove it")
     return word, row

@@ -219,7 +219,7 @@ def read_sentences(name: str, files: Files) -> ParallelText:
     """
     lines = dict.fromkeys(line for path in files for line in read_lines(path) if line.strip())
     if not lines:
-        raise ValueError(f"{files[0].parent}: contains no sentences")
+        raise ValueError(f"{files[0].parent}: contains no sentences; expected one per line")
     return ParallelText(name=name, source=[*lines], target=[*lines], corpus=[name] * len(lines))
 
 
@@ -237,7 +237,9 @@ def read_successors(name: str, files: Files) -> ParallelText:
             if before.strip() and after.strip() and before != after:
                 pairs.setdefault(after, before)
     if not pairs:
-        raise ValueError(f"{files[0].parent}: contains no two consecutive lines")
+        raise ValueError(
+            f"{files[0].parent}: contains no two consecutive lines; expected longer documents"
+        )
     source = list(pairs.values())
     return ParallelText(name=name, source=source, target=[*pairs], corpus=[name] * len(pairs))
 

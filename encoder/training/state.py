@@ -37,11 +37,7 @@ class State:
 
 
 def save_state(path: Path, state: State) -> None:
-    """Write the state to a file, replacing an earlier one when complete.
-
-    Raises:
-        OSError: The file cannot be written.
-    """
+    """Write the state to a file, replacing an earlier one when complete."""
     from safetensors.numpy import save
 
     tokenizer = np.frombuffer(state.tokenizer_model, dtype=np.uint8)

@@ -97,7 +97,7 @@ def read_columns(
         if part is not None and row[part] not in PARTS:
             raise ValueError(f"{where}: part {row[part][:40]!r}; expected {', '.join(PARTS)}")
     if not rows:
-        raise ValueError(f"{path}: no examples")
+        raise ValueError(f"{path}: no examples; expected one per line")
     return _examples(path, rows, label, sides, part)
 
 

@@ -20,7 +20,7 @@ def read_aligned(*paths: Path) -> list[list[str]]:
     texts = [read_lines(path) for path in paths]
     for path, lines in zip(paths, texts, strict=True):
         if not lines:
-            raise ValueError(f"{path}: empty")
+            raise ValueError(f"{path}: empty; expected one sentence per line")
         if len(lines) != len(texts[0]):
             raise ValueError(
                 f"{path} has {len(lines)} lines but {paths[0]} has {len(texts[0])}; line i of one "
@@ -30,11 +30,7 @@ def read_aligned(*paths: Path) -> list[list[str]]:
 
 
 def fingerprint(*paths: Path) -> str:
-    """Return the first 8 hex digits of the SHA-256 of concatenated files.
-
-    Raises:
-        OSError: A file cannot be read.
-    """
+    """Return the first 8 hex digits of the SHA-256 of concatenated files."""
     digest = hashlib.sha256()
     for path in paths:
         digest.update(path.read_bytes())
@@ -48,7 +44,7 @@ def files_matching(directory: Path, pattern: str) -> dict[Path, re.Match[str]]:
         ValueError: ``directory`` is not a folder.
     """
     if not directory.is_dir():
-        raise ValueError(f"{directory}: not a directory")
+        raise ValueError(f"{directory}: not a directory; pass a folder")
     matches = {path: re.fullmatch(pattern, path.name) for path in sorted(directory.iterdir())}
     return {path: match for path, match in matches.items() if match}
 

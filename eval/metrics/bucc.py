@@ -31,8 +31,7 @@ Ids = tuple[str, ...]
 class Candidates:
     """P candidate pairs with their scores, float64 (P,), and ids.
 
-    ``sources[p]`` and ``targets[p]`` are all ids of the two texts, of which the first name the
-    pair.
+    ``sources[p]`` and ``targets[p]`` are all ids of the two texts. The first ones name the pair.
 
     Raises:
         ValueError: A score is NaN or -inf, which no threshold could keep.

@@ -162,7 +162,9 @@ def _load(args: argparse.Namespace) -> dict[str, Examples]:
     for name, examples in chosen.items():
         for part in (TRAIN, _tested_part(examples)):
             if not examples.part(part).any():
-                raise ValueError(f"{args.directory}: {name} has no sentence of the part {part}")
+                raise ValueError(
+                    f"{args.directory}: {name} has no sentence of the part {part}; omit it"
+                )
     return chosen
 
 

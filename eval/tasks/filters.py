@@ -17,16 +17,9 @@ from eval.metrics.bucc import judge
 from eval.output import Record, Show, Table, sign
 from eval.tasks.arguments import add_bucc_data, chosen_pairs
 from eval.tasks.mined_splits import MinedSplit, mine_split, mined_texts, tune_and_test
+from miner import filters
 from miner.arrays import Mask
 from miner.choices import SCORES
-from miner.filters import (
-    FILTERS,
-    Suspects,
-    check_filter_languages,
-    main_script,
-    median_log_ratio,
-    occurrences,
-)
 from miner.judge.model import load_judge
 
 WORDS, MARGIN = SCORES
@@ -50,7 +43,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     """
     names = chosen_pairs(args)
     for name in names:
-        check_filter_languages(tuple(FILTERS), name.partition("-")[::2])
+        filters.check_filter_languages(tuple(filters.FILTERS), name.partition("-")[::2])
     parts = args.tune, args.test
     data = {name: [load_bucc(args.directory, name, part) for part in parts] for name in names}
     encoder = load_encoder(args.encoder)
@@ -64,7 +57,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     table = Table("rule", [*names, "mean F1", "best F1", "rejected", "right"])
     show(table.header)
     rules: Record = {}
-    for rule in (MARGIN, *FILTERS, WORDS):
+    for rule in (MARGIN, *filters.FILTERS, WORDS):
         scoring = WORDS if rule == WORDS else MARGIN
         if scoring in splits:
             rules[rule] = measured = _measure(names, splits[scoring], rule)
@@ -80,18 +73,18 @@ def _mine(data: BuccSplit, encoder: Encoder, *, judged: bool) -> Split:
     mined = mine_split(data, encoder=encoder, judged=judged)
     forward, backward = mined.mined.lists
     source, target = mined_texts(mined)
-    suspects = Suspects(
+    suspects = filters.Suspects(
         source=source,
         target=target,
-        ratio=median_log_ratio(source, target),
+        ratio=filters.median_log_ratio(source, target),
         lists=[
-            occurrences(backward.ids, len(forward))[mined.pairs.source],
-            occurrences(forward.ids, len(backward))[mined.pairs.target],
+            filters.occurrences(backward.ids, len(forward))[mined.pairs.source],
+            filters.occurrences(forward.ids, len(backward))[mined.pairs.target],
         ],
         languages=data.pair.partition("-")[::2],
-        scripts=(main_script(source), main_script(target)),
+        scripts=(filters.main_script(source), filters.main_script(target)),
     )
-    return mined, {name: rejects(suspects) for name, rejects in FILTERS.items()}
+    return mined, {name: rejects(suspects) for name, rejects in filters.FILTERS.items()}
 
 
 def _measure(names: Sequence[str], splits: Sequence[Sequence[Split]], rule: str) -> Record:

@@ -92,7 +92,7 @@ def _all_languages(path: Path) -> dict[str, Examples]:
 
 def _examples(path: Path, rows: Sequence[tuple[str, str, str]]) -> Examples:
     if not rows:
-        raise ValueError(f"{path}: no pairs")
+        raise ValueError(f"{path}: no pairs; expected LABEL TAB premise TAB hypothesis lines")
     labels, *sides = zip(*rows, strict=True)
     return Examples(labels=labels, sides=tuple(sides), files=[path])
 

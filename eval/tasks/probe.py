@@ -63,7 +63,7 @@ def prepare(args: argparse.Namespace) -> Suite:
     names = args.set or FILES
     paths = {name: first_file([args.directory], f"{FILES[name]}.txt") for name in names}
     if missing := [FILES[name] for name in args.set or () if paths[name] is None]:
-        raise ValueError(f"{args.directory}: no {missing[0]}.txt")
+        raise ValueError(f"{args.directory}: no {missing[0]}.txt; omit the set, or pass its folder")
     sets = {name: _read(path) for name, path in paths.items() if path is not None}
     if not sets:
         raise ValueError(f"{args.directory}: no probing task; expected bigram_shift.txt and others")

@@ -93,7 +93,7 @@ def prepare(args: argparse.Namespace) -> Suite:
     sets = {name: parts for name, parts in loaded.items() if parts}
     folders = ", ".join(map(str, args.directories))
     if missing := [name for name in args.set or () if name not in sets]:
-        raise ValueError(f"{folders}: no set {', '.join(missing)}")
+        raise ValueError(f"{folders}: no set {', '.join(missing)}; omit it, or pass its folder")
     if not sets:
         raise ValueError(f"{folders}: none of the sets {', '.join(NAMES)}")
     classifier = CLASSIFIERS[args.classifier]()

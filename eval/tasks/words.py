@@ -138,7 +138,7 @@ def read_vocabulary(path: Path) -> list[str]:
     header = bool(lines) and len(lines[0]) == 2 and all(map(str.isdecimal, lines[0]))
     words = list(dict.fromkeys(line[0] for line in lines[header:]))
     if not words:
-        raise ValueError(f"{path}: no words")
+        raise ValueError(f"{path}: no words; expected one per line")
     return words
 
 

@@ -286,9 +286,6 @@ def leave_one_out_pairs(
         theirs: Neighbourhood mean of each neighbour, float64 (Q, K).
         taken: Best margin of a mined pair of each neighbour, float64 (Q, K); -inf if none.
         margin: One of ``miner.margin.MARGINS``.
-
-    Raises:
-        ValueError: ``margin`` is unknown.
     """
     there = lists.ids != NO_NEIGHBOUR
     left = there & (lists.ids != partners[:, None])

@@ -225,7 +225,7 @@ AnyPath: TypeAlias = str | os.PathLike[str] | RemotePath
 
 
 def place(text: str) -> Place:
-    """Return the place of a path or URI, unchecked, local for ``file:``."""
+    """Return the place of a path or URI, unchecked, local for scheme ``file``."""
     if not _URI.match(text):
         return Path(text)
     if text.lower().startswith("file://"):

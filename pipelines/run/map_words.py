@@ -191,5 +191,5 @@ def _sentences(path: Place, input_format: str) -> list[str]:
     for records in open_side(path, input_format, escapes=escapes):
         texts |= dict.fromkeys(records.kept_texts())
     if not texts:
-        raise ValueError(f"{path}: contains no text")
+        raise ValueError(f"{path}: contains no text; pass one sentence per line")
     return list(texts)

@@ -39,9 +39,6 @@ def export_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     """Write the pairs to ``options.output``, and pairs that filters rejected.
 
     The same reference is returned.
-
-    Raises:
-        OSError: A file cannot be written.
     """
     options = run.options
     _export(run, chosen, PAIRS, "export", options.output)

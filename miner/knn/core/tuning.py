@@ -134,7 +134,12 @@ def choose(
         again = float((hidden >= kept).mean())
         cost = 2 * source.shape[1] * (1 + SECOND_SEARCH * again) / rates.get(candidate, 1.0)
         cost += CANDIDATE * kept * (1 / len(source) + 1 / len(target))
-        logger.debug("%s: %d candidates, %.0f %% again", candidate, kept, 100 * again)
+        logger.debug(
+            "%s: %d candidates per row, %.0f %% of rows searched again",
+            candidate,
+            kept,
+            100 * again,
+        )
         if cost < least:
             chosen, least = Tuning(precision=candidate, kept=kept), cost
     return chosen
