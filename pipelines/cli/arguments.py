@@ -112,6 +112,10 @@ RATE_HELP = {
     "--score": f"{HELP['--score']}; texts: words without neighbours, in little memory and without "
     "a work folder: each line is written in its place while the input is read, and the first "
     "10,000 lines decide languages and probabilities",
+    "--threshold": "keep pairs that score above T (default: all pairs)",
+    "--fdr": "keep as many pairs as possible with an estimated error rate of at most R, such as "
+    "0.05 (default: all pairs)",
+    "--filters": f"{HELP['--filters']}; with --order input, the reason is a column",
 }
 EMBED_HELP = {
     "--lang": "language of IN (a code such as uk or pt-BR; default: detected from a sample)",

@@ -8,6 +8,7 @@ import itertools
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,6 +17,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from encoder import load_encoder
 from miner.judge.features import RunStatistics, compute_features, read_texts
@@ -84,6 +87,28 @@ def test_later_lines_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             rate(tmp_path / "some.tsv", "-o", tmp_path / "c.tsv", "--filters=web")
         assert (tmp_path / "b.tsv").read_bytes() == (tmp_path / "a.tsv").read_bytes()
         assert cells_of(tmp_path / "c.tsv") == cells_of(tmp_path / "a.tsv")[:30]
+
+
+HOSTILE = st.text(st.sampled_from('a\t\r\0\x85\u2028\u202e\ufeff&;"]>|, é中'), max_size=12)
+BYTES = HOSTILE.map(str.encode) | st.binary(max_size=8).map(lambda line: line.replace(b"\n", b""))
+
+
+@settings(max_examples=15)
+@given(st.lists(BYTES, max_size=30))
+def test_line_i_is_line_i(hostile: list[bytes]) -> None:
+    """For ``cut``, ``paste`` and ``awk``, whatever the lines contain."""
+    lines = [*("\t".join(pair).encode() for pair in sample_pairs()), *hostile]
+    with tempfile.TemporaryDirectory() as folder:
+        files = Path(folder) / "in.tsv", Path(folder) / "out.tsv"
+        files[0].write_bytes(b"".join(line + b"\n" for line in lines))
+        rate(files[0], "-o", files[1])
+        *found, last = files[1].read_bytes().split(b"\n")
+    cells = [line.rsplit(b"\t", 3) for line in found]
+    assert [line for line, *_ in cells] == [line.removesuffix(b"\r") for line in lines]
+    assert all(
+        bool(score) != bool(reason) or b"identical" in reason for *_, score, _, reason in cells
+    )
+    assert last == b""
 
 
 def test_no_more_than_two_blocks_are_read_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
