@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Self
 
 import numpy as np
 
@@ -46,6 +47,25 @@ class Suspects:
     lists: Sequence[IntArray] = ()
     languages: Sequence[str | None] = (None, None)
     scripts: tuple[str | None, str | None] = (None, None)
+
+    @classmethod
+    def of(
+        cls,
+        source: Sequence[str],
+        target: Sequence[str],
+        *,
+        lists: Sequence[IntArray] = (),
+        languages: Sequence[str | None] = (None, None),
+    ) -> Self:
+        """Return pairs with their own ratio and scripts, the best pairs first."""
+        return cls(
+            source=source,
+            target=target,
+            ratio=median_log_ratio(source, target),
+            lists=lists,
+            languages=languages,
+            scripts=(main_script(source), main_script(target)),
+        )
 
     def each(self, rule: Callable[[str, str], bool]) -> Mask:
         """Return the results of ``rule(source, target)`` for all pairs, (P,)."""

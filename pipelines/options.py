@@ -77,6 +77,7 @@ class MiningOptions:
         memory: Limit in bytes, None for half of the machine's memory.
         rows_per_shard: Maximum sentences per shard; memory may require fewer.
         runner: Beam's name of another engine, with its ``beam_options``; None for this machine.
+        repair: Whether the corpora have repaired texts, and are files of ``write_sides``.
         corpus_names: Names of both corpora in the work folder, which many pairs may share.
         config: TOML text of all options, for the summary of the run.
     """
@@ -114,6 +115,7 @@ class MiningOptions:
     workers: int = 1
     runner: str | None = None
     beam_options: tuple[str, ...] = ()
+    repair: bool = False
     corpus_names: tuple[str, str] = SIDES
     config: str = ""
 
@@ -249,10 +251,8 @@ def check_options(options: MiningOptions) -> None:
 
     if options.k < 1:
         raise ValueError(f"-k {options.k}: must be at least 1")
-    if math.isnan(options.threshold) or options.threshold == math.inf:
-        raise ValueError(f"--threshold {options.threshold}: no pair can score above it")
     choices.check_choice("margin", options.margin, choices.MARGINS)
-    _check_score(options)
+    check_kept(options)
     choices.check_choice("order", options.order, choices.ORDERS)
     choices.check_choice("retrieval", options.retrieval, choices.RETRIEVALS)
     _check_search_precision(options.search_precision)
@@ -267,8 +267,6 @@ def check_options(options: MiningOptions) -> None:
         check_index(options.index)
     _check_scopes(options)
     _check_sides(options)
-    for name in options.filters:
-        choices.check_choice("filter", name, (*choices.FILTERS, *choices.FILTER_SETS))
     if options.near_duplicates:
         require("rensa")
     for output in options.outputs:
@@ -285,7 +283,16 @@ def _check_search_precision(precision: str) -> None:
             require("torch")
 
 
-def _check_score(options: MiningOptions) -> None:
+def check_kept(options: MiningOptions) -> None:
+    """Check the options that decide which pairs are kept.
+
+    Raises:
+        ValueError: An option is invalid, or conflicts with another one.
+    """
+    if math.isnan(options.threshold) or options.threshold == math.inf:
+        raise ValueError(f"--threshold {options.threshold}: no pair can score above it")
+    for name in options.filters:
+        choices.check_choice("filter", name, (*choices.FILTERS, *choices.FILTER_SETS))
     if options.score is not None:
         choices.check_choice("--score", options.score, choices.SCORES)
     if options.all and (options.fdr is not None or options.threshold != -math.inf):

@@ -19,7 +19,7 @@ from eval.metrics.bucc import Candidates, Ids
 from eval.runs.side import Side
 from miner.arrays import FloatArray, IntArray, JudgedPairs, Pairs
 from miner.choices import LINES, MONOTONE, SCORES
-from miner.filters import Suspects, main_script, median_log_ratio, occurrences
+from miner.filters import Suspects, occurrences
 from miner.given import lines_of
 from miner.storage import layout
 from miner.storage.artefacts import open_artefact
@@ -207,11 +207,8 @@ class Run:
     @cached_property
     def suspects(self) -> Suspects:
         """The pairs as input of filters."""
-        return Suspects(
-            source=self.texts[0],
-            target=self.texts[1],
-            ratio=median_log_ratio(*self.texts),
-            scripts=(main_script(self.texts[0]), main_script(self.texts[1])),
+        return Suspects.of(
+            *self.texts,
             lists=(self.lists[0][self.pairs.source], self.lists[1][self.pairs.target]),
         )
 

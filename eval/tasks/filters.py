@@ -1,6 +1,7 @@
 """Measure the F1 of mined pairs with filters and with the judge.
 
-Thresholds come from another split. Rows are the margin, also after each filter, and the judge.
+Thresholds come from another split. Rows are the margin, the margin after each filter, and the
+judge's score.
 """
 
 import argparse
@@ -17,9 +18,14 @@ from eval.metrics.bucc import judge
 from eval.output import Record, Show, Table, sign
 from eval.tasks.arguments import add_bucc_data, chosen_pairs
 from eval.tasks.mined_splits import MinedSplit, mine_split, mined_texts, tune_and_test
-from miner import filters
 from miner.arrays import Mask
 from miner.choices import SCORES
+from miner.filters import (
+    FILTERS,
+    Suspects,
+    check_filter_languages,
+    occurrences,
+)
 from miner.judge.model import load_judge
 
 WORDS, MARGIN = SCORES
@@ -43,7 +49,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     """
     names = chosen_pairs(args)
     for name in names:
-        filters.check_filter_languages(tuple(filters.FILTERS), name.partition("-")[::2])
+        check_filter_languages(tuple(FILTERS), name.partition("-")[::2])
     parts = args.tune, args.test
     data = {name: [load_bucc(args.directory, name, part) for part in parts] for name in names}
     encoder = load_encoder(args.encoder)
@@ -57,7 +63,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     table = Table("rule", [*names, "mean F1", "best F1", "rejected", "right"])
     show(table.header)
     rules: Record = {}
-    for rule in (MARGIN, *filters.FILTERS, WORDS):
+    for rule in (MARGIN, *FILTERS, WORDS):
         scoring = WORDS if rule == WORDS else MARGIN
         if scoring in splits:
             rules[rule] = measured = _measure(names, splits[scoring], rule)
@@ -73,18 +79,16 @@ def _mine(data: BuccSplit, encoder: Encoder, *, judged: bool) -> Split:
     mined = mine_split(data, encoder=encoder, judged=judged)
     forward, backward = mined.mined.lists
     source, target = mined_texts(mined)
-    suspects = filters.Suspects(
-        source=source,
-        target=target,
-        ratio=filters.median_log_ratio(source, target),
+    suspects = Suspects.of(
+        source,
+        target,
         lists=[
-            filters.occurrences(backward.ids, len(forward))[mined.pairs.source],
-            filters.occurrences(forward.ids, len(backward))[mined.pairs.target],
+            occurrences(backward.ids, len(forward))[mined.pairs.source],
+            occurrences(forward.ids, len(backward))[mined.pairs.target],
         ],
         languages=data.pair.partition("-")[::2],
-        scripts=(filters.main_script(source), filters.main_script(target)),
     )
-    return mined, {name: rejects(suspects) for name, rejects in filters.FILTERS.items()}
+    return mined, {name: rejects(suspects) for name, rejects in FILTERS.items()}
 
 
 def _measure(names: Sequence[str], splits: Sequence[Sequence[Split]], rule: str) -> Record:

@@ -7,6 +7,7 @@ uses no neighbours, and half of its pairs are noise. It rejects below a probabil
 import argparse
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from eval.data.textfiles import fingerprint
 from eval.output import Record, Show, Table, sign
 from eval.tasks.aligned import english_of, load_aligned
 from eval.tasks.arguments import add_directory, add_languages, chosen_languages
-from miner.filters import FILTERS, Suspects, check_filter_languages, main_script, median_log_ratio
+from miner.filters import FILTERS, Suspects, check_filter_languages
 from miner.judge.features import RunStatistics, compute_features, read_texts
 from miner.judge.model import load_judge
 from miner.judge.prior import LIKELY, Probabilities
@@ -115,7 +116,7 @@ def _measure(clean: Sides, foreign: Foreign, encoder: Encoder, pair: tuple[str, 
 
     Statistics come from the clean pairs. The judge scores as many clean pairs with each kind.
     """
-    ratio, scripts = median_log_ratio(*clean), (main_script(clean[0]), main_script(clean[1]))
+    typical = Suspects.of(*clean, languages=pair)
     shares: Shares = {name: {} for name in (*MEASURED, "any", JUDGE, LOST)}
     words = word_encoders(encoder, pair)
     usual = RunStatistics.of(read_texts(words, *clean, languages=pair))
@@ -123,9 +124,7 @@ def _measure(clean: Sides, foreign: Foreign, encoder: Encoder, pair: tuple[str, 
     for kind, (source, target) in {CLEAN: clean, **make_noise(*clean, foreign)}.items():
         if not source:
             continue
-        suspects = Suspects(
-            source=source, target=target, ratio=ratio, languages=pair, scripts=scripts
-        )
+        suspects = replace(typical, source=source, target=target)
         masks = {name: FILTERS[name](suspects) for name in MEASURED}
         for name, mask in {**masks, "any": np.any(list(masks.values()), axis=0)}.items():
             shares[name][kind] = float(mask.mean())

@@ -20,12 +20,15 @@ if TYPE_CHECKING:
 JUDGED = ("probability", "margin")  # the columns after the score of judged pairs
 
 
-def pairs_schema(*, judged: bool = False, merged: bool = False, reasons: bool = False) -> pa.Schema:
+def pairs_schema(
+    *, judged: bool = False, merged: bool = False, originals: bool = False, reasons: bool = False
+) -> pa.Schema:
     """Return the Arrow schema of pairs in JSON lines and Parquet.
 
     Args:
         judged: Add ``probability`` and ``margin``.
         merged: Make ids and rows lists, because sentences were merged.
+        originals: Add the texts before their repair.
         reasons: Add ``reason``, why a pair was rejected.
     """
     import pyarrow as pa
@@ -40,6 +43,8 @@ def pairs_schema(*, judged: bool = False, merged: bool = False, reasons: bool = 
     if not merged:
         fields += [("rank", pa.int32()), ("direction", text)]
         fields += [("source_duplicates", ids), ("target_duplicates", ids)]
+    if originals:
+        fields += [("source_original", text), ("target_original", text)]
     return pa.schema([*fields, ("reason", text)] if reasons else fields)
 
 

@@ -10,10 +10,13 @@ from collections.abc import Iterator
 from contextlib import suppress
 from io import BufferedReader, BytesIO, RawIOBase
 from pathlib import PurePath
-from typing import IO, cast
+from typing import IO, TYPE_CHECKING, cast
 
 from miner.storage.corpus.records import CorpusError
 from miner.storage.places import AnyPath, PlaceError, RemotePath
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 # The first bytes and the name of each compression, by suffix.
 COMPRESSIONS = {
@@ -37,6 +40,8 @@ _CONTAINERS = {
     b"LZIP\x01": "is compressed with lzip; decompress it",
     b"\x04\x22\x4d\x18": "is compressed with lz4; decompress it",
     b"\x1f\x9d": "is compressed with compress; decompress it",
+    b"\xff\xff\xff\xff": "is an Arrow stream; save it as Parquet",
+    b"ARROW1": "is an Arrow file; save it as Parquet",
     b"%PDF-": "is a PDF document; save its text",
     b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "is an Office document; save its text",
 }
@@ -187,7 +192,7 @@ def open_binary(path: AnyPath) -> IO[bytes]:
         PlaceError: A remote file cannot be reached.
     """
     try:
-        return path.open() if isinstance(path, RemotePath) else open(path, "rb")
+        return path.open() if isinstance(path, RemotePath | Pipe) else open(path, "rb")
     except FileNotFoundError:
         raise CorpusError(f"{path}: file not found") from None
     except IsADirectoryError:
@@ -198,6 +203,58 @@ def open_binary(path: AnyPath) -> IO[bytes]:
         raise
     except OSError as error:
         raise CorpusError(f"{path}: cannot be opened: {error.strerror}") from error
+
+
+class Pipe:
+    """A stream, such as standard input, that can be opened repeatedly.
+
+    It keeps the bytes that were read, until ``release``.
+    """
+
+    def __init__(self, stream: IO[bytes], name: str) -> None:
+        self.name = name
+        self._stream = stream
+        self._kept = bytearray()
+        self._is_kept = True
+
+    def __fspath__(self) -> str:
+        return self.name
+
+    __str__ = __fspath__
+
+    def open(self) -> IO[bytes]:
+        """Open the stream at its beginning."""
+        return BufferedReader(_Replay(self), HEAD_BYTES)
+
+    def release(self) -> None:
+        """Keep no more, because the file that is opened next is the last one."""
+        self._is_kept = False
+
+    def read(self, start: int, size: int) -> bytes:
+        """Return at most ``size`` bytes from ``start`` on."""
+        if start < len(self._kept):
+            return bytes(self._kept[start : start + size])
+        data = self._stream.read(size)
+        if self._is_kept:
+            self._kept += data
+        return data
+
+
+class _Replay(RawIOBase):
+    """An open file of a pipe."""
+
+    def __init__(self, pipe: Pipe) -> None:
+        self._pipe, self._at = pipe, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "Buffer") -> int:
+        view = memoryview(buffer)
+        data = self._pipe.read(self._at, len(view))
+        view[: len(data)] = data
+        self._at += len(data)
+        return len(data)
 
 
 def _open_decompressed(raw: IO[bytes], compression: str) -> IO[bytes]:

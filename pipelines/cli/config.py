@@ -31,9 +31,8 @@ def command_lines(
 ) -> Iterator[Sequence[str]]:
     """Yield the command line of each run of a configuration.
 
-    ``--config FILE`` in ``argv`` is replaced by the options in the file, which come first, and by
-    its corpora unless ``argv`` has some. Each table ``[[run]]`` of the file is a run. Without it,
-    the only command line is ``argv``.
+    ``--config FILE`` in ``argv`` is replaced by the options in the file, and by its corpora unless
+    ``argv`` has some. Without it, the only command line is ``argv``.
 
     Raises:
         ValueError: The file is not TOML, or a key of it is not an option.
@@ -117,14 +116,21 @@ def _long(action: argparse.Action) -> str:
 
 def config_of(args: argparse.Namespace, parser: argparse.ArgumentParser) -> str:
     """Return the TOML text of options that differ from their defaults."""
-    lines, seen = [], set()
+    return "".join(
+        f"{name} = {_toml(value)}\n" for name, value in set_options(args, parser).items()
+    )
+
+
+def set_options(args: argparse.Namespace, parser: argparse.ArgumentParser) -> dict[str, Any]:
+    """Return the arguments that differ from their defaults, by key."""
+    values, seen = {}, set()
     for name, action in _actions(parser).items():
         value = getattr(args, action.dest, None)
         if value == action.default or value in (None, (), []) or action.dest in seen:
             continue
         seen.add(action.dest)
-        lines.append(f"{name} = {_toml(value)}\n")
-    return "".join(lines)
+        values[name] = value
+    return values
 
 
 def _toml(value: object) -> str:

@@ -79,10 +79,20 @@ def _signature(summary: Mapping[str, Any], options: MiningOptions) -> str:
         "retrieval": options.retrieval if options.alignment == FREE else options.alignment,
         "index": options.index if options.index != AUTO else "cells" if recalls else "exact",
         **({"recall": "-".join(recalls)} if recalls else {}),
-        "filters": "+".join(options.filters) or "none",
+        **removal_fields(options),
         "kept": f"{kept}-{limits[kept]}" if kept in limits else kept,
     }
     return signature("pairs", **fields)
+
+
+def removal_fields(options: MiningOptions) -> dict[str, str]:
+    """Return the fields of a signature on changed texts and removed pairs."""
+    removed = [*options.filters, *(["near-duplicates"] if options.near_duplicates else [])]
+    return {
+        "filters": "+".join(removed) or "none",
+        **({"identical": "kept"} if options.keep_identical else {}),
+        **({"texts": "repaired"} if options.repair else {}),
+    }
 
 
 def _side(run: RunContext, chosen: ChosenPairs, side: str) -> dict[str, Any]:

@@ -82,7 +82,7 @@ class Records:
         from miner.storage.corpus.joined import doubtful_texts  # loads NumPy
 
         for position, text in doubtful_texts(columns[2], max_length=MAX_CHARACTERS):
-            if reason := _reason(text):
+            if reason := rejection_of(text):
                 rejected.setdefault(position, reason)
         rejected = dict(sorted(rejected.items()))
         rejected_texts = {
@@ -134,7 +134,8 @@ def decode_utf8(values: Iterable[bytes], rejected: Rejected) -> list[str]:
     return texts
 
 
-def _reason(text: str) -> Rejection | None:
+def rejection_of(text: str) -> Rejection | None:
+    """Return why a text cannot be mined, or None."""
     if len(text) > MAX_CHARACTERS:
         return Rejection.TOO_LONG
     if "\0" in text:
