@@ -13,8 +13,16 @@ from numpy.typing import ArrayLike
 
 from miner.arrays import FloatArray, IntArray, Matrix, Neighbours
 from miner.choices import check_choice
-from miner.knn.core import rescore
 from miner.knn.core.codes import PRECISIONS, Precision
+from miner.knn.core.rescore import (
+    MAX_SIMILARITIES,
+    best,
+    check_search,
+    checked_vectors,
+    merge_some,
+    search_table,
+    unit_rows,
+)
 from miner.knn.tiled import Progress, search_tiles
 from miner.threads import blocks
 
@@ -64,9 +72,9 @@ def search_both(
             dimensions differ, or the precision is unknown.
         ModuleNotFoundError: The precision needs torch, which is not installed.
     """
-    sides = [rescore.checked_vectors(source, "source"), rescore.checked_vectors(target, "target")]
-    rescore.check_search(*sides, k=k)
-    units = [rescore.unit_rows(side) for side in sides]
+    sides = [checked_vectors(source, "source"), checked_vectors(target, "target")]
+    check_search(*sides, k=k)
+    units = [unit_rows(side) for side in sides]
     return search_unit_rows(*units, k=k, precision=precision, progress=progress)
 
 
@@ -82,12 +90,12 @@ def search_unit_rows(
 
     Rows are not checked: rows of other lengths give wrong results.
     """
-    rescore.check_search(source, target, k=k)
+    check_search(source, target, k=k)
     k = min(k, max(len(source), len(target), 1))
     if precision:
         check_choice("precision", precision, PRECISIONS)
-    if len(source) * len(target) <= rescore.MAX_SIMILARITIES:
-        both = rescore.search_table(source, target, k=k)
+    if len(source) * len(target) <= MAX_SIMILARITIES:
+        both = search_table(source, target, k=k)
         progress(len(source) * len(target))
         return both
     rows, columns = find_distinct(source), find_distinct(target)
@@ -130,13 +138,13 @@ def search_documents(
         k: neighbours per row. Ids are -1 if the paired documents have fewer rows.
         progress: called with numbers of computed similarities.
     """
-    rescore.check_search(source, target, k=k)
+    check_search(source, target, k=k)
     forward = Neighbours.empty(len(source), min(k, len(target)))
     backward = Neighbours.empty(len(target), min(k, len(source)))
     for rows, columns in documents:
         ahead, back = search_unit_rows(source[rows], target[columns], k=k)
-        rescore.merge_some(forward, rows, Neighbours(ids=columns[ahead.ids], cosines=ahead.cosines))
-        rescore.merge_some(backward, columns, Neighbours(ids=rows[back.ids], cosines=back.cosines))
+        merge_some(forward, rows, Neighbours(ids=columns[ahead.ids], cosines=ahead.cosines))
+        merge_some(backward, columns, Neighbours(ids=rows[back.ids], cosines=back.cosines))
         progress(len(rows) * len(columns))
     return forward, backward
 
@@ -194,4 +202,4 @@ def _expand(neighbours: Neighbours, base: UniqueRows, k: int) -> Neighbours:
         has_member = np.flatnonzero(member < counts[group])
         room.ids[has_member, slot] = base.members[base.start[group[has_member]] + member]
         room.cosines[has_member, slot] = neighbours.cosines[has_member, place]
-    return rescore.best(room, k=k)
+    return best(room, k=k)

@@ -11,8 +11,15 @@ from itertools import chain
 
 import numpy as np
 
-from miner.storage.corpus import records
 from miner.storage.corpus.joined import JoinedLines
+from miner.storage.corpus.records import (
+    BATCH_ROWS,
+    MAX_LINE_BYTES,
+    CorpusError,
+    Rejected,
+    Rejection,
+    decode_utf8,
+)
 from miner.storage.places import AnyPath
 from miner.storage.streams import PARQUET_MAGIC, is_text, read_chunks
 
@@ -41,8 +48,8 @@ def line_batches(path: AnyPath) -> Iterator[JoinedLines]:
     for block in _line_blocks(path):
         ends = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == ord("\n"))
         starts = np.concatenate([[0], ends + 1, [len(block) + 1]])
-        for first in range(0, len(starts) - 1, records.BATCH_ROWS):
-            bounds = starts[first : first + records.BATCH_ROWS + 1]
+        for first in range(0, len(starts) - 1, BATCH_ROWS):
+            bounds = starts[first : first + BATCH_ROWS + 1]
             yield JoinedLines(block[bounds[0] : bounds[-1] - 1], bounds - bounds[0])
 
 
@@ -62,26 +69,26 @@ def text_lines(path: AnyPath) -> Iterator[tuple[str, str]]:
                 raw = batch.raw(position).removesuffix(b"\r")
                 yield raw.decode(errors="surrogateescape"), reason.value
             else:
-                yield line, "" if line.strip() else records.Rejection.BLANK.value
+                yield line, "" if line.strip() else Rejection.BLANK.value
 
 
-def decode_lines(lines: JoinedLines) -> tuple[Sequence[str], records.Rejected]:
+def decode_lines(lines: JoinedLines) -> tuple[Sequence[str], Rejected]:
     r"""Decode lines, and return them with the reasons of rejected positions.
 
     Lines are rejected if they are too long or not UTF-8, and then empty texts. One ``\r`` at a
     line's end is removed. If no line changes, ``lines`` are returned.
     """
-    rejected: records.Rejected = {}
-    too_long = np.flatnonzero(lines.lengths > records.MAX_LINE_BYTES).tolist()
+    rejected: Rejected = {}
+    too_long = np.flatnonzero(lines.lengths > MAX_LINE_BYTES).tolist()
     if not _is_utf8(lines.data):
-        texts = records.decode_utf8(lines.data.split(b"\n"), rejected)
+        texts = decode_utf8(lines.data.split(b"\n"), rejected)
     elif lines.data and not too_long and b"\r" not in lines.data:
         return lines, rejected
     else:
         texts = [*lines]
     for position in too_long:
         texts[position] = ""
-        rejected[position] = records.Rejection.TOO_LONG
+        rejected[position] = Rejection.TOO_LONG
     return [text.removesuffix("\r") for text in texts], rejected
 
 
@@ -109,7 +116,7 @@ def _line_blocks(path: AnyPath) -> Iterator[bytes]:
         lines, newline, unfinished = unfinished.rpartition(b"\n")
         if newline:
             yield lines
-        unfinished = unfinished[: records.MAX_LINE_BYTES + 1] + chunk
+        unfinished = unfinished[: MAX_LINE_BYTES + 1] + chunk
     if unfinished:
         yield unfinished
 
@@ -117,15 +124,15 @@ def _line_blocks(path: AnyPath) -> Iterator[bytes]:
 def _refuse_other_than_text(path: AnyPath, head: bytes) -> None:
     for mark, encoding in _OTHER_ENCODINGS.items():
         if head.startswith(mark):
-            raise records.CorpusError(
+            raise CorpusError(
                 f"{path}: is {encoding}; convert it with iconv -f {encoding} -t UTF-8"
             )
     sample = head[:_SAMPLE_BYTES]
     if head.startswith(PARQUET_MAGIC) and not is_text(sample):
-        raise records.CorpusError(f"{path}: is a Parquet file; read it with --input-format parquet")
+        raise CorpusError(f"{path}: is a Parquet file; read it with --input-format parquet")
     bad = sum(len(line) for line in sample.split(b"\n") if not is_text(line))
     if len(sample) >= _MIN_SAMPLE_BYTES and bad > len(sample) / 2:
-        raise records.CorpusError(
+        raise CorpusError(
             f"{path}: is not UTF-8 text: of its first {len(sample)} bytes, {bad} are in invalid "
             "lines; convert it with iconv, or unpack it if it is compressed"
         )

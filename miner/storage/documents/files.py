@@ -9,7 +9,15 @@ import pyarrow.types as pt
 from miner.storage.corpus.lines import line_batches
 from miner.storage.corpus.reader import parquet_file
 from miner.storage.corpus.records import MAX_LINE_BYTES, CorpusError, Rejection
-from miner.storage.documents import markdown, records
+from miner.storage.documents import markdown
+from miner.storage.documents.records import (
+    MAX_BYTES,
+    AnyDocument,
+    Document,
+    RawDocument,
+    check_document,
+    decode_document,
+)
 from miner.storage.places import AnyPath
 from miner.storage.streams import read_chunks, split_compression
 
@@ -17,7 +25,7 @@ NAMES = ("doc", "id", "url", "title")  # keys that name a document, the first on
 PARQUET_BATCH_ROWS = 256
 
 
-def read(path: AnyPath, name: str) -> Iterator[records.AnyDocument]:
+def read(path: AnyPath, name: str) -> Iterator[AnyDocument]:
     """Yield the documents of a text, Markdown, JSON lines or Parquet file.
 
     A text or Markdown is one document, called ``name``. Otherwise each line or row is one, and is
@@ -29,11 +37,9 @@ def read(path: AnyPath, name: str) -> Iterator[records.AnyDocument]:
     """
     match split_compression(path)[0]:
         case ".txt":
-            yield records.decode_document(name, read_bytes(path))
+            yield decode_document(name, read_bytes(path))
         case ".md" | ".mdx" | ".markdown":
-            yield records.RawDocument(
-                name=name, content=read_bytes(path), extract=markdown.read_page
-            )
+            yield RawDocument(name=name, content=read_bytes(path), extract=markdown.read_page)
         case ".parquet":
             for number, record in enumerate(_parquet_rows(path), start=1):
                 yield _row_document(record, f"{name}:{number}")
@@ -44,7 +50,7 @@ def read(path: AnyPath, name: str) -> Iterator[records.AnyDocument]:
                     yield from _line_documents(line, f"{name}:{number}")
 
 
-def read_bytes(path: AnyPath, max_bytes: int = records.MAX_BYTES) -> bytes:
+def read_bytes(path: AnyPath, max_bytes: int = MAX_BYTES) -> bytes:
     """Return a file's decompressed bytes.
 
     Reading stops within a chunk after ``max_bytes``, so a longer result means a longer file.
@@ -60,24 +66,24 @@ def read_bytes(path: AnyPath, max_bytes: int = records.MAX_BYTES) -> bytes:
     return bytes(data)
 
 
-def _line_documents(line: bytes, place: str) -> Iterator[records.Document]:
+def _line_documents(line: bytes, place: str) -> Iterator[Document]:
     if len(line) > MAX_LINE_BYTES:
-        yield records.Document(name=place, broken=Rejection.TOO_LONG)
+        yield Document(name=place, broken=Rejection.TOO_LONG)
         return
     try:
         record = json.loads(line)
     except UnicodeDecodeError:
-        yield records.Document(name=place, broken=Rejection.UNDECODABLE)
+        yield Document(name=place, broken=Rejection.UNDECODABLE)
         return
     except (ValueError, RecursionError):
         record = None
     match record:
         case {"text": str(text)}:
-            yield records.check_document(_name(record, place), text)
+            yield check_document(_name(record, place), text)
         case {"index": _} if "text" not in record:
             return
         case _:
-            yield records.Document(name=place, broken=Rejection.MALFORMED)
+            yield Document(name=place, broken=Rejection.MALFORMED)
 
 
 def _parquet_rows(path: AnyPath) -> Iterator[dict[str, object]]:
@@ -99,11 +105,11 @@ def _column_values(column: pa.Array) -> list[object]:
     return list((column.cast(pa.large_binary()) if is_text else column).to_pylist())
 
 
-def _row_document(record: dict[str, object], place: str) -> records.Document:
+def _row_document(record: dict[str, object], place: str) -> Document:
     name, text = _name(record, place), record["text"]
     if not isinstance(text, bytes):
-        return records.Document(name=name, broken=Rejection.MALFORMED)
-    return records.decode_document(name, text)
+        return Document(name=name, broken=Rejection.MALFORMED)
+    return decode_document(name, text)
 
 
 def _name(record: dict[str, object], place: str) -> str:
