@@ -69,6 +69,7 @@ def write_pairs(
     *,
     origin: Origin,
     schema: pa.Schema | None = None,
+    stream: IO[bytes] | None = None,
     **kinds: bool,
 ) -> int:
     """Write pairs in order, each file completely, and return their number.
@@ -80,6 +81,7 @@ def write_pairs(
         batches: The pairs in their order. Their division makes no difference to the bytes.
         origin: Languages, encoder and signature, which some formats store.
         schema: The columns to write. Default: ``pairs_schema(**kinds)``.
+        stream: Open file to write to, instead of ``path``.
         kinds: Arguments of ``pairs_schema``.
 
     Raises:
@@ -99,13 +101,17 @@ def write_pairs(
             written += len(table)
             yield table
 
+    write = formats.WRITERS[output.format.name]
+    if stream:
+        write([stream], counted(), schema, origin)
+        return written
     with ExitStack() as stack:
         paths = [stack.enter_context(atomic_file(file)) for file in output.files(origin)]
         with ExitStack() as opened:
             files = [
                 opened.enter_context(open_compressed(out, output.compression)) for out in paths
             ]
-            formats.WRITERS[output.format.name](files, counted(), schema, origin)
+            write(files, counted(), schema, origin)
             return written
 
 
