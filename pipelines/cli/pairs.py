@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING
 
 from miner.choices import AS_INPUT, BY_SCORE, TEXTS
 from miner.commandline import add_common_options, command
+from miner.storage.atomic import atomic_file, naming_errors
 from miner.storage.layout import LINES_FOLDER, SIDES, WorkFolder
 from miner.storage.places import Place, place
 from miner.storage.streams import Pipe
@@ -42,7 +43,7 @@ STREAMED = (
 
 @contextmanager
 def rated_pairs(args: argparse.Namespace) -> Iterator[Callable[[Place], None]]:
-    """Set two corpora of lines, and yield the function that writes the output.
+    """Set corpora of lines in ``args``, and yield a function that writes OUT.
 
     A file of pairs is written as two files of lines to the work folder, or to a temporary one. The
     function takes the work folder of the finished run. It does nothing if the run itself writes.
@@ -103,8 +104,6 @@ def rate_in_passing(args: argparse.Namespace, monitor: Monitor) -> int:
 
     given = _pairs_to_rate(args)
     pairs = repaired(given) if args.repair else given
-    if isinstance(args.source, Pipe):
-        args.source.release()
     if args.encoder == BEST:  # The best encoder has the words of the bundled one.
         args.encoder = BUNDLED
     sides = (
@@ -143,7 +142,6 @@ def rate_in_passing(args: argparse.Namespace, monitor: Monitor) -> int:
 @contextmanager
 def _output_file(args: argparse.Namespace) -> Iterator[IO[bytes]]:
     """Open standard output, or a file that appears when it is complete."""
-    from miner.storage.atomic import atomic_file, naming_errors
     from miner.storage.pairs import open_compressed
 
     if args.to_stdout:
@@ -192,6 +190,8 @@ def _open(args: argparse.Namespace) -> PairFile:
         check_files([file_of_pairs(args.source)], file_of_pairs(args.output))
     given = args.src_lang, args.tgt_lang
     pairs = open_pairs(args.source, columns=args.columns, languages=given)
+    if isinstance(args.source, Pipe):
+        args.source.release()
     logger.info("%s: %s", args.source, pairs.layout)
     source, target = pairs.languages
     args.src_lang, args.tgt_lang = given[0] or source, given[1] or target
@@ -210,7 +210,7 @@ def _add_conversion(parser: argparse.ArgumentParser) -> None:
 
 
 @command(_add_conversion, "adit convert")
-@supports_pipes("source", ending="tsv")
+@supports_pipes("source", ending="tsv", streams=lambda args: True)
 def convert_pairs(args: argparse.Namespace) -> int:
     """Convert a file of sentence pairs to another format.
 
@@ -246,7 +246,9 @@ def convert_pairs(args: argparse.Namespace) -> int:
     following = chain(sample, remaining)
     blocks = iter(lambda: list(islice(following, SAMPLED_PAIRS)), [])
     tables = (pair_table(block, schema) for block in blocks)
-    written = write_pairs(args.output, tables, origin=origin, schema=schema)
+    stream = sys.stdout.buffer if args.to_stdout else None
+    with naming_errors(shown_output(args)):
+        written = write_pairs(args.output, tables, origin=origin, schema=schema, stream=stream)
     if not args.quiet:
         skipped = ", ".join(f"{count:,} {problem}" for problem, count in problems.items())
         sys.stderr.write(f"{shown_output(args)}: {written:,} pairs written\n")

@@ -8,6 +8,7 @@ import itertools
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,6 +17,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from encoder import load_encoder
 from miner.judge.features import RunStatistics, compute_features, read_texts
@@ -85,6 +88,28 @@ def test_later_lines_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         assert cells_of(tmp_path / "c.tsv") == cells_of(tmp_path / "a.tsv")[:30]
 
 
+HOSTILE = st.text(st.sampled_from('a\t\r\0\x85\u2028\u202e\ufeff&;"]>|, é中'), max_size=12)
+BYTES = HOSTILE.map(str.encode) | st.binary(max_size=8).map(lambda line: line.replace(b"\n", b""))
+
+
+@settings(max_examples=15)
+@given(st.lists(BYTES, max_size=30))
+def test_line_i_is_line_i(hostile: list[bytes]) -> None:
+    """For ``cut``, ``paste`` and ``awk``, whatever the lines contain."""
+    lines = [*("\t".join(pair).encode() for pair in sample_pairs()), *hostile]
+    with tempfile.TemporaryDirectory() as folder:
+        files = Path(folder) / "in.tsv", Path(folder) / "out.tsv"
+        files[0].write_bytes(b"".join(line + b"\n" for line in lines))
+        rate(files[0], "-o", files[1])
+        *found, last = files[1].read_bytes().split(b"\n")
+    cells = [line.rsplit(b"\t", 3) for line in found]
+    assert [line for line, *_ in cells] == [line.removesuffix(b"\r") for line in lines]
+    assert all(
+        bool(score) != bool(reason) or b"identical" in reason for *_, score, _, reason in cells
+    )
+    assert last == b""
+
+
 def test_no_more_than_two_blocks_are_read_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(texts, "PAIRS_PER_THREAD", 5)
     drawn = itertools.count()
@@ -105,12 +130,15 @@ def test_no_more_than_two_blocks_are_read_ahead(monkeypatch: pytest.MonkeyPatch)
     assert next(drawn) <= 20 + 25 + 3 * 10
 
 
-def test_the_first_lines_come_out_of_an_endless_pipe() -> None:
+@pytest.mark.parametrize("command", [("rate", *TEXTS), ("convert",)])
+def test_the_first_lines_come_out_of_an_endless_pipe(command: Sequence[str]) -> None:
     lines = b"Rot.\tRed.\nBlau.\tBlue.\nJa.\tYes.\nNein.\tNo.\n"
     code = "import sys; from pipelines.cli.main import adit; sys.exit(adit())"
-    command = [sys.executable, "-c", code, "rate", "-", "-q", *TEXTS]
     process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-c", code, *command, "-", "-q"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     )
     assert process.stdin and process.stdout and process.stderr
 
@@ -130,7 +158,9 @@ def test_the_first_lines_come_out_of_an_endless_pipe() -> None:
     assert process.stderr.read() == b""
     process.stderr.close()
     writer.join()
-    assert [line.rsplit(b"\t", 3)[0] + b"\n" for line in found] == 2 * lines.splitlines(True)
+    assert [line.split(b"\t")[:2] for line in found] == [
+        line.split(b"\t")[:2] for line in 2 * lines.splitlines(command == ("convert",))
+    ]
     assert found[:4] == found[4:]
 
 

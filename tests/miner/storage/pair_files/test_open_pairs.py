@@ -73,6 +73,23 @@ def test_tables(tmp_path: Path, content: str, layout: str) -> None:
         assert read(tmp_path / name) == PAIRS
 
 
+def test_lines_that_adit_rate_wrote(tmp_path: Path) -> None:
+    """With columns for score, probability and reason after those of the input."""
+    ends = ["-1.5\t0.25\t", "\t\tblank", "3\t1\tlength,numbers", "0.5\t0.5\t"]
+    for start in ("{s}\t{t}", URLS + "\t{s}\t{t}"):
+        rows = lines(start).splitlines()
+        cells = [f"{row}\t{end}" for row, end in zip(rows, ends * len(rows), strict=False)]
+        (tmp_path / "a").write_text("\n".join(cells))
+        pairs = [*open_pairs(tmp_path / "a").read()]
+        assert not any(pair.problem for pair in pairs)
+        found = [(pair.score, pair.probability) for pair in pairs]
+        assert found[:4] == [(-1.5, 0.25), (None, None), (3, 1), (0.5, 0.5)][: len(found)]
+        assert read(tmp_path / "a") == PAIRS
+    for end in ("1.5\t2.5\t", "1.5\t0.5\t0.5", "a\t0.5\t", "1.5\t0.5\tnews"):
+        (tmp_path / "a").write_text("".join(f"{s}\t{t}\t{end}\n" for s, t in PAIRS))
+        assert {pair.score for pair in open_pairs(tmp_path / "a").read()} == {None}
+
+
 def test_texts_of_several_lines(tmp_path: Path) -> None:
     """As in a CSV file that Translate Toolkit makes of a gettext catalogue."""
     record = '"a.c:{n}","\n{s}\n\n ","\n\n{t}"\n'
