@@ -89,14 +89,14 @@ def fit_judge(
     weights: NDArray[np.float64],
     learned: Sequence[str] = FEATURES,
 ) -> Judge:
-    """Train trees that compare the features ``learned``, the first of ``SEEN``.
+    """Train trees that compare the features ``learned``.
 
     Some examples are repeated without neighbours, to judge pairs that have none.
 
     Args:
         all_examples: P examples in all.
         weights: Their weights, float64 (P,).
-        learned: ``FEATURES`` or ``GIVEN_FEATURES``.
+        learned: ``FEATURES``, or ``SEEN`` for the judge of given pairs.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
 

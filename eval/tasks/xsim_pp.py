@@ -191,7 +191,7 @@ def best_by_judge(
     targets: Sequence[str],
     nearest: Neighbours,
 ) -> IntArray:
-    """Choose each sentence's neighbour that the judge scores best by the texts.
+    """Choose each sentence's best neighbour by the judge.
 
     Args:
         encoder: Encoder whose word vectors the judge compares.
@@ -205,7 +205,8 @@ def best_by_judge(
     """
     ids = nearest.ids.T  # the first neighbours come first: run statistics are of them
     ranks, rows = np.nonzero(ids >= 0)
-    pairs = [source[row] for row in rows], [targets[own] for own in ids[ranks, rows]]
+    chosen = ids[ranks, rows].tolist()
+    pairs = [source[row] for row in rows.tolist()], [targets[row] for row in chosen]
     texts = read_texts(word_encoders(encoder, languages), *pairs, languages=languages)
     features = compute_features(texts, None, RunStatistics.of(texts, is_given=True))
     scores = np.full(ids.shape, -np.inf)

@@ -170,18 +170,19 @@ def describe_words(source: Any, target: Any, sides: Any, weights: Any) -> None:
 
 @_compile
 def find_missing_names(names: Any, others: Any, gaps: Any) -> None:
-    """Write 1 less the least cosine of a name to its nearest word, to ``gaps`` (P,).
+    """Fill ``gaps`` (P,) with 1 less the least cosine of a name.
 
-    ``names`` and ``others`` are the arrays ``vectors``, ``ids`` and ``offsets`` of the words of
-    names and of other texts. A pair of which either has none keeps its gap.
+    A name's cosine is to its nearest word on the other side. ``names`` and ``others`` are the
+    arrays ``vectors``, ``ids`` and ``offsets`` of both sides' words. A pair without names or
+    without other words keeps its gap.
     """
     vectors, ids, offsets = names
     other_vectors, other_ids, other_offsets = others
     most, other_most = _longest(offsets), _longest(other_offsets)
     rows = np.zeros((most + TILE, vectors.shape[1]))
     other_rows = np.zeros((other_most + TILE, vectors.shape[1]))
-    best, found = np.empty(most, np.float32), np.empty(most, np.int64)
-    best_there, found_there = np.empty(other_most, np.float32), np.empty(other_most, np.int64)
+    best, places = np.empty(most, np.float32), np.empty(most, np.int64)
+    best_there, back = np.empty(other_most, np.float32), np.empty(other_most, np.int64)
     for pair in range(len(gaps)):
         own = ids[offsets[pair] : offsets[pair + 1]]
         theirs = other_ids[other_offsets[pair] : other_offsets[pair + 1]]
@@ -191,7 +192,7 @@ def find_missing_names(names: Any, others: Any, gaps: Any) -> None:
         _take_whole(vectors, own, rows)
         _take_whole(other_vectors, theirs, other_rows)
         here, there = best[:words], best_there[:others_count]
-        _match(rows, other_rows, here, found[:words], there, found_there[:others_count])
+        _match(rows, other_rows, here, places[:words], there, back[:others_count])
         gaps[pair] = 1 - here.min()
 
 

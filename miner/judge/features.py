@@ -68,8 +68,8 @@ class Texts:
         numbers: Counts of shared, unshared and contradicting numbers, float64 (P, 3).
         language: The lesser confidence that a side is in its language, float32 (P,); below 0 if
             another language is likelier, NaN if neither language is known.
-        facts: What ``compare_facts`` returns, float32 (P, 6).
-        names: What ``compare_names`` returns, float32 (P, 4).
+        facts: Features from ``compare_facts``, float32 (P, 6).
+        names: Features from ``compare_names``, float32 (P, 4).
     """
 
     words: NDArray[np.float32]
@@ -108,10 +108,10 @@ def read_texts(
         own = np.fmin(*map(own_language, texts, languages))
         facts = compare_facts(words[0], words[1], model)
         names = compare_names(makers, texts, words, languages)
-        found = *match_words(*words), marks, count_numbers(*texts).T, own, facts, names
+        columns = *match_words(*words), marks, count_numbers(*texts).T, own, facts, names
         with reading:
             progress(len(texts[0]))
-        return found
+        return columns
 
     read = map_in_threads(read_piece, blocks(len(source), PAIRS_PER_THREAD) or [slice(0, 0)])
     columns = map(np.concatenate, zip(*read, strict=True))

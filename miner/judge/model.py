@@ -35,7 +35,7 @@ BUNDLED = Path(__file__).parents[1] / "assets" / "judge.safetensors"
 GIVEN = BUNDLED.with_name("judge-given.safetensors")  # for pairs that were not mined
 LEAF = 1 << 16
 THREAD_PAIRS = 4096
-GIVEN_ODDS = 1.5  # log odds of given pairs, of which fewer are wrong than the judge learned from
+GIVEN_ODDS = 1.5  # log odds: a smaller share of given pairs is wrong than of learned ones
 # From where a feature lowers a score, and by how much per unit.
 CORRECTIONS = {
     LANGUAGE: (0.0, 2.0),
@@ -92,8 +92,8 @@ class Judge:
     ) -> Probabilities:
         """Return the probabilities of the scores of a run.
 
-        Those of given pairs follow from each score alone: an error of one fact lowers a score so
-        little that the shares of correct and wrong pairs cannot be told from all scores.
+        Probabilities of given pairs follow from each score alone: an error of one fact lowers a
+        score so little that the distribution of scores does not show the share of correct pairs.
 
         Args:
             blocks: Scores of all pairs, float64 arrays.

@@ -227,7 +227,12 @@ def test_another_judge_judges_anew_even_if_it_scores_alike(
     work = plain.parent / "work"
     before = snapshot(work / "judged"), snapshot(work / "scored")
     known = load_judge()
-    other = SimpleNamespace(name="other", scores=known.scores, probabilities=known.probabilities)
+    other = SimpleNamespace(
+        name="other",
+        is_given=False,
+        scores=known.scores,
+        probabilities=known.probabilities,
+    )
     monkeypatch.setattr(judge, "bundled_judge", lambda is_given: other)
     assert mine_corpus(judged) == 0
     seals = [
