@@ -40,6 +40,7 @@ PRIOR_WRONG_PAIRS = 20.0  # weight of the reference peak of wrong pairs
 PRIOR_CORRECT_PAIRS = 25.0  # weight of the reference peak of correct pairs
 PRIOR_LEAVE_ONE_OUT_PAIRS = 1000.0  # weight of LOOKALIKE_RATE
 LOOKALIKE_RATE = 0.0005  # share of sentences without a translation that have a lookalike
+WRONG_QUANTILE = 0.98  # of wrong pairs that are likely wrong
 MAX_LOOKALIKE_RATE = 0.25  # share of leave-one-out pairs from which a run warns
 # Estimates and probabilities are rounded to these, by which no two processors' exp differ.
 ESTIMATE, PROBABILITY = 2.0**-10, 2.0**-20
@@ -146,16 +147,26 @@ class Probabilities:
     alike: float = 0.0
 
     @classmethod
-    def fit(cls, usual: Peaks, blocks: Iterable[FloatArray], known: FloatArray = NO_SCORES) -> Self:
+    def fit(
+        cls,
+        usual: Peaks,
+        blocks: Iterable[FloatArray],
+        known: FloatArray = NO_SCORES,
+        wrong: FloatArray = NO_SCORES,
+    ) -> Self:
         """Fit to the scores of a run.
 
         Args:
             usual: Reference peaks of wrong and correct pairs.
             blocks: Scores of all pairs, float64 arrays.
-            known: Scores of leave-one-out pairs, which are wrong.
+            known: Scores of leave-one-out pairs, which are wrong, or lookalikes.
+            wrong: Scores of other pairs that are certainly wrong. Below their quantile
+                ``WRONG_QUANTILE``, no pair has a probability of ``LIKELY``.
         """
         counts = sum(map(count_scores, blocks), np.zeros(len(SCORES)))
-        tail, right, right_or_alike = _fit_mixture(usual, counts, count_scores(known))
+        tail, right, right_or_alike = _fit_mixture(
+            usual, counts, count_scores(known), count_scores(wrong)
+        )
         share = max(0.0, (right_or_alike - LOOKALIKE_RATE) / (1 - LOOKALIKE_RATE))
         shift = right.height - tail.height - right.rise * right.place - tail.fall * tail.start
         found = {
@@ -165,6 +176,9 @@ class Probabilities:
             "share": share,
         }
         rounded = cls(**{name: round(one / ESTIMATE) * ESTIMATE for name, one in found.items()})
+        if len(wrong):
+            highest = float(np.quantile(wrong, WRONG_QUANTILE, method="lower"))
+            rounded = replace(rounded, shift=min(rounded.shift, -rounded.slope * highest))
         likely = rounded.predict(known) >= LIKELY
         return replace(rounded, alike=float(likely.sum() / max(1, len(likely))))
 
@@ -179,7 +193,9 @@ def logistic(odds: FloatArray) -> FloatArray:
     return 1 / (1 + np.exp(-np.clip(odds, -700, 700)))
 
 
-def _fit_mixture(usual: Peaks, counts: FloatArray, known: FloatArray) -> tuple[Tail, Peak, float]:
+def _fit_mixture(
+    usual: Peaks, counts: FloatArray, known: FloatArray, wrong_counts: FloatArray
+) -> tuple[Tail, Peak, float]:
     """Fit a tail of wrong pairs, a peak of correct ones, and its share.
 
     ``counts`` are pairs in bins, ``known`` those known to be wrong, of which few are where right
@@ -200,7 +216,7 @@ def _fit_mixture(usual: Peaks, counts: FloatArray, known: FloatArray) -> tuple[T
         alike = float(known_weights.sum() + LOOKALIKE_RATE * PRIOR_LEAVE_ONE_OUT_PAIRS) / float(
             known.sum() + PRIOR_LEAVE_ONE_OUT_PAIRS
         )
-        others = before[0] + counts - correct_weights + known - known_weights
+        others = before[0] + wrong_counts + counts - correct_weights + known - known_weights
         wrong = fit_peak(others, usual[0].place, MAX_PEAK_SHIFT)
         alike_or_right = before[1] + correct_weights + known_weights
         right = fit_peak(alike_or_right, usual[1].place, MAX_PEAK_SHIFT)

@@ -18,7 +18,7 @@ from miner.choices import LINES
 from miner.filters import Suspects, check_filter_languages, reasons
 from miner.judge.features import PAIRS_PER_THREAD, RunStatistics, compute_features, read_texts
 from miner.judge.model import load_judge
-from miner.judge.prior import LIKELY, Probabilities
+from miner.judge.prior import LIKELY, MAX_PAIRS, Probabilities
 from miner.languages import language_shares
 from miner.same_text import same_texts
 from miner.storage.corpus.entities import escaped_levels, unescape
@@ -67,10 +67,13 @@ class TextRater:
         run = _with_languages(options, first)
         source, target = _usable_texts(run, first)[0]
         source, target = _take(source, target, ~same_texts(source, target))
-        texts = read_texts(run.word_encoders(), source, target, languages=run.languages)
+        makers, languages = run.word_encoders(), run.languages
+        texts = read_texts(makers, source, target, languages=languages)
         statistics = RunStatistics.of(texts, is_given=True)
         scores = load_judge().scores(compute_features(texts, None, statistics))
-        model = Probabilities.fit(load_judge().reference_peaks, [scores])
+        texts = read_texts(makers, *_mispaired(source, target), languages=languages)
+        wrong = load_judge().scores(compute_features(texts, None, statistics))
+        model = Probabilities.fit(load_judge().reference_peaks, [scores], wrong=wrong)
         best = _take(source, target, model.predict(scores) >= LIKELY)
         typical = Suspects.of(*best, languages=run.languages)
         return cls(run=run, statistics=statistics, model=model, typical=typical)
@@ -147,6 +150,18 @@ def _with_languages(options: MiningOptions, first: Sequence[FilePair]) -> RunCon
         logger.warning("%s", line)
     check_filter_languages(options.filters, run.languages)
     return run
+
+
+def _mispaired(source: list[str], target: list[str]) -> BothTexts:
+    """Return at most ``MAX_PAIRS`` sources with targets of distant pairs."""
+    by_source = dict(zip(source, target, strict=True))
+    by_target = {text: other for other, text in by_source.items()}  # repeats would be translations
+    sources, targets = [*by_target.values()], [*by_target]
+    half = len(targets) // 2
+    targets = targets[half:] + targets[:half]
+    step = max(1, -(-len(sources) // MAX_PAIRS))
+    sources, targets = sources[::step], targets[::step]
+    return _take(sources, targets, ~same_texts(sources, targets)) if half else ([], [])
 
 
 def _take(source: list[str], target: list[str], mask: Mask) -> BothTexts:

@@ -56,14 +56,20 @@ def test_lines_come_out_as_in_the_full_method(table: Path, tmp_path: Path) -> No
 
 def test_scores_are_of_the_texts_only(tmp_path: Path) -> None:
     pairs = sample_pairs()
-    pairs[3] = pairs[3][0], pairs[4][1]
+    pairs[3] = pairs[3][0], "Nobody has read this book."
     write_table(tmp_path / "in.tsv", pairs)
     rate(tmp_path / "in.tsv", "-o", tmp_path / "out.tsv")
     source, target = map(list, zip(*pairs, strict=True))
     read = read_texts([load_encoder("mini")] * 2, source, target, languages=("de", "en"))
     features = compute_features(read, None, RunStatistics.of(read, is_given=True))
     scores = load_judge().scores(features)
-    likely = Probabilities.fit(load_judge().reference_peaks, [scores]).predict(scores)
+    half = len(pairs) // 2
+    far = read_texts(
+        [load_encoder("mini")] * 2, source, target[half:] + target[:half], languages=("de", "en")
+    )
+    wrong = load_judge().scores(compute_features(far, None, RunStatistics.of(read, is_given=True)))
+    model = Probabilities.fit(load_judge().reference_peaks, [scores], wrong=wrong)
+    likely = model.predict(scores)
     found = np.array([cells[1:3] for cells in cells_of(tmp_path / "out.tsv")], dtype=float)
     np.testing.assert_allclose(found, np.stack([scores, likely], axis=1), rtol=1e-5)
     assert found[3].argmin() == found[:, 0].argmin() or found[3, 1] < 0.1
@@ -249,6 +255,15 @@ def test_what_needs_all_lines(
     assert message in capsys.readouterr().err
     assert not [*tmp_path.iterdir()]
     assert table.read_bytes() == before
+
+
+def test_few_and_repeated_pairs(tmp_path: Path) -> None:
+    """Mispaired sentences, by which probabilities are fitted, are not translations."""
+    pairs = sample_pairs()
+    for lines in (pairs[:1], 40 * pairs[:2], 9 * [*pairs[:4], *pairs[:4]]):
+        write_table(tmp_path / "in.tsv", lines)
+        rate(tmp_path / "in.tsv", "-o", tmp_path / "out.tsv")
+        assert all(float(chance) > 0.9 for *_, chance, _ in cells_of(tmp_path / "out.tsv"))
 
 
 def test_files_without_pairs(tmp_path: Path, capsys: Captured) -> None:
