@@ -120,7 +120,7 @@ class MiningOptions:
     config: str = ""
 
     def side(self, name: str) -> CorpusOptions:
-        """Return the options of the side called ``source`` or ``target``."""
+        """Return the options of ``source``, or for any other name of the target."""
         return self.source if name == SOURCE else self.target
 
     @property
@@ -165,12 +165,16 @@ class MiningOptions:
 
     @property
     def rejected_output(self) -> Place:
-        """The file for pairs that filters reject, next to ``output``."""
+        """The place of pairs that filters reject, next to ``output``.
+
+        Raises:
+            ValueError: The format of the output is unknown.
+        """
         return Output.named(self.output).rejected
 
     @property
     def outputs(self) -> list[Place]:
-        """The outputs of the run, which may each be several files."""
+        """The places to write the output and, with filters, rejected pairs."""
         return [self.output, *([self.rejected_output] if self.filters else [])]
 
     @property
@@ -181,7 +185,11 @@ class MiningOptions:
 
     @property
     def method(self) -> CorpusMethod | None:
-        """The search method that ``index`` names, None for auto."""
+        """The search method that ``index`` names, None for auto.
+
+        Raises:
+            ValueError: ``index`` begins with ``cells`` and is invalid.
+        """
         return None if self.index == AUTO else parse_method(self.index)
 
     @property
@@ -202,7 +210,7 @@ class Job:
     """A run of one or more pairs of corpora.
 
     Attributes:
-        parts: Options by name of a part; the part ``WHOLE_JOB`` has those of the whole run.
+        parts: Options by name of a part; the part ``WHOLE_JOB`` has the options of the whole run.
         corpora: The corpora to read, each as a part and the name of its side.
         pairs: The parts to mine.
     """
@@ -237,6 +245,7 @@ def check_options(options: MiningOptions) -> None:
     Raises:
         ValueError: An option is invalid, or conflicts with another option or a file.
         ModuleNotFoundError: A required extra of the distribution is not installed.
+        OSError: A file is missing, or an output cannot be written.
     """
     from miner.storage.pairs import check_output
 
@@ -356,7 +365,7 @@ def check_files(inputs: Sequence[Place], output: Place) -> None:
     Raises:
         FileNotFoundError: An input does not exist.
         IsADirectoryError: An input is a folder.
-        ValueError: An input is not a regular file, or is the output.
+        ValueError: An input is not a regular file, or the same file as the output.
     """
     for path in inputs:
         if path.is_dir():

@@ -26,10 +26,10 @@ Columns = dict[str, object]
 
 
 def render(run: Run, gold: Gold | None = None) -> str:
-    """Return the page of a run as HTML, compared with gold pairs if given.
+    """Return the page of a run as HTML, compared with gold pairs, if any.
 
     Raises:
-        ValueError: The run has no pairs.
+        ValueError: The run has no pairs, or its files changed.
     """
     if not len(run.pairs):
         raise ValueError(f"{run.directory}: the run has no pairs to report")
@@ -89,8 +89,7 @@ def _columns(run: Run, gold: Gold | None, quality: Quality) -> Columns:
 def _context(side: Side, rows: IntArray, texts: list[str]) -> Columns:
     """Return the sentences before and after the table's pairs, each once.
 
-    A position below the length of ``texts`` refers to ``texts``, a higher one to ``SIDE_others``,
-    and -1 to none.
+    A position refers to ``texts`` or, beyond its length, to ``SIDE_others``; -1 to none.
     """
     positions = {"": -1}
     for position, text in enumerate(texts):

@@ -42,7 +42,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, show: Show) -> Record:
-    """Measure the margin, each filter, and the judge on all pairs."""
+    """Measure the margin, each filter, and the judge on all pairs.
+
+    Raises:
+        ValueError: A pair or split is missing or malformed, or a filter does not know a language.
+    """
     names = chosen_pairs(args)
     for name in names:
         check_filter_languages(tuple(FILTERS), name.partition("-")[::2])

@@ -1,8 +1,7 @@
 """Measure the shares of noise and clean pairs that filters reject.
 
-For each filter of 'adit mine --filters', the share of noise and of clean pairs is shown. For the
-judge, half of the pairs are noise, and it uses no neighbours. It rejects pairs with a probability
-below 0.5.
+For each filter of 'adit mine --filters', the share of noise and of clean pairs is shown. The judge
+uses no neighbours, and half of its pairs are noise. It rejects below a probability of 0.5.
 """
 
 import argparse
@@ -49,8 +48,7 @@ def make_noise(source: Sequence[str], target: Sequence[str], foreign: Foreign) -
 
     The kinds are faults of parallel text from the web that Bicleaner and OpusFilter find
     (Sánchez-Cartagena et al. 2018; Aulamo et al. 2020). ``foreign`` has the same lines in other
-    languages. A kind has no pairs for lines that it does not change, such as those without a
-    number.
+    languages. A kind has no pairs for lines that it does not change.
     """
     changes: dict[str, Callable[[int], str]] = {
         "untranslated": lambda row: source[row],
@@ -87,7 +85,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, show: Show) -> Record:
-    """Measure each filter on each language."""
+    """Show and return the shares of noise that filters and the judge reject.
+
+    Raises:
+        ValueError: A language's text is missing, or a filter does not know a language.
+    """
     available = load_aligned(args.directory).languages
     english = english_of(available, args.directory)
     languages = [name for name in chosen_languages(args, available) if name != english]

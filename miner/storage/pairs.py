@@ -53,7 +53,7 @@ def check_output(path: AnyPath, origin: Origin) -> None:
 
     Raises:
         ValueError: The format is unknown, or needs unknown languages.
-        OutputError: No file can be created.
+        OutputError: A file cannot be created or replaced.
     """
     output = Output.named(path)
     files = output.files(origin)
@@ -73,6 +73,8 @@ def write_pairs(
     **kinds: bool,
 ) -> int:
     """Write pairs in order, each file completely, and return their number.
+
+    Existing files are replaced.
 
     Args:
         path: Its suffix decides the format (``miner.storage.writers``).
@@ -115,7 +117,10 @@ def write_pairs(
 
 @contextmanager
 def open_compressed(path: Path, compression: str) -> Iterator[IO[bytes]]:
-    """Open a file that compresses reproducibly, without names or times."""
+    """Open a new file to write, compressed by ``.gz``, ``.zst`` or not at all.
+
+    Equal contents give equal bytes, because no names or times are stored.
+    """
     with open(path, "wb") as file:
         if compression == ".gz":
             with GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as zipped:

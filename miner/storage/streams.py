@@ -60,7 +60,10 @@ _DAMAGE_ERRORS = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
 
 
 def split_compression(path: AnyPath) -> tuple[str, str]:
-    """Return the lower-case suffix before a compression's, and this one or ""."""
+    """Return the lower-case suffixes of a file's format and compression.
+
+    Either is "" if missing. ``a.txt.gz`` has ``.txt`` and ``.gz``.
+    """
     name = PurePath(str(path).lower())
     if name.suffix not in COMPRESSIONS:
         return name.suffix, ""
@@ -137,8 +140,7 @@ def look_into(head: bytes) -> tuple[list[str], str]:
     """Recognise a file by its ``head``.
 
     Returns:
-        The suffixes of its compressions, the outermost first, and the problem and remedy of the
-        container within, or "".
+        The suffixes of its compressions, outermost first, and a container's problem, or "".
     """
     levels: list[str] = []
     while (level := _compression_of(head)) and len(levels) < _MAX_LEVELS:
@@ -148,7 +150,7 @@ def look_into(head: bytes) -> tuple[list[str], str]:
 
 
 def is_text(data: bytes) -> bool:
-    """Return whether bytes are UTF-8 without NUL, up to a cut last character."""
+    """Return whether bytes are UTF-8 without NUL, even if cut in a character."""
     try:
         codecs.utf_8_decode(data, "strict", False)
     except UnicodeDecodeError:

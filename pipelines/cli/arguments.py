@@ -49,7 +49,7 @@ HELP = {
     "--encoder": f"{ENCODERS} (default: {Default.encoder})",
     "--precision": "precision of the encoder's products; auto is the fastest on this machine whose "
     f"cosines to the vectors in float32 are at least 0.9995 (default: {Default.precision})",
-    "--dim": "dimensions of raw embeddings",
+    "--dim": "dimensions of embeddings in raw files, which have no header",
     # Mining.
     "-k": f"number of nearest neighbours per sentence (default: {Default.k})",
     "--margin": "formula that compares a cosine with the mean cosines of both sentences' "
@@ -83,7 +83,7 @@ HELP = {
     "margin writes them)",
     "--index": "exact; cells, an approximate search in k-means cells, such as cells4096:probes=8; "
     "a FAISS factory string with parameters after a colon, such as IVF4096,Flat:nprobe=64; auto: "
-    f"exact up to 10^12 similarities, then cells (default: {Default.index})",
+    f"exact up to 10^11 similarities, then cells (default: {Default.index})",
     "--search-precision": "precision of the exact search's first pass; affects speed, never "
     f"results (default: {Default.search_precision}, the fastest on this machine)",
     # Documents.
@@ -129,7 +129,10 @@ EMBED_HELP = {
 
 
 def make_add_option(group: Group, texts: Mapping[str, str] = HELP) -> Callable[..., object]:
-    """Return a function that adds an option, with its help from ``texts``."""
+    """Return a function that adds an option, with its help from ``texts``.
+
+    It takes the option's name and the other arguments of ``add_argument``. ``texts`` are by name.
+    """
     return lambda option, **more: group.add_argument(option, help=texts[option], **more)
 
 

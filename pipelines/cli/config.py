@@ -115,7 +115,7 @@ def _long(action: argparse.Action) -> str:
 
 
 def config_of(args: argparse.Namespace, parser: argparse.ArgumentParser) -> str:
-    """Return the TOML text of all options that differ from their defaults."""
+    """Return the TOML text of options that differ from their defaults."""
     return "".join(
         f"{name} = {_toml(value)}\n" for name, value in set_options(args, parser).items()
     )

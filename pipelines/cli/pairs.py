@@ -43,7 +43,7 @@ STREAMED = (
 
 @contextmanager
 def rated_pairs(args: argparse.Namespace) -> Iterator[Callable[[Place], None]]:
-    """Set two corpora of lines, and yield the function that writes the output.
+    """Set corpora of lines in ``args``, and yield a function that writes OUT.
 
     A file of pairs is written as two files of lines to the work folder, or to a temporary one. The
     function takes the work folder of the finished run. It does nothing if the run itself writes.

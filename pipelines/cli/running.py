@@ -56,8 +56,9 @@ def supports_pipes(
 ) -> Callable[[Work], Work]:
     """Decorate a command to read pipes, and to write to standard output.
 
-    Standard output is used if OUT is ``-``, or without OUT if it is not a terminal. Input from
-    pipes is saved while the command runs, because corpora are read more than once.
+    Standard output is used if OUT is ``-``, or without OUT if it is not a terminal; otherwise a
+    ValueError says what to pass. The command finds the paths of temporary files in its arguments.
+    Input from pipes is saved while the command runs, because corpora are read more than once.
 
     Args:
         *inputs: Arguments that name corpora.
@@ -96,7 +97,7 @@ def supports_pipes(
 
 
 def shown_output(args: argparse.Namespace) -> str:
-    """Return the name of the output in messages."""
+    """Return the name of the output in messages, or ``standard output``."""
     return "standard output" if args.to_stdout else str(args.output)
 
 
@@ -155,7 +156,7 @@ def mining_options(
 
 
 def sides_of(args: argparse.Namespace) -> list[CorpusOptions]:
-    """Return the options of source and target from the arguments."""
+    """Return the options of source and target, in this order."""
     values = vars(args)
     return [
         CorpusOptions(
@@ -171,7 +172,9 @@ def sides_of(args: argparse.Namespace) -> list[CorpusOptions]:
 
 @contextmanager
 def work_dir_of(args: argparse.Namespace) -> Iterator[Place]:
-    """Yield a run's work folder, by default a temporary folder next to OUT.
+    """Yield a run's work folder.
+
+    Without ``--work-dir``, it is a folder next to OUT, which is removed at the block's end.
 
     Raises:
         ValueError: A run on an engine with a remote output has no ``--work-dir``.
@@ -197,7 +200,7 @@ def interruptible(args: argparse.Namespace, state: str) -> Iterator[None]:
     """Add the ``state`` of the output, and how to resume, to an interrupt.
 
     Raises:
-        KeyboardInterrupt: The block was interrupted.
+        KeyboardInterrupt: The block was interrupted. Its message has the addition.
     """
     try:
         yield

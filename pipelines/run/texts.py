@@ -73,7 +73,7 @@ class TextRater:
         scores = load_judge().scores(compute_features(texts, None, statistics))
         texts = read_texts(makers, *_mispaired(source, target), languages=languages)
         wrong = load_judge().scores(compute_features(texts, None, statistics))
-        model = Probabilities.fit(load_judge().reference_peaks, [scores], wrong=wrong)
+        model = Probabilities.fit(load_judge().reference_peaks, [scores], wrong).limited(wrong)
         best = _take(source, target, model.predict(scores) >= LIKELY)
         typical = Suspects.of(*best, languages=run.languages)
         return cls(run=run, statistics=statistics, model=model, typical=typical)

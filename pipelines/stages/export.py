@@ -37,7 +37,10 @@ PAIR_BYTES = 200  # bytes of a pair without its texts
 
 
 def export_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
-    """Write the pairs to ``options.output``, and pairs that filters rejected."""
+    """Write the pairs to ``options.output``, and pairs that filters rejected.
+
+    The same reference is returned.
+    """
     options = run.options
     _export(run, chosen, PAIRS, "export", options.output)
     if options.filters:
@@ -180,7 +183,7 @@ def _number_batches(pairs: pq.ParquetFile, rows: range, size: int) -> Iterator[p
 
 
 def texts_of(shards: Sequence[Shard], rows: IntArray) -> list[str]:
-    """Return the texts of one side's rows (P,), in the order of ``rows``."""
+    """Return the texts of one side's rows (P,), in order, which may repeat."""
     if not len(rows):
         return []
     return _Sentences(shards, pa.array(rows)).columns(0, len(rows))["text"].to_pylist()

@@ -259,7 +259,7 @@ def _signatures(
     run: RunContext, chosen: ChosenPairs, rows: range, path: Path
 ) -> NDArray[np.uint32]:
     """Map the signatures of pairs into memory, uint32 (P, HASHES)."""
-    stage = pair_meter(run, chosen, PAIRS, "near copies", limit=rows.stop)
+    stage = pair_meter(run, chosen, PAIRS, "near-copies", limit=rows.stop)
     with stage as meter, path.open("wb") as file:
         for table in completed_pairs(run, chosen, PAIRS, rows=rows):
             texts = [table[f"{side}_text"].to_pylist() for side in SIDES]

@@ -116,7 +116,11 @@ def _side(run: RunContext, chosen: ChosenPairs, side: str) -> dict[str, Any]:
 
 
 def read_summary(work_dir: Place) -> dict[str, Any]:
-    """Read ``run.json`` in ``work_dir``, whose run must have finished."""
+    """Read ``run.json`` in the work folder of a finished run.
+
+    Raises:
+        FileNotFoundError: The run has not finished.
+    """
     return json.loads(WorkFolder(work_dir).summary.read_text(encoding="utf-8"))
 
 
@@ -163,7 +167,7 @@ def _costs(seconds: Mapping[str, float], peak_bytes: int) -> str:
 
 
 def describe_estimates(summary: Mapping[str, Any]) -> list[str]:
-    """Return lines on the estimated error rate, and on unwritten pairs."""
+    """Return lines, maybe none, on the error rate and on pairs not written."""
     lines = []
     kept = summary.get("kept", {})
     if kept.get("pairs"):

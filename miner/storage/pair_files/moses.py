@@ -59,8 +59,8 @@ def open_zip(path: Place, languages: Languages) -> PairFile:
 def open_moses(source: Place, target: Place) -> PairFile:
     """Return line i of two files as a pair.
 
-    Pairs with a blank line have the problem ``BLANK`` and their texts. Reading raises a CorpusError
-    if one file has fewer lines.
+    Pairs with a blank line have the problem ``BLANK``. Reading raises CorpusError if one file is
+    shorter.
     """
     return PairFile(
         layout=f"lines of {source} and {target}",

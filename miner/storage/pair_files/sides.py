@@ -87,8 +87,8 @@ def texts_at(path: Place, lines: IntArray) -> pa.Table:
 def pairs_of_corpora(source: Place, target: Place, input_formats: tuple[str, str]) -> PairFile:
     """Return record i of two corpora as a pair.
 
-    ``input_formats`` are of ``source`` and ``target``, which are files. A rejected record has the
-    reason as its problem. Reading raises a CorpusError if one corpus has fewer records.
+    ``input_formats`` are of both files. A rejected record has the reason as its problem. Reading
+    raises a CorpusError if one corpus has fewer records.
     """
     read = partial(_read, source, target, input_formats)
     return PairFile(layout=f"lines of {source} and {target}", read=read)

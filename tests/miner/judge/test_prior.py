@@ -283,7 +283,7 @@ def test_wrong_pairs_tell_where_correct_ones_begin(share: float) -> None:
     random = np.random.default_rng(3)
     others, wrong = (-6.5 + random.exponential(0.5, size=2000) for _ in range(2))
     right, others = random.normal(0, 2.5, size=2000), others[: round(2000 * share)]
-    model = Probabilities.fit(USUAL, [np.concatenate([right, others])], wrong=wrong)
+    model = Probabilities.fit(USUAL, [np.concatenate([right, others])], wrong).limited(wrong)
     assert (model.predict(right) >= LIKELY).mean() > 0.8
     assert (model.predict(others) >= LIKELY).mean() < 0.05
     assert model.predict(np.quantile(wrong, [0.98], method="lower")) <= LIKELY

@@ -68,8 +68,8 @@ def test_scores_are_of_the_texts_only(tmp_path: Path) -> None:
         [load_encoder("mini")] * 2, source, target[half:] + target[:half], languages=("de", "en")
     )
     wrong = load_judge().scores(compute_features(far, None, RunStatistics.of(read, is_given=True)))
-    model = Probabilities.fit(load_judge().reference_peaks, [scores], wrong=wrong)
-    likely = model.predict(scores)
+    model = Probabilities.fit(load_judge().reference_peaks, [scores], wrong)
+    likely = model.limited(wrong).predict(scores)
     found = np.array([cells[1:3] for cells in cells_of(tmp_path / "out.tsv")], dtype=float)
     np.testing.assert_allclose(found, np.stack([scores, likely], axis=1), rtol=1e-5)
     assert found[3].argmin() == found[:, 0].argmin() or found[3, 1] < 0.1
