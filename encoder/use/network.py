@@ -141,7 +141,10 @@ class Network:
 def quantize(
     rows: Matrix, kind: type[np.int8 | np.int16], largest: int
 ) -> tuple[NDArray[Any], Matrix]:
-    """Return codes (R, C) up to ``largest``, and scales (R,) to multiply by."""
+    """Return codes of rows (R, C), up to ``largest``, and their scales (R,).
+
+    A row is about its codes times its scale, float32.
+    """
     codes = np.empty(rows.shape, dtype=kind)
     scales = np.empty(len(rows), dtype=np.float32)
     compiled.round_rows(rows, codes, np.float32(largest), scales)

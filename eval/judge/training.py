@@ -142,7 +142,10 @@ def _reference_peaks(
 
 
 def judge_of(trees: "Trees", *, offset: float, peaks: NDArray[np.float64]) -> Judge:
-    """Convert fitted trees, with log odds plus ``offset``, to a judge."""
+    """Convert scikit-learn's fitted trees and ``peaks`` (2, 3) to a judge.
+
+    Scores are the trees' log odds plus ``offset``.
+    """
     parts = [predictors[0].nodes for predictors in trees._predictors]
     sizes = [len(part) for part in parts]
     roots = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)

@@ -58,7 +58,7 @@ class TextRater:
 
     @classmethod
     def fit(cls, options: MiningOptions, first: Sequence[FilePair]) -> "TextRater":
-        """Decide everything by the first lines of a file.
+        """Return a rater with statistics of the first lines of a file.
 
         Raises:
             CorpusError: None of the lines is a pair.
