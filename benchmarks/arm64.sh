@@ -24,14 +24,15 @@ if [ ! -e "$folder/debian" ]; then
 fi
 python=$(basename "$(readlink "$root/usr/bin/python3")")
 
-if [ ! -e "$folder/installed" ]; then
+mapfile -t packages < <(python3 -c '
+import sys, tomllib
+print(*tomllib.load(open(sys.argv[1], "rb"))["project"]["dependencies"], "pytest", "hypothesis", sep="\n")
+' "$here/pyproject.toml")
+if [ "$(cat "$folder/installed" 2>/dev/null)" != "${packages[*]}" ]; then
     platforms=(--platform manylinux_2_28_aarch64 --platform manylinux_2_17_aarch64 --platform manylinux2014_aarch64)
     python3 -m pip install --quiet --upgrade --target "$wheels" --only-binary :all: "${platforms[@]}" \
-        --python-version "${python#python}" $(
-        python3 -c 'import tomllib, sys; print(*tomllib.load(open(sys.argv[1], "rb"))["project"]["dependencies"])' \
-            "$here/pyproject.toml"
-    ) pytest hypothesis
-    touch "$folder/installed"
+        --python-version "${python#python}" "${packages[@]}"
+    echo "${packages[*]}" >"$folder/installed"
 fi
 
 cd "$here"
