@@ -127,7 +127,7 @@ def test_the_best_of_lists_are_as_good_as_all(margin, sides, k, seed):
         assert edges_of(best) == edges_of(best_of_all)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(
     sides=two_sides(),
     k=st.integers(1, 5),
