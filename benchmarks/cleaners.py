@@ -61,8 +61,11 @@ def main() -> int:
                 file.writelines(lines)
         languages = ["--src-lang", "de", "--tgt-lang", "en"]
         for cores in args.cores:
-            rate = [adit, "rate", "-q", table, "-o", output, "--encoder", args.encoder, *languages]
-            commands = {f"adit rate with {args.encoder}": rate}
+            rate = [adit, "rate", "-q", table, "-o", output, *languages]
+            commands = {
+                f"adit rate with {args.encoder}": [*rate, "--encoder", args.encoder],
+                "adit rate --score texts": [*rate, "--score", "texts"],
+            }
             if args.opusfilter:
                 own = [str(args.opusfilter), "--overwrite", "--n-jobs", str(cores)]
                 commands["OpusFilter"] = [*own, str(opusfilter_config(folder))]

@@ -30,11 +30,9 @@ class Encoder(Protocol):
     """Interface of encoders of sentences of any language into one space.
 
     Attributes:
-        name: identifies the weights and the preprocessing; encoders of equal names make equal
-            vectors.
+        name: of the weights and the preprocessing. Equal names mean equal vectors.
         dim: the number of dimensions D.
-        precision: of matrix products, never ``auto``; with it, another process can load the same
-            encoder.
+        precision: of matrix products, never ``auto``. Another process can load it again.
     """
 
     name: str
@@ -44,8 +42,9 @@ class Encoder(Protocol):
     def encode(self, sentences: Sequence[str], *, normalize: bool = True) -> NDArray[np.float32]:
         """Encode S sentences, float32 (S, D).
 
-        A sentence without tokens has the zero vector. Encoders of this package also encode one
-        string, float32 (D,). Rows have unit length, or the encoder's length without ``normalize``.
+        There may be no sentences. A sentence without tokens has the zero vector. Encoders of this
+        package also encode one string, float32 (D,). Rows have unit length, or without
+        ``normalize`` the encoder's.
         """
 
     def for_language(self, language: str | None) -> Encoder:
@@ -56,7 +55,10 @@ class Encoder(Protocol):
         """
 
     def for_languages(self, languages: Sequence[str | None]) -> Encoder:
-        """Return the encoder without joined parts that lack one of the languages."""
+        """Return the encoder without joined parts that lack one of the languages.
+
+        If all parts lack one, all stay. A language None is unknown, and ignored.
+        """
 
 
 def load_encoder(
@@ -69,8 +71,8 @@ def load_encoder(
     """Load an encoder.
 
     Args:
-        spec: ``mini``, the bundled encoder; ``use``, a pretrained network; a folder of
-            ``adit train``; ``laser:FILE.pt`` (LASER1, LASER2); ``laser3:FILE.pt``; ``st:NAME`` or
+        spec: ``mini``, the bundled encoder; ``use``, a pretrained network; a folder of ``adit
+            train``; ``laser:FILE.pt`` (LASER1, LASER2); ``laser3:FILE.pt``; ``st:NAME`` or
             ``st:FOLDER``, a model of sentence-transformers; several of these joined, such as
             ``0.5*mini+use`` (``encoder.joined``); or ``best`` (``best_encoder``).
         vocabulary: a LASER encoder's ``.cvocab`` (LASER3), ``.spm`` (LASER2) or ``.fcodes``
@@ -118,7 +120,7 @@ def load_encoder(
 
 
 def best_encoder() -> str:
-    """Return the encoder that finds the best pairs.
+    """Return the spelling of the encoder that finds the best pairs.
 
     It is joined. Runs drop the parts that do not cover their languages.
     """
@@ -126,12 +128,14 @@ def best_encoder() -> str:
 
 
 def folder_of(spec: str) -> Path:
-    """Return the folder of ``mini`` or of ``use``, or else the path ``spec``."""
+    """Return the folder of ``mini`` or ``use``, or else ``spec`` as a path."""
     return Path(__file__).parent / "assets" / spec if spec in (BUNDLED, USE) else Path(spec)
 
 
 def is_bag(spec: str) -> bool:
-    """Return whether an encoder is a bag, which runs in float32 only.
+    """Return whether ``spec`` is the folder of a bag, or ``mini``.
+
+    A bag runs in float32 only. Any other encoder, or a missing folder, gives False.
 
     Raises:
         ValueError: The folder's configuration is damaged.

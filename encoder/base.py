@@ -20,7 +20,7 @@ MIN_COSINE = 0.9995
 
 
 class BaseEncoder(ABC):
-    """Base class of all encoders, which implement ``_embed``."""
+    """Base class of encoders, which implement ``_embed``."""
 
     name: str
     dim: int
@@ -48,7 +48,8 @@ class BaseEncoder(ABC):
     def encode(self, sentences: str | Sequence[str], *, normalize: bool = True) -> Matrix:
         """Encode S sentences, float32 (S, D), or one string, float32 (D,).
 
-        Rows have unit length, or the encoder's length without ``normalize``.
+        Rows have unit length, or the encoder's length without ``normalize``. A sentence without
+        tokens has the zero vector.
         """
         vectors = self._embed(as_list(sentences), normalize=normalize)
         return vectors[0] if isinstance(sentences, str) else vectors
@@ -59,5 +60,5 @@ class BaseEncoder(ABC):
 
 
 def as_list(sentences: str | Sequence[str]) -> Sequence[str]:
-    """Return sentences unchanged, and one string as a list."""
+    """Return a list with one string, or several sentences unchanged."""
     return [sentences] if isinstance(sentences, str) else sentences

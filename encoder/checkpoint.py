@@ -41,10 +41,11 @@ Facts = Mapping[str, Any]  # JSON values
 def save_encoder(
     folder: Path, *, table: Matrix, ngram_rows: int = 0, tokenizer_model: bytes, facts: Facts
 ) -> None:
-    """Write a bag, over an encoder in ``folder`` when all files are complete.
+    """Write a bag, replacing an encoder in ``folder``.
 
-    ``table`` has the vectors of V pieces, then of n-grams, float32 (V + ngram_rows, D). ``facts``
-    about the training go to the configuration.
+    ``table`` has the vectors of V pieces, then of n-grams, float32 (V + ngram_rows, D). It is
+    stored in 4 bits per number. ``facts`` about the training go to the configuration. Files are
+    replaced when all new ones are complete.
     """
     packed = pack(table)
     vocabulary, dim = len(table) - ngram_rows, table.shape[1]
@@ -56,7 +57,7 @@ def save_encoder(
 def write_folder(folder: Path, config: Facts, tokenizer_model: bytes, weights: bytes) -> None:
     """Write an encoder's files, with their checksum in the configuration.
 
-    Earlier files are replaced when all new ones are complete.
+    The folder is made if missing. Earlier files are replaced when all new ones are complete.
     """
     full_config = {**config, "sha256": _checksum(tokenizer_model, weights)}
     text = json.dumps(full_config, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
@@ -66,7 +67,9 @@ def write_folder(folder: Path, config: Facts, tokenizer_model: bytes, weights: b
 
 
 def replace_files(folder: Path, contents: Mapping[str, bytes]) -> None:
-    """Write files by name, and put them in place when all are complete.
+    """Write files by name into an existing folder, when all are complete.
+
+    Earlier files of these names are replaced.
 
     Raises:
         OSError: A file cannot be written; the error names it.
@@ -152,7 +155,13 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def save_head(folder: Path, tensors: "Mapping[str, torch.Tensor]") -> None:
-    """Write the weights of an inference head into its encoder's folder."""
+    """Write an inference head's weights into its encoder's folder.
+
+    ``tensors`` are by name. An earlier head is replaced.
+
+    Raises:
+        ValueError: The folder has no readable encoder.
+    """
     from safetensors.torch import save as save_tensors
 
     metadata = {ENCODER: read_config(folder)["sha256"]}

@@ -63,7 +63,10 @@ def _add(total: Any, row: Any) -> None:
 
 @_compile
 def sum_floats(table: Any, ids: Any, offsets: Any, sums: Any) -> None:
-    """Write the sums of rows of float32 (V, D) to ``sums`` (S, D)."""
+    """Fill ``sums`` (S, D) with the sums of rows of ``table``, float32 (V, D).
+
+    Sum i is of the rows ``ids[offsets[i] : offsets[i + 1]]``, or 0.
+    """
     for owner in range(len(sums)):
         total = sums[owner]
         total[:] = 0
@@ -74,7 +77,10 @@ def sum_floats(table: Any, ids: Any, offsets: Any, sums: Any) -> None:
 
 @_compile
 def sum_packed(codes: Any, scales: Any, ids: Any, offsets: Any, sums: Any) -> None:
-    """Write sums of rows of a ``PackedTable`` to ``sums``, float32 (S, D)."""
+    """Fill ``sums``, float32 (S, D), with sums of a ``PackedTable``'s rows.
+
+    Sum i is of the rows ``ids[offsets[i] : offsets[i + 1]]``, or 0.
+    """
     half, last = codes.shape[1], len(ids) - 1
     upper, lower = np.empty(half, F), np.empty(half, F)
     column = scales.reshape(-1, 1)
@@ -97,7 +103,10 @@ def sum_packed(codes: Any, scales: Any, ids: Any, offsets: Any, sums: Any) -> No
 
 @_compile
 def normalize(rows: Any, lengths: Any, least: Any) -> None:
-    """Write the lengths (S,) of rows (S, D), and divide by these or ``least``."""
+    """Fill the ``lengths`` (S,) of ``rows`` (S, D), and divide rows by them.
+
+    Both are float32. Rows are changed in place. The divisor is at least ``least``.
+    """
     dim = np.uint64(rows.shape[1])
     whole = dim - dim % LANES
     sums = np.empty(LANES, F)

@@ -16,9 +16,9 @@ class Coverage:
     """The quality of an encoder in a language.
 
     Attributes:
-        error: the share of sentences whose nearest neighbour is not their English translation.
-        measured: the test set: ``ntrex`` (by ratio margin), ``tatoeba`` or ``held-out`` pairs of
-            the training data (by cosine).
+        error: the share, 0 to 1, of sentences whose nearest neighbour is not their translation.
+        measured: the test set: ``ntrex`` (by ratio margin), ``tatoeba`` or ``held-out`` pairs (by
+            cosine).
     """
 
     error: float
@@ -33,7 +33,10 @@ class Coverage:
 
 
 def language_key(language: str) -> str:
-    """Return the same code for all codes of a language, ISO 639-3 if known."""
+    """Return one key for all codes of a language, ISO 639-3 if known.
+
+    Other text is returned in lower case, up to its first hyphen.
+    """
     if known := INDIVIDUAL.get(language):
         return known
     base = base_language(language)
@@ -49,8 +52,8 @@ def find_coverage(languages: Mapping[str, Coverage], language: str) -> Coverage 
 def read_coverage(spec: str) -> dict[str, Coverage]:
     """Read an encoder's coverage by language (ISO 639).
 
-    The result includes the languages of an added encoder. It is empty for encoders that list no
-    languages, such as LASER's.
+    The result includes the languages of an added encoder. It is empty for encoders that list none,
+    such as LASER's.
     """
     coverages: dict[str, Coverage] = {}
     for folder in (folder_of(spec) / MORE, folder_of(spec)):

@@ -40,6 +40,9 @@ class Weighted(NamedTuple):
 def parse_joined(spec: str) -> tuple[Weighted, ...]:
     """Return the parts of a joined encoder, () of a single encoder.
 
+    A spelling has ``+`` between parts, such as ``0.5*mini+use``. An existing folder counts as a
+    single encoder. Default weights are 0.5 of ``mini``, and 1.
+
     Raises:
         ValueError: A part is missing or repeated, or its weight is not a positive number.
     """
@@ -71,14 +74,15 @@ def _parse_part(spec: str, part: str) -> Weighted:
 
 
 def spell_joined(parts: Iterable[Weighted]) -> str:
-    """Spell a joined encoder, each part with its weight."""
+    """Spell a joined encoder as its weighted parts, "" without parts."""
     return "+".join(f"{part.weight!r}*{part.spec}" for part in parts)
 
 
 def drop_uncovered_parts(spec: str, languages: Sequence[str | None]) -> str:
     """Return ``spec`` without the parts that lack a language, unless all do.
 
-    A language None is unknown, and is skipped. A part that lists no languages stays.
+    A language None is unknown, and is skipped. A part that lists no languages stays. Parts that
+    remain are spelled with their weights. A single encoder is returned as it is.
     """
     kept = [part for part in parse_joined(spec) if covers(part.spec, languages)]
     return spell_joined(kept) or spec
@@ -93,7 +97,10 @@ def absolute_spec(spec: str) -> str:
 
 
 def union_spec(specs: Iterable[str]) -> str:
-    """Join all parts of joined encoders, or return the first of single ones."""
+    """Join the parts of all joined encoders, or return the first single one.
+
+    ``specs`` is not empty. Of a part with several weights, the last counts.
+    """
     all_specs = list(specs)
     parts = {part.spec: part for spec in all_specs for part in parse_joined(spec)}
     return spell_joined(parts.values()) or all_specs[0]
@@ -111,13 +118,16 @@ def select_parts(encoder: Encoder, spec: str) -> Encoder:
 
 
 def dropped_part_names(spec: str, kept: str) -> str:
-    """Return the names of ``spec``'s parts that ``kept`` lacks, as one text."""
+    """Return the parts of ``spec`` that ``kept`` lacks, joined by commas."""
     names = {part.spec for part in parse_joined(kept)}
     return ", ".join(part.spec for part in parse_joined(spec) if part.spec not in names)
 
 
 def covers(spec: str, languages: Sequence[str | None]) -> bool:
-    """Return whether an encoder lists all languages, or lists none."""
+    """Return whether a single encoder lists all languages, or lists none.
+
+    A language None is unknown, and counts as listed.
+    """
     known = read_coverage(spec)
     return not known or all(
         language is None or find_coverage(known, language) for language in languages
@@ -125,7 +135,10 @@ def covers(spec: str, languages: Sequence[str | None]) -> bool:
 
 
 def read_joined_coverage(spec: str) -> dict[str, Coverage]:
-    """Read the coverage of each language by the part with the lowest error."""
+    """Return each language's coverage by the part with the lowest error.
+
+    Keys are ISO 639 codes. ``spec`` may also be a single encoder.
+    """
     best: dict[str, Coverage] = {}
     for part in parse_joined(spec) or (Weighted(1.0, spec),):
         for language, coverage in read_coverage(part.spec).items():
@@ -172,8 +185,7 @@ class Part:
 class JoinedEncoder(BaseEncoder):
     """An ``encoder.Encoder`` that concatenates the vectors of its parts.
 
-    A sentence for which any part has the zero vector has the zero vector. If ``stored``, rows are
-    never normalised.
+    A sentence has the zero vector if any part has it. ``stored`` rows are never normalised.
     """
 
     def __init__(self, parts: Sequence[Part], *, stored: bool = False) -> None:
@@ -225,8 +237,11 @@ def stored_parts(encoder: Encoder) -> Encoder:
 def load_joined(parts: Sequence[Weighted], *, precision: Precision) -> JoinedEncoder:
     """Load all parts, with ``auto`` all networks in one precision.
 
+    Bags always run in float32.
+
     Raises:
         ValueError: A part is unknown or damaged, or cannot have the precision.
+        ModuleNotFoundError: A package that a part needs is not installed.
     """
     loaded = [_load(part, precision) for part in parts]
     if precision == "auto" and len(_network_precisions(loaded)) > 1:

@@ -18,9 +18,9 @@ from encoder.rows import PackedTable
 def load_folder(folder: Path, *, name: str, precision: Precision) -> Encoder:
     """Load an encoder with the languages that its subfolders ``more*`` add.
 
-    A subfolder is loaded when one of its languages is first used. It does not replace languages
-    that the encoder already has. The encoder's name is ``name@`` and digits of a hash of the files,
-    so that each training has its own name.
+    A subfolder is named ``more...``, and loaded when one of its languages is first used. It does
+    not replace languages that the encoder already has. The encoder's name is ``name@`` and digits
+    of a hash of the files, so that each training has its own name.
 
     Raises:
         ValueError: A file is missing, damaged or of another format, or the precision does not fit.
@@ -83,7 +83,9 @@ def _read_table(folder: Path, weights: bytes, rows: int, dim: int) -> PackedTabl
         tensors = load(weights)
         packed, scales = tensors["table"], tensors["scales"]
     except (SafetensorError, KeyError, ValueError) as error:
-        raise ValueError(f"encoder {folder}: {WEIGHTS} contains no vector table") from error
+        raise ValueError(
+            f"encoder {folder}: {WEIGHTS} contains no vector table; copy it again"
+        ) from error
     if packed.dtype != np.uint8 or scales.dtype != np.float32:
         raise ValueError(
             f"encoder {folder}: {WEIGHTS} contains {packed.dtype} and {scales.dtype}; "

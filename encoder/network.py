@@ -36,10 +36,10 @@ class SentenceTokenizer(ABC):
 
     @abstractmethod
     def encode(self, sentences: Sequence[str]) -> Tokens:
-        """Tokenise sentences."""
+        """Return the ids of each sentence's tokens, at least one."""
 
     def for_language(self, language: str | None) -> "SentenceTokenizer":
-        """Return the tokeniser of the same vocabulary for a language (ISO 639)."""
+        """Return the tokeniser for a language (ISO 639), by default this one."""
         return self
 
 
@@ -55,13 +55,14 @@ class PreparedNetwork:
         self.device, self._network = device, network.to(device)
 
     def weights(self) -> dict[str, Tensor]:
-        """Return all tensors of the network by name."""
+        """Return all tensors of the network by name, not copied."""
         return self._network.state_dict()
 
     def embed(self, ids: Tensor) -> Tensor:
-        """Embed ids int64 (B, T) of B sentences as float (B, D), on ``device``.
+        """Embed ids int64 (B, T) of B sentences as (B, D), both on ``device``.
 
-        A ragged network gets the longest sentence first, with -1 after the end of shorter ones.
+        Vectors are in the network's precision, or float32 for int8. A ragged network gets the
+        longest sentence first, with -1 after the end of shorter ones.
         """
         return self._network(ids)
 
@@ -151,7 +152,10 @@ class NetworkEncoder(BaseEncoder):
 
 
 def embed_tokens(network: PreparedNetwork, tokens: Tokens) -> Tensor:
-    """Embed sentences of at least one token as float32 (S, D), on the CPU."""
+    """Embed S tokenised sentences as float32 (S, D) on the CPU.
+
+    Each has at least one token. Batches run in threads, or on the GPU.
+    """
     device = network.device
     vectors = torch.empty(len(tokens), network.dim, device=device)
     lengths = np.diff(tokens.offsets)
@@ -178,7 +182,7 @@ def embed_tokens(network: PreparedNetwork, tokens: Tokens) -> Tensor:
 def length_batches(
     lengths: NDArray[np.int64], size: int, *, ragged: bool
 ) -> Iterator[NDArray[np.int64]]:
-    """Yield batches of rows by length, the longest sentences first.
+    """Yield the rows, int64, of batches of similar length, longest first.
 
     ``lengths`` are the tokens of S sentences. A batch has at most ``size`` tokens, padding
     included, or one sentence. Its sentences have equal lengths unless ``ragged``.

@@ -62,7 +62,7 @@ class PackedTable:
 
 
 def pack(table: Matrix) -> PackedTable:
-    """Pack rows, float32 (V, D), each with the scale of least squared error."""
+    """Pack float32 rows (V, D), each with the best of five scales."""
     largest = np.abs(table).max(axis=1)
     codes = np.zeros(table.shape, dtype=np.int8)
     scales = np.zeros(len(table), dtype=np.float32)
@@ -122,7 +122,7 @@ def _sum_without_numba(table: Matrix | PackedTable, tokens: Tokens, sums: Matrix
 
 
 def normalize_rows(rows: Matrix) -> Matrix:
-    """Give rows (S, D) unit length in place, except for zero rows.
+    """Give rows, float32 (S, D), unit length in place, except zero rows.
 
     Returns:
         The lengths before, float32 (S,).

@@ -25,7 +25,7 @@ RECURRENT = "rnn.weight_hh_l"  # the prefix of names of a recurrent layer's weig
 
 
 class SentenceNetwork(nn.Module):
-    """Base class of networks that embed token ids (B, T) as vectors (B, D)."""
+    """Base class of networks from ids (B, T) of V tokens to vectors (B, D)."""
 
     dim: int
 
@@ -36,7 +36,10 @@ class SentenceNetwork(nn.Module):
         nn.init.normal_(self.embed_tokens.weight, std=0.1)
 
     def forward(self, ids: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """Embed ids (B, T) of one length, or of ``lengths`` (B,), as (B, D)."""
+        """Embed ids (B, T) of one length, or of ``lengths`` (B,), as (B, D).
+
+        ``ids`` are int64. Those after a sentence's length are ignored.
+        """
         if lengths is None:
             lengths = torch.full((len(ids),), ids.shape[1])
         is_token = token_mask(lengths, ids.shape[1], ids.device)
@@ -44,7 +47,7 @@ class SentenceNetwork(nn.Module):
         return self.embed(x, is_token)
 
     def embed(self, x: Tensor, is_token: Tensor) -> Tensor:
-        """Map token vectors (B, T, W) to (B, D), with a mask of tokens (B, T)."""
+        """Map (B, T, W) to (B, D), given which are tokens, not padding, (B, T)."""
         raise NotImplementedError
 
 

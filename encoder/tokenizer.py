@@ -31,7 +31,7 @@ class Tokens:
 
     @classmethod
     def of(cls, sentences: Iterable[Sequence[int]]) -> "Tokens":
-        """Concatenate a list of ids per sentence."""
+        """Concatenate a list of ids per sentence, maybe empty ones."""
         parts = list(sentences)
         offsets = np.fromiter(accumulate(map(len, parts), initial=0), np.int64, len(parts) + 1)
         ids = np.fromiter(chain.from_iterable(parts), np.int32, offsets[-1])
@@ -39,10 +39,7 @@ class Tokens:
 
     @classmethod
     def group(cls, ids: NDArray[np.int32], owners: NDArray[np.integer], count: int) -> "Tokens":
-        """Return ``count`` lists of ids (T,), by the number of each id's list.
-
-        Ids of a list stay in their order.
-        """
+        """Return ``count`` lists of ids (T,), in their order, by each id's owner."""
         order = np.argsort(owners, kind="stable")
         return cls(ids=ids[order], offsets=np.searchsorted(owners[order], np.arange(count + 1)))
 
@@ -55,27 +52,31 @@ class Tokens:
         return np.repeat(np.arange(len(self)), np.diff(self.offsets))
 
     def take(self, rows: NDArray[np.int64]) -> "Tokens":
-        """Return the sentences at ``rows``, int64, in that order."""
+        """Return the sentences at positions ``rows``, int64, in that order."""
         starts, lengths = self.offsets[rows], np.diff(self.offsets)[rows]
         offsets = np.concatenate(([0], np.cumsum(lengths)))
         positions = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
         return Tokens(ids=self.ids[positions], offsets=offsets)
 
     def keep(self, is_kept: NDArray[np.bool_]) -> "Tokens":
-        """Return the same sentences without the tokens where ``is_kept`` is false."""
+        """Return sentences with only the tokens where ``is_kept``, bool (T,)."""
         kept_before = np.concatenate(([0], np.cumsum(is_kept)))
         return Tokens(ids=self.ids[is_kept], offsets=kept_before[self.offsets])
 
 
 def join(parts: Sequence[Tokens]) -> Tokens:
-    """Concatenate lists of sentences, one list after the other."""
+    """Concatenate the sentences of one or more ``Tokens``, in order."""
     lengths = np.concatenate([np.diff(part.offsets) for part in parts])
     offsets = np.concatenate(([0], lengths.cumsum()))
     return Tokens(ids=np.concatenate([part.ids for part in parts]), offsets=offsets)
 
 
 class Tokenizer:
-    """A SentencePiece model with its normaliser (NFKC, case folding)."""
+    """A SentencePiece model with its normaliser (NFKC, case folding).
+
+    Raises:
+        RuntimeError: The bytes are no such model.
+    """
 
     def __init__(self, model: bytes) -> None:
         import sentencepiece
@@ -87,17 +88,17 @@ class Tokenizer:
         return int(self._processor.get_piece_size())
 
     def encode(self, sentences: Sequence[str]) -> Tokens:
-        """Tokenise sentences, without tokens for blank ones."""
+        """Return the piece ids of each sentence, none for a blank one."""
         return Tokens.of(self._processor.encode(list(sentences), num_threads=thread_count()))
 
     def pieces(self) -> list[str]:
-        """Return each piece with SPACE for a space, "" for the unknown piece."""
+        """Return each piece by its id, with SPACE for a space, "" for unknown."""
         unknown = self._processor.unk_id()
         names = self._processor.id_to_piece([*range(len(self))])
         return ["" if number == unknown else name for number, name in enumerate(names)]
 
     def scores(self) -> list[float]:
-        """Return the log probability of each piece."""
+        """Return the log probability of each piece, by its id."""
         return self._processor.get_score([*range(len(self))])
 
 

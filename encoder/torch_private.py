@@ -20,5 +20,5 @@ def int8_product(left: Tensor, right: Tensor) -> Tensor:
 
 
 def sparse_parts(gradient: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the rows (N,) and values (N, D) of a sparse gradient."""
+    """Return a sparse gradient's rows (N,), maybe repeated, and values (N, D)."""
     return gradient._indices()[0], gradient._values()

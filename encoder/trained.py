@@ -36,8 +36,7 @@ SETTINGS = {
 def build_network(architecture: str, tensors: Tensors, *, dropout: float = 0.0) -> Trainable:
     """Build a network of an architecture that ``adit train`` offers.
 
-    ``tensors`` are its weights by name, and ``dropout`` is the share of activations that training
-    drops.
+    ``tensors`` are its weights by name, and training drops the share ``dropout`` of activations.
 
     Raises:
         ValueError: The architecture is unknown, or a tensor is missing or does not fit.
@@ -52,13 +51,16 @@ def build_network(architecture: str, tensors: Tensors, *, dropout: float = 0.0) 
 
 
 class EndingTokenizer(SentenceTokenizer):
-    """Tokeniser that ends each sentence with a token of the last id."""
+    """Tokeniser that ends each sentence with a token of the next free id."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
 
     def encode(self, sentences: Sequence[str]) -> Tokens:
-        """Tokenise sentences, which have at least the token that ends them."""
+        """Return the ids of each sentence's pieces and of its end.
+
+        The end's id is the number of pieces.
+        """
         tokens = self._tokenizer.encode(sentences)
         ids = np.insert(tokens.ids, tokens.offsets[1:], len(self._tokenizer))
         return Tokens(ids=ids, offsets=tokens.offsets + np.arange(len(tokens.offsets)))
@@ -81,10 +83,10 @@ def save_networks(
     tokenizer_model: bytes,
     facts: checkpoint.Facts,
 ) -> None:
-    """Write networks by language, or one for all languages, as an encoder.
+    """Write networks by language as an encoder.
 
-    An encoder in ``folder`` is replaced when all files are complete. ``facts`` about the training
-    go to the configuration.
+    One network for all languages has the key "". An encoder in ``folder`` is replaced when all
+    files are complete. ``facts`` about the training go to the configuration.
     """
     from safetensors.torch import save
 
@@ -153,7 +155,7 @@ def _saved_network(config: checkpoint.Facts, tensors: Tensors, pieces: int) -> T
 class ApartEncoder(BaseEncoder):
     """Encoder of one network per language, in one space.
 
-    The language chooses the network, so sentences without a language cannot be encoded.
+    ``for_language`` chooses the network. Without it, ``encode`` raises a ValueError.
     """
 
     def __init__(self, *, name: str, encoders: Mapping[str, Encoder]) -> None:

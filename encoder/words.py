@@ -55,10 +55,11 @@ def word_encoders(
     """Return the word encoder of each side, by the sides' languages (ISO 639).
 
     It comes from ``encoder`` or, of a joined encoder, from the first part with word vectors. If
-    there is none, or ``encoder`` is None (given vectors), it is the bundled encoder.
+    there is none, or ``encoder`` is None (given vectors), it is the bundled encoder. None is
+    unknown.
 
     Raises:
-        ValueError: The bundled encoder is needed, and does not cover a language well.
+        ValueError: The bundled encoder is needed, and does not know a language, or badly.
     """
     joined_parts = encoder.parts if isinstance(encoder, JoinedEncoder) else ()
     wholes: list[Encoder | None] = [part.whole for part in joined_parts] or [encoder]

@@ -64,20 +64,26 @@ def _format_cell(cell: Cell) -> str:
 
 
 def signature(task: str, **fields: object) -> str:
-    """Format a signature from a task, its fields, and Adit's version."""
+    """Format a signature of a task's fields and Adit's version.
+
+    It is ``task|name:value|...|v:VERSION``.
+    """
     fields["v"] = product_version()
     return "|".join([task, *(f"{name}:{value}" for name, value in fields.items())])
 
 
 def sign(show: Show, task: str, record: Record, **fields: object) -> Record:
-    """Show the signature, and return ``record`` with it and the task's name."""
+    """Show the signature, and return ``record`` with it and ``task``, copied."""
     line = signature(task, **fields)
     show(line)
     return {"task": task, **record, "signature": line}
 
 
 def encoder_names(encoder: Encoder, languages: Iterable[str]) -> str:
-    """Return an encoder's name, with its added encoders for the languages."""
+    """Return an encoder's name, and its added encoders' for the languages.
+
+    Names are joined by +. A joined encoder has one name for all languages.
+    """
     if isinstance(encoder, JoinedEncoder):
         return encoder.name
     names = [encoder.for_language(language).name for language in languages]
@@ -107,7 +113,7 @@ def id_lines(pairs: Iterable[IdPair]) -> str:
 
 
 def load_template(name: str) -> "Template":
-    """Load a template of ``eval/assets``, which escapes text but no Markup."""
+    """Load a Jinja template of ``eval/assets`` that escapes all but Markup."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -128,7 +134,11 @@ def print_line(line: str) -> None:
 
 
 def print_json(record: Record) -> None:
-    """Print a record, whose numbers are finite, as JSON."""
+    """Print a record as indented JSON.
+
+    Raises:
+        ValueError: A number is not finite.
+    """
     encoding = (sys.stdout.encoding or "").lower()
     is_ascii = encoding not in ("utf-8", "utf8")  # stdout would escape other characters wrongly
     text = json.dumps(record, indent=2, ensure_ascii=is_ascii, allow_nan=False)

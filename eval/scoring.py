@@ -36,7 +36,7 @@ def read_candidates(path: Path, sides: Sides | None) -> bucc.Candidates:
     such as a gap of an alignment, is skipped.
 
     Raises:
-        ValueError: A pair has no score above -inf, or neither ids nor texts in ``sides``.
+        ValueError: A line is malformed, or a pair has no score, or no ids or texts in ``sides``.
     """
     ids_of = sides and tuple(side.ids_by_text() for side in sides)
     scores, ids = [], []
@@ -63,14 +63,14 @@ def _read_scored_texts(path: Path) -> list[ScoredTexts]:
     rows = []
     for pair in read_pairs(path):
         if pair.texts is None:
-            raise ValueError(f"{pair.place}: no texts")
+            raise ValueError(f"{pair.place}: no texts; --compat laser requires them")
         rows.append((_score(pair), *pair.texts))
     return rows
 
 
 def _score(pair: FilePair) -> float:
     if pair.score is None:
-        raise ValueError(f"{pair.place}: no score")
+        raise ValueError(f"{pair.place}: no score; pass scored pairs")
     if math.isnan(pair.score) or pair.score == -math.inf:
         raise ValueError(f"{pair.place}: the score is {pair.score}; expected a number above -inf")
     return pair.score
@@ -106,13 +106,20 @@ class ScoringOptions:
             raise ValueError("missing --gold; only --threshold with --output works without it")
 
     def read_sides(self) -> Sides | None:
-        """Read the sentences of both sides, or return None without files."""
+        """Read the sentences of both sides, or return None without files.
+
+        Raises:
+            ValueError: A file is malformed, as for ``read_sentences``.
+        """
         return self.sides and (read_sentences(*self.sides[0]), read_sentences(*self.sides[1]))
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScoringReport:
-    """A result as a line and as a record for JSON, with a remark if any."""
+    """A result as a line of text and as a record for JSON, with a remark.
+
+    The remark is None, or says that ids do not fit the gold pairs.
+    """
 
     line: str
     record: Record
@@ -120,7 +127,13 @@ class ScoringReport:
 
 
 def score_pairs(options: ScoringOptions) -> ScoringReport:
-    """Score by the rules of ``eval.metrics.bucc``, and write ids, if asked."""
+    """Score by the rules of ``eval.metrics.bucc``, and write ids, if asked.
+
+    ``output`` is overwritten with the ids of the extracted pairs.
+
+    Raises:
+        ValueError: A file is malformed, or pairs do not fit ``sides``.
+    """
     sides = options.read_sides()
     candidates = read_candidates(options.pairs, sides)
     ranked = bucc.rank(candidates)
@@ -141,7 +154,7 @@ def score_pairs_like_laser(options: ScoringOptions) -> ScoringReport:
     """Score as LASER's bucc.py does, and write ids to ``output``, if any.
 
     Raises:
-        ValueError: The pairs are not in .tsv, or ``options`` has no sides.
+        ValueError: The pairs are not in .tsv, ``options`` has no sides, or a file is malformed.
     """
     if pairs_format(options.pairs) != ".tsv":
         raise ValueError(f"{options.pairs}: --compat laser reads pairs in .tsv only")

@@ -22,23 +22,20 @@ BLOCK_ROWS = 1 << 14
 
 
 def take_rows(array: NDArray[Any], rows: Rows) -> NDArray[Any]:
-    """Return rows of an array, as a view of a slice or a copy of positions.
-
-    NumPy's ``take`` copies short rows two to three times as fast as indexing.
-    """
+    """Return rows of an array, a view of a slice or a copy of positions."""
     return array[rows] if isinstance(rows, slice) else array.take(rows, axis=0)
 
 
 def evenly_spaced(rows: int, count: int) -> IntArray:
-    """Return ``count`` positions at an even stride, of ``rows`` rows.
+    """Return ``count`` positions at an even stride, from 0 to below ``rows``.
 
-    Positions repeat if ``count`` exceeds ``rows``.
+    They are int64 (count,), ascending, and repeat if ``count`` exceeds ``rows``.
     """
     return np.arange(count) * rows // count
 
 
 def code_points(texts: Sequence[str]) -> tuple[NDArray[np.uint32], IntArray]:
-    """Return the code points of N texts in one array, and their offsets.
+    """Return the code points of N texts, joined, and the offsets of the texts.
 
     Text i has the code points from ``offsets[i]`` to ``offsets[i + 1] - 1``: int64 (N + 1,).
     """
@@ -66,7 +63,10 @@ def take_columns(vectors: NDArray[np.floating], columns: Sequence[Columns]) -> N
 
 
 class Direction(IntEnum):
-    """The neighbour lists that contain a pair, as bits."""
+    """The neighbour lists that contain a pair, as bits.
+
+    ``FORWARD`` is 1, the source's list, ``BACKWARD`` 2, the target's, and ``BOTH`` 3.
+    """
 
     FORWARD = 1  # the source's list
     BACKWARD = 2  # the target's list
@@ -77,7 +77,7 @@ class Direction(IntEnum):
 class Neighbours:
     """The k nearest neighbours of N rows, best first, ties by id.
 
-    ``ids`` (N, K) is -1 and ``cosines`` (N, K) is -inf in unused columns.
+    ``ids``, int64 (N, K), is -1 and ``cosines``, float32 (N, K), is -inf in unused columns.
     """
 
     ids: IntArray
@@ -99,10 +99,7 @@ class Neighbours:
         )
 
     def means(self) -> FloatArray:
-        """Return the mean cosine of each row's neighbours, float64 (N,).
-
-        It is 0 for a row without neighbours.
-        """
+        """Return each row's mean cosine, float64 (N,), 0 without neighbours."""
         means = np.empty(len(self))
         for start in range(0, len(self), BLOCK_ROWS):
             part = self.take(slice(start, start + BLOCK_ROWS))
@@ -119,8 +116,8 @@ class Pairs:
     ``source`` and ``target`` are row ids, and ``score`` is the margin or the judge's score.
     ``source_mean`` is the mean cosine of the source's nearest targets, and ``target_mean`` of the
     target's nearest sources. ``rank`` is the position in the source's neighbour list, from 1, or in
-    the target's list if only that has the pair. ``direction`` is a ``Direction``. Both are 0 if no
-    list has the pair.
+    the target's list if only that has the pair. ``direction`` is a ``Direction``. Both are 0
+    without a list.
     """
 
     source: IntArray

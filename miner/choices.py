@@ -6,6 +6,7 @@ from collections.abc import Collection
 MARGINS = ("ratio", "distance", "absolute", "csls")
 RETRIEVALS = ("max", "intersect", "forward", "backward")
 SCORES = ("words", "margin")
+TEXTS = "texts"  # only in adit rate: words without neighbours, while the file is read
 FILTERS = ("short", "length", "copied", "numbers", "urls", "script", "hub", "language")
 # Names for several filters, against common faults of web text.
 FILTER_SETS = {"web": ("language", "copied", "length", "numbers", "urls", "script")}

@@ -26,8 +26,9 @@ def run_command(main: Callable[[], int], program: str) -> int:
 
     Bad input raises ``ValueError`` or ``OSError``. These, an interrupt, a lack of memory and a
     missing module of an extra print one line to stderr, which begins with the name ``program``, and
-    the status is 2. SIGTERM counts as an interrupt, so that temporary files are removed. If the
+    the status is 2. SIGTERM counts as an interrupt, so that temporary files are removed. If a
     reader of stdout closes it, the status is 141. Any other exception is a defect, and not caught.
+    Otherwise, the status is ``main``'s.
 
     Raises:
         ModuleNotFoundError: A module is missing that no extra installs.
@@ -131,7 +132,10 @@ def add_version(parser: argparse.ArgumentParser) -> None:
 
 
 def parse_names(text: str) -> tuple[str, ...]:
-    """Split names at commas, without duplicates."""
+    """Split names at commas, in order, without duplicates.
+
+    Spaces and empty names stay.
+    """
     return tuple(dict.fromkeys(text.split(",")))
 
 
@@ -167,7 +171,7 @@ def add_common_options(parser: argparse.ArgumentParser) -> None:
 def error_line(error: Exception) -> str:
     """Return the message of an error for users, without ``[Errno 2]``.
 
-    It begins with the file's name, if the error has one.
+    It begins with the file's name, if any. For a full disk, it names folders that may need space.
     """
     if isinstance(error, MemoryError):
         return f"out of memory: {error}".removesuffix(": ")

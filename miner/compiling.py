@@ -13,9 +13,8 @@ import miner.instructions  # noqa: F401  # sets the CPU that Numba compiles for
 def compiled(fastmath: bool | set[str] = False) -> Callable[[Any], Any]:
     """Build a decorator that compiles a function at its first call.
 
-    The compiled code releases the interpreter's lock and is cached on disk. If no cache can be
-    written, each process compiles again. ``fastmath`` are LLVM's flags for floats, as in
-    ``numba.njit``.
+    The code releases the interpreter's lock and is cached on disk, or else each process compiles
+    again. ``fastmath`` are LLVM's flags for floats, as in ``numba.njit``.
     """
 
     def compile_function(function: Callable[..., Any]) -> Any:  # noqa: ANN401

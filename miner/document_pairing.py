@@ -41,10 +41,13 @@ _REGIONS = frozenset("at be br ca ch cn gb hans hant hk ie latn mx nz tw us cyrl
 
 
 def language_free(name: str) -> str:
-    """Return a document's name in lower case, without codes of languages.
+    """Return the parts of a document's name without language codes.
 
     >>> language_free("https://a.org/de/start.html") == language_free("https://a.org/start.en.html")
     True
+
+    They are in lower case, joined by ``/``. Regions after a code, and query names such as ``lang``,
+    are also removed. The text may be empty.
     """
     parts, after_code = [], False
     for part in _PART.findall(name.lower()):
@@ -58,8 +61,8 @@ def language_free(name: str) -> str:
 def same_names(source: Sequence[str], target: Sequence[str]) -> list[tuple[int, int]]:
     """Return pairs of documents whose names differ only in the language.
 
-    A pair has the positions of the names in ``source`` and ``target``. Numbers, such as
-    ``0017.txt``, and names that ``language_free`` makes equal to another one match nothing.
+    A pair has the positions of both names, and pairs are in the order of ``source``. Numbers, such
+    as ``0017.txt``, and names that ``language_free`` makes equal to another one match nothing.
     """
     sides: list[dict[str, int]] = []
     for names in (source, target):
@@ -97,7 +100,7 @@ class Documents(Protocol):
 
 
 class DocumentsInMemory:
-    """Documents from arrays of sentence vectors, of any scale or zero."""
+    """One or more documents from arrays of vectors, of any scale or zero."""
 
     def __init__(self, documents: Sequence[Matrix], names: Sequence[str] = ()) -> None:
         self.names = names
@@ -122,8 +125,8 @@ def pair_documents(
 ) -> DocumentPairs:
     """Pair documents one to one by the vectors of their sentences.
 
-    The score of a pair, from -0.5 to 1, is the mean of the cosine of its ``document_vectors`` and
-    its ``mutual_share``.
+    A pair's score, from -0.5 to 1, is the mean of its ``document_vectors``' cosine and
+    ``mutual_share``.
 
     Args:
         source: sentence vectors of each document, float32 (sentences, D).
@@ -132,10 +135,10 @@ def pair_documents(
         threshold: the least score of a pair.
 
     Raises:
-        ValueError: A side has no documents.
+        ValueError: A side or a document is empty, dimensions differ, or ``candidates`` is below 1.
     """
     if not len(source) or not len(target):
-        raise ValueError("a side has no documents to pair")
+        raise ValueError("a side has no documents to pair; pass one or more per side")
     sides = DocumentsInMemory(source), DocumentsInMemory(target)
     return pair_sides(*sides, k=candidates, threshold=threshold)
 
@@ -146,7 +149,8 @@ def pair_sides(
     """Pair documents like ``pair_documents``, and also by their names.
 
     Documents with ``same_names`` are compared, and score higher. ``k`` is the number of other
-    candidates per document.
+    candidates per document. Raises ValueError if dimensions differ, a document is empty, or ``k``
+    is below 1.
     """
     vectors = document_vectors(source), document_vectors(target)
     same_named = same_names(source.names, target.names)
@@ -174,7 +178,8 @@ def pair_sides(
 def document_vectors(documents: Documents) -> Matrix:
     """Return a unit vector per document, float32 (P, D).
 
-    It is the mean of the document's sentence vectors minus the mean of all documents.
+    It is the mean of the document's sentence vectors minus the mean of all documents. A single
+    document's mean is not reduced, and a document equal to the mean has any direction.
     """
     means = documents.sums / documents.sizes[:, None]
     centred = means - means.mean(axis=0) if len(means) > 1 else means
@@ -185,8 +190,8 @@ def document_vectors(documents: Documents) -> Matrix:
 def mutual_share(source: Matrix, target: Matrix) -> float:
     """Return the share of sentences with a mutual nearest neighbour, 0 to 1.
 
-    ``source`` and ``target`` are unit vectors of two documents' sentences. A sentence counts as the
-    cosine to its neighbour.
+    ``source`` (N, D) and ``target`` (M, D) are unit vectors of two documents' sentences, and not
+    empty. A sentence counts as the cosine to its neighbour, or 0 if that is negative.
     """
     cosines = source.astype(np.float64) @ target.astype(np.float64).T
     nearest = cosines.argmax(axis=1)

@@ -21,10 +21,7 @@ EXTRAS = {module: extra for extra, modules in _MODULES.items() for module in mod
 
 
 def how_to_install(error: ModuleNotFoundError) -> str | None:
-    """Return an error message with the command that installs a missing module.
-
-    It is None if no extra installs the module.
-    """
+    """Return an error with the command to install its module, None if unknown."""
     module = (error.name or "").partition(".")[0]
     extra = EXTRAS.get(module)
     if extra is None:

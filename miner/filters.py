@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Self
 
 import numpy as np
 
@@ -37,7 +38,7 @@ class Suspects:
     ``source`` and ``target`` are texts, and ``ratio`` is the ``median_log_ratio`` of the corpus.
     The filter ``hub`` needs ``lists``: the numbers of neighbour lists that contain each source and
     each target, (P,) each. ``language`` needs ``languages``, the codes of both sides, and
-    ``script`` needs ``scripts``, the ``main_script`` of both sides.
+    ``script`` needs ``scripts``, the ``main_script`` of both sides, None to accept any.
     """
 
     source: Sequence[str]
@@ -46,6 +47,25 @@ class Suspects:
     lists: Sequence[IntArray] = ()
     languages: Sequence[str | None] = (None, None)
     scripts: tuple[str | None, str | None] = (None, None)
+
+    @classmethod
+    def of(
+        cls,
+        source: Sequence[str],
+        target: Sequence[str],
+        *,
+        lists: Sequence[IntArray] = (),
+        languages: Sequence[str | None] = (None, None),
+    ) -> Self:
+        """Return pairs with their own ratio and scripts, the best pairs first."""
+        return cls(
+            source=source,
+            target=target,
+            ratio=median_log_ratio(source, target),
+            lists=lists,
+            languages=languages,
+            scripts=(main_script(source), main_script(target)),
+        )
 
     def each(self, rule: Callable[[str, str], bool]) -> Mask:
         """Return the results of ``rule(source, target)`` for all pairs, (P,)."""
@@ -56,7 +76,7 @@ class Suspects:
 def log_ratios(source: Sequence[str], target: Sequence[str]) -> FloatArray:
     """Return log2 of the source's length over the target's, float64 (P,).
 
-    Lengths are in characters plus 1, so empty texts have one.
+    Lengths are in characters plus 1, so an empty text has length 1.
     """
     ratios = [(len(one) + 1) / (len(other) + 1) for one, other in zip(source, target, strict=True)]
     return np.log2(np.array(ratios, dtype=np.float64))
@@ -72,7 +92,7 @@ def median_log_ratio(source: Sequence[str], target: Sequence[str]) -> float:
 
 
 def length_odds(suspects: Suspects) -> FloatArray:
-    """Return the distance of each length ratio from the median, in log2, (P,)."""
+    """Return how far length ratios are from the median, log2, float64 (P,)."""
     return np.abs(log_ratios(suspects.source, suspects.target) - suspects.ratio)
 
 
@@ -105,7 +125,7 @@ def main_script(texts: Sequence[str]) -> str | None:
 
 
 def short(suspects: Suspects) -> Mask:
-    """Reject pairs if a side has fewer than ``MIN_LETTERS`` letters."""
+    """Return which pairs have a side with fewer than ``MIN_LETTERS``, 3."""
 
     def letters(text: str) -> int:
         return sum(map(str.isalpha, text))
@@ -114,15 +134,15 @@ def short(suspects: Suspects) -> Mask:
 
 
 def length(suspects: Suspects) -> Mask:
-    """Reject pairs if their length ratio differs from the median too much.
-
-    The limit of ``length_odds`` is ``LENGTH_ODDS``.
-    """
+    """Return which pairs have ``length_odds`` above 0.7."""
     return length_odds(suspects) > LENGTH_ODDS
 
 
 def copied(suspects: Suspects) -> Mask:
-    """Reject pairs if both sides share most trigrams of letters and digits."""
+    """Return which pairs share over 70% of both sides' distinct trigrams.
+
+    Trigrams are of letters and digits, in any case. Two sides without any count as copies.
+    """
 
     def trigrams(text: str) -> set[str]:
         bare = "".join(filter(str.isalnum, text.casefold()))
@@ -136,7 +156,7 @@ def copied(suspects: Suspects) -> Mask:
 
 
 def numbers(suspects: Suspects) -> Mask:
-    """Reject pairs if both sides have numbers in digits and share none."""
+    """Return which pairs have numbers in digits on both sides, and share none."""
 
     def differ(*texts: str) -> bool:
         one, other = map(numbers_in, texts)
@@ -146,12 +166,15 @@ def numbers(suspects: Suspects) -> Mask:
 
 
 def urls(suspects: Suspects) -> Mask:
-    """Reject pairs if their web or mail addresses differ."""
+    """Return which pairs differ in their web or mail addresses."""
     return suspects.each(lambda source, target: addresses_in(source) != addresses_in(target))
 
 
 def script(suspects: Suspects) -> Mask:
-    """Reject pairs if most letters of a side are not in its main script."""
+    """Return which pairs have a side with most letters in another script.
+
+    Its share in the main script of its corpus is below half.
+    """
 
     def is_foreign(text: str, main: str | None) -> bool:
         letters = _scripts([text])
@@ -161,15 +184,15 @@ def script(suspects: Suspects) -> Mask:
 
 
 def hub(suspects: Suspects) -> Mask:
-    """Reject pairs if more than ``MAX_LISTS`` lists contain a sentence."""
+    """Return which pairs have a sentence in over ``MAX_LISTS``, 50, lists."""
     source, target = suspects.lists
     return np.maximum(source, target) > MAX_LISTS
 
 
 def language(suspects: Suspects) -> Mask:
-    """Reject pairs if a text has a probability below 0.001 in its language.
+    """Return which pairs have a side that is improbable in its language.
 
-    Both languages must be known (``check_filter_languages``).
+    Its language has a probability below 0.001. Both must be known (``check_filter_languages``).
     """
     labels = [known_label(code or "") for code in suspects.languages]
 
@@ -203,9 +226,10 @@ def check_filter_languages(names: Sequence[str], languages: Sequence[str | None]
 
 
 def reasons(suspects: Suspects, names: Sequence[str]) -> list[str]:
-    """Return the names of the filters that reject each pair, P texts.
+    """Return the names of the filters that reject each of P pairs.
 
-    Names are joined by commas, in the order of ``names``. The text is empty if all accept the pair.
+    A pair's names are joined by commas, in the order of ``names``, which are keys of ``FILTERS``.
+    The text is empty if all filters accept the pair.
     """
     masks = [FILTERS[name](suspects).tolist() for name in names]
     rows = zip(*masks, strict=True) if masks else [()] * len(suspects.source)

@@ -1,7 +1,6 @@
 """Score given pairs against the neighbourhoods of both sentences.
 
-This is mode ``score`` of LASER's mine_bitexts. Axes: ``N`` lines, ``P`` pairs, ``K`` neighbours per
-sentence.
+This is mode ``score`` of LASER's mine_bitexts. Axes: ``N`` lines, ``P`` pairs, ``K`` neighbours.
 """
 
 import numpy as np
@@ -52,6 +51,8 @@ def given_pairs(
     margin: str,
 ) -> Pairs:
     """Score P pairs by the neighbourhoods of their sentences, in order.
+
+    A pair's rank and direction are 0 if neither list contains it.
 
     Args:
         source: source rows, int64 (P,).

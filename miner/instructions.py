@@ -1,12 +1,12 @@
 """Instruction sets that multiply integer codes, and their LLVM code.
 
-Numba cannot call the instructions, so functions here generate LLVM code, which it puts into its
-loops. Most instructions need an unsigned factor, so a number that makes the codes of columns
-positive is added to these.
+Numba cannot call them, so functions here generate LLVM code, which it puts into its loops. Most
+instructions need an unsigned factor, so a number that makes the codes of columns positive is added
+to these.
 
 AVX2 multiplies bytes, but sums adjacent products in 16 bits, which overflow with full codes. So its
-int8 codes are at most 63: two such sums fit into 16 bits (4 x 127 x 63 = 32,004). Codes up to 127
-are multiplied there as int16.
+int8 codes are at most 63: two such sums fit into 16 bits (4 x 127 x 63 = 32,004). Larger codes are
+int16 there.
 """
 
 import ctypes

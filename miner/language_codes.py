@@ -65,7 +65,7 @@ def base_language(code: str) -> str:
     """Return the language of a code without script, region or variant.
 
     It has two letters if ISO 639-1 has the language. For an unknown code, it is the first part in
-    lower case.
+    lower case. No code raises an error.
 
     >>> [base_language(code) for code in ("pt-BR", "zh_Hant", "eng", "xx")]
     ['pt', 'zh', 'en', 'xx']
@@ -83,6 +83,8 @@ def macrolanguage(code: str) -> str:
 
     >>> [macrolanguage(code) for code in ("cmn", "nb", "arb", "yue", "de-AT")]
     ['zh', 'no', 'ar', 'yue', 'de']
+
+    Unknown codes are treated like in ``base_language``.
     """
     from langcodes import standardize_tag
 

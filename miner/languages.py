@@ -40,8 +40,8 @@ def is_code(text: str) -> bool:
 def language_shares(texts: Sequence[str]) -> dict[str, float]:
     """Return the share of each language in at most 200 texts, largest first.
 
-    Languages are ISO 639-1 codes. The texts are evenly spaced. Fewer than ``FEW`` texts count as
-    one text, whose probable language is returned with its probability.
+    Languages are ISO 639-1 codes. The texts are evenly spaced. Fewer than 20 texts count as one,
+    whose most probable language is returned with its probability. Without texts, it is empty.
     """
     sample = texts[:: max(1, len(texts) // SAMPLED)][:SAMPLED]
     if 0 < len(sample) < FEW:
@@ -52,12 +52,12 @@ def language_shares(texts: Sequence[str]) -> dict[str, float]:
 
 
 def language_of(text: str) -> str:
-    """Return the most probable language of a text, an ISO 639-1 code."""
+    """Return the most probable language of any text, an ISO 639-1 code."""
     return str(identifier().classify(text)[0])
 
 
 def language_probabilities(text: str) -> dict[str, float]:
-    """Return the probability of each language of the identifier for a text."""
+    """Return the probabilities of the identifier's languages, largest first."""
     return {str(code): float(chance) for code, chance in identifier().rank(text)}
 
 
@@ -74,7 +74,7 @@ def known_label(code: str) -> str | None:
 
 
 def main_language(shares: Mapping[str, float]) -> str | None:
-    """Return the language with at least half the shares, or None."""
+    """Return the first language with a share of at least half, or None."""
     return next((code for code, share in shares.items() if share >= MIN_SHARE), None)
 
 

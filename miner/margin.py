@@ -30,6 +30,9 @@ def margin_scores(
 ) -> FloatArray:
     """Return the margin of each of P pairs, float64 (P,).
 
+    Of the cosine a and the mean b of both means, ``ratio`` is a / max(b, 1e-6), ``distance`` a - b,
+    ``absolute`` a and ``csls`` 2 (a - b).
+
     Args:
         cosine: cosine of each pair, float32 (P,).
         source_mean: mean cosine of the k nearest targets of each pair's source, float64 (P,).

@@ -14,8 +14,9 @@ MAX_LANGUAGES = 64  # bits of the uint64 masks
 class Clusters:
     """C clusters of sentences, at most one per language.
 
-    ``members`` (C, L) has a sentence per language, or -1. ``last`` (C,) is the position of the
-    worst pair that merged clusters into this one, and ``links`` (C,) counts the pairs within it.
+    ``members``, int64 (C, L), has the number of a sentence per language, or -1. ``last``, int64
+    (C,), is the position of the last pair that merged clusters into this one, and ``links``, int64
+    (C,), counts the given pairs within it.
     """
 
     members: IntArray
@@ -30,8 +31,7 @@ def cluster_pairs(one: IntArray, other: IntArray, starts: IntArray) -> Clusters:
     language. Connected components would chain wrong pairs to clusters of any size.
 
     Args:
-        one: a sentence of each pair, best pair first: int64 (P,). Sentences are numbered through
-            all languages.
+        one: a sentence of each pair, best first, int64 (P,), numbered through all languages.
         other: the other sentence of each pair, int64 (P,).
         starts: the first sentence of each language, and the number of sentences: int64 (L + 1,).
 

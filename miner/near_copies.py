@@ -2,8 +2,8 @@
 
 A pair counts as the set of character 4-grams of both its texts. MinHash (Broder 1997) estimates the
 Jaccard similarity of two sets from signatures of ``HASHES`` numbers. Two pairs are compared if they
-agree in one of 16 bands of 4 numbers, as 99.98% of pairs with a similarity of 80% do. Axes: ``P``
-pairs, best first.
+agree in one of 16 bands of 4 numbers, as 99.98% do that are 80% similar. Axes: ``P`` pairs, best
+first.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ HELD_BYTES = 40  # per pair of a band: key, position, order
 
 
 def signatures(source: Sequence[str], target: Sequence[str]) -> Signatures:
-    """Return the signatures of P pairs of texts, uint32 (P, HASHES).
+    """Return MinHash signatures of P pairs of texts, uint32 (P, HASHES).
 
     Texts that differ only in case and white space have the same signature.
 
@@ -50,9 +50,10 @@ def signatures(source: Sequence[str], target: Sequence[str]) -> Signatures:
 def near_copies(signatures: Signatures, *, held: int = 1 << 22) -> Mask:
     """Return a mask (P,) of the pairs that are near-copies of better pairs.
 
-    ``signatures`` are uint32 (P, HASHES), of the best pair first. In each band, a pair is compared
-    with the best pair that agrees with it. About ``held`` pairs are in memory at a time, which does
-    not change the result.
+    ``signatures`` are uint32 (P, HASHES), of the best pair first. A pair is one if the estimated
+    Jaccard similarity of character 4-grams is at least 0.8. Of each four of its numbers, it is
+    compared with the best pair that has the same. About ``held`` pairs are in memory at a time,
+    which does not change the result.
     """
     copies = np.zeros(len(signatures), dtype=bool)
     parts = -(-len(signatures) // held)

@@ -78,8 +78,7 @@ def numbers_in(text: str) -> frozenset[Number]:
 def compare_numbers(source: frozenset[Number], target: frozenset[Number]) -> tuple[int, int]:
     """Count the numbers that two texts share, and the numbers of one only.
 
-    Two numbers match if they share a reading. A number also matches its parts, if the other text
-    has all of them.
+    Two numbers match if they share a reading. A number also matches its parts, if all are there.
     """
     one, two = _matched(source, target), _matched(target, source)
     return min(one, two), len(source) + len(target) - one - two

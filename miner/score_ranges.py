@@ -47,10 +47,10 @@ JUDGED_RECORD = [*RECORD, ("probability", "<f8"), ("margin", "<f8")]
 
 @dataclass(frozen=True, kw_only=True)
 class RowNeighbours:
-    """The neighbours of a part of a side.
+    """The neighbour lists of some rows of a side.
 
-    ``ids`` (Q,) are the rows, ascending, ``lists`` (Q, K) their neighbours, and ``means`` (Q,) the
-    mean cosines of these.
+    ``ids`` (Q,) are the rows, ascending, ``lists`` (Q, K) their neighbours, and ``means``, float64
+    (Q,), the mean cosines of these.
     """
 
     ids: IntArray
@@ -79,6 +79,8 @@ def best_pairs(
     margin: str = "ratio",
 ) -> Iterator[BestPairs]:
     """Yield the best pairs of each part of a side, with ties, by row.
+
+    Each row has its pair of the highest margin, and all pairs that tie with it.
 
     Args:
         parts: rows of the side, with their neighbours.
@@ -167,7 +169,7 @@ def _best(
 
 
 def merge_directions(forward: Pairs, backward: Pairs) -> tuple[Pairs, NDArray[np.int8]]:
-    """Merge the best pairs of sources and of targets.
+    """Merge the best pairs of sources and of targets, each maybe empty.
 
     Returns:
         The distinct pairs, by source, then target; and int8 (P,), the ``Direction`` of each:
@@ -198,7 +200,10 @@ class SortedPairsFile:
 
 
 def sort_pairs(path: Path, pairs: Pairs, side: Direction) -> SortedPairsFile:
-    """Write the best pairs of rows of a side to ``path``, by ascending score."""
+    """Write the best pairs of rows of a side to a new ``.npy`` file.
+
+    Pairs are in ascending order of score. An existing file is replaced.
+    """
     record = JUDGED_RECORD if isinstance(pairs, JudgedPairs) else RECORD
     records = np.empty(len(pairs), dtype=record)
     order = np.argsort(pairs.score, kind="stable")
@@ -222,9 +227,6 @@ def select_in_ranges(
         size: pairs in memory at a time. Pairs of equal scores are loaded together.
         retrieval: one of ``miner.selection.RETRIEVALS``.
         threshold: pairs must score above it.
-
-    Raises:
-        ValueError: ``retrieval`` is unknown.
     """
     check_choice("retrieval", retrieval, RETRIEVALS)
     taken = [np.zeros(_largest(files, name) + 1, dtype=np.bool_) for name in ("source", "target")]

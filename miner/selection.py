@@ -1,8 +1,7 @@
 """Select pairs among the candidates in neighbour lists.
 
-Axes: ``N`` source rows, ``M`` target rows, ``K`` neighbours, ``P`` candidate pairs. Row ids are any
-int64. ``source_ids`` (N,) and ``target_ids`` (M,), both ascending, are the ids of the neighbour
-arrays' rows.
+Axes: ``N`` source rows, ``M`` target rows, ``K`` neighbours, ``P`` candidate pairs. Ids are any
+int64. ``source_ids`` (N,) and ``target_ids`` (M,), ascending, are of the neighbour arrays' rows.
 """
 
 from collections.abc import Callable
@@ -109,8 +108,7 @@ def best_of_both(pairs: Pairs) -> IntArray:
     """Return the positions of the pairs that ``max`` selects from, best first.
 
     They are the best pair of each source and of each target, and the pairs that tie with the best
-    of both their sentences. So if a sentence and its translation both have duplicates, each copy
-    gets a partner.
+    of both their sentences. So each duplicate of a sentence and of its translation gets a partner.
     """
     ranked = order_best_first(pairs)
     forward, forward_ties = _best_of_each(pairs, ranked, Direction.FORWARD)
@@ -125,10 +123,10 @@ def take_free(source: IntArray, target: IntArray, taken_sources: Mask, taken_tar
     """Select pairs greedily, in order, so that each row is in one pair.
 
     Args:
-        source: source row of each pair, int64 (P,).
-        target: target row of each pair, int64 (P,).
-        taken_sources: source rows that are in a pair already, which the function updates: (N,).
-        taken_targets: likewise for target rows, (M,).
+        source: source row of each pair, int64 (P,), below N.
+        target: target row of each pair, int64 (P,), below M.
+        taken_sources: mask (N,) of source rows that are already in a pair, updated in place.
+        taken_targets: likewise of target rows, (M,).
 
     Returns:
         A mask (P,) of the selected pairs.

@@ -2,8 +2,7 @@
 
 The number of threads that a library computes a product with belongs to the process, which may
 compute other things. Only the numbers that OpenMP and MKL keep per thread are set here, in threads
-that end with the work. OpenBLAS has one number for all threads, so commands set it as they start
-(``miner.commandline``).
+that end with the work. OpenBLAS has one number for all, which commands set (``miner.commandline``).
 """
 
 import ctypes
@@ -28,24 +27,20 @@ _counts: list[int] = []  # of nested ``using_threads``; the last one counts
 def thread_count() -> int:
     """Return the number of threads that work may use in this process.
 
-    It is the limit of the innermost ``using_threads``, or else OMP_NUM_THREADS, or else the number
-    of usable cores.
+    It is the innermost ``using_threads``' limit, or OMP_NUM_THREADS, or the number of usable cores.
     """
     return _counts[-1] if _counts else given_threads() or usable_cores()
 
 
 def given_threads(variable: str = THREADS) -> int:
-    """Return the number in an environment variable, or 0 without a number.
-
-    Of a list such as ``4,2``, the first number counts.
-    """
+    """Return the first number in an environment variable, or 0 without one."""
     value = os.environ.get(variable, "").partition(",")[0].strip()
     return int(value) if value.isdigit() else 0
 
 
 @contextmanager
 def using_threads(count: int) -> Iterator[None]:
-    """Limit work in the ``with`` block to ``count`` threads."""
+    """Limit work of the process in the ``with`` block to ``count`` threads."""
     _counts.append(count)
     try:
         yield
@@ -56,24 +51,20 @@ def using_threads(count: int) -> Iterator[None]:
 def use_all_threads() -> AbstractContextManager[None]:
     """Return a context in which one worker uses the threads of all workers.
 
-    It is for work that the other workers of the machine wait for. Without workers, the number of
-    threads stays.
+    It is for work that other workers wait for. Without workers, the number of threads stays.
     """
     return using_threads(given_threads(ALL_THREADS) or thread_count())
 
 
 def usable_cores() -> int:
-    """Return the number of cores that this process may use."""
+    """Return the number of cores that this process may use, at least 1."""
     if hasattr(os, "sched_getaffinity"):  # not on macOS
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def blocks(rows: int, size: int) -> list[slice]:
-    """Split the numbers from 0 to ``rows`` - 1 into slices of ``size``.
-
-    The last slice may be shorter. The list is empty without rows.
-    """
+    """Split 0 to ``rows`` - 1 into slices of ``size``, the last maybe shorter."""
     return [slice(start, min(start + size, rows)) for start in range(0, rows, size)]
 
 
@@ -93,8 +84,7 @@ def run_in_threads(
     a fifth faster than one product in all threads.
 
     Raises:
-        BaseException: The first error of ``work`` or of ``items``. Other threads first finish their
-            item.
+        BaseException: The first error of ``work`` or ``items``, after others finish their item.
     """
     count = thread_count() if count is None else count
     if count == 1:
@@ -121,10 +111,7 @@ def run_in_threads(
 
 
 def map_in_threads(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    """Call ``work`` on each item in threads, and return results in order.
-
-    Threads and errors are as in ``run_in_threads``.
-    """
+    """Call ``work`` on items like ``run_in_threads``, with results in order."""
     results: dict[int, Result] = {}
 
     def compute(position: int) -> None:
@@ -146,8 +133,7 @@ def on_one_thread(work: Callable[[], Result]) -> Result:
 def prefetch(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
     """Yield the result of ``work`` on each item, in order.
 
-    Another thread computes the next result while the caller uses one. Errors of ``work`` are raised
-    here.
+    Another thread computes the next result while the caller uses one. Errors are raised here.
     """
     with ThreadPoolExecutor(1) as pool:
         pending = None

@@ -78,7 +78,13 @@ class RunContext:
         return replace(self, job=job, part=WHOLE_JOB)
 
     def encoder(self, language: str | None = None) -> Encoder:
-        """Return the encoder of this part for a language code, None if unknown."""
+        """Return this part's encoder of a language code, loaded at first use.
+
+        The language None is unknown.
+
+        Raises:
+            ValueError: The encoder is unknown or damaged, or lacks the language.
+        """
         return self._encoders.get(self.job.whole, self.options.encoder, language)
 
     def side_encoder(self, side: str) -> Encoder:
@@ -87,14 +93,17 @@ class RunContext:
 
     @property
     def encoder_name(self) -> str:
-        """The names of both sides' encoders, joined by "+" unless equal."""
+        """Both sides' encoders by +, one if equal, or ``precomputed``."""
         if self.options.source.embeddings is not None:
             return "precomputed"
         return _joined(self.side_encoder(side) for side in SIDES)
 
     @property
     def words_name(self) -> str:
-        """The names of the word encoders, like ``encoder_name``."""
+        """The names of both word encoders, joined by "+" unless equal.
+
+        It raises the errors of ``word_encoders``.
+        """
         return _joined(self.word_encoders())
 
     def word_encoders(self) -> tuple[WordEncoder, ...]:

@@ -16,8 +16,8 @@ VEC = ".vec"
 class TextOptions:
     """Options that ``adit map`` and ``adit bootstrap`` share.
 
-    ``source`` and ``target`` are corpora, ``languages`` their codes, and ``output`` is the folder
-    of the new encoder.
+    ``source`` and ``target`` are corpora, ``languages`` their codes, ``output`` the encoder's
+    folder.
     """
 
     source: Place

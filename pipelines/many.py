@@ -38,7 +38,7 @@ class ManyOptions:
     Attributes:
         corpora: Folder with a corpus per language, or a corpus with a field ``language``.
         output: Folder for the outputs ``XX-YY.ENDING``, one per pair of languages.
-        pairs: Pairs such as "de-en,fr-en", or "all".
+        pairs: Pairs such as "de-en,fr-en", or "all" pairs once.
         ending: Suffix of the outputs without its first dot.
     """
 
@@ -49,13 +49,13 @@ class ManyOptions:
 
 
 def find_corpora(corpora: Place, work_dir: Place, input_format: str) -> dict[str, CorpusOptions]:
-    """Return the corpus of each language, by language.
+    """Return the options of each language's corpus, by language.
 
     A corpus of many languages is first split into a file per language in the work folder.
 
     Raises:
         FileNotFoundError: ``corpora`` does not exist.
-        ValueError: A corpus is unreadable, a name is repeated, or a second language is missing.
+        ValueError: A corpus is unreadable, a language is repeated, or there are fewer than two.
     """
     if not corpora.exists():
         raise FileNotFoundError(f"{corpora}: file or folder not found")
@@ -120,7 +120,11 @@ def job_of_languages(
 def write_multiway(many: ManyOptions, job: Job) -> None:
     """Write clusters of translations to ``multiway.tsv`` or ``.jsonl``.
 
-    A cluster has at most one sentence per language. All pairs of the job must be mined.
+    It is in ``many.output``, by the format of the outputs, and replaces an earlier file. A cluster
+    has at most one sentence per language. All pairs of the job must be mined.
+
+    Raises:
+        ValueError: There are more than 64 languages.
     """
     runs = {name: open_run(job.parts[name].work_dir) for name in job.pairs}
     sides: dict[str, Side] = {}

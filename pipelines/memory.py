@@ -16,7 +16,7 @@ CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 
 def parse_size(text: str) -> int:
-    """Parse a size such as ``6G`` or ``1.5GiB`` into bytes.
+    """Parse a size such as ``6G`` or ``1.5GiB`` into bytes, by powers of 1024.
 
     Raises:
         ValueError: The text is not a positive size, such as 800M.
@@ -29,7 +29,7 @@ def parse_size(text: str) -> int:
 
 
 def show_size(size: float) -> str:
-    """Format a number of bytes, such as ``1.5 GiB``, rounded up."""
+    """Format bytes, such as ``1.5 GiB``, with two digits or more, rounded up."""
     for unit, bits in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
         if (value := size / (1 << bits)) >= 100:
             return f"{math.ceil(value):,} {unit}"
@@ -51,12 +51,12 @@ def physical_bytes() -> int:
 
 
 def process_count(options: MiningOptions) -> int:
-    """Return how many processes of a run share this machine."""
+    """Return how many processes of a run share this machine, at least 1."""
     return options.workers + 1 if options.workers > 1 else 1
 
 
 def allowed_bytes(options: MiningOptions) -> int:
-    """Return the bytes that each process may use, by default half in all."""
+    """Return each process's share of the limit, by default half of memory."""
     return (options.memory or physical_bytes() // 2) // process_count(options)
 
 
@@ -70,10 +70,7 @@ def resident_bytes() -> int:
 
 
 def peak_bytes() -> int:
-    """Return the largest number of bytes that this process has used so far.
-
-    On Linux, ``getrusage`` of a child includes its parent's peak, but ``VmHWM`` does not.
-    """
+    """Return the most bytes that this process has used so far."""
     with suppress(OSError):
         status = Path("/proc/self/status").read_text(encoding="ascii")
         if match := re.search(r"^VmHWM:\s+(\d+) kB$", status, re.MULTILINE):

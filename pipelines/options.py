@@ -77,6 +77,7 @@ class MiningOptions:
         memory: Limit in bytes, None for half of the machine's memory.
         rows_per_shard: Maximum sentences per shard; memory may require fewer.
         runner: Beam's name of another engine, with its ``beam_options``; None for this machine.
+        repair: Whether the corpora have repaired texts, and are files of ``write_sides``.
         corpus_names: Names of both corpora in the work folder, which many pairs may share.
         config: TOML text of all options, for the summary of the run.
     """
@@ -114,11 +115,12 @@ class MiningOptions:
     workers: int = 1
     runner: str | None = None
     beam_options: tuple[str, ...] = ()
+    repair: bool = False
     corpus_names: tuple[str, str] = SIDES
     config: str = ""
 
     def side(self, name: str) -> CorpusOptions:
-        """Return the options of the side called ``source`` or ``target``."""
+        """Return the options of ``source``, or for any other name of the target."""
         return self.source if name == SOURCE else self.target
 
     @property
@@ -163,12 +165,16 @@ class MiningOptions:
 
     @property
     def rejected_output(self) -> Place:
-        """The file for pairs that filters reject, next to ``output``."""
+        """The place of pairs that filters reject, next to ``output``.
+
+        Raises:
+            ValueError: The format of the output is unknown.
+        """
         return Output.named(self.output).rejected
 
     @property
     def outputs(self) -> list[Place]:
-        """The outputs of the run, which may each be several files."""
+        """The places to write the output and, with filters, rejected pairs."""
         return [self.output, *([self.rejected_output] if self.filters else [])]
 
     @property
@@ -179,7 +185,11 @@ class MiningOptions:
 
     @property
     def method(self) -> CorpusMethod | None:
-        """The search method that ``index`` names, None for auto."""
+        """The search method that ``index`` names, None for auto.
+
+        Raises:
+            ValueError: ``index`` begins with ``cells`` and is invalid.
+        """
         return None if self.index == AUTO else parse_method(self.index)
 
     @property
@@ -200,7 +210,7 @@ class Job:
     """A run of one or more pairs of corpora.
 
     Attributes:
-        parts: Options by name of a part; the part ``WHOLE_JOB`` has those of the whole run.
+        parts: Options by name of a part; the part ``WHOLE_JOB`` has the options of the whole run.
         corpora: The corpora to read, each as a part and the name of its side.
         pairs: The parts to mine.
     """
@@ -235,15 +245,14 @@ def check_options(options: MiningOptions) -> None:
     Raises:
         ValueError: An option is invalid, or conflicts with another option or a file.
         ModuleNotFoundError: A required extra of the distribution is not installed.
+        OSError: A file is missing, or an output cannot be written.
     """
     from miner.storage.pairs import check_output
 
     if options.k < 1:
         raise ValueError(f"-k {options.k}: must be at least 1")
-    if math.isnan(options.threshold) or options.threshold == math.inf:
-        raise ValueError(f"--threshold {options.threshold}: no pair can score above it")
     choices.check_choice("margin", options.margin, choices.MARGINS)
-    _check_score(options)
+    check_kept(options)
     choices.check_choice("order", options.order, choices.ORDERS)
     choices.check_choice("retrieval", options.retrieval, choices.RETRIEVALS)
     _check_search_precision(options.search_precision)
@@ -258,8 +267,6 @@ def check_options(options: MiningOptions) -> None:
         check_index(options.index)
     _check_scopes(options)
     _check_sides(options)
-    for name in options.filters:
-        choices.check_choice("filter", name, (*choices.FILTERS, *choices.FILTER_SETS))
     if options.near_duplicates:
         require("rensa")
     for output in options.outputs:
@@ -276,7 +283,16 @@ def _check_search_precision(precision: str) -> None:
             require("torch")
 
 
-def _check_score(options: MiningOptions) -> None:
+def check_kept(options: MiningOptions) -> None:
+    """Check the options that decide which pairs are kept.
+
+    Raises:
+        ValueError: An option is invalid, or conflicts with another one.
+    """
+    if math.isnan(options.threshold) or options.threshold == math.inf:
+        raise ValueError(f"--threshold {options.threshold}: no pair can score above it")
+    for name in options.filters:
+        choices.check_choice("filter", name, (*choices.FILTERS, *choices.FILTER_SETS))
     if options.score is not None:
         choices.check_choice("--score", options.score, choices.SCORES)
     if options.all and (options.fdr is not None or options.threshold != -math.inf):
@@ -349,7 +365,7 @@ def check_files(inputs: Sequence[Place], output: Place) -> None:
     Raises:
         FileNotFoundError: An input does not exist.
         IsADirectoryError: An input is a folder.
-        ValueError: An input is not a regular file, or is the output.
+        ValueError: An input is not a regular file, or the same file as the output.
     """
     for path in inputs:
         if path.is_dir():

@@ -15,7 +15,7 @@ LOG_SECONDS = 10.0  # between two log lines
 
 
 def counted(count: int, unit: str) -> str:
-    """Format a count with its plural unit, such as "1 sentence"."""
+    """Format a count with its unit, given as a plural, such as "1 sentence"."""
     if count == 1:
         unit = f"{unit[:-3]}y" if unit.endswith("ies") else unit.removesuffix("s")
     return f"{count:,} {unit}"
@@ -97,8 +97,8 @@ class Monitor:
     """The progress of one run, which starts when the monitor is made.
 
     Attributes:
-        seconds: Seconds by stage; ``start`` is the time before the first stage.
-        peak_bytes: Largest memory of a worker process so far, 0 without workers.
+        seconds: Seconds by stage, of all processes; ``start`` is the time before the first stage.
+        peak_bytes: Largest memory in bytes of a worker process so far, 0 without workers.
     """
 
     def __init__(self, meter: Callable[[str, int | None, str], Meter] = LogLines) -> None:
@@ -134,7 +134,7 @@ class Monitor:
 
 
 def log_to_stderr(level: int) -> None:
-    """Log to stderr, from ``PACKAGES`` only messages of at least ``level``."""
+    """Log to stderr, from this product's packages from ``level`` on."""
     logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
     for package in PACKAGES:
         logging.getLogger(package).setLevel(level)

@@ -73,7 +73,7 @@ class Shard:
             yield from file.iter_batches(batch_size=rows, columns=columns)
 
     def text_bytes(self) -> int:
-        """Estimate the bytes that all columns need in memory."""
+        """Estimate the bytes that all columns need in memory, uncompressed."""
         metadata = pq.read_metadata(self._file)
         return sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
 
@@ -104,7 +104,7 @@ class EmbeddedShard:
         return np.load(self.vectors.file(layout.ROWS))
 
     def docs(self) -> pa.Array:
-        """Return the document of each vector's sentence, strings (n,)."""
+        """Return the document of each vector's sentence, strings (n,), "" if none."""
         sentences = self.shard.read(["row", "doc"])
         has_vector = np.isin(sentences["row"].to_numpy(), self.row_ids())
         return sentences["doc"].combine_chunks().filter(pa.array(has_vector))
@@ -136,11 +136,18 @@ class EmbeddedShard:
             yield unit_rows(self.read(slice(start, start + size)))
 
     def read(self, rows: Rows) -> NDArray[np.floating]:
-        """Read stored vectors (P, D) of P rows, times the columns' weights."""
+        """Read vectors (P, D) of P rows, with the columns' weights.
+
+        They are float32 if there are ``columns``, or else as stored, and not of unit length.
+        ``rows`` are a slice, or positions in the shard.
+        """
         return take_columns(take_rows(self.stored(), rows), self.columns)
 
     def stored(self) -> NDArray[np.floating]:
-        """Map the vectors again, because pages that were read stay in memory."""
+        """Map all stored vectors into memory, read-only, without weights.
+
+        Each call maps them, because pages that were read stay in memory.
+        """
         return np.load(self.vectors.file(layout.VECTORS), mmap_mode="r")
 
 
@@ -179,7 +186,7 @@ class SideVectors:
         return units
 
     def row_ids(self, positions: IntArray) -> IntArray:
-        """Return the row of the sentence at each position (P,), which must ascend."""
+        """Return the rows of the sentences at ascending positions, int64 (P,)."""
         rows = np.empty_like(positions)
         for embedded, start, part in self._parts(positions):
             rows[part] = embedded.row_ids()[positions[part] - start]
@@ -274,7 +281,10 @@ class SavedNeighbours(ShardReference):
     part: range | None = None
 
     def load(self) -> tuple[IntArray, Neighbours]:
-        """Load positions in the shard, integers (P,), and their neighbours."""
+        """Load positions in the shard, integers (P,), and their neighbours.
+
+        Positions ascend. Ids are as saved.
+        """
         if self.part is None:
             lists = load_list(self.artefact.file, tile_list(self.embedded))
             return np.arange(len(self.embedded)), lists
@@ -319,10 +329,7 @@ NeighbourPart: TypeAlias = TileNeighbours | IndexLookup | SampledNeighbours
 
 @dataclass(frozen=True, kw_only=True)
 class ShardNeighbours(ShardReference):
-    """The sealed neighbours of a shard's vectors, by scope.
-
-    Ids of neighbours are rows of the other corpus.
-    """
+    """The sealed neighbours of a shard, by scope, as rows of the other side."""
 
     neighbours: Mapping[str, Artefact]
 
@@ -371,7 +378,7 @@ class ChosenPairs:
 
     @property
     def merges_key(self) -> Mapping[str, str]:
-        """The digest of ``merges`` as a keyword of ``content_key``, if any."""
+        """A keyword of ``content_key`` with the digest of ``merges``, if any."""
         return {"merges": self.merges.files[layout.MERGES]} if self.merges else {}
 
     def of_side(self, side: str) -> list[ShardNeighbours]:
@@ -398,7 +405,7 @@ class PairBatch:
 
 
 def element_name(element: object) -> str:
-    """Return the name of an element, which is unique in its stage.
+    """Return the name of an element, unique in its stage, "" without one.
 
     A list has the first name of its elements in alphabetical order.
     """
@@ -429,7 +436,7 @@ def load_list(file: Callable[[str], Path], name: str) -> Neighbours:
 
 
 def to_row_ids(neighbours: Neighbours, rows: IntArray) -> Neighbours:
-    """Replace positions of neighbours by rows of the other corpus.
+    """Return neighbours with rows of the other corpus instead of positions.
 
     ``rows`` (M,) is the row at each position. An id of -1 (no neighbour) stays.
     """
@@ -440,10 +447,10 @@ def to_row_ids(neighbours: Neighbours, rows: IntArray) -> Neighbours:
 def save_row_neighbours(
     draft: Draft, vectors: SideVectors, side: str, positions: IntArray, neighbours: Neighbours
 ) -> list[int]:
-    """Save the neighbours at ascending positions (P,) in a side's vectors.
+    """Save the neighbours of a side's vectors at ascending positions (P,).
 
     Returns:
-        Where the positions of each shard begin among all positions, and P.
+        Where the positions of each shard begin among these, and P.
     """
     starts = np.searchsorted(positions, vectors.starts)
     shards = np.repeat(vectors.starts[:-1], np.diff(starts))
@@ -458,8 +465,7 @@ def shard_parts(
     """Divide the rows that ``save_row_neighbours`` saved among the shards.
 
     Returns:
-        Each shard, its range of the saved rows, and the artefact without facts, which would grow
-        with the number of shards.
+        Each shard, its range of the saved rows, and the artefact without facts, to stay small.
     """
     starts, bare = saved.facts["starts"], replace(saved, facts={})
     return [
@@ -484,7 +490,7 @@ def collect_side(references: Iterable[Reference], side: str) -> list[Reference]:
 
 
 def collect_sides(references: Iterable[Reference]) -> dict[str, list[Reference]]:
-    """Return the references by side, source first, like ``collect_side``."""
+    """Return references by side, source first, checked by ``collect_side``."""
     return {side: collect_side(references, side) for side in layout.SIDES}
 
 

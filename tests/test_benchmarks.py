@@ -77,6 +77,9 @@ def test_rate(run: Run, tmp_path: Path) -> None:
         lines = [f"{words} {number}" for number in range(300)]
         (tmp_path / f"{language}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     assert re.search(r"20% any( +[\d.]+){8}\n", run("rate.py", tmp_path, "de", "--share", 0.2))
+    (tmp_path / "es.txt").write_text("uno dos\n" * 300, encoding="utf-8")
+    out = run("rate_texts.py", tmp_path, "de", "--encoder", "mini")
+    assert re.search(r"full( +[\d.]+){6}\ntexts( +[\d.]+){6}\n", out)
 
 
 def test_scores(run: Run, tmp_path: Path) -> None:

@@ -107,7 +107,12 @@ def _extend_hash(hash_value: Any, character: Any) -> Any:
 
 @_compile
 def enter_pieces(characters: Any, offsets: Any, hashes: Any, slots: Any) -> None:
-    """Write the hash of each piece, and enter its number into the slots."""
+    """Fill the hash of each of V pieces, and its slot in a hash table.
+
+    Piece i has the code points ``characters[offsets[i] : offsets[i + 1]]``, int32. ``hashes``,
+    uint64 (V,), are filled. ``slots``, int32, a power of two above V in number, are -1 at first,
+    and get the pieces' numbers.
+    """
     last = np.uint64(len(slots) - 1)
     for piece in range(len(hashes)):
         hash_value = np.uint64(0)
@@ -133,7 +138,12 @@ def _find_piece(hash_value: Any, hashes: Any, slots: Any) -> Any:
 def compare_cuts(
     characters: Any, offsets: Any, table: Any, unknown: Any, longest: Any, margins: Any, costs: Any
 ) -> None:
-    """Write the ``margins`` and costs of ``known_words.Cuts.margins``."""
+    """Fill ``margins`` and ``costs``, float32 (W,), as ``Cuts.margins`` says.
+
+    Word i has the code points ``characters[offsets[i] : offsets[i + 1]]``. ``table`` has the
+    pieces' hashes and slots of ``enter_pieces`` and their scores. ``unknown`` is the score of a
+    character without a piece, and ``longest`` the most characters of a piece.
+    """
     hashes, slots, scores = table
     max_length = 0
     for word in range(len(margins)):

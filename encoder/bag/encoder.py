@@ -32,11 +32,11 @@ CHUNK_SENTENCES = 16_384  # sentences per step, to limit memory
 class BagEncoder(BaseEncoder):
     """An ``encoder.Encoder`` that sums rows of ``table`` (V + ngram_rows, D).
 
-    The table has a row per piece of the tokeniser, then the rows that n-grams share. ``scheme`` is
-    the version of ``Features``.
+    The table has a row per piece, then the rows of n-grams. ``scheme`` is a version of
+    ``Features``.
 
     Raises:
-        ValueError: The table has another number of rows.
+        ValueError: The table has another number of rows than V + ``ngram_rows``.
     """
 
     def __init__(
@@ -64,7 +64,10 @@ class BagEncoder(BaseEncoder):
         self.namer: BagEncoder | None = None
 
     def with_names(self, other: "BagEncoder") -> "BagEncoder":
-        """Return a copy that adds ``other``'s vectors of names, of the same space."""
+        """Return a copy that adds the vectors of names by ``other``.
+
+        ``other`` has the same space. ``find_names`` finds names.
+        """
         copied = copy(self)
         copied.namer = other
         return copied
@@ -88,10 +91,11 @@ class BagEncoder(BaseEncoder):
         return np.array(self._table[np.arange(len(self._table))])
 
     def words(self, sentences: str | Sequence[str]) -> Words:
-        """Return the words of sentences, weighted by the length of their vectors.
+        """Return the words of one or more sentences, with vectors and weights.
 
-        A sentence's vector is the sum of its words' vectors times their weights, at unit length.
-        With ``with_names``, a sentence's names follow, as words of the other encoder.
+        A weight is the length of the word's vector. A sentence's vector is the sum of its words'
+        vectors times their weights, at unit length. With ``with_names``, names follow, as words of
+        the other encoder.
         """
         with self._lock:
             numbers, known = self._sum_words(as_list(sentences))
@@ -122,7 +126,7 @@ class BagEncoder(BaseEncoder):
 
 
 def find_names(sentences: Sequence[str]) -> list[str]:
-    """Return the names of each sentence as one string, between spaces.
+    """Return the names in each sentence, joined by spaces, or "".
 
     A name is a word that begins with a capital letter and is not the first of the sentence. Names
     are spelled similarly in many languages, so an encoder trained on more text represents them

@@ -52,8 +52,8 @@ class Features:
     def __init__(self, pieces: Sequence[str], ngram_rows: int = 0, *, scheme: int = SCHEME) -> None:
         """Prepare the features of ``Tokenizer.pieces``.
 
-        Scheme 4 has no stems. Scheme 3 also has no sounds, romanises three alphabets only, and
-        treats Hangul as letters only.
+        Scheme 4 has no stems. Scheme 3 also has no sounds and three alphabets only, and treats
+        Hangul as letters only.
         """
         self.pieces, self.ngram_rows = len(pieces), ngram_rows
         self._scheme, self._stem_sizes = scheme, STEM_SIZES if scheme > 4 else ()
@@ -76,12 +76,16 @@ class Features:
         return sentences, self.rows(words.take(first))
 
     def drop_words(self, tokens: Tokens, rate: float, generator: np.random.Generator) -> Tokens:
-        """Remove each word, with all its pieces, with probability ``rate``."""
+        """Return sentences with whole words removed, each by chance ``rate``."""
         words, _ = self.words(tokens)
         return tokens.keep(np.repeat(generator.random(len(words)) >= rate, np.diff(words.offsets)))
 
     def words(self, tokens: Tokens) -> tuple[Tokens, Ids]:
-        """Return each word's pieces, and offsets of sentences in words, (S + 1,)."""
+        """Return the pieces of each word, and offsets of sentences in words.
+
+        Sentence i has the words from ``offsets[i]`` to ``offsets[i + 1] - 1``: int64 (S + 1,).
+        Words are in order, with repetitions.
+        """
         begins = np.zeros(len(tokens.ids) + 1, dtype=np.bool_)
         begins[:-1] = self._begins_word[tokens.ids]
         begins[tokens.offsets] = True

@@ -86,7 +86,8 @@ class WordCache:
     def split(self, sentences: Sequence[str]) -> tuple[Tokens, Matrix]:
         """Return each sentence's word numbers, and vectors of the W words, (W, D).
 
-        The vectors are valid until the next call.
+        Vectors are float32, W is at least the highest number plus 1, and both are valid until the
+        next call.
         """
         texts = [sentence.encode() for sentence in sentences]
         numbered = self._number_texts(texts)

@@ -96,19 +96,25 @@ _REPEATED = re.compile(r"([a-z])\1+")
 
 
 def romanize(text: str) -> str:
-    """Spell lines in ``LETTERS``, without characters that have no sound."""
+    """Spell text in a to z, 0 to 9 and line ends.
+
+    Letters of any script are spelled by sound. Other characters, also spaces, are removed.
+    """
     return text.lower().translate(_SPELLINGS)
 
 
 def romanize_three_alphabets(text: str) -> str:
-    """Romanise Cyrillic, Greek and Latin letters, and drop all others.
+    """Romanise Cyrillic, Greek and Latin letters, and remove all others.
 
-    Features of scheme 3 use it.
+    Digits and line ends stay. Features of scheme 3 use it.
     """
     bare = unicodedata.normalize("NFKD", text.lower())
     return _NOT_LETTERS.sub("", bare.translate(_THREE_ALPHABETS))
 
 
 def to_sounds(letters: str) -> str:
-    """Reduce romanised lines to ``SOUNDS``, for example London to "lntn"."""
+    """Reduce text of ``romanize`` to classes of consonants and digits.
+
+    Vowels are removed, and repeated classes merged: ``london`` becomes ``lntn``.
+    """
     return _REPEATED.sub(r"\1", letters.replace("ng", "n").translate(_CLASSES))

@@ -50,10 +50,7 @@ def _tanh(x: Any) -> Any:
 
 @_part
 def quantize_row(row: Any, codes: Any) -> Any:
-    """Write int8 codes of a float32 row, and return the scale of the codes.
-
-    The row is approximately ``codes * scale``.
-    """
+    """Write a float32 row's int8 codes, and return the scale of the codes."""
     top = F(0)
     for k in range(len(row)):
         top = max(top, abs(row[k]))
@@ -66,7 +63,10 @@ def quantize_row(row: Any, codes: Any) -> Any:
 
 @_compile
 def quantize_rows(rows: Any, codes: Any, scales: Any) -> None:
-    """Quantise rows, float32 (N, K), to int8 (N, K) with scales, float32 (N,)."""
+    """Quantise rows, float32 (N, K), and fill ``codes`` and ``scales``.
+
+    Codes are int8 (N, K) from -127 to 127. Scales, float32 (N,), multiply them.
+    """
     for n in range(len(rows)):
         scales[n] = quantize_row(rows[n], codes[n])
 

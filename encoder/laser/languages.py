@@ -67,7 +67,8 @@ def fetch_laser(language: str, folder: Path, *, publisher: str, offline: bool = 
     """Download the missing files of a language's encoder into ``folder``.
 
     Interrupted downloads are resumed, and each file is compared with its checksum. ``publisher`` is
-    the address of the folder of the published files.
+    the address of the folder of the published files. The folder is made if it is missing. A
+    checksum that is not known yet is stored in its SHA256SUMS.
 
     Returns:
         The path of the checkpoint.

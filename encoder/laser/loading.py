@@ -1,8 +1,8 @@
 """LASER's checkpoints as encoders, with checks that files fit together.
 
 torch's restricted unpickler reads them as data, and executes nothing in them. Objects of the
-classes in LASER's and fairseq's configurations become plain mappings. Any other class or function
-is rejected by its name.
+classes in LASER's and fairseq's configurations become plain mappings. Other classes and functions
+are rejected.
 """
 
 import argparse
@@ -47,7 +47,9 @@ _TYPES = [_stand_in("typing.Any"), dict, list, str, int, float, bool]
 
 
 def read_torch_file(path: Path) -> dict[str, Any]:
-    """Read a file of ``torch.save`` as tensors on the CPU and plain values.
+    """Read a ``torch.save`` file as tensors on the CPU and plain values.
+
+    No code in the file is run.
 
     Raises:
         ValueError: The file is missing, damaged, not a mapping, or contains more than data.
@@ -70,7 +72,10 @@ def read_torch_file(path: Path) -> dict[str, Any]:
 
 
 def to_plain(value: Any) -> Any:  # noqa: ANN401  # any content of a pickle
-    """Convert configuration objects in a value to dicts, lists and scalars."""
+    """Convert configuration objects in a value to dicts, lists and scalars.
+
+    Tuples become lists. Other objects, such as tensors, stay.
+    """
     if isinstance(value, argparse.Namespace):
         return to_plain(vars(value))
     if isinstance(value, _Node):

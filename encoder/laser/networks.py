@@ -53,7 +53,10 @@ class BiLSTM(nn.Module):
         self.lstm.dropout = self._dropout = dropout
 
     def forward(self, ids: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """Embed ids (B, T) of one length, or of ``lengths`` (B,), as (B, D)."""
+        """Embed ids (B, T) of one length, or of ``lengths`` (B,), as (B, D).
+
+        ``ids`` are int64. Those after a sentence's length are ignored.
+        """
         x = functional.dropout(self.embed_tokens(ids), self._dropout, self.training)
         if lengths is None:
             outputs, _ = self.lstm(x)
@@ -64,7 +67,7 @@ class BiLSTM(nn.Module):
 
 
 def adopt(module: nn.Module, tensors: Tensors) -> None:
-    """Make tensors, by name, the parameters of a module, as float32.
+    """Make tensors, by name, a module's parameters in float32.
 
     They need no gradients, and the module is in evaluation mode.
 
@@ -159,7 +162,10 @@ class Transformer(nn.Module):
         adopt(self, weights)
 
     def forward(self, ids: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """Embed ids (B, T) of one length, or of ``lengths`` (B,), as (B, D)."""
+        """Embed ids (B, T) of one length, or of ``lengths`` (B,), as (B, D).
+
+        ``ids`` are int64. Those after a sentence's length are ignored.
+        """
         is_token = None if lengths is None else token_mask(lengths, ids.shape[1], ids.device)
         return self._pool(self.states(ids, is_token), is_token)
 
@@ -202,7 +208,8 @@ class Transformer(nn.Module):
 class Layer(nn.Module):
     """A layer of fairseq's ``TransformerEncoder``, with its parameter names.
 
-    ``inner`` is the width between the two linear maps. With ``before``, norms precede the blocks.
+    ``dim`` is D, a multiple of ``heads``, and ``inner`` the width between the two linear maps. With
+    ``before``, norms precede the blocks.
     """
 
     def __init__(
@@ -258,7 +265,7 @@ def token_mask(lengths: Tensor, count: int, device: torch.device) -> Tensor:
 
 
 def sinusoids(length: int, dim: int) -> Tensor:
-    """Return fairseq's sinusoidal vectors of T positions, float32 (T, D)."""
+    """Return fairseq's sinusoidal vectors of positions, (``length``, ``dim``)."""
     half = dim // 2
     rates = torch.exp(torch.arange(half) * (-math.log(10000) / (half - 1)))
     angles = torch.arange(PAD + 1, PAD + 1 + length).unsqueeze(1) * rates

@@ -31,7 +31,10 @@ def remove_non_printing(line: str) -> str:
 
 
 def normalize_punctuation(language: str) -> Step:
-    """Return a function that does as ``normalize-punctuation.perl`` to a line."""
+    """Return a function that normalises a line as Moses's Perl script does.
+
+    ``language`` is an ISO 639-1 code. The script is ``normalize-punctuation.perl``.
+    """
     normalizer = MosesPunctNormalizer(language, perl_parity=True)
     rules = normalizer.substitutions
     if language not in (*_SACREMOSES_QUOTES, *_NO_QUOTES):
@@ -48,7 +51,10 @@ def normalize_punctuation(language: str) -> Step:
 
 
 class PerlTokenizer(MosesTokenizer):
-    """Perl's ``tokenizer.perl -no-escape``, made of the one of sacremoses."""
+    """A function that tokenises a line as ``tokenizer.perl -no-escape`` does.
+
+    It is made of sacremoses's, for an ISO 639-1 code, and returns tokens between spaces.
+    """
 
     COMMA_SEPARATE_1 = regex.compile(r"(\P{N}),"), r"\1 , "
     COMMA_SEPARATE_2 = regex.compile(r",(\P{N})"), r" , \1"
@@ -99,18 +105,20 @@ class PerlTokenizer(MosesTokenizer):
 
 
 def make_normalizer(language: str | None) -> Step:
-    """Return LASER2's and LASER3's preprocessing of a language, by default en.
+    """Return LASER2's and LASER3's preprocessing of lines in a language.
 
-    The function replaces unprintable characters, normalises punctuation, and lowers a line's case.
+    ``language`` is an ISO 639 code, or None for English. The function replaces unprintable
+    characters, normalises punctuation, and lowers a line's case.
     """
     normalize = normalize_punctuation(_code(language))
     return lambda line: normalize(remove_non_printing(line)).lower()
 
 
 def make_tokenizer(language: str | None) -> Step:
-    """Return LASER1's preprocessing of a language (ISO 639), by default en.
+    """Return LASER1's preprocessing of lines in a language.
 
-    The function does the same as ``make_normalizer``, and puts spaces between words.
+    ``language`` is an ISO 639 code, or None for English. The function does the same as
+    ``make_normalizer``, and puts spaces between words.
 
     Raises:
         ModuleNotFoundError: The package for Chinese, Japanese or Greek is not installed.

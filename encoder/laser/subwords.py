@@ -2,8 +2,8 @@
 
 Byte-pair encoding (Sennrich, Haddow & Birch 2016, "Neural Machine Translation of Rare Words with
 Subword Units", section 3.2) works as in fastBPE, with its vocabulary filter and files. A line of
-``.fcodes`` has the two parts of a merge and a count, in order of merging. A line of ``.fvocab`` has
-a token and a count.
+``.fcodes`` has the two parts of a merge and a count, in order of merging, and one of ``.fvocab`` a
+token and a count.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -31,7 +31,10 @@ OVERWRITE = " #fairseq:overwrite"
 
 
 class BPE:
-    """Byte-pair encoding, by the ``.fcodes`` and the ``.fvocab`` of fastBPE."""
+    """Byte-pair encoding, by the ``.fcodes`` and the ``.fvocab`` of fastBPE.
+
+    A call splits the words of a line, between spaces, into a list of tokens.
+    """
 
     def __init__(self, codes: Path, vocabulary: Path) -> None:
         pairs = [tuple(fields[:2]) for fields in _read_fields(codes, 3)]
@@ -104,7 +107,10 @@ class Vocabulary:
         self._max_tokens = None if capacity is None else capacity - 1 - len(self._first)
 
     def encode(self, sentences: Iterable[Sequence[str]]) -> Tokens:
-        """Return the ids of each sentence's tokens, UNK for unknown tokens."""
+        """Return the ids of each sentence's tokens, UNK for unknown tokens.
+
+        The ids include ``</s>``, and perhaps ``<s>``.
+        """
         find_id = self._ids.get
         return Tokens.of(
             [*self._first, *(find_id(token, UNK) for token in tokens[: self._max_tokens]), EOS]
@@ -122,7 +128,7 @@ def read_cvocab(path: Path) -> dict[str, int]:
         ValueError: The file is missing, a line has another form, or a token is repeated.
     """
     if not path.is_file():
-        raise ValueError(f"{path}: vocabulary file not found")
+        raise ValueError(f"{path}: vocabulary file not found; pass it with --vocab")
     ids: dict[str, int] = {}
     for row, line in enumerate(_lines(path)):
         try:
@@ -143,8 +149,8 @@ class TextTokenizer(SentenceTokenizer):
     """Tokeniser that preprocesses lines and splits them into subwords.
 
     ``split`` applies ``BPE`` (LASER1), or comes from ``read_pieces`` (LASER2 and LASER3). ``steps``
-    is ``make_tokenizer`` or ``make_normalizer`` of ``encoder.laser.preprocess``. By default, lines
-    are subwords between spaces.
+    is ``make_tokenizer`` or ``make_normalizer`` of ``encoder.laser.preprocess``. By default,
+    subwords are between spaces.
     """
 
     def __init__(
@@ -177,10 +183,12 @@ def read_pieces(path: Path) -> Split:
     import sentencepiece
 
     if not path.is_file():
-        raise ValueError(f"{path}: SentencePiece model not found")
+        raise ValueError(f"{path}: SentencePiece model not found; pass it with --vocab")
     try:
         processor = sentencepiece.SentencePieceProcessor(model_proto=path.read_bytes())
     except RuntimeError as error:
-        raise ValueError(f"{path}: is not a SentencePiece model, or is damaged") from error
+        raise ValueError(
+            f"{path}: is not a SentencePiece model, or is damaged; copy it again"
+        ) from error
     # Pieces as text, because the vocabulary may have tokens that the model lacks.
     return partial(processor.encode, out_type=str, num_threads=thread_count())

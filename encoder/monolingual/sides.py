@@ -1,9 +1,8 @@
 """Words of a language with vectors, and the bags of two languages.
 
 Given vectors are fitted by least squares as sums of the words' features (Zhao et al. 2018,
-"Generalizing Word Embeddings using Bag of Subwords"). So words without a vector also get one, here
-with a length that is the word's weight. Axes: ``V`` words, ``R`` rows of the table, ``D``
-dimensions.
+"Generalizing Word Embeddings using Bag of Subwords"). So words without a vector also get one, whose
+length is their weight. Axes: ``V`` words, ``R`` rows of the table, ``D`` dimensions.
 """
 
 import hashlib
@@ -36,7 +35,10 @@ logger = logging.getLogger(__name__)
 
 
 def scale_to(vectors: Matrix, weights: Matrix) -> Matrix:
-    """Return rows (V, D) of lengths ``weights`` (V,), except for zero rows."""
+    """Return rows scaled to the lengths ``weights`` (V,), except zero rows.
+
+    ``vectors``, float32 (V, D), are not changed.
+    """
     rows = vectors.copy()
     normalize_rows(rows)
     return rows * weights[:, None]
@@ -150,7 +152,7 @@ def _digest(content: bytes) -> str:
 
 
 def feature_rows(words: Sequence[str], tokenizer: Tokenizer, features: Features) -> Tokens:
-    """Return the rows of a bag's table that sum to each of V words."""
+    """Return the rows of a bag's table that sum to each of V words' vectors."""
     parts = []
     for start in range(0, len(words), CHUNK_SENTENCES):
         strings, rows = features.split(tokenizer.encode(words[start : start + CHUNK_SENTENCES]))

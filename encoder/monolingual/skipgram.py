@@ -2,8 +2,7 @@
 
 Bojanowski et al. 2017, "Enriching Word Vectors with Subword Information": a word is the mean of a
 row of its own and of its features' rows (``encoder.bag.features``). A word's rows change after all
-its contexts. One thread trains a language, so that results are reproducible, and two languages are
-trained in parallel.
+its contexts. One thread trains a language, so results are reproducible, and two run in parallel.
 """
 
 import re
@@ -106,7 +105,8 @@ class SkipGram:
     """The vectors of a vocabulary after ``epoch`` passes over its text.
 
     ``inputs`` are rows of the V words and of the features after them, ``outputs`` of words as
-    contexts. A word is the mean of its own and its features' inputs.
+    contexts. A word is the mean of its own and its features' inputs. ``features`` are rows, from 0
+    to below ``feature_count``, of each word.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class SkipGram:
         return sum_rows(self.inputs, self._rows) / counts[:, None]
 
     def advance(self, progress: Callable[[int], None]) -> None:
-        """Train for one epoch, and call ``progress`` with the words of each part.
+        """Train for one epoch, and report the number of words of each part.
 
         Raises:
             ValueError: Training diverged, so that vectors are not finite.
@@ -153,7 +153,10 @@ class SkipGram:
         self.epoch += 1
 
     def save(self, path: Path, identity: Mapping[str, Any]) -> None:
-        """Write the state, over an earlier one when it is complete."""
+        """Write the state to ``path``, replacing an earlier one.
+
+        ``identity`` are JSON values that ``restore`` must match.
+        """
         tensors = {"inputs": self.inputs, "outputs": self.outputs}
         save_state(path, State(identity=identity, tensors=tensors, step=self.epoch))
 

@@ -1,7 +1,6 @@
 """Word vectors in the ``.vec`` files of word2vec, fastText and MUSE.
 
-The first line has the number of words and of dimensions. Each other line has a word and its
-numbers.
+The first line has the number of words and of dimensions, and others a word and its numbers.
 """
 
 import logging
@@ -33,10 +32,11 @@ class WordVectors:
 def read_vec(path: Path, *, most: int = MAX_WORDS) -> WordVectors:
     """Read the first ``most`` words of a ``.vec`` file.
 
-    Words that repeat an earlier one and zero vectors are skipped, with one warning.
+    Later lines are not read. Repeated words and zero vectors are skipped, with one warning.
 
     Raises:
-        ValueError: The file is missing, malformed, or not as long as its first line says.
+        ValueError: The file is missing, malformed, without words, or not as long as its first line
+            says, or a vector is not finite.
     """
     words: dict[str, Matrix] = {}
     repeats = empty = lines_read = 0
@@ -55,7 +55,7 @@ def read_vec(path: Path, *, most: int = MAX_WORDS) -> WordVectors:
                 if len(words) == most:
                     break
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: not UTF-8 text ({error})") from error
+        raise ValueError(f"{path}: not UTF-8 text ({error}); convert it with iconv") from error
     except FileNotFoundError as error:
         raise ValueError(f"{path}: file not found") from error
     if lines_read != count and (len(words) < most or lines_read > count):
@@ -65,12 +65,12 @@ def read_vec(path: Path, *, most: int = MAX_WORDS) -> WordVectors:
     if repeats or empty:
         logger.warning("%s: %d duplicate words and %d zero vectors skipped", path, repeats, empty)
     if not words:
-        raise ValueError(f"{path}: no word has a vector")
+        raise ValueError(f"{path}: no word has a vector; pass a file with words and numbers")
     return WordVectors(words=list(words), vectors=np.stack([*words.values()]))
 
 
 def write_vec(path: Path, words: WordVectors) -> None:
-    """Write a ``.vec`` file into an existing folder."""
+    """Write or replace a ``.vec`` file with five decimals."""
     with path.open("w", encoding="utf-8", newline="\n") as file:
         file.write(f"{len(words)} {words.vectors.shape[1]}\n")
         for word, row in zip(words.words, words.vectors.tolist(), strict=True):
@@ -93,5 +93,5 @@ def _entry(path: Path, number: int, line: str, dim: int) -> tuple[str, Matrix]:
     if not word or len(row) != dim:
         raise ValueError(f"{path}:{number}: {line[:60]!r}; expected a word and {dim} numbers")
     if not np.isfinite(row).all():
-        raise ValueError(f"{path}:{number}: the vector of {word[:40]!r} is not finite")
+        raise ValueError(f"{path}:{number}: the vector of {word[:40]!r} is not finite; remove it")
     return word, row

@@ -15,8 +15,8 @@ LEGEND_ROWS = 12
 def draw_curves(history: Sequence[Mapping[str, Any]], titles: Mapping[str, str]) -> bytes:
     """Draw learning curves as SVG, a plot for each figure of the evaluations.
 
-    ``history`` has the entries of ``Keeper``, and ``titles`` the title of each measure, by name. A
-    measure also has a curve for each of its parts, in percent. A line marks the best encoder.
+    ``history`` has entries of ``Keeper``, at least one, and ``titles`` the title of each measure,
+    by name. A measure also has a curve for each of its parts, in percent. A line marks the best.
 
     Raises:
         ImportError: matplotlib is not installed.

@@ -19,8 +19,8 @@ LONGEST = 128  # tokens per sentence in training; a network ignores the rest
 class TokenPairs:
     """P tokenised sentence pairs of a language pair.
 
-    ``weight``, float32 (P,), is the probability that a pass uses a sentence pair. Batches come from
-    the language pair ``times`` as often as its size implies.
+    ``name`` is the language pair, such as ``de-en``. ``weight``, float32 (P,), is the probability
+    that a pass uses a sentence pair. Batches come from it ``times`` as often as its size implies.
     """
 
     name: str
@@ -38,7 +38,7 @@ def tokenize_pairs(
 ) -> TokenPairs:
     """Tokenise both sides, or only the source if ``one_sided``.
 
-    ``weights`` go to ``pair_weights``. Targets that are not tokenised are empty.
+    ``weights`` are by corpus, 1 by default. Targets that are not tokenised are empty.
     """
     return TokenPairs(
         name=text.name,
@@ -54,7 +54,9 @@ def pair_weights(text: ParallelText, weights: Mapping[str, float]) -> NDArray[np
 
 
 def hold_out(text: ParallelText, count: int, *, seed: int) -> tuple[ParallelText, ParallelText]:
-    """Split a text into training pairs and ``count`` random held-out pairs.
+    """Return training pairs, and ``count`` random held-out pairs, of a text.
+
+    Both keep the text's order.
 
     Raises:
         ValueError: The text has fewer than ``2 * count`` pairs.
@@ -68,7 +70,10 @@ def hold_out(text: ParallelText, count: int, *, seed: int) -> tuple[ParallelText
 
 
 def count_tokens(pairs: TokenPairs) -> Rows:
-    """Count the tokens of each pair's longer side, end included, int64 (P,)."""
+    """Count the tokens of each pair's longer side, end included, int64 (P,).
+
+    Of more than 128 tokens, 128 count.
+    """
     longer = np.maximum(np.diff(pairs.source.offsets), np.diff(pairs.target.offsets))
     return 1 + np.minimum(longer, LONGEST)
 
@@ -76,12 +81,13 @@ def count_tokens(pairs: TokenPairs) -> Rows:
 def sample_batches(
     pairs: list[TokenPairs], *, batch_size: int, in_tokens: bool = False, exponent: float, seed: int
 ) -> Iterator[Batch]:
-    """Yield endless batches of ``batch_size`` sentence pairs, or tokens.
+    """Yield batches without end, each a language's pairs and rows of them.
 
-    A batch is of one language pair, drawn with probability proportional to (sum of its weights) **
-    ``exponent``, multiplied by its ``times``. Each pass over the language pair is a new shuffle
-    that keeps a sentence pair with probability equal to its weight. A batch has at least one
-    sentence pair.
+    Rows are int64. A batch has ``batch_size`` sentence pairs or, with ``in_tokens``, up to
+    ``batch_size`` tokens of longer sides. It is of one language pair, drawn with probability
+    proportional to (sum of its weights) ** ``exponent``, multiplied by its ``times``. Each pass
+    over the language pair is a new shuffle that keeps a sentence pair with probability equal to its
+    weight. A batch has at least one sentence pair.
     """
     generator = np.random.default_rng(seed)
     sizes = np.array([float(p.weight.sum()) ** exponent * p.times for p in pairs])

@@ -33,7 +33,8 @@ class Measure:
         name: its name in the log.
         title: its name in messages and plots.
         parts: the languages or language pairs.
-        take: returns the figure of an encoder for each part.
+        take: returns the figure of an encoder for each part, by name.
+        higher_is_better: whether the best figure is the highest.
     """
 
     name: str
@@ -43,7 +44,7 @@ class Measure:
     higher_is_better: bool = False
 
     def best(self, means: Sequence[float]) -> bool:
-        """Return whether the last of ``means`` is as good as any before it."""
+        """Return whether none of one or more ``means`` beats the last."""
         return means[-1] == (max(means) if self.higher_is_better else min(means))
 
 
@@ -78,9 +79,10 @@ def held_out_error(texts: Texts) -> Measure:
 
 
 def retrieval_error(encoder: Encoder, text: ParallelText) -> float:
-    """Return the share of sentences whose nearest neighbour is wrong.
+    """Return the share, 0 to 1, of sentences whose nearest one is wrong.
 
-    It is the mean of both directions, among all sentences of ``text``, by cosine.
+    It is the mean of both directions, among all sentences of ``text``, by cosine. Languages are in
+    the text's name, such as ``de-en``.
     """
     source, target = map(encoder.for_language, text.name.partition("-")[::2])
     cosines = source.encode(text.source) @ target.encode(text.target).T
@@ -140,7 +142,10 @@ class Keeper:
         self._write_log()
 
     def best(self) -> Mapping[str, Mapping[str, float]]:
-        """Return the figures of the saved encoder, by measure and part."""
+        """Return the figures of the saved encoder, by measure and part.
+
+        ``keep`` must have been called.
+        """
         return [entry for entry in self.state.history if entry["best"]][-1]["parts"]
 
     def _write_log(self) -> None:

@@ -36,7 +36,7 @@ class RowAdam(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]
-        """Update the rows of the sparse gradients."""
+        """Update rows of parameters with a sparse gradient, in place."""
         for group in self.param_groups:
             for table in group["params"]:
                 if table.grad is not None:
@@ -149,7 +149,7 @@ class Training:
         return 0.0 if self._by_sgd and rate < LOWEST_RATE else rate
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return all tensors that the next steps depend on."""
+        """Return all tensors that the next steps depend on, by name."""
         tensors = {name: tensor.detach() for name, tensor in self._modules.state_dict().items()}
         for number, optimizer in enumerate(self._optimizers):
             for index, moments in optimizer.state_dict()["state"].items():
@@ -194,7 +194,13 @@ def _optimizers(modules: nn.Module) -> list[torch.optim.Optimizer]:
 
 
 def train(training: Training, pairs: list[TokenPairs], on_step: Callable[[float], None]) -> None:
-    """Train up to the last step, and call ``on_step`` with the loss of each."""
+    """Train up to the last step, and call ``on_step`` with each step's loss.
+
+    It also ends when the learning rate is 0.
+
+    Raises:
+        ValueError: Training diverged.
+    """
     options = training.options
     batches = sample_batches(
         pairs,

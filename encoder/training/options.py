@@ -1,7 +1,6 @@
 """Options of a training, for its data, architecture and objective.
 
-A field with a help text is an option of ``adit train``, and its default is written only here.
-Nothing heavy is imported.
+A field with a help text is an option of ``adit train``, and its default is only here.
 """
 
 import math
@@ -36,9 +35,10 @@ def option(
     high: float = math.inf,
     choices: tuple[str, ...] = (),
 ) -> T:
-    """Make an option's field, with its help and the values that it can have.
+    """Make a dataclass field of an option, with its help and allowed values.
 
-    Numbers are from ``low`` to ``high``, and text is one of ``choices``, if any.
+    Numbers are from ``low`` to ``high``, both included, and text is one of ``choices``, if any. An
+    option without help is not offered.
     """
     metadata = {"help": text, "low": low, "high": high, "choices": choices}
     return field(default=default, metadata=metadata)
@@ -50,7 +50,7 @@ def option_fields(part: type) -> dict[str, Field]:
 
 
 def inherit_option(inherited: type, name: str, default: T) -> T:
-    """Make the option ``name`` of another class, with another default."""
+    """Make a field like another class's option, with another default."""
     return field(default=default, metadata=option_fields(inherited)[name].metadata)
 
 
@@ -354,7 +354,8 @@ class TrainingOptions(ValidatedOptions):
     def learning_rate_at(self, step: int) -> float:
         """Return the learning rate of a step, from 0.
 
-        It rises linearly in ``warmup_steps``, and falls linearly to 0 unless it is constant.
+        It rises linearly in ``warmup_steps``, and falls linearly to 0 at ``steps`` unless it is
+        constant. With the schedule ``sgd``, it is the maximum.
         """
         if self.objective.schedule == "sgd":
             return self.architecture.learning_rate
@@ -406,7 +407,7 @@ class TaskBeside:
 
 
 def named_tasks(tasks: Sequence[TaskBeside]) -> dict[str, TaskBeside]:
-    """Return tasks by name, the second of a kind as ``quick-thought-2``.
+    """Return tasks by name, a second of a kind as ``quick-thought-2``.
 
     Raises:
         ValueError: Two tasks of a kind have the same folder.

@@ -1,8 +1,7 @@
 """Training in several processes, which torchrun starts.
 
 All processes have the same weights, draw the same batches, take the same steps, and embed a share
-of each batch. A task's loss is that of a process's share. The mean over the processes is the loss
-of the whole batch.
+of each batch. A task's loss is that of a process's share, and the processes' mean is the batch's.
 """
 
 import os
@@ -25,10 +24,7 @@ PATIENCE = timedelta(days=1)  # while the first process evaluates; torchrun stop
 
 @contextmanager
 def process_group() -> Iterator[None]:
-    """Return a context in which processes that torchrun started communicate.
-
-    Without torchrun, it does nothing.
-    """
+    """Connect the processes of torchrun, if it runs, within the block."""
     if not distributed.is_torchelastic_launched():
         yield
         return
@@ -53,12 +49,12 @@ def processes() -> int:
 
 
 def rank() -> int:
-    """Return the number of this process, from 0. Process 0 logs and writes."""
+    """Return the number of this process, from 0, which alone logs and writes."""
     return distributed.get_rank() if distributed.is_initialized() else 0
 
 
 def local_rows(count: int) -> NDArray[np.int64]:
-    """Return the rows of a batch of ``count`` that are this process's, int64."""
+    """Return this process's rows of a batch of ``count``, ascending, int64."""
     return np.array_split(np.arange(count), processes())[rank()]
 
 
@@ -113,7 +109,7 @@ class _Gather(torch.autograd.Function):
 
 
 def average_gradients(parameters: Iterable[torch.nn.Parameter]) -> None:
-    """Replace each parameter's gradient by its mean over the processes."""
+    """Replace each parameter's gradient, if any, by the processes' mean."""
     if processes() == 1:
         return
     for parameter in parameters:

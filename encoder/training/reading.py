@@ -38,8 +38,8 @@ _LABEL_SPELLINGS = {"contradictory": "contradiction"}
 class ParallelText:
     """Sentence pairs of one language pair, or of other text.
 
-    ``corpus`` has the corpus or the label of each pair, and ``excluded`` the corpora that were
-    skipped.
+    ``name`` is the language pair, such as ``de-en``, or another name. ``corpus`` has the corpus or
+    the label of each pair, and ``excluded`` the corpora that were skipped.
     """
 
     name: str
@@ -63,7 +63,7 @@ class ParallelText:
         return ParallelText(name=self.name, source=source, target=target, corpus=corpus)
 
     def digest(self) -> str:
-        """Return the first digits of a hash of all pairs in their order."""
+        """Return 12 hexadecimal digits of a hash of all pairs in their order."""
         digest = hashlib.sha256()
         for column in (self.source, self.target, self.corpus):
             digest.update("\n".join(column).encode())
@@ -76,10 +76,13 @@ Rows = Iterable[tuple[str, str, str]]  # source, target and corpus
 
 
 def find_text(folder: Path, objective: type[ObjectiveOptions]) -> dict[str, Files]:
-    """Find the text of an objective, by language pair.
+    """Find the files of an objective's text, by language pair.
 
     Without parallel text, the files of an objective that can use other text are listed by language
-    (``NAME.XX.txt``).
+    (``NAME.XX.txt``). Labelled pairs are listed under the objective's name.
+
+    Raises:
+        ValueError: The folder or its text is missing, or a name lacks a language pair.
     """
     if objective.labelled:
         return {objective.name: find_files(folder, ".tsv")}
@@ -98,7 +101,7 @@ def find_files(folder: Path, suffix: str) -> Files:
     """List the files of a folder with a suffix, below a compression's.
 
     Raises:
-        ValueError: There are none.
+        ValueError: There are none, or the folder does not exist.
     """
     matches = tuple(path for path in _list_files(folder) if split_compression(path)[0] == suffix)
     if not matches:
@@ -138,7 +141,14 @@ def find_parallel_text(folder: Path) -> dict[str, Files]:
 
 
 def read_text(name: str, files: Files, exclude: frozenset[str]) -> ParallelText:
-    """Read the files of one name of ``find_text``."""
+    """Read the files of one name of ``find_text``.
+
+    Names of language pairs have parallel text, without ``exclude``, others sentences or labelled
+    pairs.
+
+    Raises:
+        ValueError: A file is malformed, or no pairs remain.
+    """
     if PAIR.fullmatch(name):
         return read_parallel_text(files, exclude=exclude)
     is_text = _LANGUAGE.fullmatch(files[0].name)
@@ -148,8 +158,8 @@ def read_text(name: str, files: Files, exclude: frozenset[str]) -> ParallelText:
 def read_parallel_text(files: Sequence[Path], *, exclude: frozenset[str]) -> ParallelText:
     """Read the files of one language pair, without the corpora in ``exclude``.
 
-    If a file has no column of corpora, its corpus is the part of its name before the language pair,
-    or else the language pair.
+    A file without a column of corpora is of the corpus before the pair in its name, or else the
+    pair.
 
     Raises:
         ValueError: A file is malformed, or no pairs remain.
@@ -202,22 +212,24 @@ def _read_pairs(path: Path) -> Rows:
 
 
 def read_sentences(name: str, files: Files) -> ParallelText:
-    """Read each distinct line as a pair with itself.
+    """Read each distinct line that is not blank as a pair with itself.
 
     Raises:
-        ValueError: The files have no sentences.
+        ValueError: The files have no sentences, or are not UTF-8.
     """
     lines = dict.fromkeys(line for path in files for line in read_lines(path) if line.strip())
     if not lines:
-        raise ValueError(f"{files[0].parent}: contains no sentences")
+        raise ValueError(f"{files[0].parent}: contains no sentences; expected one per line")
     return ParallelText(name=name, source=[*lines], target=[*lines], corpus=[name] * len(lines))
 
 
 def read_successors(name: str, files: Files) -> ParallelText:
-    """Read each line of a document with the next line.
+    """Read each line of a document as source, with the next as target.
+
+    Blank lines end documents. A target is used once, with its first source.
 
     Raises:
-        ValueError: The files have no two consecutive lines.
+        ValueError: The files have no two consecutive lines, or are not UTF-8.
     """
     pairs: dict[str, str] = {}  # each answer once, because templates recur
     for path in files:
@@ -225,13 +237,15 @@ def read_successors(name: str, files: Files) -> ParallelText:
             if before.strip() and after.strip() and before != after:
                 pairs.setdefault(after, before)
     if not pairs:
-        raise ValueError(f"{files[0].parent}: contains no two consecutive lines")
+        raise ValueError(
+            f"{files[0].parent}: contains no two consecutive lines; expected longer documents"
+        )
     source = list(pairs.values())
     return ParallelText(name=name, source=source, target=[*pairs], corpus=[name] * len(pairs))
 
 
 def read_labelled(name: str, files: Files) -> ParallelText:
-    """Read labelled pairs, with their labels as ``corpus``.
+    """Read labelled pairs of sentences, with the label as ``corpus``.
 
     Raises:
         ValueError: A line is malformed, or one of the three labels does not occur.
@@ -246,7 +260,13 @@ def read_labelled(name: str, files: Files) -> ParallelText:
 
 
 def read_inference(path: Path) -> list[tuple[str, str, str]]:
-    """Read label, premise and hypothesis, by a header or in this order."""
+    """Read label, premise and hypothesis of each line, in order.
+
+    A header names the columns, or they have this order.
+
+    Raises:
+        ValueError: A line has too few columns, or an unknown label.
+    """
     rows = [line.split("\t") for line in read_lines(path)]
     for names in _HEADERS:
         if rows and set(names) <= set(rows[0]):
@@ -258,9 +278,10 @@ def read_inference(path: Path) -> list[tuple[str, str, str]]:
 def parse_labelled(
     path: Path, columns: Sequence[int], rows: Iterable[tuple[int, Sequence[str]]]
 ) -> list[tuple[str, str, str]]:
-    """Select label, premise and hypothesis of numbered lines.
+    """Return label, premise and hypothesis of numbered rows of cells.
 
-    Pairs without an agreed label (``-``) are skipped.
+    ``columns`` are the positions of the three. ``path`` names the file in errors. Pairs without an
+    agreed label (``-``) are skipped.
 
     Raises:
         ValueError: A line has too few columns, or an unknown label.

@@ -249,8 +249,7 @@ def sample_sentences(
 
     The number per text is proportional to its size to the power of ``exponent``, with the mean
     ``mean_count`` (Conneau & Lample 2019, section 3.1). Targets are fewer because nearly all texts
-    have the same target language, and none if they are not embedded. Corpora have the weights that
-    they have in training.
+    have the same target language, and none if they are not embedded. Corpora are weighted.
     """
     one_sided = recipe.options.objective.one_sided
     generator = np.random.default_rng(recipe.options.seed)

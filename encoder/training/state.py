@@ -37,7 +37,7 @@ class State:
 
 
 def save_state(path: Path, state: State) -> None:
-    """Write the state to a file, over an earlier one when it is complete."""
+    """Write the state to a file, replacing an earlier one when complete."""
     from safetensors.numpy import save
 
     tokenizer = np.frombuffer(state.tokenizer_model, dtype=np.uint8)
@@ -73,9 +73,9 @@ def load_state(path: Path, identity: Mapping[str, Any]) -> State:
 def check_identity(
     folder: Path, saved: Mapping[str, Any], expected: Mapping[str, Any], work: str = "a training"
 ) -> None:
-    """Check that a folder's ``saved`` identity is the ``expected`` one.
+    """Check that ``saved`` JSON values are the ``expected`` ones.
 
-    ``work`` names the saved work in the error.
+    ``folder`` and ``work`` name the saved work in the error.
 
     Raises:
         ValueError: The identities differ.

@@ -51,8 +51,8 @@ def first_layer(pieces: Any, scales: Any, ids: Any, offsets: Any, bias: Any, hid
     """Write the first convolution of all branches to ``hidden`` (T, B C).
 
     ``pieces`` has a row per piece: its vector (E), the layer's input (B C), and the products of
-    this input with the weights of each place in each branch's window (C each). The numbers are
-    multiplied by ``scales``, one for each C numbers of a row. ``bias`` is (B C,).
+    this input with the weights of each place in each branch's window (C each). The rows of tokens'
+    pieces are ``ids``. ``scales`` multiply each C numbers of a row. ``bias`` is (B C,).
     """
     for sentence in range(len(offsets) - 1):
         first, stop = offsets[sentence], offsets[sentence + 1]
@@ -161,10 +161,10 @@ def _add_windows(
 
 @_compile
 def float_layer(products: Any, offsets: Any, branch_bias: Any, hidden: Any) -> None:
-    """Add the second convolution to a branch's channels in hidden rows.
+    """Add the second convolution to a branch's channels of ``hidden``.
 
-    ``branch_bias`` are the branch's number and bias (C,). Hidden rows are (T, B C). ``products``
-    (T, places C) are the products of tokens with each place of the window.
+    ``branch_bias`` are the branch's number and bias (C,). Hidden rows, float32 (T, B C), are
+    changed in place. ``products`` (T, places C) are tokens' by place of the window.
     """
     ones = np.ones(max(products.shape), F)
     _add_windows(products, ones, ones, offsets, branch_bias, hidden)
@@ -175,8 +175,9 @@ def int8_layer(weights: Any, scales: Any, offsets: Any, branch_bias: Any, hidden
     """Like ``float_layer``, but multiply in int8.
 
     ``weights`` are panels of codes, the number added to each code (``panels_of``), and the largest
-    code to which a hidden row is rounded. ``scales`` are factors (C,), by which hidden rows are
-    multiplied before they are rounded, and the scales of the weights' columns (places C,).
+    code to which a hidden row is rounded. Hidden rows are changed in place. ``scales`` are factors
+    (C,), by which hidden rows are multiplied before they are rounded, and the scales of the
+    weights' columns (places C,).
     """
     (panels, raised, largest), (factors, column_scales), begin = (
         weights,
@@ -205,7 +206,11 @@ def _moments(row: Any, epsilon: Any) -> Any:
 
 @_compile
 def normalize(rows: Any, epsilon: Any, scale: Any, shift: Any, out: Any) -> None:
-    """Normalise rows (R, N) into ``out``, with ``scale`` (N,) and ``shift``."""
+    """Fill ``out`` with rows (R, N) of mean 0 and variance 1.
+
+    They are then multiplied by ``scale`` (N,), and ``shift`` (N,) is added. ``epsilon`` is added to
+    variances. N is a multiple of 16.
+    """
     for number in range(len(rows)):
         mean, norm = _moments(rows[number], epsilon)
         for index in range(rows.shape[1]):
@@ -214,9 +219,10 @@ def normalize(rows: Any, epsilon: Any, scale: Any, shift: Any, out: Any) -> None
 
 @_compile
 def pool(pieces: Any, scales: Any, ids: Any, offsets: Any, hidden: Any, eps: Any, out: Any) -> None:
-    """Write to ``out`` (S, E + B C) the sums of normalised features of tokens.
+    """Fill ``out`` (S, E + B C) with sums of normalised features of tokens.
 
-    A token's features are its piece's vector and its ``hidden`` row.
+    A token's features are its piece's vector and its ``hidden`` row. ``eps`` is added to variances.
+    Other arguments are as for ``first_layer``.
     """
     features, total = np.empty(FEATURES, F), np.empty(FEATURES, np.float64)
     for sentence in range(len(offsets) - 1):
@@ -235,7 +241,10 @@ def pool(pieces: Any, scales: Any, ids: Any, offsets: Any, hidden: Any, eps: Any
 
 @_compile
 def round_rows(rows: Any, codes: Any, largest: Any, scales: Any) -> None:
-    """Write ``codes``, up to ``largest``, and ``scales`` (R,) of rows (R, C)."""
+    """Fill ``codes`` (R, C) and ``scales`` (R,) with rounded ``rows``.
+
+    Codes are whole numbers up to ``largest``, about the numbers over the scale, in zero rows 0.
+    """
     for number in range(len(codes)):
         top = F(0)
         for column in range(codes.shape[1]):

@@ -12,14 +12,8 @@ from encoder.base import MIN_COSINE, SAMPLE, BaseEncoder
 from encoder.coverage import language_key
 from encoder.rows import Matrix, normalize_rows
 from encoder.tokenizer import Tokens
+from encoder.use import glossary
 from encoder.use.compiled import CHANNELS, FEATURES
-from encoder.use.glossary import (
-    KNOWN_BYTES,
-    GlossaryWords,
-    added_languages,
-    load_bundled,
-    load_glossary,
-)
 from encoder.use.network import DIM, PREPARED, Network, channel_sizes, quantize
 from encoder.use.weights import DIGEST, load_tokenizer, load_weights
 from miner.instructions import CHOSEN
@@ -41,6 +35,7 @@ def load_use(*, precision: Precision) -> "UseEncoder":
 
     Raises:
         ValueError: A file is damaged, or the encoder cannot run in this precision.
+        ModuleNotFoundError: The network's package is not installed.
     """
     if precision not in ("float32", "int8", "auto"):
         raise ValueError(
@@ -61,12 +56,12 @@ def load_use(*, precision: Precision) -> "UseEncoder":
 class UseEncoder(BaseEncoder):
     """An ``encoder.Encoder`` with the network of ``encoder.use.network``."""
 
-    def __init__(self, network: Network, words: GlossaryWords | None = None) -> None:
+    def __init__(self, network: Network, words: glossary.GlossaryWords | None = None) -> None:
         """Read sentences by pieces, or by the words of an added language."""
         suffix = f"+{words.name}" if words else ""
         self.name = f"{USE}@{DIGEST}{suffix}-{network.name}"
         self.dim, self.precision = DIM, network.precision
-        self.kept_bytes = KEPT_BYTES + (KNOWN_BYTES if words else 0)
+        self.kept_bytes = KEPT_BYTES + (glossary.KNOWN_BYTES if words else 0)
         self._network, self._words = network, words
         self._tokenizer = words or load_tokenizer()
         self._rows = (words or load_weights()).rows
@@ -75,12 +70,15 @@ class UseEncoder(BaseEncoder):
         self._lock = threading.Lock()
 
     def for_language(self, language: str | None) -> "UseEncoder":
-        """Return the encoder of a language (ISO 639), with glossary if added."""
-        if language_key(language or "") not in added_languages():
+        """Return the encoder of a language (ISO 639), or this one.
+
+        A language of the glossary has an encoder that reads its words as English.
+        """
+        if language_key(language or "") not in glossary.added_languages():
             return self
-        bag = load_bundled(language or "")
+        bag = glossary.load_bundled(language or "")
         if bag.name not in self._readers:
-            words = GlossaryWords(load_glossary(), bag)
+            words = glossary.GlossaryWords(glossary.load_glossary(), bag)
             self._readers[bag.name] = UseEncoder(self._network, words)
         return self._readers[bag.name]
 
@@ -122,7 +120,7 @@ class PreparedPieces:
 
     The least recently used pieces are replaced. ``numbers`` (P, PREPARED) are to be multiplied by
     ``scales``, one per CHANNELS numbers. For a network in int8 they are int16, which halves the
-    memory to read per token.
+    memory to read.
     """
 
     def __init__(self, rows: RowsOf, network: Network) -> None:

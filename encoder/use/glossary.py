@@ -54,7 +54,10 @@ def _part_pattern() -> re.Pattern[str]:
 
 
 def split(sentence: str) -> list[str]:
-    """Split a sentence into words, and texts of neither letters nor spaces."""
+    """Split a sentence into words, and texts between them without spaces.
+
+    A word is letters with their marks. Other text is digits and signs.
+    """
     return _part_pattern().findall(sentence)
 
 
@@ -64,8 +67,7 @@ def find_nearest(keys: Weights, vectors: Matrix) -> tuple[NDArray[np.int32], Mat
     Ties go to the first key. Results do not depend on the other vectors.
 
     Returns:
-        Key numbers, nearest first, int32, and the softmax of their cosines, float32, both
-        (W, NEAREST).
+        Key numbers, nearest first, int32, and their cosines' softmax, float32, (W, NEAREST).
     """
     cosines = keys.multiplied(vectors)
     least_cosines = -np.partition(-cosines, NEAREST - 1, axis=1)[:, NEAREST - 1 : NEAREST]
@@ -121,7 +123,10 @@ class GlossaryWords:
         return len(self._numbers) > ROOM
 
     def encode(self, sentences: Sequence[str]) -> Tokens:
-        """Cut S sentences into words and pieces, each between BEGIN and END."""
+        """Return the numbers of each sentence's words and pieces.
+
+        They are between BEGIN and END, and UNKNOWN for a blank sentence. New words are cached.
+        """
         cuts = [split(sentence) for sentence in sentences]
         self._add(dict.fromkeys(itertools.chain(*cuts)))
         numbered = ([self._numbers[part] for part in parts] or [[UNKNOWN]] for parts in cuts)
@@ -166,13 +171,17 @@ _whole_bundled = cache(load_encoder)
 
 
 def load_bundled(language: str) -> Encoder:
-    """Return the bundled encoder for a language."""
+    """Return the bundled encoder for a language (ISO 639)."""
     return _whole_bundled().for_language(language)
 
 
 @cache
 def added_languages() -> frozenset[str]:
-    """Return the languages (``language_key``) of the glossary in the package."""
+    """Return the languages (``language_key``) of the glossary in the package.
+
+    Raises:
+        ValueError: The glossary is missing or damaged.
+    """
     return frozenset(map(language_key, _config(FOLDER)["languages"]))
 
 

@@ -59,10 +59,7 @@ def _int8_layer(weights: Matrix, branch_bias: tuple[int, Matrix], sizes: Matrix)
 
 
 class Network:
-    """The network, in float32 or with the second convolution in int8.
-
-    That convolution is nearly all of the work per token.
-    """
+    """The network, in float32, or its largest convolution in int8."""
 
     def __init__(self, tensors: Mapping[str, Matrix], sizes: Matrix | None = None) -> None:
         """Use int8 if ``sizes`` are given, the channels' root mean squares."""
@@ -129,7 +126,10 @@ class Network:
         compiled.pool(*pieces, hidden, self._epsilon, out)
 
     def vectors(self, sums: Matrix, counts: NDArray[np.int64]) -> Matrix:
-        """Return vectors (S, 512), from ``sums`` over ``counts`` (S,) tokens."""
+        """Return sentence vectors, float32 (S, 512), not of unit length.
+
+        ``sums`` (S, 1280) are of ``counts`` (S,) tokens each.
+        """
         layers, number = self._residual, counts[:, None].astype(np.float32)
         mean: Matrix = self._out.multiplied(sums) + number * self._bias
         mean /= np.sqrt(number)
@@ -142,7 +142,7 @@ class Network:
 def quantize(
     rows: Matrix, kind: type[np.int8 | np.int16], largest: int
 ) -> tuple[NDArray[Any], Matrix]:
-    """Return codes of rows (R, C), up to ``largest``, and their scales (R,)."""
+    """Return codes (R, C) up to ``largest``, and scales (R,) to multiply by."""
     codes = np.empty(rows.shape, dtype=kind)
     scales = np.empty(len(rows), dtype=np.float32)
     compiled.round_rows(rows, codes, np.float32(largest), scales)

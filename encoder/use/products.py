@@ -78,7 +78,7 @@ def _multiply(rows: Any, panels: Any, out: Any) -> None:
 
 
 class Weights:
-    """Weights (D, N) as panels (P, D, COLUMNS), padded with zeros."""
+    """Weights, float32 (D, N), laid out for products with rows."""
 
     def __init__(self, weights: Matrix) -> None:
         depth, self._width = weights.shape

@@ -70,7 +70,7 @@ def load_weights() -> Weights:
 
 @cache
 def load_tokenizer() -> "PieceTokenizer":
-    """Load the tokeniser, once, or raise the errors of ``load_weights``."""
+    """Load the tokeniser, once, with the errors of ``load_weights``."""
     return PieceTokenizer(_read(VOCABULARY))
 
 
@@ -89,7 +89,7 @@ class PieceTokenizer:
         self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
 
     def encode(self, sentences: Sequence[str]) -> Tokens:
-        """Return the pieces of each of S sentences, between BEGIN and END."""
+        """Return the ids of each sentence's pieces, between BEGIN and END."""
         cuts = self._processor.encode(list(sentences), num_threads=thread_count())
         for number, (sentence, ids) in enumerate(zip(sentences, cuts, strict=True)):
             if len(sentence) >= LONG:
@@ -103,11 +103,11 @@ class PieceTokenizer:
         return Tokens.of([BEGIN, *ids, END] for ids in cuts)
 
     def piece(self, text: str) -> int:
-        """Return the piece of a word after a space, UNKNOWN if there is none."""
+        """Return the id of a word as a piece after a space, or UNKNOWN."""
         return int(self._processor.piece_to_id(SPACE + text))
 
     def inside(self, text: str) -> list[int]:
-        """Return the pieces of a text between words, without a space before it."""
+        """Return the ids of a text between words, without a space before it."""
         number = int(self._processor.piece_to_id(text))
         if number != UNKNOWN and not text[0].isdigit():
             return [number]

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 
 def eval_encoder(argv: Sequence[str] | None = None, prog: str = "eval-encoder") -> int:
-    """Run ``adit evaluate``, and return its exit status."""
+    """Run ``adit evaluate``, and return its exit status.
+
+    ``argv`` are by default the arguments of the process.
+    """
     argv = sys.argv[1:] if argv is None else argv
     args = encoder_parser(prog, argv[:1]).parse_args(argv)
     return run_command(lambda: _run(args), prog)
@@ -22,7 +25,7 @@ def eval_encoder(argv: Sequence[str] | None = None, prog: str = "eval-encoder") 
 def encoder_parser(prog: str, tasks: Collection[str] = TASKS) -> argparse.ArgumentParser:
     """Return the parser of all tasks, with the options of ``tasks`` only.
 
-    The modules of ``tasks`` are imported.
+    The modules of ``tasks`` are imported. Other tasks have a name and a help only.
     """
     parser = argparse.ArgumentParser(
         prog=prog,

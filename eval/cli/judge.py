@@ -61,7 +61,11 @@ def add_sources(parser: argparse.ArgumentParser) -> None:
 
 
 def corpora_of(args: argparse.Namespace) -> "Iterator[LabelledCorpora]":
-    """Load the labelled corpora that the options name."""
+    """Load, one by one, the labelled corpora that the options name.
+
+    Raises:
+        ValueError: Text is missing or malformed.
+    """
     from eval.judge.synthetic_corpora import labelled_corpora
 
     options = {"among": args.among, "bucc": args.bucc, "exclude": frozenset(args.exclude)}

@@ -45,7 +45,7 @@ def why(args: argparse.Namespace) -> int:
     """Show why a pair was or was not mined, with neighbours and rivals.
 
     Raises:
-        ValueError: The run is not finished, or an id is unknown.
+        ValueError: The run is not finished, an id is unknown or not unique, or has no vector.
     """
     from eval.output import print_line
     from eval.runs.explain import describe, explain

@@ -29,13 +29,13 @@ _GOLD = re.compile(r"(?P<pair>[^.]+-[^.]+)\.(?P<split>.+)\.gold")
 
 
 def text_key(text: str) -> str:
-    """Normalise white space, so that equal sentences have equal keys."""
+    """Strip a text, and replace white space in it by single spaces."""
     return " ".join(text.split())
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sentences:
-    """The sentences of one side, each with an id of its own."""
+    """N sentences of one side with their ``ids``, which are all different."""
 
     ids: Sequence[str]
     texts: Sequence[str]
@@ -44,7 +44,7 @@ class Sentences:
         return len(self.ids)
 
     def ids_by_text(self) -> dict[str, Ids]:
-        """Return all ids of each ``text_key``, in order of first occurrence."""
+        """Return the ids of the sentences with each ``text_key``, in file order."""
         ids: defaultdict[str, list[str]] = defaultdict(list)
         for identifier, text in zip(self.ids, self.texts, strict=True):
             ids[text_key(text)].append(identifier)
@@ -58,8 +58,8 @@ def read_sentences(path: Path, ids: Path | None = None) -> Sentences:
     Otherwise blank lines are skipped.
 
     Raises:
-        ValueError: The file has no sentences, an id is missing or repeated, or numbers of lines
-            differ.
+        ValueError: A file cannot be read or has no sentences, an id is missing or repeated, or the
+            two files differ in their numbers of lines.
     """
     if ids is not None:
         rows = _split(path, ids)
@@ -111,7 +111,8 @@ def read_gold(path: Place, sides: tuple[Sentences, Sentences] | None = None) -> 
     Blank lines and a header such as ``source_id TAB target_id`` are skipped.
 
     Raises:
-        ValueError: A line is malformed, the file has no pairs, or an id is not in ``sides``.
+        ValueError: The file is unreadable, malformed or empty, or an id is not in ``sides``, if
+            passed.
     """
     gold: set[IdPair] = set()
     is_first = True
@@ -151,7 +152,7 @@ class BuccFiles(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class BuccSplit:
-    """One split of a language pair, such as ``de-en``, with its gold id pairs."""
+    """One ``split`` of a language ``pair``, with gold pairs of ids."""
 
     pair: str
     split: str
@@ -162,16 +163,16 @@ class BuccSplit:
 
 
 def bucc_pairs(directory: Path) -> dict[str, dict[str, BuccFiles]]:
-    """Find the complete splits of each language pair, such as ``de-en``.
+    """Find the files of each language pair, by pair and by split.
 
-    ``directory`` contains a folder per pair, or is the folder of a pair. A complete split has two
-    files of sentences and one of gold pairs. Pairs and splits are sorted.
+    ``directory`` contains a folder per pair such as ``de-en``, or is the folder of a pair. A split
+    counts if it has two files of sentences and one of gold pairs. All are sorted.
 
     Raises:
         ValueError: ``directory`` is not a folder, or contains no complete split.
     """
     if not directory.is_dir():
-        raise ValueError(f"{directory}: not a directory")
+        raise ValueError(f"{directory}: not a directory; pass a folder")
     pairs: dict[str, dict[str, BuccFiles]] = {}
     for path in sorted([*directory.glob("*.gold"), *directory.glob("*/*.gold")]):
         match = _GOLD.fullmatch(path.name)
@@ -187,10 +188,10 @@ def bucc_pairs(directory: Path) -> dict[str, dict[str, BuccFiles]]:
 
 
 def bucc_splits(directory: Path, pair: str) -> dict[str, BuccFiles]:
-    """Return the splits of one language pair, as ``bucc_pairs`` finds them.
+    """Return the files of a language pair by split, as ``bucc_pairs`` does.
 
     Raises:
-        ValueError: ``directory`` does not contain the pair.
+        ValueError: ``directory`` has no complete split of the pair.
     """
     return choose(bucc_pairs(directory), pair, f"{directory}: no pair")
 
@@ -199,7 +200,7 @@ def bucc_files(directory: Path, pair: str, split: str) -> BuccFiles:
     """Return the files of one split.
 
     Raises:
-        ValueError: ``directory`` does not contain the pair or the split.
+        ValueError: ``directory`` has no such complete split.
     """
     problem = f"{directory}: {pair} has no complete split"
     return choose(bucc_splits(directory, pair), split, problem)

@@ -33,11 +33,11 @@ class Examples:
         return len(self.labels)
 
     def part(self, name: str) -> Mask:
-        """Return which examples belong to the part ``name``, bool (N,) or (0,)."""
+        """Return which examples belong to a part, bool (N,), (0,) without parts."""
         return np.array([part == name for part in self.parts], dtype=bool)
 
     def classes(self) -> tuple[list[str], IntArray]:
-        """Return the sorted distinct labels, and each label's index, int64 (N,)."""
+        """Return the sorted distinct labels, and each one's index, int64 (N,)."""
         names, numbers = np.unique(np.array(self.labels, dtype=np.str_), return_inverse=True)
         return names.tolist(), numbers.astype(np.int64)
 
@@ -59,11 +59,10 @@ class Examples:
 def read_examples(path: Path, *, sides: int = 1) -> Examples:
     """Read ``[tr|va|te TAB] LABEL TAB sentence`` lines.
 
-    ``sides`` is the number of sentences per line, each after a tab. Either all lines name their
-    part, or none does.
+    ``sides`` is the number of sentences per line, each after a tab. All lines name a part, or none.
 
     Raises:
-        ValueError: A line is malformed, or the file is empty.
+        ValueError: A line is malformed, or the file is empty or cannot be read.
     """
     rows = [line.split("\t") for line in read_lines(path)]
     split = bool(rows) and len(rows[0]) == sides + 2
@@ -87,7 +86,7 @@ def read_columns(
     (``tr``, ``va`` or ``te``), from 0.
 
     Raises:
-        ValueError: A line has too few columns, a part is unknown, or the file has no examples.
+        ValueError: A line lacks columns, a part is unknown, or the file is empty or unreadable.
     """
     rows = [line.split("\t") for line in read_lines(path)][skip:]
     min_columns = 1 + max(label, *sides, part or 0)
@@ -98,7 +97,7 @@ def read_columns(
         if part is not None and row[part] not in PARTS:
             raise ValueError(f"{where}: part {row[part][:40]!r}; expected {', '.join(PARTS)}")
     if not rows:
-        raise ValueError(f"{path}: no examples")
+        raise ValueError(f"{path}: no examples; expected one per line")
     return _examples(path, rows, label, sides, part)
 
 
@@ -116,16 +115,16 @@ def _examples(
 def read_parts(
     files: Mapping[str, Path], *, label: int, sides: Sequence[int], skip: int = 0
 ) -> Examples:
-    """Read files by part, ``tr``, ``va`` or ``te``, with ``read_columns``.
+    """Read a file per part, ``tr``, ``va`` or ``te``, with ``read_columns``.
 
-    Files that do not exist are skipped.
+    Missing files are skipped, but one must exist. Errors are as for ``read_columns``.
     """
     read = partial(read_columns, label=label, sides=sides, skip=skip)
     return concat({part: read(path) for part, path in files.items() if path.is_file()})
 
 
 def concat(parts: Mapping[str, Examples]) -> Examples:
-    """Concatenate examples, each named after its key in ``parts``."""
+    """Concatenate examples, whose parts are named after their keys."""
     sides = zip(*(examples.sides for examples in parts.values()), strict=True)
     return Examples(
         labels=[label for examples in parts.values() for label in examples.labels],
@@ -136,6 +135,6 @@ def concat(parts: Mapping[str, Examples]) -> Examples:
 
 
 def first_file(directories: Sequence[Path], name: str) -> Path | None:
-    """Return the first ``name`` or ``name.xz`` in the folders, or None."""
+    """Return the first ``name`` or else ``name.xz`` in the folders, or None."""
     paths = (folder / file for folder in directories for file in (name, f"{name}.xz"))
     return next((path for path in paths if path.is_file()), None)

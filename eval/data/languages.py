@@ -17,7 +17,7 @@ _MACROLANGUAGES = {member: code for code, member in _MEMBERS.items()}
 def iso_639_3(code: str) -> str:
     """Return the ISO 639-3 code of a language, in a macrolanguage Tatoeba's.
 
-    An unknown code is returned as it is.
+    The code may have a script or region. An unknown language is returned without them.
     """
     base = base_language(code)
     try:
@@ -27,13 +27,13 @@ def iso_639_3(code: str) -> str:
 
 
 def iso_639_1(code: str) -> str:
-    """Return the ISO 639-1 code of a language, or else its ISO 639-3 code."""
+    """Return a language's ISO 639-1 code, or else its ISO 639-3 code."""
     base = base_language(code)
     return _MACROLANGUAGES.get(base, base)
 
 
 def name_of(code: str, names: Collection[str]) -> str:
-    """Return the only one of ``names`` for the language of ``code``.
+    """Return the one of ``names`` that means the language of ``code``.
 
     A code without a script or region also matches the only name of its language. If no name or
     several match, the code is returned.
@@ -59,7 +59,7 @@ def code_of(name: str) -> str:
 
 
 def encoders_of_languages(encoder: Encoder, languages: Sequence[str]) -> list[Encoder]:
-    """Return the encoder of each language, all in the same vector space.
+    """Return the encoder of each language, in order, for one vector space.
 
     A joined encoder loses the parts that lack one of the languages.
     """

@@ -12,15 +12,15 @@ Item = TypeVar("Item")
 
 
 def read_aligned(*paths: Path) -> list[list[str]]:
-    """Read the lines of files whose lines of equal numbers belong together.
+    """Read the lines of files in which lines i belong together.
 
     Raises:
-        ValueError: A file is not readable UTF-8 or has no lines, or numbers of lines differ.
+        ValueError: A file is missing, is not UTF-8 or has no lines, or numbers of lines differ.
     """
     texts = [read_lines(path) for path in paths]
     for path, lines in zip(paths, texts, strict=True):
         if not lines:
-            raise ValueError(f"{path}: empty")
+            raise ValueError(f"{path}: empty; expected one sentence per line")
         if len(lines) != len(texts[0]):
             raise ValueError(
                 f"{path} has {len(lines)} lines but {paths[0]} has {len(texts[0])}; line i of one "
@@ -30,7 +30,7 @@ def read_aligned(*paths: Path) -> list[list[str]]:
 
 
 def fingerprint(*paths: Path) -> str:
-    """Return the first 8 hex digits of the files' joint SHA-256."""
+    """Return the first 8 hex digits of the SHA-256 of concatenated files."""
     digest = hashlib.sha256()
     for path in paths:
         digest.update(path.read_bytes())
@@ -38,13 +38,13 @@ def fingerprint(*paths: Path) -> str:
 
 
 def files_matching(directory: Path, pattern: str) -> dict[Path, re.Match[str]]:
-    """Return the files in a folder whose whole name matches a regex, by name.
+    """Return the entries of a folder whose whole name matches, sorted by name.
 
     Raises:
         ValueError: ``directory`` is not a folder.
     """
     if not directory.is_dir():
-        raise ValueError(f"{directory}: not a directory")
+        raise ValueError(f"{directory}: not a directory; pass a folder")
     matches = {path: re.fullmatch(pattern, path.name) for path in sorted(directory.iterdir())}
     return {path: match for path, match in matches.items() if match}
 
@@ -53,7 +53,8 @@ def choose(choices: Mapping[str, Item], name: str, problem: str) -> Item:
     """Return the entry ``name`` of ``choices``.
 
     Raises:
-        ValueError: It is missing; the message begins with ``problem``, such as ``FOLDER: no pair``.
+        ValueError: It is missing. The message is ``problem``, such as ``FOLDER: no pair``, with
+            ``name`` and the names of all entries.
     """
     if name not in choices:
         raise ValueError(f"{problem} {name!r}; it has {', '.join(choices)}")

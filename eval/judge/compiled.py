@@ -11,11 +11,18 @@ _compile = compiled()
 
 @_compile
 def find_levels(says: Any, ids: Any, offsets: Any, joining: Any, levels: Any, places: Any) -> None:
-    """Write the level of each meaning in B sentences, and its place.
+    """Find the level of each of M meanings in each of B sentences.
 
-    ``says`` float32 (U, M) are the levels of words; the sum of two neighbouring words and
-    ``joining`` is a level also. ``places`` int32 (B, M) are twice the place in ``ids``, and 1 more
-    for two words.
+    The level is the highest of the levels of the sentence's words and of all two neighbouring
+    words, which have the sum of both and ``joining``. It is -inf in a sentence without words.
+
+    Args:
+        says: Levels of U words, float32 (U, M).
+        ids: Rows in ``says`` of the words of all sentences, int32 (W,).
+        offsets: First word of each sentence, and W, int64 (B + 1,).
+        joining: Level that two neighbouring words have in addition.
+        levels: Filled with levels, float32 (B, M).
+        places: Filled with twice the index in ``ids``, plus 1 for two words, if any, int32 (B, M).
     """
     for sentence in range(len(levels)):
         level, place = levels[sentence], places[sentence]
@@ -37,7 +44,8 @@ def find_levels(says: Any, ids: Any, offsets: Any, joining: Any, levels: Any, pl
 def spread_gradients(gradients: Any, places: Any, ids: Any, of_words: Any) -> Any:
     """Spread gradients of levels over words, and return that of ``joining``.
 
-    ``gradients`` are float32 (B, M). ``of_words`` float32 (U, M) is added to.
+    ``gradients`` float32 (B, M) are of the levels at ``places`` (B, M), as ``find_levels`` fills
+    them from ``ids``. They are added to ``of_words`` float32 (U, M), in place.
     """
     joining = 0.0
     for sentence in range(len(gradients)):

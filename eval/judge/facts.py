@@ -51,7 +51,10 @@ _WORD = re.compile(r"[a-z]+n['\u2019]t\b|[a-z]+|%")
 
 
 def english_words(text: str) -> list[str]:
-    """Split an English text into words, and "can't" into "not" and "ca"."""
+    """Split a text into lower-case words of a to z, and negations in two.
+
+    "Can't" becomes "not" and "ca". "%" is a word, and other characters separate words.
+    """
     words = []
     for word in _WORD.findall(text.lower()):
         is_negated = word.endswith(("n't", "n\u2019t", "cannot"))
@@ -60,14 +63,16 @@ def english_words(text: str) -> list[str]:
 
 
 def listed_groups() -> list[list[list[str]]]:
-    """Return the listed groups of senses, which are lists of words."""
+    """Return the listed groups of contradicting senses, each a list of words."""
     return [[sense.split(",") for sense in line.split("\t")] for line in _LIST.splitlines()]
 
 
 def choose_meanings(texts: Iterable[Sequence[str]]) -> list[str]:
     """Choose the meanings from the English texts of several languages.
 
-    They are the listed words that occur, and the most frequent other words.
+    They are at most ``MEANINGS`` words: first the sorted listed words that ``MIN_COUNT`` sentences
+    have, then the most frequent others of two letters or more, without ``COMMON``. The first
+    ``COUNTED`` sentences of each language count.
     """
     counts: Counter[str] = Counter()
     for lines in texts:
@@ -87,7 +92,7 @@ class Side:
         vectors: Rows of the different words, int8 (U, D), in units of 1 / ``PARTS``.
         ids: Rows of the words of all sentences, int32 (W,).
         offsets: First word of each sentence, and W, int64.
-        meanings: Meanings in each English sentence, int32.
+        meanings: Numbers of the meanings in each English sentence, int32, ascending, possibly none.
         share: Weight of the side in the choice of batches.
     """
 
@@ -100,7 +105,11 @@ class Side:
     def batch(
         self, rows: NDArray[np.int64]
     ) -> tuple[NDArray[np.float32], NDArray[np.int32], NDArray[np.int64]]:
-        """Return vectors (U, D), ids, and offsets of some sentences' words."""
+        """Return different words' vectors, ids, and offsets of sentences ``rows``.
+
+        Vectors are float32 (U, D). ``ids`` int32 are their rows for each word, and ``offsets``
+        int64 (B + 1,) the first word of each sentence.
+        """
         counts = self.offsets[rows + 1] - self.offsets[rows]
         offsets = np.concatenate([[0], counts.cumsum()])
         places = np.repeat(self.offsets[rows] - offsets[:-1], counts) + np.arange(offsets[-1])
@@ -111,7 +120,7 @@ class Side:
 def sides_of(
     text: ParallelText, makers: Sequence[WordEncoder], names: Sequence[str]
 ) -> Iterator[Side]:
-    """Yield both sides of parallel text with English.
+    """Yield the source, then the target side of parallel text with English.
 
     Args:
         text: Pairs with English as target.
@@ -190,13 +199,13 @@ class Learner:
 def train_facts(
     sides: Sequence[Side], names: Sequence[str], steps: int, report: Callable[[int, float], object]
 ) -> Learner:
-    """Train the model on batches of single sides.
+    """Train the model on batches, each of one side.
 
     Args:
         sides: Sides of parallel text.
         names: The meanings.
         steps: Batches, each of ``BATCH`` sentences.
-        report: Called with the step and the mean loss, every ``REPORT_STEPS``.
+        report: Called every ``REPORT_STEPS`` with the step and the mean loss since the last call.
     """
     rates, random = _base_rates(sides, len(names)), np.random.default_rng(2)
     learner, losses = Learner(sides[0].vectors.shape[1], rates), []
@@ -227,7 +236,7 @@ def save_facts(
     """Write the model of the listed meanings in whole numbers.
 
     Args:
-        path: File that ``miner.judge.facts`` reads.
+        path: File that ``miner.judge.facts`` reads; overwritten.
         learner: Trained parameters.
         sides: Sides of parallel text, whose words scale the hidden units.
         names: The meanings that were trained. Meanings in no group only help to learn the others.

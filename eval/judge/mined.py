@@ -27,7 +27,11 @@ from miner.selection import candidate_pairs, order_best_first, select
 
 @dataclass(frozen=True, kw_only=True)
 class Mined:
-    """Two corpora in memory, both neighbour lists, and the chosen pairs."""
+    """Two corpora in memory, both neighbour lists, and the chosen pairs.
+
+    ``texts`` are the source and target sentences with a vector, whose indices are rows. ``lists``
+    are of sources, then of targets. ``pairs`` have the margin as score.
+    """
 
     texts: tuple[Sequence[str], Sequence[str]]
     lists: tuple[Neighbours, Neighbours]
@@ -38,7 +42,11 @@ class Mined:
 
     @cached_property
     def makers(self) -> Sequence[WordEncoder]:
-        """The word encoders of both sides."""
+        """The word encoders of both sides.
+
+        Raises:
+            ValueError: Neither the encoder nor the bundled one has word vectors of a language.
+        """
         return word_encoders(self.encoder, self.languages)
 
     @cached_property
@@ -57,7 +65,12 @@ class Mined:
         return compute_features(self.seen, NeighbourhoodStats.of(self.pairs), self.usual)
 
     def left_out(self, places: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the features of leave-one-out pairs of some pairs."""
+        """Return the features of leave-one-out pairs, float32 (L, F).
+
+        They are wrong by design: each sentence of the pairs at ``places``, int64, gets the best
+        neighbour other than its partner. Source sentences come first. A sentence has none if
+        ``leave_one_out_pairs`` finds none, so L is at most twice the number of places.
+        """
         ends, parts = (self.pairs.source, self.pairs.target), []
         for own, other in ((0, 1), (1, 0)):
             lists = self.lists[own].take(ends[own][places])
@@ -75,7 +88,7 @@ class Mined:
         return np.concatenate(parts)
 
     def judged(self, judge: Judge | None = None) -> JudgedPairs:
-        """Return the pairs with the judge's scores and probabilities, best first."""
+        """Return pairs scored by ``judge``, by default the bundled, best first."""
         judge = judge or load_judge()
         scores = judge.scores(self.features)
         first = Probabilities.fit(judge.reference_peaks, [scores])
@@ -103,7 +116,11 @@ def mine_texts(
     margin: str = "ratio",
     retrieval: str = "max",
 ) -> Mined:
-    """Encode two corpora and mine them, without sentences that have no vector."""
+    """Encode two corpora, source and target, and mine them.
+
+    Sentences that have a zero vector are dropped. ``k``, ``margin`` and ``retrieval`` are as in
+    ``adit mine``. Without vectors on a side, there are no pairs.
+    """
     vectors, kept = [], []
     for side, side_encoder in zip(texts, encoders_of_languages(encoder, languages), strict=True):
         rows = side_encoder.encode(list(side))

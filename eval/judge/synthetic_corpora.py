@@ -34,7 +34,7 @@ Spoil = Callable[[str, Random, Sequence[str]], str]
 
 
 def half(text: str, random: Random, others: Sequence[str]) -> str:
-    """Keep one half of the words, or of the characters without spaces."""
+    """Keep one half of a text's words, or of its characters up to 3 words."""
     words = text.split(" ")
     units, joint = (words, " ") if len(words) > 3 else (list(text), "")
     middle = len(units) // 2
@@ -42,7 +42,7 @@ def half(text: str, random: Random, others: Sequence[str]) -> str:
 
 
 def clause(text: str, random: Random, others: Sequence[str]) -> str:
-    """Remove the text before or after a comma or the like."""
+    """Remove the text before or after a punctuation mark, unless it has none."""
     ends = (match.end() for match in _CLAUSE.finditer(text))
     positions = [end for end in ends if len(text) < 5 * min(end, len(text) - end)]
     if not positions:
@@ -52,13 +52,13 @@ def clause(text: str, random: Random, others: Sequence[str]) -> str:
 
 
 def number(text: str, random: Random, others: Sequence[str]) -> str:
-    """Change all digits."""
+    """Shift all digits by the same number from 1 to 8, modulo 10."""
     shift = random.randrange(1, 9)
     return re.sub(r"\d", lambda digit: str((int(digit[0]) + shift) % 10), text)
 
 
 def name(text: str, random: Random, others: Sequence[str]) -> str:
-    """Replace a name by a name from another sentence."""
+    """Replace a name by one from ``others``, unless either has none."""
     matches = list(_NAME.finditer(text))
     drawn = random.sample(others, min(8, len(others)))
     names: list[str] = [match for other in drawn for match in _NAME.findall(other)]
@@ -69,14 +69,14 @@ def name(text: str, random: Random, others: Sequence[str]) -> str:
 
 
 def negation(text: str, random: Random, others: Sequence[str]) -> str:
-    """Negate an English sentence, or remove its negation."""
+    """Negate an English text, or remove a negation, unless it has no verb."""
     if _NOT.search(text):
         return _NOT.sub("", text, count=1)
     return _VERB.sub(r"\1 not", text, count=1)
 
 
 def addition(text: str, random: Random, others: Sequence[str]) -> str:
-    """Add another sentence before or after."""
+    """Add one of ``others``, at least one, before or after a text."""
     other = random.choice(others)
     return f"{text} {other}" if random.random() < 0.5 else f"{other} {text}"
 
@@ -85,7 +85,7 @@ KINDS: tuple[Spoil, ...] = (half, half, clause, clause, number, name, negation, 
 
 
 class Known:
-    """The translations in a whole corpus."""
+    """The translations in parallel text, ignoring case and punctuation."""
 
     def __init__(self, *texts: ParallelText) -> None:
         self._targets: defaultdict[str, set[str]] = defaultdict(set)
@@ -98,7 +98,7 @@ class Known:
                 self._sources[target].add(source)
 
     def may_translate(self, source: str, target: str) -> bool:
-        """Return whether both texts share a translation."""
+        """Return whether known translations of both texts translate each other."""
         targets = self._targets.get(_bare(source), set())
         sources = self._sources.get(_bare(target), set())
         return any(targets & self._targets[other] for other in sources)
@@ -112,7 +112,8 @@ def _bare(text: str) -> str:
 class LabelledCorpora:
     """Two corpora with labelled pairs.
 
-    ``gold`` are the pairs of texts that translate each other, and ``known`` has other translations.
+    ``gold`` are the pairs of texts that translate each other. ``known`` has possible translations
+    among others, or is None if all others are wrong.
     """
 
     name: str
@@ -123,7 +124,7 @@ class LabelledCorpora:
     known: Known | None = None
 
     def labels(self, mined: Mined) -> NDArray[np.int8]:
-        """Label mined pairs as ``RIGHT``, ``WRONG`` or ``UNKNOWN``, int8 (P,)."""
+        """Label mined pairs RIGHT (1), WRONG (0) or UNKNOWN (-1), int8 (P,)."""
         rows = zip(mined.pairs.source.tolist(), mined.pairs.target.tolist(), strict=True)
         texts = ((mined.texts[0][own], mined.texts[1][other]) for own, other in rows)
         return np.array([self._label(*pair) for pair in texts], dtype=np.int8)
@@ -139,8 +140,12 @@ def labelled_corpora(
 ) -> Iterator[LabelledCorpora]:
     """Yield all corpora that the judge learns from.
 
-    They are made of the language ``pairs`` in folders of parallel text, without the corpora in
-    ``exclude``. Sentences of ``among`` are added without their translations.
+    First come those in ``bucc``. Others are made of the language ``pairs``, such as ``de-en``, in
+    the folder ``parallel``, without the corpora in ``exclude``. Sentences of the folder ``among``
+    are added without their translations.
+
+    Raises:
+        ValueError: A folder has no such data, or a file is malformed.
     """
     for pair in bucc_pairs(bucc):
         for split in bucc_splits(bucc, pair):
@@ -159,7 +164,11 @@ def labelled_corpora(
 
 
 def comparable_corpora(directory: Path, pair: str, split: str) -> LabelledCorpora:
-    """Load a split of comparable corpora with gold pairs."""
+    """Load a split such as ``training`` of a pair such as ``de-en``.
+
+    Raises:
+        ValueError: The split is missing or malformed, as for ``load_bucc``.
+    """
     data = load_bucc(directory, pair, split)
     texts = [
         {name: text_key(text) for name, text in zip(side.ids, side.texts, strict=True)}
@@ -188,7 +197,7 @@ def synthesise_corpora(
     """Make two corpora of pairs, a ``share`` of each corpus being in both.
 
     Half of the other pairs contribute their source, and half their target. Some of the pairs in
-    both get a near-copy instead of a sentence, and then have no translation.
+    both get a changed sentence, and then have no translation.
     """
     pairs = _distinct((text_key(text.source[row]), text_key(text.target[row])) for row in rows)
     common = round(share * len(pairs) / (2 - share))

@@ -36,7 +36,10 @@ FOLDS = 4  # of languages, in cross-validation
 
 @dataclass(frozen=True, kw_only=True)
 class Examples:
-    """Mined pairs of labelled corpora, features (P, F) and correctness (P,)."""
+    """Mined pairs of corpora, ``features`` float32 (P, F), ``right`` (P,).
+
+    ``comparable`` tells corpora with gold pairs from those made of parallel text.
+    """
 
     world: str
     comparable: bool
@@ -46,7 +49,7 @@ class Examples:
 
 
 def examples(corpora: LabelledCorpora, encoder: Encoder) -> Examples:
-    """Mine labelled corpora, without pairs of unknown label."""
+    """Mine labelled corpora, and drop pairs of unknown label."""
     mined = mine_texts((corpora.source, corpora.target), encoder, corpora.languages)
     labels = corpora.labels(mined)
     is_known = labels != UNKNOWN
@@ -60,7 +63,7 @@ def examples(corpora: LabelledCorpora, encoder: Encoder) -> Examples:
 
 
 def gather(all_corpora: Iterable[LabelledCorpora]) -> Iterator[Examples]:
-    """Yield the examples of all corpora with each encoder of their languages."""
+    """Yield examples of all corpora, by each different one of ``ENCODERS``."""
     loaded = [load_encoder(spec) for spec in ENCODERS]
     for corpora in all_corpora:
         covering = (encoder.for_languages(corpora.languages) for encoder in loaded)
@@ -69,7 +72,7 @@ def gather(all_corpora: Iterable[LabelledCorpora]) -> Iterator[Examples]:
 
 
 def train_judge(all_examples: Sequence[Examples]) -> Judge:
-    """Train trees on weighted examples.
+    """Train trees with scikit-learn on examples, of both labels.
 
     Comparable corpora have the share ``BUCC_WEIGHT`` of all weight. Some examples are repeated
     without neighbours, to judge pairs that were not mined.
@@ -139,10 +142,7 @@ def _reference_peaks(
 
 
 def judge_of(trees: "Trees", *, offset: float, peaks: NDArray[np.float64]) -> Judge:
-    """Convert scikit-learn's trees to arrays.
-
-    Scores are the trees' log odds plus ``offset``.
-    """
+    """Convert fitted trees, with log odds plus ``offset``, to a judge."""
     parts = [predictors[0].nodes for predictors in trees._predictors]
     sizes = [len(part) for part in parts]
     roots = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)

@@ -23,9 +23,9 @@ def resample(
 ) -> FloatArray:
     """Compute a statistic of R resamples of units, float64 (R,).
 
-    A resample is the sum of U rows, drawn with repeats from ``units``, float64 (U, C) with U > 0.
-    ``statistic`` maps sums (R, C) to figures (R,). Calls with the same ``stream`` and U draw the
-    same rows, which data sets with the same sentences need.
+    R is ``RESAMPLES``, 1,000. A resample is the sum of U rows, drawn with repeats from ``units``,
+    float64 (U, C) with U > 0. ``statistic`` maps sums (R, C) to figures (R,). Calls with the same
+    ``stream`` and U draw the same rows, which data sets with the same sentences need.
     """
     random = np.random.default_rng([RESAMPLES, stream])
     sums = np.empty((RESAMPLES, units.shape[1]))
@@ -43,17 +43,14 @@ def interval(samples: FloatArray) -> Interval:
 def moments(x: FloatArray, y: FloatArray) -> FloatArray:
     """Return the terms, float64 (P, 6), of P pairs of numbers for ``pearson``.
 
-    Numbers are centred on their means before.
+    Numbers are finite, float64 (P,) with P > 0, and centred on their means before.
     """
     a, b = x - x.mean(), y - y.mean()
     return np.stack([np.ones_like(a), a, b, a * a, b * b, a * b], axis=1)
 
 
 def pearson(sums: FloatArray) -> FloatArray:
-    """Compute Pearson's r (R,) from sums (R, 6) of rows of ``moments``.
-
-    It is 0 if one of the two variables is constant.
-    """
+    """Compute r (R,) from sums (R, 6) of ``moments``, 0 for a constant side."""
     n, a, b, aa, bb, ab = sums.T
     denominator = np.sqrt(np.maximum(n * aa - a * a, 0) * np.maximum(n * bb - b * b, 0))
     r: FloatArray = np.divide(

@@ -31,8 +31,7 @@ Ids = tuple[str, ...]
 class Candidates:
     """P candidate pairs with their scores, float64 (P,), and ids.
 
-    ``sources[p]`` and ``targets[p]`` are all ids of the two texts, at least one each. The first ids
-    name the pair.
+    ``sources[p]`` and ``targets[p]`` are all ids of the two texts. The first ones name the pair.
 
     Raises:
         ValueError: A score is NaN or -inf, which no threshold could keep.
@@ -55,7 +54,7 @@ class Candidates:
         return len(self.scores)
 
     def take(self, positions: Sequence[int]) -> "Candidates":
-        """Return the candidates at ``positions``, in that order."""
+        """Return the candidates at indices ``positions``, in that order."""
         return Candidates(
             scores=self.scores[positions],
             sources=[self.sources[position] for position in positions],
@@ -113,7 +112,7 @@ class BuccScore:
 
     @property
     def recall(self) -> float:
-        """The share of gold pairs found, 0 without gold pairs."""
+        """The share of gold pairs among those extracted, 0 without gold pairs."""
         return self.found / self.gold if self.gold else 0.0
 
     @property
@@ -124,10 +123,7 @@ class BuccScore:
 
 
 def rank(candidates: Candidates) -> Candidates:
-    """Sort candidates best first, and keep the best of each ``name``.
-
-    Ties stay in their order.
-    """
+    """Sort candidates, stably, best first, and keep each ``name``'s best."""
     first: dict[IdPair, int] = {}
     for position in np.argsort(-candidates.scores, kind="stable").tolist():
         first.setdefault(candidates.name(position), position)
@@ -135,7 +131,7 @@ def rank(candidates: Candidates) -> Candidates:
 
 
 def judge(ranked: Candidates, gold: Collection[IdPair]) -> Judgements:
-    """Compare candidates, sorted by ``rank``, with distinct gold pairs."""
+    """Compare candidates as ``rank`` sorts them with distinct gold pairs."""
     targets_of: defaultdict[str, set[str]] = defaultdict(set)
     for source, target in gold:
         targets_of[source].add(target)
@@ -151,7 +147,7 @@ def judge(ranked: Candidates, gold: Collection[IdPair]) -> Judgements:
 
 
 def score_at(judgements: Judgements, threshold: float) -> BuccScore:
-    """Score the candidates strictly above ``threshold``."""
+    """Score the candidates strictly above ``threshold``, possibly infinite."""
     extracted = _above(judgements.scores, threshold)
     return BuccScore(
         threshold=threshold,
@@ -166,8 +162,7 @@ def best_score(judgements: Judgements) -> BuccScore:
     """Score the candidates at the threshold with the best F1.
 
     If several thresholds are best, the highest is used. It is halfway between the last score kept
-    and the first one dropped, just below the last score if all are kept, and inf if no candidate is
-    correct.
+    and the first dropped, just below the last if all are kept, and inf if none is correct.
     """
     scores = judgements.scores
     next_scores = np.append(scores, -np.inf)[1:]
@@ -195,7 +190,7 @@ def threshold_between(kept: float, dropped: float) -> float:
 
 
 def extracted_pairs(ranked: Candidates, threshold: float) -> list[IdPair]:
-    """Return the id pairs strictly above ``threshold``, best first."""
+    """Return the names of candidates above ``threshold``, in ``rank``'s order."""
     return [ranked.name(position) for position in range(_above(ranked.scores, threshold))]
 
 

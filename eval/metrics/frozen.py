@@ -31,20 +31,21 @@ FOLDS = 10
 
 @dataclass(frozen=True)
 class Part:
-    """Rows float32 (N, D) and their class distributions float32 (N, C)."""
+    """N rows, float32 (N, D), and their class probabilities, float32 (N, C)."""
 
     rows: Matrix
     targets: Matrix
 
     def take(self, chosen: Mask) -> "Part":
-        """Return the rows of the mask ``chosen``, bool (N,)."""
+        """Return the part of the rows for which ``chosen``, bool (N,), is true."""
         return Part(self.rows[chosen], self.targets[chosen])
 
 
 def softmax_regression(train: Part, penalty: float) -> Matrix:
-    """Fit a softmax regression, float32 (D + 1, C) with the biases last.
+    """Fit a softmax regression, float32 (D + 1, C), in which biases are last.
 
-    L-BFGS minimises the mean cross entropy plus ``penalty`` / 2 times the squared weights.
+    D are the dimensions of rows, and C the classes. L-BFGS minimises the mean cross entropy plus
+    ``penalty`` / 2 times the squared weights.
     """
     from scipy.optimize import minimize
 
@@ -73,7 +74,10 @@ def softmax_regression(train: Part, penalty: float) -> Matrix:
 
 
 def probabilities(rows: Matrix, weights: Matrix) -> Matrix:
-    """Return class probabilities (N, C), by weights of ``softmax_regression``."""
+    """Predict the classes of rows (N, D) by a regression, float32 (N, C).
+
+    ``weights`` are by ``softmax_regression``.
+    """
     return _softmax(rows @ weights[:-1] + weights[-1])
 
 
@@ -88,9 +92,9 @@ class Shape:
     """The shape of a perceptron.
 
     Attributes:
-        hidden: the width of each hidden layer.
+        hidden: the width of each hidden layer, from the first; possibly none.
         activation: a key of ``ACTIVATIONS``.
-        dropout: the share of hidden numbers that training drops.
+        dropout: the share of hidden numbers that training drops, from 0 to below 1.
     """
 
     hidden: Sequence[int]
@@ -117,10 +121,11 @@ ACTIVATIONS: dict[str, tuple[Callable[[Matrix], Matrix], Callable[[Matrix], Matr
 
 
 class Perceptron:
-    """A multilayer perceptron with a softmax, trained as in SentEval.
+    """A perceptron from ``dim`` numbers to ``classes``, fit as in SentEval.
 
     Adam trains it in batches of 64 rows. Every 4 epochs the development rows are scored. Training
-    ends after 5 scores without a new best one, and the best weights are kept.
+    ends after 5 scores without a new best one, and the best weights are kept. ``weights`` are the
+    weights and biases of each layer in turn.
     """
 
     def __init__(self, dim: int, classes: int, shape: Shape, *, seed: int) -> None:
@@ -134,7 +139,7 @@ class Perceptron:
             self.weights += [sample.astype(np.float32), np.zeros(outputs, dtype=np.float32)]
 
     def probabilities(self, rows: Matrix) -> Matrix:
-        """Predict the class probabilities of each row, float32 (N, C)."""
+        """Predict the class probabilities of rows (N, D), float32 (N, C)."""
         for layer in range(0, len(self.weights) - 2, 2):
             rows = self._forward(rows @ self.weights[layer] + self.weights[layer + 1])
         return _softmax(rows @ self.weights[-2] + self.weights[-1])
@@ -142,7 +147,8 @@ class Perceptron:
     def fit(self, train: Part, dev: Part, score: Score) -> float:
         """Train on ``train``, and return the best score of ``dev``.
 
-        The weights with this score are kept. ``score`` is of probabilities and targets, (N, C).
+        Weights are changed in place, and those with this score kept. ``score`` is a function of
+        probabilities and targets, both (N, C); higher is better.
         """
         moments = [[np.zeros_like(weights) for weights in self.weights] for _ in range(2)]
         best, best_weights, misses, steps = -np.inf, self.weights, 0, 0
@@ -165,7 +171,10 @@ class Perceptron:
         return best
 
     def gradients(self, rows: Matrix, targets: Matrix) -> list[Matrix]:
-        """Return the mean cross entropy's gradient by each of ``weights``."""
+        """Return the gradient of the mean cross entropy by each of ``weights``.
+
+        ``rows`` are (N, D), and ``targets`` class probabilities (N, C). Dropout is applied.
+        """
         outputs, masks = [rows], []
         for layer in range(0, len(self.weights) - 2, 2):
             output = self._forward(outputs[-1] @ self.weights[layer] + self.weights[layer + 1])
@@ -194,7 +203,10 @@ class Perceptron:
 
 
 def accuracy(predicted: Matrix, targets: Matrix) -> float:
-    """Return the share of rows whose most probable class is correct."""
+    """Return the share of rows whose likeliest class is that of ``targets``.
+
+    Both are (N, C). It is NaN without rows.
+    """
     return float((predicted.argmax(axis=1) == targets.argmax(axis=1)).mean())
 
 
@@ -207,7 +219,10 @@ class Logistic:
     seed: int = 1
 
     def fit(self, train: Part, dev: Part | None = None) -> Predictor:
-        """Return the best predictor by ``dev``, or by cross-validation without it."""
+        """Fit with the best penalty by ``dev``, or by cross-validation if None.
+
+        The result maps rows (N, D) to class probabilities (N, C).
+        """
         if dev is not None:
             trials = iter([(train, dev)])
         else:
@@ -234,7 +249,10 @@ class Mlp:
     shapes: Sequence[Shape] = SHAPES
 
     def fit(self, train: Part, dev: Part | None = None) -> Predictor:
-        """Return the best predictor by ``dev``, or by a tenth of ``train``."""
+        """Fit the best shape by ``dev``, or by a tenth of ``train`` if None.
+
+        The result maps rows (N, D) to class probabilities (N, C).
+        """
         if dev is None:
             is_dev = folds(train.targets, FOLDS, seed=self.seed) == 0
             train, dev = train.take(~is_dev), train.take(is_dev)
@@ -248,7 +266,7 @@ Classifier = Logistic | Mlp
 
 
 def cross_predict(train: Part, classifier: Classifier) -> Matrix:
-    """Return class probabilities (N, C), of each row by a fit to other folds."""
+    """Predict each row's class probabilities (N, C) by a fit to other folds."""
     fold = folds(train.targets, FOLDS, seed=classifier.seed)
     predicted = np.empty_like(train.targets)
     for index in range(FOLDS):
@@ -260,7 +278,8 @@ def cross_predict(train: Part, classifier: Classifier) -> Matrix:
 def folds(targets: Matrix, count: int, *, seed: int) -> IntArray:
     """Return the fold of each row, from 0 to ``count`` - 1, int64 (N,).
 
-    Rows are shuffled, and dealt class by class, so that folds have similar classes.
+    ``targets`` are class probabilities (N, C). Rows are shuffled by ``seed``, and dealt class by
+    class, so that folds have similar classes.
     """
     shuffled = np.random.default_rng(seed).permutation(len(targets))
     order = shuffled[np.argsort(targets[shuffled].argmax(axis=1), kind="stable")]
@@ -270,7 +289,7 @@ def folds(targets: Matrix, count: int, *, seed: int) -> IntArray:
 
 
 def one_hot(labels: IntArray, classes: int) -> Matrix:
-    """Return float32 (N, C), 1 in the column of the row's label, else 0."""
+    """Return float32 (N, C), 1 at each row's label, from 0, and 0 elsewhere."""
     return np.eye(classes, dtype=np.float32)[labels]
 
 
@@ -280,16 +299,16 @@ def root_mean_square(vectors: Matrix) -> np.float32:
 
 
 def pair_features(first: Matrix, second: Matrix, *, both: bool) -> Matrix:
-    """Return |u - v| and u * v of rows (N, D), after u and v if ``both``."""
+    """Return |u - v|, u * v of rows u, v (N, D), after u, v if ``both``."""
     sides = [first, second] if both else []
     return np.hstack([*sides, np.abs(first - second), first * second])
 
 
 def grade_targets(scores: FloatArray, grades: int) -> Matrix:
-    """Spread scores from 1 to ``grades`` over two whole grades, (N, grades).
+    """Spread scores (N,) over the two grades around each, float32 (N, grades).
 
-    A score y gives floor(y) - y + 1 to the grade floor(y), and y - floor(y) to the next (Tai et al.
-    2015, equation 15).
+    Scores are from 1 to ``grades``, which is at least 2. A score y gives floor(y) - y + 1 to the
+    grade floor(y), and y - floor(y) to the next (Tai et al. 2015, equation 15).
     """
     low = np.minimum(np.floor(scores), grades - 1).astype(np.int64)
     targets = np.zeros((len(scores), grades), dtype=np.float32)
@@ -304,6 +323,6 @@ def expected_grade(distribution: Matrix) -> FloatArray:
 
 
 def grade_correlation(predicted: Matrix, targets: Matrix) -> float:
-    """Return Pearson's r of mean grades, or 0 if one side is constant."""
+    """Return Pearson's r of mean grades (N, grades), 0 if a side is constant."""
     grades = expected_grade(predicted), expected_grade(targets)
     return float(np.corrcoef(*grades)[0, 1]) if all(side.std() for side in grades) else 0.0

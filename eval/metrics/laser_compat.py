@@ -1,8 +1,7 @@
 """BUCC scores as LASER's bucc.py computes and prints them.
 
 They differ from ``eval.metrics.bucc``: repeated sentences are ignored, the search for a threshold
-can separate equal scores though the extraction does not, and a score equal to the threshold is
-extracted.
+can separate equal scores, and a score equal to the threshold is extracted.
 """
 
 from collections import Counter
@@ -15,7 +14,7 @@ Scores = Mapping[IdPair, float]
 
 
 def unique_ids(texts: Sequence[str], ids: Sequence[str]) -> dict[str, str]:
-    """Return ids by stripped text, of the texts that occur once."""
+    """Return the id of each stripped text that occurs once, both stripped."""
     stripped = [text.strip() for text in texts]
     counts = Counter(stripped)
     pairs = zip(stripped, ids, strict=True)
@@ -27,8 +26,8 @@ def score_by_ids(
 ) -> dict[IdPair, float]:
     """Return the best score of each id pair, in order of first occurrence.
 
-    ``source_ids`` and ``target_ids`` are results of ``unique_ids``. Candidates with another text
-    are skipped.
+    ``source_ids`` and ``target_ids`` are of ``unique_ids``. Candidates with other texts are
+    skipped.
     """
     best: dict[IdPair, float] = {}
     for score, source, target in candidates:
@@ -39,7 +38,7 @@ def score_by_ids(
 
 
 def best_threshold(scores: Scores, gold: Collection[IdPair]) -> float:
-    """Return the highest threshold with the best F1, 0 if no pair is gold."""
+    """Return the highest threshold with the best F1, 0 if none is correct."""
     ranked = sorted(scores.items(), key=lambda item: -item[1])
     # The original crashes after the last candidate. Its own score keeps it, because of >=.
     next_scores = [score for _, score in ranked[1:] + ranked[-1:]]
@@ -64,7 +63,7 @@ def extract(scores: Scores, threshold: float) -> list[IdPair]:
 
 
 def measure(scores: Scores, gold: Collection[IdPair], threshold: float) -> BuccScore:
-    """Score the pairs that ``extract`` returns at ``threshold``."""
+    """Score the pairs that ``extract`` returns against ``gold``."""
     extracted = extract(scores, threshold)
     correct = len(set(gold).intersection(extracted))
     counts = {"extracted": len(extracted), "correct": correct, "found": correct, "gold": len(gold)}

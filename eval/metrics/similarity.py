@@ -42,7 +42,7 @@ def search_errors(source: Matrix, target: Matrix, *, margin: str = "absolute") -
 
 
 def is_wrong(positions: IntArray) -> Mask:
-    """Return which of N positions differ from their own index, bool (N,)."""
+    """Return which positions (N,) differ from their own index, bool (N,)."""
     errors: Mask = positions != np.arange(len(positions))
     return errors
 
@@ -50,10 +50,11 @@ def is_wrong(positions: IntArray) -> Mask:
 def find_nearest(
     source: Matrix, target: Matrix, *, k: int = NEIGHBOURS
 ) -> tuple[Neighbours, Neighbours]:
-    """Find the ``k`` nearest targets by cosine, and the nearest sources.
+    """Find each source's ``k`` nearest targets by cosine, and the reverse.
 
-    ``source`` is (N, D), ``target`` (M, D), of any length. Ids are rows of the other side. A zero
-    row has no neighbours (ids -1), and is not a neighbour of any row.
+    ``source`` is (N, D), and ``target`` (M, D), of any norm. Lists have fewer than ``k`` columns if
+    the other side has fewer rows with a vector. Ids are rows of the other side. A zero row has no
+    neighbours (ids -1), and is not a neighbour of any row.
     """
     source_rows, target_rows = (np.flatnonzero(np.any(side, axis=1)) for side in (source, target))
     forward = Neighbours.empty(len(source), min(k, len(target_rows)))
@@ -67,8 +68,9 @@ def find_nearest(
 
 
 def best_by_margin(queries: Neighbours, others: Neighbours, *, margin: str) -> IntArray:
-    """Choose each row's neighbour of best margin, int64 (N,), or -1 if none.
+    """Choose each row's neighbour of the highest margin, int64 (N,), or -1.
 
+    It is -1 for a row without neighbours. ``margin`` is a name in ``miner.margin.MARGINS``.
     ``queries`` are the neighbours of these rows, and ``others`` the neighbours of the other side,
     as ``find_nearest`` returns both. Ties go to the first neighbour.
     """
@@ -85,7 +87,7 @@ def best_by_margin(queries: Neighbours, others: Neighbours, *, margin: str) -> I
 def translation_ranks(
     queries: Matrix, targets: Matrix, sources: Matrix, gold: Sequence[Collection[int]]
 ) -> dict[str, IntArray]:
-    """Rank the best correct target of each query, int64 (Q,), by method.
+    """Rank the best correct target of each query, int64 (Q,), by NN and CSLS.
 
     NN ranks by cosine, from 1. CSLS subtracts ``mean_of_nearest`` of all source words, ``sources``
     (Conneau et al. 2018, "Word Translation Without Parallel Data", section 2.3). Other targets with
@@ -105,9 +107,10 @@ def translation_ranks(
 
 
 def mean_of_nearest(rows: Matrix, others: Matrix) -> Matrix:
-    """Return each row's mean cosine to its CSLS_NEIGHBOURS nearest ``others``.
+    """Return the mean cosine of rows to their 10 nearest ``others``.
 
-    Rows (N, D) and ``others`` (M, D) are unit or zero rows. The result is float32 (N,).
+    Rows (N, D) and ``others`` (M, D) with M > 0 are unit or zero rows. The result is float32 (N,).
+    If M is less than 10, it is the mean of all.
     """
     count = min(CSLS_NEIGHBOURS, len(others))
     means = np.empty(len(rows), dtype=np.float32)

@@ -3,7 +3,10 @@
 import base64
 import gzip
 import json
+import tomllib
+from collections.abc import Mapping
 from importlib.resources import files
+from typing import Any
 
 import numpy as np
 from markupsafe import Markup
@@ -23,17 +26,16 @@ Columns = dict[str, object]
 
 
 def render(run: Run, gold: Gold | None = None) -> str:
-    """Return the page of a run as HTML, compared with gold pairs if given.
+    """Return the page of a run as HTML, compared with gold pairs, if any.
 
     Raises:
-        ValueError: The run has no pairs.
+        ValueError: The run has no pairs, or its files changed.
     """
     if not len(run.pairs):
         raise ValueError(f"{run.directory}: the run has no pairs to report")
     quality = sections.assess(run)
-    names = (str(run.summary[side]["path"]).rpartition("/")[2] for side in SIDES)
     return load_template("report.html").render(
-        title=" and ".join(names),
+        title=" and ".join(_corpora(run.summary)),
         run=run,
         gold=gold,
         quality=quality,
@@ -43,6 +45,15 @@ def render(run: Run, gold: Gold | None = None) -> str:
         script=_asset("report.js"),
         data=_pack(_columns(run, gold, quality)),
     )
+
+
+def _corpora(summary: Mapping[str, Any]) -> list[str]:
+    """Return the file names of both corpora, or of the file of pairs."""
+    options = tomllib.loads(summary.get("config", ""))
+    paths = [summary[side]["path"] for side in SIDES]
+    if "source" in options and "target" not in options:  # adit rate PAIRS
+        paths = [options["source"]]
+    return [str(path).rpartition("/")[2] for path in paths]
 
 
 def _asset(name: str) -> Markup:
@@ -78,8 +89,7 @@ def _columns(run: Run, gold: Gold | None, quality: Quality) -> Columns:
 def _context(side: Side, rows: IntArray, texts: list[str]) -> Columns:
     """Return the sentences before and after the table's pairs, each once.
 
-    A position below the length of ``texts`` refers to ``texts``, a higher one to ``SIDE_others``,
-    and -1 to none.
+    A position refers to ``texts`` or, beyond its length, to ``SIDE_others``; -1 to none.
     """
     positions = {"": -1}
     for position, text in enumerate(texts):

@@ -29,7 +29,10 @@ EXAMPLES = 25  # suspicious or rejected pairs to list
 
 
 class Grid(NamedTuple):
-    """A table of text, whose first ``texts`` columns may be right-to-left."""
+    """A table of text, of headings and rows with a cell for each.
+
+    The first ``texts`` columns may be right-to-left.
+    """
 
     heads: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -37,7 +40,7 @@ class Grid(NamedTuple):
 
 
 def pair_table(run: Run, positions: Sequence[int]) -> Grid:
-    """Tabulate the pairs at some positions, by texts, scores and ids."""
+    """Tabulate texts, scores and ids of the pairs at indices ``positions``."""
     pairs = run.pairs.take(np.array(positions, dtype=np.int64))
     scores = {run.score_name: pairs.score}
     if isinstance(pairs, JudgedPairs):
@@ -66,14 +69,14 @@ def context_table(run: Run, source: int, target: int) -> Grid:
 
 
 class Quality(NamedTuple):
-    """Estimates of a run's pairs, and text on their method or why None."""
+    """Estimates of a run's pairs and their method, or None and the reason."""
 
     estimates: Estimates | None
     how: str
 
 
 def assess(run: Run) -> Quality:
-    """Estimate the quality of a run's pairs from the judge's probabilities."""
+    """Return the judge's estimates, or None for a run scored by margin."""
     try:
         return Quality(estimates_from_judge(run), "by the probability of each pair")
     except ValueError as error:
@@ -82,7 +85,11 @@ def assess(run: Run) -> Quality:
 
 
 def overview(run: Run, quality: Quality) -> Section:
-    """Return the figures at the top, thresholds of error rates, and documents."""
+    """Return ``cards``, ``thresholds`` and ``documents`` for the template.
+
+    Cards are a heading, a figure and a remark. Rows of ``thresholds`` keep pairs. Documents, if
+    any, are a number, and the largest with pairs and expected correct pairs.
+    """
     estimates, kept = quality.estimates, run.summary.get("kept")
     note = f"of {run.summary['candidates']:,} candidates"
     if kept is not None and kept["judged"] != kept["pairs"]:
@@ -123,7 +130,10 @@ def _documents(
 
 
 def against_gold(run: Run, gold: Gold) -> Section:
-    """Return curves against gold pairs, and tables of wrong and missing pairs."""
+    """Return ``charts``, and tables of ``wrong`` and ``missing`` pairs.
+
+    Wrong pairs are the best, and missing ones the first by id, 50 each, at the best F1.
+    """
     curve = gold_curve(gold.judgements)
     by_threshold = Chart(
         title="Precision, recall and F1 against the threshold",
@@ -194,7 +204,7 @@ def counts(run: Run) -> Grid:
 
 
 def scores(run: Run, gold: Gold | None, quality: Quality) -> Section:
-    """Return the histogram of scores as a chart, and three quantiles.
+    """Return a ``chart`` of scores, and ``quantiles`` 0.1, 0.5 and 0.9.
 
     The chart also shows correct pairs if ``gold`` is given, and expected errors if estimated.
     """
@@ -226,7 +236,7 @@ def scores(run: Run, gold: Gold | None, quality: Quality) -> Section:
 
 
 def lengths(run: Run) -> Section:
-    """Return a chart of lengths in characters, and their median ratio."""
+    """Return a ``chart`` of characters, and the sides' median ``ratio``."""
     positions = np.linspace(0, len(run.pairs) - 1, min(MAX_DOTS, len(run.pairs))).astype(int)
     sizes = np.array([[len(text) for text in side] for side in run.texts], dtype=np.float64)
     longest = sizes.max(axis=1, initial=1.0).tolist()
@@ -241,7 +251,10 @@ def lengths(run: Run) -> Section:
 
 
 def suspicious(run: Run) -> dict[str, Grid]:
-    """Count the pairs that filters would reject, and list the worst of them."""
+    """Return counts of pairs that filters would reject, and 25 of the worst.
+
+    The tables are named ``caught`` and ``listed``. The latter is of the better half of the pairs.
+    """
     masks = {name: FILTERS[name](run.suspects) for name in SHOWN_FILTERS}
     half = (len(run.pairs) + 1) // 2
     rows = [[name, f"{mask.sum():,}", f"{mask[:half].sum():,}"] for name, mask in masks.items()]
@@ -254,7 +267,7 @@ def suspicious(run: Run) -> dict[str, Grid]:
 
 
 def rejected(run: Run) -> list[tuple[str, int, Grid]]:
-    """Draw rejected pairs by reason, the most frequent first, with counts."""
+    """Return up to 12 reasons, most frequent first, with counts and samples."""
     if run.rejected is None:
         return []
     samples = []
@@ -267,7 +280,7 @@ def rejected(run: Run) -> list[tuple[str, int, Grid]]:
 
 
 def hubs_of(run: Run) -> Grid:
-    """Tabulate the sentences in most neighbour lists."""
+    """Tabulate up to 10 sentences per side that are in the most lists."""
     rows = [
         [side.text(row), side.name, f"{count:,}", side.id(row)]
         for side, lists in zip(run.sides, run.lists, strict=True)
@@ -277,7 +290,10 @@ def hubs_of(run: Run) -> Grid:
 
 
 def examples(run: Run) -> list[Section]:
-    """Return the middle pair of each tenth, with its source's neighbours."""
+    """Return the middle pair of each tenth, best first, for the template.
+
+    Keys are ``text``, ``place``, ``score``, ``why`` (explanation), ``context`` and ``targets``.
+    """
     sections = []
     for position in decile_ranks(len(run.pairs)):
         source, target = int(run.pairs.source[position]), int(run.pairs.target[position])

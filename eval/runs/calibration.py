@@ -37,7 +37,7 @@ MAX_STEPS = 50  # of Newton's method
 
 @dataclass(frozen=True, kw_only=True)
 class Gold:
-    """Gold pairs, their comparison with a run's pairs, and the best F1."""
+    """Gold pairs, a run's pairs compared with them, and the best F1."""
 
     known: frozenset[IdPair]
     judgements: Judgements
@@ -45,7 +45,11 @@ class Gold:
 
     @classmethod
     def of(cls, run: Run, known: frozenset[IdPair]) -> "Gold":
-        """Compare the pairs of a run with gold pairs."""
+        """Compare the pairs of a run with ``known`` gold pairs of ids.
+
+        Raises:
+            ValueError: An id of the run is not unique.
+        """
         judgements = judge(rank(run.candidates()), known)
         return cls(known=known, judgements=judgements, best=best_score(judgements))
 
@@ -69,7 +73,7 @@ class Estimates:
         scores: of the pairs, float64 (P,), descending.
         probabilities: that a pair is correct, float64 (P,).
         labelled: the labels that the estimates come from, if any.
-        floor: the best score of the run's pairs that are not among these.
+        floor: the best score of other pairs of the run, or else its threshold or -inf.
     """
 
     scores: FloatArray
@@ -79,17 +83,17 @@ class Estimates:
 
     @cached_property
     def rates(self) -> FloatArray:
-        """The lowest error rate, float64 (P,), of thresholds that keep a pair."""
+        """The lowest error rate of a threshold that keeps each pair, float64 (P,)."""
         last = np.searchsorted(-self.scores, -self.scores, side="right")
         shares = np.cumsum(1 - self.probabilities)[last - 1] / last
         return np.minimum.accumulate(shares[::-1])[::-1]
 
     def kept(self, fdr: float) -> int:
-        """Return how many pairs can be kept at an error rate of at most ``fdr``."""
+        """Return how many of the best pairs an error rate up to ``fdr`` allows."""
         return int(np.searchsorted(self.rates, fdr, side="right"))
 
     def threshold(self, fdr: float) -> float:
-        """Return a threshold that keeps ``kept(fdr)`` pairs, or inf if it is 0."""
+        """Return the score that ``kept(fdr)`` pairs are above, inf if it is 0."""
         kept = self.kept(fdr)
         if not kept:
             return np.inf
@@ -97,9 +101,9 @@ class Estimates:
         return shortest_between(float(self.scores[kept - 1]), float(dropped))
 
     def interval(self, fdr: float) -> Interval | None:
-        """Return the 95% interval (Wilson 1927) of the error rate for ``fdr``.
+        """Return the 95% interval of the error rate of ``kept(fdr)`` pairs.
 
-        It is None if no labelled pair is kept.
+        It is Wilson's of 1927, low and high share, or None if no labelled pair is kept.
         """
         if self.labelled is None:
             return None
@@ -135,7 +139,8 @@ def read_labels(path: Place, run: Run) -> LabelledPairs:
     ``right`` or TAB ``wrong`` follows, the lines are marks, and other pairs have no label.
 
     Raises:
-        ValueError: A line is malformed, or none of the marked pairs is among the run's.
+        ValueError: A line is malformed, marks of a pair differ, or none of the marked pairs is
+            among the run's. An id of the run is not unique.
     """
     lines = read_lines(path)
     first_line = next(filter(str.strip, lines), "")
@@ -205,10 +210,7 @@ def estimates_from_marks(run: Run, labelled: LabelledPairs) -> Estimates:
 
 
 def _fit_odds(odds: FloatArray, correct: Mask, prior: tuple[float, float]) -> tuple[float, float]:
-    """Fit a slope and a shift of log odds to J labels by Newton's method.
-
-    ``prior`` has the inverse variances of their priors around 1 and 0.
-    """
+    """Fit a slope and a shift of log odds to J labels, with normal priors."""
     slope, shift = 1.0, 0.0
     for _ in range(MAX_STEPS):
         predicted = logistic(slope * odds + shift)
@@ -225,8 +227,9 @@ def _fit_odds(odds: FloatArray, correct: Mask, prior: tuple[float, float]) -> tu
 def thresholds(estimates: Estimates) -> list[tuple[float, float, int, float, Interval | None]]:
     """Return a row for each error rate in ``WANTED``.
 
-    A row has this rate, the threshold, the number of pairs above it, the expected number of correct
-    pairs among them, and the rate's interval, or None without labels.
+    The rates are 0.01, 0.05, 0.1 and 0.2. A row has the rate, the threshold, the number of pairs
+    above it, the expected number of correct pairs among them, and the rate's interval. It is inf
+    and 0 pairs if no threshold is good enough. The interval is None without labels.
     """
     expected_correct = np.append(0.0, np.cumsum(estimates.probabilities))
     rows = []
@@ -240,7 +243,7 @@ def thresholds(estimates: Estimates) -> list[tuple[float, float, int, float, Int
 def write_calibrated(run: Run, estimates: Estimates, path: Place, *, fdr: float | None) -> int:
     """Write pairs with probabilities as JSON lines, and return their number.
 
-    Without ``fdr``, all pairs are written, or else as many as that error rate allows.
+    An existing file is replaced. Without ``fdr``, all pairs are written, else as many as it allows.
 
     Raises:
         ValueError: No threshold has an error rate as low as ``fdr``.

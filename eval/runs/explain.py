@@ -19,7 +19,7 @@ SHOWN = 5  # features to list for a pair, and against it
 
 
 class ListEntry(NamedTuple):
-    """A neighbour in a list, with its cosine and the margin of the pair."""
+    """A neighbour's row, cosine, and the margin of the pair with it."""
 
     row: int
     cosine: float
@@ -61,7 +61,7 @@ def explain(run: Run, source: int, target: int) -> Explanation:
     """Explain why a pair of rows was mined or was not.
 
     Raises:
-        ValueError: A row was not searched, because it has no vector.
+        ValueError: A row was not searched, because it has no vector. A file of the run changed.
     """
     source_mean, targets = _read_list(run, run.source, source, run.target)
     target_mean, sources = _read_list(run, run.target, target, run.source)
@@ -147,7 +147,7 @@ def _explain_unwritten(run: Run, pair: Mapping[str, Any]) -> str:
     if "probability" in pair:
         rank = f"probability {pair['probability']:.3f}, {rank}"
     if "near_copies" in run.summary and (run.pairs.score < pair["score"]).any():
-        return f"not written: a near-copy of a better pair; {rank}"
+        return f"not written: a better pair has nearly the same texts; {rank}"
     if len(run.output) == run.options.get("top"):
         return f"not written: not among the {len(run.output)} best; {rank}"
     return f"not written: {rank}"
@@ -194,7 +194,7 @@ def _rivals(run: Run, source: int, target: int) -> list[str]:
 
 
 def describe(run: Run, why: Explanation) -> str:
-    """Format an explanation as lines of text."""
+    """Format an explanation as lines of text, the verdict first."""
     cosine = "unknown" if why.cosine is None else f"{why.cosine:.4f}"
     margin = "none" if why.margin is None else f"{why.margin:.4f}"
     lines = [

@@ -31,7 +31,7 @@ KEPT_GROUPS = 32  # row groups of sentences in memory
 
 
 class ShardedArray:
-    """An array whose rows are in the files of several shards, memory-mapped."""
+    """An array of all shards' rows, in order, memory-mapped when read."""
 
     def __init__(self, artefacts: Sequence[Artefact], file: str) -> None:
         self._artefacts, self._file = artefacts, file
@@ -43,11 +43,11 @@ class ShardedArray:
 
     @cached_property
     def starts(self) -> IntArray:
-        """The first position of each shard, and the end of the last."""
+        """The first position of each of S shards, and the end, int64 (S + 1,)."""
         return np.cumsum([0, *map(len, self.parts)])
 
     def all(self) -> NDArray[Any]:
-        """Return all rows."""
+        """Return all rows, memory-mapped if there is one shard."""
         return self.parts[0] if len(self.parts) == 1 else np.concatenate(self.parts)
 
     def take(self, positions: Rows) -> NDArray[Any]:
@@ -60,8 +60,9 @@ class ShardedArray:
 class Side:
     """The unique sentences of a corpus, and the results of its search.
 
-    A row is the index of a record in the corpus. Rows with a vector are *searched*. A position is
-    the index of a row among these.
+    A row is the index of a record in the corpus. Duplicates have the row of their first occurrence.
+    Rows with a vector are *searched*. A position is the index of a row among these. Methods take
+    rows that exist, and raise ``ValueError`` if a file of the run changed.
     """
 
     def __init__(self, work: layout.WorkFolder, name: str, summary: Mapping[str, Any]) -> None:
@@ -102,7 +103,7 @@ class Side:
         return self._column("id", rows)
 
     def docs(self, rows: Rows) -> list[str]:
-        """Return the document of each row, "" if it has none."""
+        """Return the document of each row, or "" if it has none."""
         return [doc or "" for doc in self._column("doc", rows)]
 
     def context(self, row: int) -> tuple[str, str]:
@@ -165,8 +166,7 @@ class Side:
     def all_ids(self, rows: Rows, lines: Rows | None = None) -> list[Ids]:
         """Return the ids of each row and of all its duplicates.
 
-        The first id is the row's or, if ``lines`` are given, that of the line, which is the row or
-        one of its duplicates.
+        The first id is the row's or, if given, the line's, which is the row or a duplicate.
 
         Raises:
             ValueError: An id is repeated.
@@ -228,23 +228,23 @@ class Side:
         return self._rows.all()
 
     def positions(self, rows: Rows) -> IntArray:
-        """Return the position of each row, or -1 if it was not searched."""
+        """Return the position of each row, int64, or -1 if it was not searched."""
         positions = np.searchsorted(self.searched, rows)
         is_searched = np.append(self.searched, -1)[positions] == rows
         return np.where(is_searched, positions, -1)
 
     @cached_property
     def neighbours(self) -> Neighbours:
-        """The candidates of all N positions in the other corpus, as rows."""
+        """The neighbours of all positions, (N, K), with rows of the other side."""
         ids, cosines = (lists.all() for lists in self._nearest[self._scope])
         return Neighbours(ids=ids, cosines=cosines)
 
     def neighbours_at(self, positions: Rows) -> Neighbours:
-        """Return the candidates of one or more positions."""
+        """Return the neighbours of one or more positions, as ``neighbours``."""
         return self._lists_at(self._scope, positions)
 
     def means_at(self, positions: Rows) -> FloatArray:
-        """Return each position's mean cosine to its neighbours, for margins."""
+        """Return positions' mean cosine to neighbours, float64, 0 without any."""
         return self._lists_at(self._margin_scope, positions).means()
 
     def _lists_at(self, scope: str, positions: Rows) -> Neighbours:

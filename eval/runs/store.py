@@ -19,7 +19,7 @@ from eval.metrics.bucc import Candidates, Ids
 from eval.runs.side import Side
 from miner.arrays import FloatArray, IntArray, JudgedPairs, Pairs
 from miner.choices import LINES, MONOTONE, SCORES
-from miner.filters import Suspects, main_script, median_log_ratio, occurrences
+from miner.filters import Suspects, occurrences
 from miner.given import lines_of
 from miner.storage import layout
 from miner.storage.artefacts import open_artefact
@@ -33,7 +33,7 @@ Texts = tuple[list[str], list[str]]
 
 
 class PairFile:
-    """A file of P pairs, read as a whole or searched for two rows."""
+    """A file of pairs, best first, read as a whole or searched for two rows."""
 
     def __init__(self, folder: Place, name: str = PAIRS) -> None:
         self._folder, self._name = folder, name
@@ -59,7 +59,7 @@ class PairFile:
         return open_artefact(self._folder).files[self._name]
 
     def by_reason(self, count: int) -> dict[str, tuple[int, pa.Table]]:
-        """Return each reason's number of pairs, and up to ``count`` random ones."""
+        """Return, by reason, the number of pairs and ``count`` random ones or all."""
         table = self._file.read()
         samples = {}
         for reason in pc.unique(table["reason"]).to_pylist():
@@ -69,7 +69,7 @@ class PairFile:
         return samples
 
     def find(self, source: int, target: int) -> list[dict[str, Any]]:
-        """Return the pairs with either row, as fields and the position ``place``."""
+        """Return the columns of pairs with either row, and their index ``place``."""
         hits, start = [], 0
         for batch in self._file.iter_batches():
             of_source = pc.equal(batch["source_row"], source)
@@ -127,7 +127,10 @@ class Run:
 
     @property
     def best_unwritten_score(self) -> float:
-        """The highest score of pairs that score below all pairs of the output."""
+        """The best score of a pair that is worse than all of the output.
+
+        Without such a pair it is the run's threshold, or -inf if it has none.
+        """
         scores = (self.chosen if self.judged is None else self.judged).scores
         limit = self.options["threshold"]
         lower = scores[scores < self.pairs.score.min(initial=np.inf)]
@@ -136,7 +139,7 @@ class Run:
     def both(
         self, read: Callable[[Side, IntArray], Column], pairs: Pairs | None = None
     ) -> tuple[Column, Column]:
-        """Call ``read`` with the rows of both sides of pairs, by default all."""
+        """Call ``read`` with each side and its rows of pairs, by default all."""
         pairs = self.pairs if pairs is None else pairs
         return read(self.source, pairs.source), read(self.target, pairs.target)
 
@@ -148,7 +151,7 @@ class Run:
         return lines
 
     def lines(self, sources: IntArray, targets: IntArray) -> IntArray | None:
-        """Return the first line of each pair, from 0, or None if pairs were mined."""
+        """Return pairs' first lines, int64 from 0, or None if pairs were mined."""
         return None if self._lines is None else lines_of(self._lines, sources, targets)
 
     def all_ids(self, pairs: Pairs | None = None) -> tuple[list[Ids], list[Ids]]:
@@ -176,7 +179,11 @@ class Run:
 
     @cached_property
     def word_encoders(self) -> tuple[WordEncoder, ...]:
-        """The word encoders of both sides."""
+        """The word encoders of both sides.
+
+        Raises:
+            ValueError: The bundled encoder is needed, and does not know a language well.
+        """
         has_vectors = self.summary["encoder"] == "precomputed"
         encoder = None if has_vectors else load_encoder(self.options["encoder"])
         return word_encoders(encoder, self.languages)
@@ -188,9 +195,9 @@ class Run:
 
     @cached_property
     def lists(self) -> tuple[IntArray, IntArray]:
-        """The number of the other side's neighbour lists with each row.
+        """The number of the other side's neighbour lists with each row, int64.
 
-        The first array is of source rows, and the second of target rows.
+        The arrays are of source rows and of target rows, up to the last one searched.
         """
         return (
             occurrences(self.target.neighbours.ids, int(self.source.searched[-1]) + 1),
@@ -200,16 +207,17 @@ class Run:
     @cached_property
     def suspects(self) -> Suspects:
         """The pairs as input of filters."""
-        return Suspects(
-            source=self.texts[0],
-            target=self.texts[1],
-            ratio=median_log_ratio(*self.texts),
-            scripts=(main_script(self.texts[0]), main_script(self.texts[1])),
+        return Suspects.of(
+            *self.texts,
             lists=(self.lists[0][self.pairs.source], self.lists[1][self.pairs.target]),
         )
 
     def candidates(self) -> Candidates:
-        """Return the pairs as candidates for ``eval.metrics.bucc``."""
+        """Return the pairs as candidates for ``eval.metrics.bucc``, best first.
+
+        Raises:
+            ValueError: An id of a side is repeated.
+        """
         sources, targets = self.all_ids()
         if self.options.get("alignment") == MONOTONE:
             sources, targets = ([*map(tuple, side)] for side in self.pair_ids())

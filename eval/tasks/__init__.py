@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 class TaskModule(Protocol):
     """The functions of a task's module, with ``run`` or ``prepare`` or both.
 
-    A task without ``run`` is a suite. The docstring of the module is the description in the task's
-    help.
+    A task without ``run`` is a suite. The module's docstring is the description in the help.
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -25,8 +24,7 @@ class TaskModule(Protocol):
     def run(self, args: argparse.Namespace, show: Callable[[str], None]) -> dict[str, Any]:
         """Measure the encoder ``args.encoder``, and return its record for JSON.
 
-        ``show`` prints a line as soon as it is ready. All data and options are checked before
-        anything is encoded.
+        ``show`` prints lines as they are ready. All data and options are checked first.
 
         Raises:
             ValueError: The data or an option is wrong.
@@ -62,5 +60,5 @@ TASKS = {
 
 
 def load_task(name: str) -> TaskModule:
-    """Import the module of a task."""
+    """Import and return the module of a task, a key of ``TASKS``."""
     return cast("TaskModule", importlib.import_module(f"eval.tasks.{name.replace('++', '_pp')}"))

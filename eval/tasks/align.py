@@ -27,9 +27,10 @@ _LINE = re.compile(r"\[([\d, ]*)\]:\[([\d, ]*)\](?::\S*)?")
 
 
 def judge_beads(beads: Collection[Bead], gold: Collection[Bead]) -> FloatArray:
-    """Return whether each of B distinct beads is correct, float64 (B, 2).
+    """Judge each of B distinct beads as 1, correct, or 0, float64 (B, 2).
 
-    The columns are 0 or 1 by the strict and by the lax rule.
+    The columns are by the strict rule, the same bead is gold, and by the lax rule, a sentence pair
+    of it is in a gold bead. Beads without sentences are skipped.
     """
     gold_set = set(gold)
     partners: dict[int, set[int]] = {}
@@ -47,8 +48,9 @@ def judge_beads(beads: Collection[Bead], gold: Collection[Bead]) -> FloatArray:
 def score_beads(beads: Collection[Bead], gold: Collection[Bead]) -> list[dict[str, float]]:
     """Return precision, recall and F1 by the strict and by the lax rule.
 
-    Precision counts all beads, also with an empty side. Recall counts only the gold beads with
-    sentences on both sides, as Vecalign's score.py does.
+    The lists have one dictionary per rule. A share of no beads is 0. Precision counts all beads,
+    also with an empty side. Recall counts only gold beads with two sides, as Vecalign's score.py
+    does.
     """
     two_sided = ([bead for bead in side_beads if all(bead)] for side_beads in (gold, beads))
     judged = judge_beads(beads, gold), judge_beads(*two_sided)
@@ -94,7 +96,7 @@ def _check_beads(beads: Iterable[Bead], source: int, target: int, *, path: Path)
 
 
 def find_documents(directory: Path) -> dict[Path, tuple[Path, Path]]:
-    """Find each gold ``NAME.xxyy`` with the documents ``NAME.xx`` and ``.yy``.
+    """Find each gold ``NAME.xxyy`` with documents ``NAME.xx`` and ``NAME.yy``.
 
     Raises:
         ValueError: The folder contains none.
@@ -118,7 +120,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, show: Show) -> Record:
-    """Align the documents, and score the alignments."""
+    """Align the documents, show the scores, and return them by gold file.
+
+    Raises:
+        ValueError: Data are missing, malformed, or do not fit the gold alignment.
+    """
     files = find_documents(args.directory)
     texts = {path: [read_lines(file) for file in sides] for path, sides in files.items()}
     golds = {path: read_beads(path) for path in files}

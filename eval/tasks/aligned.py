@@ -24,10 +24,7 @@ Encode = Callable[[Encoder, Sequence[str], str], Matrix]  # sentences of a langu
 
 @dataclass(frozen=True, kw_only=True)
 class AlignedTexts:
-    """The file and the N lines of each language.
-
-    Line i of a language translates line i of the others.
-    """
+    """The file and the N lines of each language, which translate by line."""
 
     files: dict[str, Path]
     texts: dict[str, list[str]]
@@ -39,7 +36,7 @@ class AlignedTexts:
 
 
 def aligned_files(directory: Path) -> dict[str, Path]:
-    """Find the file of each language, by the language in its name, sorted.
+    """Find the file of each language, sorted by the language in its name.
 
     Raises:
         ValueError: The folder contains no such file, or several of one language.
@@ -72,7 +69,7 @@ def english_of(languages: Sequence[str], directory: Path) -> str:
 
 
 def load_aligned(directory: Path, languages: Sequence[str] | None = None) -> AlignedTexts:
-    """Load the texts of ``languages``, or of all languages.
+    """Load the texts of ``languages``, in that order, or of all languages.
 
     Raises:
         ValueError: The folder has no such files, or two of a language. A language is missing, a
@@ -114,7 +111,7 @@ def load_texts(args: argparse.Namespace) -> tuple[AlignedTexts, str]:
 
 
 def fields_of_texts(data: AlignedTexts) -> dict[str, object]:
-    """Return the signature's fields of languages, lines, and files' digest."""
+    """Return the signature's ``languages``, ``sentences`` and ``sha256``."""
     count = len(data.texts[data.languages[0]])
     fields = {"languages": ",".join(data.languages), "sentences": count}
     return fields_of(list(data.files.values()), **fields)
@@ -130,7 +127,7 @@ def encoded_sides(
     """Yield each language but English, with its vectors and English vectors.
 
     Vectors are float32 (N, D), by the parts of a joined encoder that know both languages. After the
-    N lines, a side has rows for the lines of its language in ``more``. ``encode`` makes vectors of
+    N lines, a side has a row for each line of its language in ``more``. ``encode`` makes vectors of
     sentences, by default ``Encoder.encode``.
     """
 

@@ -25,7 +25,11 @@ def add_bucc_data(parser: argparse.ArgumentParser) -> None:
 
 
 def chosen_pairs(args: argparse.Namespace) -> list[str]:
-    """Return the language pairs that ``add_bucc_data`` parsed, by default all."""
+    """Return the distinct pairs that ``add_bucc_data`` parsed, by default all.
+
+    Raises:
+        ValueError: ``directory`` has no BUCC data, and all are asked for.
+    """
     is_all = args.pair in (None, [ALL])
     return list(bucc_pairs(args.directory) if is_all else dict.fromkeys(args.pair))
 
@@ -47,7 +51,10 @@ def add_languages(parser: argparse.ArgumentParser, *, named: str) -> None:
 
 
 def chosen_languages(args: argparse.Namespace, known: Iterable[str]) -> list[str]:
-    """Return the languages that ``add_languages`` parsed, ``known`` for all."""
+    """Return the distinct languages of ``add_languages``, ``known`` for all.
+
+    By default they are ``LANGUAGES``.
+    """
     return list(known if args.lang == [ALL] else dict.fromkeys(args.lang or LANGUAGES))
 
 
@@ -85,7 +92,7 @@ def _language_and_file(text: str) -> tuple[str, Path]:
 def by_language(
     files: Sequence[tuple[str, Path]], read: Callable[[Path], list[str]]
 ) -> dict[str, list[str]]:
-    """Read the files of each language, and concatenate their lists."""
+    """Return each language's lines, read from its files in order."""
     lines: dict[str, list[str]] = {}
     for language, path in files:
         lines.setdefault(language, []).extend(read(path))

@@ -1,8 +1,7 @@
 """Mine two splits of each language pair, and tune a threshold on one.
 
 'F1' is by the threshold with the best F1 on the first split. 'oracle F1' is by the second split's
-own best threshold. 'F1 at .5', for scores by words, counts the pairs with a probability of at least
-0.5.
+own best threshold. 'F1 at .5', for scores by words, is by a probability of at least 0.5.
 """
 
 import argparse
@@ -58,7 +57,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, show: Show) -> Record:
-    """Mine the splits of each pair, and score them."""
+    """Mine and score two splits of each pair, tuning on one.
+
+    The record has scores by pair and role, ``tune`` or ``test``, and their means. Files in
+    ``args.output_dir`` are overwritten.
+
+    Raises:
+        ValueError: A pair or split is missing or malformed, or a side has no vector.
+    """
     splits = {pair: _splits(args, pair) for pair in chosen_pairs(args)}
     if args.output_dir is not None:
         args.output_dir.mkdir(parents=True, exist_ok=True)
@@ -87,7 +93,11 @@ def run(args: argparse.Namespace, show: Show) -> Record:
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Find two splits of each pair, to tune on the first and score the second."""
+    """Find two splits of each pair, to tune on the first and score the second.
+
+    Raises:
+        ValueError: A pair or split is missing. Files are read only when measuring.
+    """
     splits = {pair: _splits(args, pair) for pair in chosen_pairs(args)}
 
     def measure(encoder: Encoder) -> Iterator[Figure]:

@@ -43,7 +43,7 @@ CLASSIFIERS: dict[str, frozen.Classifier] = {
 
 
 def load_topics(directory: Path) -> dict[str, Examples]:
-    """Load the labelled sentences of each language that the folder has.
+    """Load the labelled sentences of each language in a folder, by language.
 
     These files are read: ``xxx_Yyyy.tsv`` (``tr|va|te TAB id TAB category TAB text``);
     ``xxx_Yyyy/train.tsv``, ``dev.tsv`` and ``test.tsv`` of SIB-200 with the header ``index_id
@@ -79,10 +79,7 @@ def load_topics(directory: Path) -> dict[str, Examples]:
 
 
 def _read_reviews(path: Path) -> Examples:
-    """Read the first words of reviews with more or fewer than three stars.
-
-    They are positive or negative (Chidambaram et al. 2019, section 4.2).
-    """
+    """Read reviews' first words, as positive (over 3 stars) or negative."""
     rows = read_columns(path, label=0, sides=(1,))
     reviews = zip(rows.scores(), rows.sides[0], strict=True)
     kept = [(stars, text.split()[:FIRST_WORDS]) for stars, text in reviews if stars != FAIR]
@@ -165,7 +162,9 @@ def _load(args: argparse.Namespace) -> dict[str, Examples]:
     for name, examples in chosen.items():
         for part in (TRAIN, _tested_part(examples)):
             if not examples.part(part).any():
-                raise ValueError(f"{args.directory}: {name} has no sentence of the part {part}")
+                raise ValueError(
+                    f"{args.directory}: {name} has no sentence of the part {part}; omit it"
+                )
     return chosen
 
 

@@ -29,8 +29,9 @@ REMARK = (
 def spectrum(vectors: Matrix, graph: str) -> FloatArray:
     """Return the ascending Laplacian eigenvalues (N,) of a sentence graph.
 
-    Vectors (N, D) have unit length. Edges of ``distances`` are cosine distances, because the paper
-    does not define them. Edges of ``neighbours`` join each sentence and its NEIGHBOURS nearest.
+    ``graph`` is ``distances`` or ``neighbours``. Vectors (N, D) have unit length. Edges of
+    ``distances`` are cosine distances, because the paper does not define them. Edges of
+    ``neighbours`` join each sentence and its NEIGHBOURS nearest.
     """
     cosines = vectors.astype(np.float64) @ vectors.T.astype(np.float64)
     np.fill_diagonal(cosines, -np.inf if graph == "neighbours" else 1)
@@ -46,10 +47,7 @@ def spectrum(vectors: Matrix, graph: str) -> FloatArray:
 
 
 def spectral_difference(first: FloatArray, second: FloatArray) -> float:
-    """Sum the squared differences of two sorted spectra (N,).
-
-    Chidambaram et al. 2019, equation 3, after Søgaard et al. 2018.
-    """
+    """Sum squared differences of two sorted spectra (Søgaard et al. 2018)."""
     return float(np.square(np.sort(first) - np.sort(second)).sum())
 
 
@@ -67,7 +65,8 @@ def prepare(args: argparse.Namespace) -> Suite:
     """Load the texts.
 
     Raises:
-        ValueError: ``--sentences`` is too high, or too low for the graph.
+        ValueError: Texts are missing or malformed, or ``--sentences`` does not fit them or the
+            graph.
     """
     data, english = load_texts(args)
     count, size = len(data.texts[english]), args.sentences

@@ -1,7 +1,7 @@
 """Measure the true error rate of the pairs that 'adit mine' keeps.
 
-Pairs are kept without --fdr, and with 1, 5, 10 and 20%. Translations that are missing in the gold
-pairs count as wrong.
+Pairs are kept without --fdr, and with 1, 5, 10 and 20%. Translations missing in the gold pairs are
+wrong.
 """
 
 import argparse
@@ -30,8 +30,7 @@ TABLE = Table("pair", ["wanted", "true FDR", "expected", "pairs", "recall", "F1"
 class Kept(NamedTuple):
     """The score of the pairs that a run keeps for a wanted error rate.
 
-    ``wanted`` is None for pairs with a probability of at least 0.5. ``expected`` is the error rate
-    by the probabilities.
+    ``wanted`` is None for a probability of at least 0.5. ``expected`` is the rate by probabilities.
     """
 
     wanted: float | None
@@ -46,7 +45,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, show: Show) -> Record:
-    """Mine each language pair, and score the pairs to keep."""
+    """Mine each language pair, and show and return the true error rates.
+
+    Raises:
+        ValueError: A pair or split is missing or malformed, or a side has no vector.
+    """
     names = chosen_pairs(args)
     data = {name: load_bucc(args.directory, name, args.split) for name in names}
     encoder = load_encoder(args.encoder)
@@ -71,7 +74,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
 
 
 def measure(mined: MinedSplit, wanted: Sequence[float] = WANTED) -> list[Kept]:
-    """Score the pairs kept for each wanted error rate, and then likely pairs."""
+    """Score the pairs kept for each error rate ``wanted``, then likely pairs."""
     assert isinstance(mined.pairs, JudgedPairs)
     scores, wrong = mined.pairs.score, 1 - mined.pairs.probability
     rows = []
@@ -88,9 +91,9 @@ def _mean(values: FloatArray) -> float:
 
 
 def reliability(mined: MinedSplit) -> list[tuple[float, float, int]]:
-    """Return each bin's mean probability, share of correct pairs, and size.
+    """Return mean probability, share of correct pairs, and size of 10 bins.
 
-    Bins without pairs are skipped.
+    Bins are of equal width, ascending by probability. Those without pairs are skipped.
     """
     assert isinstance(mined.pairs, JudgedPairs)
     probabilities, correct = mined.pairs.probability, mined.judgements.correct

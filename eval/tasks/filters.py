@@ -24,8 +24,6 @@ from miner.filters import (
     FILTERS,
     Suspects,
     check_filter_languages,
-    main_script,
-    median_log_ratio,
     occurrences,
 )
 from miner.judge.model import load_judge
@@ -44,7 +42,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, show: Show) -> Record:
-    """Measure the margin, each filter, and the judge on all pairs."""
+    """Measure the margin, each filter, and the judge on all pairs.
+
+    Raises:
+        ValueError: A pair or split is missing or malformed, or a filter does not know a language.
+    """
     names = chosen_pairs(args)
     for name in names:
         check_filter_languages(tuple(FILTERS), name.partition("-")[::2])
@@ -77,16 +79,14 @@ def _mine(data: BuccSplit, encoder: Encoder, *, judged: bool) -> Split:
     mined = mine_split(data, encoder=encoder, judged=judged)
     forward, backward = mined.mined.lists
     source, target = mined_texts(mined)
-    suspects = Suspects(
-        source=source,
-        target=target,
-        ratio=median_log_ratio(source, target),
+    suspects = Suspects.of(
+        source,
+        target,
         lists=[
             occurrences(backward.ids, len(forward))[mined.pairs.source],
             occurrences(forward.ids, len(backward))[mined.pairs.target],
         ],
         languages=data.pair.partition("-")[::2],
-        scripts=(main_script(source), main_script(target)),
     )
     return mined, {name: rejects(suspects) for name, rejects in FILTERS.items()}
 

@@ -47,7 +47,7 @@ def make_learner(
 
 
 def scaled_features(sides: Sequence[Matrix], scale: np.float32, *, both: bool) -> Matrix:
-    """Return a classifier's input from vectors divided by ``scale``.
+    """Return a classifier's input, (N, F), of vectors divided by ``scale``.
 
     ``sides`` are the vectors (N, D) of sentences, or of both sides of pairs (``pair_features``).
     """

@@ -24,7 +24,7 @@ DEFAULT_TUNE, DEFAULT_TEST = "training", "sample"  # splits
 class MinedSplit:
     """The pairs mined from one split, and their comparison with gold pairs.
 
-    ``pairs`` and ``ranked`` have the same order, best first.
+    ``pairs`` and ``ranked`` are the same, best first. ``seconds`` are for encoding and mining.
     """
 
     data: BuccSplit
@@ -66,7 +66,7 @@ class SplitResult:
 
 
 def f1_of_sums(sums: FloatArray) -> FloatArray:
-    """Compute ``BuccScore.f1`` from sums of ``f1_units``, float64 (R, 4)."""
+    """Compute F1, float64 (R,), from R sums of ``f1_units``, float64 (R, 4)."""
     extracted, correct, new_gold, gold = sums.T
     denominator = correct * gold + new_gold * extracted
     f1: FloatArray = 2 * correct * new_gold / np.maximum(denominator, 1)
@@ -85,8 +85,7 @@ def mine_split(
     """Encode both sides, mine them, and compare the pairs with gold pairs.
 
     Duplicates are mined once, and count for all their ids. Gold pairs of sentences without a vector
-    count as missed. If ``judged``, pairs have the scores and probabilities of the judge, as in
-    ``adit mine``.
+    count as missed. If ``judged``, pairs have the judge's scores and probabilities.
 
     Raises:
         ValueError: No sentence of a side has a vector, or the encoder lacks word vectors.
@@ -132,10 +131,11 @@ def tune_and_test(tune: MinedSplit, test: MinedSplit) -> tuple[SplitResult, Spli
 def choose_splits(
     available: Collection[str], *, tune: str | None = None, test: str | None = None
 ) -> tuple[str, str, str | None]:
-    """Choose the splits to tune and to test on, with a remark if any.
+    """Choose the splits to tune and to test on, with a remark or None.
 
-    A requested split is used even if it is missing, so that loading it fails. The remark names
-    other splits than the default ones.
+    A requested split is used even if it is missing, so that loading it fails. By default they are
+    ``training`` and ``sample``, or others of ``available``, at least one. The remark says if so, or
+    if both are one.
     """
     preferred = tune or DEFAULT_TUNE, test or DEFAULT_TEST
     tune = tune or _first_of((DEFAULT_TUNE,), available, but=preferred[1]) or preferred[1]
@@ -154,13 +154,13 @@ def _first_of(preferred: tuple[str, ...], available: Collection[str], *, but: st
 
 
 def scored_texts(mined: MinedSplit) -> str:
-    """Format the candidates as lines of score and both texts (``.tsv``)."""
+    """Format candidates as lines SCORE TAB source TAB target, best first."""
     lines = zip(mined.ranked.scores.tolist(), *mined_texts(mined), strict=True)
     return "".join(f"{score!r}\t{source}\t{target}\n" for score, source, target in lines)
 
 
 def mined_texts(mined: MinedSplit) -> tuple[list[str], list[str]]:
-    """Return the source and target texts of candidates, with single spaces."""
+    """Return candidates' source and target texts, spaced by ``text_key``."""
     sides = (mined.data.source, mined.ranked.sources), (mined.data.target, mined.ranked.targets)
     texts = ((dict(zip(side.ids, side.texts, strict=True)), ids) for side, ids in sides)
     source, target = ([text_key(text_of[first]) for first, *_ in ids] for text_of, ids in texts)

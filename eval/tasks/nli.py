@@ -92,7 +92,7 @@ def _all_languages(path: Path) -> dict[str, Examples]:
 
 def _examples(path: Path, rows: Sequence[tuple[str, str, str]]) -> Examples:
     if not rows:
-        raise ValueError(f"{path}: no pairs")
+        raise ValueError(f"{path}: no pairs; expected LABEL TAB premise TAB hypothesis lines")
     labels, *sides = zip(*rows, strict=True)
     return Examples(labels=labels, sides=tuple(sides), files=[path])
 
@@ -117,8 +117,8 @@ def prepare(args: argparse.Namespace) -> Suite:
     """Load the pairs.
 
     Raises:
-        ValueError: A language is missing, or both or neither of ``--train`` and ``--head`` are
-            passed.
+        ValueError: Data are missing or malformed, or not exactly one of ``--train`` and ``--head``
+            is passed.
     """
     require("sklearn")
     part, tested = _load_xnli(args.directory)

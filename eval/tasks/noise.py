@@ -1,13 +1,13 @@
 """Measure the shares of noise and clean pairs that filters reject.
 
-For each filter of 'adit mine --filters', the share of noise and of clean pairs is shown. For the
-judge, half of the pairs are noise, and it uses no neighbours. It rejects pairs with a probability
-below 0.5.
+For each filter of 'adit mine --filters', the share of noise and of clean pairs is shown. The judge
+uses no neighbours, and half of its pairs are noise. It rejects below a probability of 0.5.
 """
 
 import argparse
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from eval.data.textfiles import fingerprint
 from eval.output import Record, Show, Table, sign
 from eval.tasks.aligned import english_of, load_aligned
 from eval.tasks.arguments import add_directory, add_languages, chosen_languages
-from miner.filters import FILTERS, Suspects, check_filter_languages, main_script, median_log_ratio
+from miner.filters import FILTERS, Suspects, check_filter_languages
 from miner.judge.features import RunStatistics, compute_features, read_texts
 from miner.judge.model import load_judge
 from miner.judge.prior import LIKELY, Probabilities
@@ -48,8 +48,7 @@ def make_noise(source: Sequence[str], target: Sequence[str], foreign: Foreign) -
 
     The kinds are faults of parallel text from the web that Bicleaner and OpusFilter find
     (Sánchez-Cartagena et al. 2018; Aulamo et al. 2020). ``foreign`` has the same lines in other
-    languages. A kind has no pairs for lines that it does not change, such as those without a
-    number.
+    languages. A kind has no pairs for lines that it does not change.
     """
     changes: dict[str, Callable[[int], str]] = {
         "untranslated": lambda row: source[row],
@@ -86,7 +85,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, show: Show) -> Record:
-    """Measure each filter on each language."""
+    """Show and return the shares of noise that filters and the judge reject.
+
+    Raises:
+        ValueError: A language's text is missing, or a filter does not know a language.
+    """
     available = load_aligned(args.directory).languages
     english = english_of(available, args.directory)
     languages = [name for name in chosen_languages(args, available) if name != english]
@@ -113,7 +116,7 @@ def _measure(clean: Sides, foreign: Foreign, encoder: Encoder, pair: tuple[str, 
 
     Statistics come from the clean pairs. The judge scores as many clean pairs with each kind.
     """
-    ratio, scripts = median_log_ratio(*clean), (main_script(clean[0]), main_script(clean[1]))
+    typical = Suspects.of(*clean, languages=pair)
     shares: Shares = {name: {} for name in (*MEASURED, "any", JUDGE, LOST)}
     words = word_encoders(encoder, pair)
     usual = RunStatistics.of(read_texts(words, *clean, languages=pair))
@@ -121,9 +124,7 @@ def _measure(clean: Sides, foreign: Foreign, encoder: Encoder, pair: tuple[str, 
     for kind, (source, target) in {CLEAN: clean, **make_noise(*clean, foreign)}.items():
         if not source:
             continue
-        suspects = Suspects(
-            source=source, target=target, ratio=ratio, languages=pair, scripts=scripts
-        )
+        suspects = replace(typical, source=source, target=target)
         masks = {name: FILTERS[name](suspects) for name in MEASURED}
         for name, mask in {**masks, "any": np.any(list(masks.values()), axis=0)}.items():
             shares[name][kind] = float(mask.mean())

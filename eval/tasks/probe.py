@@ -63,7 +63,7 @@ def prepare(args: argparse.Namespace) -> Suite:
     names = args.set or FILES
     paths = {name: first_file([args.directory], f"{FILES[name]}.txt") for name in names}
     if missing := [FILES[name] for name in args.set or () if paths[name] is None]:
-        raise ValueError(f"{args.directory}: no {missing[0]}.txt")
+        raise ValueError(f"{args.directory}: no {missing[0]}.txt; omit the set, or pass its folder")
     sets = {name: _read(path) for name, path in paths.items() if path is not None}
     if not sets:
         raise ValueError(f"{args.directory}: no probing task; expected bigram_shift.txt and others")
@@ -120,10 +120,10 @@ def _baselines(examples: Examples) -> dict[str, float | None]:
 
 
 def naive_bayes(sentences: Sequence[str], labels: IntArray, train: Mask, size: int) -> IntArray:
-    """Return the classes of N sentences by multinomial naive Bayes, (N,).
+    """Predict the classes of N sentences by naive Bayes, int64 (N,).
 
-    It learns from the sentences at which ``train``, bool (N,), is true, with ``labels``, int64
-    (N,). Features are their sequences of up to ``size`` words, with add-one smoothing.
+    It learns ``labels``, int64 (N,), of the sentences in ``train``, bool (N,). Features are counts
+    of sequences of up to ``size`` words, with add-one smoothing.
     """
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.naive_bayes import MultinomialNB

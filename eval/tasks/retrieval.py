@@ -24,12 +24,12 @@ BLOCK_ROWS = 1024
 def translation_ranks(
     source: Matrix, target: Matrix, *, others: int | None, seed: int = 0, csls: bool = False
 ) -> IntArray:
-    """Rank the translation of each source among other targets, int64 (N,).
+    """Rank each source's translation among other targets, from 1, int64 (N,).
 
     Row i of ``target`` (N + M, D) translates row i of ``source`` (N, D), of unit or zero rows. It
     is ranked among ``others`` targets, drawn by ``seed`` and row (999 in Guo et al. 2018 and
-    Chidambaram et al. 2019, section 3.4), or all if None. Ties go to the smaller row, and zero rows
-    come last.
+    Chidambaram et al. 2019, section 3.4), or all if None. Search is by cosine or, if ``csls``, by
+    CSLS. Ties go to the smaller row, and zero rows come last.
 
     Raises:
         ValueError: There are fewer than ``others`` other targets.
@@ -81,7 +81,7 @@ def prepare(args: argparse.Namespace) -> Suite:
     """Load the texts, to search from each language into English and back.
 
     Raises:
-        ValueError: ``--more`` or ``--idf`` names other languages.
+        ValueError: Texts are missing or malformed, or ``--more`` or ``--idf`` does not fit them.
     """
     data, english = load_texts(args)
     more, idf_texts = (by_language(files, read_lines) for files in (args.more, args.idf))

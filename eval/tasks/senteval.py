@@ -93,7 +93,7 @@ def prepare(args: argparse.Namespace) -> Suite:
     sets = {name: parts for name, parts in loaded.items() if parts}
     folders = ", ".join(map(str, args.directories))
     if missing := [name for name in args.set or () if name not in sets]:
-        raise ValueError(f"{folders}: no set {', '.join(missing)}")
+        raise ValueError(f"{folders}: no set {', '.join(missing)}; omit it, or pass its folder")
     if not sets:
         raise ValueError(f"{folders}: none of the sets {', '.join(NAMES)}")
     classifier = CLASSIFIERS[args.classifier]()
@@ -278,8 +278,7 @@ def _of_language(figure: Figure, language: str, first: str, examples: Examples) 
 def _by_cosine(encoder: Encoder, year: str, sets: Sets) -> Iterator[Figure]:
     """Correlate the cosines of each set of a year, then average the sets.
 
-    The plain and the weighted mean resample the units of all sets together. Each set has its sums
-    in its own columns.
+    The plain and the weighted mean resample all sets together, each with its own columns of sums.
     """
     parts = []
     for name, examples in sets.items():

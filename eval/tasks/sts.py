@@ -16,7 +16,7 @@ from miner.languages import seen_language
 
 
 def angular_similarity(first: Matrix, second: Matrix) -> FloatArray:
-    """Return 1 - angle / pi of pairs of unit rows (P, D), float64 (P,).
+    """Return 1 - angle / pi of rows i of unit or zero rows (P, D), (P,).
 
     A zero row has an angle of pi / 2 to every row (Cer et al. 2018, "Universal Sentence Encoder",
     equation 1; Chidambaram et al. 2019, section 3.5).
@@ -37,7 +37,7 @@ def prepare(args: argparse.Namespace) -> Suite:
     """Load the files.
 
     Raises:
-        ValueError: A file is malformed, has equal scores only, or has unknown languages.
+        ValueError: A file is malformed, has equal scores only, or a language is not recognised.
     """
     pairs = {path: read_examples(path, sides=2) for path in dict.fromkeys(args.files)}
     scores = {path: examples.scores() for path, examples in pairs.items()}

@@ -46,7 +46,7 @@ class Figure:
     in_mean: bool = True
 
     def cells(self) -> tuple[Cell, Cell]:
-        """Return the cells of the figure and of its interval."""
+        """Return table cells of the value and of its 95% interval."""
         low, high = interval(self.samples)
         if self.percent:
             return self.value, (low, high)
@@ -58,7 +58,7 @@ class Figure:
 
 
 def figure_of(name: str, units: FloatArray, statistic: Statistic, *, stream: int = 0) -> Figure:
-    """Compute a figure from sums over ``units``, float64 (U, C).
+    """Compute a figure of U units from the sum of their numbers (U, C).
 
     ``statistic`` and ``stream`` are as in ``eval.metrics.bootstrap.resample``.
     """
@@ -68,18 +68,18 @@ def figure_of(name: str, units: FloatArray, statistic: Statistic, *, stream: int
 
 
 def mean_figure(name: str, values: Mask | FloatArray, *, stream: int = 0) -> Figure:
-    """Compute the mean of a value (U,) of each unit, such as its correctness."""
+    """Compute the mean over U units of a value (U,), such as correctness."""
     units = np.stack([np.ones(len(values)), values.astype(np.float64)], axis=1)
     return figure_of(name, units, lambda sums: sums[:, 1] / sums[:, 0], stream=stream)
 
 
 def correlation_figure(name: str, x: FloatArray, y: FloatArray, *, stream: int = 0) -> Figure:
-    """Compute Pearson's r of two values (U,) of each unit."""
+    """Compute Pearson's r of two values (U,) of U units, 0 if one is constant."""
     return figure_of(name, moments(x, y), pearson, stream=stream)
 
 
 def ranks(values: FloatArray) -> FloatArray:
-    """Rank values (U,) from 1 for Spearman's r, with mean ranks for ties."""
+    """Rank values (U,) ascending from 1, ties by mean rank, float64 (U,)."""
     _, groups, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = counts.cumsum()
     mean_ranks: FloatArray = ((last - counts + 1 + last) / 2)[groups]
@@ -87,7 +87,10 @@ def ranks(values: FloatArray) -> FloatArray:
 
 
 def mean_of(row: Sequence[Figure]) -> Figure:
-    """Return the mean of figures, of resamples, and of other columns."""
+    """Return the mean of one or more figures, by resample and by column.
+
+    A column is None if a figure has None.
+    """
     columns = {name: [figure.beside.get(name) for figure in row] for name in row[0].beside}
     beside = {
         name: None if None in values else float(np.mean(np.array(values, dtype=np.float64)))
@@ -132,7 +135,13 @@ class Suite:
 
 
 def run_suite(suite: Suite, spec: str, show: Show) -> Record:
-    """Measure the encoder ``spec``, and show a row per figure and their mean."""
+    """Measure the encoder ``spec``, show a row per figure, and return all.
+
+    The mean follows if there are several figures. Lines are shown by ``show``.
+
+    Raises:
+        ValueError: The encoder cannot be loaded, or does not know a language.
+    """
     encoder = load_encoder(spec)
     column_names = suite.before, (*suite.after, *publishers(suite.task))
     columns = [suite.unit, *column_names[0], suite.figure, "95% interval", *column_names[1]]
@@ -160,7 +169,7 @@ def run_suite(suite: Suite, spec: str, show: Show) -> Record:
 
 
 def fields_of(paths: Sequence[Path], /, **more: object) -> dict[str, object]:
-    """Return ``more`` and the digest of files, as fields of a signature."""
+    """Return ``more``, and as ``sha256`` the ``fingerprint`` of files."""
     return {**more, "sha256": fingerprint(*paths)}
 
 
@@ -177,9 +186,9 @@ def publishers(task: str) -> tuple[str, ...]:
 
 
 def published(task: str, name: str, *, size: int) -> dict[str, float | None]:
-    """Return the figure of each publication for the set ``name``, from 0 to 1.
+    """Return publications' figures for the set ``name``, shares from 0 to 1.
 
-    It is None if the publication has none for a set of ``size`` units.
+    A figure is None if the publication has none for a set of ``size`` units.
     """
     means: dict[str, float | None] = dict.fromkeys(publishers(task))
     for task_name, set_name, set_size, source, figures in _published():

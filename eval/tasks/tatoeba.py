@@ -35,7 +35,7 @@ def tatoeba_languages(directory: Path) -> dict[str, Path]:
 
 
 def load_tatoeba(directory: Path, language: str) -> tuple[list[str], list[str]]:
-    """Load the sentences of a language (ISO 639), and translations.
+    """Load the sentences of a language (ISO 639-1 or -3), and translations.
 
     Raises:
         ValueError: The language is missing, a file is empty, or numbers of lines differ.
@@ -53,7 +53,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Load the sentences."""
+    """Load the sentences.
+
+    Raises:
+        ValueError: The folder lacks a language, or a file is malformed.
+    """
     names = chosen_languages(args, tatoeba_languages(args.directory))
     texts = {name: load_tatoeba(args.directory, name) for name in names}
 

@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 def tatoeba_error(directory: Path, pairs: Collection[str]) -> Measure:
     """Return the measure of Tatoeba's error rate in the languages of pairs.
 
-    ``pairs`` are language pairs such as ``de-en``. Languages without data are not measured, with a
+    ``pairs`` are language pairs such as ``de-en``. Languages without data are skipped with a
     warning.
 
     Raises:

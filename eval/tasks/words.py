@@ -1,7 +1,6 @@
 """Measure word translation by cosine (NN) and CSLS, and word similarity.
 
-Word similarity is correlated with human scores. Target words are the words of --vocabulary and of
-the given dictionaries.
+Similarity is correlated with human scores. Target words are of --vocabulary and the dictionaries.
 """
 
 import argparse
@@ -52,7 +51,7 @@ class WordPairs:
     scores: FloatArray | None = None
 
     def translations(self, *, doubtful: bool = True) -> dict[str, set[str]]:
-        """Return all translations of each source word.
+        """Return the set of translations of each source word, in file order.
 
         Without ``doubtful``, pairs of the categories in ``DOUBTFUL`` are skipped.
         """
@@ -71,8 +70,8 @@ def read_words(path: Path, languages: Languages | None = None) -> WordPairs:
 
     Raises:
         ValueError: The file is empty, a line is malformed, fewer than 2 scores differ, or languages
-            are missing. The name of a dictionary must contain them. For scored pairs, the name is
-            used before ``languages``.
+            are missing. A dictionary's name must contain them. Scored pairs use their name before
+            ``languages``.
     """
     lines = read_lines(path)
     comma = bool(lines) and "\t" not in lines[0] and lines[0].count(",") > 1
@@ -130,16 +129,16 @@ def _is_number(text: str) -> bool:
 
 
 def read_vocabulary(path: Path) -> list[str]:
-    """Read the first word of each line, except the header of a ``.vec`` file.
+    """Read the distinct first words of lines, without the header of ``.vec``.
 
     Raises:
-        ValueError: The file has no words.
+        ValueError: The file has no words or cannot be read.
     """
     lines = [line.split(" ", 1) for line in read_lines(path) if line.strip()]
     header = bool(lines) and len(lines[0]) == 2 and all(map(str.isdecimal, lines[0]))
     words = list(dict.fromkeys(line[0] for line in lines[header:]))
     if not words:
-        raise ValueError(f"{path}: no words")
+        raise ValueError(f"{path}: no words; expected one per line")
     return words
 
 

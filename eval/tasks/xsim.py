@@ -36,14 +36,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, show: Show) -> Record:
-    """Search into English, or between all languages."""
+    """Search into English, or between all languages if ``args.matrix``.
+
+    Raises:
+        ValueError: Texts are missing or malformed, or there is one language only.
+    """
     if args.matrix is not None:
         return _matrix(args, show)
     return run_suite(prepare(args), args.encoder, show)
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Load the texts for the search into English."""
+    """Load the texts for the search into English.
+
+    Raises:
+        ValueError: Texts are missing or malformed.
+    """
     data, english = aligned.load_texts(args)
 
     def measure(encoder: Encoder) -> Iterator[Figure]:

@@ -54,12 +54,12 @@ class HardNegative(NamedTuple):
 
 
 def hard_negatives(sentences: Sequence[str], *, seed: int = 0) -> list[HardNegative]:
-    """Make up to 3 distinct changed copies per English sentence and kind.
+    """Change English sentences, up to 3 distinct copies per kind of change.
 
     The idea is that of xSIM++ (Chen et al. 2023, "xSIM++: An Improved Proxy to Bitext Mining
     Performance for Low-Resource Languages"). The rules differ, so figures are not comparable with
     published ones. A copy depends on its sentence, the row, ``seed``, and the names in all
-    sentences.
+    sentences. Copies are in order of sentences, and a sentence may have none.
     """
     names = sorted({match[0] for sentence in sentences for match in _names_in(sentence)})
     originals = set(sentences)
@@ -140,6 +140,9 @@ def prepare(args: argparse.Namespace) -> Suite:
 
     An error counts as the kind of change if the nearest neighbour is a changed copy of the correct
     sentence, and otherwise as ``other``.
+
+    Raises:
+        ValueError: Texts are missing or malformed.
     """
     data, english = load_texts(args)
     count = len(data.texts[english])

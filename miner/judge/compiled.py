@@ -127,8 +127,7 @@ def _describe_links(
 def _describe_side(weights: Any, best: Any, found: Any, back: Any, others: int, out: Any) -> Any:
     """Write the ``SIDE`` features of a sentence, and return its weight.
 
-    ``best`` and ``found`` are the cosine and the place of each word's match, ``back`` the places of
-    the other sentence's.
+    ``best`` and ``found`` are cosine and place of each word's match, ``back`` the other's places.
     """
     total = 0.0
     for word in range(len(weights)):
@@ -140,11 +139,11 @@ def _describe_side(weights: Any, best: Any, found: Any, back: Any, others: int, 
 
 @_compile
 def describe_words(source: Any, target: Any, sides: Any, weights: Any) -> None:
-    """Write features of words to ``sides`` (P, 2, SIDE), which is zero.
+    """Fill the features of matched words, ``sides`` (P, 2, SIDE).
 
-    ``weights`` (P, 2) gets what the words of each side weigh together. ``source`` and ``target``
-    are the four arrays of ``miner.judge.features.Words``. A pair of which a side has no words keeps
-    its zeros.
+    ``weights`` (P, 2) gets the sum of each side's word weights. Both are float64, and zeros at
+    first, which stay if a side has no words. ``source`` and ``target`` are vectors, weights, ids
+    and offsets of ``miner.judge.words.Words``.
     """
     vectors, loads, ids, offsets = source
     other_vectors, other_loads, other_ids, other_offsets = target
@@ -171,10 +170,11 @@ def describe_words(source: Any, target: Any, sides: Any, weights: Any) -> None:
 
 @_compile
 def count_marks(codes: Any, offsets: Any, counts: Any) -> None:
-    """Count letters, digits, capitals and marks of four kinds in each text.
+    """Count letters, marks and capitals of each text into ``counts``.
 
-    ``codes`` are the code points of all P texts, of which each has those from one of ``offsets``
-    (P + 1,) to the next. ``counts`` are float32 (P, MARKS), zero.
+    ``counts``, float32 (P, 6), are zeros at first, and in the order of letters, question marks,
+    colons, brackets, commas and capitals. Text i has the code points ``codes[offsets[i] : offsets[i
+    + 1]]``, uint32.
     """
     for text in range(len(offsets) - 1):
         for place in range(offsets[text], offsets[text + 1]):
@@ -195,7 +195,11 @@ def count_marks(codes: Any, offsets: Any, counts: Any) -> None:
 
 @_compile
 def sum_leaves(features: Any, nodes: Any, roots: Any, sums: Any) -> None:
-    """Add the leaves that features (P, F) lead to, to the sums (P,)."""
+    """Add each pair's leaves, one per tree, to ``sums`` in place.
+
+    ``features`` are float32 (P, F), ``nodes`` the six arrays of ``Judge`` from ``feature`` to
+    ``value``, ``roots`` the first node of each tree, and ``sums`` int64 (P,).
+    """
     feature, threshold, missing_left, left, right, value = nodes
     for pair in range(len(features)):
         row, total = features[pair], 0
@@ -234,10 +238,10 @@ def _add_weights(scores: Any, weights: Any, log: Any) -> None:
 
 @_compile
 def beat_languages(codes: Any, offsets: Any, model: Any, own: Any, beats: Any) -> None:
-    """Write the best score of ``own`` languages less the others' best, (P,).
+    """Write the best score of ``own`` languages less that of all others.
 
-    ``codes`` are the bytes of all P texts, of which each has those from one of ``offsets`` (P + 1,)
-    to the next.
+    ``own`` is a mask (L,) of the model's languages, and ``beats``, float64 (P,), is filled, with 0
+    for a text without known n-grams. Text i has the bytes ``codes[offsets[i] : offsets[i + 1]]``.
     """
     counts = np.zeros(len(model.weights), np.int16)
     seen, scores = np.empty(len(model.weights), np.int32), np.empty(len(own), np.int32)
@@ -259,7 +263,10 @@ def beat_languages(codes: Any, offsets: Any, model: Any, own: Any, beats: Any) -
 
 @_compile
 def round_products(products: Any, scale: Any, most: Any, levels: Any) -> None:
-    """Write products (U, M) times a scale, limited to ``most``, to ``levels``."""
+    """Round products times ``scale`` into ``levels``, int16 (U, M).
+
+    They are limited to -``most`` to ``most``. ``products`` are float32 (U, M).
+    """
     for word in range(len(products)):
         row, of_word = products[word], levels[word]
         for meaning in range(len(row)):
@@ -285,7 +292,7 @@ def _raise_levels(side: Any, pair: int, joining: Any, levels: Any) -> None:
 
 @_part
 def _both(one: Any, other: Any) -> Any:
-    """Return how far both of two things are the case: the lesser counts twice."""
+    """Return how far two things are the case, the lesser counting twice."""
     return (2 * min(one, other) + max(one, other)) // 3
 
 
@@ -316,7 +323,12 @@ def _raise_senses(levels: Any, members: Any, senses: Any, of_senses: Any) -> Non
 def compare_meanings(
     source: Any, target: Any, biases: Any, joining: Any, groups: Any, found: Any
 ) -> None:
-    """Write the differences of ``compare_facts``, (P, 2)."""
+    """Fill ``found`` (P, 2) with the two log odds of ``compare_facts``.
+
+    A side has levels of its different words, int16 (U, M), ids of its words, and offsets of its
+    sentences. ``groups`` are members, senses and groups of ``Facts``. A side without words gives
+    NaN.
+    """
     members, senses, firsts = groups
     levels = np.empty((2, len(biases)), np.int16)
     of_senses = np.empty((2, len(senses) - 1), np.int32)

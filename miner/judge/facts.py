@@ -63,7 +63,9 @@ class Facts:
     groups: NDArray[np.int32]
 
     def says(self, vectors: NDArray[np.float32]) -> NDArray[np.int16]:
-        """Return the level of each meaning that each word adds, int16 (U, M).
+        """Return the level that each word adds to each meaning, int16 (U, M).
+
+        A level is log odds in units of 1 / 256, from -15,000 to 15,000.
 
         Args:
             vectors: Unit rows of words, float32 (U, D).
@@ -81,7 +83,12 @@ class Facts:
 
 @cache
 def load_facts(path: Path = BUNDLED) -> Facts:
-    """Load a model."""
+    """Load a model of meanings from a file of safetensors.
+
+    Raises:
+        FileNotFoundError: The file is missing.
+        SafetensorError: The file is damaged.
+    """
     with safe_open(path, framework="numpy") as file:
         arrays = {name: file.get_tensor(name) for name in file.keys()}
         about = file.metadata()
@@ -93,7 +100,7 @@ def load_facts(path: Path = BUNDLED) -> Facts:
 
 
 def facts_of(makers: Sequence[WordEmbedder]) -> Facts | None:
-    """Return the bundled model, or None if it doesn't know the encoders."""
+    """Return the bundled model, or None if it does not know all encoders."""
     facts = load_facts()
     names = {getattr(maker, "name", "") for maker in makers}
     return facts if names <= facts.encoders else None
@@ -103,8 +110,8 @@ def compare_facts(source: Words, target: Words, facts: Facts | None) -> NDArray[
     """Compare the meanings of both sides of P pairs.
 
     Two senses of a group are exchanged as far as each is said on one side only. A negation is
-    missing as far as one side says it and the other does not. Both are means of log odds, in which
-    the lesser one counts twice.
+    missing as far as one side says it and the other does not. Both are means of log odds, the
+    lesser twice.
 
     Returns:
         Exchanged and missing, float32 (P, 2); NaN without a model, or if a side has no words.
@@ -129,7 +136,7 @@ def _said(words: Words, part: slice, facts: Facts) -> tuple[NDArray[np.integer],
 
 
 def whole_vectors(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Round vectors to multiples of 1 / ``PARTS``, as whole float32 numbers."""
+    """Round vectors times 400 to whole float32 numbers of at most 127."""
     rounded: NDArray[np.float32] = np.rint(vectors * np.float32(PARTS))
     return np.clip(rounded, -MAX_BYTE, MAX_BYTE)
 
@@ -137,9 +144,11 @@ def whole_vectors(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 def name_differences(source: Words, target: Words, facts: Facts) -> list[tuple[str, str]]:
     """Name the meanings by which the sides of one pair contradict each other.
 
+    Both sides have one sentence with at least one word.
+
     Returns:
-        English words that only the source says, and only the target, most certain first. A negation
-        is one of both, and the other is empty.
+        Pairs of an English word that only the source says, and one that only the target says, most
+        certain first. For a negation, one of both is empty. The list may be empty.
     """
     senses, names = np.split(facts.members, facts.senses[1:-1]), []
     levels = [_levels_of(side, facts) for side in (source, target)]

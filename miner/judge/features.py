@@ -83,9 +83,9 @@ def read_texts(
     """Compute the features of the texts of P pairs, in threads.
 
     Args:
-        makers: Word encoders of both sides.
-        source: Source texts.
-        target: Target texts.
+        makers: The word encoders of the source and of the target.
+        source: Source texts, P in number, maybe 0.
+        target: Target texts, as many.
         languages: ISO 639-1 codes of both corpora, None if unknown.
         progress: Called with the number of pairs that were read since the last call.
     """
@@ -157,8 +157,8 @@ class RunStatistics:
         spacing: Mean spacing of neighbour cosines, NaN if unknown.
         language: At most 0. It is lower if even the surest of these pairs are in a spelling that
             the language model does not know, such as romanised text.
-        doubt: Log odds added to contradicting words and negations: 0 for mined pairs, ``DOUBT`` for
-            given ones.
+        doubt: Log odds added to contradicting words and negations: 0 for mined, ``DOUBT`` for given
+            pairs.
     """
 
     weights: float
@@ -173,7 +173,8 @@ class RunStatistics:
     ) -> "RunStatistics":
         """Compute the statistics of the first pairs, the best by margin.
 
-        ``is_given`` says that the pairs were not mined.
+        ``spacing`` is from ``mean_spacing``, and ``is_given`` says that the pairs were not mined.
+        Without pairs, ratios are 1 and ``language`` is 0.
         """
         both = texts.weights[:STATISTICS_PAIRS], texts.marks[:STATISTICS_PAIRS, :, 0] + 1.0
         weights, letters = (float(np.median(_ratios(s))) if len(s) else 1.0 for s in both)
@@ -195,9 +196,9 @@ def _ratios(sides: NDArray[np.floating]) -> FloatArray:
 def mean_spacing(lists: Iterable[Neighbours]) -> float:
     """Estimate the mean spacing of neighbour cosines.
 
-    The i-th and the next of a list of independent cosines are s / i apart, with one s for all i
-    (Rényi 1953). First neighbours are skipped, because they may be translations. Sums are exact, in
-    any order of the lists.
+    The i-th and the next of a list of independent cosines differ by s / i, with one s for all i
+    (Rényi 1953). First neighbours are skipped, because they may be translations. Sums are exact in
+    any order.
 
     Returns:
         The mean of s over all lists, NaN if no list has three neighbours.

@@ -57,10 +57,11 @@ def _model() -> _Model:
 
 
 def own_language(texts: Sequence[str], language: str | None) -> NDArray[np.float32]:
-    """Measure how far a language exceeds all others, (P,), NaN if unknown.
+    """Measure how far each text's language exceeds all others, float32 (P,).
 
     It is a difference of log probabilities over the root of the bytes (as py3langid's confidence),
-    negative if another language is likelier.
+    negative if another language is likelier. It is 0 for a text without known n-grams. All are NaN
+    if ``language`` is None or not one of py3langid's.
     """
     own = _columns(language)
     if not own.any():

@@ -37,7 +37,7 @@ CORRECTIONS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Judge:
-    """Trees as arrays (V,), except for ``roots`` and ``peaks``.
+    """Boosted trees as arrays (V,) of V nodes, except ``roots`` and ``peaks``.
 
     Attributes:
         feature: Feature that a node compares.
@@ -130,14 +130,14 @@ class Judge:
         return found
 
     def save(self, path: Path, facts: dict[str, object]) -> None:
-        """Write the model with a record of its training, ``facts``."""
+        """Write or replace a model, with JSON values ``facts`` on its training."""
         about = {"features": json.dumps(FEATURES), "facts": json.dumps(facts, sort_keys=True)}
         save_file(dict(vars(self)), path, metadata=about)
 
 
 @cache
 def load_judge(path: Path = BUNDLED) -> Judge:
-    """Load a model.
+    """Load a judge from a file of safetensors, by default the bundled one.
 
     Raises:
         ValueError: It is missing, damaged, or has other features.

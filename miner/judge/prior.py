@@ -1,22 +1,20 @@
 """Probabilities from the judge's scores, fitted to each run.
 
-The judge's score of a pair is the log of how much likelier its features are in a right pair than in
-a wrong one. How likely the pair is right depends on how many of all pairs are, too; and corpora
-differ in how much alike their wrong pairs are, and in how well words match in the right ones. So
-the scores of a run are described as two groups, the wrong and the right pairs, each by a peak with
-exponential sides: a mixture of asymmetric Laplace distributions (Kotz, Kozubowski & Podgórski
-2001). Some way above their peak, where it is decided which pairs are right, the wrong ones fall at
-a rate of their own: the mean excess over a threshold (Pickands 1975). From there to the peak of the
-right pairs, the log odds of a pair are linear in its score. Places, rates and shares are estimated
-by expectation maximisation from three sources: all scores of the run, those of pairs that are known
-to be wrong, and a few pairs as they usually are, which decide where a run has few of its own.
+The judge's score of a pair is the log of how much likelier its features are in a correct pair than
+in a wrong one. The probability also depends on the share of correct pairs. Corpora differ in how
+similar the sides of wrong pairs are, and in how well words match in correct ones. So the scores of
+a run are fitted by two distributions, of wrong and of correct pairs, each a peak with exponential
+sides: a mixture of asymmetric Laplace distributions (Kotz, Kozubowski & Podgórski 2001). From some
+way above their peak, where a threshold lies, wrong pairs decay at a separate rate: the mean excess
+over a threshold (Pickands 1975). From there to the peak of the correct pairs, the log odds of a
+pair are linear in its score. Peaks, rates and shares are estimated by expectation maximisation from
+all scores of the run, from leave-one-out pairs, and from prior pairs, which decide in small runs.
 
-Known to be wrong is the best that is left for a sentence without its translation. Leave out the
-target of a pair that is likely right: what its source would be paired with then is a wrong pair,
-found as wrong pairs are found, on the same subject and among the same near-copies.
+A leave-one-out pair is the best pair of a sentence after its probable translation is removed. It is
+wrong, and was found like other wrong pairs, on the same subject and among the same near-copies.
 
-All here is about the pairs that a run has chosen: of each sentence, its best candidate. Axes: ``P``
-pairs; ``B`` bins of scores, ascending; ``Q`` sentences of likely pairs, ``K`` neighbours of each.
+Only pairs that a run has chosen count: the best candidate of each sentence. Axes: ``P`` pairs;
+``B`` bins of scores, ascending; ``Q`` sentences of likely pairs, ``K`` neighbours of each.
 """
 
 import math
@@ -40,6 +38,7 @@ PRIOR_WRONG_PAIRS = 20.0  # weight of the reference peak of wrong pairs
 PRIOR_CORRECT_PAIRS = 25.0  # weight of the reference peak of correct pairs
 PRIOR_LEAVE_ONE_OUT_PAIRS = 1000.0  # weight of LOOKALIKE_RATE
 LOOKALIKE_RATE = 0.0005  # share of sentences without a translation that have a lookalike
+WRONG_QUANTILE = 0.98  # of mispaired sentences, below LIKELY; .95 to .99 differ by 1% F1 in NTREX
 MAX_LOOKALIKE_RATE = 0.25  # share of leave-one-out pairs from which a run warns
 # Estimates and probabilities are rounded to these, by which no two processors' exp differ.
 ESTIMATE, PROBABILITY = 2.0**-10, 2.0**-20
@@ -49,7 +48,11 @@ NO_SCORES = np.empty(0)
 
 
 class Peak(NamedTuple):
-    """An asymmetric Laplace distribution by its peak and two rates."""
+    """An asymmetric Laplace distribution of scores.
+
+    Its log density is greatest at ``place``, and per unit rises by ``rise`` below, falls by
+    ``fall`` above.
+    """
 
     place: float
     rise: float
@@ -61,36 +64,40 @@ class Peak(NamedTuple):
         return math.log(self.rise * self.fall / (self.rise + self.fall))
 
     def log_densities(self) -> FloatArray:
-        """Return the log densities of all bins, (B,)."""
+        """Return the log density at the centre of each bin of ``SCORES``, (B,)."""
         away = SCORES - self.place
         return self.height - np.where(away > 0, self.fall, -self.rise) * away
 
 
-Peaks = tuple[Peak, Peak]  # of wrong and of right pairs
+Peaks = tuple[Peak, Peak]  # of wrong and of correct pairs
 
 
-def fit_peak(counts: FloatArray, near: float = 0.0, reach: float = math.inf) -> Peak:
+def fit_peak(counts: FloatArray, expected: float = 0.0, max_shift: float = math.inf) -> Peak:
     """Fit a peak to pairs in bins by maximum likelihood.
 
     Kotz et al. 2001, section 3.5.
 
     Args:
-        counts: Pairs per bin, float64 (B,).
-        near: Place from which the peak may differ by up to ``reach``.
-        reach: Greatest distance from ``near``.
+        counts: Pairs per bin of ``SCORES``, float64 (B,), not all 0.
+        expected: Score from which the peak may differ by up to ``max_shift``.
+        max_shift: Greatest distance from ``expected``, in units of score.
     """
     sums, total = np.cumsum(counts), counts.sum()
     moments = np.cumsum(counts * SCORES)
     below = np.maximum((SCORES * sums - moments) / total, MIN_MEAN_DISTANCE)
     above = np.maximum((moments[-1] - moments - SCORES * (total - sums)) / total, MIN_MEAN_DISTANCE)
-    roots = np.where(np.abs(SCORES - near) <= reach, np.sqrt(below) + np.sqrt(above), np.inf)
+    is_allowed = np.abs(SCORES - expected) <= max_shift
+    roots = np.where(is_allowed, np.sqrt(below) + np.sqrt(above), np.inf)
     at = int(np.argmin(roots))
     both = math.sqrt(below[at] * above[at])
     return Peak(float(SCORES[at]), 1 / (below[at] + both), 1 / (above[at] + both))
 
 
 class Tail(NamedTuple):
-    """A tail above ``start``, with its share and its rate of decay."""
+    """An exponential tail of scores above ``start``.
+
+    ``share`` is its share of all pairs, and ``fall`` its rate of decay per unit of score.
+    """
 
     start: float
     share: float
@@ -102,13 +109,13 @@ class Tail(NamedTuple):
         return math.log(self.share * self.fall)
 
     def log_densities(self, peak: Peak) -> FloatArray:
-        """Return the log densities of all bins, (B,), a peak's up to the start."""
+        """Return bins' log densities (B,), ``peak``'s up to ``start``."""
         above = SCORES - self.start
         return np.where(above > 0, self.height - self.fall * above, peak.log_densities())
 
 
 def fit_tail(counts: FloatArray, start: float) -> Tail:
-    """Fit a tail to the pairs above ``start``, of pairs in bins, float64 (B,)."""
+    """Fit a tail to the pairs above ``start``, of pairs per bin, float64 (B,)."""
     start = min(start, float(SCORES[-2]))
     above = np.maximum(SCORES - start, 0)
     pairs = counts[above > 0].sum()
@@ -116,7 +123,7 @@ def fit_tail(counts: FloatArray, start: float) -> Tail:
 
 
 def count_scores(scores: FloatArray) -> FloatArray:
-    """Count P scores in bins, float64 (B,)."""
+    """Count P finite scores per bin of ``SCORES``, clipped, float64 (B,)."""
     bins = np.clip(
         np.floor(scores * BINS_PER_UNIT).astype(np.int64) + MAX_SCORE * BINS_PER_UNIT,
         0,
@@ -146,30 +153,42 @@ class Probabilities:
     alike: float = 0.0
 
     @classmethod
-    def fit(cls, usual: Peaks, blocks: Iterable[FloatArray], known: FloatArray = NO_SCORES) -> Self:
+    def fit(cls, peaks: Peaks, blocks: Iterable[FloatArray], wrong: FloatArray = NO_SCORES) -> Self:
         """Fit to the scores of a run.
 
         Args:
-            usual: Reference peaks of wrong and correct pairs.
+            peaks: Reference peaks of wrong and correct pairs.
             blocks: Scores of all pairs, float64 arrays.
-            known: Scores of leave-one-out pairs, which are wrong.
+            wrong: Scores of leave-one-out pairs, which are wrong.
         """
         counts = sum(map(count_scores, blocks), np.zeros(len(SCORES)))
-        tail, right, right_or_alike = _fit_mixture(usual, counts, count_scores(known))
+        tail, right, right_or_alike = _fit_mixture(peaks, counts, count_scores(wrong))
         share = max(0.0, (right_or_alike - LOOKALIKE_RATE) / (1 - LOOKALIKE_RATE))
         shift = right.height - tail.height - right.rise * right.place - tail.fall * tail.start
-        found = {
+        parameters = {
             "slope": right.rise + tail.fall,
             "shift": shift + math.log(right_or_alike / (1 - right_or_alike)),
             "most": share / right_or_alike,
             "share": share,
         }
-        rounded = cls(**{name: round(one / ESTIMATE) * ESTIMATE for name, one in found.items()})
-        likely = rounded.predict(known) >= LIKELY
+        rounded = cls(
+            **{name: round(one / ESTIMATE) * ESTIMATE for name, one in parameters.items()}
+        )
+        likely = rounded.predict(wrong) >= LIKELY
         return replace(rounded, alike=float(likely.sum() / max(1, len(likely))))
 
+    def limited(self, wrong: FloatArray) -> Self:
+        """Return probabilities of at most ``LIKELY`` up to a score.
+
+        It is the quantile ``WRONG_QUANTILE`` of the scores of wrong pairs, if there are any.
+        """
+        if not len(wrong):
+            return self
+        highest = float(np.quantile(wrong, WRONG_QUANTILE, method="lower"))
+        return replace(self, shift=min(self.shift, -self.slope * highest))
+
     def predict(self, scores: FloatArray) -> FloatArray:
-        """Return the probabilities of P scores, float64 (P,)."""
+        """Return the probabilities of P scores, float64 (P,), from 0 to ``most``."""
         chances = self.most * logistic(self.slope * scores + self.shift)
         return np.rint(chances / PROBABILITY) * PROBABILITY
 
@@ -179,31 +198,30 @@ def logistic(odds: FloatArray) -> FloatArray:
     return 1 / (1 + np.exp(-np.clip(odds, -700, 700)))
 
 
-def _fit_mixture(usual: Peaks, counts: FloatArray, known: FloatArray) -> tuple[Tail, Peak, float]:
+def _fit_mixture(peaks: Peaks, counts: FloatArray, known: FloatArray) -> tuple[Tail, Peak, float]:
     """Fit a tail of wrong pairs, a peak of correct ones, and its share.
 
-    ``counts`` are pairs in bins, ``known`` those known to be wrong, of which few are where right
-    ones are: (B,).
+    ``counts`` are pairs per bin, ``known`` pairs that are wrong, (B,) each.
     """
-    below, above = (peak.log_densities() for peak in usual)
+    below, above = (peak.log_densities() for peak in peaks)
     counted = zip(
         map(np.exp, (below, above)), (PRIOR_WRONG_PAIRS, PRIOR_CORRECT_PAIRS), strict=True
     )
     before = [dense * (pairs / dense.sum()) for dense, pairs in counted]
-    right, share, alike = usual[1], 0.1, LOOKALIKE_RATE
+    right, share, alike = peaks[1], 0.1, LOOKALIKE_RATE
     for _ in range(_STEPS):
-        apart = above - below
-        correct_weights = counts * logistic(apart + math.log(share / (1 - share)))
-        known_weights = known * logistic(apart + math.log(alike / (1 - alike)))
+        log_odds = above - below
+        correct_weights = counts * logistic(log_odds + math.log(share / (1 - share)))
+        known_weights = known * logistic(log_odds + math.log(alike / (1 - alike)))
         last = right.place, share
         share = float(correct_weights.sum() + 0.5) / float(counts.sum() + 1)
         alike = float(known_weights.sum() + LOOKALIKE_RATE * PRIOR_LEAVE_ONE_OUT_PAIRS) / float(
             known.sum() + PRIOR_LEAVE_ONE_OUT_PAIRS
         )
         others = before[0] + counts - correct_weights + known - known_weights
-        wrong = fit_peak(others, usual[0].place, MAX_PEAK_SHIFT)
+        wrong = fit_peak(others, peaks[0].place, MAX_PEAK_SHIFT)
         alike_or_right = before[1] + correct_weights + known_weights
-        right = fit_peak(alike_or_right, usual[1].place, MAX_PEAK_SHIFT)
+        right = fit_peak(alike_or_right, peaks[1].place, MAX_PEAK_SHIFT)
         tail = fit_tail(others, wrong.place + TAIL_OFFSET)
         below, above = tail.log_densities(wrong), right.log_densities()
         if right.place == last[0] and abs(share - last[1]) < 1e-7 * share:
@@ -219,8 +237,9 @@ def count_kept(scores: FloatArray, wrong: FloatArray, rule: str, limit: float) -
     Args:
         scores: Descending, float64 (P,).
         wrong: Probabilities that the pairs are wrong, float64 (P,).
-        rule: ``fdr``, ``threshold``, ``probability`` or ``all``.
-        limit: Greatest error rate, or a score or probability. ``all`` ignores it.
+        rule: ``fdr`` keeps the most pairs with a mean of ``wrong`` up to ``limit``, ``threshold``
+            scores above it, ``probability`` pairs with at least this probability, and ``all`` all.
+        limit: An error rate, a score or a probability. ``all`` ignores it.
     """
     if rule == "all":
         return len(scores)
@@ -234,20 +253,20 @@ def count_kept(scores: FloatArray, wrong: FloatArray, rule: str, limit: float) -
 
 
 def sample_likely_pairs(probabilities: FloatArray) -> IntArray:
-    """Sample at most ``MAX_PAIRS`` likely pairs evenly.
+    """Sample at most 1,000 evenly spaced pairs with probabilities from 0.5.
 
     Args:
         probabilities: Descending, float64 (P,).
 
     Returns:
-        Positions of the pairs, ascending.
+        Positions of the pairs, int64, ascending.
     """
     count = int((probabilities >= LIKELY).sum())
     return np.linspace(0, count - 1, min(count, MAX_PAIRS)).astype(np.int64)
 
 
 class LeaveOneOutPairs(NamedTuple):
-    """Pairs of sentences whose translation was removed.
+    """Pairs of sentences whose translation was removed, fields of one length.
 
     Attributes:
         queries: Position of each pair's sentence among the Q sentences.
@@ -270,7 +289,7 @@ def leave_one_out_pairs(
     """Return the best pair of each sentence after its partner is removed.
 
     The neighbour after the last of a list is unknown. The mean uses the last cosine instead. A
-    sentence has no pair if the row of its best pair has a better mined pair.
+    sentence has no pair without other neighbours, or if its best row has a better mined pair.
 
     Args:
         partners: Row that each sentence is paired with, int64 (Q,).

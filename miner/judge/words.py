@@ -34,4 +34,4 @@ class WordEmbedder(Protocol):
     """An encoder of words, such as ``encoder.words.WordEncoder``."""
 
     def words(self, sentences: Sequence[str]) -> Words:
-        """Split P sentences into words with vectors."""
+        """Split P sentences, maybe empty ones, into words with vectors."""

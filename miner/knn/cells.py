@@ -55,11 +55,10 @@ def train_cells(sample: Matrix, count: int) -> Matrix:
 
     Returns:
         Centroids, float32 (C, D + 1): unit vectors, and a last coordinate that balances the cells'
-        loads. Adjacent centroids are similar. C may exceed ``count``, because large cells are
-        split.
+        loads. Adjacent centroids are similar. C may exceed ``count``, as large cells are split.
 
     Raises:
-        ValueError: The sample has fewer rows than cells.
+        ValueError: ``count`` is below 1, or the sample has fewer rows.
     """
     if not 1 <= count <= len(sample):
         raise ValueError(
@@ -142,9 +141,10 @@ def _k_means(sample: Matrix, centroids: Matrix) -> Matrix:
 class ProbeRadius(NamedTuple):
     """The largest gaps at which a row is assigned to a cell.
 
-    A gap is the row's cosine to its nearest centroid minus its cosine to the cell's centroid. The
-    bounds assign a row to ``probes`` cells on average, to up to ``PROBE_SLACK`` more at cell
-    boundaries, and to none in which neighbours hardly ever meet.
+    A gap is the row's cosine to its nearest centroid minus its cosine to the cell's centroid.
+    ``farthest`` limits all gaps, and ``usual`` the gaps of cells after the first ``probes -
+    PROBE_SLACK``. They assign a row to ``probes`` cells on average, to up to ``PROBE_SLACK`` more
+    at cell boundaries, and to none in which neighbours hardly ever meet.
     """
 
     usual: float  # largest gap of cells after the first ``probes - PROBE_SLACK``
@@ -156,8 +156,7 @@ def nearest_cells(
 ) -> IntArray:
     """Find the cells of unit rows (N, D) by products of int8 codes.
 
-    The cells of a row depend only on the row, the centroids and ``reach``, because integers sum
-    exactly.
+    A row's cells depend only on it, the centroids and ``reach``, because integers sum exactly.
 
     Args:
         rows: unit rows (N, D).
@@ -186,7 +185,7 @@ def fit_probe_radius(
 
     ``rows`` and ``nearest`` are unit rows (N, D). ``nearest_cells`` has the other arguments. All
     but one in ``FARTHEST`` pairs share a cell within half the ``farthest`` gap, if that many pairs
-    share one at all.
+    share one at all. With at least as many probes as cells, the radius is unlimited.
     """
     if probes >= len(centroids):
         return ProbeRadius(usual=LARGE, farthest=LARGE)
@@ -229,7 +228,8 @@ def _nearest(rows: Matrix, centroids: Matrix, count: int) -> tuple[IntArray, Mat
 def cut_cells(source_cells: Cells, target_cells: Cells, *, count: int, most: int) -> list[range]:
     """Cut ``count`` cells into ranges of cells with up to ``most`` rows each.
 
-    Rows of both sides count. A range has at least one cell.
+    Cells are of each row, int (N, p), -1 if unused. Rows of both sides count. Ranges are in order
+    and contain all cells. A cell with more rows is a range by itself.
     """
     cells = np.concatenate([source_cells, target_cells]).astype(np.int64)
     ranges, start = [], 0
@@ -243,15 +243,19 @@ def cut_cells(source_cells: Cells, target_cells: Cells, *, count: int, most: int
 
 
 def rows_in_cells(cells: Cells, part: range) -> IntArray:
-    """Return the rows that are in any cell of ``part``, ascending."""
+    """Return the rows that have any cell of ``part``, ascending, int64.
+
+    ``cells`` are of each row, int (N, p), -1 if unused.
+    """
     rows: IntArray = loops().rows_in(cells, part.start, part.stop)
     return rows
 
 
 def by_nearest_cell(cells: Cells, part: range) -> IntArray:
-    """Return the positions of rows in the order in which a join reads them.
+    """Return the positions of rows by nearest cell in ``part``, int64 (N,).
 
-    It is the order of each row's nearest cell in ``part``.
+    ``join_cells`` reads rows in this order. ``cells`` are of each row, int (N, p), nearest first,
+    -1 if unused. Rows without a cell in the part are last.
     """
     return np.argsort(_cells_in_range(cells, part)[1], kind="stable")
 
@@ -364,20 +368,22 @@ def join_cells(
     """Find the k nearest rows in shared cells of ``part``, in both directions.
 
     Args:
-        sides: unit rows (N, D) and (M, D). In the order of ``by_nearest_cell``, they are not
-            copied.
+        sides: unit rows (N, D) and (M, D), not copied in the order of ``by_nearest_cell``.
         cells: cells of both sides' rows, from ``nearest_cells``.
         part: the cells to join.
         k: neighbours per row.
         names: ids of both sides' rows, int64 (N,) and (M,) (default: positions).
-        floors: least cosines of neighbours, float32 (N,) and (M,). ``find_floors`` returns
-            such floors, which save a third of the time.
-        precision: of the products (default: the fastest).
+        floors: least cosines of neighbours, float32 (N,) and (M,). ``find_floors`` returns such
+            floors, which save a third of the time.
+        precision: of the products (default: the fastest), which changes no result.
         progress: called with numbers of similarities, which sum to about N * M.
 
     Returns:
         Neighbours (N, min(k, M)) and (M, min(k, N)), with exact cosines. Ids are -1 if fewer rows
         share a cell and reach the floor.
+
+    Raises:
+        ValueError: ``k`` is below 1, dimensions differ, or the precision is unknown or overflows.
     """
     k = min(k, max(*map(len, sides), 1))
     left, right, kept = _prepare(sides, cells, part, k, precision, names)
@@ -400,7 +406,7 @@ def find_floors(
     """Find lower bounds of each row's k-th cosine, float32 (N,) and (M,).
 
     A bound is about the k-th cosine in the row's nearest cell, or -inf if that has fewer rows.
-    Arguments are as in ``join_cells``.
+    Arguments and errors are as in ``join_cells``.
     """
     k = min(k, max(*map(len, sides), 1))
     left, right, _ = _prepare(sides, (cells[0][:, :1], cells[1][:, :1]), part, k, precision)

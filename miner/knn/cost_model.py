@@ -1,7 +1,6 @@
 """Estimate operations, seconds and memory of a search.
 
-The model is arithmetic over a ``Problem`` and a ``Machine``, which a trial of about a second
-measures.
+It is arithmetic over a ``Problem`` and a ``Machine``, which a trial of a second measures.
 """
 
 import math
@@ -113,7 +112,10 @@ class Cost:
 
 
 def exact_cost(problem: Problem, machine: Machine, precision: Precision | None = None) -> Cost:
-    """Estimate the exact search, in ``precision`` or else the fastest."""
+    """Estimate the exact search, in ``precision`` or else the fastest one.
+
+    ``precision`` is a key of ``machine.products``.
+    """
     choices = [precision] if precision else list(machine.products)
     seeds = (
         SEEDS * problem.rows if min(problem.sources, problem.targets) >= MIN_COLUMNS_TO_SEED else 0

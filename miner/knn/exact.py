@@ -1,7 +1,7 @@
 """Find exact nearest neighbours in both directions.
 
-Both directions need the same matrix of similarities, which is computed once: as a table if it is
-small, or else tile by tile (``miner.knn.tiled``). Axes: ``N`` source rows, ``M`` target rows, ``D``
+Both directions need the same similarities, which are computed once: as a table if it is small, or
+else tile by tile (``miner.knn.tiled``). Axes: ``N`` source rows, ``M`` target rows, ``D``
 dimensions.
 """
 
@@ -65,8 +65,7 @@ def search_both(
         progress: called with numbers of computed similarities, which sum to N * M.
 
     Returns:
-        Neighbours of the sources, (N, min(k, M)), and of the targets, (M, min(k, N)). Ids are
-        positions.
+        Neighbours of sources, (N, min(k, M)), and of targets, (M, min(k, N)). Ids are positions.
 
     Raises:
         ValueError: Vectors are not two-dimensional, not real, not finite or zero, k is below 1,

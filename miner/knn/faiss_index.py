@@ -96,16 +96,13 @@ def empty_index(spec: IndexSpec, dim: int) -> faiss.Index:
 
 
 def cells_of(index: faiss.Index) -> int:
-    """Return the most k-means centroids in a part of an index, or 0."""
+    """Return the most k-means centroids of any part of an index, or 0."""
     names = ("nlist", "ksub")
     return max(getattr(part, name, 0) for part in list(_parts(index)) for name in names)
 
 
 def training_points(index: faiss.Index, rows: int) -> int:
-    """Return the number of vectors that train an index, of ``rows`` vectors.
-
-    It is 0 if the index needs no training.
-    """
+    """Return how many of ``rows`` vectors train an index, maybe 0."""
     if index.is_trained:
         return 0
     cells = max(MIN_CELLS, cells_of(index))
@@ -117,8 +114,7 @@ def train_index(index: faiss.Index, sample: Matrix, *, factory: str) -> None:
     """Train an index on unit rows (P, D).
 
     Raises:
-        ValueError: There are fewer rows than cells, or too few for FAISS. The message names the
-            ``factory`` string.
+        ValueError: There are fewer rows than cells, or too few for FAISS. It names ``factory``.
     """
     refusal = f"index {factory!r} cannot be trained on {len(sample)} sentences"
     if len(sample) < cells_of(index):
@@ -136,7 +132,9 @@ def train_index(index: faiss.Index, sample: Matrix, *, factory: str) -> None:
 
 
 def add_rows(index: faiss.Index, rows: Matrix, *, factory: str) -> None:
-    """Add unit rows (M, D) to an index, whose ids are their positions.
+    """Add unit rows, float32 (M, D), maybe none, to an index.
+
+    Their ids are their positions in the index.
 
     Raises:
         ValueError: FAISS failed. The message names the ``factory`` string.
@@ -147,7 +145,10 @@ def add_rows(index: faiss.Index, rows: Matrix, *, factory: str) -> None:
 
 
 def set_breadth(index: faiss.Index, spec: IndexSpec) -> None:
-    """Set search parameters of an index to defaults, then to ``spec.search``."""
+    """Set search parameters of an index to defaults, then to ``spec.search``.
+
+    By default, an inverted file searches 1/16 of its cells, and HNSW has a breadth of 128.
+    """
     inverted = faiss.try_extract_index_ivf(index)
     if inverted is not None:
         inverted.nprobe = max(1, round(inverted.nlist * PROBED_CELLS))
@@ -158,7 +159,10 @@ def set_breadth(index: faiss.Index, spec: IndexSpec) -> None:
 
 
 def search_index(index: faiss.Index, queries: Matrix, *, count: int) -> Neighbours:
-    """Find the ``count`` nearest rows of an index for unit rows (N, D)."""
+    """Find the ``count`` nearest rows of an index for unit rows (N, D).
+
+    ``count`` columns of ids, int64, are -1 if it finds fewer. Cosines are as exact as its codes.
+    """
     products, ids = index.search(queries, count)
     products[ids == NO_NEIGHBOUR] = -np.inf
     return Neighbours(ids=ids.astype(np.int64), cosines=products)

@@ -94,7 +94,7 @@ def parse_method(text: str) -> CorpusMethod:
 
 
 def auto_method(sources: int, targets: int) -> CorpusMethod:
-    """Return exact search up to ``EXACT_SIMILARITIES``, or else the cell join."""
+    """Choose exact search up to 10**11 similarities, or else the cell join."""
     return Exact() if sources * targets <= EXACT_SIMILARITIES else CellSpec()
 
 

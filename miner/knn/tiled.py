@@ -66,8 +66,9 @@ def search_one_way(
 ) -> Neighbours:
     """Find the k nearest rows of ``base`` for each query, exactly.
 
-    Queries (Q, D) and base (M, D) are unit rows, and ``tuned`` is from ``choose``. Neighbours are
-    (Q, min(k, M)). ``progress`` is called with numbers of similarities, which sum to Q * M.
+    Queries (Q, D) and base (M, D) are unit rows, and ``tuned`` is from
+    ``miner.knn.core.tuning.choose``. Neighbours are (Q, min(k, M)). ``progress`` is called with
+    numbers of similarities, which sum to Q * M.
     """
     left, right = encode_both(queries, base, tuned.precision)
     candidates = Candidates.empty(len(left), min(tuned.kept, len(right)))

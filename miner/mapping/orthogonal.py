@@ -1,8 +1,8 @@
 """Fit, refine and judge orthogonal maps between spaces of words.
 
-Conneau et al. 2018, "Word Translation Without Parallel Data". Rows are float32 unit vectors of
-words, most frequent first. Axes: ``N`` source words, ``M`` target words, ``D`` dimensions, ``P``
-known pairs.
+Conneau et al. 2018, "Word Translation Without Parallel Data". Rows are float32 unit vectors, most
+frequent words first. Axes: ``N`` source words, ``M`` target words, ``D`` dimensions, ``P`` known
+pairs.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,9 +21,9 @@ JUDGED = 10_000  # source words of the criterion: section 3.5
 
 @dataclass(frozen=True, kw_only=True)
 class Mapping:
-    """A map of source vectors, and the criterion of its quality.
+    """A linear map of source vectors, and the criterion of its quality.
 
-    ``matrix``, float32 (D, D), maps rows by ``source @ matrix``.
+    ``matrix``, float32 (D, D), maps rows by ``source @ matrix``. ``criterion`` is a mean cosine.
     """
 
     matrix: Matrix
@@ -56,14 +56,18 @@ def procrustes(source: Matrix, target: Matrix) -> Matrix:
     """Return the orthogonal matrix that best maps source rows to target rows.
 
     The matrix W, float32 (D, D), minimises ``|source @ W - target|`` of P pairs of rows, (P, D)
-    each. Section 2, equation 2: of the singular value decomposition U S V' of X'Y, W is U V'.
+    each. Conneau et al. 2018, equation 2: of the singular value decomposition U S V' of X'Y, W is U
+    V'.
     """
     left, _, right = np.linalg.svd(source.T.astype(np.float64) @ target.astype(np.float64))
     return np.asarray(left @ right, dtype=np.float32)
 
 
 def identical_words(source: Sequence[str], target: Sequence[str]) -> tuple[IntArray, IntArray]:
-    """Return the source and target rows of words that are in both lists."""
+    """Return the source and target rows of words that are in both lists.
+
+    They are int64 (P,) each, in the order of ``source``. P may be 0.
+    """
     row_of = {word: row for row, word in enumerate(target)}
     pairs = [(row, row_of[word]) for row, word in enumerate(source) if word in row_of]
     rows = np.array(pairs, dtype=np.int64).reshape(-1, 2)
@@ -73,7 +77,8 @@ def identical_words(source: Sequence[str], target: Sequence[str]) -> tuple[IntAr
 def mutual_neighbours(source: Matrix, target: Matrix) -> tuple[IntArray, IntArray]:
     """Return the source and target rows of mutual nearest neighbours by CSLS.
 
-    They are int64 (P,) each, of unit vectors (N, D) and (M, D).
+    They are int64 (P,) each, of unit vectors (N, D) and (M, D). CSLS is a cosine that is reduced
+    for words with similar neighbours.
     """
     pairs = mine(source, target, k=NEIGHBOURS, margin="csls", retrieval="intersect")
     return pairs.source, pairs.target
@@ -82,8 +87,9 @@ def mutual_neighbours(source: Matrix, target: Matrix) -> tuple[IntArray, IntArra
 def criterion(source: Matrix, target: Matrix) -> float:
     """Return the mean cosine of frequent source words and their best targets.
 
-    The best are by CSLS among all targets. Source words are mapped, most frequent first. Section
-    2.4: the criterion correlates with the share of correct translations.
+    The best are by CSLS among all targets. ``source`` (N, D) are mapped vectors, most frequent
+    first (the first 10,000 count), and ``target`` is (M, D). Section 2.4 of Conneau et al. 2018:
+    the criterion correlates with the share of correct translations.
     """
     pairs = mine(source[:JUDGED], target, k=NEIGHBOURS, margin="csls", retrieval="forward")
     return float(pairs.cosine.mean(dtype=np.float64))

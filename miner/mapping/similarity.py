@@ -20,7 +20,8 @@ def similarity_start(source: Matrix, target: Matrix, *, seed: int) -> Mapping:
     """Return a map from similarities within each side, after self-learning.
 
     ``source`` (N, D) and ``target`` (M, D) are unit vectors of words, most frequent first. At
-    first, a word is matched by its sorted similarities to all frequent words of its side.
+    first, a word is matched by its sorted similarities to all frequent words of its side. ``seed``
+    is of the self-learning's random choices.
     """
     source, target = _frequent(source, target)
     matrix = _fitted(source, target, _profiles(source) @ _profiles(target).T)

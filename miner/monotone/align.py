@@ -52,7 +52,9 @@ class Alignment:
 
 
 def align(source: Blocks, target: Blocks) -> Alignment:
-    """Align the blocks of two documents, in time and memory of O(N + M).
+    """Align two documents' sentences in order, in time and memory O(N + M).
+
+    ``source`` has N sentences and ``target`` M.
 
     Raises:
         ValueError: A document has no sentence, or the dimensions of their vectors differ.

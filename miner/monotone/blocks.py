@@ -19,10 +19,10 @@ MAX_BLOCK = 5  # sentences per side: beads are 1-1 to 1-5 and 5-1
 
 @dataclass(frozen=True, kw_only=True)
 class Blocks:
-    """The blocks of a document's N sentences.
+    """Vectors of runs of 1 to A consecutive sentences of a document.
 
     ``vectors[a - 1, i]`` is the unit vector of sentences i to i + a - 1, float32 (A, N, D), or zero
-    if the document has fewer. ``lengths`` are the sentences' characters, float64 (N,).
+    if fewer sentences remain. ``lengths`` are the sentences' numbers of characters, float64 (N,).
     """
 
     vectors: Matrix
@@ -32,17 +32,20 @@ class Blocks:
         return len(self.lengths)
 
     def halved(self) -> "Blocks":
-        """Return half as many sentences, each merged from two, in blocks of one."""
+        """Merge every two sentences into one, and return them in blocks of one.
+
+        A last one without a partner stays.
+        """
         even = np.arange(0, len(self), 2)
         vectors = _unit(np.add.reduceat(self.vectors[0], even, axis=0))[None]
         return Blocks(vectors=vectors, lengths=np.add.reduceat(self.lengths, even))
 
 
 def merged_blocks(sums: Matrix, lengths: FloatArray) -> Blocks:
-    """Return blocks whose vectors are normalised sums of sentence vectors.
+    """Return blocks whose vectors are unit sums of sentence vectors.
 
-    ``sums`` (N, D) are a bag of words' vectors before normalisation, and ``lengths`` (N,) are
-    characters per sentence.
+    ``sums``, float32 (N, D), are sentence vectors before normalisation, ``lengths`` (N,)
+    characters.
     """
     vectors = np.zeros((MAX_BLOCK, *sums.shape), dtype=np.float32)
     block = np.zeros_like(sums)
@@ -57,7 +60,7 @@ def text_blocks(texts: Sequence[str], encode: Callable[..., Matrix], *, is_bag: 
 
     ``encode`` is the method of an ``encoder.Encoder``. If that is a bag of words (``is_bag``), each
     sentence is encoded once and vectors are added. Otherwise, each block is encoded as one text,
-    which takes MAX_BLOCK times as long.
+    which takes five times as long.
     """
     lengths = np.array([len(text.strip()) for text in texts], dtype=np.float64)
     if is_bag:

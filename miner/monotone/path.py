@@ -23,7 +23,7 @@ def dissimilarity(cosine: Any, noise: Any, length: Any, other: Any, weight: Any)
 
     ``noise`` is the sum of both blocks' mean 1 - cosine to the other document. ``length`` and
     ``other`` are their lengths in typical sentences, whose ratio has the ``weight``. Arguments are
-    numbers or arrays.
+    numbers or arrays of one shape, which the result has.
     """
     distance = 2 * (1 - np.minimum(cosine, 1)) / (noise + 1e-6)
     return distance + weight * np.abs(np.log((length + SMOOTHING) / (other + SMOOTHING)))
@@ -85,8 +85,8 @@ def cheapest_path(
             row is empty, and rows overlap.
 
     Returns:
-        The row and column after each bead, int64 (B, 2), and the cost of each, float64 (B,). Each
-        sentence of a gap is a bead.
+        Row and column after each bead, int64 (B, 2), and costs, float64 (B,). In a gap, each
+        sentence is a bead.
     """
     (source, target), (source_noise, target_noise) = vectors, noises
     (source_ends, target_ends), (low, high), (opening, missing) = ends, band, gap

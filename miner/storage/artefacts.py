@@ -42,24 +42,30 @@ class ArtefactError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Artefact:
-    """A sealed artefact, small enough to be sent between workers."""
+    """A sealed folder of files, small enough to be sent between workers.
+
+    ``files`` are the SHA-256 of each file by its name, and ``facts`` metadata of JSON values.
+    """
 
     folder: Place
     files: Mapping[str, str]
     facts: Mapping[str, Any]
 
     def file(self, name: str) -> Path:
-        """Return a file's local path, of a remote file like ``checked``.
+        """Return a file's local path, and check only remote files.
 
-        The local copy of a remote file may be removed ten minutes later.
+        A remote file is fetched, with the errors of ``checked``, for ten minutes or longer.
         """
         return self.checked(name) if isinstance(self.folder, RemotePath) else self.folder / name
 
     def checked(self, name: str) -> Path:
-        """Return the local path of a file after comparing its checksum.
+        """Return a file's local path after comparing its checksum.
+
+        A remote file is fetched.
 
         Raises:
             ArtefactError: The file is missing or damaged.
+            PlaceError: A remote file cannot be read.
         """
         path, digest = self.folder / name, self.files[name]
         remedy = f"delete the folder {self.folder} to rebuild it"
@@ -76,7 +82,10 @@ class Artefact:
 
 
 def content_key(stage: str, **decides: object) -> str:
-    """Hash the JSON values that decide the content of a stage's files."""
+    """Hash the JSON values that decide the content of a stage's files.
+
+    It is a SHA-256 in hexadecimal, of the stage's name and the values by keyword, in any order.
+    """
     canonical = json.dumps([FORMAT, stage, decides], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
 
@@ -88,7 +97,13 @@ def file_digest(path: Path) -> str:
 
 
 def find(folder: Place, *, key: str) -> Artefact | None:
-    """Return the artefact sealed in ``folder`` for ``key``, checked, or None."""
+    """Return the artefact sealed in ``folder`` for ``key``, or None.
+
+    Its files are compared with their checksums. It is None without a seal, or with another key.
+
+    Raises:
+        ArtefactError: A file is missing or damaged, or the seal is invalid.
+    """
     if artefact := _read_seal(folder, key):
         for name in artefact.files:
             artefact.checked(name)
@@ -98,10 +113,11 @@ def find(folder: Place, *, key: str) -> Artefact | None:
 def produce(folder: Place, *, key: str, write: Callable[[Draft], Mapping[str, Any]]) -> Artefact:
     """Return the artefact sealed in ``folder`` for ``key``, or write it.
 
-    ``write`` adds files to the draft and returns the facts (JSON values).
+    ``write`` adds files to the draft and returns the facts (JSON values). A seal for another key is
+    replaced. The folder is made if it does not exist.
 
     Raises:
-        ArtefactError: A file of the sealed artefact is damaged.
+        ArtefactError: A file of the sealed artefact is missing or damaged.
         OSError: A file cannot be written.
     """
     if artefact := find(folder, key=key):
@@ -169,7 +185,7 @@ def _read_seal(folder: Place, key: str | None = None) -> Artefact | None:
 
 
 def write_array(path: Path, values: NDArray[Any]) -> None:
-    """Write an ``.npy`` file in row-major order."""
+    """Write or replace an ``.npy`` file of an array in row-major order."""
     with npy_rows(path) as append:
         append(values)
 
@@ -178,7 +194,8 @@ def write_array(path: Path, values: NDArray[Any]) -> None:
 def npy_rows(path: Path) -> Iterator[Callable[[NDArray[Any]], None]]:
     """Yield a function that appends blocks (n, ...) to an ``.npy`` file.
 
-    Errors have the reason, such as a full disk, which ``numpy.save`` omits.
+    Errors have the reason, such as a full disk, which ``numpy.save`` omits. All blocks have the
+    same dtype and shape after the first axis, and at least one is needed.
     """
     import numpy as np
 
@@ -203,7 +220,10 @@ def npy_rows(path: Path) -> Iterator[Callable[[NDArray[Any]], None]]:
 
 
 class Draft:
-    """The files of an unfinished artefact, renamed as ``names`` ends."""
+    """The files of an unfinished artefact.
+
+    They get their names as the context ``names`` ends. ``digests`` are their SHA-256 by name.
+    """
 
     def __init__(self, folder: Place) -> None:
         self._folder = folder
@@ -212,7 +232,11 @@ class Draft:
 
     @contextmanager
     def scratch(self) -> Iterator[Path]:
-        """Make a temporary local folder for use while the artefact is made."""
+        """Yield a temporary local folder, which is removed at the block's end.
+
+        Raises:
+            OutputError: Its disk is full, or the block fails likewise.
+        """
         place = self._folder if isinstance(self._folder, Path) else cache.cache_folder()
         with tempfile.TemporaryDirectory(prefix=TEMPORARY, dir=place) as folder:
             with naming_errors(folder):
@@ -228,12 +252,12 @@ class Draft:
             cache.store(temporary, self.digests[name])
 
     def array(self, name: str, values: NDArray[Any]) -> None:
-        """Write an ``.npy`` file."""
+        """Write an array as the ``.npy`` file ``name`` of the artefact."""
         with self.rows(name) as append:
             append(values)
 
     @contextmanager
     def rows(self, name: str) -> Iterator[Callable[[NDArray[Any]], None]]:
-        """Write an ``.npy`` file like ``npy_rows``."""
+        """Write the ``.npy`` file ``name`` block by block, like ``npy_rows``."""
         with self.file(name) as path, npy_rows(path) as append:
             yield append

@@ -80,7 +80,7 @@ def naming_errors(place: object) -> Iterator[None]:
 
 
 def write_text(path: AnyPath, text: str) -> None:
-    """Write ``text`` in UTF-8 through ``atomic_file``."""
+    """Write ``text`` in UTF-8 like ``atomic_file``, with its errors."""
     with atomic_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
 
@@ -89,7 +89,7 @@ def check_writable(path: AnyPath) -> None:
     """Check that a file could be written at ``path``.
 
     Raises:
-        OutputError: It could not.
+        OutputError: It could not, or its folder does not exist.
     """
     if isinstance(path, RemotePath):
         probe = path.parent / f"{TEMPORARY}{secrets.token_hex(8)}"
@@ -111,7 +111,7 @@ def check_folder(path: AnyPath) -> None:
     """Check that files could be written in a folder that may not exist yet.
 
     Raises:
-        OutputError: They could not.
+        OutputError: They could not, or the path is a file.
     """
     if isinstance(path, RemotePath):
         check_writable(path / TEMPORARY)

@@ -29,12 +29,14 @@ _folder_of_run: ContextVar[Path | None] = ContextVar("_folder_of_run", default=N
 
 
 def cache_folder() -> Path:
-    """Return the cache folder of the run, or else ``shared_folder``."""
+    """Return the cache folder of ``run_cache``, or else ``shared_folder``."""
     return _folder_of_run.get() or shared_folder()
 
 
 def shared_folder() -> Path:
-    """Return the private folder of the user's processes, and make it first.
+    """Return the private cache folder of the user, made if it is missing.
+
+    It is ``ADIT_CACHE``, or else ``adit-UID`` in the folder of temporary files.
 
     Raises:
         PermissionError: It is a link, not a folder, another user's, or open to other users.
@@ -55,7 +57,10 @@ def shared_folder() -> Path:
 
 @contextmanager
 def run_cache() -> Iterator[Path]:
-    """Use a separate cache folder for this thread's block, and remove it."""
+    """Yield a separate cache folder for the block, and remove it afterwards.
+
+    Only this thread, and threads that it starts with its context, use the folder.
+    """
     parent = cache_folder() if os.environ.get(FOLDER) else None
     with tempfile.TemporaryDirectory(prefix="adit-", dir=parent) as folder:
         token = _folder_of_run.set(Path(folder))
@@ -67,7 +72,7 @@ def run_cache() -> Iterator[Path]:
 
 @contextmanager
 def temporary_file(suffix: str) -> Iterator[Path]:
-    """Make an empty file in the cache folder, and remove it at the end."""
+    """Yield a new empty file of the cache folder, removed at the block's end."""
     path = cache_folder() / f".{secrets.token_hex(8)}{suffix}"
     path.touch(mode=0o600)
     try:
@@ -77,13 +82,23 @@ def temporary_file(suffix: str) -> Iterator[Path]:
 
 
 def store(local: Path, digest: str) -> None:
-    """Store a ``temporary_file`` with this SHA-256, as if it had been fetched."""
+    """Keep a ``temporary_file`` in the cache, as if it had been fetched.
+
+    ``digest`` is its SHA-256 in hexadecimal. A file that is already there stays.
+    """
     with suppress(FileExistsError):
         os.link(local, cache_folder() / digest)
 
 
 def fetch(remote: RemotePath, digest: str) -> Path | None:
-    """Return a local copy of a file, or None if its SHA-256 is not ``digest``."""
+    """Return a local copy of a file, or None if its SHA-256 is another.
+
+    ``digest`` is the SHA-256 in hexadecimal. A copy in the cache is used without a request.
+
+    Raises:
+        FileNotFoundError: The remote file does not exist.
+        PlaceError: It cannot be read.
+    """
     path = cache_folder() / digest
     if _is_cached(path):
         return path

@@ -61,27 +61,27 @@ DOCUMENT_SIZES, DOCUMENT_SUMS, DOCUMENT_PAIRS = "documents.parquet", "sums.npy",
 
 
 def shard_file(index: int) -> str:
-    """Return the name of a shard's sentences in the artefact of its side."""
+    """Return the file name of a shard's sentences, such as 00003.parquet."""
     return f"{index:05d}.parquet"
 
 
 def shard_name(side: str, index: int) -> str:
-    """Return the path of a shard in the folders of later stages."""
+    """Return a shard's path in folders of stages, such as source/00003."""
     return f"{side}/{index:05d}"
 
 
 def list_files(name: str) -> tuple[str, str]:
-    """Return the files of a list of neighbours, ids and cosines."""
+    """Return the names of the files of neighbours' ids and cosines."""
     return f"{name}.ids.npy", f"{name}.cosines.npy"
 
 
 def places_file(side: str) -> str:
-    """Return the file with the rows of a shard that a list of neighbours has."""
+    """Return the name of the file of positions that have neighbours."""
     return f"{side}.places.npy"
 
 
 def floor_files(side: str) -> tuple[str, str]:
-    """Return the files of some rows' positions in a side, and of their floors."""
+    """Return the names of the files of rows' positions and of their floors."""
     return f"{side}.positions.npy", f"{side}.floors.npy"
 
 
@@ -96,9 +96,10 @@ def _side_place(template: str) -> Callable[..., Place]:
 
 
 class WorkFolder:
-    """Places in a work folder, which are artefacts unless a comment differs.
+    """The places of all artefacts and files in a work folder.
 
-    ``corpora`` are the languages of a pair that shares its sentences and vectors with others.
+    Nothing is made or checked. ``corpora`` are the names of both sides' corpora: languages, if
+    pairs of languages share sentences and vectors.
     """
 
     split = _side_place("split/{}/{:05d}")  # sentences of a group of files of documents
@@ -136,13 +137,19 @@ class WorkFolder:
         self.lock = root / ".lock"  # a file that prevents a second run
 
     def corpus(self, side: str) -> str:
-        """Return the name of a side's corpus."""
+        """Return the name of a side's corpus, a side or a language."""
         return self.corpora[SIDES.index(side)]
 
     def tile(self, source: int, target: int, scope: str) -> Place:
-        """Return the place of a tile whose groups begin with these shards."""
+        """Return the place of a tile by the first shards of its two groups.
+
+        ``scope`` is ``corpus`` or ``document``.
+        """
         return self.root / "tiles" / f"{source:05d}-{target:05d}{_NAME_ENDS[scope]}"
 
     def neighbours(self, shard: str, scope: str) -> Place:
-        """Return the place of a shard's neighbours."""
+        """Return the place of a shard's neighbours, by its ``shard_name``.
+
+        ``scope`` is ``corpus`` or ``document``.
+        """
         return self.root / "neighbours" / f"{shard}{_NAME_ENDS[scope]}"

@@ -24,7 +24,10 @@ _SENTENCE_COLUMNS = ("_id", "_doc", "_text", "_duplicates")
 
 
 def numbers_schema(*, judged: bool = False) -> pa.Schema:
-    """Return the Arrow schema of the numbers of pairs."""
+    """Return the Arrow schema of pairs without ids, texts and documents.
+
+    ``judged`` adds ``probability`` and ``margin``.
+    """
     schema = pairs_schema(judged=judged)
     return pa.schema([field for field in schema if not field.name.endswith(_SENTENCE_COLUMNS)])
 
@@ -48,7 +51,7 @@ def pairs_of(table: pa.Table) -> Pairs:
 
 
 class Merges:
-    """The merged sentences of a side, from a table of ``MERGE_FIELDS``."""
+    """The merged sentences of a side, from a Parquet file of merges."""
 
     def __init__(self, path: Path, side: str) -> None:
         table = pq.read_table(path, filters=pc.field("side") == side).sort_by("row")
@@ -56,7 +59,10 @@ class Merges:
         self._rows = table["rows"].combine_chunks()
 
     def rows_of(self, rows: pa.Array) -> pa.ListArray:
-        """Return the rows merged into each of some rows, its own one first."""
+        """Return the rows merged into each of some rows, int64 lists.
+
+        A list begins with the row itself, and has no other if none is merged into it.
+        """
         values = rows.to_numpy()
         positions = np.searchsorted(self._first, values)
         is_merged = positions < len(self._first)
@@ -67,11 +73,11 @@ class Merges:
 
 
 def list_offsets(lists: pa.ListArray) -> np.ndarray:
-    """Return the offsets of lists among the joined values, (lists + 1,)."""
+    """Return the offsets of lists in their joined values, int64 (lists + 1,)."""
     sizes = pc.list_value_length(lists).to_numpy()
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
 def joined_texts(texts: list[str], offsets: np.ndarray) -> list[str]:
-    """Join the texts between each two consecutive offsets."""
+    """Join texts between offsets by spaces, Chinese and Japanese by none."""
     return [joined(texts[first:last]) for first, last in pairwise(offsets.tolist())]

@@ -20,12 +20,15 @@ if TYPE_CHECKING:
 JUDGED = ("probability", "margin")  # the columns after the score of judged pairs
 
 
-def pairs_schema(*, judged: bool = False, merged: bool = False, reasons: bool = False) -> pa.Schema:
+def pairs_schema(
+    *, judged: bool = False, merged: bool = False, originals: bool = False, reasons: bool = False
+) -> pa.Schema:
     """Return the Arrow schema of pairs in JSON lines and Parquet.
 
     Args:
         judged: Add ``probability`` and ``margin``.
         merged: Make ids and rows lists, because sentences were merged.
+        originals: Add the texts before their repair.
         reasons: Add ``reason``, why a pair was rejected.
     """
     import pyarrow as pa
@@ -40,6 +43,8 @@ def pairs_schema(*, judged: bool = False, merged: bool = False, reasons: bool = 
     if not merged:
         fields += [("rank", pa.int32()), ("direction", text)]
         fields += [("source_duplicates", ids), ("target_duplicates", ids)]
+    if originals:
+        fields += [("source_original", text), ("target_original", text)]
     return pa.schema([*fields, ("reason", text)] if reasons else fields)
 
 
@@ -48,7 +53,7 @@ def check_output(path: AnyPath, origin: Origin) -> None:
 
     Raises:
         ValueError: The format is unknown, or needs unknown languages.
-        OutputError: No file can be created.
+        OutputError: A file cannot be created or replaced.
     """
     output = Output.named(path)
     files = output.files(origin)
@@ -64,15 +69,19 @@ def write_pairs(
     *,
     origin: Origin,
     schema: pa.Schema | None = None,
+    stream: IO[bytes] | None = None,
     **kinds: bool,
 ) -> int:
     """Write pairs in order, each file completely, and return their number.
+
+    Existing files are replaced.
 
     Args:
         path: Its suffix decides the format (``miner.storage.writers``).
         batches: The pairs in their order. Their division makes no difference to the bytes.
         origin: Languages, encoder and signature, which some formats store.
         schema: The columns to write. Default: ``pairs_schema(**kinds)``.
+        stream: Open file to write to, instead of ``path``.
         kinds: Arguments of ``pairs_schema``.
 
     Raises:
@@ -92,19 +101,26 @@ def write_pairs(
             written += len(table)
             yield table
 
+    write = formats.WRITERS[output.format.name]
+    if stream:
+        write([stream], counted(), schema, origin)
+        return written
     with ExitStack() as stack:
         paths = [stack.enter_context(atomic_file(file)) for file in output.files(origin)]
         with ExitStack() as opened:
             files = [
                 opened.enter_context(open_compressed(out, output.compression)) for out in paths
             ]
-            formats.WRITERS[output.format.name](files, counted(), schema, origin)
+            write(files, counted(), schema, origin)
             return written
 
 
 @contextmanager
 def open_compressed(path: Path, compression: str) -> Iterator[IO[bytes]]:
-    """Open a file that compresses reproducibly, without names or times."""
+    """Open a new file to write, compressed by ``.gz``, ``.zst`` or not at all.
+
+    Equal contents give equal bytes, because no names or times are stored.
+    """
     with open(path, "wb") as file:
         if compression == ".gz":
             with GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as zipped:

@@ -45,7 +45,7 @@ class PlaceError(OSError):
 
 
 class Stat(NamedTuple):
-    """The state of a remote file, by the names of ``os.stat_result``."""
+    """A remote file's size and time of change, as in ``os.stat_result``."""
 
     st_size: int
     st_mtime_ns: int
@@ -56,7 +56,8 @@ class RemotePath:
     """A file or folder at a URI.
 
     In ``s3://bucket/folder?region=eu-west-1``, the options of Arrow's file system follow ``?``, and
-    apply to all paths below. ``str`` shows neither these nor a key and secret before ``@``.
+    apply to all paths below. ``str`` shows neither these nor a key and secret before ``@``. Unless
+    stated otherwise, methods raise PlaceError if the store cannot be reached.
     """
 
     # Not a dataclass, because ``asdict`` would show credentials.
@@ -90,7 +91,7 @@ class RemotePath:
 
     @property
     def suffix(self) -> str:
-        """The suffix of the name, with its dot."""
+        """The suffix of the name with its dot, or ""."""
         return self._inner.suffix
 
     @property
@@ -121,7 +122,7 @@ class RemotePath:
         return bool(self._info().type.name == "Directory")
 
     def stat(self) -> Stat:
-        """Return the size and time of the last change of a file."""
+        """Return a file's size in bytes and time of last change, 0 if unknown."""
         info = self._info()
         return Stat(st_size=int(info.size or 0), st_mtime_ns=int(info.mtime_ns or 0))
 
@@ -130,12 +131,15 @@ class RemotePath:
             return filesystem.get_file_info(path)
 
     def files(self, *, recursive: bool = False) -> list[tuple[RemotePath, int]]:
-        """Return the files in a folder with their sizes."""
+        """Return the files in a folder, and if ``recursive`` below it.
+
+        Each has its size in bytes. The list is empty if the folder does not exist.
+        """
         entries = self._entries(recursive=recursive)
         return [(entry, info.size) for entry, info in entries if info.is_file]
 
     def iterdir(self) -> Iterator[RemotePath]:
-        """Yield the files and folders in a folder."""
+        """Yield the files and folders in a folder, none if it does not exist."""
         return (entry for entry, _ in self._entries(recursive=False))
 
     def _entries(self, *, recursive: bool) -> list[tuple[RemotePath, fs.FileInfo]]:
@@ -147,14 +151,18 @@ class RemotePath:
         return [(self / info.path[len(path) :].strip("/"), info) for info in infos]
 
     def open(self, mode: str = "rb") -> IO[bytes]:
-        """Open a file for random reading, with errors as PlaceErrors."""
+        """Open a file for random reading, which the only mode ``rb`` means.
+
+        Raises:
+            FileNotFoundError: The file does not exist.
+        """
         assert mode == "rb"
         with self._connected() as (filesystem, path):
             return BufferedReader(_RemoteFile(self, filesystem.open_input_file(path)), READ_BYTES)
 
     @contextmanager
     def reading(self) -> Iterator[IO[bytes]]:
-        """Open a stream of the file's bytes, whose errors are PlaceErrors."""
+        """Open a stream of the file's bytes, with the errors of ``open``."""
         with (
             self._connected() as (filesystem, path),
             filesystem.open_input_stream(path, compression=None) as stream,
@@ -162,19 +170,19 @@ class RemotePath:
             yield cast("IO[bytes]", stream)
 
     def read_bytes(self) -> bytes:
-        """Return all bytes of a file."""
+        """Return all bytes of a file, with the errors of ``open``."""
         with self.reading() as stream:
             return stream.read()
 
     def read_text(self, encoding: str = "utf-8") -> str:
-        """Return all of a text file."""
+        """Return all of a text file, with the errors of ``open``."""
         return self.read_bytes().decode(encoding)
 
     def mkdir(self, *, parents: bool = False, exist_ok: bool = False) -> None:
         """Do nothing, because folders exist with their files."""
 
     def receive(self, local: Path) -> None:
-        """Copy a local file here, completely or not at all."""
+        """Create or replace this file from a local one, completely or not at all."""
         with self._connected() as (filesystem, path):
             target, folder = path, path.rpartition("/")[0]
             if filesystem.type_name not in _WHOLE_OBJECTS:
@@ -187,7 +195,11 @@ class RemotePath:
                 filesystem.move(target, path)
 
     def unlink(self, *, missing_ok: bool = False) -> None:
-        """Remove a file."""
+        """Remove a file.
+
+        Raises:
+            FileNotFoundError: It does not exist, unless ``missing_ok``.
+        """
         allowed = suppress(FileNotFoundError) if missing_ok else nullcontext()
         with allowed, self._connected() as (filesystem, path):
             filesystem.delete_file(path)
@@ -213,7 +225,7 @@ AnyPath: TypeAlias = str | os.PathLike[str] | RemotePath
 
 
 def place(text: str) -> Place:
-    """Return the place of a path or URI, which is not checked before its use."""
+    """Return the place of a path or URI, unchecked, local for scheme ``file``."""
     if not _URI.match(text):
         return Path(text)
     if text.lower().startswith("file://"):
@@ -225,7 +237,13 @@ def place(text: str) -> Place:
 
 
 def file_state(path: Place) -> tuple[int, ...]:
-    """Return numbers that are likely to change when the file changes."""
+    """Return numbers that are likely to change when the file changes.
+
+    They are its inode, size in bytes, and time in nanoseconds.
+
+    Raises:
+        FileNotFoundError: The local file does not exist.
+    """
     state = path.stat()
     return state.st_ino, state.st_size, state.st_mtime_ns
 
@@ -247,7 +265,7 @@ def lies_in(path: Place, folder: Place) -> bool:
 
 
 def remove_tree(folder: Place) -> None:
-    """Remove a folder and all its contents, if it exists."""
+    """Remove a folder and its contents, if it exists, ignoring local errors."""
     if not isinstance(folder, RemotePath):
         shutil.rmtree(folder, ignore_errors=True)
     elif folder.is_dir():
@@ -257,7 +275,7 @@ def remove_tree(folder: Place) -> None:
 
 
 def tree_files(folder: Place) -> list[tuple[Place, int]]:
-    """Return the files in and below a folder with their sizes, if any."""
+    """Return files below a folder, if any, with their sizes in bytes."""
     if isinstance(folder, RemotePath):
         return [*folder.files(recursive=True)]
     return [(path, path.stat().st_size) for path in folder.rglob("*") if path.is_file()]

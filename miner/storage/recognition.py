@@ -1,8 +1,7 @@
 """Recognition of files by their first lines.
 
 Readers of sentences and of pairs share it. A false alarm costs more than a miss, so no rule of
-``check_lines`` matches a list of sentences. A format that a user sets (``--input-format``) is not
-checked.
+``check_lines`` matches a list of sentences. A given ``--input-format`` is not checked.
 """
 
 import csv
@@ -41,7 +40,7 @@ QUOTING = ",;"  # delimiters of CSV, in which cells may be quoted
 
 
 class Finding(NamedTuple):
-    """The contents of a file, and the remedy where sentences are expected."""
+    """A description of a file's contents, and the remedy for a user."""
 
     contents: str
     remedy: str = ONE_LANGUAGE
@@ -100,8 +99,8 @@ _UNSPACED = re.compile(
 def check_lines(path: AnyPath, lines: Iterable[str], text_format: str) -> None:
     """Raise an error if the first lines of a file show another format.
 
-    ``text_format`` is the format to check: ``lines``, or ``tsv`` by its suffix. A doubtful file is
-    accepted, with one warning.
+    ``text_format`` is ``lines``, or ``tsv`` by its suffix. A doubtful file is accepted with a
+    warning.
 
     Raises:
         CorpusError: One line with the format and the remedy.
@@ -129,9 +128,9 @@ def _warn_once(line: str) -> None:
 
 
 def recognise(sample: Sequence[str]) -> Finding | None:
-    """Recognise a format that is neither lines nor a table.
+    """Recognise a format of files that are neither lines nor a table.
 
-    ``sample`` are the first lines that are not blank, at least one.
+    ``sample`` are the first lines that are not blank, one or more. None means sentences or a table.
     """
     if is_tmx("".join(sample[:5]).lstrip()):
         return Finding("the units of a translation memory (TMX)")
@@ -151,11 +150,11 @@ def is_tmx(start: str) -> bool:
 
 
 class Table(NamedTuple):
-    """The commonest division of lines by a delimiter.
+    """Lines as a table, divided by a delimiter.
 
     Attributes:
         rows: the cells of the rows that have the commonest width, in order.
-        share: how many of all rows these are.
+        share: the share of all rows that have it, 0 to 1.
     """
 
     delimiter: str
@@ -181,7 +180,7 @@ def tables_in(lines: Sequence[str], delimiters: Iterable[str] = DELIMITERS) -> I
 
 
 def divide(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
-    """Return an iterator over the cells of each row.
+    """Return an iterator over the cells of each line, or record of CSV.
 
     Raises:
         csv.Error: A quoted cell of CSV does not end.

@@ -10,10 +10,13 @@ from collections.abc import Iterator
 from contextlib import suppress
 from io import BufferedReader, BytesIO, RawIOBase
 from pathlib import PurePath
-from typing import IO, cast
+from typing import IO, TYPE_CHECKING, cast
 
 from miner.storage.corpus.records import CorpusError
 from miner.storage.places import AnyPath, PlaceError, RemotePath
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 # The first bytes and the name of each compression, by suffix.
 COMPRESSIONS = {
@@ -37,6 +40,8 @@ _CONTAINERS = {
     b"LZIP\x01": "is compressed with lzip; decompress it",
     b"\x04\x22\x4d\x18": "is compressed with lz4; decompress it",
     b"\x1f\x9d": "is compressed with compress; decompress it",
+    b"\xff\xff\xff\xff": "is an Arrow stream; save it as Parquet",
+    b"ARROW1": "is an Arrow file; save it as Parquet",
     b"%PDF-": "is a PDF document; save its text",
     b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "is an Office document; save its text",
 }
@@ -55,7 +60,10 @@ _DAMAGE_ERRORS = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
 
 
 def split_compression(path: AnyPath) -> tuple[str, str]:
-    """Return the lower-case suffix before a compression's, and this one or ""."""
+    """Return the lower-case suffixes of a file's format and compression.
+
+    Either is "" if missing. ``a.txt.gz`` has ``.txt`` and ``.gz``.
+    """
     name = PurePath(str(path).lower())
     if name.suffix not in COMPRESSIONS:
         return name.suffix, ""
@@ -132,8 +140,7 @@ def look_into(head: bytes) -> tuple[list[str], str]:
     """Recognise a file by its ``head``.
 
     Returns:
-        The suffixes of its compressions, the outermost first, and the problem and remedy of the
-        container within, or "".
+        The suffixes of its compressions, outermost first, and a container's problem, or "".
     """
     levels: list[str] = []
     while (level := _compression_of(head)) and len(levels) < _MAX_LEVELS:
@@ -143,7 +150,7 @@ def look_into(head: bytes) -> tuple[list[str], str]:
 
 
 def is_text(data: bytes) -> bool:
-    """Return whether bytes are UTF-8 without NUL, up to a cut last character."""
+    """Return whether bytes are UTF-8 without NUL, even if cut in a character."""
     try:
         codecs.utf_8_decode(data, "strict", False)
     except UnicodeDecodeError:
@@ -185,7 +192,7 @@ def open_binary(path: AnyPath) -> IO[bytes]:
         PlaceError: A remote file cannot be reached.
     """
     try:
-        return path.open() if isinstance(path, RemotePath) else open(path, "rb")
+        return path.open() if isinstance(path, RemotePath | Pipe) else open(path, "rb")
     except FileNotFoundError:
         raise CorpusError(f"{path}: file not found") from None
     except IsADirectoryError:
@@ -196,6 +203,58 @@ def open_binary(path: AnyPath) -> IO[bytes]:
         raise
     except OSError as error:
         raise CorpusError(f"{path}: cannot be opened: {error.strerror}") from error
+
+
+class Pipe:
+    """A stream, such as standard input, that can be opened repeatedly.
+
+    It keeps the bytes that were read, until ``release``.
+    """
+
+    def __init__(self, stream: IO[bytes], name: str) -> None:
+        self.name = name
+        self._stream = stream
+        self._kept = bytearray()
+        self._is_kept = True
+
+    def __fspath__(self) -> str:
+        return self.name
+
+    __str__ = __fspath__
+
+    def open(self) -> IO[bytes]:
+        """Open the stream at its beginning."""
+        return BufferedReader(_Replay(self), HEAD_BYTES)
+
+    def release(self) -> None:
+        """Keep no more, because the file that is opened next is the last one."""
+        self._is_kept = False
+
+    def read(self, start: int, size: int) -> bytes:
+        """Return at most ``size`` bytes from ``start`` on."""
+        if start < len(self._kept):
+            return bytes(self._kept[start : start + size])
+        data = self._stream.read(size)
+        if self._is_kept:
+            self._kept += data
+        return data
+
+
+class _Replay(RawIOBase):
+    """An open file of a pipe."""
+
+    def __init__(self, pipe: Pipe) -> None:
+        self._pipe, self._at = pipe, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "Buffer") -> int:
+        view = memoryview(buffer)
+        data = self._pipe.read(self._at, len(view))
+        view[: len(data)] = data
+        self._at += len(data)
+        return len(data)
 
 
 def _open_decompressed(raw: IO[bytes], compression: str) -> IO[bytes]:

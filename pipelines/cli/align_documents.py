@@ -30,7 +30,7 @@ Bead: TypeAlias = tuple[list[int], list[int], float]
 
 
 class Sentences(NamedTuple):
-    """The ids and texts of a document's lines, some of which are empty."""
+    """The ids and texts of a document's lines, "" for a rejected line's text."""
 
     ids: list[str]
     texts: list[str]
@@ -62,7 +62,7 @@ def align_documents(args: argparse.Namespace) -> int:
     Sentences can be merged, split or missing.
 
     Raises:
-        ValueError: Options conflict, or a document has no sentence.
+        ValueError: Options conflict, a document is empty, or none of the list is in the corpora.
     """
     from miner.storage.atomic import atomic_file, check_writable
     from miner.storage.corpus.reader import read_document_pairs

@@ -49,7 +49,7 @@ HELP = {
     "--encoder": f"{ENCODERS} (default: {Default.encoder})",
     "--precision": "precision of the encoder's products; auto is the fastest on this machine whose "
     f"cosines to the vectors in float32 are at least 0.9995 (default: {Default.precision})",
-    "--dim": "dimensions of raw embeddings",
+    "--dim": "dimensions of embeddings in raw files, which have no header",
     # Mining.
     "-k": f"number of nearest neighbours per sentence (default: {Default.k})",
     "--margin": "formula that compares a cosine with the mean cosines of both sentences' "
@@ -83,7 +83,7 @@ HELP = {
     "margin writes them)",
     "--index": "exact; cells, an approximate search in k-means cells, such as cells4096:probes=8; "
     "a FAISS factory string with parameters after a colon, such as IVF4096,Flat:nprobe=64; auto: "
-    f"exact up to 10^12 similarities, then cells (default: {Default.index})",
+    f"exact up to 10^11 similarities, then cells (default: {Default.index})",
     "--search-precision": "precision of the exact search's first pass; affects speed, never "
     f"results (default: {Default.search_precision}, the fastest on this machine)",
     # Documents.
@@ -108,6 +108,15 @@ HELP = {
     "fit the memory limit)",
     "--plan": "estimate the run's time, memory and disk; run and write nothing",
 }
+RATE_HELP = {
+    "--score": f"{HELP['--score']}; texts: words without neighbours, in little memory and without "
+    "a work folder: each line is written in its place while the input is read, and the first "
+    "10,000 lines decide languages and probabilities",
+    "--threshold": "keep pairs that score above T (default: all pairs)",
+    "--fdr": "keep as many pairs as possible with an estimated error rate of at most R, such as "
+    "0.05 (default: all pairs)",
+    "--filters": f"{HELP['--filters']}; with --order input, the reason is a column",
+}
 EMBED_HELP = {
     "--lang": "language of IN (a code such as uk or pt-BR; default: detected from a sample)",
     "--vocab": "a LASER encoder's .cvocab, .spm or .fcodes",
@@ -120,7 +129,10 @@ EMBED_HELP = {
 
 
 def make_add_option(group: Group, texts: Mapping[str, str] = HELP) -> Callable[..., object]:
-    """Return a function that adds an option, with its help from ``texts``."""
+    """Return a function that adds an option, with its help from ``texts``.
+
+    It takes the option's name and the other arguments of ``add_argument``. ``texts`` are by name.
+    """
     return lambda option, **more: group.add_argument(option, help=texts[option], **more)
 
 
@@ -159,7 +171,8 @@ def rate_parser(prog: str) -> argparse.ArgumentParser:
         "of SRC and line i of TGT are a pair.",
         epilog="PAIRS may be TSV, CSV, columns with |||, JSON lines, Parquet, TMX or a zip file of "
         "OPUS, recognised by content. Options, outputs and the work folder (--work-dir) work as in "
-        "adit mine. Neighbourhoods need every line, so output begins after the last one is read.",
+        "adit mine. Neighbourhoods need every line, so output begins after the last one is read. "
+        "With --score texts, output begins after 10,000 lines.",
     )
     text = "file of sentence pairs, SRC, or - for standard input"
     parser.add_argument("source", type=place, metavar="PAIRS", help=text)
@@ -190,7 +203,9 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_mining_options(parser: argparse.ArgumentParser, *, is_rating: bool = False) -> None:
-    add = make_add_option(parser.add_argument_group("mining"))
+    texts = HELP | RATE_HELP if is_rating else HELP
+    scores = (*choices.SCORES, choices.TEXTS) if is_rating else choices.SCORES
+    add = make_add_option(parser.add_argument_group("mining"), texts)
     add("-k", type=int, default=Default.k, metavar="K")
     add("--margin", choices=choices.MARGINS, default=Default.margin)
     if is_rating:
@@ -199,7 +214,7 @@ def _add_mining_options(parser: argparse.ArgumentParser, *, is_rating: bool = Fa
     else:
         add("--retrieval", choices=choices.RETRIEVALS, default=Default.retrieval)
     add("--threshold", type=float, default=Default.threshold, metavar="T")
-    add("--score", choices=choices.SCORES)
+    add("--score", choices=scores)
     add("--align", action="store_const", const="words", dest="score")
     add("--fdr", type=float, metavar="R")
     add("--all", action="store_true")

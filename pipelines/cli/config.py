@@ -115,15 +115,22 @@ def _long(action: argparse.Action) -> str:
 
 
 def config_of(args: argparse.Namespace, parser: argparse.ArgumentParser) -> str:
-    """Return the TOML text of all options that differ from their defaults."""
-    lines, seen = [], set()
+    """Return the TOML text of options that differ from their defaults."""
+    return "".join(
+        f"{name} = {_toml(value)}\n" for name, value in set_options(args, parser).items()
+    )
+
+
+def set_options(args: argparse.Namespace, parser: argparse.ArgumentParser) -> dict[str, Any]:
+    """Return the arguments that differ from their defaults, by key."""
+    values, seen = {}, set()
     for name, action in _actions(parser).items():
         value = getattr(args, action.dest, None)
         if value == action.default or value in (None, (), []) or action.dest in seen:
             continue
         seen.add(action.dest)
-        lines.append(f"{name} = {_toml(value)}\n")
-    return "".join(lines)
+        values[name] = value
+    return values
 
 
 def _toml(value: object) -> str:

@@ -22,10 +22,10 @@ SUFFIXES = (".jsonl", ".parquet")
 
 
 def decide_documents(args: argparse.Namespace, corpora: Sequence[Place] = ()) -> None:
-    """Set ``scope`` and ``alignment`` of the arguments if they are None.
+    """Set ``scope``, ``alignment`` and formats that ``args`` leave open.
 
     If all ``corpora`` are folders of documents, they are paired and aligned in order, unless
-    options request another method.
+    options request another method. ``--document-pairs auto`` becomes None.
 
     Raises:
         ValueError: Options contradict each other.

@@ -20,10 +20,14 @@ from pipelines.stages.reading.language import language_sample
 
 
 def embed_file(args: argparse.Namespace, monitor: Monitor) -> str:
-    """Encode each record as a row of ``args.output``, and describe the file.
+    """Encode each record as a row of ``args.output``, and describe the rows.
 
     Rejected records and sentences without any token are zero rows. A blank line is rejected, except
     among pretokenised lines, because LASER's networks have a vector for no tokens.
+
+    Raises:
+        ValueError: The corpus, the encoder or an option cannot be used.
+        OSError: A file is missing, or cannot be written.
     """
     check_files([args.corpus], args.output)
     check_writable(args.output)

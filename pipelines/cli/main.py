@@ -43,14 +43,20 @@ MINING_COMMANDS = ("encoders", *WORK_FOLDER_COMMANDS)
 
 
 def adit(argv: Sequence[str] | None = None) -> int:
-    """Run ``adit COMMAND ...`` and return the exit status."""
+    """Run ``adit COMMAND ...``, by default of this process.
+
+    The exit status is returned.
+    """
     argv = sys.argv[1:] if argv is None else argv
     name = _parser().parse_args(argv[:1]).command
     return run(name, argv[1:], f"adit {name}")
 
 
 def run(name: str, arguments: Sequence[str], prog: str) -> int:
-    """Run one of ``COMMANDS``, called ``prog`` in its messages."""
+    """Run one of ``COMMANDS`` by name, and return its exit status.
+
+    ``prog`` is its name in messages.
+    """
     module, _, function = COMMANDS[name][1].partition(":")
     return getattr(import_module(module), function)(arguments, prog)
 

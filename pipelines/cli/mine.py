@@ -9,15 +9,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from miner.choices import LINES
+from miner.choices import LINES, TEXTS
 from miner.commandline import command, run_command
 from miner.storage.layout import CONFIG
 from miner.storage.places import Place, same_file
 from pipelines.cli import running
 from pipelines.cli.arguments import AUTO_PAIRS, add_embedding, mine_parser, rate_parser
-from pipelines.cli.config import command_lines, config_of
+from pipelines.cli.config import command_lines, config_of, set_options
 from pipelines.cli.documents import decide_documents
 from pipelines.cli.main import MINING_COMMANDS, run
+from pipelines.cli.pairs import check_streamed, rate_in_passing, rated_pairs
 from pipelines.cli.running import STANDARD, shown_output, supports_pipes
 from pipelines.progress import Monitor
 
@@ -63,7 +64,11 @@ def rate_corpus(argv: Sequence[str] | None = None, prog: str = "adit rate") -> i
 
 
 def _rate_pairs(argv: Sequence[str], prog: str) -> int:
-    return _rate(_parse(rate_parser(prog), argv))
+    parser = rate_parser(prog)
+    args = _parse(parser, argv)
+    if args.score == TEXTS:
+        check_streamed(set_options(args, parser))
+    return _rate(args)
 
 
 def _each_run(
@@ -99,11 +104,13 @@ def _split(argv: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
     return argv[:end], argv[end + 1 :]
 
 
-@supports_pipes("source", "target", ending="tsv")
+@supports_pipes(
+    "source", "target", ending="tsv", streams=lambda args: args.score == TEXTS and not args.target
+)
 def _rate(args: argparse.Namespace) -> int:
-    from pipelines.cli.pairs import rated_pairs
-
     monitor = running.set_up_logging(args)
+    if args.score == TEXTS:
+        return rate_in_passing(args, monitor)
     with rated_pairs(args) as write:
         return _run(args, monitor, write)
 

@@ -7,20 +7,25 @@ import logging
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
-from miner.choices import AS_INPUT, BY_SCORE
+from miner.choices import AS_INPUT, BY_SCORE, TEXTS
 from miner.commandline import add_common_options, command
-from miner.storage.layout import LINES_FOLDER, WorkFolder
+from miner.storage.atomic import atomic_file, naming_errors
+from miner.storage.layout import LINES_FOLDER, SIDES, WorkFolder
 from miner.storage.places import Place, place
+from miner.storage.streams import Pipe
 from miner.storage.writers import Origin, Output
 from pipelines.cli import running
 from pipelines.cli.arguments import add_columns, add_languages, add_output
 from pipelines.cli.running import shown_output, supports_pipes
+from pipelines.options import WORDS, CorpusOptions, check_files, check_kept
+from pipelines.progress import Monitor
 
 if TYPE_CHECKING:
     from miner.storage.pair_files.base import FilePair, PairFile
@@ -28,11 +33,17 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SAMPLED_PAIRS = 8192  # that show which fields the pairs have
+# The only options that --score texts works with.
+STREAMED = (
+    *("source", "target", "output", "src-lang", "tgt-lang", "src-format", "tgt-format"),
+    *("input-format", "columns", "repair", "encoder", "score", "order", "threshold", "filters"),
+    "keep-identical",
+)
 
 
 @contextmanager
 def rated_pairs(args: argparse.Namespace) -> Iterator[Callable[[Place], None]]:
-    """Set two corpora of lines, and yield the function that writes the output.
+    """Set corpora of lines in ``args``, and yield a function that writes OUT.
 
     A file of pairs is written as two files of lines to the work folder, or to a temporary one. The
     function takes the work folder of the finished run. It does nothing if the run itself writes.
@@ -42,46 +53,145 @@ def rated_pairs(args: argparse.Namespace) -> Iterator[Callable[[Place], None]]:
     """
     from miner.storage.artefacts import open_artefact
     from miner.storage.pair_files.repair import repaired
-    from miner.storage.pair_files.sides import pairs_of_corpora, write_sides
-    from pipelines.stages.ordered import write_in_order
+    from miner.storage.pair_files.sides import ORIGINALS_FILE, write_sides, write_texts
+    from pipelines.stages.ordered import ordered_lines, write_lines
 
-    is_tsv = Output.named(args.output).ending.lower() == ".tsv"
     with tempfile.TemporaryDirectory(prefix="adit-") as temporary:
-        if args.target is not None:
-            if args.columns:
-                raise ValueError("--columns conflicts with TGT; omit one of them")
-            formats = (args.src_format or args.input_format, args.tgt_format or args.input_format)
-            pairs = pairs_of_corpora(args.source, args.target, formats)
-        else:
-            pairs = _open(args)
-        args.order = args.order or (AS_INPUT if is_tsv and pairs.has_lines else BY_SCORE)
-        if args.order == AS_INPUT and not is_tsv:
-            raise ValueError(f"{args.output}: --order input writes TSV; name an output in .tsv")
-        if args.order == AS_INPUT and args.top is not None:
-            raise ValueError("--top conflicts with --order input; add --order score")
-        if args.repair:
-            pairs = repaired(pairs)
+        given = _pairs_to_rate(args)
+        pairs = repaired(given) if args.repair else given
         if args.repair or args.target is None:
             folder = args.work_dir / LINES_FOLDER if args.work_dir else Path(temporary)
             args.source, args.target = write_sides(pairs, folder)
             args.input_format = "lines"
+        if args.repair and args.order == BY_SCORE:
+            write_texts(given, folder / ORIGINALS_FILE)
         if args.order == BY_SCORE:
             yield lambda work_dir: None
             return
 
         def write(work_dir: Place) -> None:
-            ordered = open_artefact(WorkFolder(work_dir).ordered)
-            write_in_order(args.output, pairs, ordered, add_texts=args.repair)
+            lines = ordered_lines(pairs, open_artefact(WorkFolder(work_dir).ordered))
+            with _output_file(args) as file:
+                write_lines(file, pairs.header, lines, add_texts=args.repair)
 
         yield write
 
 
-def _open(args: argparse.Namespace) -> PairFile:
-    """Open a file of pairs, and set languages that only the file names."""
-    from miner.storage.pair_files import open_pairs
+def check_streamed(options: Mapping[str, object]) -> None:
+    """Check the options, by name, that are set with ``--score texts``.
 
+    Raises:
+        ValueError: An option requires all lines at once.
+    """
+    conflict = next((name for name in options if name not in STREAMED), None)
+    if options.get("order") == BY_SCORE:
+        conflict = f"order {BY_SCORE}"
+    if "hub" in options.get("filters", ()):  # type: ignore[operator]
+        conflict = "filters hub"
+    if conflict:
+        raise ValueError(
+            f"{'-' if len(conflict) == 1 else '--'}{conflict} requires all lines at once; omit it, "
+            f"or --score {TEXTS}"
+        )
+
+
+def rate_in_passing(args: argparse.Namespace, monitor: Monitor) -> int:
+    """Rate each line by its texts while the input is read (``--score texts``)."""
+    from encoder import BEST, BUNDLED
+    from miner.storage.pair_files.repair import repaired
+    from pipelines.run.texts import FIRST_LINES, TextRater
+    from pipelines.stages.ordered import RatedLine, write_lines
+
+    given = _pairs_to_rate(args)
+    pairs = repaired(given) if args.repair else given
+    if args.encoder == BEST:  # The best encoder has the words of the bundled one.
+        args.encoder = BUNDLED
+    sides = (
+        CorpusOptions(path=Path(side), language=language)
+        for side, language in zip(SIDES, (args.src_lang, args.tgt_lang), strict=True)
+    )
+    options = replace(running.mining_options(args, Path(), *sides), score=WORDS)
+    check_kept(options)
+    read = pairs.read()
+    first = list(islice(read, FIRST_LINES))
+    rater = TextRater.fit(options, first)
+    reasons: Counter[str] = Counter()
+    wrong = 0.0
+
+    def counted() -> Iterator[RatedLine]:
+        nonlocal wrong
+        with monitor.stage("rate", None, "lines") as meter:
+            for line in rater.rate_lines(chain(first, read)):
+                reasons[line.reason] += 1
+                wrong += 0 if line.reason else 1 - line.probability
+                meter.advance(1)
+                yield line
+
+    with _output_file(args) as file:
+        write_lines(file, pairs.header, counted(), add_texts=args.repair)
+    if not args.quiet:
+        total, kept = reasons.total(), reasons.pop("", 0)
+        counts = [f"{total:,} read", f"{kept:,} kept"]
+        counts += [f"{count:,} {reason}" for reason, count in reasons.most_common()]
+        sys.stderr.write(f"lines: {', '.join(counts)}\n")
+        sys.stderr.write(f"estimated error rate: {wrong / kept:.1%}\n" if kept else "")
+        sys.stderr.write(f"signature: {rater.signature}\n")
+    return 0
+
+
+@contextmanager
+def _output_file(args: argparse.Namespace) -> Iterator[IO[bytes]]:
+    """Open standard output, or a file that appears when it is complete."""
+    from miner.storage.pairs import open_compressed
+
+    if args.to_stdout:
+        with naming_errors("standard output"):
+            yield sys.stdout.buffer
+        return
+    output = Output.named(args.output)
+    with atomic_file(output.path) as place, open_compressed(place, output.compression) as file:
+        yield file
+
+
+def _pairs_to_rate(args: argparse.Namespace) -> PairFile:
+    """Open the pairs to rate, and decide the order of the output.
+
+    Raises:
+        ValueError: The file is not recognised, or options conflict.
+    """
+    from miner.storage.pair_files.sides import pairs_of_corpora
+
+    is_tsv = Output.named(args.output).ending.lower() == ".tsv"
+    if args.target is not None:
+        if args.columns:
+            raise ValueError("--columns conflicts with TGT; omit one of them")
+        formats = (args.src_format or args.input_format, args.tgt_format or args.input_format)
+        pairs = pairs_of_corpora(args.source, args.target, formats)
+    else:
+        pairs = _open(args)
+    in_order = args.score == TEXTS or (is_tsv and pairs.has_lines)
+    args.order = args.order or (AS_INPUT if in_order else BY_SCORE)
+    if args.order == AS_INPUT and not is_tsv:
+        raise ValueError(f"{args.output}: --order input writes TSV; name an output in .tsv")
+    if args.order == AS_INPUT and args.top is not None:
+        raise ValueError("--top conflicts with --order input; add --order score")
+    return pairs
+
+
+def _open(args: argparse.Namespace) -> PairFile:
+    """Open a file of pairs, and set languages that only the file names.
+
+    Raises:
+        ValueError: The file is not recognised, or is the output.
+    """
+    from miner.storage.pair_files import file_of_pairs, open_pairs
+
+    if not isinstance(args.source, Pipe):
+        check_files([file_of_pairs(args.source)], file_of_pairs(args.output))
     given = args.src_lang, args.tgt_lang
     pairs = open_pairs(args.source, columns=args.columns, languages=given)
+    if isinstance(args.source, Pipe):
+        args.source.release()
     logger.info("%s: %s", args.source, pairs.layout)
     source, target = pairs.languages
     args.src_lang, args.tgt_lang = given[0] or source, given[1] or target
@@ -100,7 +210,7 @@ def _add_conversion(parser: argparse.ArgumentParser) -> None:
 
 
 @command(_add_conversion, "adit convert")
-@supports_pipes("source", ending="tsv")
+@supports_pipes("source", ending="tsv", streams=lambda args: True)
 def convert_pairs(args: argparse.Namespace) -> int:
     """Convert a file of sentence pairs to another format.
 
@@ -136,7 +246,9 @@ def convert_pairs(args: argparse.Namespace) -> int:
     following = chain(sample, remaining)
     blocks = iter(lambda: list(islice(following, SAMPLED_PAIRS)), [])
     tables = (pair_table(block, schema) for block in blocks)
-    written = write_pairs(args.output, tables, origin=origin, schema=schema)
+    stream = sys.stdout.buffer if args.to_stdout else None
+    with naming_errors(shown_output(args)):
+        written = write_pairs(args.output, tables, origin=origin, schema=schema, stream=stream)
     if not args.quiet:
         skipped = ", ".join(f"{count:,} {problem}" for problem, count in problems.items())
         sys.stderr.write(f"{shown_output(args)}: {written:,} pairs written\n")

@@ -7,7 +7,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import fields
 from functools import wraps
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import TypeAlias
 from miner.storage.atomic import naming_errors
 from miner.storage.layout import SIDES
 from miner.storage.places import Place, RemotePath
-from miner.storage.streams import COMPRESSIONS, PARQUET_MAGIC
+from miner.storage.streams import COMPRESSIONS, PARQUET_MAGIC, ZIP_MAGIC, Pipe
 from miner.storage.writers import Origin, Output
 from pipelines import progress
 from pipelines.cli.arguments import CORPORA
@@ -49,16 +49,23 @@ def set_up_logging(args: argparse.Namespace) -> progress.Monitor:
     return progress.Monitor(progress.Bar if bars else progress.LogLines)
 
 
-def supports_pipes(*inputs: str, ending: str | None = None) -> Callable[[Work], Work]:
+def supports_pipes(
+    *inputs: str,
+    ending: str | None = None,
+    streams: Callable[[argparse.Namespace], bool] = lambda args: False,
+) -> Callable[[Work], Work]:
     """Decorate a command to read pipes, and to write to standard output.
 
-    Standard output is used if OUT is ``-``, or without OUT if it is not a terminal. Input from
-    pipes is saved while the command runs, because corpora are read more than once.
+    Standard output is used if OUT is ``-``, or without OUT if it is not a terminal; otherwise a
+    ValueError says what to pass. The command finds the paths of temporary files in its arguments.
+    Input from pipes is saved while the command runs, because corpora are read more than once.
 
     Args:
         *inputs: Arguments that name corpora.
         ending: Suffix of the format of standard output, unless the arguments have a ``format``;
             None for a command that writes to standard output itself.
+        streams: Returns whether the command reads a ``Pipe`` with the arguments, and writes to
+            standard output itself.
     """
 
     def decorate(work: Work) -> Work:
@@ -70,9 +77,12 @@ def supports_pipes(*inputs: str, ending: str | None = None) -> Callable[[Work], 
                 return work(args)
             form = (getattr(args, "format", None) or "").removeprefix(".")
             _check_pipes(args, piped, form)
-            with tempfile.TemporaryDirectory(prefix="adit-") as folder:
+            with ExitStack() as stack:
+                folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="adit-"))
                 for name in piped:
-                    setattr(args, name, _save(getattr(args, name), Path(folder), name))
+                    pipe = _open_pipe(getattr(args, name), name, stack)
+                    is_saved = not streams(args) or pipe.read(0, 4) in (PARQUET_MAGIC, ZIP_MAGIC)
+                    setattr(args, name, _save(pipe, Path(folder)) if is_saved else pipe)
                 if args.to_stdout:
                     args.output = Path(folder) / f"output.{form or ending}"
                 status = work(args)
@@ -87,7 +97,7 @@ def supports_pipes(*inputs: str, ending: str | None = None) -> Callable[[Work], 
 
 
 def shown_output(args: argparse.Namespace) -> str:
-    """Return the name of the output in messages."""
+    """Return the name of the output in messages, or ``standard output``."""
     return "standard output" if args.to_stdout else str(args.output)
 
 
@@ -112,15 +122,21 @@ def _check_pipes(args: argparse.Namespace, piped: list[str], form: str) -> None:
             raise ValueError(f"--format {args.format} writes several files; pass -o OUT")
 
 
-def _save(place: Place, folder: Path, name: str) -> Path:
+def _open_pipe(place: Place, name: str, stack: ExitStack) -> Pipe:
     is_standard = place == STANDARD
-    with nullcontext(sys.stdin.buffer) if is_standard else place.open("rb") as stream:
-        head = stream.read(max(map(len, SUFFIXES)))
-        suffix = next((suffix for magic, suffix in SUFFIXES.items() if head.startswith(magic)), "")
-        path = folder / f"{name}-from-{'standard-input' if is_standard else 'a-pipe'}{suffix}"
-        with naming_errors(folder), path.open("wb") as file:
-            file.write(head)
-            shutil.copyfileobj(stream, file)
+    stream = sys.stdin.buffer if is_standard else stack.enter_context(place.open("rb"))
+    pipe = Pipe(stream, "")
+    head = pipe.read(0, max(map(len, SUFFIXES)))
+    suffix = next((suffix for magic, suffix in SUFFIXES.items() if head.startswith(magic)), "")
+    pipe.name = f"{name}-from-{'standard-input' if is_standard else 'a-pipe'}{suffix}"
+    return pipe
+
+
+def _save(pipe: Pipe, folder: Path) -> Path:
+    path = folder / pipe.name
+    pipe.release()
+    with naming_errors(folder), path.open("wb") as file:
+        shutil.copyfileobj(pipe.open(), file)
     return path
 
 
@@ -140,7 +156,7 @@ def mining_options(
 
 
 def sides_of(args: argparse.Namespace) -> list[CorpusOptions]:
-    """Return the options of source and target from the arguments."""
+    """Return the options of source and target, in this order."""
     values = vars(args)
     return [
         CorpusOptions(
@@ -156,7 +172,9 @@ def sides_of(args: argparse.Namespace) -> list[CorpusOptions]:
 
 @contextmanager
 def work_dir_of(args: argparse.Namespace) -> Iterator[Place]:
-    """Yield a run's work folder, by default a temporary folder next to OUT.
+    """Yield a run's work folder.
+
+    Without ``--work-dir``, it is a folder next to OUT, which is removed at the block's end.
 
     Raises:
         ValueError: A run on an engine with a remote output has no ``--work-dir``.
@@ -182,7 +200,7 @@ def interruptible(args: argparse.Namespace, state: str) -> Iterator[None]:
     """Add the ``state`` of the output, and how to resume, to an interrupt.
 
     Raises:
-        KeyboardInterrupt: The block was interrupted.
+        KeyboardInterrupt: The block was interrupted. Its message has the addition.
     """
     try:
         yield

@@ -137,7 +137,10 @@ def add_fields(group: argparse._ArgumentGroup, kinds: Mapping[str, type]) -> Non
 
 
 def given_fields(args: argparse.Namespace, *kinds: type, more: Collection[str] = ()) -> Given:
-    """Return the given options that are fields of ``kinds`` or in ``more``."""
+    """Return the given options that are fields of ``kinds`` or in ``more``.
+
+    They are by field name, with lists as tuples. Omitted options are missing.
+    """
     names = {*more, *itertools.chain.from_iterable(map(option_fields, kinds))}
     values = {name: value for name, value in vars(args).items() if name in names}
     return {name: tuple(item) if isinstance(item, list) else item for name, item in values.items()}

@@ -23,6 +23,7 @@ def status(args: argparse.Namespace) -> int:
 
     Raises:
         ValueError: The folder contains no run.
+        NotADirectoryError: It is not a folder.
     """
     folder, stages = WorkFolder(args.work_dir), _stages(args.work_dir)
     workers: Sequence[state.WorkerState] = ()
@@ -62,6 +63,7 @@ def clean(args: argparse.Namespace) -> int:
 
     Raises:
         ValueError: The folder contains no run, or its run is unfinished or still active.
+        NotADirectoryError: It is not a folder.
     """
     work_dir = args.work_dir
     stages = _stages(work_dir)

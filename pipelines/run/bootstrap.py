@@ -44,6 +44,7 @@ def bootstrap(options: BootstrapOptions, monitor: Monitor) -> list[dict[str, Any
 
     Raises:
         ValueError: Nothing can be mined, no round helps, or ``output`` has other rounds.
+        OSError: A file cannot be read or written.
     """
     folder = options.output / "rounds"
     _begin(options, folder)

@@ -78,7 +78,11 @@ def _is_long(options: MiningOptions, seconds: float) -> bool:
 
 
 def _plan(options: MiningOptions) -> tuple[list[str], float]:
-    """Return the lines of a plan, and the seconds of the run."""
+    """Return the lines of a plan, and the seconds of the run.
+
+    Raises:
+        ValueError: Options or both sides' dimensions do not fit.
+    """
     process_seconds = time.process_time()
     check_options(options)
     if options.scope == DOCUMENT:
@@ -154,7 +158,7 @@ def _describe_memory(fit: Fit) -> str:
 def disk_bytes(options: MiningOptions, sizes: Sizes) -> tuple[int, int]:
     """Estimate the bytes of a full work folder, and of the output as text.
 
-    ``sizes`` has the source first. A FAISS index is counted as float32 vectors.
+    ``sizes`` are by side, with the source first. A FAISS index is counted as float32 vectors.
     """
     rows = [size.rows for size in sizes.values()]
     method = options.method or auto_method(*rows)
@@ -238,7 +242,7 @@ def _describe_times(
 
 
 def show_time(seconds: float) -> str:
-    """Format seconds with two digits and a unit, such as ``3.5 min``."""
+    """Format seconds by two digits and a unit from s to days, as 3.5 min."""
     units = ("days", 86400), ("h", 3600), ("min", 60)
     unit, length = next((entry for entry in units if seconds >= 2 * entry[1]), ("s", 1))
     value = seconds / length

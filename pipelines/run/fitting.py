@@ -87,7 +87,11 @@ class Fit:
 
 
 def measure_side(run: RunContext, side: str) -> SideSize:
-    """Measure the text and the vectors of one side, without encoding it."""
+    """Measure the text and the vectors of one side, without encoding it.
+
+    Raises:
+        ValueError: The corpus or its precomputed vectors cannot be used.
+    """
     corpus = run.options.side(side)
     reader = open_side(corpus.path, corpus.input_format)
     size = measure_files(reader.files, input_format=reader.input_format)
@@ -102,7 +106,7 @@ def measure_side(run: RunContext, side: str) -> SideSize:
 
 
 def fit_shards(run: RunContext) -> int:
-    """Return the maximum rows per shard for every pair to fit into memory.
+    """Return the maximum rows per shard with which each pair fits into memory.
 
     Raises:
         ValueError: A pair needs more than ``options.memory``.
@@ -127,6 +131,8 @@ def fit_shards(run: RunContext) -> int:
 
 def fit_run(run: RunContext, sizes: Sizes) -> Fit:
     """Choose the largest shards that fit into memory, for sides of ``sizes``.
+
+    ``sizes`` are by side. Libraries are loaded to measure them.
 
     Raises:
         ValueError: The run needs more than ``options.memory``.
@@ -183,7 +189,7 @@ def _stage_bytes(options: MiningOptions, sizes: Sizes) -> dict[str, int]:
 def load_libraries(run: RunContext, dim: int = MAX_TRIED) -> int:
     """Load libraries and encoders, and return the bytes that they use.
 
-    ``dim`` are the dimensions of a small search that loads libraries.
+    Words that encoders will cache count. ``dim`` are the dimensions of a small search for this.
     """
     import pipelines.run.steps
 

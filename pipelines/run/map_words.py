@@ -37,7 +37,7 @@ def map_languages(options: MapOptions, monitor: Monitor) -> Sequence[float]:
     """Learn word vectors of two languages, map them, and write the encoder.
 
     Returns:
-        The criterion after each refinement of the map (the first is before any); higher is better.
+        The criterion, a mean cosine, before and after each refinement of the map; higher is better.
 
     Raises:
         ValueError: Text, vectors or a dictionary cannot be used, or ``output`` is not writable.
@@ -191,5 +191,5 @@ def _sentences(path: Place, input_format: str) -> list[str]:
     for records in open_side(path, input_format, escapes=escapes):
         texts |= dict.fromkeys(records.kept_texts())
     if not texts:
-        raise ValueError(f"{path}: contains no text")
+        raise ValueError(f"{path}: contains no text; pass one sentence per line")
     return list(texts)

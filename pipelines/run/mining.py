@@ -40,7 +40,7 @@ def mine_corpus(options: MiningOptions, monitor: Monitor | None = None) -> None:
 
 
 def run_job(job: Job, monitor: Monitor | None = None) -> None:
-    """Mine every pair of a job into its output, like ``mine_corpus``."""
+    """Mine every pair of a job, with outputs and errors of ``mine_corpus``."""
     for pair in job.pairs:
         check_options(job.parts[pair])
     run_steps(job, steps_of(job.whole), monitor)
@@ -53,6 +53,7 @@ def run_steps(job: Job, steps: Sequence[Step], monitor: Monitor | None = None) -
 
     Raises:
         ValueError: An input is invalid, or another run uses the work folder.
+        OSError: A file cannot be read or written, or the engine failed.
     """
     if job.whole.encoder == encoder.BEST:
         job = job.with_options(encoder=encoder.best_encoder())

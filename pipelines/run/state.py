@@ -4,8 +4,8 @@ Each process appends to its own file of the ledger, so none waits for another. R
 be appended to; there each process writes a chain of small files, of at most ``CHUNK`` lines.
 
 Two runs at a time would replace each other's artefacts. Locks of local file systems keep a second
-run out. On others, a file names the run while it is renewed, which stops mistakes but not two runs
-that start together.
+run out. On others, a file names the run while it is renewed, which does not stop two runs that
+start together.
 """
 
 import contextvars
@@ -47,7 +47,7 @@ class StageState:
     Attributes:
         done: Number of different elements that are done.
         expected: Number of all its elements, None if unknown.
-        seconds: Total time of all processes in it.
+        seconds: Total seconds of all processes in it.
         since: When its first element started, in seconds since 1970; 0 if none has.
     """
 
@@ -62,8 +62,7 @@ class StageState:
 class WorkerState:
     """A process, with the number of elements of any stage that are ``done``.
 
-    ``name`` is its host and id. The last element was of ``stage``, and ended at ``end``, in seconds
-    since 1970.
+    ``name`` is its host and id. Its last element, of ``stage``, ended ``end`` seconds after 1970.
     """
 
     name: str
@@ -74,7 +73,7 @@ class WorkerState:
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """The error that ended a stage, and whether the user's input caused it."""
+    """The one-line error that ended a stage, and whether input caused it."""
 
     line: str
     is_users: bool
@@ -97,7 +96,7 @@ class Ledger:
         self._add(done | {"since": time.time() - seconds, "worker": self._name})
 
     def note_failed(self, stage: str, error: BaseException) -> None:
-        """Record the error that ended a stage. An interrupt is not recorded."""
+        """Record, if possible, the error of a stage, except an interrupt."""
         if isinstance(error, Exception):
             is_users = isinstance(error, (ValueError, OSError, MemoryError))
             line = error_line(error) if is_users else f"{type(error).__name__}: {error}"
@@ -123,8 +122,8 @@ class Ledger:
 def start_ledger(folder: WorkFolder, elements: Mapping[str, int | str]) -> None:
     """Remove the ledger of earlier runs, and record the stages of this run.
 
-    ``elements`` has each stage's number of elements, or the name of the stage whose references
-    they are.
+    ``elements`` has stages' numbers of elements, or the name of the stage whose references they
+    are.
     """
     remove_tree(folder.progress)
     folder.progress.mkdir(parents=True)

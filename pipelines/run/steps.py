@@ -193,7 +193,10 @@ def sources_of_elements(steps: Sequence[Step], job: Job) -> dict[str, int | str]
 
 
 class StageRunner:
-    """A caller of stages in this process that records each in the ledger."""
+    """A caller of stages in this process that records each in the ledger.
+
+    A call takes a ``MapStep`` and an element, and returns the resulting elements.
+    """
 
     def __init__(self, run: RunContext) -> None:
         self._run, self._ledger = run, Ledger(run.folder)

@@ -75,7 +75,7 @@ def _save(block: Block, draft: Draft) -> Mapping[str, Any]:
 def encode_block(encoder: Encoder, texts: Sequence[str]) -> Block:
     """Encode sentences as float16. If the encoder fails, encode each half.
 
-    Halving ends at single sentences, which are then logged and rejected.
+    Halving ends at single sentences, which are then logged, and have NaN vectors.
 
     Raises:
         MemoryError: The process ran out of memory.

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from miner.arrays import IntArray
 from miner.given import lines_of
 from miner.storage.layout import DUPLICATES, LINES, MERGES, PAIRS, REJECTED, SIDES
+from miner.storage.pair_files.sides import ORIGINALS_FILE, texts_at
 from miner.storage.pair_tables import Merges, joined_texts, list_offsets
 from miner.storage.pairs import write_pairs
 from miner.storage.places import Place
@@ -36,7 +37,10 @@ PAIR_BYTES = 200  # bytes of a pair without its texts
 
 
 def export_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
-    """Write the pairs to ``options.output``, and pairs that filters rejected."""
+    """Write the pairs to ``options.output``, and pairs that filters rejected.
+
+    The same reference is returned.
+    """
     options = run.options
     _export(run, chosen, PAIRS, "export", options.output)
     if options.filters:
@@ -50,7 +54,8 @@ def _export(run: RunContext, chosen: ChosenPairs, name: str, stage: str, path: P
 
         def tables() -> Iterator[pa.Table]:
             for table in completed_pairs(run, chosen, name):
-                yield _replace_by_lines(chosen, table)
+                table = _replace_by_lines(chosen, table)
+                yield _add_originals(run, table) if options.repair else table
                 meter.advance(len(table))
 
         write_pairs(
@@ -59,6 +64,7 @@ def _export(run: RunContext, chosen: ChosenPairs, name: str, stage: str, path: P
             origin=replace(options.origin, signature=_signature(run)),
             judged=options.scores_by_words,
             merged=options.is_monotone,
+            originals=options.repair,
             reasons=name == REJECTED,
         )
 
@@ -79,6 +85,15 @@ def _replace_by_lines(chosen: ChosenPairs, table: pa.Table) -> pa.Table:
         for name, column in columns.items():
             position = table.schema.get_field_index(f"{side}_{name}")
             table = table.set_column(position, f"{side}_{name}", column)
+    return table
+
+
+def _add_originals(run: RunContext, table: pa.Table) -> pa.Table:
+    """Add the texts of each pair's line before their repair."""
+    folder = run.options.source.path.parent
+    originals = texts_at(folder / ORIGINALS_FILE, table["source_row"].to_numpy())
+    for name in originals.column_names:
+        table = table.append_column(name, originals[name])
     return table
 
 
@@ -168,7 +183,7 @@ def _number_batches(pairs: pq.ParquetFile, rows: range, size: int) -> Iterator[p
 
 
 def texts_of(shards: Sequence[Shard], rows: IntArray) -> list[str]:
-    """Return the texts of one side's rows (P,), in the order of ``rows``."""
+    """Return the texts of one side's rows (P,), in order, which may repeat."""
     if not len(rows):
         return []
     return _Sentences(shards, pa.array(rows)).columns(0, len(rows))["text"].to_pylist()

@@ -91,8 +91,7 @@ def _decided_score(run: RunContext, prefix: str) -> str:
 def cut_pairs(run: RunContext, chosen: ChosenPairs) -> list[PairBatch]:
     """Cut the chosen pairs into batches, and save the run statistics.
 
-    The statistics are of the best pairs by margin. If the judge does not score pairs, there is one
-    empty batch.
+    The statistics are of the best pairs by margin. Without the judge, there is one empty batch.
     """
     if not run.options.scores_by_words:
         return [PairBatch(chosen=chosen, index=0, total=1, rows=range(0), usual=None)]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from miner.arrays import FloatArray, IntArray, Mask
 from miner.choices import LINES
-from miner.filters import Suspects, main_script, median_log_ratio, occurrences, reasons
+from miner.filters import Suspects, occurrences, reasons
 from miner.judge.prior import LIKELY, MAX_LOOKALIKE_RATE, count_kept
 from miner.near_copies import HASHES, HELD_BYTES, SIMILARITY, near_copies, signatures
 from miner.numbers import READING
@@ -191,7 +191,7 @@ def _filter(run: RunContext, chosen: ChosenPairs, rows: range, draft: Draft) -> 
     options = run.options
     schema = pq.read_schema(chosen.pairs.file(PAIRS))
     lists = _list_counts(chosen, options.scope) if "hub" in options.filters else {}
-    typical: dict[str, Any] = {}
+    typical = None
     passed = 0
     with (
         draft.file(PAIRS) as kept_path,
@@ -201,16 +201,13 @@ def _filter(run: RunContext, chosen: ChosenPairs, rows: range, draft: Draft) -> 
         pair_meter(run, chosen, PAIRS, "filter", limit=rows.stop) as meter,
     ):
         for table in completed_pairs(run, chosen, PAIRS, rows=rows):
-            texts = [table[f"{side}_text"].to_pylist() for side in SIDES]
-            typical = typical or {  # of the first block
-                "ratio": median_log_ratio(*texts),
-                "scripts": (main_script(texts[0]), main_script(texts[1])),
-            }
-            suspects = Suspects(
-                source=texts[0],
-                target=texts[1],
-                **typical,
-                languages=run.languages,
+            source, target = (table[f"{side}_text"].to_pylist() for side in SIDES)
+            # The first block has the best pairs.
+            typical = typical or Suspects.of(source, target, languages=run.languages)
+            suspects = replace(
+                typical,
+                source=source,
+                target=target,
                 lists=[of_side[table[f"{side}_row"]] for side, of_side in lists.items()],
             )
             rejections = reasons(suspects, options.filters)
@@ -262,7 +259,7 @@ def _signatures(
     run: RunContext, chosen: ChosenPairs, rows: range, path: Path
 ) -> NDArray[np.uint32]:
     """Map the signatures of pairs into memory, uint32 (P, HASHES)."""
-    stage = pair_meter(run, chosen, PAIRS, "near copies", limit=rows.stop)
+    stage = pair_meter(run, chosen, PAIRS, "near-copies", limit=rows.stop)
     with stage as meter, path.open("wb") as file:
         for table in completed_pairs(run, chosen, PAIRS, rows=rows):
             texts = [table[f"{side}_text"].to_pylist() for side in SIDES]

@@ -63,10 +63,7 @@ def cut_documents(run: RunContext, shards: Sequence[ShardNeighbours]) -> list[Do
 
 
 def align_documents(run: RunContext, batch: DocumentBatch) -> DocumentBatch:
-    """Align the documents of a batch in order, and save their beads.
-
-    Gaps (sentences that are aligned with nothing) are not saved.
-    """
+    """Align a batch of documents in order, and save the beads without gaps."""
     sides = [[part.embedded for part in batch.shards if part.shard.side == side] for side in SIDES]
     pairs = one_to_one_pairs(run)
     start, stop = (len(pairs) * index // batch.total for index in (batch.index, batch.index + 1))

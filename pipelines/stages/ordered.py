@@ -3,9 +3,8 @@
 Axes: ``N`` lines, ``P`` different pairs.
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -13,12 +12,9 @@ import pyarrow.parquet as pq
 from miner.arrays import IntArray
 from miner.given import NO_SENTENCE
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
-from miner.storage.atomic import atomic_file
 from miner.storage.layout import IDENTICAL, LINES, PAIRS, REJECTED, SIDES
-from miner.storage.pair_files.base import PairFile
-from miner.storage.pairs import open_compressed
-from miner.storage.places import Place
-from miner.storage.writers import Output, on_a_line
+from miner.storage.pair_files.base import FilePair, PairFile
+from miner.storage.writers import on_a_line
 from pipelines.context import RunContext
 from pipelines.references import ChosenPairs
 from pipelines.stages.given import rows_of_lines
@@ -142,27 +138,41 @@ def _places(chosen: ChosenPairs, verdicts: _Verdicts) -> tuple[IntArray, dict[in
     return places, unusable
 
 
-def write_in_order(path: Place, pairs: PairFile, ordered: Artefact, *, add_texts: bool) -> None:
-    """Write the lines of a file of pairs with their ``COLUMNS``.
+class RatedLine(NamedTuple):
+    """A line with its ``COLUMNS``. Without a pair, the numbers are NaN."""
 
-    Of formats other than TSV, a line has the source and the target text. ``add_texts`` adds these
-    as columns.
-    """
-    scores, probabilities, reasons = (
+    pair: FilePair
+    score: float
+    probability: float
+    reason: str
+
+
+def ordered_lines(pairs: PairFile, ordered: Artefact) -> Iterator[RatedLine]:
+    """Yield the lines of a file of pairs with the results of ``order_lines``."""
+    columns = (
         np.load(ordered.file(name), mmap_mode="r") for name in (SCORES, PROBABILITIES, REASONS)
     )
-    texts = ordered.facts["reasons"]
-    output = Output.named(path)
-    with ExitStack() as stack:
-        place = stack.enter_context(atomic_file(output.path))
-        file = stack.enter_context(open_compressed(place, output.compression))
-        if pairs.header is not None:
-            cells = [pairs.header, *COLUMNS, *(SIDES if add_texts else ())]
-            file.write("\t".join(cells).encode(errors="surrogateescape") + b"\n")
-        for number, pair in enumerate(pairs.read()):
-            both = [*map(on_a_line, pair.texts or ("", ""))]
-            line = "\t".join(both) if pair.raw is None else pair.raw
-            numbers = (f"{value[number]:.6g}" for value in (scores, probabilities))
-            cells = [line, *("" if cell == "nan" else cell for cell in numbers)]
-            cells += [pair.problem or texts[reasons[number]], *(both if add_texts else ())]
-            file.write("\t".join(cells).encode(errors="surrogateescape") + b"\n")
+    reasons = ordered.facts["reasons"]
+    for pair, score, probability, reason in zip(pairs.read(), *columns, strict=True):
+        yield RatedLine(pair, score, probability, pair.problem or reasons[reason])
+
+
+def write_lines(
+    file: IO[bytes], header: str | None, lines: Iterable[RatedLine], *, add_texts: bool
+) -> None:
+    """Write lines with their ``COLUMNS``.
+
+    The ``header`` of their file, if any, is the first line. Of formats other than TSV, a line has
+    the source and the target text. ``add_texts`` adds these as columns.
+    """
+    if header is not None:
+        _write_cells(file, header, *COLUMNS, *(SIDES if add_texts else ()))
+    for pair, score, probability, reason in lines:
+        both = [*map(on_a_line, pair.texts or ("", ""))]
+        line = "\t".join(both) if pair.raw is None else pair.raw
+        numbers = (f"{value:.6g}".replace("nan", "") for value in (score, probability))
+        _write_cells(file, line, *numbers, reason, *(both if add_texts else ()))
+
+
+def _write_cells(file: IO[bytes], *cells: str) -> None:
+    file.write("\t".join(cells).encode(errors="surrogateescape") + b"\n")

@@ -40,7 +40,7 @@ def select_pairs(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPa
 
 
 def range_pairs(options: MiningOptions) -> int:
-    """Return how many pairs fit into memory at a time, within fixed limits."""
+    """Return how many pairs fit into memory at a time, 65,536 to 1,048,576."""
     minimum, maximum = score_ranges.MIN_RANGE, score_ranges.MAX_RANGE
     return max(minimum, min(maximum, spare_bytes(options) // score_ranges.RANGE_BYTES))
 
@@ -97,10 +97,7 @@ def _select(run: RunContext, sources: Side, targets: Side, draft: Draft) -> Mapp
 
 
 def _best_pairs(options: MiningOptions, sources: Side, targets: Side) -> Iterator[BestPairs]:
-    """Yield the best pairs of each shard's rows.
-
-    The other side is read once for as many shards as fit into memory.
-    """
+    """Yield the best pairs of each shard, by as many as fit into memory."""
 
     def load(shard: ShardNeighbours) -> RowNeighbours:
         lists, means = shard.load(options.scopes[0]), shard.load(options.scopes[-1]).means()

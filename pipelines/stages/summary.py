@@ -79,10 +79,20 @@ def _signature(summary: Mapping[str, Any], options: MiningOptions) -> str:
         "retrieval": options.retrieval if options.alignment == FREE else options.alignment,
         "index": options.index if options.index != AUTO else "cells" if recalls else "exact",
         **({"recall": "-".join(recalls)} if recalls else {}),
-        "filters": "+".join(options.filters) or "none",
+        **removal_fields(options),
         "kept": f"{kept}-{limits[kept]}" if kept in limits else kept,
     }
     return signature("pairs", **fields)
+
+
+def removal_fields(options: MiningOptions) -> dict[str, str]:
+    """Return the fields of a signature on changed texts and removed pairs."""
+    removed = [*options.filters, *(["near-duplicates"] if options.near_duplicates else [])]
+    return {
+        "filters": "+".join(removed) or "none",
+        **({"identical": "kept"} if options.keep_identical else {}),
+        **({"texts": "repaired"} if options.repair else {}),
+    }
 
 
 def _side(run: RunContext, chosen: ChosenPairs, side: str) -> dict[str, Any]:
@@ -106,7 +116,11 @@ def _side(run: RunContext, chosen: ChosenPairs, side: str) -> dict[str, Any]:
 
 
 def read_summary(work_dir: Place) -> dict[str, Any]:
-    """Read ``run.json`` in ``work_dir``, whose run must have finished."""
+    """Read ``run.json`` in the work folder of a finished run.
+
+    Raises:
+        FileNotFoundError: The run has not finished.
+    """
     return json.loads(WorkFolder(work_dir).summary.read_text(encoding="utf-8"))
 
 
@@ -153,7 +167,7 @@ def _costs(seconds: Mapping[str, float], peak_bytes: int) -> str:
 
 
 def describe_estimates(summary: Mapping[str, Any]) -> list[str]:
-    """Return lines on the estimated error rate, and on unwritten pairs."""
+    """Return lines, maybe none, on the error rate and on pairs not written."""
     lines = []
     kept = summary.get("kept", {})
     if kept.get("pairs"):

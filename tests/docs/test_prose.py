@@ -12,15 +12,15 @@ SLACK_SHARE, SLACK = 0.1, 12
 
 # How often each pattern may be in the guides, in the pages for reference and in the packages.
 CEILINGS = {
-    "what": (8, 15, 9),
-    "those that": (3, 10, 7),
+    "what": (8, 15, 6),
+    "those that": (3, 10, 0),
     "so many": (0, 0, 1),
-    "near": (2, 1, 15),
+    "near": (2, 1, 7),
     "a side": (0, 3, 0),
     "beside": (1, 9, 3),
-    "left out": (1, 8, 1),
-    "usual": (0, 0, 6),
-    ", too": (2, 3, 3),
+    "left out": (1, 8, 0),
+    "usual": (0, 0, 5),
+    ", too": (2, 3, 2),
     "per cent": (0, 22, 1),
     "learnt": (0, 0, 0),
     "go on": (0, 2, 0),
@@ -29,11 +29,11 @@ CEILINGS = {
     "beware": (1, 0, 0),
     "long sentence": (7, 32, 0),
     "summary with ;": (0, 0, 0),
-    "summary with :": (0, 0, 1),
+    "summary with :": (0, 0, 0),
     "summary with what": (0, 0, 0),
     "summary too long": (0, 0, 0),
-    "variable named found": (0, 0, 13),
-    "undocumented exception": (0, 0, 1),
+    "variable named found": (0, 0, 12),
+    "undocumented exception": (0, 0, 0),
 }
 
 

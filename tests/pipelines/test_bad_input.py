@@ -170,7 +170,7 @@ def test_raw_embeddings_need_the_right_dim(world: World, run: list[str], refused
         np.load(world.path(f"{short}.npy")).tofile(world.path(f"{short}.raw"))
     raw = [argument.replace(".npy", ".raw") for argument in run]
     assert "has no header; pass --dim" in refused(raw)
-    assert "is --dim right?" in refused([*raw, "--dim", "17"])
+    assert "check --dim" in refused([*raw, "--dim", "17"])
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,10 @@ from miner import choices
 from miner.commandline import command_parser
 from miner.filters import FILTERS
 from miner.knn.core.codes import Precision
+from miner.knn.method import EXACT_SIMILARITIES
 from miner.margin import MARGINS
 from miner.selection import RETRIEVALS
+from pipelines.cli.arguments import HELP
 from pipelines.cli.train import _recipe, add_arguments
 from tests.encoder.training.language import write_pairs
 
@@ -22,6 +24,10 @@ def test_the_names_offered_are_those_there_are() -> None:
     assert tuple(FILTERS) == choices.FILTERS
     # int16 has instructions on some CPUs only: a trial chooses it there.
     assert set(choices.SEARCH_PRECISIONS) == {"auto", *get_args(Precision)} - {"int16"}
+
+
+def test_the_help_of_index_has_the_limit_of_exact_search() -> None:
+    assert f"exact up to 10^{len(str(EXACT_SIMILARITIES)) - 1} similarities" in HELP["--index"]
 
 
 def test_the_defaults_of_training_are_those_of_the_library(tmp_path: Path) -> None:

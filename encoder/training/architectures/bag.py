@@ -37,7 +37,7 @@ class Bag(Model):
         self._features = features
 
     def forward(self, tokens: Tokens) -> Tensor:
-        """Sum the table rows of each sentence's words, float32 (S, D)."""
+        """Embed S sentences as unnormalised sums of table rows, float32 (S, D)."""
         sentences, words = self._features.split(tokens)
         return bag_sums(bag_sums(self.table, words, sparse=True), sentences, sparse=False)
 
@@ -62,7 +62,7 @@ class Bag(Model):
             self.table.copy_(torch.from_numpy(rows))
 
     def drop(self, tokens: Tokens, rate: float, generator: np.random.Generator) -> Tokens:
-        """Remove each word, with all its pieces, with probability ``rate``."""
+        """Return sentences with whole words removed, each by chance ``rate``."""
         return self._features.drop_words(tokens, rate, generator)
 
     def export(self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float) -> Trained:
@@ -78,9 +78,9 @@ class Bag(Model):
 
 
 def bag_sums(table: Tensor, tokens: Tokens, *, sparse: bool) -> Tensor:
-    """Sum the rows of a table (V, D) that each sentence's tokens name, (S, D).
+    """Sum the rows of a table that each sentence's tokens name.
 
-    The gradient of the table is sparse if ``sparse``.
+    ``table`` is float32 (V, D), and the sums (S, D). If ``sparse``, the table's gradient is.
     """
     parts = (torch.from_numpy(array.astype(np.int32)) for array in (tokens.ids, tokens.offsets))
     return _Sums.apply(table, *(part.to(table.device) for part in parts), sparse)
@@ -122,12 +122,12 @@ def _sums(table: Tensor, ids: Tensor, offsets: Tensor) -> Tensor:
 
 
 def partly_whiten(table: Matrix, vectors: Matrix, *, power: float) -> Matrix:
-    """Multiply ``table`` (V, D) by a power of the covariance of ``vectors``.
+    """Return ``table`` times a power of the covariance of ``vectors``.
 
-    The power is ``-power / 2``. Sentence vectors (S, D) vary most in directions that are common to
-    a kind of text, which say little about translations. These directions get less weight. With
-    power 1 all directions vary equally (Su et al. 2021, "Whitening Sentence Representations").
-    Power 0 changes nothing.
+    The power is ``-power / 2``. ``table`` is (V, D). Sentence vectors (S, D), at least two, vary
+    most in directions that are common to a kind of text, which say little about translations. These
+    directions get less weight. With power 1 all directions vary equally (Su et al. 2021, "Whitening
+    Sentence Representations"). Power 0 changes nothing.
     """
     covariance = np.cov(vectors, rowvar=False, dtype=np.float64)
     variances, directions = np.linalg.eigh(covariance)

@@ -16,16 +16,23 @@ class Model(nn.Module):
     """Base class of modules from ``Tokens`` to unnormalised vectors (S, D)."""
 
     def start_from(self, encoder: Encoder) -> None:
-        """Copy an encoder's weights, or raise a ValueError if they do not fit."""
+        """Copy an encoder's weights, in place.
+
+        Subclasses raise a ValueError if the weights do not fit.
+
+        Raises:
+            NotImplementedError: The subclass lacks it.
+        """
         raise NotImplementedError
 
     def drop(self, tokens: Tokens, rate: float, generator: np.random.Generator) -> Tokens:
-        """Remove each token with probability ``rate``."""
+        """Return sentences without some tokens, drawn with probability ``rate``."""
         return tokens.keep(generator.random(len(tokens.ids)) >= rate)
 
     def export(self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float) -> Trained:
         """Return the encoder with the present weights, and a function to save it.
 
-        A bag is whitened (``partly_whiten``) on the sentences ``sample``, with power ``whitening``.
+        The function takes a folder and ``facts`` about the training. A bag is whitened
+        (``partly_whiten``) on the sentences ``sample``, with power ``whitening``.
         """
         raise NotImplementedError

@@ -135,7 +135,10 @@ class Network(Model):
         return NetworkEncoder(name="training", tokenizer=tokenizer_with_end, network=ready), save
 
     def fold(self) -> trained.Trainable:
-        """Return the network, with an ordinary table if embeddings are spelled."""
+        """Return the network, with an ordinary table if embeddings are spelled.
+
+        Then it is a new network, which training does not change.
+        """
         embeddings = self.network.embed_tokens
         if not isinstance(embeddings, SpelledEmbedding):
             return self.network
@@ -146,18 +149,19 @@ class Network(Model):
 
 
 def group_by_length(lengths: Rows, least: int = 1) -> list[Rows]:
-    """Return at least ``least`` groups of rows by length, the shortest first.
+    """Return groups of rows, int64, by ascending length.
 
-    ``lengths`` are the tokens of S sentences.
+    ``lengths`` are the numbers of tokens of S sentences. Groups have similar sizes; there are at
+    least ``least``, or up to 16 for many sentences.
     """
     order = np.argsort(lengths, kind="stable")
     return np.array_split(order, max(least, min(MAX_GROUPS, len(order) // MIN_GROUP_SENTENCES)))
 
 
 def pad(tokens: Tokens, *, end: int) -> tuple[Tensor, Tensor]:
-    """Return ids int64 (S, T), ended and padded by ``end``, and lengths (S,).
+    """Return padded ids, int64 (S, T), and lengths, int64 (S,).
 
-    Sentences are cut after LONGEST tokens. Lengths include the end.
+    Sentences are cut after 128 tokens, then ended and padded by ``end``. Lengths include one end.
     """
     lengths = np.minimum(np.diff(tokens.offsets), LONGEST)
     positions = np.arange(int(lengths.max(initial=0)) + 1)
@@ -181,7 +185,11 @@ class Apart(Model):
         return network
 
     def start_from(self, encoder: Encoder) -> None:
-        """Copy the same weights to all networks."""
+        """Copy the weights of one network to all networks, in place.
+
+        Raises:
+            ValueError: They do not fit.
+        """
         for language in self._networks:
             self.network_of(language).start_from(encoder)
 

@@ -36,7 +36,11 @@ AUXILIARY_TASKS: dict[str, tuple[Read, Callable[[Setting], Task]]] = {
 
 
 def read_beside(tasks: Mapping[str, TaskBeside]) -> list[ParallelText]:
-    """Read the text of each auxiliary task, named after the task."""
+    """Read the text of each auxiliary task, with the task's name as name.
+
+    Raises:
+        ValueError: A folder has no text, or a file is malformed.
+    """
     suffixes = {name: ".tsv" if task.name == "nli" else ".txt" for name, task in tasks.items()}
     return [
         AUXILIARY_TASKS[task.name][0](name, reading.find_files(task.folder, suffixes[name]))
@@ -45,7 +49,13 @@ def read_beside(tasks: Mapping[str, TaskBeside]) -> list[ParallelText]:
 
 
 def make_task(setting: Setting, tasks: Mapping[str, TaskBeside], texts: Texts) -> Task:
-    """Make the objective's task, and the tasks of the auxiliary ``texts``."""
+    """Make the objective's task, with the tasks of the auxiliary ``texts``.
+
+    ``tasks`` are by the names of these texts. Without texts, it is the objective's task itself.
+
+    Raises:
+        ValueError: The setting does not suit the task.
+    """
     objective = setting.options.objective.name
     main = TASKS[objective](setting)
     auxiliary = {

@@ -70,7 +70,8 @@ def _head(dim: int, width: int) -> nn.Sequential:
 def in_batch_loss(inputs: Tensor, answers: Tensor) -> Tensor:
     """Return the mean cross entropy of each input's answer among the batch's.
 
-    Row i of ``answers`` (B, D) answers row i of ``inputs`` (B, D). Logits are scaled cosines.
+    Row i of ``answers`` (B, D) answers row i of ``inputs``. Logits are cosines. All processes
+    count.
     """
     rows, columns = (parallel.gather(functional.normalize(side)) for side in (inputs, answers))
     logits = (RankingOptions.scale * rows @ columns.T).float()
@@ -90,7 +91,7 @@ class Inference(Task):
 
     @torch.inference_mode()
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
-        """Return the share of held-out pairs classified correctly, by its name."""
+        """Return the held-out pairs' share of correct labels, as ``accuracy``."""
         predictions = [
             self.logits(model, sides).argmax(dim=1).cpu().numpy()
             for _, _, sides in self.held_out_batches(model, held_out)
@@ -98,13 +99,16 @@ class Inference(Task):
         return {ACCURACY: float((np.concatenate(predictions) == self._held_out).mean())}
 
     def save_extras(self, folder: Path) -> None:
-        """Write the head next to the encoder."""
+        """Write the head into the encoder's folder, replacing an earlier one."""
         save_head(
             folder, {name: tensor.detach().cpu() for name, tensor in self.head.named_parameters()}
         )
 
     def rate_factor(self, history: Sequence[Mapping[str, Any]]) -> float:
-        """Return the learning rate's factor, by Conneau et al. 2017 with ``sgd``."""
+        """Return the learning rate's factor, 1 unless the schedule is ``sgd``.
+
+        Then it is 0.99 per evaluation, and a fifth per loss of accuracy (Conneau et al. 2017).
+        """
         if not self._by_sgd:
             return 1.0
         figures = [entry[ACCURACY] for entry in history]
@@ -146,8 +150,7 @@ class Autoencoding(Task):
 class SkipThought(Task):
     """Prediction of the sentences after and before one from its vector.
 
-    Kiros et al. 2015, "Skip-Thought Vectors", with one decoder that is told the direction instead
-    of two decoders.
+    Kiros et al. 2015, "Skip-Thought Vectors", with one decoder that is told the direction.
     """
 
     def __init__(self, setting: Setting) -> None:

@@ -31,8 +31,11 @@ MASK = 0  # SentencePiece's unknown piece
 class Masked(Task):
     """MLM, which predicts hidden tokens from all other tokens of a sentence.
 
-    It uses the last layer's vectors, and the embeddings as weights of the output. It sees the first
-    ``sides`` sides of pairs, by default those with text of their own.
+    It uses a transformer's last layer, and the embeddings as weights of the output. It sees the
+    first ``sides`` sides of pairs, by default those with text of their own.
+
+    Raises:
+        ValueError: The architecture is not a transformer.
     """
 
     causal: ClassVar[bool] = False
@@ -55,7 +58,7 @@ class Masked(Task):
         return shared_mean(*self._predict(model, sides))
 
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
-        """Return the perplexity of held-out text, always on the same tokens."""
+        """Return the ``perplexity`` of held-out text, with fixed masks."""
         generator = torch.Generator().manual_seed(self._seed)
         batches = self.held_out_batches(model, held_out)
         return perplexity(self._predict(model, sides, generator) for _, _, sides in batches)

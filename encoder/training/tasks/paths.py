@@ -87,17 +87,21 @@ class Paths(Task):
 
     @classmethod
     def text(cls, texts: Texts) -> Texts:
-        """Join the texts to N-way text."""
+        """Join the texts to N-way text, one item per language pair.
+
+        Raises:
+            ValueError: The texts have several target languages, or none in common.
+        """
         return join_targets(texts)
 
     @classmethod
     def evaluation_texts(cls, held_out: Texts, options: TrainingOptions) -> Texts:
-        """Pair each two languages that have an encoder."""
+        """Return held-out text of each two languages that have an encoder."""
         return all_pairs(held_out, source_languages(_find_paths(options, held_out)))
 
     @classmethod
     def model(cls, options: TrainingOptions, features: Features, texts: Texts) -> Model:
-        """Make a network for each source language.
+        """Make a network for each source language, of random weights.
 
         Raises:
             ValueError: The architecture is not a BiLSTM, or drops tokens.
@@ -127,7 +131,7 @@ class Paths(Task):
         return torch.stack([shared_mean(*each) for each in predictions]).sum()
 
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
-        """Return the perplexity of the held-out rows by all paths."""
+        """Return the perplexity of held-out rows by all paths, by its name."""
         sentences = _tokens_by_language(held_out)
         return perplexity(
             prediction

@@ -42,7 +42,7 @@ class Ranking(Task):
         )
 
     def prepare(self, model: Model, pairs: Sequence[TokenPairs]) -> None:
-        """Mine hard negatives with the present model."""
+        """Mine hard negatives, if the options want them, with the present model."""
         if count := self._options.hard_negatives:
             self._negatives = {
                 p.name: mine_negatives(model, p, count=count, seed=self._seed) for p in pairs
@@ -81,8 +81,8 @@ def mine_negatives(model: Model, pairs: TokenPairs, *, count: int, seed: int) ->
 
     "Semantically similar to the correct translation" (Chidambaram et al. 2019, section 2.2), by the
     model's vectors, among ``BLOCK`` random pairs. Targets of pairs that have a sentence in common
-    with the pair may be correct, and come last. If there are fewer than ``count`` targets, the most
-    similar ones are repeated.
+    with the pair may be correct, and come last. Of fewer than ``count``, the most similar are
+    repeated.
     """
     vectors = _embed(model, pairs.target)
     equal = [torch.from_numpy(_number_sentences(side)) for side in (pairs.source, pairs.target)]

@@ -62,12 +62,12 @@ class Decoder(nn.Module):
     def forward(self, vectors: Tensor, tokens: Tokens, language: int) -> tuple[Tensor, Tensor]:
         """Predict the tokens of B sentences from their vectors (B, D).
 
-        The sentence's vector and the language's, which has the number ``language``, are inputs at
-        every step.
+        The vectors of the sentence and of the language number ``language`` are inputs at every
+        step.
 
         Returns:
             Logits (N, V + 1) of the N tokens of all sentences, ends included, and tokens, int64
-            (N,).
+            (N,), both by position, then sentence, the longest first.
         """
         device = vectors.device
         ids, lengths = pad(tokens, end=self._end)
@@ -102,12 +102,16 @@ class Task(nn.Module):
 
     @classmethod
     def evaluation_texts(cls, held_out: Texts, options: TrainingOptions) -> Texts:
-        """Return the texts of two languages, for the held-out error."""
+        """Return the held-out texts of two languages, for the held-out error."""
         return [text for text in held_out if text.is_parallel]
 
     @classmethod
     def model(cls, options: TrainingOptions, features: Features, texts: Texts) -> Model:
-        """Make the model that learns the texts."""
+        """Make the model that learns the texts, of random weights.
+
+        Raises:
+            ValueError: The options do not suit the task or the architecture.
+        """
         return make_model(options, features)
 
     def batch_pairs(self, pairs: Sequence[TokenPairs]) -> Sequence[TokenPairs]:
@@ -118,7 +122,8 @@ class Task(nn.Module):
         """Return the loss of the pairs at ``rows``, with the tokens in ``sides``.
 
         ``sides`` are the sources and the targets of the rows, perhaps without dropped tokens. The
-        rows are this process's share of a batch, whose loss is the mean over the processes.
+        rows are this process's share of a batch, whose loss is the mean over the processes. The
+        loss is a scalar with a gradient.
         """
         raise NotImplementedError
 
@@ -130,23 +135,20 @@ class Task(nn.Module):
         return encoder
 
     def save_extras(self, folder: Path) -> None:
-        """Save more than the encoder into its folder."""
+        """Write further files into the encoder's folder, by default none."""
 
     def rate_factor(self, history: Sequence[Mapping[str, Any]]) -> float:
-        """Return a factor of the learning rate, by all evaluations' figures."""
+        """Return a factor of the learning rate by all figures, by default 1."""
         return 1.0
 
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
-        """Return further measurements of a model on held-out pairs."""
+        """Return other figures on held-out pairs by name, by default none."""
         return {}
 
     def held_out_batches(
         self, model: Model, held_out: Sequence[TokenPairs]
     ) -> Iterator[tuple[TokenPairs, Rows, list[Tokens]]]:
-        """Yield batches of held-out pairs, as the arguments of ``loss``.
-
-        Task and model are put into evaluation mode.
-        """
+        """Yield batches of held-out pairs for ``loss``, in evaluation mode."""
         self.eval()
         model.eval()
         for pairs in held_out:
@@ -181,7 +183,10 @@ class Mixture(Task):
             task.save_extras(folder)
 
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
-        """Return the mean loss of each task since the last evaluation."""
+        """Return the objective's figures, and each task's loss by name.
+
+        A loss is the mean since the last call, and missing without steps.
+        """
         means = {
             f"{name} loss": float(np.mean(each)) for name, each in self._losses.items() if each
         }

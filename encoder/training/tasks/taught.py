@@ -55,8 +55,8 @@ class Taught(Task):
     def teacher_vectors(self, pairs: TokenPairs, rows: Rows, like: Tensor) -> list[Tensor]:
         """Return the teacher's vectors of rows, float32 (B, D) per side.
 
-        The sides are both, or only the target if the objective is one-sided. The vectors are on the
-        device of ``like``.
+        Rows are unit vectors, rounded to float16. The sides are both, or only the target if the
+        objective is one-sided. The vectors are on the device of ``like``.
         """
         vectors = (self._vectors[side[rows]] for side in self._rows[pairs.name])
         return [torch.from_numpy(matrix).to(like.device).float() for matrix in vectors]
@@ -95,7 +95,7 @@ class Alignment(Taught):
         return alignment(*both, negatives=self._options.negatives)
 
     def deploy(self, encoder: Encoder) -> Encoder:
-        """Return the teacher, extended by the encoder for the sources' languages."""
+        """Return the teacher, with the sources' languages encoded by ``encoder``."""
         return self._teacher.with_languages(self._languages, lambda: encoder)
 
 
@@ -139,8 +139,8 @@ def distillation(
     """Return one minus the mean cosine of a student's to a teacher's vectors.
 
     Both sides approach both of the teacher's vectors, which averages their differences out (Reimers
-    & Gurevych 2020, equation 1, with the cosine loss of Heffernan et al. 2022). All four are unit
-    rows, float (B, D).
+    & Gurevych 2020, equation 1, with the cosine loss of Heffernan et al. 2022). All are unit rows
+    (B, D).
     """
     return 1 - ((source + target) * (teacher_source + teacher_target)).sum(dim=1).mean() / 4
 

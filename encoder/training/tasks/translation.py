@@ -16,7 +16,11 @@ from encoder.training.tasks.task import Decoder, Setting, Task
 
 
 class Translation(Task):
-    """Translation of each sentence from its vector, in each direction."""
+    """Translation of each sentence from its vector, in each direction.
+
+    Raises:
+        ValueError: A text has none of the target languages.
+    """
 
     def __init__(self, setting: Setting) -> None:
         super().__init__()
@@ -67,7 +71,10 @@ class Translation(Task):
 
 @torch.inference_mode()
 def perplexity(predicted: Iterable[tuple[Tensor, Tensor]]) -> dict[str, float]:
-    """Return the perplexity of batches of logits and tokens, by its name."""
+    """Return the perplexity of batches of logits and tokens, by its name.
+
+    ``predicted`` has pairs of logits (N, V) and tokens, int64 (N,), at least one.
+    """
     total, count = 0.0, 0
     for logits, tokens in predicted:
         total += sequence_translation(logits, tokens).item() * len(tokens)

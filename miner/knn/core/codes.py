@@ -66,7 +66,7 @@ class Codes:
 
     @property
     def terms(self) -> tuple[Matrix, Matrix]:
-        """The ``scale`` and the ``bias``."""
+        """The ``scale`` and the ``bias``, float32 (N,) each."""
         return self.scale, self.bias
 
     def take(self, rows: Rows) -> Codes:
@@ -116,8 +116,7 @@ def round_to_int8(rows: Matrix) -> tuple[Matrix, Matrix]:
     """Round each row to multiples of 1/127 of its largest absolute number.
 
     Returns:
-        The multiples, whole float32 (N, D) from -127 to 127, and their units, float32 (N, 1). Both
-        depend only on the row.
+        The multiples, whole float32 (N, D) from -127 to 127, and their units, float32 (N, 1).
     """
     largest = np.maximum(rows.max(axis=1, keepdims=True), -rows.min(axis=1, keepdims=True))
     scale = np.maximum(largest / np.float32(INT8_MAX), TINY)
@@ -161,8 +160,7 @@ def product_rounding(precision: Precision, dim: int) -> float:
 class _Side:
     """A side while it is encoded.
 
-    ``error``, float64 (N,), is the length of each row's rounding error, and ``longest`` the length
-    of the longest centred row.
+    ``error``, float64 (N,), is the length of rows' rounding errors, ``longest`` of centred rows.
     """
 
     def __init__(self, rows: Matrix, precision: Precision, *, centred: bool) -> None:

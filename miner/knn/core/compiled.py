@@ -75,7 +75,7 @@ def _exceeds(tile: Any, row: Any, start: Any, slack: Any, row_code: Any, column_
 
 @_part
 def longer(numbers: Any) -> Any:
-    """Return numbers (N,) with room for N more."""
+    """Return a longer copy of numbers (N,), with N more uninitialised ones."""
     return np.concatenate((numbers, np.empty_like(numbers)))
 
 
@@ -210,7 +210,10 @@ def rows_in(cells: Any, start: Any, stop: Any) -> Any:
 
 @_compile
 def add_rows(rows: Any, groups: Any, sums: Any) -> None:
-    """Add each row (N, D) to the sum (G, D) of its group (N,), in order."""
+    """Add each row (N, D) to ``sums[group]`` in place, in order.
+
+    ``groups``, int (N,), are positions in ``sums`` (G, D).
+    """
     for row in range(len(rows)):
         total = sums[groups[row]]
         for place in range(len(total)):
@@ -247,7 +250,8 @@ def _place(ids: Any, cosines: Any, number: Any, cosine: Any) -> None:
 def merge(ids: Any, cosines: Any, rows: Any, other_ids: Any, other_cosines: Any) -> None:
     """Merge other neighbours (P, L) of ``rows`` (P,) into all lists (N, K).
 
-    Lists are best first. ``ids`` and ``cosines`` are updated in place, and keep the best K.
+    Lists are best first, ties by id. ``ids`` and ``cosines`` (N, K) are updated in place, and keep
+    the best K distinct ones. Ids are -1 at the end of shorter lists.
     """
     for place in range(len(rows)):
         row = rows[place]

@@ -164,8 +164,7 @@ def multiply_block(typing: Any, first: Any, panel: Any, left: Any, right: Any, o
 def write_block(typing: Any, first: Any, panel: Any, left: Any, panels: Any, out: Any) -> Any:
     """Write the products of ROWS rows and a panel to ``out`` (R, P * COLUMNS).
 
-    ``left`` are codes (R, D) and initial sums (R,). ``first`` is the first row, and ``panel`` the
-    number of the panel.
+    ``left`` are codes (R, D) and sums (R,). ``first`` is the first row, and ``panel`` a number.
     """
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -293,10 +292,7 @@ def _multiplied(rows: Any, panels: Any, raised: Any) -> Any:
 
 @_part
 def _levels(floor: Any, bias: Any, other: Any) -> Any:
-    """Return floors (N,) minus a side's bias, lowered by rounding errors.
-
-    ``other`` is at least the other side's bias. Biases are (N,) or numbers.
-    """
+    """Return floors (N,) minus a side's bias, lowered by rounding errors."""
     return floor - bias - ERROR * (np.abs(floor) + np.abs(bias) + np.abs(other))
 
 
@@ -357,7 +353,7 @@ def panels_of(columns: NDArray[Any], largest: int) -> tuple[NDArray[np.int32], i
 
 
 class Columns:
-    """Int8 codes (C, D) from -127 in a layout for repeated products."""
+    """Columns of int8 codes (C, D), from -127, laid out for repeated products."""
 
     def __init__(self, codes: NDArray[np.int8]) -> None:
         self._count = len(codes)

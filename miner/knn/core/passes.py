@@ -80,7 +80,10 @@ class RowLocks:
 
     @contextmanager
     def acquire(self, *rows: Rows) -> Iterator[None]:
-        """Wait until rows of each table are free, and lock them in the block."""
+        """Wait until rows of each table are free, and lock them in the block.
+
+        Pass one slice or array of ascending positions per table.
+        """
         if self.threads == 1:
             yield
             return
@@ -141,7 +144,8 @@ def initial_candidates(rows: Codes, columns: Codes, *, kept: int) -> Candidates:
     """Return ``kept`` unused candidates per row, with floors.
 
     A row's floor is just below its ``kept`` largest bounds among sampled columns, or -inf if there
-    are few columns. It excludes most products of the first tiles.
+    are few columns. ``kept`` is at most the columns. Floors exclude most products of the first
+    tiles.
     """
     kept = min(kept, len(columns))
     candidates = Candidates.empty(len(rows), kept)
@@ -158,7 +162,10 @@ def initial_candidates(rows: Codes, columns: Codes, *, kept: int) -> Candidates:
 
 
 def best_columns(rows: Codes, columns: Codes, *, kept: int) -> Candidates:
-    """Return the ``kept`` candidates of each row among ``columns``."""
+    """Return the ``kept`` candidates of each row among ``columns``.
+
+    Of equal bounds, the first columns stay. Ids are from ``columns``.
+    """
     candidates, own = Candidates.empty(len(rows), kept), (np.arange(len(rows)), rows.ids)
     for block in growing_blocks(len(columns), TILE_COLUMNS):
         part = columns.take(block)
@@ -170,10 +177,7 @@ def best_columns(rows: Codes, columns: Codes, *, kept: int) -> Candidates:
 
 
 def growing_blocks(rows: int, size: int) -> list[slice]:
-    """Split rows into slices that grow from 32 rows threefold up to ``size``.
-
-    Floors are low at first, and most products exceed them.
-    """
+    """Split rows into slices of 32, then three times more, up to ``size``."""
     slices, start, length = [], 0, min(FIRST_BLOCK_ROWS, size)
     while start < rows:
         slices.append(slice(start, min(start + length, rows)))
@@ -235,9 +239,10 @@ def verify(
 def fallback_search(
     queries: Side, base: Side, neighbours: Neighbours, tiles: Iterable[Tile]
 ) -> None:
-    """Insert the tiles' best columns into neighbours of the tiles' rows.
+    """Insert the best columns of tiles into ``neighbours`` in place.
 
-    Queries and base are as in ``verify``, whose ``neighbours`` are updated in place.
+    Queries, base and ``neighbours`` (N, k) are as in ``verify``. Each row's neighbours are then
+    complete if its tiles have all columns that it may be compared with.
     """
     (left, left_codes), (right, right_codes) = queries, base
     claims = RowLocks(len(left), threads=thread_count())

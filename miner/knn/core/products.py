@@ -63,7 +63,7 @@ def int8_product(left: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
 
 
 def bfloat16_rows(bits: NDArray[Any]) -> torch.Tensor:
-    """Return bits as a bfloat16 tensor that shares their memory."""
+    """Return bits, uint16, as a bfloat16 tensor that shares their memory."""
     import torch
 
     return torch.from_numpy(bits).view(torch.bfloat16)
@@ -146,12 +146,12 @@ def largest_code() -> int:
 
 
 def seconds_of(work: Callable[[], object]) -> float:
-    """Return the least time of five calls, in seconds of this thread's CPU."""
+    """Return the least CPU seconds of this thread in five calls of ``work``."""
     return max(1e-9, min(repeat(work, timer=thread_time, number=1, repeat=REPEATS)))
 
 
 def numbers_of(tile: NDArray[Any]) -> NDArray[np.float32]:
-    """Return codes or products of any type as float32, bits of bfloat16 too."""
+    """Convert codes or products to float32, uint16 as bits of bfloat16."""
     if tile.dtype == np.uint16:
         return (tile.astype(np.uint32) << 16).view(np.float32)
     return tile.astype(np.float32)

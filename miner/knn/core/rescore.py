@@ -88,8 +88,7 @@ def checked_vectors(vectors: ArrayLike, side: str) -> NDArray[Any]:
     """Return vectors as an array (N, D), after checks.
 
     Raises:
-        ValueError: The vectors of a ``side`` are not two-dimensional or not real numbers, or a row
-            is zero or not finite.
+        ValueError: Vectors of a ``side`` are not two-dimensional, not real, zero or not finite.
     """
     rows = np.asarray(vectors)
     if rows.ndim != 2:
@@ -128,8 +127,8 @@ def check_search(source: NDArray[Any], target: NDArray[Any], *, k: int) -> None:
 def rescore(queries: Matrix, base: Matrix, candidates: IntArray, *, k: int) -> Neighbours:
     """Return each query's best ``k`` candidates, by exact cosine, then id.
 
-    Queries (N, D) and base (M, D) are ``unit_rows``. Candidates, int64 (N, C), are distinct
-    positions in ``base``, or -1.
+    Queries (N, D) and base (M, D) are ``unit_rows``. Candidates, int64 (N, C), are distinct rows of
+    it, or -1.
     """
     cosines = np.empty(candidates.shape, dtype=np.float32)
     rows = max(1, BLOCK_BYTES // (8 * max(1, base.shape[1] * candidates.shape[1])))
@@ -142,7 +141,7 @@ def rescore(queries: Matrix, base: Matrix, candidates: IntArray, *, k: int) -> N
 
 
 def best(neighbours: Neighbours, *, k: int) -> Neighbours:
-    """Keep the first ``k`` neighbours by descending cosine, then by id."""
+    """Keep ``k`` neighbours by descending cosine, then id, -1 and -inf last."""
     order = np.lexsort((neighbours.ids, -neighbours.cosines), axis=1)[:, :k]
     return Neighbours(
         ids=np.take_along_axis(neighbours.ids, order, axis=1),
@@ -153,7 +152,8 @@ def best(neighbours: Neighbours, *, k: int) -> Neighbours:
 def merge(parts: Sequence[Neighbours], *, k: int) -> Neighbours:
     """Merge the lists of the same N rows in all ``parts`` into one.
 
-    It has the best ``k`` distinct neighbours of each row, or as many columns as all parts.
+    A row has its best ``k`` distinct neighbours, by cosine, then id. There are fewer columns only
+    if all parts together have fewer. ``parts`` is not empty.
     """
     merged = Neighbours.empty(len(parts[0]), min(k, sum(part.ids.shape[1] for part in parts)))
     for part in parts:
@@ -164,7 +164,7 @@ def merge(parts: Sequence[Neighbours], *, k: int) -> Neighbours:
 def merge_some(neighbours: Neighbours, rows: NDArray[np.integer], others: Neighbours) -> None:
     """Merge ``others``, neighbours of some ``rows`` (P,), into all lists.
 
-    The best distinct ones stay. ``neighbours`` (N, K) is updated in place.
+    ``neighbours`` (N, K) is updated in place, and keeps the K best distinct ones of each row.
     """
     if neighbours.ids.shape[1]:
         lists = neighbours.ids, neighbours.cosines
@@ -175,7 +175,7 @@ def search_table(source: Matrix, target: Matrix, *, k: int) -> tuple[Neighbours,
     """Search unit rows (N, D) and (M, D) by a table (N, M) of all cosines.
 
     Returns:
-        Neighbours of the sources, (N, min(k, M)), and of the targets, (M, min(k, N)).
+        Neighbours of sources, (N, min(k, M)), and of targets, (M, min(k, N)), ties by position.
     """
     table = np.empty((len(source), len(target)), dtype=np.float32)
     for columns in blocks(len(target), TABLE_ROWS):

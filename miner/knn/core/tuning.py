@@ -46,7 +46,7 @@ FLOAT32_MAX_DIMENSIONS = 1040  # 127 * 127 * D stays below 2**24: float32 sums i
 
 
 class Tuning(NamedTuple):
-    """A precision of products, and the number of candidates kept per row."""
+    """The precision of products, and the number of candidates per row."""
 
     precision: Precision
     kept: int
@@ -112,6 +112,10 @@ def choose(
     ``source`` and ``target`` are unit rows (N, D) and (M, D), and ``k`` is the number of
     neighbours. ``tried`` rows of each side are searched in float32. Rows are searched again if a
     precision's rounding could hide more rows than candidates are kept, which counts as its cost.
+    With an empty side, the precision is float32 unless given.
+
+    Raises:
+        ValueError: The precision is unknown, overflows, or is inexact on this CPU.
     """
     if len(source) == 0 or len(target) == 0:
         return Tuning(precision=precision or "float32", kept=k)
@@ -130,7 +134,12 @@ def choose(
         again = float((hidden >= kept).mean())
         cost = 2 * source.shape[1] * (1 + SECOND_SEARCH * again) / rates.get(candidate, 1.0)
         cost += CANDIDATE * kept * (1 / len(source) + 1 / len(target))
-        logger.debug("%s: %d candidates, %.0f %% again", candidate, kept, 100 * again)
+        logger.debug(
+            "%s: %d candidates per row, %.0f %% of rows searched again",
+            candidate,
+            kept,
+            100 * again,
+        )
         if cost < least:
             chosen, least = Tuning(precision=candidate, kept=kept), cost
     return chosen

@@ -71,9 +71,12 @@ def generate_on_devices(
         source: bfloat16, float16 or float32 (N, D), finite, in host memory. float32 has no fused
             kernel, and a tenth of the speed or less.
         target: likewise, (M, D).
-        kept: candidates per row.
-        devices: CUDA devices.
+        kept: candidates per row, at least 1.
+        devices: CUDA devices, at least one.
         progress: called with numbers of products, which sum to N * M, by one thread at a time.
+
+    Returns:
+        Candidates of the sources, (N, min(kept, M)), and of the targets, (M, min(kept, N)).
 
     Raises:
         DeviceError: A device failed, or lacks the memory for a small search.

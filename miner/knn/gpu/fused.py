@@ -21,7 +21,10 @@ MAX_HITS_PER_TILE_ROW = 32
 
 
 class Tiling(NamedTuple):
-    """The shape of a tile, and its layout by Triton."""
+    """The rows, columns and dimensions of a tile that Triton computes at once.
+
+    ``warps`` and ``stages`` are Triton's options of that name.
+    """
 
     rows: int
     columns: int

@@ -37,30 +37,36 @@ def no_candidates(rows: int, kept: int, device: torch.device) -> torch.Tensor:
 
 
 def pack(products: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
-    """Pack float32 products and integer positions into int64 keys."""
+    """Pack float32 products and positions from 0 into int64 keys.
+
+    Keys sort like their products. Equal products sort by position.
+    """
     high = _turned(products.contiguous().view(torch.int32)).to(torch.int64)
     return (high << 32) | positions.to(torch.int64)
 
 
 def products(keys: torch.Tensor) -> torch.Tensor:
-    """Return the float32 products of keys, -inf for EMPTY."""
+    """Return the float32 products in keys of any shape, -inf for EMPTY."""
     return _turned((keys >> 32).to(torch.int32)).contiguous().view(torch.float32)
 
 
 def positions(keys: torch.Tensor) -> torch.Tensor:
-    """Return the int64 positions of keys, -1 for EMPTY."""
+    """Return the int64 positions in keys of any shape, -1 for EMPTY."""
     low = keys & _LOW
     return torch.where(low == _LOW, NO_NEIGHBOUR, low)
 
 
 def best(keys: list[torch.Tensor], kept: int) -> torch.Tensor:
-    """Return each row's ``kept`` largest keys, or all, in descending order."""
+    """Return each row's ``kept`` largest keys, or all, in descending order.
+
+    ``keys`` are tensors (N, any number), of the same N rows.
+    """
     together = torch.cat(keys, dim=1)
     return together.topk(min(kept, together.shape[1]), dim=1).values
 
 
 def floors(keys: torch.Tensor) -> torch.Tensor:
-    """Return the product in the last key of each row (N, C), float32 (N,)."""
+    """Return the last key's product per row of (N, C), -inf if EMPTY, (N,)."""
     return products(keys[:, -1])
 
 

@@ -48,8 +48,8 @@ class Cell(NamedTuple):
 def by_sorting(cell: Cell) -> Found:
     """Return the best keys of each row and of each column, by sorting.
 
-    They are (N, C) and (M, C), without earlier keys of the cell. Writing, transposing and sorting
-    cost about five times the product.
+    They are int64 (N, C) and (M, C), or fewer columns in a smaller cell, without earlier keys of
+    the cell. Writing, transposing and sorting cost about five times the product.
     """
     tile = product(cell.x, cell.y)
     return (
@@ -61,7 +61,7 @@ def by_sorting(cell: Cell) -> Found:
 def by_hits(cell: Cell, tiling: Tiling) -> Found:
     """Return the keys above the floors of rows (N, B) and columns (M, B).
 
-    The floors are the last keys of ``cell``. Unused keys are EMPTY.
+    The floors are the last keys of ``cell``. Unused keys are EMPTY, and others int64 in any order.
     """
     from miner.knn.gpu.fused import find_hits
 
@@ -86,10 +86,7 @@ def product(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 
 
 def _largest(tile: torch.Tensor, kept: int, first: int) -> torch.Tensor:
-    """Return the keys of each row's largest products.
-
-    ``first`` is the position of the first column.
-    """
+    """Return keys of each row's largest products, columns from ``first``."""
     values, places = tile.contiguous().topk(min(kept, tile.shape[1]), dim=1)
     return keys.pack(values, first + places)
 

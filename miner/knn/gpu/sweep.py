@@ -36,7 +36,7 @@ ALIGNED = 8  # numbers; the kernel's bulk copies need rows of 16 bytes or multip
 
 
 class Plan(NamedTuple):
-    """Whether all vectors fit on a device, and the most lines per cell."""
+    """Whether all vectors fit on a device, and the most lines per cell side."""
 
     resident: bool
     lines: int
@@ -48,7 +48,8 @@ def plan(lines: int, *, line_bytes: int, kept: int, free: int) -> Plan:
     A line takes ``line_bytes``. Vectors that don't fit are copied for every cell. Over PCIe that
     takes about 2 * D bytes per column, compared with 2 * D operations per row of the cell: at 10
     GB/s and 600 TFLOP/s a tenth of the time if cells have 600,000 rows. So neither pinned memory
-    nor a second block would pay.
+    nor a second block would pay. ``kept`` is the number of candidates per line. If even one line
+    does not fit, ``lines`` is 0 or less.
     """
     budget = int(USABLE * free) - WORKSPACE - 8 * kept * lines
     all_lines = line_bytes * lines
@@ -77,8 +78,8 @@ def search(
     Once ``stop`` is set, the search ends early, with partial results.
 
     Returns:
-        Keys of the ``kept`` largest products, best first: of each source of the share among the
-        targets, and of each target among these sources.
+        Keys, int64, of the ``kept`` largest products, best first: of each source of the share among
+        the targets, and of each target among these sources, EMPTY if unused.
 
     Raises:
         RuntimeError: The device lacks the memory for a small search, or failed.
@@ -94,7 +95,7 @@ def search(
 
 
 def spans(count: int, most: int, *, first: int) -> Iterator[range]:
-    """Yield ranges of ``count`` lines that double from ``first`` to ``most``."""
+    """Yield ranges of ``count`` lines, doubling from ``first`` up to ``most``."""
     start = 0
     while start < count:
         stop = min(start + min(max(start, first), most), count)

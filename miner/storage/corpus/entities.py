@@ -24,9 +24,9 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def unescape(text: str, levels: int = 1) -> str:
-    """Replace the entities of a text that end in a semicolon.
+    """Replace the HTML entities of a text that end in a semicolon.
 
-    Characters that would break a line become spaces.
+    This is done ``levels`` times. Control characters become spaces, and unknown names stay.
     """
     for _ in range(levels):
         text = _ENTITY.sub(lambda match: _character(match[0]), text)
@@ -34,10 +34,12 @@ def unescape(text: str, levels: int = 1) -> str:
 
 
 def escaped_levels(texts: Sequence[str]) -> int:
-    """Return how many times a corpus was escaped, judged by some of its texts.
+    """Return how many times HTML escaped a corpus, from 0 to 2.
 
     Entities next to a letter are evidence ("That&#39;s"). Entities that a text on HTML mentions are
     none ("write &amp; for an ampersand"), and bare marks are evidence against.
+
+    It is judged by some of its texts.
     """
     levels = 0
     for level in range(1, MAX_LEVELS + 1):
@@ -52,13 +54,13 @@ def escaped_levels(texts: Sequence[str]) -> int:
 
 
 def example(texts: Sequence[str]) -> str:
-    """Return the first entity that is evidence of escaped texts."""
+    """Return the first entity that shows escaped texts, or a default one."""
     matches = (match for text in texts for match in _ENTITY.finditer(text))
     return next((match[0] for match in matches if _is_evidence(match)), "&amp;#39;")
 
 
 def unescape_records(batches: Iterator[Records], levels: int) -> Iterator[Records]:
-    """Replace entities in records, and reject texts that become blank."""
+    """Replace ``levels`` of entities in records, and reject blank results."""
     return (_unescaped(records, levels) for records in batches) if levels else batches
 
 

@@ -32,15 +32,15 @@ NamedPlace = tuple[str, Place]
 
 
 def may_hold_corpus(entry: Place) -> bool:
-    """Return whether a file or folder is neither hidden nor about the corpus."""
+    """Return whether an entry is not hidden, nor a README or a licence."""
     return not (entry.name.startswith(".") or NON_CORPUS_FILES.fullmatch(entry.name))
 
 
 def folder_files(folder: Place) -> tuple[list[NamedPlace], list[str]]:
     """List the corpus files in a folder at any depth, and all other names.
 
-    Files come folder by folder, entries in the order of their names' code points. A link to a
-    folder that contains it leads nowhere.
+    Files have their paths below ``folder`` as names. Entries of a folder are in the order of their
+    names' code points. A link to a folder that contains it leads nowhere.
 
     Raises:
         CorpusError: A folder may not be listed.
@@ -80,7 +80,7 @@ def describe_folder(folder: Place) -> str:
     """Return a line that names the files of a folder that are read or skipped.
 
     Raises:
-        CorpusError: The folder contains no file of a corpus.
+        CorpusError: The folder contains no file of a corpus, or may not be listed.
     """
     files, others = _list_corpus(folder)
     line = f"{folder}: reads {summarise_names([name for name, _ in files])} as sentences"
@@ -102,13 +102,13 @@ def summarise_names(names: Sequence[str]) -> str:
 
 
 def corpus_files(path: Place, *, input_format: str = "auto") -> list[NamedPlace]:
-    """Return ``path``, or the files in it at any depth, with their names.
+    """Return ``path``, unchecked, or the files in it at any depth, with names.
 
-    They are sorted by the ids of their first records, shorter ids first, then by name. So the order
-    of records with ids does not depend on the names of files.
+    They are sorted by the ids of their first records, shorter ids first, then by name. Unreadable
+    files are last. So the order of records with ids does not depend on the names of files.
 
     Raises:
-        CorpusError: ``path`` is a folder that contains no file of a corpus.
+        CorpusError: ``path`` is a folder without a file of a corpus, or may not be listed.
     """
     if not path.is_dir():
         return [(path.name, path)]
@@ -164,8 +164,9 @@ class CorpusReader:
 def languages_of(folder: Place) -> tuple[dict[str, Place], list[Place]]:
     """Return the corpora in a folder by language, and all other entries.
 
-    A corpus is a file or a folder whose name begins or ends with its ISO 639 code: ``de``,
-    ``de.txt``, ``pt-BR.jsonl.gz``, ``de.news.txt``, ``news.de``, ``news.de.zst``.
+    Both are in the order of names. A corpus is a file or a folder whose name begins or ends with
+    its ISO 639 code, which is the key: ``de``, ``de.txt``, ``pt-BR.jsonl.gz``, ``de.news.txt``,
+    ``news.de``, ``news.de.zst``.
 
     Raises:
         CorpusError: Two corpora have the same language, or the name of one has two languages.
@@ -189,7 +190,11 @@ def languages_of(folder: Place) -> tuple[dict[str, Place], list[Place]]:
 
 
 def describe_languages(folder: Place) -> str:
-    """Return a line that names the corpora of a folder and skipped entries."""
+    """Return a line that names the corpora of a folder and skipped entries.
+
+    Raises:
+        CorpusError: As in ``languages_of``.
+    """
     corpora, skipped = languages_of(folder)
     line = f"{folder}: reads {', '.join(entry.name for entry in corpora.values()) or 'nothing'}"
     names = [entry.name for entry in skipped]
@@ -247,14 +252,14 @@ def _parse_pairs(name: str) -> Iterator[tuple[str, ...]]:
 
 
 def split_languages(corpus: Place, draft: Draft, *, input_format: str = "auto") -> dict[str, int]:
-    """Write the records of each language as ``XX.jsonl``, and count them.
+    """Write the records of each language as ``TAG.jsonl``, and count them.
 
     The corpus is JSON lines or Parquet with a field ``language`` next to ``text``, ``id`` and
-    ``doc``. A record without an ``id`` gets its number in the corpus, from 1. Records without a
-    language are skipped, and counted under ``""``.
+    ``doc``. A record without an ``id`` gets its number in the corpus, from 1. Counts are by BCP 47
+    tag. Records without a known language are skipped, and counted under ``""``.
 
     Raises:
-        CorpusError: No record has a language.
+        CorpusError: No record has a known language, or the corpus cannot be read.
     """
     counts: Counter[str] = Counter()
     with ExitStack() as stack:

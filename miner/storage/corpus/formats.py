@@ -42,7 +42,7 @@ _BUCC_ID = re.compile(r"[a-z]{2,3}-\d{9}\t")
 
 
 def format_of(path: AnyPath, input_format: str) -> str:
-    """Return the format of a file, or ``auto`` if its suffix does not tell."""
+    """Return ``input_format`` or, if ``auto``, the suffix's, else ``auto``."""
     if input_format != "auto":
         return input_format
     return FORMAT_BY_SUFFIX.get(split_compression(path)[0], "auto")
@@ -131,7 +131,7 @@ def _json_record(line: str) -> Record | None:
 
 
 def json_object(line: str) -> dict[str, object]:
-    """Return the object in a line, or an empty one."""
+    """Return the JSON object in a line, or an empty one for other text."""
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):  # RecursionError for thousands of nested brackets

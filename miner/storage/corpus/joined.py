@@ -53,16 +53,16 @@ class JoinedLines(Sequence[str]):
         return self.data.decode().split("\n")
 
     def raw(self, position: int) -> bytes:
-        """Return the bytes of a text."""
+        """Return the bytes of the text at a position from 0."""
         return self.data[self.starts[position] : self.starts[position + 1] - 1]
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """The number of bytes of each text, (N,)."""
+        """The number of bytes of each text, int64 (N,)."""
         return np.diff(self.starts) - 1
 
     def column(self) -> "pa.StringArray":
-        """Return the texts as a column, if they contain no line's end."""
+        """Return the texts as an Arrow column, if none contains a line's end."""
         import pyarrow as pa
 
         offsets = (self.starts - np.arange(len(self.starts))).astype(np.int32)
@@ -71,7 +71,11 @@ class JoinedLines(Sequence[str]):
 
 
 def doubtful_texts(texts: Sequence[str], *, max_length: int) -> list[tuple[int, str]]:
-    """Return texts that may be blank, long or contain NUL, with positions."""
+    """Return texts that may be blank, long or contain NUL, with positions.
+
+    ``max_length`` is in characters, or in bytes for ``JoinedLines``. Positions ascend. All such
+    texts are returned, and maybe some others.
+    """
     if isinstance(texts, JoinedLines):
         data = np.frombuffer(texts.data + b"\n", np.uint8)
         lengths = texts.lengths

@@ -43,7 +43,7 @@ def line_batches(path: AnyPath) -> Iterator[JoinedLines]:
     cut, but stays longer than that.
 
     Raises:
-        CorpusError: The file is not UTF-8 text.
+        CorpusError: The file cannot be read, or most of its beginning is not UTF-8 text.
     """
     for block in _line_blocks(path):
         ends = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == ord("\n"))
@@ -54,12 +54,13 @@ def line_batches(path: AnyPath) -> Iterator[JoinedLines]:
 
 
 def text_lines(path: AnyPath) -> Iterator[tuple[str, str]]:
-    """Yield each line of a text file and the reason to reject it, or "".
+    """Yield each line of a text file with the reason to reject it, or "".
 
-    A rejected line has its bytes as surrogates (PEP 383), up to ``MAX_LINE_BYTES``.
+    Reasons are ``blank``, ``undecodable`` and ``too long``. Undecodable bytes become surrogates
+    (PEP 383), and a long line is cut.
 
     Raises:
-        CorpusError: The file cannot be read.
+        CorpusError: The file cannot be read, or most of it is not UTF-8.
     """
     for batch in line_batches(path):
         lines, rejected = decode_lines(batch)
@@ -72,10 +73,10 @@ def text_lines(path: AnyPath) -> Iterator[tuple[str, str]]:
 
 
 def decode_lines(lines: JoinedLines) -> tuple[Sequence[str], Rejected]:
-    r"""Decode lines, and reject lines that are too long or not UTF-8.
+    r"""Decode lines, and return them with the reasons of rejected positions.
 
-    Rejected lines are empty texts. One ``\r`` at a line's end is removed. If no line changes,
-    ``lines`` are returned.
+    Lines are rejected if they are too long or not UTF-8, and then empty texts. One ``\r`` at a
+    line's end is removed. If no line changes, ``lines`` are returned.
     """
     rejected: Rejected = {}
     too_long = np.flatnonzero(lines.lengths > MAX_LINE_BYTES).tolist()

@@ -8,18 +8,11 @@ from itertools import chain
 from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
+from miner.storage import streams
 from miner.storage.corpus.formats import INPUT_FORMATS, format_of, line_parser
 from miner.storage.corpus.lines import decode_lines, line_batches
 from miner.storage.corpus.records import BATCH_ROWS, CorpusError, Records, Rejection, decode_utf8
 from miner.storage.places import AnyPath, Place, PlaceError
-from miner.storage.streams import (
-    HEAD_BYTES,
-    open_binary,
-    read_chunks,
-    read_lines,
-    refuse_container,
-    split_compression,
-)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,16 +20,16 @@ if TYPE_CHECKING:
 
 
 class CorpusSize(NamedTuple):
-    """A number of records, rejected ones included, and their bytes of text."""
+    """The number of records, rejected ones included, and their text's bytes."""
 
     rows: int
     text: int
 
 
 def measure_files(files: Sequence[Place], *, input_format: str = "auto") -> CorpusSize:
-    """Count the records and bytes of files in one pass over their bytes.
+    """Count the records and bytes of at least one file in one pass.
 
-    Of Parquet, only the footer is read. An unreadable file counts as one record.
+    Of Parquet, only the footer is read. An unreadable file among several counts as one record.
 
     Raises:
         CorpusError: The only file cannot be read.
@@ -59,7 +52,7 @@ def _measure(path: Place, input_format: str) -> CorpusSize:
     if chosen == "parquet":
         import pyarrow.parquet as pq
 
-        with open_binary(path) as raw:
+        with streams.open_binary(path) as raw:
             metadata = pq.read_metadata(raw)
         groups = map(metadata.row_group, range(metadata.num_row_groups))
         return CorpusSize(metadata.num_rows, sum(group.total_byte_size for group in groups))
@@ -68,7 +61,7 @@ def _measure(path: Place, input_format: str) -> CorpusSize:
             rows += len(records)
             text += sum(len(sentence.encode()) for sentence in records.texts)
         return CorpusSize(rows, text)
-    for chunk in read_chunks(path):
+    for chunk in streams.read_chunks(path):
         rows += chunk.count(b"\n")
         text += len(chunk)
         last_byte = chunk[-1:]
@@ -88,8 +81,7 @@ def open_corpus(
         input_format: One of ``INPUT_FORMATS``. For ``auto``, the suffix before the compression's
             decides, or the first line that is not blank.
         first_row: The number of records in earlier files of the corpus.
-        name: The file's name in the corpus, in ids of its documents. Default: the last part of
-            ``path``.
+        name: The file's name in ids of its documents. Default: the last part of ``path``.
 
     Raises:
         CorpusError: The file is missing, unreadable, empty, damaged, or has another format.
@@ -101,7 +93,7 @@ def open_corpus(
         )
     chosen = format_of(path, input_format)
     if chosen == "parquet":
-        if compression := split_compression(path)[1]:
+        if compression := streams.split_compression(path)[1]:
             raise CorpusError(
                 f"{path}: Parquet is compressed inside; remove the {compression} around it"
             )
@@ -141,22 +133,22 @@ def _read_parquet(path: AnyPath, first_row: int) -> Iterator[Records]:
 
 @contextmanager
 def parquet_file(path: AnyPath, remedy: str = "") -> Iterator[pq.ParquetFile]:
-    """Open a Parquet file, and convert errors while it is read.
+    """Open a Parquet file, and convert errors of the block that reads it.
 
     Raises:
-        CorpusError: The file is damaged; the message ends in ``remedy``.
+        CorpusError: The file cannot be opened or is damaged; then, the message ends in ``remedy``.
         PlaceError: A remote file cannot be read.
     """
     import pyarrow.parquet as pq
 
-    with open_binary(path) as raw:
+    with streams.open_binary(path) as raw:
         try:
             yield pq.ParquetFile(raw)
         except (CorpusError, PlaceError):
             raise
         except (OSError, ValueError) as error:  # Arrow's errors are of these two classes
-            with open_binary(path) as stream:
-                refuse_container(path, stream.read(HEAD_BYTES))
+            with streams.open_binary(path) as stream:
+                streams.refuse_container(path, stream.read(streams.HEAD_BYTES))
             cause = str(error).partition("\n")[0]
             raise CorpusError(f"{path}: is not a whole Parquet file ({cause}){remedy}") from error
 
@@ -225,14 +217,13 @@ def _strings(column: pa.Array, rejected: dict[int, Rejection]) -> list[str]:
 def read_document_pairs(path: AnyPath) -> list[tuple[str, str]]:
     """Return the pairs of a source and a target document, each once, in order.
 
-    A line has the ids of both with a tab between them, and an optional score after another tab.
-    Blank lines are ignored.
+    A line has the ids of both, and optionally a score, between tabs. Blank lines are ignored.
 
     Raises:
-        CorpusError: The list is empty, or a line is something else.
+        CorpusError: The list is empty or cannot be read, or a line is something else.
     """
     pairs: dict[tuple[str, str], None] = {}
-    for number, line in enumerate(read_lines(path), 1):
+    for number, line in enumerate(streams.read_lines(path), 1):
         try:
             if line.strip():
                 pairs[_pair(line)] = None
@@ -242,7 +233,7 @@ def read_document_pairs(path: AnyPath) -> list[tuple[str, str]]:
                 "a tab between them"
             ) from None
     if not pairs:
-        raise CorpusError(f"{path}: contains no document pairs")
+        raise CorpusError(f"{path}: contains no document pairs; expected SOURCE TAB TARGET lines")
     return list(pairs)
 
 

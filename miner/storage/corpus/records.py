@@ -54,6 +54,8 @@ class Records:
         rejected: the reasons by position, in order.
         rejected_texts: the beginning of the data at each rejected position.
         trimmed: the first position whose id or document had spaces at its ends, which are removed.
+        first_row: the row of position 0.
+        texts: the texts, ``JoinedLines`` if the file has only lines.
     """
 
     first_row: int
@@ -80,7 +82,7 @@ class Records:
         from miner.storage.corpus.joined import doubtful_texts  # loads NumPy
 
         for position, text in doubtful_texts(columns[2], max_length=MAX_CHARACTERS):
-            if reason := _reason(text):
+            if reason := rejection_of(text):
                 rejected.setdefault(position, reason)
         rejected = dict(sorted(rejected.items()))
         rejected_texts = {
@@ -96,7 +98,7 @@ class Records:
         return cls(first_row, ids, docs, texts, rejected, rejected_texts, trimmed)
 
     def ids(self) -> list[str]:
-        """Return the id of each record, or its number, from 1."""
+        """Return each record's id, or without one its number in the file, from 1."""
         return [own or str(row) for row, own in enumerate(self.own_ids, self.first_row + 1)]
 
     def kept_texts(self) -> list[str]:
@@ -108,9 +110,9 @@ class Records:
 
 
 def place_of(row: int, names: Sequence[str], starts: Sequence[int]) -> str:
-    """Return the line of a row, and its file if there are several.
+    """Return a row's line as text, after its file if there are several.
 
-    ``starts`` are the rows at which the files called ``names`` begin.
+    ``row`` counts from 0, lines from 1. The files called ``names`` begin at the rows ``starts``.
     """
     file = bisect_right(starts, row) - 1
     line = f"line {row - starts[file] + 1}"
@@ -118,7 +120,10 @@ def place_of(row: int, names: Sequence[str], starts: Sequence[int]) -> str:
 
 
 def decode_utf8(values: Iterable[bytes], rejected: Rejected) -> list[str]:
-    """Decode UTF-8, and reject other values, which become empty texts."""
+    """Decode UTF-8, and turn other values into empty texts.
+
+    Their positions are added to ``rejected``, unless they have a reason.
+    """
     texts = []
     for position, value in enumerate(values):
         try:
@@ -129,7 +134,8 @@ def decode_utf8(values: Iterable[bytes], rejected: Rejected) -> list[str]:
     return texts
 
 
-def _reason(text: str) -> Rejection | None:
+def rejection_of(text: str) -> Rejection | None:
+    """Return why a text cannot be mined, or None."""
     if len(text) > MAX_CHARACTERS:
         return Rejection.TOO_LONG
     if "\0" in text:

@@ -31,7 +31,10 @@ BLOCK_BYTES = 150  # bytes of memory per record while a block is sorted
 
 
 class SortedRecords:
-    """Records on disk in sorted blocks, which ``between`` merges."""
+    """Records on disk, in blocks that are sorted by their first field.
+
+    ``folder`` gets an unnamed file until ``close``, and ``block`` records are in memory.
+    """
 
     def __init__(self, folder: Path, dtype: np.dtype[Any], *, block: int) -> None:
         self._file = tempfile.TemporaryFile(dir=folder)
@@ -45,7 +48,7 @@ class SortedRecords:
         return self._written + self._buffered
 
     def append(self, records: NDArray[np.void]) -> None:
-        """Add records."""
+        """Add records in any order."""
         while len(records):
             part = records[: self._block - self._buffered]
             self._buffer[self._buffered : self._buffered + len(part)] = part
@@ -55,9 +58,9 @@ class SortedRecords:
                 self._write()
 
     def between(self, low: int, high: int) -> NDArray[np.void]:
-        """Return the records with keys from ``low`` to ``high``.
+        """Return the records with keys from ``low`` to ``high``, sorted by key.
 
-        No records can be added afterwards.
+        Both bounds are included. No records can be added afterwards.
         """
         self._write()
         if not self._written:
@@ -91,7 +94,10 @@ class Repeats(NamedTuple):
     unique: int
 
     def first_rows(self, records: Records) -> dict[int, int]:
-        """Map each duplicate's position in a batch to the first row with its text."""
+        """Map each duplicate's position in a batch to the first row with its text.
+
+        Positions count from the batch's first record, and rows from the corpus's.
+        """
         first_row = records.first_row
         repeats_of_batch = self.repeats.between(first_row, first_row + len(records) - 1)
         repeats_of_batch["row"] -= first_row
@@ -108,6 +114,8 @@ def find_repeats(
     block: int = BLOCK,
 ) -> Iterator[Repeats]:
     """Find the records whose text an earlier record has.
+
+    The result can be used in the ``with`` block only. Errors of ``batches`` are raised.
 
     Args:
         batches: The records. Rejected ones have no text.
@@ -132,9 +140,11 @@ def find_repeats(
 
 
 def repeats_among(digests: NDArray[np.void]) -> NDArray[np.void]:
-    """Return the ``REPEAT`` records of ``DIGEST`` records sorted by ``high``.
+    """Return duplicates among ``DIGEST`` records that are sorted by ``high``.
 
     Nearly all digests differ in ``high``, so only the others are sorted.
+
+    They are ``REPEAT`` records: the row of each duplicate, and the first row with the same digest.
     """
     is_equal = digests["high"][1:] == digests["high"][:-1]
     is_shared = np.zeros(len(digests), dtype=np.bool_)
@@ -177,13 +187,13 @@ def _python_hashes(texts: Sequence[str], kept: Mask) -> list[NDArray[np.uint64]]
 def digests_of(
     texts: Sequence[str], kept: Mask, rows: IntArray, hashes: Hashes = _python_hashes
 ) -> NDArray[np.void]:
-    """Return the ``DIGEST`` records of some texts.
+    """Return a ``DIGEST`` record, 128 bits and the row, of each kept text.
 
     Args:
         texts: N texts.
         kept: bool (N,); the texts to digest, K in number.
         rows: int64 (K,), their rows.
-        hashes: two hashes of a text.
+        hashes: returns two arrays of 64-bit hashes of the kept texts.
     """
     digests = np.empty(len(rows), dtype=DIGEST)
     digests["high"], digests["low"] = hashes(texts, kept)

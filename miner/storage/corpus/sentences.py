@@ -64,7 +64,10 @@ class CorpusCounts:
 
 
 def unique_sentences(batches: Iterable[Records], repeats: Repeats | None) -> Iterator[Sentences]:
-    """Divide batches into tables, with all duplicates if ``repeats`` is None."""
+    """Divide each batch of records into tables.
+
+    ``repeats`` has the duplicates of all batches. If it is None, no record counts as a duplicate.
+    """
     for records in batches:
         yield _sentences(records, repeats.first_rows(records) if repeats else {})
 

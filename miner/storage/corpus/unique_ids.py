@@ -1,7 +1,6 @@
 """A check that ids of records are unique, by sorting digests on disk.
 
-Memory contains one block of digests, for any corpus. Disk contains 24 bytes per record of a corpus
-with ids, in an unnamed file.
+Memory contains one block of digests, and disk 24 bytes per record with an id, in an unnamed file.
 """
 
 import logging
@@ -43,11 +42,11 @@ class DuplicateId(NamedTuple):
 
 
 class UniqueIds:
-    """An iterable over a corpus, which can then check that ids are unique.
+    """An iterable over a corpus's batches, which can then check its ids.
 
     A record without an id has its number as an id. If another record has an id, the corpus is read
-    again for these.
-    ``within_documents``, an id may be repeated in another document.
+    again for these. ``within_documents``, an id may be repeated in another document. ``folder``
+    gets a temporary file, which ``close`` removes.
     """
 
     def __init__(
@@ -78,6 +77,8 @@ class UniqueIds:
     def check(self, path: Place) -> None:
         """Check that the ids of the corpus at ``path`` are unique.
 
+        Call it after the iteration. It also warns if spaces at the ends of ids were removed.
+
         Raises:
             CorpusError: One line with the first duplicate id and both of its places.
         """
@@ -103,7 +104,7 @@ class UniqueIds:
         self._digests.append(digests_of(ids, kept, rows))
 
     def first_duplicate(self) -> DuplicateId | None:
-        """Return the first duplicate id, if any."""
+        """Return the first duplicate id and both its rows, or None."""
         if not len(self._digests):
             return None
         for records in self._corpus if self._has_unnamed else ():

@@ -42,10 +42,10 @@ def decode_body(body: bytes, codings: Sequence[str], max_bytes: int) -> bytes:
 
     The first bytes of gzip and zstd count more than the header. A body that is plain in spite of
     its header is returned unchanged, and a truncated body ends where it was cut. Decoding stops
-    soon after ``max_bytes``.
+    soon after ``max_bytes``, so a longer result means a longer body.
 
     Raises:
-        CodingError: The body is damaged, or in an unknown coding.
+        CodingError: The body is damaged, in an unknown coding, or in more than five.
     """
     if len(codings) > _MAX_CODINGS:
         raise CodingError(f"{len(codings)} codings")

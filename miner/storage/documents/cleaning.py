@@ -42,7 +42,7 @@ Edit = tuple[int, int, str]
 
 
 class CleanText:
-    """A cleaned text that maps its characters to offsets in the document."""
+    """A cleaned ``text`` that maps its characters to offsets in the document."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -50,7 +50,11 @@ class CleanText:
 
     @classmethod
     def from_text(cls, text: str, *, is_wrapped: bool) -> Self:
-        """Clean a text, and join hyphenated words if its lines are wrapped."""
+        """Clean a document's text, with equal line ends.
+
+        Control characters become spaces, invisible ones are removed, and others composed (NFC).
+        Words that are hyphenated at line ends are joined if the lines are wrapped.
+        """
         clean = cls(_CONTROL.sub(" ", text))
         clean._edit((*match.span(), "") for match in _SOFT_BREAK.finditer(clean.text))
         clean._edit((*match.span(), "") for match in INVISIBLE.finditer(clean.text))
@@ -61,7 +65,7 @@ class CleanText:
         return clean
 
     def origin(self, start: int, end: int) -> tuple[int, int]:
-        """Return the start and end in the document of a span of the text."""
+        """Return the start and end in the document of a span of ``text``."""
         for offsets in reversed(self._steps):
             start, end = offsets.start(start), offsets.end(end)
         return start, end

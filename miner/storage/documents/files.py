@@ -26,13 +26,14 @@ PARQUET_BATCH_ROWS = 256
 
 
 def read(path: AnyPath, name: str) -> Iterator[AnyDocument]:
-    """Yield the documents of a file.
+    """Yield the documents of a text, Markdown, JSON lines or Parquet file.
 
-    A text is one document. Otherwise each line or row is one, and is broken if it has no ``text``.
-    The line ``{"index": ...}`` before each article of a Cirrus dump is skipped.
+    A text or Markdown is one document, called ``name``. Otherwise each line or row is one, and is
+    broken if it has no ``text``. It is called by its field ``doc``, ``id``, ``url`` or ``title``,
+    or else ``name:number``. Lines ``{"index": ...}`` of a Cirrus dump are skipped.
 
     Raises:
-        CorpusError: The file is not in the format of its suffix, or has not one column ``text``.
+        CorpusError: The file cannot be read or is damaged, or Parquet has not one column ``text``.
     """
     match split_compression(path)[0]:
         case ".txt":
@@ -50,7 +51,13 @@ def read(path: AnyPath, name: str) -> Iterator[AnyDocument]:
 
 
 def read_bytes(path: AnyPath, max_bytes: int = MAX_BYTES) -> bytes:
-    """Return a file's decompressed bytes, or the first ``max_bytes`` and some."""
+    """Return a file's decompressed bytes.
+
+    Reading stops within a chunk after ``max_bytes``, so a longer result means a longer file.
+
+    Raises:
+        CorpusError: The file cannot be read.
+    """
     data = bytearray()
     for chunk in read_chunks(path):
         data += chunk

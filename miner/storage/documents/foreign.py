@@ -20,7 +20,7 @@ NO_LANGUAGE = "zxx"
 
 
 def foreign_sentences(paragraphs: Sequence[int], texts: Sequence[str], language: str) -> list[bool]:
-    """Return whether each sentence of a document is in another language.
+    """Return whether each sentence of a document is in a foreign language.
 
     A sentence of a foreign paragraph is kept if it is likely in the corpus's language by itself.
     Short and doubtful paragraphs are kept unless the document is foreign as a whole.

@@ -18,14 +18,7 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 from mdit_py_plugins.front_matter import front_matter_plugin
 
-from miner.storage.documents.records import (
-    LINE_BREAK,
-    Document,
-    check_document,
-    decode_document,
-    text_blocks,
-    unwrap,
-)
+from miner.storage.documents import records
 
 BLOCK = 1 << 19  # characters of a document that are parsed together, using about 250 MB
 
@@ -79,10 +72,10 @@ _CODE = frozenset({"code", "kbd", "samp", "tt", "var"})
 _NOT_PROSE = _CODE | {*_HIDDEN}
 
 
-def read_page(name: str, content: bytes) -> Document:
-    """Return the document of a file's Markdown, without markup."""
-    document = decode_document(name, content)
-    return document if document.broken else check_document(name, prose(document.text))
+def read_page(name: str, content: bytes) -> records.Document:
+    """Return a Markdown file's document, broken if blank, long or not UTF-8."""
+    document = records.decode_document(name, content)
+    return document if document.broken else records.check_document(name, prose(document.text))
 
 
 def prose(text: str) -> str:
@@ -97,7 +90,9 @@ def prose(text: str) -> str:
 def _prose(text: str, directives: int) -> list[str]:
     parser = _parser(is_mdx=bool(_IS_MDX.search(text)))
     paragraphs: list[str] = []
-    for block in text_blocks(_TAB.sub(r"\1!!! tab ", text), BLOCK, ("\n\n## ", "\n## ", "\n\n")):
+    for block in records.text_blocks(
+        _TAB.sub(r"\1!!! tab ", text), BLOCK, ("\n\n## ", "\n## ", "\n\n")
+    ):
         for opening, token in pairwise([Token("", "", 0), *parser.parse(block)]):
             if token.type == "inline" and not _is_default_title(opening, token.content):
                 paragraphs += _paragraphs(token.children or [])
@@ -217,7 +212,7 @@ def _paragraphs(tokens: Sequence[Token]) -> Iterator[str]:
         has_code = any(piece.is_code for piece in pieces)
         if is_break or (has_code and not any(map(str.isalpha, plain))):
             continue
-        if text := unwrap("".join(piece.text for piece in pieces)):
+        if text := records.unwrap("".join(piece.text for piece in pieces)):
             yield text
 
 
@@ -264,7 +259,7 @@ def _ends_paragraphs(name: str) -> bool:
 
 def _markup_pieces(name: str, content: str) -> Iterator[_Piece]:
     if name.lower() == "br":
-        yield _Piece(LINE_BREAK)
+        yield _Piece(records.LINE_BREAK)
     elif _ends_paragraphs(name):
         yield _BREAK
     elif shown := _SHOWN_STRING.fullmatch(content):
@@ -278,6 +273,6 @@ def _text_pieces(token: Token, *, is_code: bool, is_linked: bool) -> Iterator[_P
         case "code_inline" | "math_inline":
             yield _Piece(token.content, True)
         case "softbreak" | "hardbreak":
-            yield _Piece("\n" if token.type == "softbreak" else LINE_BREAK)
+            yield _Piece("\n" if token.type == "softbreak" else records.LINE_BREAK)
         case "image" if not is_linked:  # a linked one is a badge
             yield _Piece(" ".join(_paragraphs(token.children or [])))

@@ -30,13 +30,13 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    r"""A document with paragraphs of plain text, or the reason for none.
+    r"""A document with paragraphs of plain text, or broken with a reason.
 
     Attributes:
         name: the document's id: a file's path in its folder, a URL, or an article's title. Control
             characters become spaces, and lone surrogates are written as ``\udce9``.
         text: the paragraphs, or the error's message of a broken document, if any.
-        broken: the reason, or None.
+        broken: the reason, or None. A broken document has no sentences.
     """
 
     name: str
@@ -50,7 +50,10 @@ class Document:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawDocument:
-    """A document whose text has yet to be extracted, which takes time."""
+    """A document as its file has it, for a parser that takes time.
+
+    ``extract(name, content)`` returns the document with its text.
+    """
 
     name: str
     content: bytes | str
@@ -64,7 +67,14 @@ Reader = Callable[[AnyPath, str], Iterator[AnyDocument]]
 
 
 def reader_of(path: AnyPath) -> Reader | None:
-    """Return the reader for a file's suffix, below a compression's, or None."""
+    """Return the reader for a file's suffix, or None for an unknown suffix.
+
+    The suffix is in any case, below a compression's. A reader takes the path and the file's name in
+    its corpus, and yields documents.
+
+    Raises:
+        ModuleNotFoundError: The extra ``documents`` is not installed.
+    """
     name = FORMATS.get(split_compression(path)[0])
     reader: Reader | None = import_module(f"miner.storage.documents.{name}").read if name else None
     return reader
@@ -87,7 +97,10 @@ def extract(document: AnyDocument) -> Document:
 
 
 def decode_document(name: str, data: bytes) -> Document:
-    """Return the document of UTF-8 bytes, without a byte order mark."""
+    """Return the document of UTF-8 bytes, without a byte order mark.
+
+    It is broken if it is longer than ``MAX_BYTES``, blank or not UTF-8.
+    """
     if len(data) > MAX_BYTES:
         return Document(name=name, broken=Rejection.TOO_LONG)
     try:
@@ -97,7 +110,10 @@ def decode_document(name: str, data: bytes) -> Document:
 
 
 def check_document(name: str, text: str) -> Document:
-    """Return the document of a text, broken if blank or not valid Unicode."""
+    """Return the document of a text.
+
+    It is broken if it is blank, or not valid Unicode because of a lone surrogate.
+    """
     if not text or text.isspace():
         return Document(name=name, broken=Rejection.BLANK)
     try:
@@ -108,7 +124,10 @@ def check_document(name: str, text: str) -> Document:
 
 
 def text_blocks(text: str, size: int, marks: Sequence[str]) -> Iterator[str]:
-    """Yield a text in blocks that end before the last of the first mark in it."""
+    """Yield a text in blocks of at most ``size`` characters.
+
+    A block ends before the last of the first of ``marks`` that it has, or else at ``size``.
+    """
     start = 0
     while len(text) - start > size:
         end = start + size
@@ -120,6 +139,9 @@ def text_blocks(text: str, size: int, marks: Sequence[str]) -> Iterator[str]:
 
 
 def unwrap(text: str) -> str:
-    """Join the lines of a paragraph, except at a ``LINE_BREAK``."""
+    """Join the lines of a paragraph with spaces, except at a ``LINE_BREAK``.
+
+    That becomes a line's end. No space is put between Chinese or Japanese characters.
+    """
     lines = _WIDE_BREAK.sub("", text).split(LINE_BREAK)
     return "\n".join(" ".join(line.split()) for line in lines).strip()

@@ -36,7 +36,10 @@ _QUOTES = str.maketrans(dict.fromkeys("“”„‟«»″", '"') | dict.fromkey
 
 
 class Sentence(NamedTuple):
-    """A sentence, its offsets in the document, and its paragraph's number."""
+    """A sentence, its offsets in the document, and its paragraph's number.
+
+    ``start`` and ``end`` are in characters, and paragraphs are numbered from 0.
+    """
 
     text: str
     start: int  # in characters
@@ -45,9 +48,10 @@ class Sentence(NamedTuple):
 
 
 def read_sentences(path: AnyPath, name: str, first_row: int) -> Iterator[Records]:
-    """Yield the sentences of a file's documents as records.
+    """Yield the sentences of a file's documents as batches of records.
 
-    A broken document is a rejected record. ``name`` is the file's name in its corpus.
+    A broken document is a rejected record. ``name`` is the file's in its corpus. Rows begin at
+    ``first_row``.
 
     Raises:
         CorpusError: The suffix is unknown, or the file is damaged.
@@ -99,7 +103,10 @@ def sentence_tables(
 
 
 def table_records(table: pa.Table | pa.RecordBatch, first_row: int) -> Records:
-    """Return the records of a table of ``sentence_tables``."""
+    """Return the records of a table of ``sentence_tables``.
+
+    Its rows are numbered from ``first_row``. Rows with a reason are rejected.
+    """
     ids, docs, texts, reasons = (table[name].to_pylist() for name in SENTENCE_TABLE.names[1:])
     rejected = {place: Rejection(why) for place, why in enumerate(reasons) if why}
     columns = ids, docs, texts
@@ -109,7 +116,7 @@ def table_records(table: pa.Table | pa.RecordBatch, first_row: int) -> Records:
 
 
 def document_sentences(document: Document, language: str | None = None) -> Iterator[Sentence]:
-    """Yield the sentences of a document in order.
+    """Yield the sentences of a document in order, none of a blank text.
 
     ``language`` (ISO 639-1) helps to tell ordinals from sentences that end in a number. An empty
     line ends a paragraph. So does every line's end, unless the text is wrapped.

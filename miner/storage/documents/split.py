@@ -46,7 +46,7 @@ class SplitCounts:
     broken: Counter[Rejection] = field(default_factory=Counter)
 
     def describe(self) -> str:
-        """Return a line for people."""
+        """Return the counts as one line for people."""
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in self.broken.items())
         rejected = f"; rejected: {reasons}" if reasons else ""
         top = self.languages.most_common(SHOWN_LANGUAGES)
@@ -61,7 +61,11 @@ class SplitCounts:
 
 
 def is_documents(path: Place, input_format: str) -> bool:
-    """Return whether a corpus consists of documents, by format or suffixes."""
+    """Return whether a corpus consists of documents.
+
+    That is if ``input_format`` is ``documents``, or ``auto`` and all known suffixes only of
+    documents.
+    """
     if input_format != "auto":
         return input_format == "documents"
     suffixes = {*_files_by_suffix(path)} if path.is_dir() else {split_compression(path)[0]}
@@ -69,7 +73,11 @@ def is_documents(path: Place, input_format: str) -> bool:
 
 
 def holds_documents(folder: Place) -> bool:
-    """Return whether each file is a document, by suffix and a sample of texts."""
+    """Return whether each file of a folder is one document.
+
+    All known suffixes are of text or markup, and half of a sample of texts
+    ``looks_like_a_document``. It is false for an empty folder.
+    """
     suffixes = _files_by_suffix(folder)
     if not suffixes or not {*suffixes} <= {*MARKUP_SUFFIXES, ".txt"}:
         return False
@@ -90,7 +98,10 @@ def _files_by_suffix(folder: Place) -> dict[str, list[Place]]:
 
 
 def looks_like_a_document(path: Place) -> bool:
-    """Return whether a text is wrapped, has long paragraphs, or is a web page."""
+    """Return whether a text is wrapped, has long paragraphs, or is a web page.
+
+    It is judged by its first 64 KB, and false if it cannot be read.
+    """
     try:
         data = read_bytes(path, SAMPLED_BYTES)
     except ValueError:  # reported when the corpus is read
@@ -117,7 +128,11 @@ def _is_filled(text: str) -> bool:
 
 
 def describe_documents(folder: Place) -> str:
-    """Return a line that names the files of a folder that are read."""
+    """Return a line that names the files of a folder that are read.
+
+    Raises:
+        CorpusError: The folder has no file of documents.
+    """
     files = filesets.summarise_names([name for name, _ in document_files(folder)])
     return f"{folder}: reads {files} as documents, which are split into sentences"
 
@@ -143,7 +158,10 @@ def document_files(path: Place) -> list[NamedPlace]:
 def open_side(path: Place, input_format: str, *, escapes: int = 0) -> filesets.CorpusReader:
     """Return the reader of a corpus of sentences or documents.
 
-    ``escapes`` is the number of levels of HTML entities in its texts.
+    ``escapes`` is the number of levels of HTML entities to replace in its texts.
+
+    Raises:
+        CorpusError: ``path`` contains no file of a corpus.
     """
     if is_documents(path, input_format):
         files, input_format = document_files(path), "documents"
@@ -176,17 +194,21 @@ def find_documents(
 
 
 def read_documents(files: Sequence[NamedPlace]) -> Iterator[Document]:
-    """Yield the documents of files with their texts, like ``find_documents``."""
+    """Yield the documents of files with their texts, like ``find_documents``.
+
+    Errors are raised only if there is one file.
+    """
     return (extract(raw) for _, raw in find_documents(files, is_only_file=len(files) == 1))
 
 
 def split_documents(
     documents: Iterator[Document], counts: SplitCounts, *, language: str | None = None
 ) -> Iterator[pa.Table]:
-    """Yield the sentences in tables of ``SPLIT_FIELDS``, and count them.
+    """Yield tables of ``SPLIT_FIELDS`` with all sentences of documents.
 
-    ``language`` (ISO 639-1) decides how documents are split. The language of each sentence is
-    identified. A second document of one name becomes ``NAME (2)``, so that ids are unique.
+    ``counts`` is updated, also by broken documents, which are skipped. ``language`` (ISO 639-1)
+    decides how documents are split. The language of each sentence is identified. A second document
+    of one name becomes ``NAME (2)``, so that ids are unique.
     """
     name_counts: Counter[int] = Counter()  # by hash, which needs less memory than the name
 

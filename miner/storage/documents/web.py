@@ -56,7 +56,8 @@ _PAGE_TYPES = ("text/html", "application/xhtml+xml")
 def read(path: AnyPath, name: str) -> Iterator[AnyDocument]:
     """Yield the page of a file, or the documents of an archive or a dump.
 
-    Of a WARC, only responses in HTML are documents.
+    Of a WARC, only responses in HTML with status 200 are documents, and of a dump, only articles.
+    Their names are addresses and titles.
 
     Raises:
         CorpusError: The file cannot be read, or the archive or dump is damaged.
@@ -92,6 +93,8 @@ def read_page(
     name: str, html: bytes, content_type: str = "", codings: Sequence[str] = ()
 ) -> Document:
     """Return the document of a page, without menus and listings.
+
+    It is broken if it is too long, blank, or in an unknown coding.
 
     Args:
         name: the document's name; an address helps to guess the encoding.
@@ -189,11 +192,11 @@ class ChunkStream(io.RawIOBase):
         self._rest = memoryview(b"")
 
     def readable(self) -> bool:
-        """Return True."""
+        """Return True, as ``io`` requires."""
         return True
 
     def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
-        """Fill the buffer from the current chunk."""
+        """Fill the buffer from a chunk, and return the bytes read, 0 at the end."""
         while not self._rest:
             if (chunk := next(self._chunks, None)) is None:
                 return 0
@@ -225,7 +228,7 @@ def _read_dump(path: AnyPath) -> Iterator[RawDocument]:
 
 
 def read_article(title: str, text: str) -> Document:
-    """Return the document of an article, without markup."""
+    """Return a MediaWiki article's document, broken if too long or blank."""
     if len(text) > MAX_CHARACTERS:
         return Document(name=title, broken=Rejection.TOO_LONG)
     # The parser's time grows with the square of the number of unclosed brackets.

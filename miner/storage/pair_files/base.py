@@ -21,8 +21,8 @@ class FilePair:
         score: None if it has none. Of a cost, as ``adit align`` writes it, the negative.
         probability: None if it has none.
         corpus: The name of the corpus that it comes from; "" if unknown.
-        ids: For each side the ids of its sentences, then of their duplicates.
-            None if ids are unknown.
+        ids: For each side the ids of its sentences, then of duplicates; None if unknown.
+        originals: Source and target before their repair; None if they were not repaired.
         raw: The line in the file, like ``texts``, if a line is a pair.
         problem: The reason why the line or record is not a pair, or "".
     """
@@ -33,6 +33,7 @@ class FilePair:
     probability: float | None = None
     corpus: str = ""
     ids: tuple[Ids, Ids] | None = None
+    originals: tuple[str, str] | None = None
     raw: str | None = None
     problem: str = ""
 

@@ -12,6 +12,7 @@ SIDE_NAMES = (
     ("src", "tgt"),
     ("src", "trg"),
     ("src_text", "tgt_text"),
+    ("src_text", "trg_text"),
     ("sentence1", "sentence2"),
     ("text1", "text2"),
 )

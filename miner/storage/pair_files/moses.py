@@ -59,12 +59,14 @@ def open_zip(path: Place, languages: Languages) -> PairFile:
 def open_moses(source: Place, target: Place) -> PairFile:
     """Return line i of two files as a pair.
 
-    Pairs with a blank line have the problem ``BLANK`` and their texts. Reading raises a CorpusError
-    if one file has fewer lines.
+    Pairs with a blank line have the problem ``BLANK``. Reading raises CorpusError if one file is
+    shorter.
     """
     return PairFile(
         layout=f"lines of {source} and {target}",
-        read=lambda: _pairs(source, (source.name, target.name), map(text_lines, (source, target))),
+        read=lambda: pairs_of_sides(
+            source, (source.name, target.name), map(text_lines, (source, target))
+        ),
     )
 
 
@@ -72,7 +74,7 @@ def _read(path: Place, first: str, second: str) -> Iterator[FilePair]:
     with ExitStack() as stack:
         archive = stack.enter_context(zipfile.ZipFile(stack.enter_context(open_binary(path))))
         files = [stack.enter_context(archive.open(name)) for name in (first, second)]
-        yield from _pairs(path, (first, second), map(_lines, files))
+        yield from pairs_of_sides(path, (first, second), map(_lines, files))
 
 
 def _lines(file: IO[bytes]) -> Iterator[tuple[str, str]]:
@@ -81,9 +83,19 @@ def _lines(file: IO[bytes]) -> Iterator[tuple[str, str]]:
         yield line, "" if is_encodable(line) else Rejection.UNDECODABLE.value
 
 
-def _pairs(
+def pairs_of_sides(
     path: Place, names: Sequence[str], sides: Iterable[Iterator[tuple[str, str]]]
 ) -> Iterator[FilePair]:
+    """Yield line i of two sides as a pair.
+
+    Args:
+        path: The file that the places of pairs name.
+        names: Names of both sides.
+        sides: The texts of each side, and the reasons to reject them, or "".
+
+    Raises:
+        CorpusError: A side has fewer lines.
+    """
     for number, lines in enumerate(zip_longest(*sides), 1):
         if None in lines:
             short, long = names if lines[0] is None else reversed(names)

@@ -28,13 +28,13 @@ def repair_text(text: str) -> str:
 
 
 def repaired(pairs: PairFile) -> PairFile:
-    """Return a file whose pairs have repaired texts, and ``raw`` as it is."""
+    """Return a file whose pairs have repaired texts and ``originals``."""
 
     def read() -> Iterator[FilePair]:
         for pair in pairs.read():
             if pair.texts and not pair.problem:
                 source, target = map(repair_text, pair.texts)
-                pair = replace(pair, texts=(source, target))
+                pair = replace(pair, texts=(source, target), originals=pair.texts)
             yield pair
 
     return replace(pairs, read=read)

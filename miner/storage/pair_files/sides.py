@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from miner.storage.atomic import atomic_file
@@ -12,13 +13,19 @@ from miner.storage.corpus.reader import open_corpus
 from miner.storage.corpus.records import CorpusError
 from miner.storage.layout import SIDES
 from miner.storage.pair_files.base import FilePair, PairFile
-from miner.storage.places import Place
+from miner.storage.pair_files.moses import pairs_of_sides
+from miner.storage.places import Place, RemotePath
 from miner.storage.writers import on_a_line
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from miner.arrays import IntArray
+
 NAMES = ("source.txt", "target.txt")
+ORIGINALS_FILE = "originals.arrow"  # in the same folder
+ORIGINALS = ("source_original", "target_original")  # fields of texts before their repair
+BATCH_LINES = 1 << 13
 
 
 def write_sides(pairs: PairFile, folder: Place) -> tuple[Place, Place]:
@@ -49,11 +56,39 @@ def write_sides(pairs: PairFile, folder: Place) -> tuple[Place, Place]:
     return paths
 
 
-def pairs_of_corpora(source: Place, target: Place, input_formats: tuple[str, str]) -> PairFile:
-    """Return record i of two corpora as a pair, up to the end of the shorter.
+def write_texts(pairs: PairFile, path: Place) -> None:
+    """Write both texts of each line, or "", to an Arrow file for ``texts_at``."""
+    import pyarrow as pa
 
-    ``input_formats`` are of ``source`` and ``target``, which are files. A rejected record has the
-    reason as its problem.
+    schema = pa.schema([(name, pa.string()) for name in ORIGINALS])
+    texts = (("", "") if pair.problem else pair.texts or ("", "") for pair in pairs.read())
+    with atomic_file(path) as place, pa.ipc.new_file(place, schema) as writer:
+        for block in iter(lambda: list(islice(texts, BATCH_LINES)), []):
+            writer.write_batch(pa.record_batch([*map(list, zip(*block, strict=True))], schema))
+
+
+def texts_at(path: Place, lines: IntArray) -> pa.Table:
+    """Return the texts of some lines (P,) in a file of ``write_texts``."""
+    import numpy as np
+    import pyarrow as pa
+
+    batches, places = np.divmod(lines, BATCH_LINES)
+    order = np.argsort(batches, kind="stable")
+    source = path.open() if isinstance(path, RemotePath) else pa.memory_map(str(path))
+    with source, pa.ipc.open_file(source) as file:
+        pieces = [
+            file.get_batch(batch).take(pa.array(places[order[batches[order] == batch]]))
+            for batch in np.unique(batches).tolist()
+        ]
+        table = pa.Table.from_batches(pieces, file.schema)
+    return table.take(pa.array(np.argsort(order)))
+
+
+def pairs_of_corpora(source: Place, target: Place, input_formats: tuple[str, str]) -> PairFile:
+    """Return record i of two corpora as a pair.
+
+    ``input_formats`` are of both files. A rejected record has the reason as its problem. Reading
+    raises a CorpusError if one corpus has fewer records.
     """
     read = partial(_read, source, target, input_formats)
     return PairFile(layout=f"lines of {source} and {target}", read=read)
@@ -62,9 +97,7 @@ def pairs_of_corpora(source: Place, target: Place, input_formats: tuple[str, str
 def _read(source: Place, target: Place, input_formats: tuple[str, str]) -> Iterator[FilePair]:
     sides = zip((source, target), input_formats, strict=True)
     both = [_texts(path, input_format) for path, input_format in sides]
-    for number, ((text, why), (other, other_why)) in enumerate(zip(*both, strict=False), 1):
-        problem = why or other_why
-        yield FilePair(place=f"{source} line {number}", texts=(text, other), problem=problem)
+    yield from pairs_of_sides(source, (source.name, target.name), both)
 
 
 def _texts(path: Place, input_format: str) -> Iterator[tuple[str, str]]:
@@ -86,7 +119,10 @@ def pair_schema(pairs: Sequence[FilePair]) -> pa.Schema:
     ]
     if any(pair.ids for pair in pairs):
         fields += [pa.field(f"{side}_ids", pa.list_(pa.string())) for side in SIDES]
-    return pa.schema([*fields, *(pa.field(f"{side}_text", pa.string()) for side in SIDES)])
+    fields += [pa.field(f"{side}_text", pa.string()) for side in SIDES]
+    if any(pair.originals for pair in pairs):
+        fields += [pa.field(name, pa.string()) for name in ORIGINALS]
+    return pa.schema(fields)
 
 
 def pair_table(pairs: Sequence[FilePair], schema: pa.Schema) -> pa.Table:
@@ -99,6 +135,7 @@ def pair_table(pairs: Sequence[FilePair], schema: pa.Schema) -> pa.Table:
             "probability": pair.probability,
             **{f"{side}_ids": ids for side, ids in zip(SIDES, pair.ids or ([], []), strict=True)},
             **{f"{side}_text": text for side, text in zip(SIDES, pair.texts or (), strict=True)},
+            **dict(zip(ORIGINALS, pair.originals or (None, None), strict=True)),
         }
         for pair in pairs
     ]

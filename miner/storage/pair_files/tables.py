@@ -71,6 +71,8 @@ def open_table(path: Place, lines: Sequence[str], columns: Sequence[str]) -> Pai
     score, probability, corpus = (
         lowered.index(name) if name in lowered else None for name in _OTHER_NAMES
     )
+    if not header and _is_rated(body, texts):
+        score, probability = table.width - 3, table.width - 2
     if table.width == 3 and texts == (0, 1) and not (header or _are_numbers(body, 2)):
         corpus = 2
     names = [header[at] if header else str(at + 1) for at in texts]
@@ -154,6 +156,20 @@ def _is_own(rows: Sequence[Sequence[str]]) -> bool:
     return (width == 3 or (width == 4 and _has_reasons(rows, (1, 2)))) and _are_numbers(rows, 0)
 
 
+def _is_rated(rows: Sequence[Sequence[str]], texts: tuple[int, int]) -> bool:
+    """Return whether rows end in a score, a probability and a reason or "".
+
+    ``adit rate`` adds these columns. Lines without a pair have no numbers.
+    """
+    if not rows or max(texts) >= len(rows[0]) - 3 or all(row[-1] for row in rows):
+        return False
+    numbers = [[_number(cell) for cell in row[-3:]] for row in rows if row[-3] or not row[-1]]
+    return all(
+        score is not None and chance is not None and 0 <= chance <= 1 and reason is None
+        for score, chance, reason in numbers
+    )
+
+
 def _guessed(path: Place, rows: Sequence[Sequence[str]], header: Sequence[str]) -> tuple[int, int]:
     """Return the two columns of text.
 
@@ -235,7 +251,7 @@ def _pair(
         cells[at] if texts and at is not None and at < len(cells) else ""
         for at in (columns.score, columns.probability, columns.corpus)
     )
-    if texts and columns.score is not None and _number(score) is None:
+    if score.strip() and _number(score) is None:
         problem = problem or f"score {score[:60]!r} is not a number"
     return FilePair(
         place=place,

@@ -1,7 +1,6 @@
 """Sentence vectors in files of NumPy (``.npy``) or LASER (raw floats).
 
-Rows of a remote file are read on demand. Axes: ``N`` rows, one per line of the corpus, ``D``
-dimensions.
+Rows of a remote file are read on demand. Axes: ``N`` rows, one per line, ``D`` dimensions.
 """
 
 import os
@@ -24,7 +23,10 @@ MAX_SPAN_RATIO = 4  # at most as many rows are read per requested row, or the re
 
 @dataclass(frozen=True)
 class RemoteVectors:
-    """Row-major vectors (N, D) from byte ``start`` of a remote file."""
+    """Row-major vectors (N, D) from byte ``start`` of a remote file.
+
+    They are indexed by ascending int64 rows, which are read then.
+    """
 
     path: RemotePath
     dtype: np.dtype[Any]
@@ -36,7 +38,8 @@ class RemoteVectors:
         """Return the vectors of an ``.npy`` file.
 
         Raises:
-            ValueError: The header is invalid, or the file truncated.
+            ValueError: The header is invalid, the file truncated, or the order of its columns.
+            PlaceError: The file cannot be read.
         """
         with path.open() as stream:
             version = np.lib.format.read_magic(stream)
@@ -92,7 +95,7 @@ def open_embeddings(
         corpus: the corpus's name, for errors.
 
     Returns:
-        Read-only float16, float32 or float64 (N, D), in the file's memory order.
+        Read-only float16, float32 or float64 (``rows``, D), in the file's memory order.
 
     Raises:
         EmbeddingsError: The file is missing or damaged, or does not contain such vectors.
@@ -126,7 +129,7 @@ def open_embeddings(
 
 
 def peek_dim(path: Place) -> int | None:
-    """Return the dimensions of vectors in an ``.npy`` file, or None."""
+    """Return the dimensions of an ``.npy`` file, or None for any other path."""
     try:
         shape: tuple[int, ...] = _open_npy(path).shape
     except _NPY_DAMAGE:
@@ -135,10 +138,11 @@ def peek_dim(path: Place) -> int | None:
 
 
 def usable_rows(block: NDArray[np.floating]) -> tuple[Mask, dict[str, IntArray]]:
-    """Return which rows (N, D) can be mined, (N,), and the others by reason.
+    """Return which rows (N, D) can be mined, and the others by reason.
 
-    Vectors are mined as float32. A row whose squared length overflows float32 is NOT_FINITE. One
-    whose squared length is below the smallest normal number (length 1e-19) is a ZERO_VECTOR.
+    The first is a mask (N,), the second has positions by reason. Vectors are mined as float32. A
+    row whose squared length overflows float32 is NOT_FINITE. One whose squared length is below the
+    smallest normal number (length 1e-19) is a ZERO_VECTOR.
     """
     if block.dtype == np.float16:  # squares neither overflow nor vanish in float32, so bits tell
         largest = (block.view(np.uint16) & np.uint16(0x7FFF)).max(axis=1, initial=0)
@@ -163,9 +167,8 @@ def write_embeddings(
     """Write sentence vectors, completely or not at all.
 
     Args:
-        path: The suffix ``.npy`` makes a NumPy file. Any other makes raw little-endian floats in
-            row-major order without a header, like LASER. ``.f16`` and ``.f32`` must agree with
-            ``dtype``.
+        path: ``.npy`` makes a NumPy file. Other suffixes make raw little-endian floats by row
+            without a header, like LASER. ``.f16`` and ``.f32`` must agree with ``dtype``.
         vectors: Blocks (n, D) of any n.
         rows: N, the rows of all blocks.
         dim: D.
@@ -265,5 +268,5 @@ def _raw_layout(
         f"{size / (dim * dtype.itemsize):.10g} rows of {dim} {dtype.name}" for dtype in _RAW_DTYPES
     )
     raise EmbeddingsError(
-        f"{name}: {size} bytes are {contents}, but {corpus} has {rows} lines; is --dim right?{fits}"
+        f"{name}: {size} bytes are {contents}, but {corpus} has {rows} lines; check --dim{fits}"
     )

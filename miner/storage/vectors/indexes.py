@@ -12,11 +12,7 @@ if TYPE_CHECKING:
 
 
 def save_index(draft: Draft, name: str, index: faiss.Index) -> None:
-    """Write an index as a file of an artefact.
-
-    Raises:
-        OSError: The file cannot be written.
-    """
+    """Write an index as the file ``name`` of an artefact's draft."""
     import faiss
 
     untyped: Any = faiss  # its stubs lack the writer

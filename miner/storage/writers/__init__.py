@@ -22,13 +22,16 @@ BREAKS = "[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]"
 
 
 def on_a_line(text: str) -> str:
-    """Return a text with spaces instead of characters that may end a line."""
+    """Return a text with spaces instead of tabs and ends of lines."""
     return re.sub(BREAKS, " ", text)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """The languages of pairs, the encoder, and the signature of their run."""
+    """The languages of pairs, the encoder, and the signature of their run.
+
+    Languages are BCP 47 tags, None if unknown, and the signature is "" if unknown.
+    """
 
     languages: tuple[str | None, str | None] = (None, None)
     encoder: str = "unknown"
@@ -36,9 +39,11 @@ class Origin:
 
 
 class Format(NamedTuple):
-    """A format, by the name of its function.
+    """A format of pairs, whose writer is called by ``name``.
 
-    ``files`` are the files of an output that is a folder. Others are one file, or two with a ``%``.
+    It may be compressed around (``compresses``), need both languages (``names_languages``), and
+    write larger tables (``is_grouped``). ``files`` are the files of an output that is a folder.
+    Others are one file, or two with a ``%``.
     """
 
     name: str
@@ -69,7 +74,10 @@ _LINES_NAME = re.compile(r"([^%]*?)(\.?%.*?)(\.gz|\.zst)?", re.IGNORECASE | re.D
 
 
 class Output(NamedTuple):
-    """An output by the parts of its name."""
+    """An output by its path and the parts of its name.
+
+    ``ending`` is the format's, or contains a ``%``, and ``compression`` is "" without one.
+    """
 
     path: Place
     stem: str
@@ -81,7 +89,7 @@ class Output(NamedTuple):
         """Return the output at a path.
 
         Raises:
-            ValueError: The name has no known suffix.
+            ValueError: The name has no known suffix, or the format cannot be compressed.
         """
         place = path if isinstance(path, RemotePath) else Path(path)
         parts = _NAME.fullmatch(place.name) or _LINES_NAME.fullmatch(place.name)
@@ -106,7 +114,7 @@ class Output(NamedTuple):
         return self.path.parent / f"{self.stem}.rejected{self.ending}{self.compression}"
 
     def files(self, origin: Origin) -> list[Place]:
-        """Return all files of the output.
+        """Return all files of the output, existing or not.
 
         Raises:
             ValueError: Their names need languages that are unknown or equal.

@@ -47,7 +47,10 @@ def _write_cells(file: IO[bytes], *columns: pa.ChunkedArray) -> None:
 
 
 def write_lines(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -> None:
-    """Write sources to the first file, and targets to the second."""
+    """Write sources to the first of two files, and targets to the second.
+
+    A pair is one line in each. Tabs and ends of lines in texts become spaces.
+    """
     for table in tables:
         for file, name in zip(files, ("source_text", "target_text"), strict=True):
             _write_cells(file, table[name])
@@ -56,7 +59,8 @@ def write_lines(files: Files, tables: Tables, schema: pa.Schema, origin: Origin)
 def write_tsv(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -> None:
     """Write score TAB source text TAB target text, without header or quoting.
 
-    The score has all its digits. Rejected pairs have the reason as a fourth column.
+    The score has all its digits. Tabs and ends of lines in texts become spaces. Rejected pairs have
+    the reason in a fourth.
     """
     names = ["source_text", "target_text", *(["reason"] if "reason" in schema.names else [])]
     for table in tables:
@@ -96,7 +100,10 @@ def write_parquet(files: Files, tables: Tables, schema: pa.Schema, origin: Origi
 
 
 def write_dataset(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -> None:
-    """Write Parquet and a card, which Hugging Face's ``datasets`` can load."""
+    """Write Parquet to the first file, and a card in Markdown to the second.
+
+    Hugging Face's ``datasets`` can load the folder.
+    """
     sizes = []
 
     def counted() -> Tables:
@@ -186,7 +193,7 @@ WRITERS = {
 def regroup(batches: Batches, schema: pa.Schema, rows: int) -> Tables:
     """Yield the pairs in tables of ``rows`` rows, except for the last.
 
-    Tables have the columns of ``schema``, and one chunk per column.
+    Tables have the columns of ``schema``, which all batches must have, and one chunk per column.
     """
     tables: list[pa.Table] = []
     row_count = 0

@@ -63,7 +63,10 @@ def _cut_before(run: RunContext, side: str, files: Sequence[Place]) -> list[int]
 
 
 def digest_of(path: Place) -> str:
-    """Return a file's SHA-256, cached per process, or "" if unreadable."""
+    """Return a file's SHA-256, cached until it changes, or "" if unreadable.
+
+    A missing file raises FileNotFoundError.
+    """
     return _digest_once(path, *file_state(path))
 
 
@@ -73,7 +76,7 @@ def _digest_once(path: Place, *state: int) -> str:
 
 
 def digest_of_beginning(path: Place, size: int) -> str:
-    """Return the SHA-256 of a file's first ``size`` bytes, "" if unreadable."""
+    """Return the SHA-256 of up to ``size`` bytes, "" if unreadable."""
     digest = hashlib.sha256()
     try:
         with path.open("rb") as stream:

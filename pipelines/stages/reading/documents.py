@@ -22,7 +22,7 @@ READ_ROWS = 32_768
 
 
 class DocumentPairs(NamedTuple):
-    """Names of target documents by source document, and the list's SHA-256."""
+    """Names of target documents by source document, and their file's SHA-256."""
 
     targets: Mapping[str, Sequence[str]]
     digest: str
@@ -70,8 +70,8 @@ def check_documents(run: RunContext, side: str, shards: Sequence[Shard]) -> None
     """Check a side's documents before anything is encoded.
 
     Raises:
-        ValueError: No sentence is in a document that can be paired, or alignment is monotone and a
-            document is in several pairs.
+        ValueError: No sentence is in a pairable document, or a monotone alignment repeats a
+            document.
     """
     listed, path = run.options.document_pairs, run.options.side(side).path
     if listed is None:
@@ -115,8 +115,7 @@ def paired_rows(
 def rows_by_document(embedded: EmbeddedShard) -> dict[str, IntArray]:
     """Return the positions of each document's vectors, by document name.
 
-    Positions ascend, and documents are in the order of their first vectors. Sentences outside
-    documents are skipped.
+    Positions ascend, and documents are in the order of first vectors. Other sentences are skipped.
     """
     by_name = positions_by_value(embedded.docs())
     by_name.pop("", None)  # sentences without a document
@@ -124,7 +123,7 @@ def rows_by_document(embedded: EmbeddedShard) -> dict[str, IntArray]:
 
 
 def positions_by_value(texts: pa.StringArray) -> dict[str, IntArray]:
-    """Return the ascending positions of each distinct text, by text."""
+    """Return the ascending positions, int64, of each distinct text, by text."""
     values = texts.dictionary_encode()
     indices = values.indices.to_numpy()
     order = np.argsort(indices, kind="stable")

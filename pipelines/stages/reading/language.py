@@ -1,7 +1,6 @@
 """Detect the languages of corpora and HTML entities, and check coverage.
 
-Samples are read before anything else, and stored, so that shards, workers and later runs on a grown
-corpus agree on them.
+Samples are read first, and stored, so that shards, workers and later runs on a grown corpus agree.
 """
 
 import hashlib
@@ -124,8 +123,9 @@ def _read_sample(run: RunContext, side: str, *, remember: bool) -> Sample:
 def only_language(options: MiningOptions, side: str) -> str | None:
     """Return the only language to keep of a side's documents, None for all.
 
-    It is the side's language. It is None if that is unknown, or not given and rare in the sample,
-    or equal to the other side's, or if the side has precomputed vectors of all sentences.
+    It is the side's language, as a ``known_label``. It is None if that is unknown, or not given and
+    rare in the sample, or equal to the other side's, or if the side has precomputed vectors of all
+    sentences.
     """
     corpus = options.side(side)
     language = corpus.effective_language
@@ -158,7 +158,7 @@ def language_sample(path: Place, input_format: str) -> list[str]:
 
 
 def read_beginning(path: Place, input_format: str, *, count: int = SAMPLED) -> list[str]:
-    """Return at least the first ``count`` sentences, none if unreadable."""
+    """Return the first ``count`` or more sentences, none if unreadable."""
     texts: list[str] = []
     try:
         for records in open_side(path, input_format):
@@ -175,7 +175,11 @@ def _digest(texts: Sequence[str]) -> str:
 
 
 def describe_language(options: MiningOptions, side: str) -> dict[str, Any]:
-    """Return facts on a side's language and on the encoder's quality in it."""
+    """Return a side's language, its share, and the encoder's quality in it.
+
+    Keys are ``given``, ``decided``, ``share`` (0 to 1, of a language that was not given) and
+    ``quality``, with None for unknown values.
+    """
     corpus = options.side(side)
     language = corpus.effective_language
     coverage = find_coverage(_coverage(options), language) if language else None
@@ -188,7 +192,7 @@ def describe_language(options: MiningOptions, side: str) -> dict[str, Any]:
 
 
 def language_warnings(options: MiningOptions, side: str) -> list[str]:
-    """Return a one-line warning for each problem with a side's language."""
+    """Return one-line warnings about a side's language, maybe none."""
     corpus = options.side(side)
     shares, tag, language = corpus.shares, corpus.language, corpus.effective_language
     if not shares or not (coverages := _coverage(options)):

@@ -125,7 +125,11 @@ def _sampled(run: RunContext, sides: Sequence[Shards]) -> tuple[Matrix, Matrix]:
 
 
 def train_side(run: RunContext, side: Sequence[SearchableShard]) -> Sequence[SearchableShard]:
-    """Train a side's FAISS index, if needed, and return its shards with it."""
+    """Train a side's FAISS index, if needed, and return its shards with it.
+
+    Raises:
+        ValueError: The index cannot be trained on these sentences.
+    """
     if not isinstance(method := side[0].method, IndexSpec):
         return side
     from pipelines.stages.searching.index_search import trained_index  # loads FAISS
@@ -135,10 +139,7 @@ def train_side(run: RunContext, side: Sequence[SearchableShard]) -> Sequence[Sea
 
 
 def fill_index(run: RunContext, shard: SearchableShard) -> SearchableShard:
-    """Return the shard with its filled FAISS index, or its vectors' cells.
-
-    A shard that is searched exactly is returned unchanged.
-    """
+    """Return the shard with its index or cells, unchanged if exact."""
     if shard.index is None:
         return shard
     if isinstance(shard.method, CellSpec):

@@ -99,7 +99,8 @@ def look_up(
 ) -> Neighbours:
     """Find the k nearest neighbours of a shard's vectors by indexes.
 
-    ``others`` are all shards of the other side. Ids of neighbours are rows of the other corpus.
+    ``others`` are all shards of the other side. Ids are rows of the other corpus, -1 if fewer were
+    found.
     """
     queries = embedded.unit_vectors()
     base = SideVectors([other.embedded for other in others])

@@ -106,7 +106,7 @@ def cells_of(searchable: SearchableShard) -> Artefact:
 
 
 def cell_tiles(whole: SearchTile, floors: Sequence[Artefact] = ()) -> list[SearchTile]:
-    """Cut a tile of whole sides into tiles of cells, each about two shards."""
+    """Cut a tile of whole sides into tiles of cells, of about two shards each."""
     sides = whole.sources, whole.targets
     stride = -(-max(map(_rows, sides)) // CUT_BY)
     cells = (

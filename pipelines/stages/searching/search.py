@@ -2,8 +2,8 @@
 
 A tile is a group of source shards by a group of target shards, with a list for every row. One shard
 per group takes most disk, so groups are larger beyond ``MAX_GROUPS`` per side. No result depends on
-groups. A work folder stores them, so that the groups of a grown side stay as they were, and new
-shards make new groups.
+groups. A work folder stores them, so that a grown side's groups stay, and new shards make new
+groups.
 """
 
 import itertools
@@ -102,8 +102,7 @@ def group_sizes(shards: int, earlier: Sequence[int] = ()) -> list[int]:
 def search_tile(run: RunContext, tile: SearchTile | RecallSample) -> Sequence[NeighbourPart]:
     """Search a tile or a recall sample, and return the neighbours by shard.
 
-    Both directions are searched. FAISS indexes are not searched here but in ``find_neighbours``, to
-    which the result refers.
+    Both directions are searched. FAISS indexes are searched in ``find_neighbours`` instead.
     """
     if isinstance(tile, RecallSample):
         return search_sample(run, tile)

@@ -67,7 +67,7 @@ def test_duplicates_may_be_missing_or_null(tmp_path: Path, suffix: str) -> None:
 def test_records_need_their_fields(tmp_path: Path, suffix: str) -> None:
     where = "line 1" if suffix == ".jsonl" else "record 1"
     path = write(tmp_path / f"pairs{suffix}", [{"source_id": "d", "target_id": "e"}])
-    with pytest.raises(ValueError, match=f"{where}: no score$"):
+    with pytest.raises(ValueError, match=f"{where}: no score; pass scored pairs$"):
         read_candidates(path, None)
     path = write(tmp_path / f"pairs{suffix}", [{"score": 1.5, "source_id": "d"}])
     with pytest.raises(ValueError, match=f"{where}: a side has neither an id nor a text$"):

@@ -275,3 +275,15 @@ def test_what_is_kept(chances: list[int], rule: str, limit: float) -> None:
     assert count_kept(scores, 1 - scores, rule, limit) == kept_slowly(
         scores, 1 - scores, rule, limit
     )
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_wrong_pairs_tell_where_correct_ones_begin(share: float) -> None:
+    """In a language with few known words, correct pairs score from -5 on, wrong ones -6.5."""
+    random = np.random.default_rng(3)
+    others, wrong = (-6.5 + random.exponential(0.5, size=2000) for _ in range(2))
+    right, others = random.normal(0, 2.5, size=2000), others[: round(2000 * share)]
+    model = Probabilities.fit(USUAL, [np.concatenate([right, others])], wrong).limited(wrong)
+    assert (model.predict(right) >= LIKELY).mean() > 0.8
+    assert (model.predict(others) >= LIKELY).mean() < 0.05
+    assert model.predict(np.quantile(wrong, [0.98], method="lower")) <= LIKELY

@@ -68,6 +68,14 @@ def zipped(*names: str) -> bytes:
     return data.getvalue()
 
 
+def arrow(write: Callable[..., pa.ipc.RecordBatchFileWriter]) -> bytes:
+    """A table as ``save_to_disk`` of Hugging Face's datasets and pandas write it."""
+    table, data = pa.table({"de": ["Ein Satz."], "en": ["A sentence."]}), io.BytesIO()
+    with write(data, table.schema) as writer:
+        writer.write_table(table)
+    return data.getvalue()
+
+
 def refusal(folder: Path, name: str, data: bytes) -> str:
     path = folder / name
     path.write_bytes(data)
@@ -100,6 +108,8 @@ def test_a_tar_archive_under_any_name(tmp_path: Path, name: str, data: bytes) ->
         (b"Rar!\x1a\7\1\0" + bytes(range(256)), "is a rar archive; unpack it"),
         (b"!<arch>\ndebian-binary   1410122664" + bytes(range(256)), "is an ar archive; unpack it"),
         (b"\x04\x22\x4d\x18\x64\x40\xa7" + bytes(99), "is compressed with lz4; decompress it"),
+        (arrow(pa.ipc.new_stream), "is an Arrow stream; save it as Parquet"),
+        (arrow(pa.ipc.new_file), "is an Arrow file; save it as Parquet"),
         (b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n1 0 obj\n", "is a PDF document; save its text"),
         (
             zipped("mimetype", "content.opf"),
@@ -176,3 +186,15 @@ def test_whatever_a_file_begins_with_nothing_but_a_corpus_error_is_raised(
         except CorpusError as error:
             assert str(error).isprintable()
             assert len(str(error)) < 200
+
+
+@given(st.binary(max_size=300), st.lists(st.integers(0, 300), max_size=4))
+def test_a_pipe_is_opened_repeatedly(data: bytes, sizes: list[int]) -> None:
+    pipe = streams.Pipe(io.BytesIO(data), "pipe.gz")
+    for size in sizes:
+        with pipe.open() as file:
+            assert file.read(size) == data[:size]
+    assert streams.split_compression(pipe) == ("", ".gz")
+    pipe.release()
+    with pipe.open() as file:
+        assert file.read() == data

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -155,6 +156,52 @@ def test_repaired_texts_stand_beside_their_line(tmp_path: Path) -> None:
     assert adit(["convert", str(tmp_path / "in.tsv"), "--repair", "-q", "-o", "-"]) == 0
 
 
+@pytest.mark.parametrize("ending", ["jsonl", "parquet", "dataset"])
+def test_repaired_pairs_keep_their_original_texts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    monkeypatch.setattr("miner.storage.pair_files.sides.BATCH_LINES", 7)
+    pairs = [*sample_pairs()[:20], ("\u2028SchÃ¶n&#39;s  Haus", "That&#39;s a house\u2029")]
+    lines = [f"{s}\t{t}" for s, t in pairs]
+    lines[5:5] = ["", "one column", lines[2]]
+    lines.append(f"{sample_pairs()[0][0]}\tYes.")
+    (tmp_path / "in.tsv").write_text("\n".join(lines), encoding="utf-8")
+    for side, name in enumerate("ab"):
+        sides = [(line + "\t").split("\t")[side] + "\n" for line in lines]
+        (tmp_path / name).write_text("".join(sides), encoding="utf-8")
+    inputs = [tmp_path / "a", tmp_path / "b"]
+    for corpora in ([tmp_path / "in.tsv"], inputs):
+        rate(*corpora, "--repair", "--filters=length", "-o", tmp_path / f"out.{ending}")
+        found, rejected = (
+            read_pairs_of(tmp_path / f"out{part}.{ending}") for part in ("", ".rejected")
+        )
+        assert len(rejected) == 1
+        for pair in (*found, *rejected):
+            cells = lines[pair["source_row"]].split("\t")
+            assert [pair["source_original"], pair["target_original"]] == cells
+        repaired = next(pair for pair in found if "Haus" in pair["source_original"])
+        assert (repaired["source_text"], repaired["target_text"]) == (
+            "Schön's Haus",
+            "That's a house",
+        )
+    rate(tmp_path / "in.tsv", "-o", tmp_path / f"out.{ending}")
+    assert "source_original" not in read_pairs_of(tmp_path / f"out.{ending}")[0]
+    command = ["convert", str(tmp_path / "in.tsv"), "-q", "-o", str(tmp_path / f"c.{ending}")]
+    assert adit([*command, "--repair"]) == 0
+    converted = read_pairs_of(tmp_path / f"c.{ending}")
+    assert [(pair["source_original"], pair["target_original"]) for pair in converted] == [
+        tuple(line.split("\t")) for line in lines if "\t" in line
+    ]
+    assert adit(command) == 0
+    assert [*read_pairs_of(tmp_path / f"c.{ending}")[0]] == ["source_text", "target_text"]
+
+
+def read_pairs_of(path: Path) -> list[dict[str, Any]]:
+    if path.suffix == ".jsonl":
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return pq.read_table(path / "pairs.parquet" if path.is_dir() else path).to_pylist()
+
+
 @pytest.mark.parametrize("ending", ["tmx", "jsonl", "parquet", "tsv.gz", "dataset"])
 def test_convert(
     table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], ending: str
@@ -188,6 +235,9 @@ def test_options_from_a_file(table: Path, tmp_path: Path) -> None:
         [[run]]
         output = "{tmp_path}/two.tmx"
         k = 2
+        repair = true
+        near-duplicates = true
+        keep-identical = true
         """
     )
     assert adit(["rate", "--config", str(tmp_path / "run.toml"), "-q"]) == 0
@@ -195,7 +245,12 @@ def test_options_from_a_file(table: Path, tmp_path: Path) -> None:
     tables = [pq.read_table(tmp_path / f"{name}.parquet") for name in ("one", "same")]
     assert tables[0] == tables[1]
     assert b"|filters:length+numbers|" in tables[0].schema.metadata[b"signature"]
-    assert "|k:2|" in (tmp_path / "two.tmx").read_text(encoding="utf-8")
+    signature = "|filters:length+numbers+near-duplicates|identical:kept|texts:repaired|kept:all|"
+    tmx = (tmp_path / "two.tmx").read_text(encoding="utf-8")
+    assert "|k:2|" in tmx and signature in tmx
+    page = tmp_path / "page.html"
+    assert adit(["report", str(tmp_path / "work"), "-o", str(page)]) == 0
+    assert f"<h1>Mined pairs: {table.name}</h1>" in page.read_text(encoding="utf-8")
     before = (tmp_path / "one.parquet").read_bytes()
     (tmp_path / "one.parquet").unlink()
     stored = tmp_path / "work" / "run.toml"

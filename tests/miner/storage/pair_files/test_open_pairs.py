@@ -54,6 +54,11 @@ def read(path: Path, *columns: str) -> list[tuple[str, str] | None]:
         (lines("{n}\tdoc-{n}\t{s}\t{t}"), "TSV, columns 3 and 4 of 4"),
         ("src\tid\ttrg\n" + lines("{s}\t{n}\t{t}"), "columns src and trg of 3 (named"),
         ("de\ten\n" + lines("{s}\t{t}"), "TSV, columns de and en of 2 (named"),
+        (
+            "src_url\ttrg_url\tsrc_text\ttrg_text\tbicleaner_score\n"
+            + lines(URLS + "\t{s}\t{t}\t0.{n}"),
+            "columns src_text and trg_text of 5 (named",
+        ),
         (lines("{s} ||| {t}"), "columns with |||, columns 1 and 2 of 2"),
         ("source,target\n" + lines('"{s}","{t}"'), "CSV, columns source and target of 2"),
         (",src,tgt,score\n" + lines('{n},"{s}","{t}",0.5'), "CSV, columns src and tgt of 4"),
@@ -66,6 +71,23 @@ def test_tables(tmp_path: Path, content: str, layout: str) -> None:
             file.write(content)
         assert layout in open_pairs(tmp_path / name).layout
         assert read(tmp_path / name) == PAIRS
+
+
+def test_lines_that_adit_rate_wrote(tmp_path: Path) -> None:
+    """With columns for score, probability and reason after those of the input."""
+    ends = ["-1.5\t0.25\t", "\t\tblank", "3\t1\tlength,numbers", "0.5\t0.5\t"]
+    for start in ("{s}\t{t}", URLS + "\t{s}\t{t}"):
+        rows = lines(start).splitlines()
+        cells = [f"{row}\t{end}" for row, end in zip(rows, ends * len(rows), strict=False)]
+        (tmp_path / "a").write_text("\n".join(cells))
+        pairs = [*open_pairs(tmp_path / "a").read()]
+        assert not any(pair.problem for pair in pairs)
+        found = [(pair.score, pair.probability) for pair in pairs]
+        assert found[:4] == [(-1.5, 0.25), (None, None), (3, 1), (0.5, 0.5)][: len(found)]
+        assert read(tmp_path / "a") == PAIRS
+    for end in ("1.5\t2.5\t", "1.5\t0.5\t0.5", "a\t0.5\t", "1.5\t0.5\tnews"):
+        (tmp_path / "a").write_text("".join(f"{s}\t{t}\t{end}\n" for s, t in PAIRS))
+        assert {pair.score for pair in open_pairs(tmp_path / "a").read()} == {None}
 
 
 def test_texts_of_several_lines(tmp_path: Path) -> None:

@@ -1,0 +1,185 @@
+"""Rate pairs by their texts only, while their file is read.
+
+The first ``FIRST_LINES`` lines decide the languages, the run statistics, the probabilities, and the
+values that filters compare with. So memory does not grow with the file. Axis: ``P`` pairs.
+"""
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, compress, islice
+from typing import TypeAlias
+
+import numpy as np
+
+from eval.output import signature
+from miner.arrays import Mask
+from miner.choices import LINES
+from miner.filters import Suspects, check_filter_languages, reasons
+from miner.judge.features import PAIRS_PER_THREAD, RunStatistics, compute_features, read_texts
+from miner.judge.model import load_judge
+from miner.judge.prior import LIKELY, MAX_PAIRS, Probabilities
+from miner.languages import language_shares
+from miner.same_text import same_texts
+from miner.storage.corpus.entities import escaped_levels, unescape
+from miner.storage.corpus.records import CorpusError, rejection_of
+from miner.storage.layout import SIDES
+from miner.storage.pair_files.base import FilePair
+from miner.storage.writers import on_a_line
+from miner.threads import prefetch, thread_count
+from pipelines.context import RunContext
+from pipelines.options import MiningOptions, job_of
+from pipelines.stages.ordered import NOT_KEPT, SAME_TEXT, RatedLine
+from pipelines.stages.reading.language import language_warnings
+from pipelines.stages.summary import removal_fields
+
+logger = logging.getLogger(__name__)
+
+FIRST_LINES = 10_000
+
+BothTexts: TypeAlias = tuple[list[str], list[str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextRater:
+    """Scores, probabilities and reasons of pairs, by their texts only.
+
+    Attributes:
+        run: The run, whose options have the languages.
+        statistics: Run statistics of the first pairs.
+        model: Probabilities by the scores of the first lines.
+        typical: Probably correct pairs, whose length ratio and scripts filters compare with.
+    """
+
+    run: RunContext
+    statistics: RunStatistics
+    model: Probabilities
+    typical: Suspects
+
+    @classmethod
+    def fit(cls, options: MiningOptions, first: Sequence[FilePair]) -> "TextRater":
+        """Decide everything by the first lines of a file.
+
+        Raises:
+            CorpusError: None of the lines is a pair.
+            ValueError: A filter does not support a language.
+        """
+        run = _with_languages(options, first)
+        source, target = _usable_texts(run, first)[0]
+        source, target = _take(source, target, ~same_texts(source, target))
+        makers, languages = run.word_encoders(), run.languages
+        texts = read_texts(makers, source, target, languages=languages)
+        statistics = RunStatistics.of(texts, is_given=True)
+        scores = load_judge().scores(compute_features(texts, None, statistics))
+        texts = read_texts(makers, *_mispaired(source, target), languages=languages)
+        wrong = load_judge().scores(compute_features(texts, None, statistics))
+        model = Probabilities.fit(load_judge().reference_peaks, [scores], wrong).limited(wrong)
+        best = _take(source, target, model.predict(scores) >= LIKELY)
+        typical = Suspects.of(*best, languages=run.languages)
+        return cls(run=run, statistics=statistics, model=model, typical=typical)
+
+    def rate(self, pairs: Sequence[FilePair]) -> list[RatedLine]:
+        """Rate lines, which may have problems instead of pairs."""
+        (source, target), problems = _usable_texts(self.run, pairs)
+        texts = read_texts(self.run.word_encoders(), source, target, languages=self.run.languages)
+        scores = load_judge().scores(compute_features(texts, None, self.statistics))
+        rated = zip(
+            scores.tolist(),
+            self.model.predict(scores).tolist(),
+            self._reasons(source, target, scores > self.run.options.threshold),
+            strict=True,
+        )
+        nothing = np.nan, np.nan
+        return [
+            RatedLine(pair, *nothing, problem) if problem else RatedLine(pair, *next(rated))
+            for pair, problem in zip(pairs, problems, strict=True)
+        ]
+
+    def rate_lines(self, lines: Iterator[FilePair]) -> Iterator[RatedLine]:
+        """Rate all lines in their order.
+
+        Results do not depend on the number of threads.
+        """
+        size = PAIRS_PER_THREAD * thread_count()
+        blocks = iter(lambda: list(islice(lines, size)), [])
+        return chain.from_iterable(prefetch(self.rate, blocks))
+
+    @property
+    def signature(self) -> str:
+        """The settings of the run in one line, to compare it with others."""
+        options = self.run.options
+        return signature(
+            "pairs",
+            words=self.run.words_name,
+            judge=load_judge().name,
+            retrieval=LINES,
+            first=FIRST_LINES,
+            **removal_fields(options),
+            kept="all" if options.threshold == -np.inf else f"threshold-{options.threshold}",
+        )
+
+    def _reasons(self, source: list[str], target: list[str], kept: Mask) -> list[str]:
+        """Return why pairs with texts are not ``kept`` (P,), or ""."""
+        why = np.where(kept, "", NOT_KEPT).astype(object)
+        if not self.run.options.keep_identical:
+            why[same_texts(source, target)] = SAME_TEXT
+        rest = why == ""
+        source, target = _take(source, target, rest)
+        suspects = replace(self.typical, source=source, target=target)
+        why[rest] = reasons(suspects, self.run.options.filters)
+        return why.tolist()
+
+
+def _with_languages(options: MiningOptions, first: Sequence[FilePair]) -> RunContext:
+    """Return a run whose languages and HTML entities are decided by lines.
+
+    Raises:
+        CorpusError: No line is a pair.
+    """
+    run = RunContext(job_of(options))
+    for side, texts in zip(SIDES, _usable_texts(run, first)[0], strict=True):
+        if not texts:
+            raise CorpusError(
+                f"no pairs found in the first {len(first):,} lines; pass a file with pairs in them"
+            )
+        levels = escaped_levels(texts)
+        shares = language_shares([unescape(text, levels) for text in texts])
+        corpus = replace(options.side(side), shares=shares, escapes=levels)
+        run = run.with_options(**{side: corpus})
+    for line in (line for side in SIDES for line in language_warnings(run.options, side)):
+        logger.warning("%s", line)
+    check_filter_languages(options.filters, run.languages)
+    return run
+
+
+def _mispaired(source: list[str], target: list[str]) -> BothTexts:
+    """Return at most ``MAX_PAIRS`` sources with targets of distant pairs."""
+    by_source = dict(zip(source, target, strict=True))
+    by_target = {text: other for other, text in by_source.items()}  # repeats would be translations
+    sources, targets = [*by_target.values()], [*by_target]
+    half = len(targets) // 2
+    targets = targets[half:] + targets[:half]
+    step = max(1, -(-len(sources) // MAX_PAIRS))
+    sources, targets = sources[::step], targets[::step]
+    return _take(sources, targets, ~same_texts(sources, targets)) if half else ([], [])
+
+
+def _take(source: list[str], target: list[str], mask: Mask) -> BothTexts:
+    return [*compress(source, mask)], [*compress(target, mask)]
+
+
+def _usable_texts(run: RunContext, pairs: Sequence[FilePair]) -> tuple[BothTexts, list[str]]:
+    """Return the texts of lines with a pair, and each line's problem or ""."""
+    escapes = [run.options.side(side).escapes for side in SIDES]
+    sides: BothTexts = [], []
+    problems = []
+    for pair in pairs:
+        texts = [
+            unescape(on_a_line(text), levels)
+            for text, levels in zip(pair.texts or ("", ""), escapes, strict=True)
+        ]
+        problems.append(pair.problem or next(filter(None, map(rejection_of, texts)), ""))
+        if not problems[-1]:
+            for side, text in zip(sides, texts, strict=True):
+                side.append(text)
+    return sides, problems
