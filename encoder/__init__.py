@@ -32,7 +32,8 @@ class Encoder(Protocol):
     Attributes:
         name: of the weights and the preprocessing. Equal names mean equal vectors.
         dim: the number of dimensions D.
-        precision: of matrix products, never ``auto``. Another process can load it again.
+        precision: of matrix products, never ``auto``, so that processes load the same encoder by
+            it.
     """
 
     name: str

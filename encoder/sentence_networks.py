@@ -47,7 +47,10 @@ class SentenceNetwork(nn.Module):
         return self.embed(x, is_token)
 
     def embed(self, x: Tensor, is_token: Tensor) -> Tensor:
-        """Map (B, T, W) to (B, D), given which are tokens, not padding, (B, T)."""
+        """Map token vectors (B, T, W) to (B, D), given a mask of tokens (B, T).
+
+        The mask is false for padding. Subclasses implement it.
+        """
         raise NotImplementedError
 
 

@@ -39,7 +39,10 @@ class Tokens:
 
     @classmethod
     def group(cls, ids: NDArray[np.int32], owners: NDArray[np.integer], count: int) -> "Tokens":
-        """Return ``count`` lists of ids (T,), in their order, by each id's owner."""
+        """Return ``count`` lists of ids (T,), by the number of each id's list.
+
+        Ids of a list stay in their order.
+        """
         order = np.argsort(owners, kind="stable")
         return cls(ids=ids[order], offsets=np.searchsorted(owners[order], np.arange(count + 1)))
 

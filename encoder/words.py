@@ -59,7 +59,7 @@ def word_encoders(
     unknown.
 
     Raises:
-        ValueError: The bundled encoder is needed, and does not know a language, or badly.
+        ValueError: The bundled encoder is needed, and covers a language badly or not at all.
     """
     joined_parts = encoder.parts if isinstance(encoder, JoinedEncoder) else ()
     wholes: list[Encoder | None] = [part.whole for part in joined_parts] or [encoder]

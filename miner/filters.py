@@ -57,7 +57,7 @@ class Suspects:
         lists: Sequence[IntArray] = (),
         languages: Sequence[str | None] = (None, None),
     ) -> Self:
-        """Return pairs with their own ratio and scripts, the best pairs first."""
+        """Return pairs, best first, with their own length ratio and scripts."""
         return cls(
             source=source,
             target=target,

@@ -51,9 +51,9 @@ def near_copies(signatures: Signatures, *, held: int = 1 << 22) -> Mask:
     """Return a mask (P,) of the pairs that are near-copies of better pairs.
 
     ``signatures`` are uint32 (P, HASHES), of the best pair first. A pair is one if the estimated
-    Jaccard similarity of character 4-grams is at least 0.8. Of each four of its numbers, it is
-    compared with the best pair that has the same. About ``held`` pairs are in memory at a time,
-    which does not change the result.
+    Jaccard similarity of character 4-grams is at least 0.8. For each four of its numbers, it is
+    compared with the best pair that has the same four. About ``held`` pairs are in memory at a
+    time, which does not change the result.
     """
     copies = np.zeros(len(signatures), dtype=bool)
     parts = -(-len(signatures) // held)

@@ -93,7 +93,10 @@ class RunContext:
 
     @property
     def encoder_name(self) -> str:
-        """Both sides' encoders by +, one if equal, or ``precomputed``."""
+        """The names of both sides' encoders, joined by "+" unless equal.
+
+        With precomputed vectors, it is "precomputed".
+        """
         if self.options.source.embeddings is not None:
             return "precomputed"
         return _joined(self.side_encoder(side) for side in SIDES)

@@ -76,7 +76,7 @@ class Features:
         return sentences, self.rows(words.take(first))
 
     def drop_words(self, tokens: Tokens, rate: float, generator: np.random.Generator) -> Tokens:
-        """Return sentences with whole words removed, each by chance ``rate``."""
+        """Return sentences with words removed, each with probability ``rate``."""
         words, _ = self.words(tokens)
         return tokens.keep(np.repeat(generator.random(len(words)) >= rate, np.diff(words.offsets)))
 

@@ -44,7 +44,10 @@ class Measure:
     higher_is_better: bool = False
 
     def best(self, means: Sequence[float]) -> bool:
-        """Return whether none of one or more ``means`` beats the last."""
+        """Return whether the last of ``means`` is as good as any before it.
+
+        There is at least one.
+        """
         return means[-1] == (max(means) if self.higher_is_better else min(means))
 
 

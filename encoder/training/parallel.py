@@ -24,7 +24,7 @@ PATIENCE = timedelta(days=1)  # while the first process evaluates; torchrun stop
 
 @contextmanager
 def process_group() -> Iterator[None]:
-    """Connect the processes of torchrun, if it runs, within the block."""
+    """Let the processes of torchrun, if it runs, communicate in the block."""
     if not distributed.is_torchelastic_launched():
         yield
         return

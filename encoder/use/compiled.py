@@ -164,7 +164,8 @@ def float_layer(products: Any, offsets: Any, branch_bias: Any, hidden: Any) -> N
     """Add the second convolution to a branch's channels of ``hidden``.
 
     ``branch_bias`` are the branch's number and bias (C,). Hidden rows, float32 (T, B C), are
-    changed in place. ``products`` (T, places C) are tokens' by place of the window.
+    changed in place. ``products`` (T, places C) are the products of tokens with each place of the
+    window.
     """
     ones = np.ones(max(products.shape), F)
     _add_windows(products, ones, ones, offsets, branch_bias, hidden)
@@ -243,7 +244,7 @@ def pool(pieces: Any, scales: Any, ids: Any, offsets: Any, hidden: Any, eps: Any
 def round_rows(rows: Any, codes: Any, largest: Any, scales: Any) -> None:
     """Fill ``codes`` (R, C) and ``scales`` (R,) with rounded ``rows``.
 
-    Codes are whole numbers up to ``largest``, about the numbers over the scale, in zero rows 0.
+    Codes are whole numbers up to ``largest``, about the numbers divided by the scale, or 0.
     """
     for number in range(len(codes)):
         top = F(0)

@@ -37,7 +37,7 @@ class Examples:
         return np.array([part == name for part in self.parts], dtype=bool)
 
     def classes(self) -> tuple[list[str], IntArray]:
-        """Return the sorted distinct labels, and each one's index, int64 (N,)."""
+        """Return the sorted distinct labels, and each example's index, int64 (N,)."""
         names, numbers = np.unique(np.array(self.labels, dtype=np.str_), return_inverse=True)
         return names.tolist(), numbers.astype(np.int64)
 

@@ -76,7 +76,7 @@ def negation(text: str, random: Random, others: Sequence[str]) -> str:
 
 
 def addition(text: str, random: Random, others: Sequence[str]) -> str:
-    """Add one of ``others``, at least one, before or after a text."""
+    """Add one of ``others``, which is not empty, before or after a text."""
     other = random.choice(others)
     return f"{text} {other}" if random.random() < 0.5 else f"{other} {text}"
 

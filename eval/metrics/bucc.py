@@ -123,7 +123,10 @@ class BuccScore:
 
 
 def rank(candidates: Candidates) -> Candidates:
-    """Sort candidates, stably, best first, and keep each ``name``'s best."""
+    """Sort candidates best first, and keep the best of each ``name``.
+
+    Ties stay in their order.
+    """
     first: dict[IdPair, int] = {}
     for position in np.argsort(-candidates.scores, kind="stable").tolist():
         first.setdefault(candidates.name(position), position)

@@ -299,7 +299,7 @@ def root_mean_square(vectors: Matrix) -> np.float32:
 
 
 def pair_features(first: Matrix, second: Matrix, *, both: bool) -> Matrix:
-    """Return |u - v|, u * v of rows u, v (N, D), after u, v if ``both``."""
+    """Concatenate |u - v| and u * v of rows (N, D), after u and v if ``both``."""
     sides = [first, second] if both else []
     return np.hstack([*sides, np.abs(first - second), first * second])
 

@@ -87,8 +87,8 @@ def assess(run: Run) -> Quality:
 def overview(run: Run, quality: Quality) -> Section:
     """Return ``cards``, ``thresholds`` and ``documents`` for the template.
 
-    Cards are a heading, a figure and a remark. Rows of ``thresholds`` keep pairs. Documents, if
-    any, are a number, and the largest with pairs and expected correct pairs.
+    Cards are a heading, a figure and a remark. Thresholds are the rows that keep pairs. Documents,
+    if any, are a number, and the largest with pairs and expected correct pairs.
     """
     estimates, kept = quality.estimates, run.summary.get("kept")
     note = f"of {run.summary['candidates']:,} candidates"

@@ -134,8 +134,8 @@ def choose_splits(
     """Choose the splits to tune and to test on, with a remark or None.
 
     A requested split is used even if it is missing, so that loading it fails. By default they are
-    ``training`` and ``sample``, or others of ``available``, at least one. The remark says if so, or
-    if both are one.
+    ``training`` and ``sample``, or others of ``available``, at least one. The remark names other
+    splits, or warns if both are the same.
     """
     preferred = tune or DEFAULT_TUNE, test or DEFAULT_TEST
     tune = tune or _first_of((DEFAULT_TUNE,), available, but=preferred[1]) or preferred[1]
@@ -160,7 +160,7 @@ def scored_texts(mined: MinedSplit) -> str:
 
 
 def mined_texts(mined: MinedSplit) -> tuple[list[str], list[str]]:
-    """Return candidates' source and target texts, spaced by ``text_key``."""
+    """Return candidates' source and target texts, with single spaces."""
     sides = (mined.data.source, mined.ranked.sources), (mined.data.target, mined.ranked.targets)
     texts = ((dict(zip(side.ids, side.texts, strict=True)), ids) for side, ids in sides)
     source, target = ([text_key(text_of[first]) for first, *_ in ids] for text_of, ids in texts)

@@ -16,10 +16,10 @@ from miner.languages import seen_language
 
 
 def angular_similarity(first: Matrix, second: Matrix) -> FloatArray:
-    """Return 1 - angle / pi of rows i of unit or zero rows (P, D), (P,).
+    """Return 1 - angle / pi of each of P pairs of rows, float64 (P,).
 
-    A zero row has an angle of pi / 2 to every row (Cer et al. 2018, "Universal Sentence Encoder",
-    equation 1; Chidambaram et al. 2019, section 3.5).
+    Rows, (P, D) each, are unit vectors or zero. A zero row has an angle of pi / 2 to every row (Cer
+    et al. 2018, "Universal Sentence Encoder", equation 1; Chidambaram et al. 2019, section 3.5).
     """
     cosines = np.einsum("pd,pd->p", first.astype(np.float64), second.astype(np.float64))
     similarity: FloatArray = 1 - np.arccos(np.clip(cosines, -1, 1)) / np.pi

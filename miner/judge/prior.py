@@ -122,7 +122,10 @@ def fit_tail(counts: FloatArray, start: float) -> Tail:
 
 
 def count_scores(scores: FloatArray) -> FloatArray:
-    """Count P finite scores per bin of ``SCORES``, clipped, float64 (B,)."""
+    """Count P finite scores in the bins of ``SCORES``, float64 (B,).
+
+    Scores below or above all bins count in the first or the last.
+    """
     bins = np.clip(
         np.floor(scores * BINS_PER_UNIT).astype(np.int64) + MAX_SCORE * BINS_PER_UNIT,
         0,

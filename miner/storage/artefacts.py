@@ -235,7 +235,7 @@ class Draft:
         """Yield a temporary local folder, which is removed at the block's end.
 
         Raises:
-            OutputError: Its disk is full, or the block fails likewise.
+            OutputError: Its disk is full, also during the block.
         """
         place = self._folder if isinstance(self._folder, Path) else cache.cache_folder()
         with tempfile.TemporaryDirectory(prefix=TEMPORARY, dir=place) as folder:

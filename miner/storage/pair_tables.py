@@ -79,5 +79,8 @@ def list_offsets(lists: pa.ListArray) -> np.ndarray:
 
 
 def joined_texts(texts: list[str], offsets: np.ndarray) -> list[str]:
-    """Join texts between offsets by spaces, Chinese and Japanese by none."""
+    """Join the texts between each two consecutive offsets by spaces.
+
+    Chinese and Japanese texts are joined without spaces.
+    """
     return [joined(texts[first:last]) for first, last in pairwise(offsets.tolist())]

@@ -58,7 +58,7 @@ class TextRater:
 
     @classmethod
     def fit(cls, options: MiningOptions, first: Sequence[FilePair]) -> "TextRater":
-        """Decide everything by the first lines of a file.
+        """Return a rater with statistics of the first lines of a file.
 
         Raises:
             CorpusError: None of the lines is a pair.
@@ -67,7 +67,8 @@ class TextRater:
         run = _with_languages(options, first)
         source, target = _usable_texts(run, first)[0]
         source, target = _take(source, target, ~same_texts(source, target))
-        texts = read_texts(run.word_encoders(), source, target, languages=run.languages)
+        makers, languages = run.word_encoders(), run.languages
+        texts = read_texts(makers, source, target, languages=languages)
         statistics = RunStatistics.of(texts, is_given=True)
         scores = bundled_judge(is_given=True).scores(compute_features(texts, None, statistics))
         model = bundled_judge(is_given=True).probabilities([scores])

@@ -138,7 +138,10 @@ class Task(nn.Module):
         """Write further files into the encoder's folder, by default none."""
 
     def rate_factor(self, history: Sequence[Mapping[str, Any]]) -> float:
-        """Return a factor of the learning rate by all figures, by default 1."""
+        """Return a factor of the learning rate, by all evaluations' figures.
+
+        It is 1 by default.
+        """
         return 1.0
 
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:

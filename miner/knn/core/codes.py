@@ -160,7 +160,8 @@ def product_rounding(precision: Precision, dim: int) -> float:
 class _Side:
     """A side while it is encoded.
 
-    ``error``, float64 (N,), is the length of rows' rounding errors, ``longest`` of centred rows.
+    ``error``, float64 (N,), is the length of each row's rounding error, and ``longest`` the length
+    of the longest centred row.
     """
 
     def __init__(self, rows: Matrix, precision: Precision, *, centred: bool) -> None:

@@ -177,7 +177,10 @@ def best_columns(rows: Codes, columns: Codes, *, kept: int) -> Candidates:
 
 
 def growing_blocks(rows: int, size: int) -> list[slice]:
-    """Split rows into slices of 32, then three times more, up to ``size``."""
+    """Split rows into slices that grow from 32 rows threefold up to ``size``.
+
+    Floors are low at first, and most products exceed them.
+    """
     slices, start, length = [], 0, min(FIRST_BLOCK_ROWS, size)
     while start < rows:
         slices.append(slice(start, min(start + length, rows)))

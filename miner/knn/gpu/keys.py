@@ -66,7 +66,10 @@ def best(keys: list[torch.Tensor], kept: int) -> torch.Tensor:
 
 
 def floors(keys: torch.Tensor) -> torch.Tensor:
-    """Return the last key's product per row of (N, C), -inf if EMPTY, (N,)."""
+    """Return the product in the last key of each row (N, C), float32 (N,).
+
+    It is -inf if the key is EMPTY.
+    """
     return products(keys[:, -1])
 
 

@@ -126,7 +126,8 @@ def check_document(name: str, text: str) -> Document:
 def text_blocks(text: str, size: int, marks: Sequence[str]) -> Iterator[str]:
     """Yield a text in blocks of at most ``size`` characters.
 
-    A block ends before the last of the first of ``marks`` that it has, or else at ``size``.
+    A block ends before the last occurrence in it of the first of ``marks`` that it has, or else at
+    ``size``.
     """
     start = 0
     while len(text) - start > size:

@@ -63,8 +63,8 @@ class SplitCounts:
 def is_documents(path: Place, input_format: str) -> bool:
     """Return whether a corpus consists of documents.
 
-    That is if ``input_format`` is ``documents``, or ``auto`` and all known suffixes only of
-    documents.
+    That is if ``input_format`` is ``documents``, or ``auto`` and all known suffixes are only for
+    documents, such as ``.html``.
     """
     if input_format != "auto":
         return input_format == "documents"

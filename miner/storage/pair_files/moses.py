@@ -59,7 +59,7 @@ def open_zip(path: Place, languages: Languages) -> PairFile:
 def open_moses(source: Place, target: Place) -> PairFile:
     """Return line i of two files as a pair.
 
-    Pairs with a blank line have the problem ``BLANK``. Reading raises CorpusError if one file is
+    Pairs with a blank line have the problem ``BLANK``. Reading raises a CorpusError if one file is
     shorter.
     """
     return PairFile(

@@ -34,7 +34,7 @@ def write_sides(pairs: PairFile, folder: Place) -> tuple[Place, Place]:
     Both lines are empty if the line or record in the file is not a pair.
 
     Raises:
-        CorpusError: There is not one pair.
+        CorpusError: The file has no pair.
     """
     folder.mkdir(parents=True, exist_ok=True)
     paths = folder / NAMES[0], folder / NAMES[1]
@@ -68,7 +68,7 @@ def write_texts(pairs: PairFile, path: Place) -> None:
 
 
 def texts_at(path: Place, lines: IntArray) -> pa.Table:
-    """Return the texts of some lines (P,) in a file of ``write_texts``."""
+    """Return the texts of lines (P,), from 0, in a file of ``write_texts``."""
     import numpy as np
     import pyarrow as pa
 

@@ -55,7 +55,7 @@ def test_lines_come_out_as_in_the_full_method(table: Path, tmp_path: Path) -> No
 
 def test_scores_are_of_the_texts_only(tmp_path: Path) -> None:
     pairs = sample_pairs()
-    pairs[3] = pairs[3][0], pairs[4][1]
+    pairs[3] = pairs[3][0], "Nobody has read this book."
     write_table(tmp_path / "in.tsv", pairs)
     rate(tmp_path / "in.tsv", "-o", tmp_path / "out.tsv")
     source, target = map(list, zip(*pairs, strict=True))
@@ -248,6 +248,15 @@ def test_what_needs_all_lines(
     assert message in capsys.readouterr().err
     assert not [*tmp_path.iterdir()]
     assert table.read_bytes() == before
+
+
+def test_few_and_repeated_pairs(tmp_path: Path) -> None:
+    """Mispaired sentences, by which probabilities are fitted, are not translations."""
+    pairs = sample_pairs()
+    for lines in (pairs[:1], 40 * pairs[:2], 9 * [*pairs[:4], *pairs[:4]]):
+        write_table(tmp_path / "in.tsv", lines)
+        rate(tmp_path / "in.tsv", "-o", tmp_path / "out.tsv")
+        assert all(float(chance) > 0.9 for *_, chance, _ in cells_of(tmp_path / "out.tsv"))
 
 
 def test_files_without_pairs(tmp_path: Path, capsys: Captured) -> None:
