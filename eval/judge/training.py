@@ -162,7 +162,6 @@ def _reference_peaks(
     return np.array([fit_peak(example) for example in counts])
 
 
-<<<<<<< HEAD
 def judge_of(
     trees: "Trees",
     *,
@@ -170,14 +169,10 @@ def judge_of(
     peaks: NDArray[np.float64],
     learned: Sequence[str] = FEATURES,
 ) -> Judge:
-    """Convert fitted trees, with log odds plus ``offset``, to a judge."""
-=======
-def judge_of(trees: "Trees", *, offset: float, peaks: NDArray[np.float64]) -> Judge:
     """Convert scikit-learn's fitted trees and ``peaks`` (2, 3) to a judge.
 
     Scores are the trees' log odds plus ``offset``.
     """
->>>>>>> main
     parts = [predictors[0].nodes for predictors in trees._predictors]
     sizes = [len(part) for part in parts]
     roots = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)

@@ -275,6 +275,3 @@ def test_what_is_kept(chances: list[int], rule: str, limit: float) -> None:
     assert count_kept(scores, 1 - scores, rule, limit) == kept_slowly(
         scores, 1 - scores, rule, limit
     )
-
-
-@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
