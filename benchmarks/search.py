@@ -86,13 +86,13 @@ def measure(name: str, x: np.ndarray, y: np.ndarray) -> None:
         print(f"  {direction:<9} top-1 agreement {same.mean():.6f}, recall@{K} {recall:.6f}")
 
 
-def measure_sets() -> None:
-    """Measure each instruction set with its OpenBLAS kernels, best of three."""
+def measure_sets(times: int) -> None:
+    """Measure each instruction set with its OpenBLAS kernels, best of ``times``."""
     rates = (
         "from miner.knn.core.tuning import product_rates as r; import json; print(json.dumps(r()))"
     )
     best: dict[str, dict[str, float]] = {name: {} for name in USABLE}
-    for name in USABLE * 3:
+    for name in USABLE * times:
         core = "SkylakeX" if "512" in name else "Haswell"
         environment = {**os.environ, VARIABLE: name, "OPENBLAS_NUM_THREADS": "1"}
         if platform.machine() == "x86_64":
@@ -116,9 +116,10 @@ def main() -> int:
     parser.add_argument("--kind", nargs="+", choices=kinds, default=["random"])
     parser.add_argument("--vectors", nargs=2, metavar=("SRC", "TGT"), help=".npy files")
     parser.add_argument("--sets", action="store_true", help="rates by set of instructions")
+    parser.add_argument("--times", type=int, default=3, help="measurements of each set")
     args = parser.parse_args()
     if args.sets:
-        measure_sets()
+        measure_sets(args.times)
         return 0
     print(f"{thread_count()} threads, {platform.machine()}")
     if args.vectors:

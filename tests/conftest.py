@@ -7,13 +7,17 @@ import tempfile
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
 import encoder
-from encoder import checkpoint
+from encoder import Encoder, loading
 from encoder.training import curves
+from encoder.use import encoder as use
+from miner.knn import cost_model
+from pipelines.run import estimate
 from tests.s3 import ENVIRONMENT, S3, s3_server
 
 # An example may be the first to load torch, on a machine that is busy: none has a deadline.
@@ -74,16 +78,27 @@ def best(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def read_once() -> Iterator[None]:
-    """The files of this repository's encoders are read once: it is a third of a small run."""
-    really_read = checkpoint.read_folder
-    read = cache(really_read)
+def loaded_once() -> Iterator[None]:
+    """This repository's encoders are loaded once: it is a third of a small run."""
+    really_load = loading._load_base
+    load = cache(really_load)
+
+    def load_base(folder: Path, *given: Any) -> Encoder:
+        return (load if folder.is_relative_to(ROOT) else really_load)(folder, *given)
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            checkpoint,
-            "read_folder",
-            lambda folder: (read if folder.is_relative_to(ROOT) else really_read)(folder),
-        )
+        patch.setattr(loading, "_load_base", load_base)
+        patch.setattr(use, "load_use", cache(use.load_use))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def brief_plans() -> Iterator[None]:
+    """Plans measure this machine once, and try a few lines: a plan takes seconds otherwise."""
+    measured = cache(lambda: cost_model.measure_machine(dim=48, k=4))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(estimate, "measure_machine", lambda **sizes: measured())
+        patch.setattr(estimate, "TRIAL_LINES", (20, 40, 40))
         yield
 
 

@@ -83,7 +83,8 @@ class Network:
         self._biases = _concatenate(tensors, "b1_")
         # The last norm's scale and shift are the same for all tokens.
         self._out = Weights(tensors["ln_g"][:, None] * tensors["cnn_W"])
-        self._bias = tensors["ln_b"] @ tensors["cnn_W"] + tensors["cnn_b"]
+        shift = Weights(tensors["cnn_W"]).multiplied(tensors["ln_b"][None])
+        self._bias = shift[0] + tensors["cnn_b"]
         self._residual = {name: Weights(tensors[name]).multiplied for name in RESIDUAL}
 
     def prepare(self, vectors: Matrix) -> Matrix:

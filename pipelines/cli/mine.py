@@ -4,6 +4,7 @@ import argparse
 import logging
 import re
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -129,9 +130,11 @@ def _run(
     from miner.storage.pairs import check_output
     from miner.storage.writers import Origin
     from pipelines.memory import peak_bytes
+    from pipelines.run.estimate import describe_faster
     from pipelines.run.mining import mine_corpus as run
     from pipelines.stages.summary import describe, next_steps, read_summary
 
+    start = time.perf_counter()
     if args.alignment != LINES:
         decide_documents(args, [args.source, args.target])
     if args.plan:
@@ -160,8 +163,13 @@ def _run(
         summary = read_summary(options.work_dir)
     if not args.quiet:
         peak = max(peak_bytes(), monitor.peak_bytes)
-        sys.stderr.write(describe(summary, monitor.seconds, peak) + "\n")
-        sys.stderr.write(next_steps(summary, args.work_dir) + "\n")
+        seconds = time.perf_counter() - start
+        lines = [
+            describe(summary, monitor.seconds, peak),
+            *describe_faster(options, summary["options"]["encoder"], seconds),
+            next_steps(summary, args.work_dir),
+        ]
+        sys.stderr.write("\n".join(lines) + "\n")
     _keep_config(args)
     return 0
 

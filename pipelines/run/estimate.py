@@ -34,7 +34,11 @@ WORKERS_SECONDS = 6.0
 # Lines per side of the trial runs. The first loads libraries; the faster of the others counts, as a
 # disturbance seldom slows both.
 TRIAL_LINES = 2_048, 16_384, 16_384
-LONG_SECONDS = 600.0  # from which the faster encoder is worth a second trial
+LONG_SECONDS = 600.0  # from which the faster encoder is worth a line, and a second trial
+FASTER = f"faster: about {{}} in all with --encoder {encoder.BUNDLED}, which finds fewer pairs"
+# Time with the faster encoder, as shares of that with the best one (benchmarks/pipeline.py and
+# benchmarks/scaling.py, 2026-11-26).
+FASTER_SHARES = 1 / 3, 1 / 2
 # Stages that all workers share; one worker does the others.
 SHARED = ("read", "embed", "find", "score")
 SEARCHING = ("prepare", "train", "fill", "cut", "search")  # stages that the cost model estimates
@@ -51,14 +55,26 @@ def plan_run(options: MiningOptions) -> str:
         OSError: An input cannot be read.
     """
     lines, seconds = _plan(options)
-    given = all(options.side(side).embeddings for side in SIDES)
-    if seconds >= LONG_SECONDS and options.encoder == encoder.BEST and not given:
+    if _is_long(options, seconds):
         _, fast_seconds = _plan(replace(options, encoder=encoder.BUNDLED))
-        lines.append(
-            f"faster: about {show_time(fast_seconds)} in all with --encoder {encoder.BUNDLED}, "
-            "which finds fewer pairs"
-        )
+        lines.append(FASTER.format(show_time(fast_seconds)))
     return "\n".join(lines)
+
+
+def describe_faster(options: MiningOptions, used: str, seconds: float) -> list[str]:
+    """Return a line on the time with the faster encoder after a long run.
+
+    ``options`` are the command's, and ``used`` is the encoder that the run chose.
+    """
+    if encoder.USE not in used or not _is_long(options, seconds):
+        return []
+    return [FASTER.format(" to ".join(show_time(share * seconds) for share in FASTER_SHARES))]
+
+
+def _is_long(options: MiningOptions, seconds: float) -> bool:
+    """Return whether the default encoder made a run long."""
+    given = all(options.side(side).embeddings for side in SIDES)
+    return seconds >= LONG_SECONDS and options.encoder == encoder.BEST and not given
 
 
 def _plan(options: MiningOptions) -> tuple[list[str], float]:

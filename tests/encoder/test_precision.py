@@ -92,29 +92,6 @@ def test_int8_vectors_of_kept_code_are_those_of_code_just_compiled(tmp_path: Pat
     assert compiled == kept
 
 
-OF_USE = """
-import hashlib
-from encoder import load_encoder
-from encoder.base import SAMPLE
-digest = hashlib.sha256()
-for precision in ("float32", "int8"):
-    digest.update(load_encoder("use", precision=precision).encode(SAMPLE).tobytes())
-print(digest.hexdigest())
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("code", [OF_KEPT_CODE, OF_USE], ids=["laser", "use"])
-def test_vectors_are_the_same_by_every_set_of_instructions(code: str) -> None:
-    digests = {
-        subprocess.check_output(
-            [sys.executable, "-c", code], env={**os.environ, instructions.VARIABLE: name}
-        )
-        for name in instructions.USABLE
-    }
-    assert len(digests) <= 1
-
-
 def test_auto_takes_the_first_that_is_near_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     network, tokens = bilstm(), sample()
     monkeypatch.setattr(networks, "_fast_precisions", lambda network, device: ["int8", "bfloat16"])

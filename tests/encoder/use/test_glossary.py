@@ -96,8 +96,8 @@ def test_a_word_is_the_mean_of_rows_by_their_shares() -> None:
 @pytest.mark.parametrize("precision", ["float32", pytest.param("int8", marks=NEEDS_INT8)])
 def test_a_vector_does_not_depend_on_what_is_beside_it(precision: str) -> None:
     texts = [*CZECH, *HOSTILE, *SAMPLE, *CZECH[:1]]
-    together = load_encoder("use", precision=precision).for_language("cs").encode(texts)
-    encoder = load_encoder("use", precision=precision).for_language("cs")
+    together = load_use(precision=precision).for_language("cs").encode(texts)
+    encoder = load_use(precision=precision).for_language("cs")
     alone = np.stack([encoder.encode(text) for text in reversed(texts)])[::-1]
     np.testing.assert_array_equal(together, alone)
     assert np.isfinite(together).all()

@@ -115,11 +115,11 @@ def test_each_bag_keeps_words(
 
 @pytest.fixture(scope="module")
 def wide(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """Few products, but long vectors: searched at once, they take about 750 MB."""
+    """Few products, but long vectors: searched at once, they take about 600 MB."""
     world = make_world(tmp_path_factory.mktemp("wide"))
     random = np.random.default_rng(3)
     target = random.standard_normal((200, 4096), dtype=np.float32)
-    source = random.standard_normal((30_000, 4096), dtype=np.float32)
+    source = random.standard_normal((24_000, 4096), dtype=np.float32)
     source[:200] += target
     for short, vectors in (("src", source), ("tgt", target)):
         np.save(world.path(f"{short}.npy"), vectors.astype(np.float16))

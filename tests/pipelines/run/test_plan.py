@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import re
-from functools import cache
 
 import pytest
 
@@ -13,14 +12,6 @@ from pipelines.run import estimate
 from pipelines.run.estimate import show_time
 from tests.pipelines.conftest import Refused
 from tests.pipelines.worlds import World, snapshot
-
-measured = cache(estimate.measure_machine)
-
-
-@pytest.fixture(autouse=True)
-def machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is measured once, which takes most of a plan's time."""
-    monkeypatch.setattr(estimate, "measure_machine", measured)
 
 
 @pytest.fixture
@@ -143,3 +134,23 @@ def test_a_long_run_is_told_what_the_faster_encoder_saves(
     monkeypatch.setattr(estimate, "LONG_SECONDS", 0.0)
     assert bool(told.search(plan(*chosen, inputs=texts))) == (not chosen)
     assert not told.search(plan(*chosen))  # of vectors that are given
+
+
+@pytest.mark.usefixtures("best")
+def test_the_summary_of_a_long_run_tells_what_the_faster_encoder_saves(
+    world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = [str(world.path(f"{side}.txt")) for side in ("src", "tgt")]
+    told = re.compile("\nfaster: about .* to .* with --encoder mini, .*\nnext: ")
+
+    def summary(inputs: list[str], *options: str) -> str:
+        assert mine_corpus([*inputs, "-o", str(world.path("out.tsv")), *options]) == 0
+        return capsys.readouterr().err
+
+    languages = ["--src-lang", "de", "--tgt-lang", "en"]
+    assert not told.search(summary(texts, *languages))
+    monkeypatch.setattr(estimate, "LONG_SECONDS", 0.0)
+    assert told.search(summary(texts, *languages))
+    assert not told.search(summary(texts, *languages, "--encoder", "mini+use"))
+    assert not told.search(summary(texts, "--src-lang", "la", "--tgt-lang", "en"))  # use lacks it
+    assert not told.search(summary(world.inputs()))

@@ -28,7 +28,7 @@ from miner.storage.pairs import pairs_schema
 from pipelines.cli.mine import embed_corpus, mine_corpus
 from pipelines.stages import export, judge
 from tests.pipelines.conftest import SAMPLE, Refused
-from tests.pipelines.worlds import read_jsonl, snapshot
+from tests.pipelines.worlds import ON_BEAM, read_jsonl, snapshot
 
 Corpora = tuple[list[str], Path]
 
@@ -145,12 +145,12 @@ def test_no_result_depends_on_shards_or_workers(corpora: Corpora, tmp_path: Path
     command, plain = corpora
     work = plain.parent / "work"
     outputs = []
-    for shards, workers in ((1, 1), (3, 1), (2, 2)):
+    for shards, engine in ((1, []), (3, []), (2, ON_BEAM)):
         out = tmp_path / f"{shards}.tsv"
         own = str(tmp_path / f"work{shards}")
         folder = [own if part == str(work) else part for part in command]
-        more = ["--all", "--filters", "length", f"--shards={shards}", f"--workers={workers}"]
-        assert mine_corpus([*folder, *more, "-o", str(out)]) == 0
+        more = ["--all", "--filters", "length", f"--shards={shards}"]
+        assert mine_corpus([*folder, *more, "-o", str(out), *engine]) == 0
         outputs.append((out.read_bytes(), out.with_suffix(".rejected.tsv").read_bytes()))
     assert outputs[0] == outputs[1] == outputs[2]
     assert all(outputs[0])

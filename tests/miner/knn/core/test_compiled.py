@@ -1,5 +1,7 @@
 """The inner loops against an obvious oracle."""
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -16,6 +18,8 @@ from tests.miner.strategies import two_sides
 DTYPES = [np.int32, np.float32, np.uint16]  # the last are bits of bfloat16
 # Multiples of the loops' blocks, and others.
 SIDES = st.sampled_from([1, 2, 5, 31, 32, 33, 64, 65, 100, 130])
+# torch multiplies bfloat16, and an emulated CPU does without it.
+MULTIPLIED = [name for name in PRECISIONS if name != "bfloat16" or find_spec("torch")]
 
 
 def side(rows, random, slack):
@@ -165,7 +169,7 @@ def complete(tile, left, right, x, y, found):
     sides=two_sides(max_rows=40),
     k=st.integers(1, 8),
     width=st.sampled_from([1, 3, 16, 64]),
-    precision=st.sampled_from(PRECISIONS),
+    precision=st.sampled_from(MULTIPLIED),
     seed=st.integers(0, 2**32 - 1),
 )
 def test_the_fallback_search_completes_any_neighbours(sides, k, width, precision, seed):

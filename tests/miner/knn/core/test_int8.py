@@ -175,70 +175,14 @@ def test_no_sum_of_the_largest_codes_overflows(kind, signs, dim):
     assert bounds.tolist() == [np.float32(signs[0] * signs[1] * dim * largest**2)] * 49
 
 
-def run(code, chosen):
-    environment = {**os.environ, VARIABLE: chosen}
-    return subprocess.run(
-        [sys.executable, "-c", code, __file__],
+def test_of_sets_one_that_is_not_there_is_refused():
+    done = subprocess.run(
+        [sys.executable, "-c", "import miner.compiling"],
         check=False,
         capture_output=True,
         text=True,
-        env=environment,
+        env={**os.environ, VARIABLE: "mmx"},
     )
-
-
-ALL_ABOVE = """
-import sys
-import pytest
-sys.exit(pytest.main(["-q", "-n", "0", "-p", "no:cacheprovider", sys.argv[1], "-k", "not of_sets"]))
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("chosen", USABLE[1:])
-def test_of_sets_each_passes_all_tests_above(chosen):
-    done = run(ALL_ABOVE, chosen)
-    assert done.returncode == 0, done.stdout
-
-
-# Vectors of which some are as near as the others' rounding, for an exact search and for cells.
-RESULTS = """
-import hashlib
-import numpy as np
-from miner.knn import cells, tiled
-from miner.knn.core.products import largest_code
-from miner.knn.core.rescore import unit_rows
-digest = hashlib.sha256()
-for dim, spread in ((64, 1.0), (300, 0.1), (1100, 0.3)):
-    random = np.random.default_rng(dim)
-    centres = random.standard_normal((40, dim))
-    sides = [
-        unit_rows(centres[random.integers(40, size=n)] + spread * random.standard_normal((n, dim)))
-        for n in (2500, 2700)
-    ]
-    found = ()
-    for precision in (None, "int8", "int16" if largest_code() < 127 else None):
-        options = {"precision": precision, "progress": lambda products: None}
-        found += tiled.search_tiles(*sides, k=4, **options)
-    centroids = cells.train_cells(np.concatenate(sides), 64)
-    reach = cells.fit_probe_radius(sides[0], sides[1][found[0].ids[:, 0]], centroids, probes=7)
-    own = [cells.nearest_cells(side, centroids, probes=7, reach=reach) for side in sides]
-    found += cells.join_cells(sides, own, part=range(len(centroids)), k=4)
-    arrays = [centroids, *own, *(array for lists in found for array in (lists.ids, lists.cosines))]
-    for array in arrays:
-        digest.update(array.tobytes())
-print(digest.hexdigest())
-"""
-
-
-@pytest.mark.slow
-def test_of_sets_all_find_the_same_bytes():
-    found = {chosen: run(RESULTS, chosen) for chosen in (*USABLE, NONE, "")}
-    assert [done.returncode for done in found.values()] == [0] * len(found), found
-    assert len({done.stdout for done in found.values()}) == 1, found
-
-
-def test_of_sets_one_that_is_not_there_is_refused():
-    done = run("import miner.compiling", "mmx")
     assert done.returncode == 1
     expected = f"ValueError: ADIT_INT8=mmx: choose one of {', '.join((*USABLE, NONE))}"
     assert done.stderr.splitlines()[-1] == expected
