@@ -35,7 +35,8 @@ BUNDLED = Path(__file__).parents[1] / "assets" / "judge.safetensors"
 GIVEN = BUNDLED.with_name("judge-given.safetensors")  # for pairs that were not mined
 LEAF = 1 << 16
 THREAD_PAIRS = 4096
-GIVEN_ODDS = 1.5  # log odds: a smaller share of given pairs is wrong than of learned ones
+# Log odds of given pairs: per unit of the score, and at 0. Single errors are rarer than learned.
+GIVEN_SLOPE, GIVEN_SHIFT = 2.0, 3.0
 # From where a feature lowers a score, and by how much per unit.
 CORRECTIONS = {
     LANGUAGE: (0.0, 2.0),
@@ -81,7 +82,10 @@ class Judge:
     def name(self) -> str:
         """A hash of the model, since scores of two judges are not comparable."""
         arrays = [np.ascontiguousarray(array).tobytes() for array in self._arrays().values()]
-        rest = repr((self._correcting, GIVEN_ODDS)).encode(), BUNDLED_FACTS.read_bytes()
+        rest = (
+            repr((self._correcting, GIVEN_SLOPE, GIVEN_SHIFT)).encode(),
+            BUNDLED_FACTS.read_bytes(),
+        )
         return hashlib.sha256(b"".join([*arrays, *rest])).hexdigest()[:12]
 
     def _arrays(self) -> dict[str, NDArray[np.generic]]:
@@ -102,7 +106,7 @@ class Judge:
         if not self.is_given:
             return Probabilities.fit(self.reference_peaks, blocks, known)
         counts = sum(map(count_scores, blocks), np.zeros(len(SCORES)))
-        probabilities = Probabilities(shift=GIVEN_ODDS)
+        probabilities = Probabilities(slope=GIVEN_SLOPE, shift=GIVEN_SHIFT)
         share = float(counts @ probabilities.predict(SCORES)) / max(1.0, float(counts.sum()))
         return replace(probabilities, share=share)
 

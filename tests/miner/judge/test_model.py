@@ -13,7 +13,8 @@ from miner.judge.model import (
     CORRECTIONS,
     GIVEN,
     GIVEN_CORRECTIONS,
-    GIVEN_ODDS,
+    GIVEN_SHIFT,
+    GIVEN_SLOPE,
     LEAF,
     Judge,
     load_judge,
@@ -121,7 +122,8 @@ def test_probabilities_of_given_pairs_follow_from_each_score() -> None:
     assert mined.probabilities([scores]) == Probabilities.fit(mined.reference_peaks, [scores])
     whole, half = given.probabilities([scores]), given.probabilities([scores[:100], scores[100:]])
     odds = np.log(whole.predict(scores) / (1 - whole.predict(scores)))
-    np.testing.assert_allclose(odds, scores + GIVEN_ODDS, atol=1e-3)
+    expected = GIVEN_SLOPE * scores + GIVEN_SHIFT
+    np.testing.assert_allclose(odds[odds < 9], expected[odds < 9], atol=0.01)
     assert whole == half
     assert whole.share == pytest.approx(float(whole.predict(scores).mean()), abs=0.01)
     assert given.probabilities([]).share == 0
