@@ -118,7 +118,10 @@ def select_parts(encoder: Encoder, spec: str) -> Encoder:
 
 
 def dropped_part_names(spec: str, kept: str) -> str:
-    """Return the parts of ``spec`` that ``kept`` lacks, joined by commas."""
+    """Return the parts of ``spec`` that ``kept`` lacks, joined by commas.
+
+    They are spelled without weights. ``kept`` is from ``drop_uncovered_parts``.
+    """
     names = {part.spec for part in parse_joined(kept)}
     return ", ".join(part.spec for part in parse_joined(spec) if part.spec not in names)
 

@@ -40,8 +40,9 @@ def is_code(text: str) -> bool:
 def language_shares(texts: Sequence[str]) -> dict[str, float]:
     """Return the share of each language in at most 200 texts, largest first.
 
-    Languages are ISO 639-1 codes. The texts are evenly spaced. Fewer than 20 texts count as one,
-    whose most probable language is returned with its probability. Without texts, it is empty.
+    Languages are ISO 639-1 codes. The texts are evenly spaced, and of fewer than 400 the first.
+    Fewer than 20 texts count as one, whose most probable language is returned with its probability.
+    Without texts, it is empty.
     """
     sample = texts[:: max(1, len(texts) // SAMPLED)][:SAMPLED]
     if 0 < len(sample) < FEW:
@@ -81,7 +82,9 @@ def main_language(shares: Mapping[str, float]) -> str | None:
 def seen_language(texts: Sequence[str]) -> str | None:
     """Return the language of at least half the texts in a sample, or None.
 
-    It is an ISO 639-1 code. Of more than 200 texts, evenly spaced ones are sampled.
+    It is an ISO 639-1 code. Of 400 or more texts, 200 evenly spaced ones are sampled, of fewer the
+    first 200. Fewer than 20 texts count as one, whose language needs a probability of at least
+    half.
     """
     return main_language(language_shares(texts))
 

@@ -98,7 +98,8 @@ _REPEATED = re.compile(r"([a-z])\1+")
 def romanize(text: str) -> str:
     """Spell text in a to z, 0 to 9 and line ends.
 
-    Letters of any script are spelled by sound. Other characters, also spaces, are removed.
+    Most letters are spelled by sound. Other characters are removed, such as spaces, Chinese
+    characters, syllables of Yi and Inuktitut, and signs without a letter's name.
     """
     return text.lower().translate(_SPELLINGS)
 

@@ -265,7 +265,10 @@ def token_mask(lengths: Tensor, count: int, device: torch.device) -> Tensor:
 
 
 def sinusoids(length: int, dim: int) -> Tensor:
-    """Return fairseq's sinusoidal vectors of positions, (``length``, ``dim``)."""
+    """Return fairseq's sinusoidal vectors of positions, (``length``, ``dim``).
+
+    Row 0 is position PAD + 1.
+    """
     half = dim // 2
     rates = torch.exp(torch.arange(half) * (-math.log(10000) / (half - 1)))
     angles = torch.arange(PAD + 1, PAD + 1 + length).unsqueeze(1) * rates

@@ -473,8 +473,7 @@ class Recipe(ValidatedOptions):
                 )
         if objective.apart and self.pair_weights:
             raise ValueError(
-                f"the objective {objective.name} samples all languages equally; omit the weights "
-                "of language pairs"
+                f"the objective {objective.name} samples all languages equally; omit --pair-weight"
             )
         for name, weight in self.pair_weights.items():
             if name not in self.files or weight <= 0:

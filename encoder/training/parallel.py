@@ -49,7 +49,10 @@ def processes() -> int:
 
 
 def rank() -> int:
-    """Return the number of this process, from 0, which alone logs and writes."""
+    """Return the number of this process, 0 without torchrun.
+
+    Only process 0 logs and writes.
+    """
     return distributed.get_rank() if distributed.is_initialized() else 0
 
 

@@ -77,10 +77,10 @@ def load_tokenizer() -> "PieceTokenizer":
 class PieceTokenizer:
     """Tokeniser into the package's pieces, between BEGIN and END.
 
-    The library differs from the package's own tokeniser in two ways. In the package, each character
-    without a piece is an UNKNOWN, and so is a sentence without pieces. It also adds scores in
-    float64, while the library's float32 sometimes chooses another one of two nearly equal cuts in
-    texts of LONG or more characters. The package's tokeniser cuts these texts.
+    SentencePiece finds the pieces. As in the package, each character without a piece is an UNKNOWN,
+    and so is a sentence without pieces. Texts of LONG or more characters get the pieces of the
+    package's own tokeniser. It adds scores in float64, while SentencePiece's float32 sometimes
+    chooses another one of two nearly equal cuts in such texts.
     """
 
     def __init__(self, model: bytes) -> None:

@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name, side in (("src", "source"), ("tgt", "target")):
         group = parser.add_argument_group(f"{side} sentences (required if PAIRS has no ids)")
         add = group.add_argument
-        text = "sentences with ids: ID TAB sentence lines, .jsonl or .parquet"
+        text = "sentences: ID TAB sentence lines, or .jsonl or .parquet with fields id and text"
         add(f"--{name}", type=Path, metavar="FILE", help=text)
         text = f"sentences, one per line (with --{name}-ids)"
         add(f"--{name}-texts", type=Path, metavar="FILE", help=text)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from encoder.training.reading import ParallelText, find_parallel_text, read_parallel_text
 from eval.data.bucc import bucc_pairs, bucc_splits, load_bucc, text_key
+from eval.data.textfiles import choose
 from eval.judge.mined import Mined
 
 # Shares of parallel sentences, and sentences without translation to add per side.
@@ -141,18 +142,23 @@ def labelled_corpora(
     """Yield all corpora that the judge learns from.
 
     First come those in ``bucc``. Others are made of the language ``pairs``, such as ``de-en``, in
-    the folder ``parallel``, without the corpora in ``exclude``. Sentences of the folder ``among``
-    are added without their translations.
+    the folder ``parallel``. Sentences of the same pairs in the folder ``among`` are added without
+    their translations. The corpora in ``exclude`` are read from neither folder.
 
     Raises:
-        ValueError: A folder has no such data, or a file is malformed.
+        ValueError: A folder has no data, ``parallel`` or ``among`` lacks a pair, or a file is
+            malformed.
     """
+    folders = [(folder, find_parallel_text(folder)) for folder in (parallel, among)]
+    files = {
+        pair: [choose(names, pair, f"{folder}: no pair") for folder, names in folders]
+        for pair in pairs
+    }
     for pair in bucc_pairs(bucc):
         for split in bucc_splits(bucc, pair):
             yield comparable_corpora(bucc, pair, split)
-    folders = find_parallel_text(parallel), find_parallel_text(among)
     for pair in pairs:
-        text, others = (_long(read_parallel_text(each[pair], exclude=exclude)) for each in folders)
+        text, others = (_long(read_parallel_text(each, exclude=exclude)) for each in files[pair])
         known, random = Known(text, others), Random(pair)
         for place, (share, added) in enumerate(WORLDS):
             rows = list(range(len(text)))

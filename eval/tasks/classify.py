@@ -50,6 +50,10 @@ def load_topics(directory: Path) -> dict[str, Examples]:
     category text``; ``english.train.1000``, ``english.dev`` and ``english.test`` of MLDoc (``LABEL
     TAB text``); and reviews, ``xx.train.tsv`` and ``xx.test.tsv`` (``STARS TAB text``).
 
+    Keys are ``xxx_Yyyy``, MLDoc's codes such as ``en``, and ``xx`` for reviews. Reviews are
+    positive above 3 stars, and negative below. Reviews of 3 stars are rejected, and others are cut
+    after 64 words.
+
     Raises:
         ValueError: The folder contains none, or a file is malformed.
     """

@@ -35,9 +35,10 @@ def compare_names(
             capitalises all nouns have no names.
 
     Returns:
-        Features of P pairs, float32 (P, 4): on the lesser and on the greater side, 1 less the least
-        cosine of a name to its most similar word, NaN if a side has no name, or if neither has;
-        the lesser and the greater number of names.
+        Features of P pairs, float32 (P, 4). A side's gap is 1 less the least cosine of a name to
+        its most similar word on the other side, NaN without names or such words. Columns are the
+        lesser gap, NaN if either is; the greater gap, NaN if both are; the lesser and the greater
+        number of names.
     """
     from miner.judge.compiled import find_missing_names  # loads Numba
 

@@ -122,7 +122,10 @@ class RemotePath:
         return bool(self._info().type.name == "Directory")
 
     def stat(self) -> Stat:
-        """Return a file's size in bytes and time of last change, 0 if unknown."""
+        """Return a file's size in bytes and time of last change.
+
+        The time is in nanoseconds. Both are 0 if they are unknown or the file does not exist.
+        """
         info = self._info()
         return Stat(st_size=int(info.size or 0), st_mtime_ns=int(info.mtime_ns or 0))
 

@@ -172,7 +172,9 @@ def _pairs_to_rate(args: argparse.Namespace) -> PairFile:
     in_order = args.score == TEXTS or (is_tsv and pairs.has_lines)
     args.order = args.order or (AS_INPUT if in_order else BY_SCORE)
     if args.order == AS_INPUT and not is_tsv:
-        raise ValueError(f"{args.output}: --order input writes TSV; name an output in .tsv")
+        raise ValueError(
+            f"{args.output}: --order input and --score texts write TSV; name an output in .tsv"
+        )
     if args.order == AS_INPUT and args.top is not None:
         raise ValueError("--top conflicts with --order input; add --order score")
     return pairs

@@ -50,13 +50,14 @@ HELP = {
     "--teacher": "encoder whose vectors distillation, addition and alignment match; named as in "
     "--encoder",
     "--start": "base encoder, whose subwords and weights training starts from; "
-    "named as in --encoder; also pass its --architecture and --dim, and the --ngram-rows of a bag "
-    "or the --layers of a network, which omits --ngram-rows",
+    "named as in --encoder; also pass its --architecture and --dim; of a bag its --ngram-rows; of "
+    "a network its --layers, without --ngram-rows; of a bilstm also its --word-dim",
     "--tatoeba": "during training, measure the error rate of adit evaluate tatoeba in the trained "
     "languages",
     "--bucc": "during training, measure the best F1 of any threshold on the split on which adit "
     "evaluate bucc tunes: training, if DIR has it",
-    "--best-by": "measure that selects the encoder written to OUT, as a mean over the languages "
+    "--best-by": "measure that selects the encoder written to OUT, as a mean over the languages; "
+    "tatoeba_error and bucc_f1 require --tatoeba and --bucc "
     f"(default: {training.HELD_OUT_ERROR}; for mlm, tlm and clm {training.PERPLEXITY}, for nli "
     f"{training.ACCURACY})",
 }

@@ -109,8 +109,8 @@ class Network(Model):
         )
         if own_shapes != base_shapes:
             raise ValueError(
-                "--start: the base encoder has other layers; pass its --architecture, --dim and "
-                "--layers, and omit --ngram-rows"
+                "--start: the base encoder has other layers; pass its --architecture, --dim, "
+                "--layers and, for a bilstm, --word-dim, and omit --ngram-rows"
             )
         self.network.load_state_dict(weights)
 

@@ -86,7 +86,10 @@ def int8_kernels() -> ModuleType | None:
 
 
 def compiled_int8() -> ModuleType | None:
-    """Return ``int8_kernels``, or None if torch is loaded and faster."""
+    """Return ``int8_kernels``, or None if they are not to be used.
+
+    It is None if the CPU lacks instructions, or if torch is loaded and faster.
+    """
     kernels = int8_kernels()
     return kernels if kernels and not (torch_is_loaded() and _torch_is_faster()) else None
 

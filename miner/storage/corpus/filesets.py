@@ -127,6 +127,8 @@ def corpus_files(path: Place, *, input_format: str = "auto") -> list[NamedPlace]
 class CorpusReader:
     """An iterable over the records of files, as if they were one file.
 
+    It yields batches of records as ``Records``.
+
     A file that cannot be read is a rejected record from there on. If it is the only one, iteration
     raises CorpusError. ``starts`` are the rows at which the files begin that were read so far.
     ``escapes`` is the number of levels of HTML entities to replace in texts.

@@ -88,7 +88,10 @@ def read_pairs(path: Place) -> Iterator[FilePair]:
 
 
 def pairs_format(path: Place) -> str:
-    """Return the suffix below a compression's, in lower case."""
+    """Return a file's suffix such as ``.tsv`` in lower case, "" if none.
+
+    The suffix of a compression is skipped.
+    """
     return split_compression(path)[0]
 
 

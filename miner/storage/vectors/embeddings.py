@@ -25,7 +25,7 @@ MAX_SPAN_RATIO = 4  # at most as many rows are read per requested row, or the re
 class RemoteVectors:
     """Row-major vectors (N, D) from byte ``start`` of a remote file.
 
-    They are indexed by ascending int64 rows, which are read then.
+    They are indexed by any number of ascending int64 rows, which are read then.
     """
 
     path: RemotePath
@@ -57,6 +57,8 @@ class RemoteVectors:
     def __getitem__(self, rows: NDArray[np.int64]) -> NDArray[Any]:
         """Return the vectors at ascending rows (n,), as (n, D)."""
         count, dim = len(rows), self.shape[1]
+        if count == 0:
+            return np.empty((0, dim), dtype=self.dtype)
         first, last = int(rows[0]), int(rows[-1])
         if count > 1 and last - first >= MAX_SPAN_RATIO * count:
             return np.concatenate([self[rows[: count // 2]], self[rows[count // 2 :]]])

@@ -123,9 +123,9 @@ def _read_sample(run: RunContext, side: str, *, remember: bool) -> Sample:
 def only_language(options: MiningOptions, side: str) -> str | None:
     """Return the only language to keep of a side's documents, None for all.
 
-    It is the side's language, as a ``known_label``. It is None if that is unknown, or not given and
-    rare in the sample, or equal to the other side's, or if the side has precomputed vectors of all
-    sentences.
+    It is the side's language, as a ``known_label``. ``side`` is "source" or "target". The result is
+    None if the language is unknown, if it is not given and rare in the sample, or if the side has
+    precomputed vectors. It is also None if both sides have the same language but different paths.
     """
     corpus = options.side(side)
     language = corpus.effective_language

@@ -267,7 +267,7 @@ def test_a_damaged_folder_is_refused(whole: Path, tmp_path: Path, lacking: str) 
         (("--sources", "3"), "sources 3: leaves no target language of xx, yy, zz"),
         (("--sources", "1:x"), "sources 1:x: expected numbers of languages and their shares"),
         (("--sources", "0"), "sources 0: expected numbers of languages and their shares"),
-        (("--pair-weight", "xx-zz=2"), "paths samples all languages equally; omit the weights"),
+        (("--pair-weight", "xx-zz=2"), "paths samples all languages equally; omit --pair-weight"),
         (
             ("--task", "mlm=somewhere"),
             "paths, which trains no encoder of all languages; omit the task",

@@ -17,6 +17,7 @@ from eval.judge.synthetic_corpora import (
     WRONG,
     Known,
     comparable_corpora,
+    labelled_corpora,
     synthesise_corpora,
 )
 from eval.judge.training import Examples, examples, fit_judge, judge_of, train_judge
@@ -50,6 +51,19 @@ def test_a_world_has_its_share_on_both_sides(share: float) -> None:
     common = len(numbers[0] & numbers[1])
     assert common == pytest.approx(share * len(world.source), abs=0.1 * share * 400)
     assert len(world.source) == pytest.approx(len(world.target), abs=10)
+
+
+@pytest.mark.parametrize("lacking", ["parallel", "among"])
+def test_a_folder_lacks_a_pair(tmp_path: Path, lacking: str) -> None:
+    folders = {name: tmp_path / name for name in ("parallel", "among")}
+    for name, folder in folders.items():
+        folder.mkdir()
+        for pair in ("fr-en", "de-en")[: 1 if name == lacking else 2]:
+            (folder / f"{pair}.tsv").write_text("Es regnet.\tIt rains.\n", encoding="utf-8")
+    made = labelled_corpora(**folders, pairs=["de-en"], bucc=SAMPLE, exclude=frozenset())
+    with pytest.raises(ValueError, match="no pair 'de-en'; it has fr-en") as caught:
+        next(made)
+    assert str(caught.value).startswith(f"{folders[lacking]}: ")
 
 
 def test_labels() -> None:

@@ -122,7 +122,10 @@ def test_lines_that_are_not_utf_8_come_out_as_they_are(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--order=input", "-o", "out.jsonl"], "out.jsonl: --order input writes TSV; name an"),
+        (
+            ["--order=input", "-o", "out.jsonl"],
+            "out.jsonl: --order input and --score texts write TSV",
+        ),
         (["--order=input", "--top=3", "-o", "out.tsv"], "--top conflicts with --order input"),
         (["{table}", "--columns=1,2", "-o", "out.tsv"], "--columns conflicts with TGT; omit one"),
         (["--columns=1,x", "-o", "out.tsv"], "no column 'x'; choose --columns among those"),

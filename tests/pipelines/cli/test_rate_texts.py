@@ -229,7 +229,7 @@ def test_repaired_texts_and_the_summary(tmp_path: Path, capsys: Captured) -> Non
         (["--filters=colour"], "filter 'colour' is unknown"),
         (["--threshold=nan"], "--threshold nan: no pair can score above it"),
         (["--columns=1,1,1"], "--columns: expected two columns"),
-        (["-o", "out.jsonl"], "out.jsonl: --order input writes TSV; name an output in .tsv"),
+        (["-o", "out.jsonl"], "out.jsonl: --order input and --score texts write TSV"),
         (["-o", "{table}"], "output would overwrite an input; pass another file"),
     ],
 )
