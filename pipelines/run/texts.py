@@ -1,7 +1,7 @@
 """Rate pairs by their texts only, while their file is read.
 
-The first ``FIRST_LINES`` lines decide the languages, the run statistics, the probabilities, and the
-values that filters compare with. So memory does not grow with the file. Axis: ``P`` pairs.
+The first ``FIRST_LINES`` lines decide the languages, the run statistics, and the values that
+filters compare with. So memory does not grow with the file. Axis: ``P`` pairs.
 """
 
 import logging
@@ -13,12 +13,18 @@ from typing import TypeAlias
 import numpy as np
 
 from eval.output import signature
-from miner.arrays import Mask
+from miner.arrays import FloatArray, Mask
 from miner.choices import LINES
 from miner.filters import Suspects, check_filter_languages, reasons
-from miner.judge.features import PAIRS_PER_THREAD, RunStatistics, compute_features, read_texts
+from miner.judge.features import (
+    PAIRS_PER_THREAD,
+    RunStatistics,
+    Texts,
+    compute_features,
+    read_texts,
+)
 from miner.judge.model import bundled_judge
-from miner.judge.prior import LIKELY, Probabilities
+from miner.judge.prior import LIKELY
 from miner.languages import language_shares
 from miner.same_text import same_texts
 from miner.storage.corpus.entities import escaped_levels, unescape
@@ -47,13 +53,11 @@ class TextRater:
     Attributes:
         run: The run, whose options have the languages.
         statistics: Run statistics of the first pairs.
-        model: Probabilities by the scores of the first lines.
         typical: Probably correct pairs, whose length ratio and scripts filters compare with.
     """
 
     run: RunContext
     statistics: RunStatistics
-    model: Probabilities
     typical: Suspects
 
     @classmethod
@@ -67,23 +71,20 @@ class TextRater:
         run = _with_languages(options, first)
         source, target = _usable_texts(run, first)[0]
         source, target = _take(source, target, ~same_texts(source, target))
-        makers, languages = run.word_encoders(), run.languages
-        texts = read_texts(makers, source, target, languages=languages)
+        texts = read_texts(run.word_encoders(), source, target, languages=run.languages)
         statistics = RunStatistics.of(texts, is_given=True)
-        scores = bundled_judge(is_given=True).scores(compute_features(texts, None, statistics))
-        model = bundled_judge(is_given=True).probabilities([scores])
-        best = _take(source, target, model.predict(scores) >= LIKELY)
+        best = _take(source, target, _judged(texts, statistics)[1] >= LIKELY)
         typical = Suspects.of(*best, languages=run.languages)
-        return cls(run=run, statistics=statistics, model=model, typical=typical)
+        return cls(run=run, statistics=statistics, typical=typical)
 
     def rate(self, pairs: Sequence[FilePair]) -> list[RatedLine]:
         """Rate lines, which may have problems instead of pairs."""
         (source, target), problems = _usable_texts(self.run, pairs)
         texts = read_texts(self.run.word_encoders(), source, target, languages=self.run.languages)
-        scores = bundled_judge(is_given=True).scores(compute_features(texts, None, self.statistics))
+        scores, probabilities = _judged(texts, self.statistics)
         rated = zip(
             scores.tolist(),
-            self.model.predict(scores).tolist(),
+            probabilities.tolist(),
             self._reasons(source, target, scores > self.run.options.threshold),
             strict=True,
         )
@@ -148,6 +149,13 @@ def _with_languages(options: MiningOptions, first: Sequence[FilePair]) -> RunCon
         logger.warning("%s", line)
     check_filter_languages(options.filters, run.languages)
     return run
+
+
+def _judged(texts: Texts, statistics: RunStatistics) -> tuple[FloatArray, FloatArray]:
+    """Return scores and probabilities of pairs without neighbours, (P,)."""
+    judge = bundled_judge(is_given=True)
+    scores = judge.scores(compute_features(texts, None, statistics))
+    return scores, judge.probabilities([scores]).predict(scores)
 
 
 def _take(source: list[str], target: list[str], mask: Mask) -> BothTexts:
