@@ -27,13 +27,14 @@ ENCODERS = (
 
 
 class Encoder(Protocol):
-    """Interface of encoders of sentences of any language into one space.
+    """Interface of encoders of sentences into vectors of one space.
+
+    ``encoder.base.BaseEncoder`` implements it.
 
     Attributes:
-        name: of the weights and the preprocessing. Equal names mean equal vectors.
+        name: identifies the weights and the preprocessing. Equal names mean equal vectors.
         dim: the number of dimensions D.
-        precision: of matrix products, never ``auto``, so that processes load the same encoder by
-            it.
+        precision: the precision of matrix products, never ``auto``.
     """
 
     name: str
@@ -41,24 +42,27 @@ class Encoder(Protocol):
     precision: Precision
 
     def encode(self, sentences: Sequence[str], *, normalize: bool = True) -> NDArray[np.float32]:
-        """Encode S sentences, float32 (S, D).
+        """Encode S sentences as float32 (S, D).
 
-        There may be no sentences. A sentence without tokens has the zero vector. Encoders of this
-        package also encode one string, float32 (D,). Rows have unit length, or without
-        ``normalize`` the encoder's.
+        S may be 0. A sentence without tokens gets the zero vector. Others have unit length if
+        ``normalize``, or else the encoder's own length. Encoders of this package also encode one
+        string, as float32 (D,).
         """
 
     def for_language(self, language: str | None) -> Encoder:
-        """Return the encoder of text in a language (ISO 639), None if unknown.
+        """Return the encoder of text in a language.
+
+        ``language`` is an ISO 639 code, or None if unknown. Most encoders return themselves.
 
         Raises:
             ValueError: The encoder has one network per language, and none for this language.
         """
 
     def for_languages(self, languages: Sequence[str | None]) -> Encoder:
-        """Return the encoder without joined parts that lack one of the languages.
+        """Return the encoder without joined parts that lack a language.
 
-        If all parts lack one, all stay. A language None is unknown, and ignored.
+        A language None is unknown, and ignored. If every part lacks one of the languages, all parts
+        stay.
         """
 
 
@@ -69,7 +73,7 @@ def load_encoder(
     pretokenized: bool = False,
     precision: Precision = "float32",
 ) -> Encoder:
-    """Load an encoder.
+    """Load an encoder by its spelling.
 
     Args:
         spec: ``mini``, the bundled encoder; ``use``, a pretrained network; a folder of ``adit
@@ -78,7 +82,8 @@ def load_encoder(
             ``0.5*mini+use`` (``encoder.joined``); or ``best`` (``best_encoder``).
         vocabulary: a LASER encoder's ``.cvocab`` (LASER3), ``.spm`` (LASER2) or ``.fcodes``
             (LASER1), by default the file next to the checkpoint.
-        pretokenized: whether sentences are a LASER encoder's subword tokens between spaces.
+        pretokenized: whether sentences given to a LASER encoder are already its subword tokens,
+            between spaces.
         precision: of a network's products; ``auto`` is the fastest that is close to float32.
 
     Raises:
@@ -123,13 +128,17 @@ def load_encoder(
 def best_encoder() -> str:
     """Return the spelling of the encoder that finds the best pairs.
 
-    It is joined. Runs drop the parts that do not cover their languages.
+    It is ``JOINED``, several encoders joined by ``+``. Runs drop the parts that do not cover their
+    languages.
     """
     return JOINED
 
 
 def folder_of(spec: str) -> Path:
-    """Return the folder of ``mini`` or ``use``, or else ``spec`` as a path."""
+    """Return the folder of the encoder ``spec``, which may not exist.
+
+    It is in this package for ``mini`` and ``use``. Any other spelling is a path.
+    """
     return Path(__file__).parent / "assets" / spec if spec in (BUNDLED, USE) else Path(spec)
 
 

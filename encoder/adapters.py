@@ -21,12 +21,12 @@ Model = Any  # a model of the library, which is imported late
 
 
 class SentenceTransformerEncoder(BaseEncoder):
-    """An ``encoder.Encoder`` with a model of sentence-transformers."""
+    """An encoder that runs a model of sentence-transformers."""
 
     def __init__(self, place: str, precision: Precision) -> None:
-        """Load the model of a folder or of a name on the Hugging Face hub.
+        """Load a model from a folder, or by its name on the Hugging Face hub.
 
-        None of the model's own code is run.
+        ``auto`` is float32. None of the model's own code is run.
 
         Raises:
             ValueError: The model cannot be loaded, or cannot run in this precision.

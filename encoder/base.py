@@ -20,36 +20,43 @@ MIN_COSINE = 0.9995
 
 
 class BaseEncoder(ABC):
-    """Base class of encoders, which implement ``_embed``."""
+    """Base class of encoders.
+
+    Subclasses set ``name``, unique to their vectors, and ``dim``, the dimensions D, and implement
+    ``_embed``, which encodes a list of sentences.
+    """
 
     name: str
     dim: int
     _added: Mapping[str, Callable[[], Any]] = {}
 
     def with_languages(self, languages: Collection[str], load: Callable[[], Encoder]) -> Self:
-        """Return a copy that encodes ``languages`` (ISO 639) by another encoder.
+        """Return a copy that encodes some languages by another encoder.
 
-        ``load`` returns that encoder, of the same space. It is called once, when one of the
-        languages is first used.
+        ``languages`` are ISO 639 codes. ``load`` returns the other encoder, which has the same
+        space. It is called once, when one of the languages is first used.
         """
         copied = copy(self)
         copied._added = {**self._added, **dict.fromkeys(map(language_key, languages), cache(load))}
         return copied
 
     def for_language(self, language: str | None) -> Self:
-        """Return the encoder added for a language (ISO 639), or else this one."""
+        """Return the encoder that was added for a language, or else this one.
+
+        ``language`` is an ISO 639 code, or None if unknown.
+        """
         load = self._added.get(language_key(language or ""))
         return self if load is None else load()
 
     def for_languages(self, languages: Sequence[str | None]) -> Self:
-        """Return this encoder, which has no parts to drop."""
+        """Return this encoder, for any languages, because it has no parts."""
         return self
 
     def encode(self, sentences: str | Sequence[str], *, normalize: bool = True) -> Matrix:
         """Encode S sentences, float32 (S, D), or one string, float32 (D,).
 
-        Rows have unit length, or the encoder's length without ``normalize``. A sentence without
-        tokens has the zero vector.
+        Vectors have unit length if ``normalize``, or else the encoder's own length. A sentence
+        without tokens gets the zero vector. S may be 0.
         """
         vectors = self._embed(as_list(sentences), normalize=normalize)
         return vectors[0] if isinstance(sentences, str) else vectors
@@ -60,5 +67,5 @@ class BaseEncoder(ABC):
 
 
 def as_list(sentences: str | Sequence[str]) -> Sequence[str]:
-    """Return a list with one string, or several sentences unchanged."""
+    """Return one string in a list, or several sentences unchanged."""
     return [sentences] if isinstance(sentences, str) else sentences

@@ -41,11 +41,11 @@ Facts = Mapping[str, Any]  # JSON values
 def save_encoder(
     folder: Path, *, table: Matrix, ngram_rows: int = 0, tokenizer_model: bytes, facts: Facts
 ) -> None:
-    """Write a bag, replacing an encoder in ``folder``.
+    """Write a bag into a folder, and replace an encoder in it.
 
     ``table`` has the vectors of V pieces, then of n-grams, float32 (V + ngram_rows, D). It is
-    stored in 4 bits per number. ``facts`` about the training go to the configuration. Files are
-    replaced when all new ones are complete.
+    stored with 4 bits per number. ``facts`` are JSON values about the training, for the
+    configuration. Files are replaced when all new ones are complete.
     """
     packed = pack(table)
     vocabulary, dim = len(table) - ngram_rows, table.shape[1]
@@ -55,9 +55,10 @@ def save_encoder(
 
 
 def write_folder(folder: Path, config: Facts, tokenizer_model: bytes, weights: bytes) -> None:
-    """Write an encoder's files, with their checksum in the configuration.
+    """Write an encoder's files into a folder, and replace earlier ones.
 
-    The folder is made if missing. Earlier files are replaced when all new ones are complete.
+    The configuration ``config`` (JSON values) gets the checksum of the other files. The folder is
+    made if it is missing. Earlier files are replaced when all new files are complete.
     """
     full_config = {**config, "sha256": _checksum(tokenizer_model, weights)}
     text = json.dumps(full_config, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
@@ -67,9 +68,9 @@ def write_folder(folder: Path, config: Facts, tokenizer_model: bytes, weights: b
 
 
 def replace_files(folder: Path, contents: Mapping[str, bytes]) -> None:
-    """Write files by name into an existing folder, when all are complete.
+    """Write files into an existing folder, and replace earlier ones.
 
-    Earlier files of these names are replaced.
+    ``contents`` are by file name. Earlier files are replaced when all new files are complete.
 
     Raises:
         OSError: A file cannot be written; the error names it.
@@ -126,7 +127,7 @@ def _checksum(tokenizer_model: bytes, weights: bytes) -> str:
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """Read the configuration of an encoder.
+    """Read the configuration of the encoder in a folder.
 
     Raises:
         ValueError: It is missing, damaged, incomplete, or of another format.
@@ -155,7 +156,7 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def save_head(folder: Path, tensors: "Mapping[str, torch.Tensor]") -> None:
-    """Write an inference head's weights into its encoder's folder.
+    """Write the weights of an inference head into its encoder's folder.
 
     ``tensors`` are by name. An earlier head is replaced.
 
@@ -169,10 +170,10 @@ def save_head(folder: Path, tensors: "Mapping[str, torch.Tensor]") -> None:
 
 
 def load_head(folder: Path) -> Callable[[Matrix], Matrix]:
-    """Load an inference head, from (u, v, |u - v|, u * v) to logits.
+    """Load an inference head, a function from sentence vectors to logits.
 
-    The returned function maps float32 (N, 4 D) to float32 (N, 3). Rows u and v are the vectors of
-    both sentences, scaled to the length sqrt(D). Classes are in the order of ``INFERENCE_LABELS``.
+    It maps (u, v, |u - v|, u * v), float32 (N, 4 D), to logits of the classes ``INFERENCE_LABELS``,
+    float32 (N, 3). Rows u and v are the vectors of both sentences, scaled to the length sqrt(D).
 
     Raises:
         ValueError: The head is missing, damaged, or belongs to another encoder.

@@ -63,9 +63,10 @@ def _add(total: Any, row: Any) -> None:
 
 @_compile
 def sum_floats(table: Any, ids: Any, offsets: Any, sums: Any) -> None:
-    """Fill ``sums`` (S, D) with the sums of rows of ``table``, float32 (V, D).
+    """Fill ``sums``, float32 (S, D), with sums of rows of a table (V, D).
 
-    Sum i is of the rows ``ids[offsets[i] : offsets[i + 1]]``, or 0.
+    Sum i is of the rows ``ids[offsets[i] : offsets[i + 1]]`` of ``table``, float32, or 0 without
+    rows.
     """
     for owner in range(len(sums)):
         total = sums[owner]
@@ -77,9 +78,10 @@ def sum_floats(table: Any, ids: Any, offsets: Any, sums: Any) -> None:
 
 @_compile
 def sum_packed(codes: Any, scales: Any, ids: Any, offsets: Any, sums: Any) -> None:
-    """Fill ``sums``, float32 (S, D), with sums of a ``PackedTable``'s rows.
+    """Fill ``sums``, float32 (S, D), with sums of rows of a packed table.
 
-    Sum i is of the rows ``ids[offsets[i] : offsets[i + 1]]``, or 0.
+    ``codes`` and ``scales`` are from ``encoder.rows.PackedTable``. Sum i is of the rows
+    ``ids[offsets[i] : offsets[i + 1]]``, or 0 without rows.
     """
     half, last = codes.shape[1], len(ids) - 1
     upper, lower = np.empty(half, F), np.empty(half, F)
@@ -103,9 +105,10 @@ def sum_packed(codes: Any, scales: Any, ids: Any, offsets: Any, sums: Any) -> No
 
 @_compile
 def normalize(rows: Any, lengths: Any, least: Any) -> None:
-    """Fill the ``lengths`` (S,) of ``rows`` (S, D), and divide rows by them.
+    """Divide rows by their lengths in place.
 
-    Both are float32. Rows are changed in place. The divisor is at least ``least``.
+    ``rows`` are float32 (S, D). ``lengths``, float32 (S,), are filled with the lengths before. A
+    row is divided by at least ``least``.
     """
     dim = np.uint64(rows.shape[1])
     whole = dim - dim % LANES

@@ -35,7 +35,7 @@ class Coverage:
 def language_key(language: str) -> str:
     """Return one key for all codes of a language, ISO 639-3 if known.
 
-    Other text is returned in lower case, up to its first hyphen.
+    Other text is returned in lower case, up to its first hyphen, and "" as "".
     """
     if known := INDIVIDUAL.get(language):
         return known
@@ -44,16 +44,19 @@ def language_key(language: str) -> str:
 
 
 def find_coverage(languages: Mapping[str, Coverage], language: str) -> Coverage | None:
-    """Return the coverage of a language by any of its codes, or None."""
+    """Return the coverage of a language, found by any of its codes.
+
+    It is None if the language is not in ``languages``.
+    """
     names = {language_key(name): coverage for name, coverage in languages.items()}
     return names.get(language_key(language))
 
 
 def read_coverage(spec: str) -> dict[str, Coverage]:
-    """Read an encoder's coverage by language (ISO 639).
+    """Read the coverage of each language, by ISO 639 code, of an encoder.
 
-    The result includes the languages of an added encoder. It is empty for encoders that list none,
-    such as LASER's.
+    ``spec`` is a single encoder. Languages of an added encoder are included. It is empty for an
+    encoder that lists no languages, such as LASER's.
     """
     coverages: dict[str, Coverage] = {}
     for folder in (folder_of(spec) / MORE, folder_of(spec)):

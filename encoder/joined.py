@@ -38,10 +38,10 @@ class Weighted(NamedTuple):
 
 
 def parse_joined(spec: str) -> tuple[Weighted, ...]:
-    """Return the parts of a joined encoder, () of a single encoder.
+    """Split a joined encoder's spelling into its parts.
 
-    A spelling has ``+`` between parts, such as ``0.5*mini+use``. An existing folder counts as a
-    single encoder. Default weights are 0.5 of ``mini``, and 1.
+    It has ``+`` between parts, such as ``0.5*mini+use``. A single encoder, or an existing folder,
+    gives (). The default weight is 0.5 for ``mini``, and 1 for others.
 
     Raises:
         ValueError: A part is missing or repeated, or its weight is not a positive number.
@@ -79,17 +79,18 @@ def spell_joined(parts: Iterable[Weighted]) -> str:
 
 
 def drop_uncovered_parts(spec: str, languages: Sequence[str | None]) -> str:
-    """Return ``spec`` without the parts that lack a language, unless all do.
+    """Drop the parts of a joined encoder that lack a language.
 
-    A language None is unknown, and is skipped. A part that lists no languages stays. Parts that
-    remain are spelled with their weights. A single encoder is returned as it is.
+    A language None is unknown, and ignored. A part that lists no languages stays. If all parts lack
+    a language, or for a single encoder, ``spec`` is returned. Otherwise, it is the spelling of the
+    remaining parts with their weights.
     """
     kept = [part for part in parse_joined(spec) if covers(part.spec, languages)]
     return spell_joined(kept) or spec
 
 
 def absolute_spec(spec: str) -> str:
-    """Return ``spec`` with absolute paths of folders."""
+    """Return ``spec`` with absolute paths instead of names of folders."""
     if parts := parse_joined(spec):
         return spell_joined(part._replace(spec=absolute_spec(part.spec)) for part in parts)
     is_folder = spec not in (BUNDLED, USE) and Path(spec).is_dir()
@@ -97,9 +98,10 @@ def absolute_spec(spec: str) -> str:
 
 
 def union_spec(specs: Iterable[str]) -> str:
-    """Join the parts of all joined encoders, or return the first single one.
+    """Spell the encoder with the parts of all joined encoders.
 
-    ``specs`` is not empty. Of a part with several weights, the last counts.
+    Without a joined one, it is the first of ``specs``, which are not empty. If a part has several
+    weights, the last counts.
     """
     all_specs = list(specs)
     parts = {part.spec: part for spec in all_specs for part in parse_joined(spec)}
@@ -109,7 +111,8 @@ def union_spec(specs: Iterable[str]) -> str:
 def select_parts(encoder: Encoder, spec: str) -> Encoder:
     """Return a joined encoder with the parts and weights in ``spec`` only.
 
-    ``spec`` names parts of the encoder. A single encoder is returned as it is.
+    ``spec`` must name parts of the encoder, or KeyError is raised. A single encoder is returned
+    unchanged.
     """
     if not isinstance(encoder, JoinedEncoder):
         return encoder
@@ -118,18 +121,18 @@ def select_parts(encoder: Encoder, spec: str) -> Encoder:
 
 
 def dropped_part_names(spec: str, kept: str) -> str:
-    """Return the parts of ``spec`` that ``kept`` lacks, joined by commas.
+    """Return the names of the parts of ``spec`` that ``kept`` lacks.
 
-    They are spelled without weights. ``kept`` is from ``drop_uncovered_parts``.
+    They are joined by commas, and without weights. ``kept`` is from ``drop_uncovered_parts``.
     """
     names = {part.spec for part in parse_joined(kept)}
     return ", ".join(part.spec for part in parse_joined(spec) if part.spec not in names)
 
 
 def covers(spec: str, languages: Sequence[str | None]) -> bool:
-    """Return whether a single encoder lists all languages, or lists none.
+    """Return whether a single encoder covers all languages.
 
-    A language None is unknown, and counts as listed.
+    It does if it lists them all, or lists no language. A language None is unknown, and ignored.
     """
     known = read_coverage(spec)
     return not known or all(
@@ -169,14 +172,17 @@ class Part:
     mean: Matrix
 
     def for_language(self, language: str | None) -> "Part":
-        """Return the part for a language (ISO 639) or None, with its mean."""
+        """Return the part for text in a language, with the language's mean.
+
+        ``language`` is an ISO 639 code, or None if unknown.
+        """
         encoder = self.whole.for_language(language)
         return replace(self, encoder=encoder, mean=_find_mean(self.spec, encoder, language))
 
     def rows(self, sentences: Sequence[str]) -> Matrix:
-        """Encode S sentences as weighted unit rows without the mean, (S, D).
+        """Encode S sentences as weighted unit rows, float32 (S, D).
 
-        Zero rows stay zero.
+        The mean is subtracted before rows are scaled to unit length. A zero row stays zero.
         """
         rows = self.encoder.encode(sentences)
         rows[np.any(rows, axis=1)] -= self.mean
@@ -186,9 +192,10 @@ class Part:
 
 
 class JoinedEncoder(BaseEncoder):
-    """An ``encoder.Encoder`` that concatenates the vectors of its parts.
+    """An encoder that concatenates the vectors of its parts.
 
-    A sentence has the zero vector if any part has it. ``stored`` rows are never normalised.
+    A sentence has the zero vector if it has it in any part. If ``stored``, rows are not scaled to
+    unit length.
     """
 
     def __init__(self, parts: Sequence[Part], *, stored: bool = False) -> None:
@@ -201,12 +208,20 @@ class JoinedEncoder(BaseEncoder):
         self._stored = stored
 
     def for_language(self, language: str | None) -> "JoinedEncoder":
-        """Return the encoder for a language, with each part's mean of it."""
+        """Return the joined encoder of text in a language.
+
+        ``language`` is an ISO 639 code, or None if unknown. Each part subtracts its mean of the
+        language.
+        """
         parts = [part.for_language(language) for part in self.parts]
         return JoinedEncoder(parts, stored=self._stored)
 
     def for_languages(self, languages: Sequence[str | None]) -> "JoinedEncoder":
-        """Return the encoder without parts that lack a language, unless all do."""
+        """Return the encoder without parts that lack a language.
+
+        A language None is unknown, and ignored. If every part lacks one of the languages, the
+        encoder itself is returned.
+        """
         kept = [part for part in self.parts if covers(part.spec, languages)]
         return JoinedEncoder(kept, stored=self._stored) if kept else self
 
@@ -220,7 +235,10 @@ class JoinedEncoder(BaseEncoder):
 
 
 def parts_of(encoder: object) -> list[object]:
-    """Return the encoders of a joined encoder's parts, or ``[encoder]``."""
+    """Return the encoders of a joined encoder's parts, in order.
+
+    Any other encoder is returned in a list.
+    """
     if isinstance(encoder, JoinedEncoder):
         return [part.encoder for part in encoder.parts]
     return [encoder]
@@ -230,7 +248,7 @@ def stored_parts(encoder: Encoder) -> Encoder:
     """Return the encoder whose vectors a run stores.
 
     A joined encoder gets weights of 1, and its rows are not normalised, so that other weights can
-    be applied to the stored parts. Any other encoder is returned as it is.
+    be applied to the stored parts. Any other encoder is returned unchanged.
     """
     if not isinstance(encoder, JoinedEncoder):
         return encoder
@@ -238,9 +256,9 @@ def stored_parts(encoder: Encoder) -> Encoder:
 
 
 def load_joined(parts: Sequence[Weighted], *, precision: Precision) -> JoinedEncoder:
-    """Load all parts, with ``auto`` all networks in one precision.
+    """Load the parts of a joined encoder.
 
-    Bags always run in float32.
+    Bags always run in float32. With ``auto``, all networks run in one precision.
 
     Raises:
         ValueError: A part is unknown or damaged, or cannot have the precision.

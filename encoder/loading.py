@@ -16,11 +16,11 @@ from encoder.rows import PackedTable
 
 
 def load_folder(folder: Path, *, name: str, precision: Precision) -> Encoder:
-    """Load an encoder with the languages that its subfolders ``more*`` add.
+    """Load an encoder from a folder, with the languages that were added.
 
-    A subfolder is named ``more...``, and loaded when one of its languages is first used. It does
-    not replace languages that the encoder already has. The encoder's name is ``name@`` and digits
-    of a hash of the files, so that each training has its own name.
+    Subfolders ``more*`` have encoders of further languages, which are loaded when one of these is
+    first used. They do not replace languages that the encoder has. The encoder's name is ``name@``
+    and digits of a hash of the files, so each training has its own name.
 
     Raises:
         ValueError: A file is missing, damaged or of another format, or the precision does not fit.

@@ -32,21 +32,22 @@ _working = threading.Lock()  # one call at a time uses all threads
 
 
 class SentenceTokenizer(ABC):
-    """A tokeniser that makes at least one token of every sentence."""
+    """Base class of tokenisers that return at least one token per sentence."""
 
     @abstractmethod
     def encode(self, sentences: Sequence[str]) -> Tokens:
-        """Return the ids of each sentence's tokens, at least one."""
+        """Return the token ids of each sentence, at least one."""
 
     def for_language(self, language: str | None) -> "SentenceTokenizer":
-        """Return the tokeniser for a language (ISO 639), by default this one."""
+        """Return the tokeniser of a language (ISO 639, or None), here itself."""
         return self
 
 
 class PreparedNetwork:
     """A network on a device and in a precision.
 
-    A ``ragged`` network embeds sentences of several lengths in one batch, others of one length.
+    A ``ragged`` network can embed sentences of several lengths in one batch, other networks only of
+    one length.
     """
 
     def __init__(self, network: nn.Module, *, precision: Precision, device: torch.device) -> None:
@@ -59,10 +60,11 @@ class PreparedNetwork:
         return self._network.state_dict()
 
     def embed(self, ids: Tensor) -> Tensor:
-        """Embed ids int64 (B, T) of B sentences as (B, D), both on ``device``.
+        """Embed B sentences of token ids (B, T) as vectors (B, D).
 
-        Vectors are in the network's precision, or float32 for int8. A ragged network gets the
-        longest sentence first, with -1 after the end of shorter ones.
+        ``ids`` are int64. Both tensors are on ``device``. Vectors are in the network's precision,
+        or float32 for int8. A ragged network gets the longest sentence first, with -1 after the end
+        of shorter ones.
         """
         return self._network(ids)
 
@@ -72,7 +74,7 @@ def prepare(network: nn.Module, precision: Precision, sample: Tokens) -> Prepare
 
     ``auto`` tries int8 and bfloat16 if the hardware has instructions for them. It uses the first in
     which each sentence of ``sample`` has a cosine of at least ``MIN_COSINE`` to its vector in
-    float32, else float32. So it depends only on the kind of machine and the weights.
+    float32, else float32. So the precision depends only on the kind of machine and the weights.
 
     Raises:
         ValueError: The network cannot run in this precision.
@@ -119,7 +121,7 @@ def _in_precision(
 
 
 class NetworkEncoder(BaseEncoder):
-    """An ``encoder.Encoder`` with a network."""
+    """An encoder that embeds the tokens of sentences by a network."""
 
     def __init__(
         self, *, name: str, tokenizer: SentenceTokenizer, network: PreparedNetwork
@@ -129,7 +131,11 @@ class NetworkEncoder(BaseEncoder):
         self._tokenizer, self._network = tokenizer, network
 
     def for_language(self, language: str | None) -> "NetworkEncoder":
-        """Return the encoder of a language (ISO 639), which is part of its name."""
+        """Return the encoder with the tokeniser of a language, in its name.
+
+        ``language`` is an ISO 639 code, or None if unknown. The encoder stays if the tokeniser is
+        the same for all languages.
+        """
         tokenizer = self._tokenizer.for_language(language) if language else self._tokenizer
         if tokenizer is self._tokenizer:
             return super().for_language(language)
@@ -152,9 +158,9 @@ class NetworkEncoder(BaseEncoder):
 
 
 def embed_tokens(network: PreparedNetwork, tokens: Tokens) -> Tensor:
-    """Embed S tokenised sentences as float32 (S, D) on the CPU.
+    """Embed S tokenised sentences as float32 (S, D), on the CPU.
 
-    Each has at least one token. Batches run in threads, or on the GPU.
+    Each sentence has at least one token. Batches run in threads, or on the GPU.
     """
     device = network.device
     vectors = torch.empty(len(tokens), network.dim, device=device)
@@ -182,10 +188,11 @@ def embed_tokens(network: PreparedNetwork, tokens: Tokens) -> Tensor:
 def length_batches(
     lengths: NDArray[np.int64], size: int, *, ragged: bool
 ) -> Iterator[NDArray[np.int64]]:
-    """Yield the rows, int64, of batches of similar length, longest first.
+    """Yield batches of sentences of similar lengths, longest first.
 
-    ``lengths`` are the tokens of S sentences. A batch has at most ``size`` tokens, padding
-    included, or one sentence. Its sentences have equal lengths unless ``ragged``.
+    A batch is the positions of its sentences, int64. ``lengths``, int64 (S,), are numbers of
+    tokens. A batch has at most ``size`` tokens, padding included, or one sentence. Its sentences
+    have equal lengths unless ``ragged``.
     """
     order = np.argsort(-lengths, kind="stable")
     changes = np.flatnonzero([] if ragged else np.diff(lengths[order])) + 1

@@ -35,10 +35,11 @@ _PAIRS = (
 
 @dataclass(frozen=True, kw_only=True)
 class PackedTable:
-    """A table of V rows of D whole numbers from -7 to 7, with a scale per row.
+    """A table of V rows of D whole numbers in 4 bits, with a scale per row.
 
     Attributes:
-        codes: the numbers plus 8, the first of two in the upper bits, uint8 (V, ceil(D / 2)).
+        codes: the numbers, -7 to 7, plus 8, two per byte, the first in the upper bits: uint8 (V,
+            ceil(D / 2)).
         scales: the factors of the rows, float32 (V,).
         dim: the number of dimensions D.
     """
@@ -62,7 +63,10 @@ class PackedTable:
 
 
 def pack(table: Matrix) -> PackedTable:
-    """Pack float32 rows (V, D), each with the best of five scales."""
+    """Round float32 rows (V, D) to 4 bits per number.
+
+    Each row gets the scale of least squared error among five.
+    """
     largest = np.abs(table).max(axis=1)
     codes = np.zeros(table.shape, dtype=np.int8)
     scales = np.zeros(len(table), dtype=np.float32)
@@ -82,7 +86,9 @@ def pack(table: Matrix) -> PackedTable:
 
 
 def sum_rows(table: Matrix | PackedTable, tokens: Tokens, out: Matrix | None = None) -> Matrix:
-    """Sum the table rows (V, D) of each of S lists of row numbers.
+    """Sum the table rows in each of S lists of row numbers.
+
+    ``table`` is (V, D).
 
     Returns:
         ``out`` if given, else a new array, float32 (S, D); zeros for an empty list.
@@ -122,7 +128,9 @@ def _sum_without_numba(table: Matrix | PackedTable, tokens: Tokens, sums: Matrix
 
 
 def normalize_rows(rows: Matrix) -> Matrix:
-    """Give rows, float32 (S, D), unit length in place, except zero rows.
+    """Scale rows, float32 (S, D), to unit length in place.
+
+    Zero rows stay zero.
 
     Returns:
         The lengths before, float32 (S,).

@@ -25,7 +25,10 @@ RECURRENT = "rnn.weight_hh_l"  # the prefix of names of a recurrent layer's weig
 
 
 class SentenceNetwork(nn.Module):
-    """Base class of networks from ids (B, T) of V tokens to vectors (B, D)."""
+    """Base class of networks that embed sentences of token ids.
+
+    Subclasses implement ``embed``. ``dim`` is the number D of a vector's dimensions.
+    """
 
     dim: int
 
@@ -36,9 +39,10 @@ class SentenceNetwork(nn.Module):
         nn.init.normal_(self.embed_tokens.weight, std=0.1)
 
     def forward(self, ids: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """Embed ids (B, T) of one length, or of ``lengths`` (B,), as (B, D).
+        """Embed B sentences of token ids (B, T) as vectors (B, D).
 
-        ``ids`` are int64. Those after a sentence's length are ignored.
+        ``ids`` are int64. ``lengths``, int64 (B,), are the sentences' numbers of tokens; ids after
+        them are ignored. None means that all have T tokens.
         """
         if lengths is None:
             lengths = torch.full((len(ids),), ids.shape[1])
@@ -47,9 +51,10 @@ class SentenceNetwork(nn.Module):
         return self.embed(x, is_token)
 
     def embed(self, x: Tensor, is_token: Tensor) -> Tensor:
-        """Map token vectors (B, T, W) to (B, D), given a mask of tokens (B, T).
+        """Map token vectors (B, T, W) to sentence vectors (B, D).
 
-        The mask is false for padding. Subclasses implement it.
+        The mask ``is_token`` (B, T) is false for padding. Subclasses implement it; here,
+        NotImplementedError is raised.
         """
         raise NotImplementedError
 

@@ -19,11 +19,11 @@ SPACE = "\u2581"  # SentencePiece's sign for the space before a word
 
 @dataclass(frozen=True, kw_only=True)
 class Tokens:
-    """The token ids of S sentences, or any S lists of numbers, end to end.
+    """S lists of token ids or other numbers, joined in one array.
 
     Attributes:
-        ids: int32 (T,).
-        offsets: int64 (S + 1,); sentence ``i`` has ``ids[offsets[i]:offsets[i + 1]]``.
+        ids: the numbers of all lists, int32 (T,).
+        offsets: list i has ``ids[offsets[i] : offsets[i + 1]]``; int64 (S + 1,), from 0.
     """
 
     ids: NDArray[np.int32]
@@ -31,7 +31,7 @@ class Tokens:
 
     @classmethod
     def of(cls, sentences: Iterable[Sequence[int]]) -> "Tokens":
-        """Concatenate a list of ids per sentence, maybe empty ones."""
+        """Build from a list of ids per sentence, maybe empty ones."""
         parts = list(sentences)
         offsets = np.fromiter(accumulate(map(len, parts), initial=0), np.int64, len(parts) + 1)
         ids = np.fromiter(chain.from_iterable(parts), np.int32, offsets[-1])
@@ -39,9 +39,10 @@ class Tokens:
 
     @classmethod
     def group(cls, ids: NDArray[np.int32], owners: NDArray[np.integer], count: int) -> "Tokens":
-        """Return ``count`` lists of ids (T,), by the number of each id's list.
+        """Divide ids (T,) into ``count`` lists.
 
-        Ids of a list stay in their order.
+        ``owners`` (T,) are the numbers of the ids' lists, from 0. Ids of a list stay in their
+        order.
         """
         order = np.argsort(owners, kind="stable")
         return cls(ids=ids[order], offsets=np.searchsorted(owners[order], np.arange(count + 1)))
@@ -51,7 +52,7 @@ class Tokens:
 
     @property
     def owners(self) -> NDArray[np.int64]:
-        """The number of each token's sentence, int64 (T,)."""
+        """The number of each token's list, int64 (T,), ascending."""
         return np.repeat(np.arange(len(self)), np.diff(self.offsets))
 
     def take(self, rows: NDArray[np.int64]) -> "Tokens":
@@ -75,7 +76,7 @@ def join(parts: Sequence[Tokens]) -> Tokens:
 
 
 class Tokenizer:
-    """A SentencePiece model with its normaliser (NFKC, case folding).
+    """A SentencePiece model, whose normaliser applies NFKC and case folding.
 
     Raises:
         RuntimeError: The bytes are no such model.
@@ -95,13 +96,16 @@ class Tokenizer:
         return Tokens.of(self._processor.encode(list(sentences), num_threads=thread_count()))
 
     def pieces(self) -> list[str]:
-        """Return each piece by its id, with SPACE for a space, "" for unknown."""
+        """Return the text of each piece, in the order of ids.
+
+        ``SPACE`` stands for a space, and "" for unknown characters.
+        """
         unknown = self._processor.unk_id()
         names = self._processor.id_to_piece([*range(len(self))])
         return ["" if number == unknown else name for number, name in enumerate(names)]
 
     def scores(self) -> list[float]:
-        """Return the log probability of each piece, by its id."""
+        """Return the log probability of each piece, in the order of ids."""
         return self._processor.get_score([*range(len(self))])
 
 

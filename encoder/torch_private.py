@@ -8,17 +8,20 @@ from torch import Tensor
 
 
 def has_bfloat16_products() -> bool:
-    """Return whether the CPU multiplies bfloat16 (AVX-512 BF16)."""
+    """Return whether the CPU multiplies bfloat16 numbers (AVX-512 BF16)."""
     return bool(getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)())
 
 
 def int8_product(left: Tensor, right: Tensor) -> Tensor:
-    """Return the product of int8 (N, K) and (K, M), int32 (N, M)."""
+    """Multiply int8 tensors (N, K) and (K, M) exactly, to int32 (N, M)."""
     if hasattr(torch, "_int_mm"):
         return torch._int_mm(left, right)
     return torch.matmul(left.int(), right.int())
 
 
 def sparse_parts(gradient: Tensor) -> tuple[Tensor, Tensor]:
-    """Return a sparse gradient's rows (N,), maybe repeated, and values (N, D)."""
+    """Return the row numbers (N,) and the rows (N, D) of a sparse gradient.
+
+    Row numbers may be repeated, and their rows are then to be added.
+    """
     return gradient._indices()[0], gradient._values()

@@ -51,13 +51,16 @@ def build_network(architecture: str, tensors: Tensors, *, dropout: float = 0.0) 
 
 
 class EndingTokenizer(SentenceTokenizer):
-    """Tokeniser that ends each sentence with a token of the next free id."""
+    """A tokeniser that ends each sentence with a token of its own.
+
+    The id of that token is the number of the tokeniser's pieces.
+    """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
 
     def encode(self, sentences: Sequence[str]) -> Tokens:
-        """Return the ids of each sentence's pieces and of its end.
+        """Return the ids of each sentence's pieces, and of its end.
 
         The end's id is the number of pieces.
         """
@@ -67,7 +70,7 @@ class EndingTokenizer(SentenceTokenizer):
 
 
 class TrainedNetwork(NetworkEncoder):
-    """An encoder of ``adit train``, from which another training can start."""
+    """An encoder that ``adit train`` wrote, from which training can start."""
 
     def __init__(self, *, name: str, tokenizer: Tokenizer, network: PreparedNetwork) -> None:
         super().__init__(name=name, tokenizer=EndingTokenizer(tokenizer), network=network)
@@ -83,10 +86,10 @@ def save_networks(
     tokenizer_model: bytes,
     facts: checkpoint.Facts,
 ) -> None:
-    """Write networks by language as an encoder.
+    """Write an encoder of one network, or of one network per language.
 
-    One network for all languages has the key "". An encoder in ``folder`` is replaced when all
-    files are complete. ``facts`` about the training go to the configuration.
+    ``networks`` are by language, or one by the key "". An encoder in ``folder`` is replaced when
+    all files are complete. ``facts`` are JSON values about the training, for the configuration.
     """
     from safetensors.torch import save
 
@@ -108,9 +111,9 @@ def save_networks(
 
 
 def load_networks(folder: Path, *, name: str, precision: Precision) -> Encoder:
-    """Load networks of ``save_networks``, all in one precision.
+    """Load an encoder that ``save_networks`` wrote.
 
-    The encoder's name has a hash of the files.
+    All networks have one precision. The encoder's name is ``name`` with a hash of the files.
 
     Raises:
         ValueError: A file is missing or damaged, or the precision does not fit.
@@ -153,9 +156,9 @@ def _saved_network(config: checkpoint.Facts, tensors: Tensors, pieces: int) -> T
 
 
 class ApartEncoder(BaseEncoder):
-    """Encoder of one network per language, in one space.
+    """An encoder with one network per language, in one space.
 
-    ``for_language`` chooses the network. Without it, ``encode`` raises a ValueError.
+    ``for_language`` chooses the network. This encoder's own ``encode`` raises a ValueError.
     """
 
     def __init__(self, *, name: str, encoders: Mapping[str, Encoder]) -> None:
@@ -164,7 +167,7 @@ class ApartEncoder(BaseEncoder):
         self.dim, self.precision = first.dim, first.precision
 
     def for_language(self, language: str | None) -> Encoder:  # type: ignore[override]
-        """Return the encoder of a language (ISO 639), this one for None.
+        """Return the encoder of a language (ISO 639), or this one for None.
 
         Raises:
             ValueError: The encoder has no network for the language.

@@ -15,7 +15,10 @@ from encoder.tokenizer import Tokens, join
 
 @dataclass(frozen=True, kw_only=True)
 class Words(Tokens):
-    """The words of S sentences, as numbers of U distinct words with vectors.
+    """The words of S sentences, each distinct word with a vector and weight.
+
+    ``ids`` and ``offsets`` list each sentence's words, as numbers of the U distinct words
+    (``Tokens``).
 
     Attributes:
         vectors: unit rows, float32 (U, D).
@@ -27,7 +30,10 @@ class Words(Tokens):
 
 
 def join_words(first: Words, second: Words) -> Words:
-    """Return each sentence's words in ``first``, then its words in ``second``."""
+    """Join the words of sentences from two sources, in each sentence.
+
+    A sentence's words in ``first`` precede its words in ``second``. Both have the same sentences.
+    """
     shifted = Tokens(ids=second.ids + np.int32(len(first.vectors)), offsets=second.offsets)
     alternating = np.arange(2 * len(first)).reshape(2, -1).T.ravel()
     words = join([first, shifted]).take(alternating)
@@ -41,22 +47,25 @@ def join_words(first: Words, second: Words) -> Words:
 
 @runtime_checkable
 class WordEncoder(Protocol):
-    """Interface of encoders that also have vectors of words."""
+    """Interface of encoders that also have vectors of words.
+
+    ``encoder.bag.encoder.BagEncoder`` implements it.
+    """
 
     name: str
 
     def words(self, sentences: Sequence[str]) -> Words:
-        """Return the words of S sentences, in the encoder's space."""
+        """Return the words of S sentences, with vectors in the encoder's space."""
 
 
 def word_encoders(
     encoder: Encoder | None, languages: Sequence[str | None]
 ) -> tuple[WordEncoder, ...]:
-    """Return the word encoder of each side, by the sides' languages (ISO 639).
+    """Return the word encoder of each side, in order.
 
-    It comes from ``encoder`` or, of a joined encoder, from the first part with word vectors. If
-    there is none, or ``encoder`` is None (given vectors), it is the bundled encoder. None is
-    unknown.
+    ``languages`` are the sides' ISO 639 codes, None if unknown. The word encoder is from
+    ``encoder`` or, if that is joined, from its first part with word vectors. If there is none, or
+    ``encoder`` is None because vectors were given, it is the bundled encoder.
 
     Raises:
         ValueError: The bundled encoder is needed, and covers a language badly or not at all.

@@ -22,7 +22,10 @@ BLOCK_ROWS = 1 << 14
 
 
 def take_rows(array: NDArray[Any], rows: Rows) -> NDArray[Any]:
-    """Return rows of an array, a view of a slice or a copy of positions."""
+    """Return rows of an array (N, ...), in the order of ``rows``.
+
+    A slice gives a view, and positions (P,) a copy of shape (P, ...).
+    """
     return array[rows] if isinstance(rows, slice) else array.take(rows, axis=0)
 
 
@@ -37,14 +40,18 @@ def evenly_spaced(rows: int, count: int) -> IntArray:
 def code_points(texts: Sequence[str]) -> tuple[NDArray[np.uint32], IntArray]:
     """Return the code points of N texts, joined, and the offsets of the texts.
 
-    Text i has the code points from ``offsets[i]`` to ``offsets[i + 1] - 1``: int64 (N + 1,).
+    Code points are uint32. Text i has the code points from ``offsets[i]`` to ``offsets[i + 1] -
+    1``. Offsets are int64 (N + 1,), from 0.
     """
     codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), dtype="<u4")
     return codes, np.cumsum([0, *map(len, texts)])
 
 
 class Columns(NamedTuple):
-    """Columns ``start`` to ``stop`` - 1, and the factor of their values."""
+    """A range of columns, and the number that multiplies their values.
+
+    Columns are ``start`` to ``stop`` - 1, and ``weight`` is the number.
+    """
 
     start: int
     stop: int
@@ -52,9 +59,10 @@ class Columns(NamedTuple):
 
 
 def take_columns(vectors: NDArray[np.floating], columns: Sequence[Columns]) -> NDArray[np.floating]:
-    """Concatenate weighted columns of vectors (N, D), as float32 (N, columns).
+    """Select columns of vectors (N, D), weighted, as float32 (N, columns).
 
-    If ``columns`` is empty, the vectors are returned unchanged.
+    Ranges follow each other in the order of ``columns``. If that is empty, the vectors themselves
+    are returned, in their dtype.
     """
     if not columns:
         return vectors
@@ -65,7 +73,8 @@ def take_columns(vectors: NDArray[np.floating], columns: Sequence[Columns]) -> N
 class Direction(IntEnum):
     """The neighbour lists that contain a pair, as bits.
 
-    ``FORWARD`` is 1, the source's list, ``BACKWARD`` 2, the target's, and ``BOTH`` 3.
+    ``FORWARD``, 1, is the list of the source, ``BACKWARD``, 2, of the target, and ``BOTH``, 3,
+    both.
     """
 
     FORWARD = 1  # the source's list
@@ -77,7 +86,8 @@ class Direction(IntEnum):
 class Neighbours:
     """The k nearest neighbours of N rows, best first, ties by id.
 
-    ``ids``, int64 (N, K), is -1 and ``cosines``, float32 (N, K), is -inf in unused columns.
+    ``ids``, int64 (N, K), are rows of the other side, -1 in unused columns. ``cosines``, float32
+    (N, K), are -inf there. Unused columns are last.
     """
 
     ids: IntArray
@@ -87,19 +97,22 @@ class Neighbours:
         return len(self.ids)
 
     def take(self, rows: Rows) -> "Neighbours":
-        """Return the neighbours of some rows, like ``take_rows``."""
+        """Return the neighbours of the rows in a slice, or at positions (P,)."""
         return Neighbours(ids=take_rows(self.ids, rows), cosines=take_rows(self.cosines, rows))
 
     @classmethod
     def empty(cls, rows: int, k: int) -> "Neighbours":
-        """Return lists of ``rows`` rows with ``k`` unused columns."""
+        """Return neighbours of ``rows`` rows, with ids -1 and cosines -inf.
+
+        Arrays have the shape (``rows``, ``k``).
+        """
         return cls(
             ids=np.full((rows, k), NO_NEIGHBOUR, dtype=np.int64),
             cosines=np.full((rows, k), -np.inf, dtype=np.float32),
         )
 
     def means(self) -> FloatArray:
-        """Return each row's mean cosine, float64 (N,), 0 without neighbours."""
+        """Return each row's mean cosine, float64 (N,), or 0 without neighbours."""
         means = np.empty(len(self))
         for start in range(0, len(self), BLOCK_ROWS):
             part = self.take(slice(start, start + BLOCK_ROWS))
@@ -113,11 +126,18 @@ class Neighbours:
 class Pairs:
     """P scored pairs, in fields of shape (P,).
 
-    ``source`` and ``target`` are row ids, and ``score`` is the margin or the judge's score.
-    ``source_mean`` is the mean cosine of the source's nearest targets, and ``target_mean`` of the
-    target's nearest sources. ``rank`` is the position in the source's neighbour list, from 1, or in
-    the target's list if only that has the pair. ``direction`` is a ``Direction``. Both are 0
-    without a list.
+    Attributes are arrays (P,).
+
+    Attributes:
+        source: source row ids, int64.
+        target: target row ids, int64.
+        score: the margin or the judge's score, float64.
+        cosine: cosine of both sentences, float32.
+        source_mean: mean cosine of the source's nearest targets, float64.
+        target_mean: mean cosine of the target's nearest sources, float64.
+        rank: position in the source's neighbour list, from 1, or in the target's if only that
+            contains the pair; 0 if neither does. int32.
+        direction: a ``Direction``, the lists that contain the pair, or 0 if neither does. int8.
     """
 
     source: IntArray
@@ -133,13 +153,17 @@ class Pairs:
         return len(self.source)
 
     def take(self, rows: IntArray | Mask) -> Self:
-        """Return some of the pairs, by positions or by a mask."""
+        """Return the pairs at positions (Q,), in their order, or in a mask (P,)."""
         return type(self)(**{name: column[rows] for name, column in vars(self).items()})
 
 
 @dataclass(frozen=True, kw_only=True)
 class JudgedPairs(Pairs):
-    """P pairs with the probability that they are correct, and their margin."""
+    """P judged pairs, with the fields of ``Pairs`` and two more.
+
+    ``probability`` that the pair is correct, 0 to 1, and ``margin``, are float64 (P,). ``score`` is
+    the judge's.
+    """
 
     probability: FloatArray
     margin: FloatArray

@@ -24,11 +24,11 @@ AddArguments: TypeAlias = Callable[[argparse.ArgumentParser], None]
 def run_command(main: Callable[[], int], program: str) -> int:
     """Run ``main``, report errors of the user, and return an exit status.
 
-    Bad input raises ``ValueError`` or ``OSError``. These, an interrupt, a lack of memory and a
-    missing module of an extra print one line to stderr, which begins with the name ``program``, and
-    the status is 2. SIGTERM counts as an interrupt, so that temporary files are removed. If a
-    reader of stdout closes it, the status is 141. Any other exception is a defect, and not caught.
-    Otherwise, the status is ``main``'s.
+    A ``ValueError`` or ``OSError`` is a fault of the user's input. For these, an interrupt, a lack
+    of memory, or a missing module of an extra, it prints one line to stderr, which begins with
+    ``program``, and returns 2. SIGTERM counts as an interrupt. If a reader of stdout closes it, the
+    status is 141. Any other exception is a defect, and propagates. Otherwise, it returns the result
+    of ``main``.
 
     Raises:
         ModuleNotFoundError: A module is missing that no extra installs.
@@ -116,7 +116,7 @@ def command_parser(
 
 @cache  # parsing the metadata takes time
 def product_version() -> str:
-    """Return the installed distribution's version, or ``unknown``."""
+    """Return the version of the installed Adit, or ``unknown``."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:
@@ -126,7 +126,7 @@ def product_version() -> str:
 
 
 def add_version(parser: argparse.ArgumentParser) -> None:
-    """Add ``--version``."""
+    """Add the option ``--version``, which prints the version and exits."""
     version = f"Adit {product_version()}"
     parser.add_argument("--version", action="version", version=version, help="print the version")
 
@@ -134,7 +134,7 @@ def add_version(parser: argparse.ArgumentParser) -> None:
 def parse_names(text: str) -> tuple[str, ...]:
     """Split names at commas, in order, without duplicates.
 
-    Spaces and empty names stay.
+    Spaces and empty names stay: an empty text gives one empty name.
     """
     return tuple(dict.fromkeys(text.split(",")))
 
@@ -148,7 +148,7 @@ def parse_number(text: str) -> float:
 
 
 def reject_repeats(option: str, given: Iterable[tuple[str, Value]]) -> dict[str, Value]:
-    """Return the values of a repeatable option by name.
+    """Return the name and value pairs of a repeatable option as a dictionary.
 
     Raises:
         ValueError: A name is ``given`` twice. The message begins with ``option``.
@@ -171,7 +171,8 @@ def add_common_options(parser: argparse.ArgumentParser) -> None:
 def error_line(error: Exception) -> str:
     """Return the message of an error for users, without ``[Errno 2]``.
 
-    It begins with the file's name, if any. For a full disk, it names folders that may need space.
+    It begins with the file's name, if the error has one. For a full disk, it names folders that may
+    need space.
     """
     if isinstance(error, MemoryError):
         return f"out of memory: {error}".removesuffix(": ")

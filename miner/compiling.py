@@ -13,8 +13,9 @@ import miner.instructions  # noqa: F401  # sets the CPU that Numba compiles for
 def compiled(fastmath: bool | set[str] = False) -> Callable[[Any], Any]:
     """Build a decorator that compiles a function at its first call.
 
-    The code releases the interpreter's lock and is cached on disk, or else each process compiles
-    again. ``fastmath`` are LLVM's flags for floats, as in ``numba.njit``.
+    The machine code releases the interpreter's lock. It is cached on disk, if possible; otherwise,
+    each process compiles again. ``fastmath`` permits all (True) or some of LLVM's inexact
+    operations with floats, as in ``numba.njit``.
     """
 
     def compile_function(function: Callable[..., Any]) -> Any:  # noqa: ANN401

@@ -61,8 +61,9 @@ def language_free(name: str) -> str:
 def same_names(source: Sequence[str], target: Sequence[str]) -> list[tuple[int, int]]:
     """Return pairs of documents whose names differ only in the language.
 
-    A pair has the positions of both names, and pairs are in the order of ``source``. Numbers, such
-    as ``0017.txt``, and names that ``language_free`` makes equal to another one match nothing.
+    A pair is the positions of a source and of a target name, in the order of ``source``. A name
+    matches nothing if it is a number, such as ``0017.txt``, if it has no parts but a language, or
+    if ``language_free`` maps two names of its side to one text.
     """
     sides: list[dict[str, int]] = []
     for names in (source, target):
@@ -74,7 +75,11 @@ def same_names(source: Sequence[str], target: Sequence[str]) -> list[tuple[int, 
 
 @dataclass(frozen=True, kw_only=True)
 class DocumentPairs:
-    """Disjoint pairs of document positions, best first, and their scores."""
+    """Pairs of documents, best first, with each document in at most one.
+
+    ``source`` and ``target`` are the documents' positions, int64 (P,), and ``scores``, float64
+    (P,), are at most 1.
+    """
 
     source: IntArray
     target: IntArray
@@ -85,10 +90,10 @@ class DocumentPairs:
 
 
 class Documents(Protocol):
-    """The P documents of a side, in memory or on disk.
+    """The P documents of a side, implemented in memory and in shards.
 
-    ``names`` are P names, or empty. ``sizes`` (P,) are numbers of sentences, and ``sums`` (P, D)
-    the sums of the documents' sentence vectors.
+    ``names`` are P names, or empty if unknown. ``sizes``, int64 (P,), are numbers of sentences, and
+    ``sums``, float64 (P, D), sums of the documents' sentence vectors.
     """
 
     names: Sequence[str]
@@ -96,11 +101,14 @@ class Documents(Protocol):
     sums: FloatArray
 
     def sentences(self, documents: IntArray) -> list[Matrix]:
-        """Return the unit vectors of each document's sentences, (sentences, D)."""
+        """Return the sentence vectors of documents at the given positions.
+
+        An array per document, float32 (sentences, D), in order, of unit vectors.
+        """
 
 
 class DocumentsInMemory:
-    """One or more documents from arrays of vectors, of any scale or zero."""
+    """The documents of a side, from arrays of vectors of any scale."""
 
     def __init__(self, documents: Sequence[Matrix], names: Sequence[str] = ()) -> None:
         self.names = names
@@ -112,7 +120,11 @@ class DocumentsInMemory:
         self.sums = np.stack([rows.sum(axis=0, dtype=np.float64) for rows in self._documents])
 
     def sentences(self, documents: IntArray) -> list[Matrix]:
-        """Return the unit vectors of each document's sentences, or zeros."""
+        """Return the sentence vectors of documents at the given positions.
+
+        An array per document, float32 (sentences, D), in order. Vectors have unit length, except
+        for zeros.
+        """
         return [self._documents[document] for document in documents]
 
 
@@ -130,9 +142,12 @@ def pair_documents(
 
     Args:
         source: sentence vectors of each document, float32 (sentences, D).
-        target: likewise, of the documents in the other language.
+        target: sentence vectors of each document of the other language.
         candidates: number of documents that each document is compared with.
-        threshold: the least score of a pair.
+        threshold: the least score of a pair. Pairs below it are omitted.
+
+    Returns:
+        Pairs of positions in ``source`` and ``target``, maybe none.
 
     Raises:
         ValueError: A side or a document is empty, dimensions differ, or ``candidates`` is below 1.
@@ -149,8 +164,8 @@ def pair_sides(
     """Pair documents like ``pair_documents``, and also by their names.
 
     Documents with ``same_names`` are compared, and score higher. ``k`` is the number of other
-    candidates per document. Raises ValueError if dimensions differ, a document is empty, or ``k``
-    is below 1.
+    candidates per document. Pairs that score below ``threshold`` are omitted. Raises ValueError if
+    dimensions differ, a document has no sentences, or ``k`` is below 1.
     """
     vectors = document_vectors(source), document_vectors(target)
     same_named = same_names(source.names, target.names)
@@ -178,8 +193,8 @@ def pair_sides(
 def document_vectors(documents: Documents) -> Matrix:
     """Return a unit vector per document, float32 (P, D).
 
-    It is the mean of the document's sentence vectors minus the mean of all documents. A single
-    document's mean is not reduced, and a document equal to the mean has any direction.
+    It is the mean of the document's sentence vectors minus the mean of all documents. Of a single
+    document, it is its mean. A document equal to the mean of all gets the first axis.
     """
     means = documents.sums / documents.sizes[:, None]
     centred = means - means.mean(axis=0) if len(means) > 1 else means
@@ -188,10 +203,11 @@ def document_vectors(documents: Documents) -> Matrix:
 
 
 def mutual_share(source: Matrix, target: Matrix) -> float:
-    """Return the share of sentences with a mutual nearest neighbour, 0 to 1.
+    """Measure how many sentences of two documents match, from 0 to 1.
 
-    ``source`` (N, D) and ``target`` (M, D) are unit vectors of two documents' sentences, and not
-    empty. A sentence counts as the cosine to its neighbour, or 0 if that is negative.
+    It is the share of all sentences that have a mutual nearest neighbour, each weighted by their
+    cosine, or 0 if that is negative. ``source`` (N, D) and ``target`` (M, D) are unit vectors of
+    the documents' sentences, N and M at least 1.
     """
     cosines = source.astype(np.float64) @ target.astype(np.float64).T
     nearest = cosines.argmax(axis=1)

@@ -21,7 +21,10 @@ EXTRAS = {module: extra for extra, modules in _MODULES.items() for module in mod
 
 
 def how_to_install(error: ModuleNotFoundError) -> str | None:
-    """Return an error with the command to install its module, None if unknown."""
+    """Return a message with the command that installs the missing module.
+
+    It is None if no extra of Adit installs the module.
+    """
     module = (error.name or "").partition(".")[0]
     extra = EXTRAS.get(module)
     if extra is None:

@@ -33,7 +33,7 @@ _JAPANESE = {"HIRAGANA": "CJK", "KATAKANA": "CJK", "KATAKANA-HIRAGANA": "CJK"}
 
 @dataclass(frozen=True, kw_only=True)
 class Suspects:
-    """P pairs of texts, and the facts that filters need.
+    """P pairs of texts to filter, and the facts that filters need.
 
     ``source`` and ``target`` are texts, and ``ratio`` is the ``median_log_ratio`` of the corpus.
     The filter ``hub`` needs ``lists``: the numbers of neighbour lists that contain each source and
@@ -57,7 +57,10 @@ class Suspects:
         lists: Sequence[IntArray] = (),
         languages: Sequence[str | None] = (None, None),
     ) -> Self:
-        """Return pairs, best first, with their own length ratio and scripts."""
+        """Build suspects from pairs, best first, with their own ratio and scripts.
+
+        ``ratio`` and ``scripts`` are computed from the texts.
+        """
         return cls(
             source=source,
             target=target,
@@ -68,7 +71,10 @@ class Suspects:
         )
 
     def each(self, rule: Callable[[str, str], bool]) -> Mask:
-        """Return the results of ``rule(source, target)`` for all pairs, (P,)."""
+        """Return the results of ``rule(source, target)`` for all pairs, (P,).
+
+        ``rule`` says whether a filter rejects a pair of texts. Results are bool.
+        """
         pairs = zip(self.source, self.target, strict=True)
         return np.fromiter((rule(*pair) for pair in pairs), np.bool_, count=len(self.source))
 
@@ -92,7 +98,10 @@ def median_log_ratio(source: Sequence[str], target: Sequence[str]) -> float:
 
 
 def length_odds(suspects: Suspects) -> FloatArray:
-    """Return how far length ratios are from the median, log2, float64 (P,)."""
+    """Return how far each pair's length ratio is from the median.
+
+    It is the absolute difference of ``log_ratios`` and ``suspects.ratio``, float64 (P,).
+    """
     return np.abs(log_ratios(suspects.source, suspects.target) - suspects.ratio)
 
 
@@ -118,14 +127,15 @@ def _scripts(texts: Iterable[str]) -> Counter[str]:
 def main_script(texts: Sequence[str]) -> str | None:
     """Return the script of most letters in the first texts, such as LATIN.
 
-    It is the first word of the letters' Unicode names, CJK for Japanese, or None without letters.
+    It is the first word of the letters' Unicode names, or CJK for Chinese and Japanese. It is None
+    if the first texts have no letters.
     """
     most = _scripts(texts[:SCRIPT_TEXTS]).most_common(1)
     return most[0][0] if most else None
 
 
 def short(suspects: Suspects) -> Mask:
-    """Return which pairs have a side with fewer than ``MIN_LETTERS``, 3."""
+    """Return a mask (P,) of the pairs with a side of fewer than 3 letters."""
 
     def letters(text: str) -> int:
         return sum(map(str.isalpha, text))
@@ -134,14 +144,15 @@ def short(suspects: Suspects) -> Mask:
 
 
 def length(suspects: Suspects) -> Mask:
-    """Return which pairs have ``length_odds`` above 0.7."""
+    """Return a mask (P,) of the pairs with ``length_odds`` above 0.7."""
     return length_odds(suspects) > LENGTH_ODDS
 
 
 def copied(suspects: Suspects) -> Mask:
-    """Return which pairs share over 70% of both sides' distinct trigrams.
+    """Return a mask (P,) of the pairs whose sides are nearly the same.
 
-    Trigrams are of letters and digits, in any case. Two sides without any count as copies.
+    More than 70% of the distinct trigrams of both sides are shared. Trigrams are of letters and
+    digits, in any case. Two sides without letters and digits count as copies.
     """
 
     def trigrams(text: str) -> set[str]:
@@ -156,7 +167,10 @@ def copied(suspects: Suspects) -> Mask:
 
 
 def numbers(suspects: Suspects) -> Mask:
-    """Return which pairs have numbers in digits on both sides, and share none."""
+    """Return a mask (P,) of the pairs with numbers on both sides, none shared.
+
+    Only numbers in digits count.
+    """
 
     def differ(*texts: str) -> bool:
         one, other = map(numbers_in, texts)
@@ -166,14 +180,15 @@ def numbers(suspects: Suspects) -> Mask:
 
 
 def urls(suspects: Suspects) -> Mask:
-    """Return which pairs differ in their web or mail addresses."""
+    """Return a mask (P,) of the pairs with different web or mail addresses."""
     return suspects.each(lambda source, target: addresses_in(source) != addresses_in(target))
 
 
 def script(suspects: Suspects) -> Mask:
-    """Return which pairs have a side with most letters in another script.
+    """Return a mask (P,) of the pairs with a side in another script.
 
-    Its share in the main script of its corpus is below half.
+    Less than half of that side's letters are in the main script of its corpus. A side without
+    letters, or a corpus without a main script, is accepted.
     """
 
     def is_foreign(text: str, main: str | None) -> bool:
@@ -184,15 +199,19 @@ def script(suspects: Suspects) -> Mask:
 
 
 def hub(suspects: Suspects) -> Mask:
-    """Return which pairs have a sentence in over ``MAX_LISTS``, 50, lists."""
+    """Return a mask (P,) of the pairs with a sentence in over 50 lists.
+
+    Raises ValueError if ``suspects.lists`` is empty.
+    """
     source, target = suspects.lists
     return np.maximum(source, target) > MAX_LISTS
 
 
 def language(suspects: Suspects) -> Mask:
-    """Return which pairs have a side that is improbable in its language.
+    """Return a mask (P,) of the pairs with a side in another language.
 
-    Its language has a probability below 0.001. Both must be known (``check_filter_languages``).
+    The identifier gives its corpus's language a probability below 0.001. Both languages must pass
+    ``check_filter_languages``.
     """
     labels = [known_label(code or "") for code in suspects.languages]
 

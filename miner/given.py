@@ -16,8 +16,8 @@ def distinct_pairs(source: IntArray, target: IntArray) -> tuple[IntArray, int]:
     """Return the distinct pairs of sentences that are on the same lines.
 
     Args:
-        source: the row of each line's source sentence, int64 (N,), or ``NO_SENTENCE``.
-        target: likewise for target sentences.
+        source: the row of each line's source sentence, int64 (N,); -1 if the line has none.
+        target: the row of each line's target sentence, int64 (N,), or -1.
 
     Returns:
         Source rows, target rows and the first lines of the pairs, int64 (3, P), by source, then
@@ -32,7 +32,8 @@ def distinct_pairs(source: IntArray, target: IntArray) -> tuple[IntArray, int]:
 def lines_of(pairs: IntArray, source: IntArray, target: IntArray) -> IntArray:
     """Return the first lines, int64 (Q,), of Q pairs of rows.
 
-    ``pairs`` (3, P) are from ``distinct_pairs``, and contain all Q.
+    ``source`` and ``target`` are the Q pairs' rows, int64 (Q,). ``pairs``, int64 (3, P), are from
+    ``distinct_pairs``, and contain all Q pairs.
     """
     sources, targets, lines = pairs
     width = int(targets.max(initial=0)) + 1
@@ -50,9 +51,10 @@ def given_pairs(
     *,
     margin: str,
 ) -> Pairs:
-    """Score P pairs by the neighbourhoods of their sentences, in order.
+    """Score P given pairs by the neighbourhoods of their sentences.
 
-    A pair's rank and direction are 0 if neither list contains it.
+    The result has the pairs in their order. Rank and direction are 0 if neither list contains a
+    pair.
 
     Args:
         source: source rows, int64 (P,).
@@ -60,7 +62,7 @@ def given_pairs(
         cosine: cosines of the pairs, float32 (P,).
         forward: the nearest targets of each pair's source, (P, K).
         backward: the nearest sources of each pair's target, (P, K).
-        margin: one of ``miner.margin.MARGINS``.
+        margin: one of ``miner.margin.MARGINS``; any other raises ValueError.
     """
     source_mean, target_mean = forward.means(), backward.means()
     rank, direction = np.zeros(len(source), dtype=np.int32), np.zeros(len(source), dtype=np.int8)

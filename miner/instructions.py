@@ -34,10 +34,10 @@ Multiply = Callable[[Any, Any, Sequence[Any], Sequence[Any]], Any]
 
 
 class Way(NamedTuple):
-    """The way to multiply codes of one type.
+    """One instruction's way to multiply codes of one type.
 
-    A lane of 32 bits has ``codes`` codes. ``multiply`` adds the products of ``steps`` lanes at once
-    to the sums. ``raised`` is the number that is added to the codes of columns.
+    ``multiply`` adds the products of ``steps`` lanes at once to the sums. A lane of 32 bits has
+    ``codes`` codes. ``raised`` is the number that must be added to the codes of columns, 0 if none.
     """
 
     multiply: Multiply
@@ -50,9 +50,10 @@ class Way(NamedTuple):
 class InstructionSet:
     """A set of instructions, and the size of its blocks of products.
 
-    ``int8`` multiplies codes up to ``largest``, and ``int16`` larger ones. A register has ``lanes``
-    of 32 bits. A block of products has ``rows`` rows, and columns in ``vectors`` registers.
-    ``name`` is LLVM's name of the feature, and ``processor`` of a CPU without faster features.
+    ``int8`` multiplies codes up to ``largest``, and ``int16`` larger ones, None if it is not
+    needed. A register has ``lanes`` of 32 bits. A block of products has ``rows`` rows, and columns
+    in ``vectors`` registers. ``name`` is LLVM's name of the CPU feature, and ``processor`` LLVM's
+    name of a CPU without faster features.
     """
 
     name: str
@@ -66,7 +67,11 @@ class InstructionSet:
 
 
 def declared(builder: Any, name: str, returned: Any, *given: Any) -> Any:
-    """Return LLVM's function ``name``, with types of its result and arguments."""
+    """Declare LLVM's function ``name`` in the builder's module.
+
+    ``returned`` and ``given`` are the types of its result and arguments. The result is the declared
+    function.
+    """
     return cgutils.get_or_insert_function(builder.module, ir.FunctionType(returned, given), name)
 
 

@@ -16,8 +16,8 @@ def parse_language(text: str) -> str:
     """Parse the code of a language into its BCP 47 tag.
 
     Letters may be of any case, and ``_`` stands for ``-``. A code of ISO 639-2 or 639-3 becomes the
-    language's code of two letters, if it has one. A deprecated code becomes the present one, and a
-    language's default script is removed.
+    language's code with two letters, if it has one. A deprecated code becomes the present one, and
+    a language's default script is removed.
 
     >>> [parse_language(text) for text in ("UK", "ukr_UA", "ger", "iw", "zh_hant", "uk-Cyrl")]
     ['uk', 'uk-UA', 'de', 'he', 'zh-Hant', 'uk']

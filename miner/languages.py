@@ -38,11 +38,11 @@ def is_code(text: str) -> bool:
 
 
 def language_shares(texts: Sequence[str]) -> dict[str, float]:
-    """Return the share of each language in at most 200 texts, largest first.
+    """Return the share of each language in a sample of texts, largest first.
 
-    Languages are ISO 639-1 codes. The texts are evenly spaced, and of fewer than 400 the first.
-    Fewer than 20 texts count as one, whose most probable language is returned with its probability.
-    Without texts, it is empty.
+    Languages are ISO 639-1 codes. At most 200 texts are sampled: evenly spaced ones, or the first
+    if there are fewer than 400. A sample of fewer than 20 texts counts as one text, whose most
+    probable language is returned with its probability. The result is empty without texts.
     """
     sample = texts[:: max(1, len(texts) // SAMPLED)][:SAMPLED]
     if 0 < len(sample) < FEW:
@@ -63,9 +63,10 @@ def language_probabilities(text: str) -> dict[str, float]:
 
 
 def known_label(code: str) -> str | None:
-    """Return the identifier's label for a language code, or None.
+    """Return the identifier's label for the language of a code, or None.
 
-    It may be the label of the language's macrolanguage, or of another language in that.
+    It is None if the identifier does not know the language. It may be the label of the language's
+    macrolanguage, or of another language in that.
     """
     known = identifier().labels
     by_base = {base_language(label): label for label in known}
@@ -75,7 +76,10 @@ def known_label(code: str) -> str | None:
 
 
 def main_language(shares: Mapping[str, float]) -> str | None:
-    """Return the first language with a share of at least half, or None."""
+    """Return the first language with a share of at least half, or None.
+
+    ``shares`` are 0 to 1 by language.
+    """
     return next((code for code, share in shares.items() if share >= MIN_SHARE), None)
 
 

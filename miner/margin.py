@@ -30,8 +30,8 @@ def margin_scores(
 ) -> FloatArray:
     """Return the margin of each of P pairs, float64 (P,).
 
-    Of the cosine a and the mean b of both means, ``ratio`` is a / max(b, 1e-6), ``distance`` a - b,
-    ``absolute`` a and ``csls`` 2 (a - b).
+    With a the cosine, and b the mean of ``source_mean`` and ``target_mean``, ``ratio`` is a /
+    max(b, 1e-6), ``distance`` a - b, ``absolute`` a and ``csls`` 2 (a - b).
 
     Args:
         cosine: cosine of each pair, float32 (P,).

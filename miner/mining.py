@@ -22,7 +22,7 @@ def mine(
 
     Args:
         source: vectors (N, D), real numbers of any scale. A side without rows gives no pairs.
-        target: vectors (M, D), likewise.
+        target: vectors (M, D), of any scale.
         k: number of nearest neighbours per sentence, whose mean cosine the margin uses.
         margin: ``ratio``, ``distance``, ``absolute`` or ``csls`` (``miner.margin``).
         retrieval: ``max``, ``intersect``, ``forward`` or ``backward`` (``miner.selection.select``).

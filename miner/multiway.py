@@ -12,11 +12,11 @@ MAX_LANGUAGES = 64  # bits of the uint64 masks
 
 @dataclass(frozen=True)
 class Clusters:
-    """C clusters of sentences, at most one per language.
+    """C clusters of sentences, with at most one sentence per language.
 
-    ``members``, int64 (C, L), has the number of a sentence per language, or -1. ``last``, int64
-    (C,), is the position of the last pair that merged clusters into this one, and ``links``, int64
-    (C,), counts the given pairs within it.
+    ``members``, int64 (C, L), has the number of the sentence of each of L languages, or -1.
+    ``last``, int64 (C,), is the position of the last pair that merged clusters into this one, and
+    ``links``, int64 (C,), counts the given pairs within it.
     """
 
     members: IntArray

@@ -48,7 +48,7 @@ def signatures(source: Sequence[str], target: Sequence[str]) -> Signatures:
 
 
 def near_copies(signatures: Signatures, *, held: int = 1 << 22) -> Mask:
-    """Return a mask (P,) of the pairs that are near-copies of better pairs.
+    """Find the pairs that are near-copies of better pairs, as a mask (P,).
 
     ``signatures`` are uint32 (P, HASHES), of the best pair first. A pair is one if the estimated
     Jaccard similarity of character 4-grams is at least 0.8. For each four of its numbers, it is

@@ -58,9 +58,10 @@ _FIRST_FOREIGN = 0x660  # the first digit after ASCII
 
 
 class Number(NamedTuple):
-    """A number, by its possible values and the values of its parts.
+    """A number in a text, by its possible values and its parts.
 
-    10.30 is 10.3, or 10 and 30. A value is in ASCII digits, without redundant zeros.
+    ``readings`` are the values that it may mean, and ``parts`` the values of its parts, such as 10
+    and 30 of 10.30, empty if it has none. A value is in ASCII digits, without redundant zeros.
     """
 
     readings: frozenset[str]
@@ -68,17 +69,18 @@ class Number(NamedTuple):
 
 
 def numbers_in(text: str) -> frozenset[Number]:
-    """Return the distinct numbers that a text writes in digits of any script.
+    """Return the distinct numbers in a text, in digits of any script.
 
-    Dates and the like give one number per part. A number in words is not read.
+    A date gives one number per part. Numbers in words are ignored. The set may be empty.
     """
     return frozenset().union(*map(_read, _NUMBER.findall(_BARE_FRACTION.sub("0.", text))))
 
 
 def compare_numbers(source: frozenset[Number], target: frozenset[Number]) -> tuple[int, int]:
-    """Count the numbers that two texts share, and the numbers of one only.
+    """Count the numbers that two texts share, and the numbers of only one.
 
-    Two numbers match if they share a reading. A number also matches its parts, if all are there.
+    A number matches one of the other text with a common reading, or all of its parts, if the other
+    text has them.
     """
     one, two = _matched(source, target), _matched(target, source)
     return min(one, two), len(source) + len(target) - one - two
@@ -118,7 +120,10 @@ def count_numbers(source: Sequence[str], target: Sequence[str]) -> FloatArray:
 
 
 def with_ascii_digits(texts: Sequence[str]) -> Sequence[str]:
-    """Return texts with ASCII digits instead of the digits of other scripts."""
+    """Replace the digits of other scripts in texts by ASCII digits.
+
+    The texts themselves are returned if none has such digits.
+    """
     codes, starts = code_points(texts)
     places, values = _foreign_digits(codes)
     if not (values < 10).any():

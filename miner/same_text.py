@@ -19,7 +19,7 @@ _COUNTED = "LMN"  # categories of Unicode: letters, marks (vowels in many script
 def same_texts(source: Sequence[str], target: Sequence[str]) -> Mask:
     """Return a mask (P,) of the pairs with the same text on both sides.
 
-    Case, punctuation and white space do not count, nor the form of Unicode.
+    Case, punctuation, white space and the form of Unicode are ignored.
     """
     pairs = zip(source, target, strict=True)
     return np.fromiter((_is_same(*pair) for pair in pairs), np.bool_, count=len(source))

@@ -47,10 +47,10 @@ JUDGED_RECORD = [*RECORD, ("probability", "<f8"), ("margin", "<f8")]
 
 @dataclass(frozen=True, kw_only=True)
 class RowNeighbours:
-    """The neighbour lists of some rows of a side.
+    """The neighbour lists of Q rows of a side.
 
-    ``ids`` (Q,) are the rows, ascending, ``lists`` (Q, K) their neighbours, and ``means``, float64
-    (Q,), the mean cosines of these.
+    ``ids``, int64 (Q,), are the rows, ascending. ``lists`` (Q, K) are their neighbours, and
+    ``means``, float64 (Q,), the mean cosines of each row's neighbours.
     """
 
     ids: IntArray
@@ -78,13 +78,14 @@ def best_pairs(
     side: Direction,
     margin: str = "ratio",
 ) -> Iterator[BestPairs]:
-    """Yield the best pairs of each part of a side, with ties, by row.
+    """Yield the best pairs of each part of a side, by row, with ties.
 
-    Each row has its pair of the highest margin, and all pairs that tie with it.
+    Each row has its pair of the highest margin, and all pairs with the same margin. A ``BestPairs``
+    is yielded per part, in order.
 
     Args:
         parts: rows of the side, with their neighbours.
-        others: all rows of the other side, with theirs, which are read once, part by part.
+        others: all rows of the other side, with their neighbours. They are read once, part by part.
         side: FORWARD if ``parts`` are sources, or else BACKWARD.
         margin: one of ``miner.margin.MARGINS``.
     """
@@ -169,7 +170,9 @@ def _best(
 
 
 def merge_directions(forward: Pairs, backward: Pairs) -> tuple[Pairs, NDArray[np.int8]]:
-    """Merge the best pairs of sources and of targets, each maybe empty.
+    """Merge the best pairs of sources and the best pairs of targets.
+
+    Either may be empty. A pair in both has its numbers from ``forward``.
 
     Returns:
         The distinct pairs, by source, then target; and int8 (P,), the ``Direction`` of each:
@@ -189,13 +192,19 @@ def merge_directions(forward: Pairs, backward: Pairs) -> tuple[Pairs, NDArray[np
 
 @dataclass(frozen=True, kw_only=True)
 class SortedPairsFile:
-    """An ``.npy`` file of best pairs of a side, by ascending score."""
+    """An ``.npy`` file of the best pairs of rows of a side.
+
+    ``path`` has the pairs by ascending score, and ``side`` is FORWARD for sources.
+    """
 
     path: Path
     side: Direction
 
     def records(self) -> NDArray[np.void]:
-        """Map the file into memory, as ``RECORD`` or ``JUDGED_RECORD``, (P,)."""
+        """Map the file into memory, as a structured array (P,).
+
+        Its dtype is ``RECORD``, or ``JUDGED_RECORD`` with probabilities and margins.
+        """
         return np.asarray(np.load(self.path, mmap_mode="r"))
 
 
@@ -227,6 +236,9 @@ def select_in_ranges(
         size: pairs in memory at a time. Pairs of equal scores are loaded together.
         retrieval: one of ``miner.selection.RETRIEVALS``.
         threshold: pairs must score above it.
+
+    Raises:
+        ValueError: ``retrieval`` is unknown.
     """
     check_choice("retrieval", retrieval, RETRIEVALS)
     taken = [np.zeros(_largest(files, name) + 1, dtype=np.bool_) for name in ("source", "target")]

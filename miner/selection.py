@@ -72,7 +72,10 @@ def _edges(
 
 
 def order_best_first(pairs: Pairs) -> IntArray:
-    """Return the positions of pairs by descending score, then source, target."""
+    """Sort positions of pairs by descending score, then source, then target.
+
+    They are int64 (P,).
+    """
     same, source = np.diff(pairs.target) >= 0, np.diff(pairs.source)
     if ((source > 0) | ((source == 0) & same)).all():  # the common case
         return np.argsort(-pairs.score, kind="stable")
@@ -105,10 +108,11 @@ def _retrieve_max(pairs: Pairs) -> IntArray:
 
 
 def best_of_both(pairs: Pairs) -> IntArray:
-    """Return the positions of the pairs that ``max`` selects from, best first.
+    """Return positions of the pairs among which ``max`` selects, best first.
 
-    They are the best pair of each source and of each target, and the pairs that tie with the best
-    of both their sentences. So each duplicate of a sentence and of its translation gets a partner.
+    They are the best pair of each source and of each target, and the pairs with the same score as
+    the best pairs of both their sentences. So, if a sentence and its translation are both repeated,
+    each copy gets a partner.
     """
     ranked = order_best_first(pairs)
     forward, forward_ties = _best_of_each(pairs, ranked, Direction.FORWARD)
@@ -126,7 +130,7 @@ def take_free(source: IntArray, target: IntArray, taken_sources: Mask, taken_tar
         source: source row of each pair, int64 (P,), below N.
         target: target row of each pair, int64 (P,), below M.
         taken_sources: mask (N,) of source rows that are already in a pair, updated in place.
-        taken_targets: likewise of target rows, (M,).
+        taken_targets: mask (M,) of target rows that are already in a pair, updated in place.
 
     Returns:
         A mask (P,) of the selected pairs.

@@ -33,14 +33,17 @@ def thread_count() -> int:
 
 
 def given_threads(variable: str = THREADS) -> int:
-    """Return the first number in an environment variable, or 0 without one."""
+    """Return the first number in an environment variable, or 0.
+
+    It is 0 if the variable is missing, or begins with another text.
+    """
     value = os.environ.get(variable, "").partition(",")[0].strip()
     return int(value) if value.isdigit() else 0
 
 
 @contextmanager
 def using_threads(count: int) -> Iterator[None]:
-    """Limit work of the process in the ``with`` block to ``count`` threads."""
+    """Limit the threads of the process to ``count`` in a ``with`` block."""
     _counts.append(count)
     try:
         yield
@@ -64,12 +67,18 @@ def usable_cores() -> int:
 
 
 def blocks(rows: int, size: int) -> list[slice]:
-    """Split 0 to ``rows`` - 1 into slices of ``size``, the last maybe shorter."""
+    """Split 0 to ``rows`` - 1 into slices of ``size``, the last maybe shorter.
+
+    There are none without rows.
+    """
     return [slice(start, min(start + size, rows)) for start in range(0, rows, size)]
 
 
 def even_blocks(rows: int, size: int) -> list[slice]:
-    """Split like ``blocks``, but into slices of similar sizes up to ``size``."""
+    """Split 0 to ``rows`` - 1 into slices of similar sizes up to ``size``.
+
+    There are as many as of ``blocks``, none without rows.
+    """
     return blocks(rows, -(-rows // -(-rows // size))) if rows else []
 
 
@@ -84,7 +93,8 @@ def run_in_threads(
     a fifth faster than one product in all threads.
 
     Raises:
-        BaseException: The first error of ``work`` or ``items``, after others finish their item.
+        BaseException: The first error of ``work`` or ``items``, raised after threads finish their
+            items.
     """
     count = thread_count() if count is None else count
     if count == 1:
@@ -111,7 +121,10 @@ def run_in_threads(
 
 
 def map_in_threads(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    """Call ``work`` on items like ``run_in_threads``, with results in order."""
+    """Return the results of ``work`` on items, in order.
+
+    The calls, and errors, are as in ``run_in_threads``.
+    """
     results: dict[int, Result] = {}
 
     def compute(position: int) -> None:
@@ -122,9 +135,9 @@ def map_in_threads(work: Callable[[Item], Result], items: Sequence[Item]) -> lis
 
 
 def on_one_thread(work: Callable[[], Result]) -> Result:
-    """Return the result of ``work``, called in a new thread.
+    """Call ``work`` in a new thread, and return its result.
 
-    NumPy and torch compute that thread's products in it alone.
+    NumPy and torch use no further threads in it. An error of ``work`` is raised.
     """
     with ThreadPoolExecutor(1, initializer=_compute_in_one_thread) as pool:
         return pool.submit(work).result()
@@ -133,7 +146,8 @@ def on_one_thread(work: Callable[[], Result]) -> Result:
 def prefetch(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
     """Yield the result of ``work`` on each item, in order.
 
-    Another thread computes the next result while the caller uses one. Errors are raised here.
+    Another thread computes the next result while the caller uses one. Errors of ``work`` are raised
+    to the caller.
     """
     with ThreadPoolExecutor(1) as pool:
         pending = None

@@ -7,7 +7,7 @@ MAX_DECIMALS = 20
 
 
 def shortest_between(kept: float, dropped: float) -> float:
-    """Return the threshold of fewest decimals that separates two scores.
+    """Return the shortest decimal threshold that separates two scores.
 
     ``kept`` is the least score to keep, and ``dropped`` the next lower score, or -inf. A score is
     kept if it is above the threshold, which is at least ``dropped`` and below ``kept``.

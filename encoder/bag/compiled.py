@@ -37,16 +37,17 @@ def _equals_text(stored: Any, text: Any, start: Any, stop: Any) -> Any:
 def number_texts(
     text: Any, lengths: Any, table: Any, before: Any, numbers: Any, counts: Any, new: Any
 ) -> Any:
-    """Assign numbers to the texts between the spaces of sentences.
+    """Assign numbers to the texts of sentences, by a hash table.
 
-    In a sentence with a text that is too long to be kept, all numbers are 0.
+    Texts are between spaces. Equal texts have equal numbers. In a sentence with a text that is too
+    long for ``table``, all numbers are 0.
 
     Args:
         text: uint8, the bytes of S sentences.
         lengths: int64 (S,), the number of bytes of each sentence.
         table: a hash table: keys, uint64, of a power of two of slots; the number of each slot's
             text, int32, -1 if empty; and uint8, a row per text with its length and bytes.
-        before: the number of texts in the table.
+        before: the number of texts in the table at first.
         numbers: int32, receives the numbers of each sentence's texts.
         counts: int64 (S,), receives how many texts each sentence has.
         new: uint8, receives the texts that were added to the table, each with a space after it.
@@ -107,11 +108,11 @@ def _extend_hash(hash_value: Any, character: Any) -> Any:
 
 @_compile
 def enter_pieces(characters: Any, offsets: Any, hashes: Any, slots: Any) -> None:
-    """Fill the hash of each of V pieces, and its slot in a hash table.
+    """Enter V pieces into a hash table, in place.
 
     Piece i has the code points ``characters[offsets[i] : offsets[i + 1]]``, int32. ``hashes``,
-    uint64 (V,), are filled. ``slots``, int32, a power of two above V in number, are -1 at first,
-    and get the pieces' numbers.
+    uint64 (V,), get the pieces' hashes. ``slots``, int32, a power of two above V in number, are -1
+    at first, and get the number of the piece in each used slot.
     """
     last = np.uint64(len(slots) - 1)
     for piece in range(len(hashes)):
@@ -138,11 +139,12 @@ def _find_piece(hash_value: Any, hashes: Any, slots: Any) -> Any:
 def compare_cuts(
     characters: Any, offsets: Any, table: Any, unknown: Any, longest: Any, margins: Any, costs: Any
 ) -> None:
-    """Fill ``margins`` and ``costs``, float32 (W,), as ``Cuts.margins`` says.
+    """Compare the best two cuts of each word into pieces.
 
-    Word i has the code points ``characters[offsets[i] : offsets[i + 1]]``. ``table`` has the
-    pieces' hashes and slots of ``enter_pieces`` and their scores. ``unknown`` is the score of a
-    character without a piece, and ``longest`` the most characters of a piece.
+    ``margins`` and ``costs``, float32 (W,), are filled as in ``Cuts.margins``. Word i has the code
+    points ``characters[offsets[i] : offsets[i + 1]]``. ``table`` has the hashes and slots of
+    ``enter_pieces``, and the pieces' scores. ``unknown`` is the score of a character without a
+    piece, and ``longest`` the largest number of characters in a piece.
     """
     hashes, slots, scores = table
     max_length = 0
@@ -208,13 +210,13 @@ def _hash_ngrams(spelling: Any, starts: Any, size: Any, hashing: Any, rows: Any)
 def rows_of_words(
     words: Any, spelling: Any, marks: Any, sizes: Any, hashing: Any, rows: Any, ends: Any
 ) -> None:
-    """Write the rows of each word to ``rows``, and where each word's rows end.
+    """Find the rows of each word's features in a bag's table.
 
     Args:
-        words: ids and offsets of the words' pieces.
+        words: ids and offsets of the pieces of W words.
         spelling: ids and offsets of each piece's letters, consonants, and rows of characters.
-        marks: the codes before and after the letters, and the sounds, of a word.
-        sizes: of n-grams of letters, of n-grams of sounds, and of word stems.
+        marks: the codes that mark both ends of a word's letters, and of its sounds.
+        sizes: sizes of the n-grams of letters, of the n-grams of sounds, and of word stems.
         hashing: a number above all letters, the first row of n-grams, and the number of their rows.
         rows: int32, receives the rows.
         ends: int64 (W,), receives the end of each word's rows.

@@ -30,10 +30,10 @@ CHUNK_SENTENCES = 16_384  # sentences per step, to limit memory
 
 
 class BagEncoder(BaseEncoder):
-    """An ``encoder.Encoder`` that sums rows of ``table`` (V + ngram_rows, D).
+    """An encoder that sums the vectors of a sentence's pieces and n-grams.
 
-    The table has a row per piece, then the rows of n-grams. ``scheme`` is a version of
-    ``Features``.
+    ``table``, (V + ngram_rows, D), has a row per piece, then the rows of n-grams. ``scheme`` is a
+    version of ``Features``.
 
     Raises:
         ValueError: The table has another number of rows than V + ``ngram_rows``.
@@ -64,9 +64,10 @@ class BagEncoder(BaseEncoder):
         self.namer: BagEncoder | None = None
 
     def with_names(self, other: "BagEncoder") -> "BagEncoder":
-        """Return a copy that adds the vectors of names by ``other``.
+        """Return a copy that encodes names also by another bag.
 
-        ``other`` has the same space. ``find_names`` finds names.
+        The vectors of names (``find_names``) by ``other``, which must have the same space, are
+        added.
         """
         copied = copy(self)
         copied.namer = other
@@ -94,8 +95,8 @@ class BagEncoder(BaseEncoder):
         """Return the words of one or more sentences, with vectors and weights.
 
         A weight is the length of the word's vector. A sentence's vector is the sum of its words'
-        vectors times their weights, at unit length. With ``with_names``, names follow, as words of
-        the other encoder.
+        vectors times their weights, at unit length. Each sentence's names follow its words, if
+        ``with_names`` added another encoder.
         """
         with self._lock:
             numbers, known = self._sum_words(as_list(sentences))
@@ -130,7 +131,8 @@ def find_names(sentences: Sequence[str]) -> list[str]:
 
     A name is a word that begins with a capital letter and is not the first of the sentence. Names
     are spelled similarly in many languages, so an encoder trained on more text represents them
-    better. A sentence with capitals in more than half of its words, such as a headline, has none.
+    better. A sentence with capitals in more than half of its words, such as a headline, has no
+    names.
     """
     words_by_sentence = map(_name_pattern().findall, sentences)
     return [

@@ -42,18 +42,19 @@ _FIBONACCI = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio (Knuth, volume
 
 
 class Features:
-    """The features of words, table rows whose sum is a word's vector.
+    """The features of words, each a row of a bag's table.
 
-    They depend on the word's pieces only. The V pieces of a tokeniser have rows 0 to V - 1. All
-    n-grams share the next ``ngram_rows`` rows by a hash. A piece begins a word if it starts with a
-    space or, in scripts without spaces, always.
+    A word's vector is the sum of its features' rows. Features depend on the word's pieces only. The
+    V pieces of a tokeniser have rows 0 to V - 1. All n-grams share the next ``ngram_rows`` rows by
+    a hash. A piece begins a word if it starts with a space or, in scripts without spaces, always.
     """
 
     def __init__(self, pieces: Sequence[str], ngram_rows: int = 0, *, scheme: int = SCHEME) -> None:
-        """Prepare the features of ``Tokenizer.pieces``.
+        """Prepare the features of words made of ``pieces``.
 
-        Scheme 4 has no stems. Scheme 3 also has no sounds and three alphabets only, and treats
-        Hangul as letters only.
+        ``pieces`` are from ``Tokenizer.pieces``. ``scheme`` is a version of the features, by
+        default the present one. Scheme 4 has no word stems. Scheme 3 also has no sounds, and knows
+        three alphabets only.
         """
         self.pieces, self.ngram_rows = len(pieces), ngram_rows
         self._scheme, self._stem_sizes = scheme, STEM_SIZES if scheme > 4 else ()
@@ -65,7 +66,7 @@ class Features:
         return self.pieces + self.ngram_rows
 
     def split(self, tokens: Tokens) -> tuple[Tokens, Tokens]:
-        """Split sentences into words, numbered from 0 to W - 1.
+        """Split sentences of pieces into words, numbered from 0 to W - 1.
 
         Returns:
             The word numbers of each of S sentences, and the table rows of each of W words.
@@ -76,15 +77,20 @@ class Features:
         return sentences, self.rows(words.take(first))
 
     def drop_words(self, tokens: Tokens, rate: float, generator: np.random.Generator) -> Tokens:
-        """Return sentences with words removed, each with probability ``rate``."""
+        """Remove random words from sentences of pieces.
+
+        Each word is removed with probability ``rate``, by numbers of ``generator``. A sentence may
+        become empty.
+        """
         words, _ = self.words(tokens)
         return tokens.keep(np.repeat(generator.random(len(words)) >= rate, np.diff(words.offsets)))
 
     def words(self, tokens: Tokens) -> tuple[Tokens, Ids]:
-        """Return the pieces of each word, and offsets of sentences in words.
+        """Divide sentences of pieces into words.
 
-        Sentence i has the words from ``offsets[i]`` to ``offsets[i + 1] - 1``: int64 (S + 1,).
-        Words are in order, with repetitions.
+        The first result has the pieces of each word, in order, with repetitions. The second has the
+        offsets of S sentences: sentence i has the words from ``offsets[i]`` to ``offsets[i + 1] -
+        1``, int64 (S + 1,).
         """
         begins = np.zeros(len(tokens.ids) + 1, dtype=np.bool_)
         begins[:-1] = self._begins_word[tokens.ids]
@@ -102,7 +108,10 @@ class Features:
         return np.add.reduceat(hashes, words.offsets[:-1])
 
     def rows(self, words: Tokens) -> Tokens:
-        """Return the table rows of words given as pieces, the pieces' rows first."""
+        """Return the table rows of the features of words given as pieces.
+
+        A word's pieces come first, then its n-grams.
+        """
         if not self.ngram_rows:
             return words
         rows = self._compiled_rows if "encoder.compiled" in sys.modules else self._rows

@@ -27,7 +27,7 @@ UNKNOWN = 10.0  # how much a character without a piece scores below all pieces
 
 
 class Cuts:
-    """The pieces of a unigram model (Kudo 2018) with their log probabilities."""
+    """The pieces of a unigram model (Kudo 2018), to compare cuts of words."""
 
     def __init__(self, pieces: Sequence[str], scores: Sequence[float]) -> None:
         self._scores = np.array(scores)
@@ -43,15 +43,15 @@ class Cuts:
         enter_pieces(self._characters.ids, self._characters.offsets, self._hashes, self._slots)
 
     def margins(self, words: Tokens) -> tuple[Matrix, Matrix]:
-        """Return the margin and the cost of each word's best cut into pieces.
+        """Return how sure each word's best cut into pieces is, and its cost.
 
-        ``words`` are W lists of pieces. If the words of a sentence cost C together, a word with a
-        margin above C times ``ROUNDING`` is cut as it is alone.
+        ``words`` are W lists of pieces. A word with a margin above ``ROUNDING`` times the summed
+        costs of its sentence's words is cut in the sentence as it is alone.
 
         Returns:
-            The lead in log probability over the second best cut, per character, float32 (W,),
-            infinite if there is one cut, 0 if a character has no piece; and the negative log
-            probability, float32 (W,).
+            Margins, float32 (W,): the lead in log probability over the second best cut, per
+            character; infinite if there is one cut, 0 if a character has no piece. Costs, float32
+            (W,): the negative log probability of the best cut.
         """
         spellings = self._characters.take(words.ids.astype(np.int64))
         margins, costs = np.zeros((2, len(words)), dtype=np.float32)
@@ -64,7 +64,10 @@ class Cuts:
 
 
 class WordCache:
-    """A cache of the words in texts between spaces, emptied when it is full."""
+    """A cache of the words in texts between spaces.
+
+    It is emptied when it is full.
+    """
 
     def __init__(
         self, tokenizer: Tokenizer, features: Features, table: Matrix | PackedTable
@@ -84,10 +87,10 @@ class WordCache:
         self._margins, self._costs = np.zeros((2, 1), dtype=np.float32)
 
     def split(self, sentences: Sequence[str]) -> tuple[Tokens, Matrix]:
-        """Return each sentence's word numbers, and vectors of the W words, (W, D).
+        """Split sentences into words, and return these with their vectors.
 
-        Vectors are float32, W is at least the highest number plus 1, and both are valid until the
-        next call.
+        The first result has the word numbers of each sentence. The second has the vectors, float32
+        (W, D), where W exceeds the highest number. Both are valid until the next call.
         """
         texts = [sentence.encode() for sentence in sentences]
         numbered = self._number_texts(texts)

@@ -96,7 +96,7 @@ _REPEATED = re.compile(r"([a-z])\1+")
 
 
 def romanize(text: str) -> str:
-    """Spell text in a to z, 0 to 9 and line ends.
+    """Spell a text in the characters a to z, 0 to 9 and line ends.
 
     Most letters are spelled by sound. Other characters are removed, such as spaces, Chinese
     characters, syllables of Yi and Inuktitut, and signs without a letter's name.
@@ -114,7 +114,7 @@ def romanize_three_alphabets(text: str) -> str:
 
 
 def to_sounds(letters: str) -> str:
-    """Reduce text of ``romanize`` to classes of consonants and digits.
+    """Reduce a text from ``romanize`` to classes of consonants and digits.
 
     Vowels are removed, and repeated classes merged: ``london`` becomes ``lntn``.
     """

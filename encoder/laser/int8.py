@@ -50,7 +50,7 @@ def _tanh(x: Any) -> Any:
 
 @_part
 def quantize_row(row: Any, codes: Any) -> Any:
-    """Write a float32 row's int8 codes, and return the scale of the codes."""
+    """Quantise a float32 row into int8 ``codes``, and return their scale."""
     top = F(0)
     for k in range(len(row)):
         top = max(top, abs(row[k]))
@@ -63,9 +63,9 @@ def quantize_row(row: Any, codes: Any) -> Any:
 
 @_compile
 def quantize_rows(rows: Any, codes: Any, scales: Any) -> None:
-    """Quantise rows, float32 (N, K), and fill ``codes`` and ``scales``.
+    """Quantise rows, float32 (N, K), into ``codes`` and ``scales`` in place.
 
-    Codes are int8 (N, K) from -127 to 127. Scales, float32 (N,), multiply them.
+    Codes are int8 (N, K), from -127 to 127. A row is about its codes times its scale, float32 (N,).
     """
     for n in range(len(rows)):
         scales[n] = quantize_row(rows[n], codes[n])
@@ -139,7 +139,7 @@ Weights = tuple[Product, Product, tuple[NDArray[np.float32], ...]]
 
 
 class Int8BiLSTM(nn.Module):
-    """A ``BiLSTM`` with int8 products, for CPUs with instructions for them.
+    """A ``BiLSTM`` with int8 products, for CPUs that have such instructions.
 
     Its vectors are close to the float32 vectors, and take a third of the time.
     """

@@ -29,13 +29,14 @@ INDIVIDUAL: dict[str, str] = _TABLES["individual"]
 
 
 def files_of(language: str) -> list[str]:
-    """List the checkpoint and subword files of a language's LASER encoder.
+    """Return the file names of the LASER encoder of a language.
 
     Args:
         language: an ISO 639 code, with a script (``kas_Deva``, ``ks-Deva``) if LASER has several.
 
     Returns:
-        Names of files of LASER3 if it has the language, else of LASER2.
+        The checkpoint first, then the files of subwords: of LASER3 if it has the language, else of
+        LASER2.
 
     Raises:
         ValueError: LASER has no encoder for the language, or one for each of several scripts.
@@ -67,8 +68,8 @@ def fetch_laser(language: str, folder: Path, *, publisher: str, offline: bool = 
     """Download the missing files of a language's encoder into ``folder``.
 
     Interrupted downloads are resumed, and each file is compared with its checksum. ``publisher`` is
-    the address of the folder of the published files. The folder is made if it is missing. A
-    checksum that is not known yet is stored in its SHA256SUMS.
+    the address of the folder of the published files. The folder is made if it is missing. The
+    checksum of a file that is not in the folder's SHA256SUMS yet is added to it.
 
     Returns:
         The path of the checkpoint.

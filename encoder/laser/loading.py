@@ -47,7 +47,7 @@ _TYPES = [_stand_in("typing.Any"), dict, list, str, int, float, bool]
 
 
 def read_torch_file(path: Path) -> dict[str, Any]:
-    """Read a ``torch.save`` file as tensors on the CPU and plain values.
+    """Read a file of ``torch.save`` as tensors on the CPU and plain values.
 
     No code in the file is run.
 
@@ -112,7 +112,7 @@ def load_laser(
         precision: of the network's products, as in ``encoder.network.prepare``.
 
     Raises:
-        ValueError: A file is missing or damaged, or does not belong to the others.
+        ValueError: A file is missing or damaged, or files do not belong together.
     """
     content = read_torch_file(path)
     if "params" not in content and "cfg" in content:
@@ -139,13 +139,14 @@ def load_laser(
 def load_laser3(
     path: Path, vocabulary: Path | None, pretokenized: bool, precision: Precision
 ) -> NetworkEncoder:
-    """Load a LASER3 encoder, with the arguments of ``load_laser``.
+    """Load a LASER3 encoder.
 
-    ``vocabulary`` is the ``.cvocab``, by default next to ``path``. The ``.spm`` of this encoder or
-    of LASER2 must be next to ``path``, unless sentences are ``pretokenized``.
+    ``path`` is the ``.pt`` file. ``vocabulary`` is the ``.cvocab``, by default next to ``path``.
+    The ``.spm`` of this encoder or of LASER2 must be next to ``path``, unless sentences are
+    ``pretokenized``. ``precision`` is as in ``encoder.network.prepare``.
 
     Raises:
-        ValueError: A file is missing or damaged, or does not belong to the others.
+        ValueError: A file is missing or damaged, or files do not belong together.
     """
     content = read_torch_file(path)
     if "params" in content:

@@ -28,10 +28,10 @@ BOOKKEEPING = {"version", "embed_positions._float_tensor", "embed_positions.weig
 
 
 class BiLSTM(nn.Module):
-    """LSTM in both directions, or in one, with max pooling of its outputs."""
+    """A network of LSTMs in both directions, or one, with max pooling."""
 
     def __init__(self, tensors: Tensors, *, dropout: float = 0.0) -> None:
-        """Build the network that has these weights, by LASER's names.
+        """Build the network from its weights, by LASER's names of tensors.
 
         ``dropout`` is the share of each layer's inputs that training drops.
 
@@ -53,9 +53,10 @@ class BiLSTM(nn.Module):
         self.lstm.dropout = self._dropout = dropout
 
     def forward(self, ids: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """Embed ids (B, T) of one length, or of ``lengths`` (B,), as (B, D).
+        """Embed B sentences of token ids (B, T) as vectors (B, D).
 
-        ``ids`` are int64. Those after a sentence's length are ignored.
+        ``ids`` are int64. ``lengths``, int64 (B,), are the sentences' numbers of tokens; ids after
+        them are ignored. None means that all have T tokens.
         """
         x = functional.dropout(self.embed_tokens(ids), self._dropout, self.training)
         if lengths is None:
@@ -67,9 +68,9 @@ class BiLSTM(nn.Module):
 
 
 def adopt(module: nn.Module, tensors: Tensors) -> None:
-    """Make tensors, by name, a module's parameters in float32.
+    """Set a module's parameters to tensors, by name, in float32.
 
-    They need no gradients, and the module is in evaluation mode.
+    The module is put into evaluation mode, and its parameters get no gradients.
 
     Raises:
         ValueError: A tensor is missing or unknown, or has another shape than the parameter.
@@ -119,10 +120,10 @@ POOLS = {"cls": _first, "maxpool": _maximum, "mean": _mean}  # (B, T, D) to (B, 
 
 
 class Transformer(nn.Module):
-    """fairseq's transformer encoder, with unnormalised vectors (B, D)."""
+    """The transformer encoder of fairseq, with vectors of any length."""
 
     def __init__(self, tensors: Tensors, config: Config, *, dropout: float = 0.0) -> None:
-        """Build the network that has these weights, with fairseq's ``cfg.model``.
+        """Build the network from its weights, and fairseq's ``cfg.model``.
 
         ``dropout`` is the share of the embeddings and of each block's outputs that training drops.
 
@@ -162,9 +163,10 @@ class Transformer(nn.Module):
         adopt(self, weights)
 
     def forward(self, ids: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """Embed ids (B, T) of one length, or of ``lengths`` (B,), as (B, D).
+        """Embed B sentences of token ids (B, T) as vectors (B, D).
 
-        ``ids`` are int64. Those after a sentence's length are ignored.
+        ``ids`` are int64. ``lengths``, int64 (B,), are the sentences' numbers of tokens; ids after
+        them are ignored. None means that all have T tokens.
         """
         is_token = None if lengths is None else token_mask(lengths, ids.shape[1], ids.device)
         return self._pool(self.states(ids, is_token), is_token)
@@ -226,9 +228,10 @@ class Layer(nn.Module):
         self._activation, self._dropout = activation, dropout
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Map (B, T, D) to (B, T, D), with attention where ``mask`` is true.
+        """Map token vectors (B, T, D) to new ones of the same shape.
 
-        ``mask`` is bool, broadcast to (B, H, T, T); None is all true.
+        ``mask`` is bool, broadcast to (B, H, T, T) for H heads, and true where a token may attend
+        to another. None is all true.
         """
         if self._before:
             x = x + self._attend(self.self_attn_layer_norm(x), mask)
@@ -257,9 +260,9 @@ def _attention_kernel(q: Tensor) -> AbstractContextManager[None]:
 
 
 def token_mask(lengths: Tensor, count: int, device: torch.device) -> Tensor:
-    """Return which of T = ``count`` positions are tokens, bool (B, T).
+    """Return a mask (B, T) that is true for tokens, false for padding.
 
-    ``lengths``, int64 (B,), are the numbers of tokens, which come before the padding.
+    T is ``count``. ``lengths``, int64 (B,), are the numbers of tokens, which precede the padding.
     """
     return torch.arange(count, device=device) < lengths.to(device).unsqueeze(1)
 

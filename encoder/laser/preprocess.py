@@ -26,14 +26,14 @@ LASER_CODES = {"cmn": "zh", "wuu": "zh", "yue": "zh", "jpn": "ja"}
 
 
 def remove_non_printing(line: str) -> str:
-    """Replace control and format characters by spaces, like Perl's script."""
+    """Replace control and format characters by spaces."""
     return _NON_PRINTING.sub(" ", line)
 
 
 def normalize_punctuation(language: str) -> Step:
-    """Return a function that normalises a line as Moses's Perl script does.
+    """Return a function that normalises the punctuation of a line.
 
-    ``language`` is an ISO 639-1 code. The script is ``normalize-punctuation.perl``.
+    It does the same as Moses's ``normalize-punctuation.perl`` for ``language``, an ISO 639-1 code.
     """
     normalizer = MosesPunctNormalizer(language, perl_parity=True)
     rules = normalizer.substitutions
@@ -51,9 +51,10 @@ def normalize_punctuation(language: str) -> Step:
 
 
 class PerlTokenizer(MosesTokenizer):
-    """A function that tokenises a line as ``tokenizer.perl -no-escape`` does.
+    """A callable that tokenises a line as ``tokenizer.perl -no-escape``.
 
-    It is made of sacremoses's, for an ISO 639-1 code, and returns tokens between spaces.
+    It is made for an ISO 639-1 code, from sacremoses's tokeniser, and returns tokens with spaces
+    between them.
     """
 
     COMMA_SEPARATE_1 = regex.compile(r"(\P{N}),"), r"\1 , "
@@ -88,11 +89,11 @@ class PerlTokenizer(MosesTokenizer):
             self.lang, self.FR_IT_SPECIFIC_APOSTROPHE = "fr", self.FR_IT_SPECIFIC_APOSTROPHE[:3]
 
     def islower(self, text: str) -> bool:
-        """Return whether the first character is lower case in Perl's sense."""
+        """Return whether the text's first character is lower case for Perl."""
         return bool(self._LOWER.match(text))
 
     def isanyalpha(self, text: str) -> bool:
-        """Return whether the text has a letter in Perl's sense."""
+        """Return whether the text has a character that is a letter for Perl."""
         return bool(self._ALPHA.search(text))
 
     def handles_nonbreaking_prefixes(self, text: str) -> str:
@@ -105,7 +106,7 @@ class PerlTokenizer(MosesTokenizer):
 
 
 def make_normalizer(language: str | None) -> Step:
-    """Return LASER2's and LASER3's preprocessing of lines in a language.
+    """Return the function that preprocesses lines for LASER2 and LASER3.
 
     ``language`` is an ISO 639 code, or None for English. The function replaces unprintable
     characters, normalises punctuation, and lowers a line's case.
@@ -115,7 +116,7 @@ def make_normalizer(language: str | None) -> Step:
 
 
 def make_tokenizer(language: str | None) -> Step:
-    """Return LASER1's preprocessing of lines in a language.
+    """Return the function that preprocesses lines for LASER1.
 
     ``language`` is an ISO 639 code, or None for English. The function does the same as
     ``make_normalizer``, and puts spaces between words.

@@ -31,9 +31,9 @@ OVERWRITE = " #fairseq:overwrite"
 
 
 class BPE:
-    """Byte-pair encoding, by the ``.fcodes`` and the ``.fvocab`` of fastBPE.
+    """A callable that splits a line into tokens by byte-pair encoding.
 
-    A call splits the words of a line, between spaces, into a list of tokens.
+    It reads fastBPE's ``.fcodes`` and ``.fvocab``. Words of a line are between spaces.
     """
 
     def __init__(self, codes: Path, vocabulary: Path) -> None:
@@ -93,9 +93,10 @@ def _lines(path: Path) -> list[bytes]:
 
 
 class Vocabulary:
-    """Ids of tokens, ``</s>`` after each sentence and perhaps ``<s>`` before.
+    """The ids of tokens, by which sentences are encoded.
 
-    A sentence is cut before ``</s>`` so that it has at most ``capacity`` ids.
+    A sentence gets ``</s>`` at its end, and ``<s>`` before it with ``prepend_bos``. It is cut
+    before ``</s>`` so that it has at most ``capacity`` ids; None is unlimited.
     """
 
     def __init__(
@@ -107,9 +108,9 @@ class Vocabulary:
         self._max_tokens = None if capacity is None else capacity - 1 - len(self._first)
 
     def encode(self, sentences: Iterable[Sequence[str]]) -> Tokens:
-        """Return the ids of each sentence's tokens, UNK for unknown tokens.
+        """Return the ids of each sentence's tokens, with special tokens.
 
-        The ids include ``</s>``, and perhaps ``<s>``.
+        An unknown token has the id UNK. ``</s>`` follows the tokens, and ``<s>`` may precede them.
         """
         find_id = self._ids.get
         return Tokens.of(
@@ -119,10 +120,10 @@ class Vocabulary:
 
 
 def read_cvocab(path: Path) -> dict[str, int]:
-    """Read fairseq's dictionary file, with a token and a count in each line.
+    """Read fairseq's dictionary file, with a token and a count per line.
 
     Returns:
-        The ids of tokens, in order of lines, from ``len(SPECIAL)`` on.
+        The id of each token: its line, from 0, plus ``len(SPECIAL)``.
 
     Raises:
         ValueError: The file is missing, a line has another form, or a token is repeated.
@@ -146,11 +147,11 @@ def read_cvocab(path: Path) -> dict[str, int]:
 
 
 class TextTokenizer(SentenceTokenizer):
-    """Tokeniser that preprocesses lines and splits them into subwords.
+    """A tokeniser that preprocesses lines and splits them into subwords.
 
-    ``split`` applies ``BPE`` (LASER1), or comes from ``read_pieces`` (LASER2 and LASER3). ``steps``
-    is ``make_tokenizer`` or ``make_normalizer`` of ``encoder.laser.preprocess``. By default,
-    subwords are between spaces.
+    ``split`` splits lines into tokens, by ``BPE`` (LASER1) or ``read_pieces`` (LASER2 and LASER3),
+    by default at spaces. ``steps`` makes the preprocessing of a language: ``make_tokenizer`` or
+    ``make_normalizer`` of ``encoder.laser.preprocess``, by default none.
     """
 
     def __init__(
@@ -164,18 +165,24 @@ class TextTokenizer(SentenceTokenizer):
         self._prepare = steps(language) if steps else str
 
     def for_language(self, language: str | None) -> "TextTokenizer":
-        """Return this tokeniser with the preprocessing of ``language``."""
+        """Return the tokeniser with the preprocessing of a language.
+
+        ``language`` is an ISO 639 code, or None for English.
+        """
         if self._steps is None:
             return self
         return TextTokenizer(self._vocabulary, self._split, self._steps, language)
 
     def encode(self, sentences: Sequence[str]) -> Tokens:
-        """Preprocess sentences, and return the ids of their subwords."""
+        """Preprocess sentences, and return the ids of their subwords.
+
+        Ids include the special tokens of the vocabulary, so none is empty.
+        """
         return self._vocabulary.encode(self._split([self._prepare(line) for line in sentences]))
 
 
 def read_pieces(path: Path) -> Split:
-    """Return the function that splits lines into SentencePiece pieces.
+    """Read a SentencePiece model, a function that splits lines into pieces.
 
     Raises:
         ValueError: The file is missing, or is not a SentencePiece model.

@@ -68,7 +68,7 @@ def _learn_word(
 
 @_compile
 def train_sentences(words: Any, text: Any, sampling: Any, rate: Any, state: Any) -> None:
-    """Train once on S sentences, and change the words' inputs and outputs.
+    """Train word vectors once on S sentences, in place.
 
     Args:
         words: the inputs, float32 (R, D); the outputs of the V words as contexts, float32 (V, D);

@@ -35,9 +35,9 @@ logger = logging.getLogger(__name__)
 
 
 def scale_to(vectors: Matrix, weights: Matrix) -> Matrix:
-    """Return rows scaled to the lengths ``weights`` (V,), except zero rows.
+    """Return rows scaled to the lengths ``weights`` (V,), in a new array.
 
-    ``vectors``, float32 (V, D), are not changed.
+    ``vectors`` are float32 (V, D). Zero rows stay zero.
     """
     rows = vectors.copy()
     normalize_rows(rows)
@@ -45,11 +45,12 @@ def scale_to(vectors: Matrix, weights: Matrix) -> Matrix:
 
 
 def fit_table(words: Tokens, wanted: Matrix, *, rows: int, penalty: float) -> Matrix:
-    """Fit a table (R, D) whose sums over words' rows are close to ``wanted``.
+    """Fit table rows whose sums over each word's features are ``wanted``.
 
-    ``words`` are row numbers of V words, and ``wanted`` (V, D) their vectors. It is ridge
-    regression, with ``penalty`` above 0 of the squared rows. Each dimension is solved by conjugate
-    gradients on the normal equations (Hestenes & Stiefel 1952).
+    ``words`` are the row numbers of each of V words, below R = ``rows``, and ``wanted`` (V, D)
+    their vectors. The table is float32 (R, D). It is ridge regression, with a ``penalty`` above 0
+    on the squared rows. Each dimension is solved by conjugate gradients on the normal equations
+    (Hestenes & Stiefel 1952).
     """
     owners = Tokens.group(words.owners.astype(np.int32), words.ids, rows)
     table = np.zeros((rows, wanted.shape[1]), dtype=np.float32)
@@ -79,11 +80,12 @@ def _ratio(above: NDArray[np.float64], below: NDArray[np.float64]) -> Matrix:
 def spelling_table(
     words: Sequence[Tokens], weights: Sequence[Matrix], *, rows: int, dim: int, seed: int
 ) -> Matrix:
-    """Draw random rows (R, D) that make words with common features similar.
+    """Draw random rows, so that words with common features are similar.
 
-    A row is as long as the logarithm of the inverse share of sentences that have its feature,
-    estimated from the words. All are scaled so that words have the length of their weights in the
-    text's mean. ``words`` are the rows of each language's V words, and ``weights`` (V,) their idf.
+    The table is float32 (R, D), with R = ``rows``. A row is as long as the logarithm of the inverse
+    share of sentences that have its feature, estimated from the words. All are scaled so that words
+    have, on average in the text, the lengths ``weights``. ``words`` are the row numbers of each
+    language's V words, and ``weights`` (V,) their idf.
     """
     all_shares = [np.exp(-part.astype(np.float64)) for part in weights]  # of the sentences
     feature_shares = np.full(rows, MIN_SHARE)
@@ -101,14 +103,20 @@ def spelling_table(
 
 @dataclass(frozen=True, kw_only=True)
 class Side:
-    """V words of a language with vectors (V, D), and their idf float32 (V,)."""
+    """The words of a language, with vectors and weights.
+
+    ``weights``, float32 (V,), are the words' idf.
+    """
 
     words: WordVectors
     weights: Matrix
 
 
 def side_of_vectors(words: WordVectors) -> Side:
-    """Return given vectors, with the idf of words' ranks by Zipf's law."""
+    """Build a side from given vectors of words, the most frequent first.
+
+    Weights are the idf that Zipf's law gives for the words' ranks.
+    """
     return Side(words=words, weights=np.log(np.arange(2, len(words) + 2)).astype(np.float32))
 
 
@@ -120,10 +128,10 @@ def learn_side(
     *,
     progress: Callable[[int], None] = lambda words: None,
 ) -> Side:
-    """Learn the vectors of the words of S distinct sentences, weighted by idf.
+    """Learn the vectors of the words of one language, weighted by idf.
 
-    An interrupted training of the same text and options resumes from the file ``state``, which each
-    epoch writes. ``progress`` is called with the number of words since its last call.
+    ``sentences`` are distinct. Each epoch writes the file ``state``. If it exists, the training
+    resumes from it. ``progress`` is called with the number of words since its last call.
 
     Raises:
         ValueError: The text is too short, training diverges, or ``state`` is of another training.
@@ -152,7 +160,7 @@ def _digest(content: bytes) -> str:
 
 
 def feature_rows(words: Sequence[str], tokenizer: Tokenizer, features: Features) -> Tokens:
-    """Return the rows of a bag's table that sum to each of V words' vectors."""
+    """Return the rows of a bag's table that each word is the sum of."""
     parts = []
     for start in range(0, len(words), CHUNK_SENTENCES):
         strings, rows = features.split(tokenizer.encode(words[start : start + CHUNK_SENTENCES]))
@@ -164,7 +172,7 @@ def feature_rows(words: Sequence[str], tokenizer: Tokenizer, features: Features)
 def save_sides(
     folder: Path, sides: dict[str, Side], tokenizer: Tokenizer, options: WordOptions, facts: Facts
 ) -> None:
-    """Write bags whose words have the given directions and weights.
+    """Write bags whose words have the vectors and weights of two sides.
 
     The second language's bag goes to ``folder``, the first one's to a subfolder, as an added
     language. One table is fitted to both languages, and each language's table differs from it by

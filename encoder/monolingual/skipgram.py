@@ -50,11 +50,12 @@ class Vocabulary:
 
 
 def read_vocabulary(sentences: Sequence[str], tokenizer: Tokenizer, min_count: int) -> Vocabulary:
-    """Find the frequent words, between spaces and punctuation, of S sentences.
+    """Find the frequent words of S sentences.
 
-    The tokeniser normalises them. In scripts without spaces each subword is a word. Words
-    with unknown characters, and those after the first ``MAX_WORDS``, are skipped. Equally frequent
-    words are in alphabetical order.
+    Words are between spaces and punctuation, normalised by the tokeniser. In scripts without
+    spaces, each subword is a word. A word with fewer than ``min_count`` occurrences or with unknown
+    characters, and words after the first ``MAX_WORDS``, are skipped. Equally frequent words are in
+    alphabetical order.
 
     Raises:
         ValueError: The text has fewer than two words of ``min_count`` occurrences.
@@ -102,11 +103,12 @@ def _number_words(texts: Sequence[str], tokenizer: Tokenizer, numbers: dict[str,
 
 
 class SkipGram:
-    """The vectors of a vocabulary after ``epoch`` passes over its text.
+    """Skip-gram vectors of a vocabulary, in training.
 
-    ``inputs`` are rows of the V words and of the features after them, ``outputs`` of words as
-    contexts. A word is the mean of its own and its features' inputs. ``features`` are rows, from 0
-    to below ``feature_count``, of each word.
+    ``epoch`` is the number of passes over the text so far. ``inputs`` are rows of the V words and
+    of the features after them, and ``outputs`` of words as contexts. A word's vector is the mean of
+    its own and its features' inputs. ``features`` are rows, from 0 to below ``feature_count``, of
+    each word.
     """
 
     def __init__(
@@ -127,7 +129,9 @@ class SkipGram:
         return sum_rows(self.inputs, self._rows) / counts[:, None]
 
     def advance(self, progress: Callable[[int], None]) -> None:
-        """Train for one epoch, and report the number of words of each part.
+        """Train for one epoch.
+
+        ``progress`` is called with the number of words of each part of the text.
 
         Raises:
             ValueError: Training diverged, so that vectors are not finite.
@@ -153,7 +157,7 @@ class SkipGram:
         self.epoch += 1
 
     def save(self, path: Path, identity: Mapping[str, Any]) -> None:
-        """Write the state to ``path``, replacing an earlier one.
+        """Write the state of the training to a file, and replace an earlier one.
 
         ``identity`` are JSON values that ``restore`` must match.
         """

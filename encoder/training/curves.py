@@ -13,10 +13,11 @@ LEGEND_ROWS = 12
 
 
 def draw_curves(history: Sequence[Mapping[str, Any]], titles: Mapping[str, str]) -> bytes:
-    """Draw learning curves as SVG, a plot for each figure of the evaluations.
+    """Draw the learning curves of a training as SVG, one plot per figure.
 
     ``history`` has entries of ``Keeper``, at least one, and ``titles`` the title of each measure,
     by name. A measure also has a curve for each of its parts, in percent. A line marks the best.
+    The result is the bytes of the SVG file.
 
     Raises:
         ImportError: matplotlib is not installed.

@@ -20,7 +20,7 @@ class TokenPairs:
     """P tokenised sentence pairs of a language pair.
 
     ``name`` is the language pair, such as ``de-en``. ``weight``, float32 (P,), is the probability
-    that a pass uses a sentence pair. Batches come from it ``times`` as often as its size implies.
+    that a pass uses a sentence pair. Batches come from it ``times`` as often as its weights imply.
     """
 
     name: str
@@ -36,9 +36,9 @@ Batch = tuple[TokenPairs, Rows]  # a language pair, and its rows
 def tokenize_pairs(
     text: ParallelText, tokenizer: Tokenizer, weights: Mapping[str, float], one_sided: bool = False
 ) -> TokenPairs:
-    """Tokenise both sides, or only the source if ``one_sided``.
+    """Tokenise both sides of a text, or only the source if ``one_sided``.
 
-    ``weights`` are by corpus, 1 by default. Targets that are not tokenised are empty.
+    ``weights`` are by corpus, 1 by default. If ``one_sided``, targets are empty.
     """
     return TokenPairs(
         name=text.name,
@@ -49,14 +49,14 @@ def tokenize_pairs(
 
 
 def pair_weights(text: ParallelText, weights: Mapping[str, float]) -> NDArray[np.float32]:
-    """Return the weight of each pair by corpus, by default 1, float32 (P,)."""
+    """Return the weight of each pair's corpus, float32 (P,), by default 1."""
     return np.array([weights.get(name, 1.0) for name in text.corpus], dtype=np.float32)
 
 
 def hold_out(text: ParallelText, count: int, *, seed: int) -> tuple[ParallelText, ParallelText]:
-    """Return training pairs, and ``count`` random held-out pairs, of a text.
+    """Divide a text into training pairs and ``count`` held-out pairs.
 
-    Both keep the text's order.
+    Held-out pairs are random. Both results keep the text's order.
 
     Raises:
         ValueError: The text has fewer than ``2 * count`` pairs.
@@ -72,7 +72,7 @@ def hold_out(text: ParallelText, count: int, *, seed: int) -> tuple[ParallelText
 def count_tokens(pairs: TokenPairs) -> Rows:
     """Count the tokens of each pair's longer side, end included, int64 (P,).
 
-    Of more than 128 tokens, 128 count.
+    A side counts at most 128 tokens and the end.
     """
     longer = np.maximum(np.diff(pairs.source.offsets), np.diff(pairs.target.offsets))
     return 1 + np.minimum(longer, LONGEST)
@@ -81,13 +81,13 @@ def count_tokens(pairs: TokenPairs) -> Rows:
 def sample_batches(
     pairs: list[TokenPairs], *, batch_size: int, in_tokens: bool = False, exponent: float, seed: int
 ) -> Iterator[Batch]:
-    """Yield batches without end, each a language's pairs and rows of them.
+    """Yield random batches of sentence pairs without end.
 
-    Rows are int64. A batch has ``batch_size`` sentence pairs or, with ``in_tokens``, up to
-    ``batch_size`` tokens of longer sides. It is of one language pair, drawn with probability
-    proportional to (sum of its weights) ** ``exponent``, multiplied by its ``times``. Each pass
-    over the language pair is a new shuffle that keeps a sentence pair with probability equal to its
-    weight. A batch has at least one sentence pair.
+    A batch is a language's pairs, and positions of pairs, int64, at least one. It has
+    ``batch_size`` sentence pairs or, with ``in_tokens``, up to ``batch_size`` tokens of longer
+    sides. It is of one language pair, drawn with probability proportional to (sum of its weights)
+    ** ``exponent``, multiplied by its ``times``. Each pass over the language pair is a new shuffle
+    that keeps a sentence pair with probability equal to its weight.
     """
     generator = np.random.default_rng(seed)
     sizes = np.array([float(p.weight.sum()) ** exponent * p.times for p in pairs])
@@ -138,13 +138,20 @@ def join_targets(texts: Texts) -> list[ParallelText]:
 
 
 def sentences_by_language(texts: Texts) -> dict[str, list[str]]:
-    """Return the sentences of each language of N-way text (``join_targets``)."""
+    """Return the sentences of each language of N-way text.
+
+    ``texts`` are from ``join_targets``. Languages with their sentences are in the order of
+    ``texts``, the common target language last.
+    """
     sources = {text.name.partition("-")[0]: text.source for text in texts}
     return {**sources, texts[0].name.partition("-")[2]: texts[0].target}
 
 
 def all_pairs(texts: Texts, languages: Sequence[str]) -> list[ParallelText]:
-    """Pair each two of ``languages``, of N-way text (``join_targets``)."""
+    """Return the texts of each two of ``languages``, from N-way text.
+
+    ``texts`` are from ``join_targets``.
+    """
     texts_of, corpus = sentences_by_language(texts), texts[0].corpus
     return [
         ParallelText(name=f"{a}-{b}", source=texts_of[a], target=texts_of[b], corpus=corpus)

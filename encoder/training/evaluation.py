@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Measure:
-    """A figure of an encoder, from 0 to 1, for each language or language pair.
+    """A figure of an encoder, 0 to 1, per language or language pair.
 
     Attributes:
         name: its name in the log.
@@ -44,9 +44,9 @@ class Measure:
     higher_is_better: bool = False
 
     def best(self, means: Sequence[float]) -> bool:
-        """Return whether the last of ``means`` is as good as any before it.
+        """Return whether the last mean is as good as the best of all.
 
-        There is at least one.
+        ``means`` are of all evaluations so far, at least one.
         """
         return means[-1] == (max(means) if self.higher_is_better else min(means))
 
@@ -55,7 +55,7 @@ Measures = Sequence[Measure]
 
 
 def choose(measures: Measures, name: str, figure: str) -> Measure:
-    """Return the measure called ``name``, by which the best encoder is chosen.
+    """Return the measure called ``name``, which chooses the best encoder.
 
     It is one of ``measures``, or the objective's own, called ``figure`` ("" if it has none).
 
@@ -82,7 +82,7 @@ def held_out_error(texts: Texts) -> Measure:
 
 
 def retrieval_error(encoder: Encoder, text: ParallelText) -> float:
-    """Return the share, 0 to 1, of sentences whose nearest one is wrong.
+    """Return the share of sentences with a wrong nearest neighbour, 0 to 1.
 
     It is the mean of both directions, among all sentences of ``text``, by cosine. Languages are in
     the text's name, such as ``de-en``.
@@ -95,11 +95,12 @@ def retrieval_error(encoder: Encoder, text: ParallelText) -> float:
 
 @dataclass
 class Keeper:
-    """Evaluator of a training, which saves the best encoder and the state.
+    """Evaluator of a training, which saves the state and the best encoder.
 
-    The best encoder by ``best_by``, of equal ones the latest, goes to ``folder`` with ``facts``.
-    The last state goes to ``folder/training``, with a log and curves of all evaluations. ``finish``
-    returns the encoder with the present weights, and a function to save it.
+    The best encoder by ``best_by``, of equal ones the latest, is saved in ``folder`` with
+    ``facts``. The state after each evaluation is saved in ``folder/training``, with a log and
+    curves of all evaluations. ``measures`` are evaluated. ``finish`` returns the encoder with the
+    present weights, and a function to save it.
     """
 
     folder: Path
@@ -114,9 +115,10 @@ class Keeper:
         self._start = time.monotonic() - self.state.seconds
 
     def keep(self, training: Training, figures: Mapping[str, float]) -> None:
-        """Evaluate, save the encoder if it is the best so far, and save the state.
+        """Evaluate, save the encoder if it is the best so far, and the state.
 
-        ``figures`` are other figures for the log, such as the loss since the last evaluation.
+        Files are replaced. ``figures`` are other figures for the log, by name, such as the loss
+        since the last evaluation.
         """
         encoder, save = self.finish()
         parts = {measure.name: dict(measure.take(encoder)) for measure in self.measures}
@@ -147,7 +149,7 @@ class Keeper:
     def best(self) -> Mapping[str, Mapping[str, float]]:
         """Return the figures of the saved encoder, by measure and part.
 
-        ``keep`` must have been called.
+        IndexError is raised if ``keep`` has not been called.
         """
         return [entry for entry in self.state.history if entry["best"]][-1]["parts"]
 

@@ -25,10 +25,11 @@ logger = logging.getLogger(__name__)
 
 
 class RowAdam(torch.optim.Optimizer):
-    """Adam for float32 tables on a CPU, in one pass over the rows touched.
+    """An Adam optimiser for float32 tables with sparse gradients, on a CPU.
 
-    Like ``torch.optim.SparseAdam``, with the same names in its state. Memory traffic limits it: 28
-    bytes per number in these rows, a fourth of torch's.
+    It updates only rows that have a gradient, in one pass. It computes the same, with the same
+    names in its state, as ``torch.optim.SparseAdam``. Memory traffic limits it: 28 bytes per number
+    in these rows, a fourth of torch's.
     """
 
     def __init__(self, parameters: Iterable[nn.Parameter], *, betas: tuple[float, float]) -> None:
@@ -36,7 +37,10 @@ class RowAdam(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]
-        """Update rows of parameters with a sparse gradient, in place."""
+        """Update the rows of parameters that have a sparse gradient, in place.
+
+        ``closure`` must be None.
+        """
         for group in self.param_groups:
             for table in group["params"]:
                 if table.grad is not None:
@@ -81,7 +85,7 @@ def _update_rows(
 
 
 class Training:
-    """A model and a task after ``step`` steps of training.
+    """A model and a task in training, after ``step`` steps.
 
     A step depends only on its number, the seed, the weights and the optimisers' moments.
     """
@@ -104,7 +108,7 @@ class Training:
         self._optimizers = plain or _optimizers(self._modules)
 
     def advance(self, batches: list[Batch]) -> float:
-        """Take one step on the mean loss of the batches, and return this loss.
+        """Train for one step, and return the mean loss of the batches.
 
         Raises:
             ValueError: The loss is not finite, because training diverged.
@@ -144,7 +148,7 @@ class Training:
 
     @property
     def rate(self) -> float:
-        """The learning rate of the next step, 0 when the schedule ``sgd`` ends."""
+        """The learning rate of the next step, 0 after the end of schedule ``sgd``."""
         rate = self.options.learning_rate_at(self.step) * self.rate_factor
         return 0.0 if self._by_sgd and rate < LOWEST_RATE else rate
 
@@ -158,10 +162,10 @@ class Training:
         return tensors
 
     def restore(self, tensors: Mapping[str, Tensor], step: int) -> None:
-        """Continue from the ``tensors`` after ``step`` steps.
+        """Set the tensors of an earlier training, after ``step`` steps.
 
         Raises:
-            ValueError: The tensors belong to another model.
+            ValueError: Tensors of the model are missing or of other shapes.
         """
         expected = self._modules.state_dict().keys()
         try:
@@ -194,9 +198,9 @@ def _optimizers(modules: nn.Module) -> list[torch.optim.Optimizer]:
 
 
 def train(training: Training, pairs: list[TokenPairs], on_step: Callable[[float], None]) -> None:
-    """Train up to the last step, and call ``on_step`` with each step's loss.
+    """Train up to the last step of the options.
 
-    It also ends when the learning rate is 0.
+    ``on_step`` is called with each step's loss. Training also ends when the learning rate is 0.
 
     Raises:
         ValueError: Training diverged.

@@ -37,8 +37,8 @@ def option(
 ) -> T:
     """Make a dataclass field of an option, with its help and allowed values.
 
-    Numbers are from ``low`` to ``high``, both included, and text is one of ``choices``, if any. An
-    option without help is not offered.
+    Numbers are from ``low`` to ``high``, both included, and text is one of ``choices``, if any.
+    ``text`` is the help; the command line lacks an option without it.
     """
     metadata = {"help": text, "low": low, "high": high, "choices": choices}
     return field(default=default, metadata=metadata)
@@ -56,7 +56,7 @@ def inherit_option(inherited: type, name: str, default: T) -> T:
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
 class ValidatedOptions:
-    """Base class of frozen dataclasses, whose options reject other values.
+    """Base class of frozen dataclasses that check their options.
 
     Raises:
         ValueError: An option is out of range, or not one of its choices.
@@ -77,7 +77,10 @@ class ValidatedOptions:
 
 
 class ArchitectureOptions(ValidatedOptions):
-    """Options of all architectures."""
+    """Base class of the options of an architecture.
+
+    ``name`` and ``summary`` are for the command line.
+    """
 
     name: ClassVar[str]
     summary: ClassVar[str]
@@ -131,7 +134,7 @@ def _named(base: type[T], name: str, summary: str, **facts: bool) -> type[T]:
 
 
 class ObjectiveOptions(ValidatedOptions):
-    """Options of all objectives.
+    """Base class of the options of an objective.
 
     Attributes:
         in_tokens: whether ``batch_size`` is in tokens, not in sentence pairs.
@@ -166,7 +169,7 @@ class ObjectiveOptions(ValidatedOptions):
 
 
 class RankingOptions(ObjectiveOptions):
-    """Options of ``encoder.training.tasks.ranking``."""
+    """Options of the objective ``ranking`` (``encoder.training.tasks``)."""
 
     name, summary = "ranking", "translations are closer than the rest of the batch"
     whitening: float = inherit_option(ObjectiveOptions, "whitening", 0.1)
@@ -180,7 +183,7 @@ class RankingOptions(ObjectiveOptions):
 
 
 class TranslationOptions(ObjectiveOptions):
-    """Options of ``encoder.training.tasks.translation``."""
+    """Options of the objective ``translation`` (``encoder.training.tasks``)."""
 
     name, summary = "translation", "a decoder translates from the vector, as in LASER"
     in_tokens = constant = True  # Artetxe & Schwenk 2019, section 3.2
@@ -191,7 +194,7 @@ class TranslationOptions(ObjectiveOptions):
 
 
 class PathsOptions(ObjectiveOptions):
-    """Options of ``encoder.training.tasks.paths``, in batches of N-way rows."""
+    """Options of the objective ``paths``, in batches of N-way rows."""
 
     name = "paths"
     summary = "an encoder and a decoder per language, from pairs that share their targets"
@@ -234,7 +237,7 @@ class PathsOptions(ObjectiveOptions):
 
 
 class AdditionOptions(ObjectiveOptions):
-    """Options of ``Addition``, in the teacher's space, which is not whitened."""
+    """Options of the objective ``Addition``, whose space is the teacher's."""
 
     name = "addition"
     summary = "ranking by a teacher's vectors in the target languages, which stay unchanged"
@@ -245,7 +248,7 @@ class AdditionOptions(ObjectiveOptions):
 
 
 class AlignmentOptions(ObjectiveOptions):
-    """Options of ``Alignment``, in the teacher's space, which is not whitened."""
+    """Options of the objective ``Alignment``, whose space is the teacher's."""
 
     name = "alignment"
     summary = "each source vector close to the teacher's vector of its target, which is fixed"
@@ -318,7 +321,7 @@ OBJECTIVES: dict[str, type[ObjectiveOptions]] = {
 
 
 class TrainingOptions(ValidatedOptions):
-    """All options that determine the weights, given the token pairs."""
+    """The options that determine an encoder's weights, given its text."""
 
     architecture: ArchitectureOptions = field(default_factory=BagOptions)
     objective: ObjectiveOptions = field(default_factory=RankingOptions)
@@ -347,7 +350,10 @@ class TrainingOptions(ValidatedOptions):
     seed: int = option(1, "random seed", high=2**63 - 1)
 
     def flat(self) -> dict[str, Any]:
-        """Return all options by name, also the architecture's and the objective's."""
+        """Return all options in one dictionary, by name.
+
+        It includes the architecture's and the objective's options, and both names.
+        """
         names = {"architecture": self.architecture.name, "objective": self.objective.name}
         return {**asdict(self), **asdict(self.architecture), **asdict(self.objective), **names}
 
@@ -369,7 +375,9 @@ def training_options(
     objective: str = RankingOptions.name,
     **values: Any,  # noqa: ANN401
 ) -> TrainingOptions:
-    """Make options from values by name, as in ``TrainingOptions.flat``.
+    """Build options from values by name.
+
+    Names are those of ``TrainingOptions.flat``. Other options have their defaults.
 
     Raises:
         ValueError: A name is unknown, a value is out of range, or an option is neither the
@@ -399,7 +407,10 @@ def _choose(name: str, value: str, choices: Mapping[str, type]) -> type:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskBeside:
-    """An auxiliary task, its folder of text, and its batches per main batch."""
+    """An auxiliary task, its folder of text, and its weight.
+
+    ``weight`` is the number of the task's batches per batch of the objective.
+    """
 
     name: str
     folder: Path
@@ -407,7 +418,9 @@ class TaskBeside:
 
 
 def named_tasks(tasks: Sequence[TaskBeside]) -> dict[str, TaskBeside]:
-    """Return tasks by name, a second of a kind as ``quick-thought-2``.
+    """Return auxiliary tasks by unique names, in order.
+
+    The name is the kind's, and with a number for the second of a kind, such as ``quick-thought-2``.
 
     Raises:
         ValueError: Two tasks of a kind have the same folder.
@@ -424,14 +437,14 @@ def named_tasks(tasks: Sequence[TaskBeside]) -> dict[str, TaskBeside]:
 
 
 class Recipe(ValidatedOptions):
-    """Everything that an encoder is made of.
+    """Everything that determines a trained encoder.
 
     Attributes:
-        files: the files of each language pair (``reading.find_text``).
+        files: the files of text, by language pair (from ``reading.find_text``).
         exclude: the names of corpora to skip.
         corpus_weights: the probability that a pass uses a pair of a corpus, by default 1.
         pair_weights: factors of the rate at which a language pair is drawn, by default 1.
-        tasks: auxiliary tasks of ``AUXILIARY_TASKS``, as ``named_tasks`` returns them.
+        tasks: auxiliary tasks by name (from ``named_tasks``).
         best_by: the measure by which the best encoder is chosen.
     """
 

@@ -24,7 +24,10 @@ PATIENCE = timedelta(days=1)  # while the first process evaluates; torchrun stop
 
 @contextmanager
 def process_group() -> Iterator[None]:
-    """Let the processes of torchrun, if it runs, communicate in the block."""
+    """Connect the processes of torchrun during a block.
+
+    Without torchrun, it does nothing.
+    """
     if not distributed.is_torchelastic_launched():
         yield
         return
@@ -57,7 +60,10 @@ def rank() -> int:
 
 
 def local_rows(count: int) -> NDArray[np.int64]:
-    """Return this process's rows of a batch of ``count``, ascending, int64."""
+    """Return this process's share of the positions of a batch.
+
+    They are int64, ascending, of 0 to ``count`` - 1.
+    """
     return np.array_split(np.arange(count), processes())[rank()]
 
 
@@ -81,7 +87,7 @@ def run_in_first(make: Callable[[], T]) -> T:
 
 
 def sum_over_processes(value: float) -> float:
-    """Return the sum of ``value`` over all processes."""
+    """Return the sum of each process's ``value``, in all processes."""
     if processes() == 1:
         return value
     value_sum = torch.tensor(value, dtype=torch.float64)
@@ -90,9 +96,10 @@ def sum_over_processes(value: float) -> float:
 
 
 def gather(rows: Tensor) -> Tensor:
-    """Return the rows (B / P, ...) of all P processes in order, (B, ...).
+    """Join the rows of all processes, in the order of the processes.
 
-    Gradients are correct if all processes compute the same loss from the result.
+    Each of P processes passes ``rows`` (B / P, ...), and gets (B, ...). Gradients are correct if
+    all processes compute the same loss from the result.
     """
     return rows if processes() == 1 else _Gather.apply(rows)
 
@@ -112,7 +119,10 @@ class _Gather(torch.autograd.Function):
 
 
 def average_gradients(parameters: Iterable[torch.nn.Parameter]) -> None:
-    """Replace each parameter's gradient, if any, by the processes' mean."""
+    """Replace the gradients of parameters by their mean over all processes.
+
+    A parameter without a gradient is skipped.
+    """
     if processes() == 1:
         return
     for parameter in parameters:

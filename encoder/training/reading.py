@@ -36,7 +36,7 @@ _LABEL_SPELLINGS = {"contradictory": "contradiction"}
 
 @dataclass(frozen=True, kw_only=True)
 class ParallelText:
-    """Sentence pairs of one language pair, or of other text.
+    """The sentence pairs of one language pair, or other text for training.
 
     ``name`` is the language pair, such as ``de-en``, or another name. ``corpus`` has the corpus or
     the label of each pair, and ``excluded`` the corpora that were skipped.
@@ -53,11 +53,11 @@ class ParallelText:
 
     @property
     def is_parallel(self) -> bool:
-        """Whether the text has two languages."""
+        """Whether the text is of two languages, by its name."""
         return bool(PAIR.fullmatch(self.name))
 
     def take(self, rows: NDArray[np.int64]) -> ParallelText:
-        """Return the pairs at ``rows``, in that order."""
+        """Return the pairs at positions ``rows``, in that order."""
         columns = (self.source, self.target, self.corpus)
         source, target, corpus = ([column[row] for row in rows] for column in columns)
         return ParallelText(name=self.name, source=source, target=target, corpus=corpus)
@@ -76,10 +76,11 @@ Rows = Iterable[tuple[str, str, str]]  # source, target and corpus
 
 
 def find_text(folder: Path, objective: type[ObjectiveOptions]) -> dict[str, Files]:
-    """Find the files of an objective's text, by language pair.
+    """Find the files of an objective's text in a folder.
 
-    Without parallel text, the files of an objective that can use other text are listed by language
-    (``NAME.XX.txt``). Labelled pairs are listed under the objective's name.
+    Files are by language pair, such as ``de-en``. If an objective can use other text, and the
+    folder has no parallel text, they are by language (``NAME.XX.txt``). Labelled pairs are listed
+    under the objective's name.
 
     Raises:
         ValueError: The folder or its text is missing, or a name lacks a language pair.
@@ -98,10 +99,12 @@ def find_text(folder: Path, objective: type[ObjectiveOptions]) -> dict[str, File
 
 
 def find_files(folder: Path, suffix: str) -> Files:
-    """List the files of a folder with a suffix, below a compression's.
+    """List the files of a folder with a suffix, sorted by name.
+
+    The suffix of a compression may follow.
 
     Raises:
-        ValueError: There are none, or the folder does not exist.
+        ValueError: The folder has no such file, or does not exist.
     """
     matches = tuple(path for path in _list_files(folder) if split_compression(path)[0] == suffix)
     if not matches:
@@ -116,9 +119,9 @@ def _list_files(folder: Path) -> list[Path]:
 
 
 def find_parallel_text(folder: Path) -> dict[str, Files]:
-    """Find the files of each language pair in a folder.
+    """Find the files of each language pair in a folder, by pair, sorted.
 
-    For a Moses pair, it is the file of the source side.
+    Of two files of lines, ``XX-YY.XX`` and ``XX-YY.YY``, the first is listed.
 
     Raises:
         ValueError: The folder has no parallel text, or a file without a language pair in its name.
@@ -141,10 +144,10 @@ def find_parallel_text(folder: Path) -> dict[str, Files]:
 
 
 def read_text(name: str, files: Files, exclude: frozenset[str]) -> ParallelText:
-    """Read the files of one name of ``find_text``.
+    """Read the text of one name from ``find_text``.
 
-    Names of language pairs have parallel text, without ``exclude``, others sentences or labelled
-    pairs.
+    A language pair has parallel text, of which the corpora in ``exclude`` are skipped. Another name
+    has sentences or labelled pairs.
 
     Raises:
         ValueError: A file is malformed, or no pairs remain.
@@ -156,10 +159,10 @@ def read_text(name: str, files: Files, exclude: frozenset[str]) -> ParallelText:
 
 
 def read_parallel_text(files: Sequence[Path], *, exclude: frozenset[str]) -> ParallelText:
-    """Read the files of one language pair, without the corpora in ``exclude``.
+    """Read the sentence pairs of one language pair.
 
-    A file without a column of corpora is of the corpus before the pair in its name, or else the
-    pair.
+    Corpora in ``exclude`` are skipped. A file without a column of corpora is a corpus, whose name
+    is the part of the file's name before the language pair, or else the pair.
 
     Raises:
         ValueError: A file is malformed, or no pairs remain.
@@ -212,7 +215,9 @@ def _read_pairs(path: Path) -> Rows:
 
 
 def read_sentences(name: str, files: Files) -> ParallelText:
-    """Read each distinct line that is not blank as a pair with itself.
+    """Read the distinct lines of files, each as a pair with itself.
+
+    Blank lines are skipped. The corpus of all pairs is ``name``.
 
     Raises:
         ValueError: The files have no sentences, or are not UTF-8.
@@ -224,9 +229,9 @@ def read_sentences(name: str, files: Files) -> ParallelText:
 
 
 def read_successors(name: str, files: Files) -> ParallelText:
-    """Read each line of a document as source, with the next as target.
+    """Read pairs of consecutive lines of documents.
 
-    Blank lines end documents. A target is used once, with its first source.
+    Blank lines end documents. A line is the target of one pair only, with the first line before it.
 
     Raises:
         ValueError: The files have no two consecutive lines, or are not UTF-8.
@@ -245,7 +250,7 @@ def read_successors(name: str, files: Files) -> ParallelText:
 
 
 def read_labelled(name: str, files: Files) -> ParallelText:
-    """Read labelled pairs of sentences, with the label as ``corpus``.
+    """Read labelled pairs of sentences, whose labels become the corpora.
 
     Raises:
         ValueError: A line is malformed, or one of the three labels does not occur.
@@ -260,9 +265,10 @@ def read_labelled(name: str, files: Files) -> ParallelText:
 
 
 def read_inference(path: Path) -> list[tuple[str, str, str]]:
-    """Read label, premise and hypothesis of each line, in order.
+    """Read the label, premise and hypothesis of each line of a file.
 
-    A header names the columns, or they have this order.
+    They are in the order of lines. A header names the columns; without one, columns have this
+    order. Pairs without an agreed label (``-``) are skipped.
 
     Raises:
         ValueError: A line has too few columns, or an unknown label.
@@ -278,10 +284,10 @@ def read_inference(path: Path) -> list[tuple[str, str, str]]:
 def parse_labelled(
     path: Path, columns: Sequence[int], rows: Iterable[tuple[int, Sequence[str]]]
 ) -> list[tuple[str, str, str]]:
-    """Return label, premise and hypothesis of numbered rows of cells.
+    """Return the label, premise and hypothesis of rows of cells, in order.
 
-    ``columns`` are the positions of the three. ``path`` names the file in errors. Pairs without an
-    agreed label (``-``) are skipped.
+    ``rows`` are cells with line numbers, and ``columns`` the positions of the three. ``path`` names
+    the file in errors. Pairs without an agreed label (``-``) are skipped.
 
     Raises:
         ValueError: A line has too few columns, or an unknown label.

@@ -46,8 +46,8 @@ def train_encoder(
 ) -> Mapping[str, Mapping[str, float]]:
     """Train an encoder and save it in the folder ``output``.
 
-    Each evaluation saves the state, and the encoder if it is the best so far
-    (``evaluation.Keeper``). If ``output`` has the state of the same training, it resumes.
+    Each evaluation saves the state, and the encoder if it is the best so far, and replaces the
+    files of earlier ones. If ``output`` has the state of the same training, training resumes.
 
     Args:
         recipe: data, vocabulary and training options.
@@ -55,7 +55,7 @@ def train_encoder(
         teacher: the encoder to learn from, if the objective needs one.
         start: the base encoder, of the same architecture, whose vocabulary and weights the training
             starts from; by default weights are random.
-        measures: taken at each evaluation, in addition to the held-out error.
+        measures: figures to evaluate in addition to the held-out error.
         on_begin: called with the number of steps already done, when training starts.
         on_step: called after each step.
 
@@ -245,11 +245,12 @@ def _read_texts(recipe: Recipe) -> tuple[Texts, Texts]:
 def sample_sentences(
     recipe: Recipe, texts: Texts, mean_count: int, *, exponent: float = 0.0
 ) -> Iterator[str]:
-    """Draw source sentences of each text, and a third as many targets.
+    """Draw random source sentences of each text, and a third as many targets.
 
     The number per text is proportional to its size to the power of ``exponent``, with the mean
     ``mean_count`` (Conneau & Lample 2019, section 3.1). Targets are fewer because nearly all texts
-    have the same target language, and none if they are not embedded. Corpora are weighted.
+    have the same target language. There are none if the objective embeds sources only. A sentence's
+    probability is its corpus's weight.
     """
     one_sided = recipe.options.objective.one_sided
     generator = np.random.default_rng(recipe.options.seed)

@@ -37,7 +37,7 @@ class State:
 
 
 def save_state(path: Path, state: State) -> None:
-    """Write the state to a file, replacing an earlier one when complete."""
+    """Write the state of a training to a file, or replace it when complete."""
     from safetensors.numpy import save
 
     tokenizer = np.frombuffer(state.tokenizer_model, dtype=np.uint8)
@@ -48,7 +48,7 @@ def save_state(path: Path, state: State) -> None:
 
 
 def load_state(path: Path, identity: Mapping[str, Any]) -> State:
-    """Read a state of ``save_state``, which must have this identity.
+    """Read the state of a training with the given identity from a file.
 
     Raises:
         ValueError: The file is damaged, or of another training.
@@ -73,12 +73,12 @@ def load_state(path: Path, identity: Mapping[str, Any]) -> State:
 def check_identity(
     folder: Path, saved: Mapping[str, Any], expected: Mapping[str, Any], work: str = "a training"
 ) -> None:
-    """Check that ``saved`` JSON values are the ``expected`` ones.
+    """Check that saved work has the identity of the present work.
 
-    ``folder`` and ``work`` name the saved work in the error.
+    Identities are JSON values by name. ``folder`` and ``work`` name the saved work in the error.
 
     Raises:
-        ValueError: The identities differ.
+        ValueError: The identities differ. The message has the first name that does.
     """
     expected = json.loads(json.dumps(expected))  # as after reading from JSON
     for name in sorted(expected.keys() | saved.keys()):

@@ -48,11 +48,13 @@ def _add_inputs(pieces: Any, scales: Any, ids: Any, hidden: Any) -> None:
 
 @_compile
 def first_layer(pieces: Any, scales: Any, ids: Any, offsets: Any, bias: Any, hidden: Any) -> None:
-    """Write the first convolution of all branches to ``hidden`` (T, B C).
+    """Compute the first convolution of all branches.
 
-    ``pieces`` has a row per piece: its vector (E), the layer's input (B C), and the products of
-    this input with the weights of each place in each branch's window (C each). The rows of tokens'
-    pieces are ``ids``. ``scales`` multiply each C numbers of a row. ``bias`` is (B C,).
+    ``hidden``, float32 (T, B C), is filled. ``pieces`` has a row per piece: its vector (E), the
+    layer's input (B C), and the products of this input with the weights of each place in each
+    branch's window (C each). ``scales`` multiply each C numbers of a row. ``ids`` (T,) are the rows
+    of the tokens' pieces, and ``offsets`` the first token of each sentence, and T. ``bias`` is (B
+    C,).
     """
     for sentence in range(len(offsets) - 1):
         first, stop = offsets[sentence], offsets[sentence + 1]
@@ -161,11 +163,11 @@ def _add_windows(
 
 @_compile
 def float_layer(products: Any, offsets: Any, branch_bias: Any, hidden: Any) -> None:
-    """Add the second convolution to a branch's channels of ``hidden``.
+    """Add the second convolution to a branch's channels in ``hidden``.
 
     ``branch_bias`` are the branch's number and bias (C,). Hidden rows, float32 (T, B C), are
     changed in place. ``products`` (T, places C) are the products of tokens with each place of the
-    window.
+    window, and ``offsets`` the first token of each sentence, and T.
     """
     ones = np.ones(max(products.shape), F)
     _add_windows(products, ones, ones, offsets, branch_bias, hidden)
@@ -173,12 +175,13 @@ def float_layer(products: Any, offsets: Any, branch_bias: Any, hidden: Any) -> N
 
 @_compile
 def int8_layer(weights: Any, scales: Any, offsets: Any, branch_bias: Any, hidden: Any) -> None:
-    """Like ``float_layer``, but multiply in int8.
+    """Add the second convolution to a branch's channels, by int8 products.
 
     ``weights`` are panels of codes, the number added to each code (``panels_of``), and the largest
-    code to which a hidden row is rounded. Hidden rows are changed in place. ``scales`` are factors
-    (C,), by which hidden rows are multiplied before they are rounded, and the scales of the
-    weights' columns (places C,).
+    code to which a hidden row is rounded. Hidden rows, float32 (T, B C), are changed in place.
+    ``offsets`` and ``branch_bias`` are as in ``float_layer``. ``scales`` are factors (C,), by which
+    hidden rows are multiplied before they are rounded, and the scales of the weights' columns
+    (places C,).
     """
     (panels, raised, largest), (factors, column_scales), begin = (
         weights,
@@ -207,7 +210,7 @@ def _moments(row: Any, epsilon: Any) -> Any:
 
 @_compile
 def normalize(rows: Any, epsilon: Any, scale: Any, shift: Any, out: Any) -> None:
-    """Fill ``out`` with rows (R, N) of mean 0 and variance 1.
+    """Scale rows (R, N) to mean 0 and variance 1, into ``out``.
 
     They are then multiplied by ``scale`` (N,), and ``shift`` (N,) is added. ``epsilon`` is added to
     variances. N is a multiple of 16.
@@ -220,10 +223,10 @@ def normalize(rows: Any, epsilon: Any, scale: Any, shift: Any, out: Any) -> None
 
 @_compile
 def pool(pieces: Any, scales: Any, ids: Any, offsets: Any, hidden: Any, eps: Any, out: Any) -> None:
-    """Fill ``out`` (S, E + B C) with sums of normalised features of tokens.
+    """Sum the normalised features of each sentence's tokens, into ``out``.
 
-    A token's features are its piece's vector and its ``hidden`` row. ``eps`` is added to variances.
-    Other arguments are as for ``first_layer``.
+    ``out`` is (S, E + B C). A token's features are its piece's vector and its ``hidden`` row.
+    ``eps`` is added to variances. Other arguments are as for ``first_layer``.
     """
     features, total = np.empty(FEATURES, F), np.empty(FEATURES, np.float64)
     for sentence in range(len(offsets) - 1):
@@ -242,9 +245,10 @@ def pool(pieces: Any, scales: Any, ids: Any, offsets: Any, hidden: Any, eps: Any
 
 @_compile
 def round_rows(rows: Any, codes: Any, largest: Any, scales: Any) -> None:
-    """Fill ``codes`` (R, C) and ``scales`` (R,) with rounded ``rows``.
+    """Round rows (R, C) to codes with a scale per row.
 
-    Codes are whole numbers up to ``largest``, about the numbers divided by the scale, or 0.
+    ``codes`` (R, C) and ``scales`` (R,) are filled. Codes are whole numbers from -``largest`` to
+    ``largest``, about the numbers divided by their row's scale.
     """
     for number in range(len(codes)):
         top = F(0)

@@ -28,10 +28,10 @@ KEPT_BYTES = 256 << 20  # of prepared pieces, in int8 enough for about two langu
 
 
 def load_use(*, precision: Precision) -> "UseEncoder":
-    """Load the encoder, with ``auto`` in int8 if that is fast and accurate.
+    """Load the encoder ``use``.
 
-    It is fast if the CPU has int8 instructions, and accurate if each sentence of ``SAMPLE`` has a
-    cosine of at least ``MIN_COSINE`` to its vector in float32.
+    ``auto`` uses int8 if the CPU has int8 instructions, and each sentence of ``SAMPLE`` has a
+    cosine of at least ``MIN_COSINE`` to its vector in float32; otherwise float32.
 
     Raises:
         ValueError: A file is damaged, or the encoder cannot run in this precision.
@@ -54,10 +54,13 @@ def load_use(*, precision: Precision) -> "UseEncoder":
 
 
 class UseEncoder(BaseEncoder):
-    """An ``encoder.Encoder`` with the network of ``encoder.use.network``."""
+    """An encoder with the network of ``encoder.use.network``."""
 
     def __init__(self, network: Network, words: glossary.GlossaryWords | None = None) -> None:
-        """Read sentences by pieces, or by the words of an added language."""
+        """Read sentences by the network's pieces, or by ``words`` if not None.
+
+        ``words`` are of an added language.
+        """
         suffix = f"+{words.name}" if words else ""
         self.name = f"{USE}@{DIGEST}{suffix}-{network.name}"
         self.dim, self.precision = DIM, network.precision
@@ -70,9 +73,10 @@ class UseEncoder(BaseEncoder):
         self._lock = threading.Lock()
 
     def for_language(self, language: str | None) -> "UseEncoder":
-        """Return the encoder of a language (ISO 639), or this one.
+        """Return the encoder of a language.
 
-        A language of the glossary has an encoder that reads its words as English.
+        ``language`` is an ISO 639 code, or None if unknown. A language of the glossary has an
+        encoder that reads its words as English words. For others, it is this encoder.
         """
         if language_key(language or "") not in glossary.added_languages():
             return self
@@ -83,7 +87,7 @@ class UseEncoder(BaseEncoder):
         return self._readers[bag.name]
 
     def channel_sizes(self, sentences: Sequence[str]) -> Matrix:
-        """Return root mean squares (B C,) of the hidden channels in sentences."""
+        """Return the root mean squares (B C,) of hidden channels in sentences."""
         tokens, pieces = self._tokenizer.encode(sentences), self._prepared
         slots = Tokens(ids=pieces.find(tokens.ids), offsets=tokens.offsets)
         return channel_sizes(self._network.hidden(pieces.numbers, pieces.scales, slots))
@@ -116,11 +120,11 @@ class UseEncoder(BaseEncoder):
 
 
 class PreparedPieces:
-    """A cache of P pieces that the network has prepared (``Network.prepare``).
+    """A cache of pieces that the network has prepared.
 
-    The least recently used pieces are replaced. ``numbers`` (P, PREPARED) are to be multiplied by
-    ``scales``, one per CHANNELS numbers. For a network in int8 they are int16, which halves the
-    memory to read.
+    It has P pieces, from ``Network.prepare``, and the least recently used ones are replaced.
+    ``numbers`` (P, PREPARED) are to be multiplied by ``scales``, one per CHANNELS numbers. For a
+    network in int8 they are int16, which halves the memory to read.
     """
 
     def __init__(self, rows: RowsOf, network: Network) -> None:
@@ -134,7 +138,10 @@ class PreparedPieces:
         self.scales = np.ones((count, PREPARED // CHANNELS), dtype=np.float32)
 
     def find(self, ids: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Prepare the pieces ``ids`` (T,), and return their rows here, int32 (T,)."""
+        """Return the cache's rows of pieces ``ids`` (T,), int32 (T,).
+
+        Missing pieces are prepared.
+        """
         distinct, inverse = np.unique(ids, return_inverse=True)
         numbers = distinct.tolist()
         if len(numbers) > len(self.numbers):

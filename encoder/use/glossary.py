@@ -54,20 +54,22 @@ def _part_pattern() -> re.Pattern[str]:
 
 
 def split(sentence: str) -> list[str]:
-    """Split a sentence into words, and texts between them without spaces.
+    """Split a sentence into words and the texts between them, without spaces.
 
-    A word is letters with their marks. Other text is digits and signs.
+    A word is letters with their marks. Other texts are of digits and signs.
     """
     return _part_pattern().findall(sentence)
 
 
 def find_nearest(keys: Weights, vectors: Matrix) -> tuple[NDArray[np.int32], Matrix]:
-    """Find the NEAREST of K keys (D, K) for each of W unit vectors (W, D).
+    """Find the nearest keys of each of W unit vectors (W, D).
 
-    Ties go to the first key. Results do not depend on the other vectors.
+    ``keys`` are K vectors (D, K). Ties go to the first key. Results do not depend on the other
+    vectors.
 
     Returns:
-        Key numbers, nearest first, int32, and their cosines' softmax, float32, (W, NEAREST).
+        Numbers of the NEAREST nearest keys, nearest first, int32, and their shares by the softmax
+        of cosines, float32, (W, NEAREST) each.
     """
     cosines = keys.multiplied(vectors)
     least_cosines = -np.partition(-cosines, NEAREST - 1, axis=1)[:, NEAREST - 1 : NEAREST]
@@ -84,7 +86,8 @@ def find_nearest(keys: Weights, vectors: Matrix) -> tuple[NDArray[np.int32], Mat
 class Glossary:
     """K English words in lower case, and the network's inputs for them.
 
-    ``rows`` are float32 (2 K, 512), for the words in lower case, then capitalised.
+    ``rows`` are float32 (2 K, 512), for the words in lower case, then for the capitalised words.
+    ``digest`` identifies the glossary.
     """
 
     english: Sequence[str]
@@ -93,7 +96,7 @@ class Glossary:
 
     @cached_property
     def keys(self) -> Weights:
-        """The English words' vectors of the bundled encoder, (D, K)."""
+        """The vectors of the English words by the bundled encoder, (D, K)."""
         return Weights(load_bundled("en").encode(self.english).T)
 
 
@@ -119,13 +122,13 @@ class GlossaryWords:
 
     @property
     def full(self) -> bool:
-        """Whether the cache has more texts than ``ROOM``."""
+        """Whether the cache has more texts than ``ROOM``, so it must be emptied."""
         return len(self._numbers) > ROOM
 
     def encode(self, sentences: Sequence[str]) -> Tokens:
         """Return the numbers of each sentence's words and pieces.
 
-        They are between BEGIN and END, and UNKNOWN for a blank sentence. New words are cached.
+        They are between BEGIN and END. A blank sentence has UNKNOWN. New words are cached.
         """
         cuts = [split(sentence) for sentence in sentences]
         self._add(dict.fromkeys(itertools.chain(*cuts)))
@@ -153,7 +156,11 @@ class GlossaryWords:
         self.shares = np.concatenate([self.shares, shares])
 
     def places(self, ids: Ids) -> tuple[Ids, Ids]:
-        """Return where the P ids are words, and the words' rows in ``columns``."""
+        """Return the positions of words among P ids, and the words' rows.
+
+        ``ids`` are of words and pieces. Rows are those of ``columns``. Both results are of one
+        length.
+        """
         is_word = np.flatnonzero(ids >= self._first)
         return is_word, ids[is_word] - self._first
 
@@ -171,7 +178,7 @@ _whole_bundled = cache(load_encoder)
 
 
 def load_bundled(language: str) -> Encoder:
-    """Return the bundled encoder for a language (ISO 639)."""
+    """Return the bundled encoder of a language (ISO 639)."""
     return _whole_bundled().for_language(language)
 
 
@@ -187,7 +194,7 @@ def added_languages() -> frozenset[str]:
 
 @cache
 def load_glossary(folder: Path = FOLDER) -> Glossary:
-    """Load the glossary in the package, or another one.
+    """Load the glossary in ``folder``, by default the package's.
 
     Raises:
         ValueError: It is damaged, or was trained with another bundled encoder.

@@ -59,10 +59,17 @@ def _int8_layer(weights: Matrix, branch_bias: tuple[int, Matrix], sizes: Matrix)
 
 
 class Network:
-    """The network, in float32, or its largest convolution in int8."""
+    """The network of the encoder ``use``.
+
+    It runs in float32, or with its largest convolution in int8.
+    """
 
     def __init__(self, tensors: Mapping[str, Matrix], sizes: Matrix | None = None) -> None:
-        """Use int8 if ``sizes`` are given, the channels' root mean squares."""
+        """Build the network from its tensors by name.
+
+        It uses int8 if ``sizes``, (B C,), are not None. They are the root mean squares of hidden
+        channels.
+        """
         self.precision: Precision = "float32" if sizes is None else "int8"
         self.name = "float32" if sizes is None else f"int8-{WEIGHT_MAX}-{ROW_MAX}"
         self._epsilon = np.float32(tensors["eps"])
@@ -88,9 +95,9 @@ class Network:
         self._residual = {name: Weights(tensors[name]).multiplied for name in RESIDUAL}
 
     def prepare(self, vectors: Matrix) -> Matrix:
-        """Return pieces for ``compiled.first_layer``, from vectors (P, 512).
+        """Compute all that depends only on a piece, for ``first_layer``.
 
-        They are float32 (P, PREPARED), and all that depends on pieces only.
+        ``vectors``, float32 (P, 512), are of pieces. The result is float32 (P, PREPARED).
         """
         rows = np.empty((len(vectors), PREPARED), dtype=np.float32)
         rows[:, :EMBEDDING] = vectors
@@ -106,18 +113,19 @@ class Network:
         return rows
 
     def hidden(self, numbers: NDArray[np.number], scales: Matrix, slots: Tokens) -> Matrix:
-        """Return hidden rows (T, B C) of T tokens after the first convolution.
+        """Compute the hidden rows, float32 (T, B C), of T tokens.
 
-        The ids of ``slots`` are rows of ``PreparedPieces``, which are ``numbers`` times ``scales``.
+        They are the result of the first convolution. The ids of ``slots`` are rows of
+        ``PreparedPieces``, which are ``numbers`` times ``scales``.
         """
         hidden = np.empty((len(slots.ids), HIDDEN), dtype=np.float32)
         compiled.first_layer(numbers, scales, slots.ids, slots.offsets, self._biases, hidden)
         return hidden
 
     def sums(self, numbers: NDArray[np.number], scales: Matrix, slots: Tokens, out: Matrix) -> None:
-        """Write the sum of each sentence's features to ``out``, float32 (S, 1280).
+        """Sum the features of each sentence's tokens into ``out``.
 
-        The other arguments are as for ``hidden``.
+        ``out`` is float32 (S, 1280). The other arguments are as for ``hidden``.
         """
         hidden = self.hidden(numbers, scales, slots)
         for layer in self._second:
@@ -126,9 +134,9 @@ class Network:
         compiled.pool(*pieces, hidden, self._epsilon, out)
 
     def vectors(self, sums: Matrix, counts: NDArray[np.int64]) -> Matrix:
-        """Return sentence vectors, float32 (S, 512), not of unit length.
+        """Compute sentence vectors, float32 (S, 512), not of unit length.
 
-        ``sums`` (S, 1280) are of ``counts`` (S,) tokens each.
+        ``sums`` (S, 1280) are from ``sums``, and ``counts`` (S,) are numbers of tokens.
         """
         layers, number = self._residual, counts[:, None].astype(np.float32)
         mean: Matrix = self._out.multiplied(sums) + number * self._bias
@@ -142,9 +150,10 @@ class Network:
 def quantize(
     rows: Matrix, kind: type[np.int8 | np.int16], largest: int
 ) -> tuple[NDArray[Any], Matrix]:
-    """Return codes of rows (R, C), up to ``largest``, and their scales (R,).
+    """Round rows (R, C) to codes of type ``kind``, with a scale per row.
 
-    A row is about its codes times its scale, float32.
+    Codes are from -``largest`` to ``largest``, and scales float32 (R,). A row is about its codes
+    times its scale. Both are returned, codes first.
     """
     codes = np.empty(rows.shape, dtype=kind)
     scales = np.empty(len(rows), dtype=np.float32)
@@ -153,7 +162,7 @@ def quantize(
 
 
 def channel_sizes(hidden: Matrix) -> Matrix:
-    """Return the root mean square (C,) of each channel in rows (R, C)."""
+    """Return the root mean square of each column in rows (R, C), as (C,)."""
     return np.sqrt(np.square(hidden).mean(axis=0))  # row after row: the same bytes on every CPU
 
 

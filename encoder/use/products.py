@@ -78,7 +78,7 @@ def _multiply(rows: Any, panels: Any, out: Any) -> None:
 
 
 class Weights:
-    """Weights, float32 (D, N), laid out for products with rows."""
+    """Weights, float32 (D, N), laid out to multiply rows fast."""
 
     def __init__(self, weights: Matrix) -> None:
         depth, self._width = weights.shape
@@ -87,7 +87,10 @@ class Weights:
         self._panels = np.ascontiguousarray(panels, dtype=np.float32)
 
     def multiplied(self, rows: Matrix) -> Matrix:
-        """Multiply rows, float32 (R, D) with contiguous rows, to float32 (R, N)."""
+        """Multiply rows, float32 (R, D), by the weights, to float32 (R, N).
+
+        Each row's numbers are contiguous in memory.
+        """
         panels, _, columns = self._panels.shape
         out = np.empty((len(rows), panels * columns), dtype=np.float32)
         _multiply(rows, self._panels, out)

@@ -48,7 +48,10 @@ class Weights:
     tensors: Mapping[str, Matrix]
 
     def rows(self, ids: NDArray[np.int64]) -> Matrix:
-        """Return the vectors of the pieces ``ids``, int64 (P,), float32 (P, 512)."""
+        """Return the vectors of pieces, float32 (P, 512).
+
+        ``ids``, int64 (P,), are the pieces.
+        """
         part = ids % PARTS
         return self.codes[ids] * self.tensors["scale"][part, None] + self.tensors["lo"][part, None]
 
@@ -70,17 +73,20 @@ def load_weights() -> Weights:
 
 @cache
 def load_tokenizer() -> "PieceTokenizer":
-    """Load the tokeniser, once, with the errors of ``load_weights``."""
+    """Load the tokeniser of the encoder ``use``, once.
+
+    Errors are those of ``load_weights``.
+    """
     return PieceTokenizer(_read(VOCABULARY))
 
 
 class PieceTokenizer:
-    """Tokeniser into the package's pieces, between BEGIN and END.
+    """A tokeniser that splits sentences into the package's pieces.
 
-    SentencePiece finds the pieces. As in the package, each character without a piece is an UNKNOWN,
-    and so is a sentence without pieces. Texts of LONG or more characters get the pieces of the
-    package's own tokeniser. It adds scores in float64, while SentencePiece's float32 sometimes
-    chooses another one of two nearly equal cuts in such texts.
+    Pieces are between BEGIN and END. SentencePiece finds them. As in the package, each character
+    without a piece is an UNKNOWN, and so is a sentence without pieces. Texts of LONG or more
+    characters get the pieces of the package's own tokeniser. It adds scores in float64, while
+    SentencePiece's float32 sometimes chooses another one of two nearly equal cuts in such texts.
     """
 
     def __init__(self, model: bytes) -> None:
@@ -103,11 +109,14 @@ class PieceTokenizer:
         return Tokens.of([BEGIN, *ids, END] for ids in cuts)
 
     def piece(self, text: str) -> int:
-        """Return the id of a word as a piece after a space, or UNKNOWN."""
+        """Return the id of a word that follows a space, or UNKNOWN."""
         return int(self._processor.piece_to_id(SPACE + text))
 
     def inside(self, text: str) -> list[int]:
-        """Return the ids of a text between words, without a space before it."""
+        """Return the ids of the pieces of a text that follows no space.
+
+        ``text`` is not empty.
+        """
         number = int(self._processor.piece_to_id(text))
         if number != UNKNOWN and not text[0].isdigit():
             return [number]

@@ -23,9 +23,10 @@ def eval_encoder(argv: Sequence[str] | None = None, prog: str = "eval-encoder") 
 
 
 def encoder_parser(prog: str, tasks: Collection[str] = TASKS) -> argparse.ArgumentParser:
-    """Return the parser of all tasks, with the options of ``tasks`` only.
+    """Build the parser of ``adit evaluate``.
 
-    The modules of ``tasks`` are imported. Other tasks have a name and a help only.
+    The modules of ``tasks`` are imported, and have their options. Other tasks have only a name and
+    a help.
     """
     parser = argparse.ArgumentParser(
         prog=prog,

@@ -46,7 +46,7 @@ def train_judge(args: argparse.Namespace) -> int:
 
 
 def add_sources(parser: argparse.ArgumentParser) -> None:
-    """Add the options that ``corpora_of`` reads."""
+    """Add the options of training data that ``corpora_of`` reads."""
     add = parser.add_argument
     text = "folder of parallel text that no encoder was trained on"
     add("parallel", type=Path, metavar="DIR", help=text)
@@ -61,7 +61,7 @@ def add_sources(parser: argparse.ArgumentParser) -> None:
 
 
 def corpora_of(args: argparse.Namespace) -> "Iterator[LabelledCorpora]":
-    """Load, one by one, the labelled corpora that the options name.
+    """Load the labelled corpora that the options name, one by one.
 
     Raises:
         ValueError: Text is missing or malformed.

@@ -21,7 +21,7 @@ def _add_report(parser: argparse.ArgumentParser) -> None:
 
 @command(_add_report, "adit report")
 def report(args: argparse.Namespace) -> int:
-    """Write a web page about a finished run."""
+    """Write or replace a web page about a finished run."""
     from eval.data.bucc import read_gold
     from eval.report.page import render
     from eval.runs.calibration import Gold

@@ -29,13 +29,13 @@ _GOLD = re.compile(r"(?P<pair>[^.]+-[^.]+)\.(?P<split>.+)\.gold")
 
 
 def text_key(text: str) -> str:
-    """Strip a text, and replace white space in it by single spaces."""
+    """Strip a text, and replace each run of white space by one space."""
     return " ".join(text.split())
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sentences:
-    """N sentences of one side with their ``ids``, which are all different."""
+    """N sentences of one side, with unique ids."""
 
     ids: Sequence[str]
     texts: Sequence[str]
@@ -44,7 +44,10 @@ class Sentences:
         return len(self.ids)
 
     def ids_by_text(self) -> dict[str, Ids]:
-        """Return the ids of the sentences with each ``text_key``, in file order."""
+        """Return the ids of the sentences with equal ``text_key``, by that key.
+
+        Ids are in file order.
+        """
         ids: defaultdict[str, list[str]] = defaultdict(list)
         for identifier, text in zip(self.ids, self.texts, strict=True):
             ids[text_key(text)].append(identifier)
@@ -54,8 +57,8 @@ class Sentences:
 def read_sentences(path: Path, ids: Path | None = None) -> Sentences:
     """Read sentences from ``ID TAB sentence`` lines, JSON lines, or Parquet.
 
-    If ``ids`` is passed, line i of ``ids`` is the id of line i of ``path``, which is a sentence.
-    Otherwise blank lines are skipped.
+    If ``ids`` is not None, ``path`` has one sentence per line, and line i of ``ids`` is the id of
+    line i. Otherwise blank lines are skipped.
 
     Raises:
         ValueError: A file cannot be read or has no sentences, an id is missing or repeated, or the
@@ -108,11 +111,11 @@ def _split(path: Path, ids: Path) -> Iterator[tuple[int, str, str]]:
 def read_gold(path: Place, sides: tuple[Sentences, Sentences] | None = None) -> frozenset[IdPair]:
     """Read the distinct gold pairs of ``SOURCE_ID TAB TARGET_ID`` lines.
 
-    Blank lines and a header such as ``source_id TAB target_id`` are skipped.
+    Blank lines and a header such as ``source_id TAB target_id`` are skipped. If ``sides`` is not
+    None, ids must be in it.
 
     Raises:
-        ValueError: The file is unreadable, malformed or empty, or an id is not in ``sides``, if
-            passed.
+        ValueError: The file is unreadable, malformed or empty, or an id is not in ``sides``.
     """
     gold: set[IdPair] = set()
     is_first = True
@@ -143,7 +146,7 @@ def _are_ids(pair: IdPair, sides: tuple[Sentences, Sentences] | None) -> bool:
 
 
 class BuccFiles(NamedTuple):
-    """The files of one split, of sentences with ids and of gold pairs."""
+    """The paths of the sentences and of the gold pairs of one split."""
 
     source: Path
     target: Path
@@ -152,7 +155,11 @@ class BuccFiles(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class BuccSplit:
-    """One ``split`` of a language ``pair``, with gold pairs of ids."""
+    """The sentences and gold pairs of one split.
+
+    ``pair`` is the language pair, such as ``de-en``, ``split`` the split's name, and ``gold`` pairs
+    of a source and a target id.
+    """
 
     pair: str
     split: str
@@ -188,7 +195,7 @@ def bucc_pairs(directory: Path) -> dict[str, dict[str, BuccFiles]]:
 
 
 def bucc_splits(directory: Path, pair: str) -> dict[str, BuccFiles]:
-    """Return the files of a language pair by split, as ``bucc_pairs`` does.
+    """Return the files of a language pair by split, sorted by name.
 
     Raises:
         ValueError: ``directory`` has no complete split of the pair.

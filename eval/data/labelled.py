@@ -33,11 +33,17 @@ class Examples:
         return len(self.labels)
 
     def part(self, name: str) -> Mask:
-        """Return which examples belong to a part, bool (N,), (0,) without parts."""
+        """Return a mask (N,) of the examples in the part ``name``.
+
+        It is (0,) if the examples are not divided into parts.
+        """
         return np.array([part == name for part in self.parts], dtype=bool)
 
     def classes(self) -> tuple[list[str], IntArray]:
-        """Return the sorted distinct labels, and each example's index, int64 (N,)."""
+        """Return the distinct labels, sorted, and each example's label by index.
+
+        Indices are int64 (N,).
+        """
         names, numbers = np.unique(np.array(self.labels, dtype=np.str_), return_inverse=True)
         return names.tolist(), numbers.astype(np.int64)
 
@@ -80,10 +86,11 @@ def read_examples(path: Path, *, sides: int = 1) -> Examples:
 def read_columns(
     path: Path, *, label: int, sides: Sequence[int], part: int | None = None, skip: int = 0
 ) -> Examples:
-    """Read tab-separated columns after a header of ``skip`` lines.
+    """Read labelled sentences from tab-separated columns.
 
-    ``label``, ``sides`` and ``part`` are the indices of the columns of labels, sentences and parts
-    (``tr``, ``va`` or ``te``), from 0.
+    The first ``skip`` lines are skipped. ``label``, ``sides`` and ``part`` are the indices from 0
+    of the columns of labels, of sentences, and of parts (``tr``, ``va`` or ``te``); None if there
+    are no parts.
 
     Raises:
         ValueError: A line lacks columns, a part is unknown, or the file is empty or unreadable.
@@ -115,16 +122,17 @@ def _examples(
 def read_parts(
     files: Mapping[str, Path], *, label: int, sides: Sequence[int], skip: int = 0
 ) -> Examples:
-    """Read a file per part, ``tr``, ``va`` or ``te``, with ``read_columns``.
+    """Read labelled sentences from a file per part.
 
-    Missing files are skipped, but one must exist. Errors are as for ``read_columns``.
+    ``files`` are by part, ``tr``, ``va`` or ``te``. Missing files are skipped, but one must exist.
+    The other arguments and errors are as for ``read_columns``.
     """
     read = partial(read_columns, label=label, sides=sides, skip=skip)
     return concat({part: read(path) for part, path in files.items() if path.is_file()})
 
 
 def concat(parts: Mapping[str, Examples]) -> Examples:
-    """Concatenate examples, whose parts are named after their keys."""
+    """Concatenate examples, and name the part of each by its key."""
     sides = zip(*(examples.sides for examples in parts.values()), strict=True)
     return Examples(
         labels=[label for examples in parts.values() for label in examples.labels],
@@ -135,6 +143,9 @@ def concat(parts: Mapping[str, Examples]) -> Examples:
 
 
 def first_file(directories: Sequence[Path], name: str) -> Path | None:
-    """Return the first ``name`` or else ``name.xz`` in the folders, or None."""
+    """Return the first file called ``name`` in folders, in order, or None.
+
+    If a folder lacks it, ``name.xz`` counts.
+    """
     paths = (folder / file for folder in directories for file in (name, f"{name}.xz"))
     return next((path for path in paths if path.is_file()), None)

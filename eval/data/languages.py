@@ -15,9 +15,10 @@ _MACROLANGUAGES = {member: code for code, member in _MEMBERS.items()}
 
 
 def iso_639_3(code: str) -> str:
-    """Return the ISO 639-3 code of a language, in a macrolanguage Tatoeba's.
+    """Return the ISO 639-3 code of a language.
 
-    The code may have a script or region. An unknown language is returned without them.
+    For a macrolanguage, it is the member that Tatoeba uses. A script or region is ignored. Of an
+    unknown language, the code without them is returned.
     """
     base = base_language(code)
     try:
@@ -27,13 +28,13 @@ def iso_639_3(code: str) -> str:
 
 
 def iso_639_1(code: str) -> str:
-    """Return a language's ISO 639-1 code, or else its ISO 639-3 code."""
+    """Return the ISO 639-1 code of a language, or else its ISO 639-3 code."""
     base = base_language(code)
     return _MACROLANGUAGES.get(base, base)
 
 
 def name_of(code: str, names: Collection[str]) -> str:
-    """Return the one of ``names`` that means the language of ``code``.
+    """Return the name among ``names`` that means the language of ``code``.
 
     A code without a script or region also matches the only name of its language. If no name or
     several match, the code is returned.
@@ -54,14 +55,17 @@ def _tag(name: str) -> str:
 
 
 def code_of(name: str) -> str:
-    """Return the code of a language for encoders, ``de`` for ``deu_Latn``."""
+    """Return the code of a language by which encoders know it.
+
+    It is ISO 639-1 if there is one: ``de`` for ``deu_Latn``.
+    """
     return iso_639_1(base_language(name))
 
 
 def encoders_of_languages(encoder: Encoder, languages: Sequence[str]) -> list[Encoder]:
-    """Return the encoder of each language, in order, for one vector space.
+    """Return the encoder of each language, in order, all in one space.
 
-    A joined encoder loses the parts that lack one of the languages.
+    A joined encoder loses the parts that lack any of the languages.
     """
     codes = [code_of(language) for language in languages]
     joint_encoder = encoder.for_languages(codes)

@@ -12,7 +12,9 @@ Item = TypeVar("Item")
 
 
 def read_aligned(*paths: Path) -> list[list[str]]:
-    """Read the lines of files in which lines i belong together.
+    """Read the lines of files whose lines i belong together.
+
+    The result has a list per file, in order.
 
     Raises:
         ValueError: A file is missing, is not UTF-8 or has no lines, or numbers of lines differ.
@@ -30,7 +32,7 @@ def read_aligned(*paths: Path) -> list[list[str]]:
 
 
 def fingerprint(*paths: Path) -> str:
-    """Return the first 8 hex digits of the SHA-256 of concatenated files."""
+    """Return 8 hexadecimal digits of the SHA-256 of files, concatenated."""
     digest = hashlib.sha256()
     for path in paths:
         digest.update(path.read_bytes())
@@ -38,7 +40,9 @@ def fingerprint(*paths: Path) -> str:
 
 
 def files_matching(directory: Path, pattern: str) -> dict[Path, re.Match[str]]:
-    """Return the entries of a folder whose whole name matches, sorted by name.
+    """Return the entries of a folder whose whole name matches a pattern.
+
+    They are sorted by name, with their matches. The result may be empty.
 
     Raises:
         ValueError: ``directory`` is not a folder.
@@ -50,7 +54,7 @@ def files_matching(directory: Path, pattern: str) -> dict[Path, re.Match[str]]:
 
 
 def choose(choices: Mapping[str, Item], name: str, problem: str) -> Item:
-    """Return the entry ``name`` of ``choices``.
+    """Return the item called ``name`` among ``choices``.
 
     Raises:
         ValueError: It is missing. The message is ``problem``, such as ``FOLDER: no pair``, with

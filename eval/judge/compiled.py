@@ -20,9 +20,10 @@ def find_levels(says: Any, ids: Any, offsets: Any, joining: Any, levels: Any, pl
         says: Levels of U words, float32 (U, M).
         ids: Rows in ``says`` of the words of all sentences, int32 (W,).
         offsets: First word of each sentence, and W, int64 (B + 1,).
-        joining: Level that two neighbouring words have in addition.
+        joining: Level that is added for two neighbouring words.
         levels: Filled with levels, float32 (B, M).
-        places: Filled with twice the index in ``ids``, plus 1 for two words, if any, int32 (B, M).
+        places: Filled with twice the index in ``ids`` of the word with the level, plus 1 if it is
+            the first of two words, int32 (B, M). Unchanged in a sentence without words.
     """
     for sentence in range(len(levels)):
         level, place = levels[sentence], places[sentence]
@@ -42,10 +43,11 @@ def find_levels(says: Any, ids: Any, offsets: Any, joining: Any, levels: Any, pl
 
 @_compile
 def spread_gradients(gradients: Any, places: Any, ids: Any, of_words: Any) -> Any:
-    """Spread gradients of levels over words, and return that of ``joining``.
+    """Add gradients of levels to those of words, and return ``joining``'s.
 
-    ``gradients`` float32 (B, M) are of the levels at ``places`` (B, M), as ``find_levels`` fills
-    them from ``ids``. They are added to ``of_words`` float32 (U, M), in place.
+    ``gradients``, float32 (B, M), are of the levels at ``places`` (B, M), which ``find_levels``
+    filled from ``ids``. ``of_words``, float32 (U, M), is changed in place. The gradient of
+    ``joining`` is returned, a float.
     """
     joining = 0.0
     for sentence in range(len(gradients)):

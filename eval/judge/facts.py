@@ -51,9 +51,10 @@ _WORD = re.compile(r"[a-z]+n['\u2019]t\b|[a-z]+|%")
 
 
 def english_words(text: str) -> list[str]:
-    """Split a text into lower-case words of a to z, and negations in two.
+    """Split a text into lower-case words of a to z, in order.
 
-    "Can't" becomes "not" and "ca". "%" is a word, and other characters separate words.
+    A negation becomes two words: "can't" becomes "not" and "ca". "%" is a word, and other
+    characters separate words.
     """
     words = []
     for word in _WORD.findall(text.lower()):
@@ -63,16 +64,19 @@ def english_words(text: str) -> list[str]:
 
 
 def listed_groups() -> list[list[list[str]]]:
-    """Return the listed groups of contradicting senses, each a list of words."""
+    """Return groups of contradicting senses, each sense a list of words.
+
+    They are the built-in list.
+    """
     return [[sense.split(",") for sense in line.split("\t")] for line in _LIST.splitlines()]
 
 
 def choose_meanings(texts: Iterable[Sequence[str]]) -> list[str]:
     """Choose the meanings from the English texts of several languages.
 
-    They are at most ``MEANINGS`` words: first the sorted listed words that ``MIN_COUNT`` sentences
-    have, then the most frequent others of two letters or more, without ``COMMON``. The first
-    ``COUNTED`` sentences of each language count.
+    They are at most ``MEANINGS`` words: first the words of ``listed_groups`` in at least
+    ``MIN_COUNT`` sentences, sorted, then the most frequent other words of two letters or more,
+    except for ``COMMON``. The first ``COUNTED`` sentences of each language count.
     """
     counts: Counter[str] = Counter()
     for lines in texts:
@@ -105,10 +109,11 @@ class Side:
     def batch(
         self, rows: NDArray[np.int64]
     ) -> tuple[NDArray[np.float32], NDArray[np.int32], NDArray[np.int64]]:
-        """Return different words' vectors, ids, and offsets of sentences ``rows``.
+        """Return the words of sentences at positions ``rows`` (B,).
 
-        Vectors are float32 (U, D). ``ids`` int32 are their rows for each word, and ``offsets``
-        int64 (B + 1,) the first word of each sentence.
+        Returns:
+            Vectors of the different words, float32 (U, D); for each word the row of its vector,
+            int32; and the first word of each sentence, int64 (B + 1,).
         """
         counts = self.offsets[rows + 1] - self.offsets[rows]
         offsets = np.concatenate([[0], counts.cumsum()])
@@ -125,7 +130,7 @@ def sides_of(
     Args:
         text: Pairs with English as target.
         makers: The word encoders of both sides.
-        names: The meanings.
+        names: The words that are meanings.
     """
     numbers = {name: number for number, name in enumerate(names)}
     meanings = [
@@ -151,7 +156,10 @@ class Learner:
     """
 
     def __init__(self, dim: int, rates: NDArray[np.float64]) -> None:
-        """Draw parameters for vectors of ``dim``, and ``rates`` (M,) of meanings."""
+        """Draw random parameters for vectors of ``dim`` dimensions.
+
+        ``rates`` (M,) are the shares of sentences that have each meaning.
+        """
         random = np.random.default_rng(1)
         self.values: dict[str, NDArray[np.float32]] = {
             "hidden": (random.standard_normal((dim, HIDDEN)) / 16).astype(np.float32),

@@ -139,11 +139,12 @@ def _describe_side(weights: Any, best: Any, found: Any, back: Any, others: int, 
 
 @_compile
 def describe_words(source: Any, target: Any, sides: Any, weights: Any) -> None:
-    """Fill the features of matched words, ``sides`` (P, 2, SIDE).
+    """Fill features of the matched words of P pairs in place.
 
-    ``weights`` (P, 2) gets the sum of each side's word weights. Both are float64, and zeros at
-    first, which stay if a side has no words. ``source`` and ``target`` are vectors, weights, ids
-    and offsets of ``miner.judge.words.Words``.
+    ``sides`` (P, 2, SIDE) gets the features of source and target, and ``weights`` (P, 2) the sum of
+    each side's word weights. Both are float64 and zeros at first, which stay if either side has no
+    words. ``source`` and ``target`` are the tuples of vectors, weights, ids and offsets of
+    ``miner.judge.words.Words``.
     """
     vectors, loads, ids, offsets = source
     other_vectors, other_loads, other_ids, other_offsets = target
@@ -170,11 +171,11 @@ def describe_words(source: Any, target: Any, sides: Any, weights: Any) -> None:
 
 @_compile
 def find_missing_names(names: Any, others: Any, gaps: Any) -> None:
-    """Fill ``gaps`` (P,) with 1 less the least cosine of a name.
+    """Fill ``gaps`` (P,) with 1 minus the least cosine of a pair's names.
 
-    A name's cosine is to its nearest word on the other side. ``names`` and ``others`` are the
-    arrays ``vectors``, ``ids`` and ``offsets`` of both sides' words. A pair without names or
-    without other words keeps its gap.
+    The cosine of a name is to its most similar word on the other side. ``names`` and ``others`` are
+    tuples of ``vectors``, ``ids`` and ``offsets`` of ``miner.judge.words.Words``: the names of one
+    side, and all words of the other. A pair without names or without other words keeps its gap.
     """
     vectors, ids, offsets = names
     other_vectors, other_ids, other_offsets = others
@@ -201,8 +202,8 @@ def count_marks(codes: Any, offsets: Any, counts: Any) -> None:
     """Count letters, marks and capitals of each text into ``counts``.
 
     ``counts``, float32 (P, 6), are zeros at first, and in the order of letters, question marks,
-    colons, brackets, commas and capitals. Text i has the code points ``codes[offsets[i] : offsets[i
-    + 1]]``, uint32.
+    colons, brackets, commas and capitals. Semicolons count as colons, and digits as letters. Text i
+    has the code points ``codes[offsets[i] : offsets[i + 1]]``, uint32.
     """
     for text in range(len(offsets) - 1):
         for place in range(offsets[text], offsets[text + 1]):
@@ -225,8 +226,9 @@ def count_marks(codes: Any, offsets: Any, counts: Any) -> None:
 def sum_leaves(features: Any, nodes: Any, roots: Any, sums: Any) -> None:
     """Add each pair's leaves, one per tree, to ``sums`` in place.
 
-    ``features`` are float32 (P, F), ``nodes`` the six arrays of ``Judge`` from ``feature`` to
-    ``value``, ``roots`` the first node of each tree, and ``sums`` int64 (P,).
+    ``features`` are float32 (P, F), where NaN follows ``missing_left``. ``nodes`` are the six
+    arrays of ``Judge`` from ``feature`` to ``value``, ``roots`` the first node of each tree, and
+    ``sums`` int64 (P,).
     """
     feature, threshold, missing_left, left, right, value = nodes
     for pair in range(len(features)):
@@ -266,10 +268,11 @@ def _add_weights(scores: Any, weights: Any, log: Any) -> None:
 
 @_compile
 def beat_languages(codes: Any, offsets: Any, model: Any, own: Any, beats: Any) -> None:
-    """Write the best score of ``own`` languages less that of all others.
+    """Fill ``beats`` with how far ``own`` languages exceed all others.
 
-    ``own`` is a mask (L,) of the model's languages, and ``beats``, float64 (P,), is filled, with 0
-    for a text without known n-grams. Text i has the bytes ``codes[offsets[i] : offsets[i + 1]]``.
+    It is the best score of the languages in the mask ``own`` (L,) minus the best of the others. It
+    is float64 (P,), 0 for a text without known n-grams. ``model`` is py3langid's, with L languages.
+    Text i has the bytes ``codes[offsets[i] : offsets[i + 1]]``.
     """
     counts = np.zeros(len(model.weights), np.int16)
     seen, scores = np.empty(len(model.weights), np.int32), np.empty(len(own), np.int32)
@@ -291,9 +294,9 @@ def beat_languages(codes: Any, offsets: Any, model: Any, own: Any, beats: Any) -
 
 @_compile
 def round_products(products: Any, scale: Any, most: Any, levels: Any) -> None:
-    """Round products times ``scale`` into ``levels``, int16 (U, M).
+    """Fill ``levels``, int16 (U, M), with rounded products times ``scale``.
 
-    They are limited to -``most`` to ``most``. ``products`` are float32 (U, M).
+    Levels are clipped to -``most`` to ``most``. ``products`` are float32 (U, M).
     """
     for word in range(len(products)):
         row, of_word = products[word], levels[word]
@@ -354,8 +357,8 @@ def compare_meanings(
     """Fill ``found`` (P, 6) with the features of ``compare_facts``.
 
     A side has levels of its different words, int16 (U, M), ids of its words, and offsets of its
-    sentences. ``groups`` are members, senses and groups of ``Facts``. A side without words gives
-    NaN.
+    sentences. ``biases`` and ``joining`` are fields of ``Facts``, and ``groups`` are its members,
+    senses and groups. A pair with a side without words gets NaN.
     """
     members, senses, firsts = groups
     levels = np.empty((2, len(biases)), np.int16)

@@ -36,19 +36,19 @@ PAIRS_AT_ONCE = 1 << 11  # pairs whose words have levels in memory, about 8 MB p
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """Model of the meanings of words.
+    """A model that reads meanings from the vectors of words.
 
     Attributes:
         encoders: Names of the word encoders whose vectors it reads.
         names: The English word of each meaning.
-        hidden: Whole numbers, float32 (D, H).
-        outputs: Whole numbers, float32 (H, M).
-        scales: What products with ``hidden`` and ``outputs`` are multiplied by, float32 (2,).
+        hidden: Weights of the hidden layer, whole numbers, float32 (D, H).
+        outputs: Weights of the M meanings, whole numbers, float32 (H, M).
+        scales: Factors of the products with ``hidden`` and with ``outputs``, float32 (2,).
         biases: Added to the level of each meaning, int16 (M,).
         joining: Added to the sum of two neighbouring words, int16.
-        members: Meanings of all senses, int32 (L,).
-        senses: First member of each sense, and L, int32 (S + 1,).
-        groups: First sense of each group, and S, int32 (G + 1,).
+        members: Positions of the meanings of all S senses, int32 (L,).
+        senses: Position in ``members`` of each sense's first meaning, and L, int32 (S + 1,).
+        groups: First sense of each group of contrary senses, and S, int32 (G + 1,).
     """
 
     encoders: frozenset[str]
@@ -100,7 +100,10 @@ def load_facts(path: Path = BUNDLED) -> Facts:
 
 
 def facts_of(makers: Sequence[WordEmbedder]) -> Facts | None:
-    """Return the bundled model, or None if it does not know all encoders."""
+    """Return the bundled model, or None if it does not know all ``makers``.
+
+    A word encoder without a ``name`` is unknown.
+    """
     facts = load_facts()
     names = {getattr(maker, "name", "") for maker in makers}
     return facts if names <= facts.encoders else None
@@ -109,14 +112,15 @@ def facts_of(makers: Sequence[WordEmbedder]) -> Facts | None:
 def compare_facts(source: Words, target: Words, facts: Facts | None) -> NDArray[np.float32]:
     """Compare the meanings of both sides of P pairs.
 
-    Two senses of a group are exchanged as far as each is said on one side only. A negation is
-    missing as far as one side says it and the other does not. Both are means of log odds, the
-    lesser twice.
+    Two senses of a group, such as up and down, are exchanged if one side says only one and the
+    other side only the other. A negation is missing if only one side says it. Both are log odds, as
+    a mean of both conditions in which the lower counts twice.
 
     Returns:
-        Features of P pairs, float32 (P, 6): of all groups of senses, the most and the second most
-        exchanged; how far a negation is missing; its lesser and its greater level of both sides;
-        the number of senses that both sides say. NaN without a model, or if a side has no words.
+        Features of P pairs, float32 (P, 6): the highest and the second highest exchange of all
+        groups; how far a negation is missing; the lower and the higher level of a negation of both
+        sides; the number of senses that both sides say. All are NaN if ``facts`` is None or a side
+        has no words.
     """
     from miner.judge.compiled import compare_meanings  # loads Numba
 
@@ -138,7 +142,10 @@ def _said(words: Words, part: slice, facts: Facts) -> tuple[NDArray[np.integer],
 
 
 def whole_vectors(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Round vectors times 400 to whole float32 numbers of at most 127."""
+    """Round vectors times 400 to whole numbers from -127 to 127.
+
+    They are float32, of the shape of ``vectors``.
+    """
     rounded: NDArray[np.float32] = np.rint(vectors * np.float32(PARTS))
     return np.clip(rounded, -MAX_BYTE, MAX_BYTE)
 
@@ -150,7 +157,8 @@ def name_differences(source: Words, target: Words, facts: Facts) -> list[tuple[s
 
     Returns:
         Pairs of an English word that only the source says, and one that only the target says, most
-        certain first. For a negation, one of both is empty. The list may be empty.
+        certain first. For a negation, the word of the side without it is empty. The list is empty
+        without contradictions.
     """
     senses, names = np.split(facts.members, facts.senses[1:-1]), []
     levels = [_levels_of(side, facts) for side in (source, target)]

@@ -96,7 +96,7 @@ def read_texts(
         source: Source texts, P in number, maybe 0.
         target: Target texts, as many.
         languages: ISO 639-1 codes of both corpora, None if unknown.
-        progress: Called with the number of pairs that were read since the last call.
+        progress: Called after each block of pairs with their number, in any thread.
     """
     reading = threading.Lock()
     model = facts_of(makers)
@@ -122,8 +122,8 @@ def match_words(source: Words, target: Words) -> tuple[NDArray[np.float32], Floa
     """Match the words of both sides of P pairs by their vectors.
 
     Returns:
-        Features of each side, float32 (P, 2, SIDE), and the sum of its words' weights, float64
-        (P, 2). Both are 0 if either side has no words.
+        Features of each side, float32 (P, 2, SIDE), and the sum of each side's word weights,
+        float64 (P, 2). A pair's are 0 if either side has no words.
     """
     from miner.judge.compiled import SIDE, describe_words  # loads Numba
 
@@ -143,7 +143,10 @@ def _marks_in(texts: Sequence[str]) -> NDArray[np.float32]:
 
 
 class NeighbourhoodStats(NamedTuple):
-    """Cosines of P pairs, and means of both neighbourhoods, float (P,)."""
+    """Cosines of P pairs, and mean cosines of both neighbourhoods.
+
+    ``cosine`` is float32 or float64 (P,), and both means, as in ``Pairs``, are float64 (P,).
+    """
 
     cosine: NDArray[Any]
     source_mean: FloatArray
@@ -161,7 +164,7 @@ class RunStatistics:
 
     Attributes:
         weights: Median ratio of source to target weights of the best pairs by margin.
-        letters: Likewise, of letters.
+        letters: Median ratio of source to target letters of these pairs.
         spacing: Mean spacing of neighbour cosines, NaN if unknown.
         language: At most 0. It is lower if even the surest of these pairs are in a spelling that
             the language model does not know, such as romanised text.

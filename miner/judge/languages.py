@@ -59,7 +59,7 @@ def _model() -> _Model:
 def own_language(texts: Sequence[str], language: str | None) -> NDArray[np.float32]:
     """Measure how far each text's language exceeds all others, float32 (P,).
 
-    It is a difference of log probabilities over the root of the bytes (as py3langid's confidence),
+    It is a difference of log probabilities, divided by the square root of the number of bytes,
     negative if another language is likelier. It is 0 for a text without known n-grams. All are NaN
     if ``language`` is None or not one of py3langid's.
     """

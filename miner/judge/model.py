@@ -94,14 +94,15 @@ class Judge:
     def probabilities(
         self, blocks: Iterable[FloatArray], known: FloatArray = NO_SCORES
     ) -> Probabilities:
-        """Return the probabilities of the scores of a run.
+        """Compute the function from a run's scores to probabilities.
 
         Probabilities of given pairs follow from each score alone: an error of one fact lowers a
         score so little that the distribution of scores does not show the share of correct pairs.
 
         Args:
             blocks: Scores of all pairs, float64 arrays.
-            known: Scores of leave-one-out pairs of mined pairs, float64 (N,).
+            known: Scores of leave-one-out pairs, float64 (N,), maybe none. A judge of given pairs
+                ignores them.
         """
         if not self.is_given:
             return Probabilities.fit(self.reference_peaks, blocks, known)
@@ -123,7 +124,7 @@ class Judge:
         """Return the scores of P pairs, log likelihood ratios, float64 (P,).
 
         Args:
-            features: In the order of ``SEEN``, float32 (P, F).
+            features: In the order of ``SEEN``, float32 (P, F); NaN is unknown.
         """
         from miner.judge.compiled import sum_leaves  # loads Numba
 
@@ -159,8 +160,9 @@ class Judge:
     def feature_contributions(self, row: NDArray[np.float32]) -> dict[str, float]:
         """Return the contribution of each feature of a pair to its score.
 
-        What a split changes in the mean score is the contribution of its feature (Saabas 2014).
-        Contributions and the mean scores of the roots add up to the score.
+        The contribution of a feature is the sum of the changes that its splits make to the mean
+        score (Saabas 2014). Contributions and the mean scores of the roots add up to the score.
+        Keys are all names of ``SEEN``, in order, 0 if no split uses a feature.
 
         Args:
             row: In the order of ``SEEN``, float32 (F,).
@@ -208,5 +210,5 @@ def load_judge(path: Path = BUNDLED) -> Judge:
 
 
 def bundled_judge(*, is_given: bool) -> Judge:
-    """Return the judge of given or of mined pairs."""
+    """Return the judge of given pairs, or of mined pairs."""
     return load_judge(GIVEN if is_given else BUNDLED)

@@ -49,8 +49,8 @@ NO_SCORES = np.empty(0)
 class Peak(NamedTuple):
     """An asymmetric Laplace distribution of scores.
 
-    Its log density is greatest at ``place``, and per unit rises by ``rise`` below, falls by
-    ``fall`` above.
+    Its log density is greatest at ``place``. Per unit of score, it rises by ``rise`` below and
+    falls by ``fall`` above the place. All are floats, and both rates are positive.
     """
 
     place: float
@@ -63,7 +63,10 @@ class Peak(NamedTuple):
         return math.log(self.rise * self.fall / (self.rise + self.fall))
 
     def log_densities(self) -> FloatArray:
-        """Return the log density at the centre of each bin of ``SCORES``, (B,)."""
+        """Return the log density at the centre of each bin of ``SCORES``.
+
+        It is float64 (B,).
+        """
         away = SCORES - self.place
         return self.height - np.where(away > 0, self.fall, -self.rise) * away
 
@@ -72,13 +75,13 @@ Peaks = tuple[Peak, Peak]  # of wrong and of correct pairs
 
 
 def fit_peak(counts: FloatArray, expected: float = 0.0, max_shift: float = math.inf) -> Peak:
-    """Fit a peak to pairs in bins by maximum likelihood.
+    """Fit a peak to the scores of pairs in bins by maximum likelihood.
 
-    Kotz et al. 2001, section 3.5.
+    The place is the centre of a bin. See Kotz et al. 2001, section 3.5.
 
     Args:
         counts: Pairs per bin of ``SCORES``, float64 (B,), not all 0.
-        expected: Score from which the peak may differ by up to ``max_shift``.
+        expected: Score from which the place may differ by up to ``max_shift``.
         max_shift: Greatest distance from ``expected``, in units of score.
     """
     sums, total = np.cumsum(counts), counts.sum()
@@ -108,13 +111,20 @@ class Tail(NamedTuple):
         return math.log(self.share * self.fall)
 
     def log_densities(self, peak: Peak) -> FloatArray:
-        """Return bins' log densities (B,), ``peak``'s up to ``start``."""
+        """Return the log density at the centre of each bin, float64 (B,).
+
+        Above ``start`` it is the tail's, elsewhere the density of ``peak``.
+        """
         above = SCORES - self.start
         return np.where(above > 0, self.height - self.fall * above, peak.log_densities())
 
 
 def fit_tail(counts: FloatArray, start: float) -> Tail:
-    """Fit a tail to the pairs above ``start``, of pairs per bin, float64 (B,)."""
+    """Fit an exponential tail to the pairs with scores above ``start``.
+
+    ``counts``, float64 (B,), are pairs per bin of ``SCORES``, some above ``start``, which is
+    lowered to below the last bin.
+    """
     start = min(start, float(SCORES[-2]))
     above = np.maximum(SCORES - start, 0)
     pairs = counts[above > 0].sum()
@@ -145,7 +155,8 @@ class Probabilities:
         shift: Log odds of a score of 0.
         most: Upper bound of all probabilities.
         share: Estimated share of correct pairs.
-        alike: Share of the leave-one-out pairs with a probability of at least ``LIKELY``.
+        alike: Share of the leave-one-out pairs, which are wrong, with a probability of at least
+            ``LIKELY``.
     """
 
     slope: float = 1.0
@@ -156,12 +167,12 @@ class Probabilities:
 
     @classmethod
     def fit(cls, peaks: Peaks, blocks: Iterable[FloatArray], wrong: FloatArray = NO_SCORES) -> Self:
-        """Fit to the scores of a run.
+        """Fit probabilities to the scores of a run.
 
         Args:
             peaks: Reference peaks of wrong and correct pairs.
             blocks: Scores of all pairs, float64 arrays.
-            wrong: Scores of leave-one-out pairs, which are wrong.
+            wrong: Scores of leave-one-out pairs, which are wrong, float64 (N,), maybe none.
         """
         counts = sum(map(count_scores, blocks), np.zeros(len(SCORES)))
         tail, right, right_or_alike = _fit_mixture(peaks, counts, count_scores(wrong))
@@ -186,7 +197,7 @@ class Probabilities:
 
 
 def logistic(odds: FloatArray) -> FloatArray:
-    """Return the probabilities of log odds."""
+    """Return the probabilities, 0 to 1, of log odds of any shape."""
     return 1 / (1 + np.exp(-np.clip(odds, -700, 700)))
 
 
@@ -222,7 +233,7 @@ def _fit_mixture(peaks: Peaks, counts: FloatArray, known: FloatArray) -> tuple[T
 
 
 def count_kept(scores: FloatArray, wrong: FloatArray, rule: str, limit: float) -> int:
-    """Count the pairs that a rule keeps, the best first.
+    """Count the pairs that a rule keeps, a number of the first ones.
 
     Pairs with equal scores stay together.
 
@@ -258,7 +269,9 @@ def sample_likely_pairs(probabilities: FloatArray) -> IntArray:
 
 
 class LeaveOneOutPairs(NamedTuple):
-    """Pairs of sentences whose translation was removed, fields of one length.
+    """Pairs of sentences whose translation was removed.
+
+    Fields are arrays of one length.
 
     Attributes:
         queries: Position of each pair's sentence among the Q sentences.
@@ -280,15 +293,19 @@ def leave_one_out_pairs(
 ) -> LeaveOneOutPairs:
     """Return the best pair of each sentence after its partner is removed.
 
-    The neighbour after the last of a list is unknown. The mean uses the last cosine instead. A
-    sentence has no pair without other neighbours, or if its best row has a better mined pair.
+    The neighbour after the last of a list is unknown, so the mean without the partner uses the last
+    cosine twice. A sentence has no pair if it has no other neighbours, or if the best of them has a
+    mined pair of at least the same margin.
 
     Args:
         partners: Row that each sentence is paired with, int64 (Q,).
-        lists: Neighbours of the sentences.
+        lists: Neighbours of the sentences, (Q, K).
         theirs: Neighbourhood mean of each neighbour, float64 (Q, K).
-        taken: Best margin of a mined pair of each neighbour, float64 (Q, K); -inf if none.
+        taken: Highest margin of a mined pair of each neighbour, float64 (Q, K); -inf if none.
         margin: One of ``miner.margin.MARGINS``.
+
+    Returns:
+        The pairs by ascending position of the sentence. Cosines and means are float64.
     """
     there = lists.ids != NO_NEIGHBOUR
     left = there & (lists.ids != partners[:, None])

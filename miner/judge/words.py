@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 
 class Words(Protocol):
-    """The W words of P sentences laid end to end, U of them different.
+    """The W words of P sentences in order, U of them different.
 
-    Properties have the same arrays as ``encoder.words.Words``.
+    ``encoder.words.Words`` implements it, with the same arrays.
     """
 
     @property
@@ -23,15 +23,18 @@ class Words(Protocol):
 
     @property
     def ids(self) -> NDArray[np.int32]:
-        """The rows of ``vectors`` of all words, int32 (W,)."""
+        """The position in ``vectors`` of each of the W words, int32 (W,)."""
 
     @property
     def offsets(self) -> NDArray[np.int64]:
-        """Starts of the sentences in ``ids``, and W, int64 (P + 1,)."""
+        """The first word of each sentence in ``ids``, and W, int64 (P + 1,)."""
 
 
 class WordEmbedder(Protocol):
-    """An encoder of words, such as ``encoder.words.WordEncoder``."""
+    """An encoder of words, implemented by ``encoder.words.WordEncoder``."""
 
     def words(self, sentences: Sequence[str]) -> Words:
-        """Split P sentences, maybe empty ones, into words with vectors."""
+        """Split P sentences into words, and return these with vectors.
+
+        An empty sentence has no words.
+        """

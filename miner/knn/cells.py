@@ -51,7 +51,9 @@ TUNING_CELLS = 16  # adjacent cells whose rows choose the precision and the cand
 
 
 def train_cells(sample: Matrix, count: int) -> Matrix:
-    """Train about ``count`` cells on a sample of both sides, unit rows (S, D).
+    """Train about ``count`` cells on a sample of both sides.
+
+    ``sample`` are unit rows (S, D).
 
     Returns:
         Centroids, float32 (C, D + 1): unit vectors, and a last coordinate that balances the cells'
@@ -142,9 +144,9 @@ class ProbeRadius(NamedTuple):
     """The largest gaps at which a row is assigned to a cell.
 
     A gap is the row's cosine to its nearest centroid minus its cosine to the cell's centroid.
-    ``farthest`` limits all gaps, and ``usual`` the gaps of cells after the first ``probes -
-    PROBE_SLACK``. They assign a row to ``probes`` cells on average, to up to ``PROBE_SLACK`` more
-    at cell boundaries, and to none in which neighbours hardly ever meet.
+    ``farthest`` limits all gaps, and ``usual`` the gaps of all cells except for the first ``probes
+    - PROBE_SLACK``. Together, they assign a row to ``probes`` cells on average, to up to
+    ``PROBE_SLACK`` more at cell boundaries, and to none in which neighbours hardly ever meet.
     """
 
     usual: float  # largest gap of cells after the first ``probes - PROBE_SLACK``
@@ -162,7 +164,8 @@ def nearest_cells(
         rows: unit rows (N, D).
         centroids: from ``train_cells``, (C, D + 1), or centroids without penalties, (C, D).
         probes: cells per row.
-        reach: from ``fit_probe_radius``; lets the number of cells vary around ``probes``.
+        reach: from ``fit_probe_radius``; None for ``probes`` cells per row, otherwise ``probes`` on
+            average.
 
     Returns:
         Cells, nearest first: int64 (N, min(probes, C)). With ``reach``, there are ``PROBE_SLACK``
@@ -183,8 +186,9 @@ def fit_probe_radius(
 ) -> ProbeRadius:
     """Fit the probe radius to rows and their nearest rows of the other side.
 
-    ``rows`` and ``nearest`` are unit rows (N, D). ``nearest_cells`` has the other arguments. All
-    but one in ``FARTHEST`` pairs share a cell within half the ``farthest`` gap, if that many pairs
+    ``rows`` and ``nearest`` are unit rows (N, D): a sample, and the nearest row of the other side
+    for each. ``centroids`` and ``probes`` are arguments of ``nearest_cells``. All but one in
+    ``FARTHEST`` of these pairs share a cell within half the ``farthest`` gap, if that many pairs
     share one at all. With at least as many probes as cells, the radius is unlimited.
     """
     if probes >= len(centroids):
@@ -228,8 +232,9 @@ def _nearest(rows: Matrix, centroids: Matrix, count: int) -> tuple[IntArray, Mat
 def cut_cells(source_cells: Cells, target_cells: Cells, *, count: int, most: int) -> list[range]:
     """Cut ``count`` cells into ranges of cells with up to ``most`` rows each.
 
-    Cells are of each row, int (N, p), -1 if unused. Rows of both sides count. Ranges are in order
-    and contain all cells. A cell with more rows is a range by itself.
+    ``source_cells`` and ``target_cells``, int (N, p), are the cells of each row, -1 if unused. Rows
+    of both sides count, once per range. Ranges are in order and contain all cells. A cell with more
+    rows than ``most`` is a range by itself.
     """
     cells = np.concatenate([source_cells, target_cells]).astype(np.int64)
     ranges, start = [], 0
@@ -252,10 +257,10 @@ def rows_in_cells(cells: Cells, part: range) -> IntArray:
 
 
 def by_nearest_cell(cells: Cells, part: range) -> IntArray:
-    """Return the positions of rows by nearest cell in ``part``, int64 (N,).
+    """Sort the positions of rows by their nearest cell in ``part``.
 
-    ``join_cells`` reads rows in this order. ``cells`` are of each row, int (N, p), nearest first,
-    -1 if unused. Rows without a cell in the part are last.
+    They are int64 (N,). ``cells``, int (N, p), are of each row, nearest first, -1 if unused. Rows
+    without a cell in the part are last. ``join_cells`` reads rows in this order.
     """
     return np.argsort(_cells_in_range(cells, part)[1], kind="stable")
 
@@ -368,13 +373,13 @@ def join_cells(
     """Find the k nearest rows in shared cells of ``part``, in both directions.
 
     Args:
-        sides: unit rows (N, D) and (M, D), not copied in the order of ``by_nearest_cell``.
+        sides: unit rows (N, D) and (M, D). Rows in the order of ``by_nearest_cell`` save a copy.
         cells: cells of both sides' rows, from ``nearest_cells``.
         part: the cells to join.
         k: neighbours per row.
         names: ids of both sides' rows, int64 (N,) and (M,) (default: positions).
-        floors: least cosines of neighbours, float32 (N,) and (M,). ``find_floors`` returns such
-            floors, which save a third of the time.
+        floors: least cosines of neighbours, float32 (N,) and (M,), or None. Floors from
+            ``find_floors`` save a third of the time.
         precision: of the products (default: the fastest), which changes no result.
         progress: called with numbers of similarities, which sum to about N * M.
 
@@ -403,10 +408,11 @@ def find_floors(
     precision: Precision | None = None,
     progress: Progress = lambda products: None,
 ) -> Both:
-    """Find lower bounds of each row's k-th cosine, float32 (N,) and (M,).
+    """Find lower bounds of each row's k-th cosine.
 
-    A bound is about the k-th cosine in the row's nearest cell, or -inf if that has fewer rows.
-    Arguments and errors are as in ``join_cells``.
+    They are float32 (N,) and (M,): about the k-th cosine in the row's nearest cell, or -inf if that
+    cell is not in ``part`` or has fewer rows. ``join_cells`` skips products by these bounds. It has
+    the same arguments, and raises the same errors.
     """
     k = min(k, max(*map(len, sides), 1))
     left, right, _ = _prepare(sides, (cells[0][:, :1], cells[1][:, :1]), part, k, precision)

@@ -61,7 +61,10 @@ WANTED = 4  # hits per row and column of a tile, to time insertions
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """The numbers of rows, dimensions and neighbours of a two-way search."""
+    """The size of a two-way search.
+
+    It has the numbers of source and target rows, of dimensions, and of neighbours per row.
+    """
 
     sources: int
     targets: int
@@ -83,10 +86,10 @@ class Problem:
 class Machine:
     """The measured speed of each of ``threads`` threads.
 
-    ``int8`` names the instruction set or library of int8 products, or is ``none``. ``products`` are
-    operations per second by precision, and ``integers`` of assigning rows to cells. ``kept`` are
-    candidates per row. The others are seconds: ``insertion`` of a candidate, ``fetch`` of a vector
-    to rescore, and ``preparation`` of a row.
+    ``int8`` names the instruction set or library of int8 products, or is ``none``. Per second, a
+    thread does ``products`` operations by precision, and ``integers`` operations to assign rows to
+    cells. ``kept`` is the number of candidates per row by precision. The others are seconds:
+    ``insertion`` of a candidate, ``fetch`` of a vector to rescore, and ``preparation`` of a row.
     """
 
     threads: int
@@ -103,7 +106,7 @@ class Machine:
 class Cost:
     """The estimated operations and seconds of a search by ``method``.
 
-    A multiply-add is two operations.
+    A multiply-add is two operations. ``method`` is a name for people.
     """
 
     method: str
@@ -112,9 +115,9 @@ class Cost:
 
 
 def exact_cost(problem: Problem, machine: Machine, precision: Precision | None = None) -> Cost:
-    """Estimate the exact search, in ``precision`` or else the fastest one.
+    """Estimate the cost of the exact search.
 
-    ``precision`` is a key of ``machine.products``.
+    ``precision`` is a key of ``machine.products``, or None for the fastest.
     """
     choices = [precision] if precision else list(machine.products)
     seeds = (
@@ -148,7 +151,10 @@ def _candidates(problem: Problem, machine: Machine, precision: Precision) -> flo
 
 
 def cells_cost(problem: Problem, machine: Machine) -> Cost:
-    """Estimate the cell join with default cells, and of measuring its recall."""
+    """Estimate the cost of the cell join, with default cells and probes.
+
+    It contains the measurement of its recall.
+    """
     cells = default_cells(max(problem.sources, problem.targets))
     share = min(1.0, UNEVEN * PROBES**2 / cells)
     precision = min(machine.products, key=lambda choice: _similarity(problem, machine, choice))
@@ -189,10 +195,10 @@ def tile_bytes(problem: Problem, *, threads: int) -> int:
 
 
 def rows_per_shard(room: int, *, dim: int, k: int, threads: int, least: int, most: int) -> int:
-    """Return the largest number of rows per shard for ``room`` bytes.
+    """Return the largest number of rows per shard that fits in ``room`` bytes.
 
-    Two shards must fit at once (``tile_bytes``). The number is ``least`` times a power of two, or
-    ``most`` if that is less, or 0 if ``least`` rows do not fit.
+    Two shards of vectors with ``dim`` dimensions must fit at once (``tile_bytes``). The number is
+    ``least`` times a power of two, or ``most`` if that is less, or 0 if ``least`` rows do not fit.
     """
     row_of_each = Problem(sources=1, targets=1, dim=dim, k=k)
     rows = (room - threads * THREAD_BYTES) // tile_bytes(row_of_each, threads=0)
@@ -203,9 +209,9 @@ def rows_per_shard(room: int, *, dim: int, k: int, threads: int, least: int, mos
 
 
 def measure_machine(*, dim: int, k: int) -> Machine:
-    """Time the steps of a search of random vectors, for a few seconds.
+    """Measure the speed of this machine in a few seconds.
 
-    ``dim`` and ``k`` are the dimensions of vectors and the neighbours per row.
+    It times the steps of a search of random vectors with ``dim`` dimensions and ``k`` neighbours.
     """
     low_precision_pays(TORCH_FROM)  # may load torch, which would use other threads
     return on_one_thread(lambda: _measure(dim, k))

@@ -58,7 +58,7 @@ def search_both(
 
     Args:
         source: vectors (N, D), real numbers of any scale. A side may be empty.
-        target: vectors (M, D), likewise.
+        target: vectors (M, D), of any scale; maybe empty.
         k: neighbours per row. Rows have fewer if the other side does.
         precision: ``float32``, ``bfloat16`` or ``int8`` products (default: the fastest). It affects
             only speed. bfloat16 needs torch, and so does int8 on CPUs without instructions for it.
@@ -86,9 +86,11 @@ def search_unit_rows(
     precision: Precision | None = None,
     progress: Progress = lambda products: None,
 ) -> tuple[Neighbours, Neighbours]:
-    """Search like ``search_both``, but among rows from ``unit_rows``.
+    """Find the k nearest rows in both directions, among unit rows.
 
-    Rows are not checked: rows of other lengths give wrong results.
+    Arguments, results and errors are as in ``search_both``, but ``source`` (N, D) and ``target``
+    (M, D) must be from ``unit_rows``. They are not checked: rows of other lengths give wrong
+    results.
     """
     check_search(source, target, k=k)
     k = min(k, max(len(source), len(target), 1))
@@ -125,7 +127,7 @@ def search_documents(
     k: int,
     progress: Progress = lambda similarities: None,
 ) -> tuple[Neighbours, Neighbours]:
-    """Search like ``search_unit_rows``, but within pairs of documents.
+    """Find the k nearest rows in both directions, within paired documents.
 
     This is the local mining of Schwenk et al. 2021, "WikiMatrix: Mining 135M Parallel Sentences in
     1620 Language Pairs from Wikipedia".
@@ -135,8 +137,15 @@ def search_documents(
         target: unit rows (M, D).
         documents: positions of the source's and the target's rows for each pair of documents,
             ascending. A document may be in several pairs, but two rows only in one.
-        k: neighbours per row. Ids are -1 if the paired documents have fewer rows.
+        k: neighbours per row.
         progress: called with numbers of computed similarities.
+
+    Returns:
+        Neighbours of sources, (N, min(k, M)), and of targets, (M, min(k, N)). Ids are positions, -1
+        if the paired documents have fewer rows.
+
+    Raises:
+        ValueError: k is below 1, or dimensions differ.
     """
     check_search(source, target, k=k)
     forward = Neighbours.empty(len(source), min(k, len(target)))
@@ -150,7 +159,7 @@ def search_documents(
 
 
 def find_distinct(rows: Matrix) -> UniqueRows:
-    """Group equal unit rows (N, D)."""
+    """Group the equal rows among unit rows (N, D)."""
     _, firsts, inverse = np.unique(_keys(rows), return_index=True, return_inverse=True)
     leaders = firsts[inverse]
     repeated = np.flatnonzero(leaders != np.arange(len(rows)))
@@ -179,9 +188,10 @@ def _keys(rows: Matrix) -> FloatArray:
 def expand(neighbours: Neighbours, queries: UniqueRows, base: UniqueRows, *, k: int) -> Neighbours:
     """Expand neighbours among unique rows to neighbours among all rows.
 
-    ``neighbours`` are the k nearest groups of ``base`` for each group of ``queries``. The k nearest
-    rows are in these, because rows of other groups come after the first row of each. From the group
-    at position p, at most the first k - p rows count.
+    ``neighbours`` are the k nearest groups in ``base`` of each group in ``queries``. The result has
+    a row per row of the queries, and at most k columns, with ids of rows. The k nearest rows are in
+    these groups, because rows of other groups come after the first row of each. From the group at
+    position p, at most the first k - p rows count.
     """
     parts = [
         _expand(neighbours.take(block), base, k)

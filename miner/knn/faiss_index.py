@@ -50,7 +50,9 @@ TRIAL_SECONDS = 120  # the first use of a GPU may compile
 
 
 def check_index(text: str) -> None:
-    """Check a factory string with optional parameters after a colon.
+    """Check that FAISS knows a factory string and its search parameters.
+
+    ``text`` is such as ``IVF1024,Flat`` or ``IVF1024,Flat:nprobe=64``.
 
     Raises:
         ValueError: FAISS does not know the string or a parameter, or a number is below 1.
@@ -84,7 +86,7 @@ def _set_parameters(index: faiss.Index, parameters: str) -> None:
 
 
 def empty_index(spec: IndexSpec, dim: int) -> faiss.Index:
-    """Return a new index for vectors of ``dim`` dimensions.
+    """Return a new, untrained index for vectors of ``dim`` dimensions.
 
     Raises:
         ValueError: The index does not support the dimensions.
@@ -96,13 +98,16 @@ def empty_index(spec: IndexSpec, dim: int) -> faiss.Index:
 
 
 def cells_of(index: faiss.Index) -> int:
-    """Return the most k-means centroids of any part of an index, or 0."""
+    """Return the largest number of k-means centroids in an index, or 0."""
     names = ("nlist", "ksub")
     return max(getattr(part, name, 0) for part in list(_parts(index)) for name in names)
 
 
 def training_points(index: faiss.Index, rows: int) -> int:
-    """Return how many of ``rows`` vectors train an index, maybe 0."""
+    """Return how many of ``rows`` vectors to train an index on.
+
+    It is 0 if the index needs no training.
+    """
     if index.is_trained:
         return 0
     cells = max(MIN_CELLS, cells_of(index))
@@ -161,7 +166,8 @@ def set_breadth(index: faiss.Index, spec: IndexSpec) -> None:
 def search_index(index: faiss.Index, queries: Matrix, *, count: int) -> Neighbours:
     """Find the ``count`` nearest rows of an index for unit rows (N, D).
 
-    ``count`` columns of ids, int64, are -1 if it finds fewer. Cosines are as exact as its codes.
+    Neighbours are (N, ``count``), best first. Ids are int64, -1 if the index finds fewer rows, with
+    a cosine of -inf. Cosines are as exact as the codes of the index.
     """
     products, ids = index.search(queries, count)
     products[ids == NO_NEIGHBOUR] = -np.inf
@@ -169,10 +175,11 @@ def search_index(index: faiss.Index, queries: Matrix, *, count: int) -> Neighbou
 
 
 def on_gpus(index: faiss.Index, query: Matrix, *, count: int) -> faiss.Index:
-    """Return a copy of an index on all GPUs, in float16 if possible.
+    """Return a copy of an index on all GPUs, or the index itself.
 
-    ``query`` (1, D) is searched for ``count`` neighbours as a trial. Without a GPU, or if the trial
-    fails, the index itself is returned. The reason of a failure is logged once.
+    The copy is in float16 if possible. ``query`` (1, D) is searched for ``count`` neighbours as a
+    trial. Without a GPU, or if the trial fails, the index is returned. The reason of a failure is
+    logged once.
     """
     if not _gpus_work():
         return index

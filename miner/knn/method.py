@@ -49,8 +49,9 @@ class CellSpec:
 class IndexSpec:
     """Search in FAISS indexes.
 
-    It is spelled ``FACTORY`` or ``FACTORY:NAME=NUMBER,...``. The parameters ``build`` change the
-    index, and ``search`` only its results. Both are ``NAME=NUMBER,...`` or empty.
+    As text, it is ``FACTORY`` or ``FACTORY:NAME=NUMBER,...``. ``factory`` is FAISS's factory
+    string. The parameters ``build`` change the index, and ``search`` only its results. Both are
+    ``NAME=NUMBER,...`` or empty.
     """
 
     factory: str
@@ -73,7 +74,7 @@ def parse_method(text: str) -> CorpusMethod:
     as a string for FAISS, which ``miner.knn.faiss_index.check_index`` checks.
 
     Raises:
-        ValueError: The text begins with ``cells`` and is invalid.
+        ValueError: The text begins with ``cells`` and is not such a name.
     """
     if text == "exact":
         return Exact()

@@ -37,12 +37,13 @@ FEWEST_ROWS = 64  # for which the layout of all columns pays
 def search_tiles(
     source: Matrix, target: Matrix, *, k: int, precision: Precision | None, progress: Progress
 ) -> tuple[Neighbours, Neighbours]:
-    """Search like ``miner.knn.exact.search_unit_rows``, tile by tile.
+    """Find the k nearest rows in both directions, tile by tile.
 
-    A product in low precision bounds every cosine from above. The candidates with the largest
-    bounds are rescored in float64. A row that may have a better neighbour is searched again by its
-    bounds. The product costs 2 * N * M * D operations. Memory contains the codes of both sides,
-    the candidates, and a tile per thread.
+    Arguments and results are as in ``miner.knn.exact.search_unit_rows``. A product in low precision
+    bounds every cosine from above. The candidates with the largest bounds are rescored in float64.
+    A row that may have a better neighbour is searched again by its bounds. The product costs 2 * N
+    * M * D operations. Memory contains the codes of both sides, the candidates, and a tile per
+    thread.
     """
     pays = torch_pays(2 * len(source) * len(target) * source.shape[1])
     if pays and precision in (None, "bfloat16") and (devices := _usable_devices()):
@@ -67,8 +68,8 @@ def search_one_way(
     """Find the k nearest rows of ``base`` for each query, exactly.
 
     Queries (Q, D) and base (M, D) are unit rows, and ``tuned`` is from
-    ``miner.knn.core.tuning.choose``. Neighbours are (Q, min(k, M)). ``progress`` is called with
-    numbers of similarities, which sum to Q * M.
+    ``miner.knn.core.tuning.choose``. Neighbours are (Q, min(k, M)), best first. Ids are positions
+    in ``base``. ``progress`` is called with numbers of similarities, which sum to Q * M.
     """
     left, right = encode_both(queries, base, tuned.precision)
     candidates = Candidates.empty(len(left), min(tuned.kept, len(right)))

@@ -36,11 +36,14 @@ def adversarial_start(
     judge: Callable[[Matrix], Mapping],
     judged: Callable[[int, float], None] = lambda updates, value: None,
 ) -> Mapping:
-    """Train a map, and return the map with the best criterion of all checks.
+    """Train a map of word vectors adversarially, and return the best map.
+
+    At intervals, ``judge`` refines and rates the map. The map with the highest criterion is
+    returned.
 
     Args:
         source: unit vectors of words (N, D), most frequent first.
-        target: likewise, of the other language (M, D).
+        target: unit vectors of words of the other language (M, D), most frequent first.
         seed: seed of all random numbers.
         judge: converts an orthogonal matrix (D, D) to a ``Mapping``, which it may refine.
         judged: called with the number of updates and the criterion at each check.

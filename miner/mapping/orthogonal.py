@@ -23,7 +23,8 @@ JUDGED = 10_000  # source words of the criterion: section 3.5
 class Mapping:
     """A linear map of source vectors, and the criterion of its quality.
 
-    ``matrix``, float32 (D, D), maps rows by ``source @ matrix``. ``criterion`` is a mean cosine.
+    ``matrix``, float32 (D, D), maps rows by ``source @ matrix``. ``criterion`` is a mean cosine,
+    higher for better maps.
     """
 
     matrix: Matrix
@@ -33,7 +34,7 @@ class Mapping:
 def comparable_rows(vectors: Matrix) -> Matrix:
     """Scale rows to unit length, centre them, and scale them again.
 
-    As in Artetxe et al. 2018. Returns float32 (N, D).
+    As in Artetxe et al. 2018. The result is float32 (N, D).
 
     Raises:
         ValueError: A row is zero or not finite.
@@ -66,7 +67,8 @@ def procrustes(source: Matrix, target: Matrix) -> Matrix:
 def identical_words(source: Sequence[str], target: Sequence[str]) -> tuple[IntArray, IntArray]:
     """Return the source and target rows of words that are in both lists.
 
-    They are int64 (P,) each, in the order of ``source``. P may be 0.
+    They are int64 (P,) each, in the order of ``source``. P may be 0. A repeated word counts each
+    time in ``source``, and the last time in ``target``.
     """
     row_of = {word: row for row, word in enumerate(target)}
     pairs = [(row, row_of[word]) for row, word in enumerate(source) if word in row_of]
@@ -88,8 +90,8 @@ def criterion(source: Matrix, target: Matrix) -> float:
     """Return the mean cosine of frequent source words and their best targets.
 
     The best are by CSLS among all targets. ``source`` (N, D) are mapped vectors, most frequent
-    first (the first 10,000 count), and ``target`` is (M, D). Section 2.4 of Conneau et al. 2018:
-    the criterion correlates with the share of correct translations.
+    first (the first 10,000 count), and ``target`` is (M, D). It correlates with the share of
+    correct translations (Conneau et al. 2018, section 2.4).
     """
     pairs = mine(source[:JUDGED], target, k=NEIGHBOURS, margin="csls", retrieval="forward")
     return float(pairs.cosine.mean(dtype=np.float64))
@@ -107,7 +109,7 @@ def refine(
 
     Args:
         source: unit vectors of words (N, D), most frequent first.
-        target: likewise, (M, D).
+        target: unit vectors of words of the other language (M, D).
         matrix: the first map, (D, D).
         rounds: number of refits; with 0, only the criterion of ``matrix`` is computed.
         judged: called with the number of the round, from 0 for ``matrix``, and the criterion.

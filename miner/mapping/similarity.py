@@ -17,7 +17,7 @@ GAIN = 1e-4  # of the mean cosine
 
 
 def similarity_start(source: Matrix, target: Matrix, *, seed: int) -> Mapping:
-    """Return a map from similarities within each side, after self-learning.
+    """Fit a map from similarities within each side, then by self-learning.
 
     ``source`` (N, D) and ``target`` (M, D) are unit vectors of words, most frequent first. At
     first, a word is matched by its sorted similarities to all frequent words of its side. ``seed``
@@ -37,7 +37,7 @@ def learn_by_itself(source: Matrix, target: Matrix, matrix: Matrix, *, seed: int
 
     Args:
         source: unit vectors of words (N, D), most frequent first.
-        target: likewise, (M, D).
+        target: unit vectors of words of the other language (M, D), most frequent first.
         matrix: the first map, (D, D).
         seed: seed of the random shares.
     """

@@ -32,11 +32,11 @@ MARGIN = 15  # cells on either side of a coarser path
 
 @dataclass(frozen=True, kw_only=True)
 class Alignment:
-    """B beads in order, which contain every sentence of both documents once.
+    """Beads in order, which contain every sentence of both documents once.
 
-    Bead b has the source sentences ``source[b]`` to ``source[b + 1] - 1``, int64 (B + 1,), and the
-    target sentences by ``target`` likewise. Either side may be empty. ``costs``, float64 (B,), are
-    lower the more similar both sides are.
+    Bead b of B has the source sentences ``source[b]`` to ``source[b + 1] - 1``, and the target
+    sentences ``target[b]`` to ``target[b + 1] - 1``. Both arrays are int64 (B + 1,). Either side of
+    a bead may be empty. ``costs``, float64 (B,), are lower the more similar both sides are.
     """
 
     source: IntArray
@@ -44,7 +44,10 @@ class Alignment:
     costs: FloatArray
 
     def beads(self) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-        """Return the positions of the source and target sentences of each bead."""
+        """Return the positions of the source and target sentences of each bead.
+
+        Positions are ascending, and a side may be empty.
+        """
         sides = (itertools.pairwise(side.tolist()) for side in (self.source, self.target))
         return [
             (tuple(range(*own)), tuple(range(*other))) for own, other in zip(*sides, strict=True)
@@ -54,7 +57,7 @@ class Alignment:
 def align(source: Blocks, target: Blocks) -> Alignment:
     """Align two documents' sentences in order, in time and memory O(N + M).
 
-    ``source`` has N sentences and ``target`` M.
+    ``source`` has N sentences and ``target`` M, each from ``miner.monotone.blocks``.
 
     Raises:
         ValueError: A document has no sentence, or the dimensions of their vectors differ.

@@ -32,9 +32,9 @@ class Blocks:
         return len(self.lengths)
 
     def halved(self) -> "Blocks":
-        """Merge every two sentences into one, and return them in blocks of one.
+        """Merge every two consecutive sentences into one, in blocks of one.
 
-        A last one without a partner stays.
+        The result has (N + 1) // 2 sentences. A last one without a partner stays.
         """
         even = np.arange(0, len(self), 2)
         vectors = _unit(np.add.reduceat(self.vectors[0], even, axis=0))[None]
@@ -42,10 +42,10 @@ class Blocks:
 
 
 def merged_blocks(sums: Matrix, lengths: FloatArray) -> Blocks:
-    """Return blocks whose vectors are unit sums of sentence vectors.
+    """Build blocks whose vectors are unit sums of sentence vectors.
 
-    ``sums``, float32 (N, D), are sentence vectors before normalisation, ``lengths`` (N,)
-    characters.
+    ``sums``, float32 (N, D), are sentence vectors before normalisation, and ``lengths``, float64
+    (N,), numbers of characters.
     """
     vectors = np.zeros((MAX_BLOCK, *sums.shape), dtype=np.float32)
     block = np.zeros_like(sums)
@@ -58,9 +58,9 @@ def merged_blocks(sums: Matrix, lengths: FloatArray) -> Blocks:
 def text_blocks(texts: Sequence[str], encode: Callable[..., Matrix], *, is_bag: bool) -> Blocks:
     """Encode the blocks of a document's N sentences.
 
-    ``encode`` is the method of an ``encoder.Encoder``. If that is a bag of words (``is_bag``), each
-    sentence is encoded once and vectors are added. Otherwise, each block is encoded as one text,
-    which takes five times as long.
+    ``encode`` is the method of an ``encoder.Encoder``, which is called with texts and
+    ``normalize``. If that is a bag of words (``is_bag``), each sentence is encoded once and vectors
+    are added. Otherwise, each block is encoded as one text, which takes five times as long.
     """
     lengths = np.array([len(text.strip()) for text in texts], dtype=np.float64)
     if is_bag:
@@ -75,7 +75,10 @@ def text_blocks(texts: Sequence[str], encode: Callable[..., Matrix], *, is_bag: 
 
 
 def joined(texts: Sequence[str]) -> str:
-    """Join sentences with spaces, except next to Chinese or Japanese text."""
+    """Join sentences with spaces, but not next to Chinese or Japanese.
+
+    It is "" without sentences.
+    """
     parts: list[str] = []
     for text in texts:
         if parts and text and not (_UNSPACED.match(parts[-1][-1:]) or _UNSPACED.match(text)):

@@ -76,7 +76,8 @@ def cheapest_path(
     Args:
         vectors: vectors of the source's and the target's blocks, float32 (A, N, D) and (B, M, D).
         noises: mean of 1 - cosine between a block and all of the other side, (A, N) and (B, M).
-        ends: lengths of the sentences before each, in typical sentences, (N + 1,) and (M + 1,).
+        ends: lengths of all sentences before each position, in typical sentences, (N + 1,) and (M +
+            1,).
         beads: sizes of the beads, int64 (K, 2).
         gap: cost of opening a gap, and per typical sentence in it.
         merge: cost per sentence of a bead beyond 1-1.
@@ -85,8 +86,8 @@ def cheapest_path(
             row is empty, and rows overlap.
 
     Returns:
-        Row and column after each bead, int64 (B, 2), and costs, float64 (B,). In a gap, each
-        sentence is a bead.
+        Row and column after each bead, int64 (S, 2), and costs, float64 (S,), of S beads. In a gap,
+        each sentence is a bead.
     """
     (source, target), (source_noise, target_noise) = vectors, noises
     (source_ends, target_ends), (low, high), (opening, missing) = ends, band, gap

@@ -37,14 +37,15 @@ FORMAT = 2  # raised when a stage changes the content that it writes for a key
 
 
 class ArtefactError(ValueError):
-    """An error about a damaged artefact, with its file and the remedy."""
+    """An error about a damaged artefact, with its path and the remedy."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Artefact:
-    """A sealed folder of files, small enough to be sent between workers.
+    """A sealed folder of files, as a small object to send to workers.
 
-    ``files`` are the SHA-256 of each file by its name, and ``facts`` metadata of JSON values.
+    ``files`` are the SHA-256 in hexadecimal of each file by its name, and ``facts`` metadata as
+    JSON values.
     """
 
     folder: Place
@@ -52,9 +53,10 @@ class Artefact:
     facts: Mapping[str, Any]
 
     def file(self, name: str) -> Path:
-        """Return a file's local path, and check only remote files.
+        """Return a file's local path, without a check if the folder is local.
 
-        A remote file is fetched, with the errors of ``checked``, for ten minutes or longer.
+        A remote file is fetched and checked, with the errors of ``checked``. Its copy stays for ten
+        minutes or longer.
         """
         return self.checked(name) if isinstance(self.folder, RemotePath) else self.folder / name
 
@@ -84,7 +86,8 @@ class Artefact:
 def content_key(stage: str, **decides: object) -> str:
     """Hash the JSON values that decide the content of a stage's files.
 
-    It is a SHA-256 in hexadecimal, of the stage's name and the values by keyword, in any order.
+    It is a SHA-256 in hexadecimal, of the name ``stage`` and the values by keyword, whose order
+    does not count.
     """
     canonical = json.dumps([FORMAT, stage, decides], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
@@ -99,7 +102,8 @@ def file_digest(path: Path) -> str:
 def find(folder: Place, *, key: str) -> Artefact | None:
     """Return the artefact sealed in ``folder`` for ``key``, or None.
 
-    Its files are compared with their checksums. It is None without a seal, or with another key.
+    It is None without a seal, or if the seal is for another key. The files are compared with their
+    checksums.
 
     Raises:
         ArtefactError: A file is missing or damaged, or the seal is invalid.
@@ -111,10 +115,11 @@ def find(folder: Place, *, key: str) -> Artefact | None:
 
 
 def produce(folder: Place, *, key: str, write: Callable[[Draft], Mapping[str, Any]]) -> Artefact:
-    """Return the artefact sealed in ``folder`` for ``key``, or write it.
+    """Return the artefact for ``key`` in ``folder``, or write it first.
 
-    ``write`` adds files to the draft and returns the facts (JSON values). A seal for another key is
-    replaced. The folder is made if it does not exist.
+    A sealed artefact is reused if its key is the same, and replaced otherwise. To write one,
+    ``write`` is called with a draft, to which it adds files, and returns the facts (JSON values).
+    The folder is made if it does not exist.
 
     Raises:
         ArtefactError: A file of the sealed artefact is missing or damaged.
@@ -156,7 +161,7 @@ def _lock_folder(folder: Place, lock: ExitStack) -> None:
 
 
 def open_artefact(folder: Place) -> Artefact:
-    """Return the artefact sealed in ``folder`` for any key, unchecked.
+    """Return the artefact in ``folder``, without comparing checksums.
 
     Raises:
         ArtefactError: The folder has no seal, or an invalid one.
@@ -192,10 +197,11 @@ def write_array(path: Path, values: NDArray[Any]) -> None:
 
 @contextmanager
 def npy_rows(path: Path) -> Iterator[Callable[[NDArray[Any]], None]]:
-    """Yield a function that appends blocks (n, ...) to an ``.npy`` file.
+    """Yield a function that appends blocks (n, ...) to a new ``.npy`` file.
 
-    Errors have the reason, such as a full disk, which ``numpy.save`` omits. All blocks have the
-    same dtype and shape after the first axis, and at least one is needed.
+    An existing file is replaced. Errors have the reason, such as a full disk, which ``numpy.save``
+    omits. All blocks have the same dtype and shape after the first axis, and at least one is
+    needed.
     """
     import numpy as np
 
@@ -220,9 +226,10 @@ def npy_rows(path: Path) -> Iterator[Callable[[NDArray[Any]], None]]:
 
 
 class Draft:
-    """The files of an unfinished artefact.
+    """The files of an artefact that is being written.
 
-    They get their names as the context ``names`` ends. ``digests`` are their SHA-256 by name.
+    They appear in the folder under their names when the context ``names`` ends. ``digests`` are
+    their SHA-256 by name.
     """
 
     def __init__(self, folder: Place) -> None:
@@ -235,7 +242,7 @@ class Draft:
         """Yield a temporary local folder, which is removed at the block's end.
 
         Raises:
-            OutputError: Its disk is full, also during the block.
+            OutputError: The folder's disk is full, maybe during the block.
         """
         place = self._folder if isinstance(self._folder, Path) else cache.cache_folder()
         with tempfile.TemporaryDirectory(prefix=TEMPORARY, dir=place) as folder:
@@ -244,7 +251,10 @@ class Draft:
 
     @contextmanager
     def file(self, name: str) -> Iterator[Path]:
-        """Yield a temporary path to write, which becomes the file ``name``."""
+        """Yield a temporary path, whose file becomes the artefact's ``name``.
+
+        Write the file within the block.
+        """
         temporary = self.names.enter_context(atomic_file(self._folder / name))
         yield temporary
         self.digests[name] = file_digest(temporary)
@@ -258,6 +268,10 @@ class Draft:
 
     @contextmanager
     def rows(self, name: str) -> Iterator[Callable[[NDArray[Any]], None]]:
-        """Write the ``.npy`` file ``name`` block by block, like ``npy_rows``."""
+        """Yield a function that appends blocks to the ``.npy`` file ``name``.
+
+        All blocks (n, ...) have the same dtype and shape after the first axis, and at least one is
+        needed.
+        """
         with self.file(name) as path, npy_rows(path) as append:
             yield append

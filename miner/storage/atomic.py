@@ -17,17 +17,17 @@ TEMPORARY = ".adit-"  # prefix of the names of unfinished files
 
 
 class OutputError(OSError):
-    """An error about an output that cannot be written, with the cause."""
+    """An error about an output that cannot be written, with path and cause."""
 
 
 @contextmanager
 def atomic_file(path: AnyPath, *, is_probe: bool = False) -> Iterator[Path]:
     """Yield an empty file that becomes ``path`` if the block succeeds.
 
-    The file is in the folder of ``path``, under a hidden name with the same suffix, because
-    ``numpy.save`` and others change names without it. If the block raises any exception, or with
-    ``is_probe``, the file is removed and ``path`` is unchanged. If ``path`` is a symbolic link, its
-    target is replaced. For a remote ``path``, the file is local, and is copied.
+    The file is in the folder of ``path``, under a hidden name with the same suffix. An existing
+    ``path`` is replaced at the end. If the block raises any exception, or with ``is_probe``, the
+    file is removed and ``path`` is unchanged. If ``path`` is a symbolic link, its target is
+    replaced. For a remote ``path``, the file is local, and is copied.
 
     Raises:
         OutputError: ``path`` cannot be created or replaced, or the block raised an error of the
@@ -80,7 +80,10 @@ def naming_errors(place: object) -> Iterator[None]:
 
 
 def write_text(path: AnyPath, text: str) -> None:
-    """Write ``text`` in UTF-8 like ``atomic_file``, with its errors."""
+    """Write or replace a file of ``text`` in UTF-8, completely or not at all.
+
+    Errors are those of ``atomic_file``.
+    """
     with atomic_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
 
@@ -88,8 +91,10 @@ def write_text(path: AnyPath, text: str) -> None:
 def check_writable(path: AnyPath) -> None:
     """Check that a file could be written at ``path``.
 
+    A file that exists there stays unchanged.
+
     Raises:
-        OutputError: It could not, or its folder does not exist.
+        OutputError: The file could not be written, or its folder does not exist.
     """
     if isinstance(path, RemotePath):
         probe = path.parent / f"{TEMPORARY}{secrets.token_hex(8)}"
@@ -111,7 +116,7 @@ def check_folder(path: AnyPath) -> None:
     """Check that files could be written in a folder that may not exist yet.
 
     Raises:
-        OutputError: They could not, or the path is a file.
+        OutputError: Files could not be written, or the path or a parent is a file.
     """
     if isinstance(path, RemotePath):
         check_writable(path / TEMPORARY)

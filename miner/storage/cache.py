@@ -29,7 +29,7 @@ _folder_of_run: ContextVar[Path | None] = ContextVar("_folder_of_run", default=N
 
 
 def cache_folder() -> Path:
-    """Return the cache folder of ``run_cache``, or else ``shared_folder``."""
+    """Return the folder of the current ``run_cache``, or ``shared_folder``."""
     return _folder_of_run.get() or shared_folder()
 
 
@@ -59,7 +59,8 @@ def shared_folder() -> Path:
 def run_cache() -> Iterator[Path]:
     """Yield a separate cache folder for the block, and remove it afterwards.
 
-    Only this thread, and threads that it starts with its context, use the folder.
+    It is in ``ADIT_CACHE`` if that is set, or else in the folder of temporary files. Only this
+    thread, and threads that it starts with its context, use the folder.
     """
     parent = cache_folder() if os.environ.get(FOLDER) else None
     with tempfile.TemporaryDirectory(prefix="adit-", dir=parent) as folder:
@@ -82,18 +83,19 @@ def temporary_file(suffix: str) -> Iterator[Path]:
 
 
 def store(local: Path, digest: str) -> None:
-    """Keep a ``temporary_file`` in the cache, as if it had been fetched.
+    """Add a ``temporary_file`` to the cache, as if it had been fetched.
 
-    ``digest`` is its SHA-256 in hexadecimal. A file that is already there stays.
+    ``digest`` is its SHA-256 in hexadecimal. A cached file with this digest stays.
     """
     with suppress(FileExistsError):
         os.link(local, cache_folder() / digest)
 
 
 def fetch(remote: RemotePath, digest: str) -> Path | None:
-    """Return a local copy of a file, or None if its SHA-256 is another.
+    """Return a cached local copy of a remote file with the given SHA-256.
 
-    ``digest`` is the SHA-256 in hexadecimal. A copy in the cache is used without a request.
+    ``digest`` is the SHA-256 in hexadecimal. A copy in the cache is used without a request. It is
+    None if the remote file has another SHA-256.
 
     Raises:
         FileNotFoundError: The remote file does not exist.

@@ -71,17 +71,20 @@ def shard_name(side: str, index: int) -> str:
 
 
 def list_files(name: str) -> tuple[str, str]:
-    """Return the names of the files of neighbours' ids and cosines."""
+    """Return the file names of the ids and of the cosines of neighbours.
+
+    ``name`` is the side whose neighbours they are.
+    """
     return f"{name}.ids.npy", f"{name}.cosines.npy"
 
 
 def places_file(side: str) -> str:
-    """Return the name of the file of positions that have neighbours."""
+    """Return the file name of the positions of a side that have neighbours."""
     return f"{side}.places.npy"
 
 
 def floor_files(side: str) -> tuple[str, str]:
-    """Return the names of the files of rows' positions and of their floors."""
+    """Return the file names of a side's positions and of their floors."""
     return f"{side}.positions.npy", f"{side}.floors.npy"
 
 
@@ -96,10 +99,10 @@ def _side_place(template: str) -> Callable[..., Place]:
 
 
 class WorkFolder:
-    """The places of all artefacts and files in a work folder.
+    """The paths of all artefacts and files in a work folder.
 
-    Nothing is made or checked. ``corpora`` are the names of both sides' corpora: languages, if
-    pairs of languages share sentences and vectors.
+    Nothing is made or checked. ``corpora`` are the names of the source and target corpus: by
+    default the sides, or languages if pairs of languages share sentences and vectors.
     """
 
     split = _side_place("split/{}/{:05d}")  # sentences of a group of files of documents
@@ -137,19 +140,23 @@ class WorkFolder:
         self.lock = root / ".lock"  # a file that prevents a second run
 
     def corpus(self, side: str) -> str:
-        """Return the name of a side's corpus, a side or a language."""
+        """Return the name of the corpus of ``source`` or ``target``.
+
+        It is the side, or the corpus's language.
+        """
         return self.corpora[SIDES.index(side)]
 
     def tile(self, source: int, target: int, scope: str) -> Place:
-        """Return the place of a tile by the first shards of its two groups.
+        """Return the folder of a tile.
 
+        ``source`` and ``target`` are the numbers of the first shards of its two groups, and
         ``scope`` is ``corpus`` or ``document``.
         """
         return self.root / "tiles" / f"{source:05d}-{target:05d}{_NAME_ENDS[scope]}"
 
     def neighbours(self, shard: str, scope: str) -> Place:
-        """Return the place of a shard's neighbours, by its ``shard_name``.
+        """Return the folder of a shard's neighbours.
 
-        ``scope`` is ``corpus`` or ``document``.
+        ``shard`` is from ``shard_name``, and ``scope`` is ``corpus`` or ``document``.
         """
         return self.root / "neighbours" / f"{shard}{_NAME_ENDS[scope]}"

@@ -24,16 +24,17 @@ _SENTENCE_COLUMNS = ("_id", "_doc", "_text", "_duplicates")
 
 
 def numbers_schema(*, judged: bool = False) -> pa.Schema:
-    """Return the Arrow schema of pairs without ids, texts and documents.
+    """Return the Arrow schema of the columns of pairs that are numbers.
 
-    ``judged`` adds ``probability`` and ``margin``.
+    They are all columns except for ids, texts, documents and duplicates. ``judged`` adds
+    ``probability`` and ``margin``.
     """
     schema = pairs_schema(judged=judged)
     return pa.schema([field for field in schema if not field.name.endswith(_SENTENCE_COLUMNS)])
 
 
 def table_of(pairs: Pairs) -> pa.Table:
-    """Return a table of ``numbers_schema`` with the pairs in their order."""
+    """Convert pairs to a table of ``numbers_schema``, in their order."""
     schema = numbers_schema(judged=isinstance(pairs, JudgedPairs))
     columns = {name: getattr(pairs, _FIELD_OF_COLUMN.get(name, name)) for name in schema.names}
     columns["direction"] = pa.array(_DIRECTIONS).take(pa.array(pairs.direction))
@@ -41,7 +42,10 @@ def table_of(pairs: Pairs) -> pa.Table:
 
 
 def pairs_of(table: pa.Table) -> Pairs:
-    """Return the pairs of a table of ``table_of``, judged if it has margins."""
+    """Convert a table from ``table_of`` to pairs, in its order.
+
+    They are ``JudgedPairs`` if the table has margins.
+    """
     directions = [_DIRECTIONS.index(name) for name in table["direction"].to_pylist()]
     judged = "margin" in table.schema.names
     names = numbers_schema(judged=judged).names
@@ -51,7 +55,7 @@ def pairs_of(table: pa.Table) -> Pairs:
 
 
 class Merges:
-    """The merged sentences of a side, from a Parquet file of merges."""
+    """The merged sentences of a side, read from a Parquet file."""
 
     def __init__(self, path: Path, side: str) -> None:
         table = pq.read_table(path, filters=pc.field("side") == side).sort_by("row")
@@ -59,9 +63,10 @@ class Merges:
         self._rows = table["rows"].combine_chunks()
 
     def rows_of(self, rows: pa.Array) -> pa.ListArray:
-        """Return the rows merged into each of some rows, int64 lists.
+        """Return all rows that are merged into each of some rows, as lists.
 
-        A list begins with the row itself, and has no other if none is merged into it.
+        ``rows`` are int64. A list begins with the row itself, and has only that if none is merged
+        into it.
         """
         values = rows.to_numpy()
         positions = np.searchsorted(self._first, values)
@@ -73,14 +78,18 @@ class Merges:
 
 
 def list_offsets(lists: pa.ListArray) -> np.ndarray:
-    """Return the offsets of lists in their joined values, int64 (lists + 1,)."""
+    """Return the offsets of each list in the values of all lists.
+
+    They are int64 (lists + 1,), from 0.
+    """
     sizes = pc.list_value_length(lists).to_numpy()
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
 def joined_texts(texts: list[str], offsets: np.ndarray) -> list[str]:
-    """Join the texts between each two consecutive offsets by spaces.
+    """Join consecutive texts from each offset to the next, by spaces.
 
-    Chinese and Japanese texts are joined without spaces.
+    Chinese and Japanese texts are joined without spaces. The result has one text fewer than
+    ``offsets``.
     """
     return [joined(texts[first:last]) for first, last in pairwise(offsets.tolist())]

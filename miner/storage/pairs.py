@@ -49,7 +49,7 @@ def pairs_schema(
 
 
 def check_output(path: AnyPath, origin: Origin) -> None:
-    """Check that pairs could be written to ``path``.
+    """Check that pairs could be written to ``path``, without writing any.
 
     Raises:
         ValueError: The format is unknown, or needs unknown languages.
@@ -117,9 +117,10 @@ def write_pairs(
 
 @contextmanager
 def open_compressed(path: Path, compression: str) -> Iterator[IO[bytes]]:
-    """Open a new file to write, compressed by ``.gz``, ``.zst`` or not at all.
+    """Open a file to write with a compression, and close it at the end.
 
-    Equal contents give equal bytes, because no names or times are stored.
+    ``compression`` is ``.gz``, ``.zst``, or "" for none. An existing file is replaced. Equal
+    contents give equal bytes, because no names or times are stored.
     """
     with open(path, "wb") as file:
         if compression == ".gz":

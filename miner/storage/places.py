@@ -41,11 +41,14 @@ _DEFAULT_OPTIONS = {
 
 
 class PlaceError(OSError):
-    """An error of a remote file system, with the URI and the cause."""
+    """An error of a remote file system, with the file's URI and the cause."""
 
 
 class Stat(NamedTuple):
-    """A remote file's size and time of change, as in ``os.stat_result``."""
+    """A remote file's size and time of change, as in ``os.stat_result``.
+
+    ``st_size`` is in bytes, and ``st_mtime_ns`` in nanoseconds. ``st_ino`` is always 0.
+    """
 
     st_size: int
     st_mtime_ns: int
@@ -96,29 +99,32 @@ class RemotePath:
 
     @property
     def parent(self) -> RemotePath:
-        """The folder of the file or folder."""
+        """The path of the folder that contains the file or folder."""
         return RemotePath(self._root, self._inner.parent, self._query)
 
     def with_suffix(self, suffix: str) -> RemotePath:
-        """Return the path with another suffix."""
+        """Return the path with another suffix, such as ``.txt``."""
         return RemotePath(self._root, self._inner.with_suffix(suffix), self._query)
 
     def absolute(self) -> RemotePath:
-        """Return the path itself."""
+        """Return the path itself, like ``Path.absolute``."""
         return self
 
     resolve = absolute
 
     def exists(self) -> bool:
-        """Return whether a file or folder exists there."""
+        """Return whether a file or folder exists at the path."""
         return bool(self._info().type.name != "NotFound")
 
     def is_file(self) -> bool:
-        """Return whether it is a file."""
+        """Return whether the path is an existing file."""
         return bool(self._info().is_file)
 
     def is_dir(self) -> bool:
-        """Return whether it is a folder, which in object stores has files."""
+        """Return whether the path is an existing folder.
+
+        In an object store, a folder exists if files are below it.
+        """
         return bool(self._info().type.name == "Directory")
 
     def stat(self) -> Stat:
@@ -134,9 +140,10 @@ class RemotePath:
             return filesystem.get_file_info(path)
 
     def files(self, *, recursive: bool = False) -> list[tuple[RemotePath, int]]:
-        """Return the files in a folder, and if ``recursive`` below it.
+        """Return the files in a folder, with their sizes in bytes.
 
-        Each has its size in bytes. The list is empty if the folder does not exist.
+        With ``recursive``, all files below it are returned. The list is empty if the folder does
+        not exist.
         """
         entries = self._entries(recursive=recursive)
         return [(entry, info.size) for entry, info in entries if info.is_file]
@@ -154,7 +161,9 @@ class RemotePath:
         return [(self / info.path[len(path) :].strip("/"), info) for info in infos]
 
     def open(self, mode: str = "rb") -> IO[bytes]:
-        """Open a file for random reading, which the only mode ``rb`` means.
+        """Open a file for random reading of its bytes.
+
+        ``mode`` can only be ``rb``.
 
         Raises:
             FileNotFoundError: The file does not exist.
@@ -165,7 +174,10 @@ class RemotePath:
 
     @contextmanager
     def reading(self) -> Iterator[IO[bytes]]:
-        """Open a stream of the file's bytes, with the errors of ``open``."""
+        """Open a stream of the file's bytes for a block, and close it then.
+
+        Errors are those of ``open``.
+        """
         with (
             self._connected() as (filesystem, path),
             filesystem.open_input_stream(path, compression=None) as stream,
@@ -173,12 +185,12 @@ class RemotePath:
             yield cast("IO[bytes]", stream)
 
     def read_bytes(self) -> bytes:
-        """Return all bytes of a file, with the errors of ``open``."""
+        """Return all bytes of the file, or raise FileNotFoundError."""
         with self.reading() as stream:
             return stream.read()
 
     def read_text(self, encoding: str = "utf-8") -> str:
-        """Return all of a text file, with the errors of ``open``."""
+        """Return all text of the file, or raise FileNotFoundError."""
         return self.read_bytes().decode(encoding)
 
     def mkdir(self, *, parents: bool = False, exist_ok: bool = False) -> None:
@@ -201,7 +213,7 @@ class RemotePath:
         """Remove a file.
 
         Raises:
-            FileNotFoundError: It does not exist, unless ``missing_ok``.
+            FileNotFoundError: The file does not exist, unless ``missing_ok``.
         """
         allowed = suppress(FileNotFoundError) if missing_ok else nullcontext()
         with allowed, self._connected() as (filesystem, path):
@@ -228,7 +240,11 @@ AnyPath: TypeAlias = str | os.PathLike[str] | RemotePath
 
 
 def place(text: str) -> Place:
-    """Return the place of a path or URI, unchecked, local for scheme ``file``."""
+    """Convert a path or URI to a place, without checking it.
+
+    A URI gives a ``RemotePath``, except for ``file://``, which gives a ``Path``, like any other
+    text.
+    """
     if not _URI.match(text):
         return Path(text)
     if text.lower().startswith("file://"):
@@ -242,7 +258,8 @@ def place(text: str) -> Place:
 def file_state(path: Place) -> tuple[int, ...]:
     """Return numbers that are likely to change when the file changes.
 
-    They are its inode, size in bytes, and time in nanoseconds.
+    They are its inode, size in bytes, and time of change in nanoseconds. Of a missing remote file,
+    all are 0.
 
     Raises:
         FileNotFoundError: The local file does not exist.
@@ -259,7 +276,7 @@ def same_file(one: Place, other: Place) -> bool:
 
 
 def lies_in(path: Place, folder: Place) -> bool:
-    """Return whether a path is in or below a folder, or is the folder."""
+    """Return whether a path is a folder itself, or in it at any depth."""
     if isinstance(path, RemotePath) and isinstance(folder, RemotePath):
         return path._root == folder._root and path._inner.is_relative_to(folder._inner)
     if isinstance(path, RemotePath) or isinstance(folder, RemotePath):
@@ -268,7 +285,10 @@ def lies_in(path: Place, folder: Place) -> bool:
 
 
 def remove_tree(folder: Place) -> None:
-    """Remove a folder and its contents, if it exists, ignoring local errors."""
+    """Remove a folder and its contents, if it exists.
+
+    Errors of a local file system are ignored.
+    """
     if not isinstance(folder, RemotePath):
         shutil.rmtree(folder, ignore_errors=True)
     elif folder.is_dir():
@@ -278,7 +298,10 @@ def remove_tree(folder: Place) -> None:
 
 
 def tree_files(folder: Place) -> list[tuple[Place, int]]:
-    """Return files below a folder, if any, with their sizes in bytes."""
+    """Return all files below a folder with their sizes in bytes.
+
+    The list is in no order, and empty if the folder does not exist.
+    """
     if isinstance(folder, RemotePath):
         return [*folder.files(recursive=True)]
     return [(path, path.stat().st_size) for path in folder.rglob("*") if path.is_file()]

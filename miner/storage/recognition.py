@@ -97,13 +97,13 @@ _UNSPACED = re.compile(
 
 
 def check_lines(path: AnyPath, lines: Iterable[str], text_format: str) -> None:
-    """Raise an error if the first lines of a file show another format.
+    """Check that the first lines of a file do not show another format.
 
-    ``text_format`` is ``lines``, or ``tsv`` by its suffix. A doubtful file is accepted with a
-    warning.
+    ``text_format`` is the format that the file should have: ``lines``, or ``tsv`` by its suffix. A
+    doubtful file is accepted with a warning.
 
     Raises:
-        CorpusError: One line with the format and the remedy.
+        CorpusError: The lines show another format. The message names it and the remedy.
     """
     filled = (line[:MAX_LINE_CHARACTERS] for line in lines if line.strip())
     sample = list(islice(filled, SAMPLED_LINES))
@@ -128,9 +128,10 @@ def _warn_once(line: str) -> None:
 
 
 def recognise(sample: Sequence[str]) -> Finding | None:
-    """Recognise a format of files that are neither lines nor a table.
+    """Recognise the format of a file that has neither lines nor a table.
 
-    ``sample`` are the first lines that are not blank, one or more. None means sentences or a table.
+    ``sample`` are the first lines that are not blank, one or more. It is None for sentences or a
+    table.
     """
     if is_tmx("".join(sample[:5]).lstrip()):
         return Finding("the units of a translation memory (TMX)")
@@ -168,7 +169,10 @@ class Table(NamedTuple):
 
 
 def tables_in(lines: Sequence[str], delimiters: Iterable[str] = DELIMITERS) -> Iterator[Table]:
-    """Yield the table of each delimiter, if its commonest width exceeds 1."""
+    """Yield lines as a table for each delimiter by which they have columns.
+
+    A delimiter is skipped if the commonest number of cells per line is 1.
+    """
     for delimiter in delimiters:
         rows: list[list[str]] = []
         with suppress(csv.Error):
@@ -180,7 +184,9 @@ def tables_in(lines: Sequence[str], delimiters: Iterable[str] = DELIMITERS) -> I
 
 
 def divide(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
-    """Return an iterator over the cells of each line, or record of CSV.
+    """Yield the cells of each line, or of each record of CSV.
+
+    Delimiters in ``QUOTING`` are of CSV, where a quoted cell may contain them.
 
     Raises:
         csv.Error: A quoted cell of CSV does not end.
@@ -282,7 +288,11 @@ def _table_of_text(sample: Sequence[str]) -> Finding | None:
 
 
 def contains_sentences(rows: Sequence[Sequence[str]], column: int) -> bool:
-    """Return whether a column has sentences, not ids or names of documents."""
+    """Return whether a column has sentences, rather than ids or names.
+
+    ``column`` is a position in ``rows``. More than half of its cells must look like sentences and
+    differ by more than numbers, and its letters must not be few compared with the last column's.
+    """
     cells = [row[column] for row in rows]
     last_cells = [row[-1] for row in rows]
     shapes = {re.sub(r"\d+", "0", cell) for cell in cells}

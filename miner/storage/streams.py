@@ -119,7 +119,7 @@ def read_lines(path: AnyPath) -> list[str]:
 def refuse_container(path: AnyPath, head: bytes) -> None:
     """Reject an archive, and a compression that the file's name does not show.
 
-    Both are also recognised inside compressions, in the ``head`` of a file.
+    ``head`` are the first bytes of a file. Both are also recognised inside compressions.
 
     Raises:
         CorpusError: The file is one of these.
@@ -137,7 +137,9 @@ def refuse_container(path: AnyPath, head: bytes) -> None:
 
 
 def look_into(head: bytes) -> tuple[list[str], str]:
-    """Recognise a file by its ``head``.
+    """Recognise the compressions and the container of a file by its head.
+
+    ``head`` are its first bytes.
 
     Returns:
         The suffixes of its compressions, outermost first, and a container's problem, or "".
@@ -150,7 +152,10 @@ def look_into(head: bytes) -> tuple[list[str], str]:
 
 
 def is_text(data: bytes) -> bool:
-    """Return whether bytes are UTF-8 without NUL, maybe cut in a character."""
+    """Return whether bytes are UTF-8 without NUL.
+
+    A character that is cut at the end is accepted.
+    """
     try:
         codecs.utf_8_decode(data, "strict", False)
     except UnicodeDecodeError:
@@ -208,7 +213,7 @@ def open_binary(path: AnyPath) -> IO[bytes]:
 class Pipe:
     """A stream, such as standard input, that can be opened repeatedly.
 
-    It keeps the bytes that were read, until ``release``.
+    It keeps the bytes that were read in memory, until ``release``.
     """
 
     def __init__(self, stream: IO[bytes], name: str) -> None:
@@ -227,11 +232,14 @@ class Pipe:
         return BufferedReader(_Replay(self), HEAD_BYTES)
 
     def release(self) -> None:
-        """Keep no more, because the file that is opened next is the last one."""
+        """Stop keeping the bytes that are read.
+
+        Call it before the stream is opened for the last time.
+        """
         self._is_kept = False
 
     def read(self, start: int, size: int) -> bytes:
-        """Return at most ``size`` bytes from ``start`` on."""
+        """Return at most ``size`` bytes from position ``start``, b"" at the end."""
         if start < len(self._kept):
             return bytes(self._kept[start : start + size])
         data = self._stream.read(size)

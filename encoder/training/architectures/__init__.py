@@ -21,7 +21,7 @@ from encoder.training.options import (
 
 
 def make_model(options: TrainingOptions, features: Features) -> Model:
-    """Make a model of random weights, on the GPU if there is one.
+    """Make a model with random weights, on the GPU if there is one.
 
     Raises:
         ValueError: The dimensions do not fit the architecture.

@@ -24,7 +24,7 @@ NGRAM_LENGTH = 0.3  # initial length of an n-gram's vector, relative to a piece'
 
 
 class Bag(Model):
-    """The weighted bag, with a sparse gradient of its table.
+    """A bag in training, whose table has a sparse gradient.
 
     A step costs O(touched x D) instead of O(rows x D), because a batch touches only some rows.
     """
@@ -37,12 +37,12 @@ class Bag(Model):
         self._features = features
 
     def forward(self, tokens: Tokens) -> Tensor:
-        """Embed S sentences as unnormalised sums of table rows, float32 (S, D)."""
+        """Embed S sentences of pieces as sums of table rows, float32 (S, D)."""
         sentences, words = self._features.split(tokens)
         return bag_sums(bag_sums(self.table, words, sparse=True), sentences, sparse=False)
 
     def start_from(self, encoder: Encoder) -> None:
-        """Copy all rows of a bag of the same version and shape.
+        """Copy the table of another bag.
 
         Raises:
             ValueError: The encoder is not a bag, or has another version or shape.
@@ -62,11 +62,18 @@ class Bag(Model):
             self.table.copy_(torch.from_numpy(rows))
 
     def drop(self, tokens: Tokens, rate: float, generator: np.random.Generator) -> Tokens:
-        """Return sentences with words removed, each with probability ``rate``."""
+        """Remove random words from sentences, for training.
+
+        Each word is removed with probability ``rate``, by numbers of ``generator``.
+        """
         return self._features.drop_words(tokens, rate, generator)
 
     def export(self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float) -> Trained:
-        """Return the encoder and a function to save it, like ``Model.export``."""
+        """Return the encoder with the present table, and a function to save it.
+
+        The function takes a folder and ``facts`` about the training. If ``whitening`` is not 0, the
+        table is whitened on the sentences ``sample`` with this power (``partly_whiten``).
+        """
         self.eval()
         rows = self._features.ngram_rows
         encoder = partial(BagEncoder, name="training", tokenizer=tokenizer, ngram_rows=rows)
@@ -78,9 +85,10 @@ class Bag(Model):
 
 
 def bag_sums(table: Tensor, tokens: Tokens, *, sparse: bool) -> Tensor:
-    """Sum the rows of a table that each sentence's tokens name.
+    """Sum the table rows in each list of row numbers, with a gradient.
 
-    ``table`` is float32 (V, D), and the sums (S, D). If ``sparse``, the table's gradient is.
+    ``table`` is float32 (V, D), and the sums are (S, D). If ``sparse``, the table's gradient is
+    sparse.
     """
     parts = (torch.from_numpy(array.astype(np.int32)) for array in (tokens.ids, tokens.offsets))
     return _Sums.apply(table, *(part.to(table.device) for part in parts), sparse)
@@ -122,12 +130,13 @@ def _sums(table: Tensor, ids: Tensor, offsets: Tensor) -> Tensor:
 
 
 def partly_whiten(table: Matrix, vectors: Matrix, *, power: float) -> Matrix:
-    """Return ``table`` times a power of the covariance of ``vectors``.
+    """Reduce common directions of sentence vectors in a table.
 
-    The power is ``-power / 2``. ``table`` is (V, D). Sentence vectors (S, D), at least two, vary
-    most in directions that are common to a kind of text, which say little about translations. These
-    directions get less weight. With power 1 all directions vary equally (Su et al. 2021, "Whitening
-    Sentence Representations"). Power 0 changes nothing.
+    ``table`` (V, D) is multiplied by the covariance of ``vectors`` (S, D), S at least 2, to the
+    power ``-power / 2``. Sentence vectors vary most in directions that are common to a kind of
+    text, which say little about translations. With power 1, all directions vary equally (Su et al.
+    2021, "Whitening Sentence Representations"). Power 0 changes nothing. The result is float32 (V,
+    D).
     """
     covariance = np.cov(vectors, rowvar=False, dtype=np.float64)
     variances, directions = np.linalg.eigh(covariance)

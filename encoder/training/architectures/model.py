@@ -13,10 +13,13 @@ Trained = tuple[Encoder, Save]  # the encoder at a step, and a function to save 
 
 
 class Model(nn.Module):
-    """Base class of modules from ``Tokens`` to unnormalised vectors (S, D)."""
+    """Base class of trained modules that embed ``Tokens`` as vectors (S, D).
+
+    Vectors are not scaled to unit length. ``Bag``, ``Network`` and ``Apart`` implement it.
+    """
 
     def start_from(self, encoder: Encoder) -> None:
-        """Copy an encoder's weights, in place.
+        """Copy the weights of an encoder into this model.
 
         Subclasses raise a ValueError if the weights do not fit.
 
@@ -26,13 +29,17 @@ class Model(nn.Module):
         raise NotImplementedError
 
     def drop(self, tokens: Tokens, rate: float, generator: np.random.Generator) -> Tokens:
-        """Return sentences without some tokens, drawn with probability ``rate``."""
+        """Return sentences without random tokens.
+
+        Each token is removed with probability ``rate``, by numbers of ``generator``.
+        """
         return tokens.keep(generator.random(len(tokens.ids)) >= rate)
 
     def export(self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float) -> Trained:
         """Return the encoder with the present weights, and a function to save it.
 
         The function takes a folder and ``facts`` about the training. A bag is whitened
-        (``partly_whiten``) on the sentences ``sample``, with power ``whitening``.
+        (``partly_whiten``) on the sentences ``sample``, with power ``whitening``; other models
+        ignore both. Subclasses implement it.
         """
         raise NotImplementedError

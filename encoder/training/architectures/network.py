@@ -21,7 +21,7 @@ from encoder.training.options import TrainingOptions
 
 
 class SpelledEmbedding(nn.Embedding):
-    """Embeddings of V pieces and an end that share vectors of letter n-grams.
+    """Embeddings of V pieces and an end token, which share n-gram vectors.
 
     A piece's vector is the mean of its own vector and tanh(W s), where s is the sum of its n-grams'
     vectors (Chidambaram et al. 2019, section 2.1, there of words). It does not depend on the
@@ -46,7 +46,10 @@ class SpelledEmbedding(nn.Embedding):
         return self._embed(distinct)[inverse]
 
     def fold(self) -> Tensor:
-        """Return the vectors of all pieces and the end, (V + 1, D)."""
+        """Return the vectors of all pieces and of the end, (V + 1, D).
+
+        They have no gradient.
+        """
         with torch.no_grad():
             return self._embed(torch.arange(len(self.weight), device=self.weight.device))
 
@@ -67,7 +70,7 @@ EMBEDDINGS = "embed_tokens.weight"
 
 
 class Network(Model):
-    """A network of ``encoder.trained`` in training."""
+    """A network of ``encoder.trained`` in training, for all languages."""
 
     def __init__(self, tensors: Tensors, options: TrainingOptions, features: Features) -> None:
         super().__init__()
@@ -78,11 +81,12 @@ class Network(Model):
             self.network.embed_tokens = SpelledEmbedding(tensors[EMBEDDINGS], features)
 
     def forward(self, tokens: Tokens) -> Tensor:
-        """Embed S sentences of any lengths, each with an end token, as (S, D).
+        """Embed S sentences of pieces as vectors (S, D).
 
-        With more than ``at_once`` sentences, a group's activations are computed again for its
-        gradient, to limit memory. The loss is still one over all vectors (Gao et al. 2021, "Scaling
-        Deep Contrastive Learning Batch Size under Memory Limited Setup").
+        Each gets an end token. With more than ``at_once`` sentences, groups of them are embedded in
+        turn, and their activations computed again for the gradient, to limit memory. The loss is
+        still one over all vectors (Gao et al. 2021, "Scaling Deep Contrastive Learning Batch Size
+        under Memory Limited Setup").
         """
         groups = group_by_length(np.diff(tokens.offsets), -(-len(tokens) // self._at_once))
         order = np.concatenate(groups)
@@ -93,7 +97,7 @@ class Network(Model):
         return torch.cat(vectors)[torch.from_numpy(np.argsort(order))]
 
     def start_from(self, encoder: Encoder) -> None:
-        """Copy the weights of a network of the same architecture and sizes.
+        """Copy the weights of another network.
 
         Raises:
             ValueError: The encoder is not a network, or has other tensors.
@@ -135,9 +139,10 @@ class Network(Model):
         return NetworkEncoder(name="training", tokenizer=tokenizer_with_end, network=ready), save
 
     def fold(self) -> trained.Trainable:
-        """Return the network, with an ordinary table if embeddings are spelled.
+        """Return the network, with an ordinary table of embeddings.
 
-        Then it is a new network, which training does not change.
+        If embeddings are spelled, it is a new network, which training does not change. Otherwise,
+        it is the trained network itself.
         """
         embeddings = self.network.embed_tokens
         if not isinstance(embeddings, SpelledEmbedding):
@@ -149,19 +154,20 @@ class Network(Model):
 
 
 def group_by_length(lengths: Rows, least: int = 1) -> list[Rows]:
-    """Return groups of rows, int64, by ascending length.
+    """Divide S sentences into groups of similar lengths and sizes.
 
-    ``lengths`` are the numbers of tokens of S sentences. Groups have similar sizes; there are at
-    least ``least``, or up to 16 for many sentences.
+    A group is the positions of its sentences, int64, by ascending length. ``lengths`` are numbers
+    of tokens. There are at least ``least`` groups, or up to 16 for many sentences.
     """
     order = np.argsort(lengths, kind="stable")
     return np.array_split(order, max(least, min(MAX_GROUPS, len(order) // MIN_GROUP_SENTENCES)))
 
 
 def pad(tokens: Tokens, *, end: int) -> tuple[Tensor, Tensor]:
-    """Return padded ids, int64 (S, T), and lengths, int64 (S,).
+    """Pad sentences to one length, and return ids and lengths.
 
-    Sentences are cut after 128 tokens, then ended and padded by ``end``. Lengths include one end.
+    Ids are int64 (S, T), and lengths int64 (S,). A sentence is cut after 128 tokens, then ended by
+    ``end``, which also is the padding. Lengths include one end.
     """
     lengths = np.minimum(np.diff(tokens.offsets), LONGEST)
     positions = np.arange(int(lengths.max(initial=0)) + 1)
@@ -172,29 +178,33 @@ def pad(tokens: Tokens, *, end: int) -> tuple[Tensor, Tensor]:
 
 
 class Apart(Model):
-    """Networks of ``encoder.trained`` in training, one for each language."""
+    """Networks of ``encoder.trained`` in training, one per language."""
 
     def __init__(self, networks: Mapping[str, Network]) -> None:
         super().__init__()
         self._networks = nn.ModuleDict(networks)
 
     def network_of(self, language: str) -> Network:
-        """Return the network of a language."""
+        """Return the network of a language, which must have one."""
         network = self._networks[language]
         assert isinstance(network, Network)
         return network
 
     def start_from(self, encoder: Encoder) -> None:
-        """Copy the weights of one network to all networks, in place.
+        """Copy the weights of one encoder into the networks of all languages.
 
         Raises:
-            ValueError: They do not fit.
+            ValueError: The weights do not fit.
         """
         for language in self._networks:
             self.network_of(language).start_from(encoder)
 
     def export(self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float) -> Trained:
-        """Return the encoder and a function to save it, like ``Network.export``."""
+        """Return the encoder with the present weights, and a function to save it.
+
+        The function takes a folder and ``facts`` about the training. ``sample`` and ``whitening``
+        are ignored.
+        """
         own = {language: self.network_of(language) for language in self._networks}
         encoders = {
             language: network.export(tokenizer, sample=sample, whitening=whitening)[0]

@@ -36,7 +36,7 @@ AUXILIARY_TASKS: dict[str, tuple[Read, Callable[[Setting], Task]]] = {
 
 
 def read_beside(tasks: Mapping[str, TaskBeside]) -> list[ParallelText]:
-    """Read the text of each auxiliary task, with the task's name as name.
+    """Read the text of each auxiliary task, named like the task.
 
     Raises:
         ValueError: A folder has no text, or a file is malformed.
@@ -49,9 +49,10 @@ def read_beside(tasks: Mapping[str, TaskBeside]) -> list[ParallelText]:
 
 
 def make_task(setting: Setting, tasks: Mapping[str, TaskBeside], texts: Texts) -> Task:
-    """Make the objective's task, with the tasks of the auxiliary ``texts``.
+    """Make the task of the objective, mixed with auxiliary tasks.
 
-    ``tasks`` are by the names of these texts. Without texts, it is the objective's task itself.
+    ``tasks`` are by name, and ``texts`` have the same names. Without texts, it is the objective's
+    task itself.
 
     Raises:
         ValueError: The setting does not suit the task.

@@ -31,22 +31,27 @@ WIDTH = 512  # outputs of a head
 
 
 class ResponsePrediction(Task):
-    """Ranking of a turn's answer, through a head, above the batch's answers."""
+    """The task to rank a turn's answer above other answers in the batch."""
 
     def __init__(self, setting: Setting) -> None:
         super().__init__()
         self.head = _head(setting.dim, setting.dim)
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """Return the loss of ranking the batch's answers."""
+        """Return the mean loss of ranking answers in a batch, a scalar.
+
+        ``sides`` are the turns and their answers, embedded by ``model``. Other arguments are
+        unused.
+        """
         inputs, answers = functional.normalize(model(join(sides))).chunk(2)
         return in_batch_loss(inputs, self.head(answers))
 
 
 class QuickThought(Task):
-    """Ranking of a sentence's successor and predecessor, each with a head.
+    """The task to rank the sentences after and before a sentence.
 
-    Logeswaran & Lee 2018, "An efficient framework for learning sentence representations".
+    Each has a head (Logeswaran & Lee 2018, "An efficient framework for learning sentence
+    representations").
     """
 
     def __init__(self, setting: Setting) -> None:
@@ -55,7 +60,11 @@ class QuickThought(Task):
         self.heads = nn.ModuleDict({name: _head(setting.dim, WIDTH) for name in names})
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """Return the sum of the losses of the two neighbours."""
+        """Return the sum of the losses of both neighbours, a scalar.
+
+        ``sides`` are sentences and their successors, embedded by ``model``. Other arguments are
+        unused.
+        """
         first, second = functional.normalize(model(join(sides))).chunk(2)
         input_head, successor_head, predecessor_head = self.heads.values()
         return in_batch_loss(input_head(first), successor_head(second)) + in_batch_loss(
@@ -68,10 +77,10 @@ def _head(dim: int, width: int) -> nn.Sequential:
 
 
 def in_batch_loss(inputs: Tensor, answers: Tensor) -> Tensor:
-    """Return the mean cross entropy of each input's answer among the batch's.
+    """Return the mean cross entropy of each input's answer among all answers.
 
-    Row i of ``answers`` (B, D) answers row i of ``inputs``. Logits are cosines. All processes
-    count.
+    Row i of ``answers`` (B, D) answers row i of ``inputs`` (B, D). Logits are scaled cosines. The
+    batches of all processes are joined.
     """
     rows, columns = (parallel.gather(functional.normalize(side)) for side in (inputs, answers))
     logits = (RankingOptions.scale * rows @ columns.T).float()
@@ -79,7 +88,7 @@ def in_batch_loss(inputs: Tensor, answers: Tensor) -> Tensor:
 
 
 class Inference(Task):
-    """Classification of a hypothesis as entailed, contradicted or neither."""
+    """The task to classify hypotheses as entailed, contradicted or neither."""
 
     def __init__(self, setting: Setting) -> None:
         super().__init__()
@@ -91,7 +100,7 @@ class Inference(Task):
 
     @torch.inference_mode()
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
-        """Return the held-out pairs' share of correct labels, as ``accuracy``."""
+        """Return the share of correct labels of held-out pairs, as ``accuracy``."""
         predictions = [
             self.logits(model, sides).argmax(dim=1).cpu().numpy()
             for _, _, sides in self.held_out_batches(model, held_out)
@@ -99,15 +108,16 @@ class Inference(Task):
         return {ACCURACY: float((np.concatenate(predictions) == self._held_out).mean())}
 
     def save_extras(self, folder: Path) -> None:
-        """Write the head into the encoder's folder, replacing an earlier one."""
+        """Write or replace the head in the encoder's folder."""
         save_head(
             folder, {name: tensor.detach().cpu() for name, tensor in self.head.named_parameters()}
         )
 
     def rate_factor(self, history: Sequence[Mapping[str, Any]]) -> float:
-        """Return the learning rate's factor, 1 unless the schedule is ``sgd``.
+        """Return the factor of the learning rate after some evaluations.
 
-        Then it is 0.99 per evaluation, and a fifth per loss of accuracy (Conneau et al. 2017).
+        ``history`` has the figures of all evaluations. The factor is 1, but with the schedule
+        ``sgd`` 0.99 per evaluation, and a fifth per loss of accuracy (Conneau et al. 2017).
         """
         if not self._by_sgd:
             return 1.0
@@ -116,13 +126,20 @@ class Inference(Task):
         return float(0.99 ** len(history) / 5**drops)
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """Return the cross entropy of the labels of the pairs at ``rows``."""
+        """Return the mean cross entropy of the pairs' labels, a scalar.
+
+        ``rows`` are positions of the pairs, and ``sides`` their tokens, embedded by ``model``.
+        """
         logits = self.logits(model, sides)
         gold = torch.from_numpy(self._labels[rows]).to(logits.device)
         return functional.cross_entropy(logits.float(), gold)
 
     def logits(self, model: Model, sides: list[Tokens]) -> Tensor:
-        """Return logits (B, 3) of pairs, in the order of ``INFERENCE_LABELS``."""
+        """Return logits (B, 3) of pairs' labels.
+
+        Classes are in the order of ``INFERENCE_LABELS``. ``sides`` are the tokens of both sentences
+        of B pairs.
+        """
         vectors = model(join(sides))
         # In unit vectors, products of numbers are tiny compared with the numbers.
         u, v = (functional.normalize(vectors) * math.sqrt(vectors.shape[1])).chunk(2)
@@ -135,22 +152,27 @@ def _number_labels(texts: Sequence[ParallelText]) -> Rows:
 
 
 class Autoencoding(Task):
-    """Reconstruction of a sentence from its vector."""
+    """The task to reconstruct a sentence from its vector."""
 
     def __init__(self, setting: Setting) -> None:
         super().__init__()
         self.decoder = Decoder(setting, languages=1, hidden=WIDTH)
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """Return the mean cross entropy of the sentences' tokens."""
+        """Return the mean cross entropy of the sources' tokens, a scalar.
+
+        ``sides`` are the tokens that ``model`` embeds, and the tokens to predict are of the pairs
+        at ``rows``.
+        """
         vectors = functional.normalize(model(sides[0]))
         return shared_mean(*self.decoder(vectors, pairs.source.take(rows), 0))
 
 
 class SkipThought(Task):
-    """Prediction of the sentences after and before one from its vector.
+    """The task to predict the sentences after and before a sentence.
 
-    Kiros et al. 2015, "Skip-Thought Vectors", with one decoder that is told the direction.
+    It uses the sentence's vector (Kiros et al. 2015, "Skip-Thought Vectors"), and one decoder,
+    which gets the direction.
     """
 
     def __init__(self, setting: Setting) -> None:
@@ -158,7 +180,11 @@ class SkipThought(Task):
         self.decoder = Decoder(setting, languages=2, hidden=WIDTH)
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """Return the sum of both directions' mean cross entropies."""
+        """Return the sum of the mean cross entropies of both neighbours.
+
+        ``sides`` are the tokens that ``model`` embeds, and the tokens to predict are of the pairs
+        at ``rows``.
+        """
         first, second = functional.normalize(model(join(sides))).chunk(2)
         after = self.decoder(first, pairs.target.take(rows), 0)
         before = self.decoder(second, pairs.source.take(rows), 1)

@@ -29,10 +29,10 @@ MASK = 0  # SentencePiece's unknown piece
 
 
 class Masked(Task):
-    """MLM, which predicts hidden tokens from all other tokens of a sentence.
+    """The task MLM, to predict hidden tokens from the other tokens.
 
-    It uses a transformer's last layer, and the embeddings as weights of the output. It sees the
-    first ``sides`` sides of pairs, by default those with text of their own.
+    It uses the last layer of a transformer, and the embeddings as weights of the output. It reads
+    the first ``sides`` sides of pairs, by default both of parallel text, and one of other text.
 
     Raises:
         ValueError: The architecture is not a transformer.
@@ -54,11 +54,14 @@ class Masked(Task):
         self.bias = nn.Parameter(torch.zeros(setting.vocabulary + 1))
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """Return the mean cross entropy of the predicted tokens."""
+        """Return the mean cross entropy of the predicted tokens, a scalar.
+
+        ``sides`` are the tokens of the batch. ``pairs`` and ``rows`` are unused.
+        """
         return shared_mean(*self._predict(model, sides))
 
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
-        """Return the ``perplexity`` of held-out text, with fixed masks."""
+        """Return the perplexity of held-out text, with fixed masks, by its name."""
         generator = torch.Generator().manual_seed(self._seed)
         batches = self.held_out_batches(model, held_out)
         return perplexity(self._predict(model, sides, generator) for _, _, sides in batches)
@@ -101,13 +104,19 @@ class Masked(Task):
 
 
 class TranslatedMasked(Masked):
-    """TLM, which sees a sentence and its translation, each from position 0."""
+    """The task TLM, MLM with a sentence and its translation together.
+
+    Positions of both begin at 0.
+    """
 
     together = True
 
 
 class Causal(Masked):
-    """CLM, which predicts each next token, and the end, from those before."""
+    """The task CLM, to predict each next token from the tokens before it.
+
+    The end of a sentence is also predicted.
+    """
 
     causal = True
 

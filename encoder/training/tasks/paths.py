@@ -27,7 +27,7 @@ from encoder.training.tasks.translation import perplexity, shared_mean
 
 @dataclass(frozen=True, kw_only=True)
 class Path:
-    """A path's source and target languages, and its share of batches."""
+    """The source and target languages of a path, and its share of batches."""
 
     sources: tuple[str, ...]
     targets: tuple[str, ...]
@@ -35,10 +35,11 @@ class Path:
 
 
 def find_paths(languages: Sequence[str], options: PathsOptions) -> dict[str, Path]:
-    """Return a path for each choice of M sources, by name such as ``de+fr``.
+    """Return a path for each choice of M source languages.
 
-    M are the numbers in ``options.sources``. Paths of M sources share their batches equally, so
-    that each encoder sees as much text.
+    Paths are by name, such as ``de+fr``. M are the numbers in ``options.sources``. Targets are the
+    languages of ``options.targets`` that are not sources. Paths with M sources share their batches
+    equally.
 
     Raises:
         ValueError: A target is not one of the languages, or M sources leave no target.
@@ -68,12 +69,15 @@ def find_paths(languages: Sequence[str], options: PathsOptions) -> dict[str, Pat
 
 
 def source_languages(paths: Mapping[str, Path]) -> list[str]:
-    """Return the languages that are a source of any path."""
+    """Return the languages that are a source of any path, each once."""
     return list(dict.fromkeys(language for path in paths.values() for language in path.sources))
 
 
 class Paths(Task):
-    """Translation from the mean of the sources' vectors into a path's targets."""
+    """The task to translate from the mean vector of source languages.
+
+    A path has its sources and targets.
+    """
 
     def __init__(self, setting: Setting) -> None:
         super().__init__()
@@ -87,7 +91,7 @@ class Paths(Task):
 
     @classmethod
     def text(cls, texts: Texts) -> Texts:
-        """Join the texts to N-way text, one item per language pair.
+        """Join texts to N-way text, one text per language pair.
 
         Raises:
             ValueError: The texts have several target languages, or none in common.
@@ -96,12 +100,12 @@ class Paths(Task):
 
     @classmethod
     def evaluation_texts(cls, held_out: Texts, options: TrainingOptions) -> Texts:
-        """Return held-out text of each two languages that have an encoder."""
+        """Return the held-out text of each two source languages."""
         return all_pairs(held_out, source_languages(_find_paths(options, held_out)))
 
     @classmethod
     def model(cls, options: TrainingOptions, features: Features, texts: Texts) -> Model:
-        """Make a network for each source language, of random weights.
+        """Make a network with random weights for each source language.
 
         Raises:
             ValueError: The architecture is not a BiLSTM, or drops tokens.
@@ -117,7 +121,10 @@ class Paths(Task):
         return Apart(networks)
 
     def batch_pairs(self, pairs: Sequence[TokenPairs]) -> Sequence[TokenPairs]:
-        """Return an item per path, with its name, to draw rows of N-way text."""
+        """Return an item per path, with its name, from which batches are drawn.
+
+        An item's rows are positions of N-way text.
+        """
         self._tokens = _tokens_by_language(pairs)
         weight = np.minimum.reduce([language_pair.weight for language_pair in pairs])
         return [
@@ -126,12 +133,15 @@ class Paths(Task):
         ]
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """Return the sum of the mean cross entropies of the path's targets."""
+        """Return the sum of the mean cross entropies of a path's targets.
+
+        ``pairs.name`` is the path, and ``rows`` are positions of N-way text. ``sides`` are unused.
+        """
         predictions = self._translate(model, self._paths[pairs.name], self._tokens, rows)
         return torch.stack([shared_mean(*each) for each in predictions]).sum()
 
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
-        """Return the perplexity of held-out rows by all paths, by its name."""
+        """Return the perplexity of held-out rows over all paths, by its name."""
         sentences = _tokens_by_language(held_out)
         return perplexity(
             prediction

@@ -19,7 +19,10 @@ CHUNK = 1024  # sentences per batch of negatives to embed
 
 
 class Ranking(Task):
-    """Translation ranking, with hard negatives after the first evaluation."""
+    """The task to rank a translation above other sentences of the batch.
+
+    After the first evaluation, mined hard negatives are ranked as well.
+    """
 
     def __init__(self, setting: Setting) -> None:
         super().__init__()
@@ -28,7 +31,10 @@ class Ranking(Task):
         self._negatives: dict[str, Rows] = {}
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """Return ``translation_ranking`` of the batch of all processes."""
+        """Return ``translation_ranking`` of the batches of all processes.
+
+        ``rows`` are positions of the pairs, and ``sides`` their tokens, embedded by ``model``.
+        """
         options, negative_rows, negatives = self._options, self._negatives.get(pairs.name), None
         if negative_rows is not None:
             sides = [*sides, pairs.target.take(negative_rows[rows].ravel())]
@@ -42,7 +48,7 @@ class Ranking(Task):
         )
 
     def prepare(self, model: Model, pairs: Sequence[TokenPairs]) -> None:
-        """Mine hard negatives, if the options want them, with the present model."""
+        """Mine hard negatives by the present model, if the options ask for them."""
         if count := self._options.hard_negatives:
             self._negatives = {
                 p.name: mine_negatives(model, p, count=count, seed=self._seed) for p in pairs
@@ -52,7 +58,7 @@ class Ranking(Task):
 def translation_ranking(
     source: Tensor, target: Tensor, *, scale: float, margin: float, negatives: Tensor | None = None
 ) -> Tensor:
-    """Return the loss of in-batch ranking in both directions, with a margin.
+    """Return the loss of ranking translations in both directions, a scalar.
 
     Row i of ``target`` (B, D) translates row i of ``source`` (B, D), and the other rows are its
     negatives. All are unit rows. The logits are ``scale * (cos(x_i, y_j) - margin * [i == j])``.
@@ -77,12 +83,11 @@ def translation_ranking(
 
 
 def mine_negatives(model: Model, pairs: TokenPairs, *, count: int, seed: int) -> Rows:
-    """Find ``count`` similar targets of each pair, int64 rows (P, count).
+    """Find similar wrong targets of each pair, as positions (P, ``count``).
 
-    "Semantically similar to the correct translation" (Chidambaram et al. 2019, section 2.2), by the
-    model's vectors, among ``BLOCK`` random pairs. Targets of pairs that have a sentence in common
-    with the pair may be correct, and come last. Of fewer than ``count``, the most similar are
-    repeated.
+    They are int64, the most similar first by the model's vectors, among ``BLOCK`` random pairs
+    (Chidambaram et al. 2019, section 2.2). Targets of pairs that have a sentence in common with the
+    pair may be correct, and come last. If there are fewer than ``count``, they are repeated.
     """
     vectors = _embed(model, pairs.target)
     equal = [torch.from_numpy(_number_sentences(side)) for side in (pairs.source, pairs.target)]

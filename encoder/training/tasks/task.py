@@ -27,7 +27,11 @@ EVALUATION_PAIRS = 100  # pairs per batch of an evaluation
 
 @dataclass(frozen=True)
 class Setting:
-    """The inputs of a task, with the number of subwords ``vocabulary``."""
+    """The options, texts and teacher from which a task is made.
+
+    ``vocabulary`` is the number of subwords. ``held_out`` are texts for evaluation, and ``teacher``
+    is None if the objective needs none.
+    """
 
     options: TrainingOptions
     vocabulary: int
@@ -42,10 +46,11 @@ class Setting:
 
 
 class Decoder(nn.Module):
-    """LASER's decoder, from a sentence's vector and a language to tokens.
+    """A network that predicts tokens from a sentence's vector and a language.
 
-    Artetxe & Schwenk 2019, section 3.1. It predicts each token from those before, and is used in
-    training only. Its token vectors are as wide as the encoder's, if that has LASER's architecture.
+    It is LASER's (Artetxe & Schwenk 2019, section 3.1). Each token is predicted from the tokens
+    before it. It is used in training only. Its token vectors are as wide as the encoder's, if that
+    has LASER's architecture.
     """
 
     def __init__(self, setting: Setting, *, languages: int, hidden: int) -> None:
@@ -93,21 +98,27 @@ def _pack(ids: Tensor, lengths: Tensor) -> PackedSequence:
 
 
 class Task(nn.Module):
-    """Base class of objectives and auxiliary tasks, which may have weights."""
+    """Base class of objectives and auxiliary tasks, which may have weights.
+
+    A subclass implements ``loss``, and overrides other methods as it needs.
+    """
 
     @classmethod
     def text(cls, texts: Texts) -> Texts:
-        """Return the texts to train on, made of the texts that were read."""
+        """Return the texts to train on, by default the texts that were read."""
         return texts
 
     @classmethod
     def evaluation_texts(cls, held_out: Texts, options: TrainingOptions) -> Texts:
-        """Return the held-out texts of two languages, for the held-out error."""
+        """Return the held-out texts on which the held-out error is measured.
+
+        By default, they are the texts of two languages.
+        """
         return [text for text in held_out if text.is_parallel]
 
     @classmethod
     def model(cls, options: TrainingOptions, features: Features, texts: Texts) -> Model:
-        """Make the model that learns the texts, of random weights.
+        """Make the model to train, with random weights.
 
         Raises:
             ValueError: The options do not suit the task or the architecture.
@@ -115,43 +126,49 @@ class Task(nn.Module):
         return make_model(options, features)
 
     def batch_pairs(self, pairs: Sequence[TokenPairs]) -> Sequence[TokenPairs]:
-        """Return the pairs from which batches are drawn."""
+        """Return the pairs from which batches are drawn, by default ``pairs``."""
         return pairs
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """Return the loss of the pairs at ``rows``, with the tokens in ``sides``.
+        """Return the loss of the pairs at ``rows``, a scalar with a gradient.
 
-        ``sides`` are the sources and the targets of the rows, perhaps without dropped tokens. The
-        rows are this process's share of a batch, whose loss is the mean over the processes. The
-        loss is a scalar with a gradient.
+        ``sides`` are the tokens of these pairs' sources and targets, maybe with some dropped, which
+        ``model`` embeds. The rows are this process's share of a batch, whose loss is the mean over
+        the processes.
         """
         raise NotImplementedError
 
     def prepare(self, model: Model, pairs: Sequence[TokenPairs]) -> None:
-        """Prepare for more steps, after an evaluation or when training resumes."""
+        """Prepare for more steps, by default without any work.
+
+        It is called after each evaluation, and when training resumes.
+        """
 
     def deploy(self, encoder: Encoder) -> Encoder:
-        """Return the encoder to use, this one or one that it extends."""
+        """Return the encoder to save, by default the trained ``encoder``."""
         return encoder
 
     def save_extras(self, folder: Path) -> None:
         """Write further files into the encoder's folder, by default none."""
 
     def rate_factor(self, history: Sequence[Mapping[str, Any]]) -> float:
-        """Return a factor of the learning rate, by all evaluations' figures.
+        """Return a factor of the learning rate, by default 1.
 
-        It is 1 by default.
+        ``history`` has the figures of all evaluations so far.
         """
         return 1.0
 
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
-        """Return other figures on held-out pairs by name, by default none."""
+        """Return further figures of held-out pairs by name, by default none."""
         return {}
 
     def held_out_batches(
         self, model: Model, held_out: Sequence[TokenPairs]
     ) -> Iterator[tuple[TokenPairs, Rows, list[Tokens]]]:
-        """Yield batches of held-out pairs for ``loss``, in evaluation mode."""
+        """Yield batches of held-out pairs, in evaluation mode.
+
+        A batch is the arguments ``pairs``, ``rows`` and ``sides`` of ``loss``.
+        """
         self.eval()
         model.eval()
         for pairs in held_out:
@@ -161,7 +178,10 @@ class Task(nn.Module):
 
 
 class Mixture(Task):
-    """The objective's task, and auxiliary tasks by the name of their text."""
+    """The objective's task, mixed with auxiliary tasks.
+
+    Auxiliary tasks are by the name of their text.
+    """
 
     def __init__(self, objective: str, main: Task, beside: Mapping[str, Task]) -> None:
         super().__init__()
@@ -170,25 +190,28 @@ class Mixture(Task):
         self._losses: dict[str, list[float]] = {name: [] for name in (objective, *beside)}
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """Return the loss of the task to which the pairs belong."""
+        """Return the loss of the task that ``pairs`` belong to, by their name.
+
+        Arguments are as in ``Task.loss``. The loss is stored for ``figures``.
+        """
         task = self._tasks.get(pairs.name, self.main)
         loss = task.loss(model, pairs, rows, sides)
         self._losses[self._objective if task is self.main else pairs.name].append(loss.item())
         return loss
 
     def prepare(self, model: Model, pairs: Sequence[TokenPairs]) -> None:
-        """Prepare the objective's task with its own pairs."""
+        """Prepare the objective's task, without pairs of auxiliary tasks."""
         self.main.prepare(model, [pair for pair in pairs if pair.name not in self._tasks])
 
     def save_extras(self, folder: Path) -> None:
-        """Save the extras of each task."""
+        """Write the files of all tasks into the encoder's folder."""
         for task in (self.main, *self._tasks.values()):
             task.save_extras(folder)
 
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
-        """Return the objective's figures, and each task's loss by name.
+        """Return the objective's figures, and the mean loss of each task, by name.
 
-        A loss is the mean since the last call, and missing without steps.
+        A loss is the mean since the last call, and missing if the task had no steps.
         """
         means = {
             f"{name} loss": float(np.mean(each)) for name, each in self._losses.items() if each
@@ -198,5 +221,5 @@ class Mixture(Task):
         return {**self.main.figures(model, held_out), **means}
 
     def deploy(self, encoder: Encoder) -> Encoder:
-        """Return the encoder of the objective's task."""
+        """Return the encoder to save, by the objective's task."""
         return self.main.deploy(encoder)

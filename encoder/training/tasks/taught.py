@@ -22,9 +22,9 @@ logger = logging.getLogger(__name__)
 
 
 class Taught(Task):
-    """Base class of objectives with a teacher, whose vectors are in memory.
+    """Base class of objectives that learn the vectors of a teacher.
 
-    Each sentence takes 2 D bytes.
+    The vectors are in memory, 2 D bytes per sentence.
 
     Raises:
         ValueError: The teacher is missing, or has other dimensions.
@@ -53,26 +53,30 @@ class Taught(Task):
         self._vectors = teacher.encode(list(numbers)).astype(np.float16)
 
     def teacher_vectors(self, pairs: TokenPairs, rows: Rows, like: Tensor) -> list[Tensor]:
-        """Return the teacher's vectors of rows, float32 (B, D) per side.
+        """Return the teacher's vectors of pairs, float32 (B, D) per side.
 
-        Rows are unit vectors, rounded to float16. The sides are both, or only the target if the
-        objective is one-sided. The vectors are on the device of ``like``.
+        ``rows`` are positions in ``pairs``. Vectors have unit length, rounded to float16. The sides
+        are both, or only the target if the objective is one-sided. The result is on the device of
+        ``like``.
         """
         vectors = (self._vectors[side[rows]] for side in self._rows[pairs.name])
         return [torch.from_numpy(matrix).to(like.device).float() for matrix in vectors]
 
 
 class Distillation(Taught):
-    """Training of a student to match a teacher's vectors of both sides."""
+    """The task to match a teacher's vectors of both sides."""
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """Return ``distillation`` of both sides."""
+        """Return ``distillation`` of both sides, a scalar.
+
+        ``rows`` are positions of the pairs, and ``sides`` their tokens, embedded by ``model``.
+        """
         student = functional.normalize(model(join(sides)).float())
         return distillation(*student.split(len(rows)), *self.teacher_vectors(pairs, rows, student))
 
 
 class Alignment(Taught):
-    """Training of sources to match the teacher's vectors of their targets.
+    """The task to match a teacher's vectors of the sources' translations.
 
     X-BiLSTM of a network, X-CBOW of a bag (Conneau 2018, thesis, section 4.2.4).
     """
@@ -87,7 +91,11 @@ class Alignment(Taught):
         self._teacher = setting.teacher
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """Return ``alignment`` of the batch of all processes."""
+        """Return ``alignment`` of the batches of all processes, a scalar.
+
+        ``rows`` are positions of the pairs, and ``sides[0]`` the sources' tokens, embedded by
+        ``model``.
+        """
         assert isinstance(self._options, AlignmentOptions)
         source = functional.normalize(model(sides[0]).float())
         (target,) = self.teacher_vectors(pairs, rows, source)
@@ -95,12 +103,12 @@ class Alignment(Taught):
         return alignment(*both, negatives=self._options.negatives)
 
     def deploy(self, encoder: Encoder) -> Encoder:
-        """Return the teacher, with the sources' languages encoded by ``encoder``."""
+        """Return the teacher, which encodes the sources' languages by ``encoder``."""
         return self._teacher.with_languages(self._languages, lambda: encoder)
 
 
 class Addition(Alignment):
-    """Ranking of sources against the teacher's vectors of all targets.
+    """The task to rank targets, by a teacher's vectors, for each source.
 
     The sources' language is added to the teacher, which has the targets' language. Names in the
     sources also have the teacher's vectors (``encoder.bag.encoder.find_names``).
@@ -117,7 +125,11 @@ class Addition(Alignment):
         self._names = {text.name: find_names(text.source) for text in setting.texts}
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """Return ``translation_ranking`` of sources with fixed target vectors."""
+        """Return ``translation_ranking`` of sources and the teacher's targets.
+
+        ``rows`` are positions of the pairs, and ``sides[0]`` the sources' tokens, embedded by
+        ``model``. The targets' vectors are fixed.
+        """
         assert isinstance(self._options, AdditionOptions)
         names_of_rows = [self._names[pairs.name][row] for row in rows]
         name_vectors = torch.from_numpy(self._teacher.encode(names_of_rows, normalize=False))
@@ -128,7 +140,10 @@ class Addition(Alignment):
         return translation_ranking(*both, scale=self._options.scale, margin=self._options.margin)
 
     def deploy(self, encoder: Encoder) -> Encoder:
-        """Return the teacher extended by the encoder, which gets its names."""
+        """Return the teacher, which encodes the sources' language by ``encoder``.
+
+        ``encoder`` gets the teacher's vectors of names. Both are bags.
+        """
         assert isinstance(encoder, BagEncoder) and isinstance(self._teacher, BagEncoder)
         return super().deploy(encoder.with_names(self._teacher))
 
@@ -136,22 +151,22 @@ class Addition(Alignment):
 def distillation(
     source: Tensor, target: Tensor, teacher_source: Tensor, teacher_target: Tensor
 ) -> Tensor:
-    """Return one minus the mean cosine of a student's to a teacher's vectors.
+    """Return 1 minus the mean cosine of a student's and a teacher's vectors.
 
-    Both sides approach both of the teacher's vectors, which averages their differences out (Reimers
-    & Gurevych 2020, equation 1, with the cosine loss of Heffernan et al. 2022). All are unit rows
-    (B, D).
+    Each side is compared with both of the teacher's vectors, which averages their differences out
+    (Reimers & Gurevych 2020, equation 1, with the cosine loss of Heffernan et al. 2022). All are
+    unit rows (B, D).
     """
     return 1 - ((source + target) * (teacher_source + teacher_target)).sum(dim=1).mean() / 4
 
 
 def alignment(x: Tensor, y: Tensor, *, negatives: float) -> Tensor:
-    """Return the mean of |x - y| - lambda (|x_c - y| + |x - y_c|).
+    """Return the loss of vectors that should match their translations.
 
-    L_align of the thesis (section 4.2.4), with L2 norms, for vectors (B, D) of sentences ``x`` and
-    of their translations ``y``, with ``negatives`` as lambda. ``x_c`` and ``y_c`` belong to the
-    pair before, which is random because batches are shuffled. Here vectors are unit rows, as the
-    classifier sees them; in the thesis they are not normalised.
+    It is the mean of |x - y| - lambda (|x_c - y| + |x - y_c|): L_align of Conneau's thesis (2018,
+    section 4.2.4), with L2 norms, for unit vectors (B, D) of sentences ``x`` and of their
+    translations ``y``, and lambda = ``negatives``. ``x_c`` and ``y_c`` belong to the pair before,
+    which is random because batches are shuffled.
     """
 
     def distance(first: Tensor, second: Tensor) -> Tensor:

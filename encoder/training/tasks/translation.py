@@ -16,7 +16,9 @@ from encoder.training.tasks.task import Decoder, Setting, Task
 
 
 class Translation(Task):
-    """Translation of each sentence from its vector, in each direction.
+    """The task to translate each sentence from its vector.
+
+    Each direction to one of the target languages is trained.
 
     Raises:
         ValueError: A text has none of the target languages.
@@ -36,12 +38,15 @@ class Translation(Task):
         self.decoder = Decoder(setting, languages=len(self._targets), hidden=options.decoder_dim)
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """Return the mean of ``sequence_translation`` over the directions."""
+        """Return the mean cross entropy of translations, over the directions.
+
+        ``rows`` are positions of the pairs, and ``sides`` their tokens, which ``model`` embeds.
+        """
         predicted = self._predict(model, pairs, rows, sides)
         return torch.stack([shared_mean(*prediction) for prediction in predicted]).mean()
 
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
-        """Return the perplexity of all held-out translations."""
+        """Return the perplexity of all held-out translations, by its name."""
         return perplexity(
             prediction
             for batch in self.held_out_batches(model, held_out)
@@ -71,7 +76,7 @@ class Translation(Task):
 
 @torch.inference_mode()
 def perplexity(predicted: Iterable[tuple[Tensor, Tensor]]) -> dict[str, float]:
-    """Return the perplexity of batches of logits and tokens, by its name.
+    """Return the perplexity of predicted tokens, in a dictionary by its name.
 
     ``predicted`` has pairs of logits (N, V) and tokens, int64 (N,), at least one.
     """
@@ -83,9 +88,10 @@ def perplexity(predicted: Iterable[tuple[Tensor, Tensor]]) -> dict[str, float]:
 
 
 def shared_mean(logits: Tensor, tokens: Tensor) -> Tensor:
-    """Return ``sequence_translation``, weighted by this process's tokens.
+    """Return the cross entropy, weighted by this process's share of tokens.
 
-    The mean over the processes is the mean cross entropy of all processes' tokens.
+    It is ``sequence_translation`` times a weight, such that the mean over the processes is the mean
+    cross entropy of all processes' tokens.
     """
     mean = parallel.sum_over_processes(len(tokens)) / parallel.processes()
     return sequence_translation(logits, tokens) * (len(tokens) / mean)

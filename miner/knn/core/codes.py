@@ -51,8 +51,8 @@ class Codes:
     ``scale[i] scale[j]`` times the product of their codes.
 
     ``numbers`` (N, D) are the codes: int8, int16, bfloat16 bits as uint16, or floats. ``ids``,
-    int32 (N,), name the rows, by default by position. ``scale`` and ``bias`` are float32 (N,).
-    ``slack`` is the relative rounding error of products, for both sides.
+    int32 (N,), are the ids of the rows, by default their positions. ``scale`` and ``bias`` are
+    float32 (N,). ``slack`` is the relative rounding error of products, for both sides.
     """
 
     ids: NDArray[np.int32]
@@ -70,7 +70,7 @@ class Codes:
         return self.scale, self.bias
 
     def take(self, rows: Rows) -> Codes:
-        """Return the codes of some rows, like ``take_rows``."""
+        """Return the codes of the rows in a slice or at positions, in order."""
         return Codes(
             ids=take_rows(self.ids, rows),
             numbers=take_rows(self.numbers, rows),
@@ -83,9 +83,10 @@ class Codes:
 def encode_both(
     source: Matrix, target: Matrix, precision: Precision, *, centred: bool = True
 ) -> tuple[Codes, Codes]:
-    """Encode both sides, unit rows (N, D) and (M, D), in ``precision``.
+    """Encode both sides in ``precision``, with bounds of their cosines.
 
-    float32 codes are the rows themselves, never ``centred``. If other codes are not centred, biases
+    ``source`` (N, D) and ``target`` (M, D) are unit rows. float32 codes are the rows themselves.
+    For other precisions, if ``centred``, each side's mean is subtracted first. Otherwise, biases
     contain only rounding errors, so products rank like bounds.
 
     Raises:
@@ -113,10 +114,11 @@ def encode_both(
 
 
 def round_to_int8(rows: Matrix) -> tuple[Matrix, Matrix]:
-    """Round each row to multiples of 1/127 of its largest absolute number.
+    """Round each row to multiples of 1/127 of its largest absolute value.
 
     Returns:
-        The multiples, whole float32 (N, D) from -127 to 127, and their units, float32 (N, 1).
+        The multiples, whole numbers from -127 to 127, float32 (N, D), and their units, float32 (N,
+        1). A row of zeros stays.
     """
     largest = np.maximum(rows.max(axis=1, keepdims=True), -rows.min(axis=1, keepdims=True))
     scale = np.maximum(largest / np.float32(INT8_MAX), TINY)
@@ -125,9 +127,9 @@ def round_to_int8(rows: Matrix) -> tuple[Matrix, Matrix]:
 
 
 def codes_of(rows: Matrix, integers: type[np.number]) -> Codes:
-    """Encode rows by ``round_to_int8``, without bias or slack.
+    """Encode rows (N, D) by ``round_to_int8``, with bias and slack 0.
 
-    The type ``integers`` is from ``miner.knn.core.tuning.type_of_integers``.
+    ``integers`` is the dtype of the codes, from ``miner.knn.core.tuning.type_of_integers``.
     """
     numbers, steps = round_to_int8(rows)
     return Codes(
@@ -140,7 +142,7 @@ def codes_of(rows: Matrix, integers: type[np.number]) -> Codes:
 
 
 def round_to_bfloat16(rows: Matrix) -> NDArray[np.uint16]:
-    """Return the bits of the nearest bfloat16 of float32, ties to even."""
+    """Round float32 rows to bfloat16, ties to even, as bits in uint16."""
     bits = rows.view(np.uint32)
     odd = (bits >> 16) & 1
     return ((bits + (np.uint32(0x7FFF) + odd)) >> 16).astype(np.uint16)

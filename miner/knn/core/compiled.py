@@ -75,20 +75,20 @@ def _exceeds(tile: Any, row: Any, start: Any, slack: Any, row_code: Any, column_
 
 @_part
 def longer(numbers: Any) -> Any:
-    """Return a longer copy of numbers (N,), with N more uninitialised ones."""
+    """Copy numbers (N,) to an array (2 N,), whose second half is undefined."""
     return np.concatenate((numbers, np.empty_like(numbers)))
 
 
 @_compile
 def hits(tile: Any, slack: Any, row_codes: Any, column_codes: Any) -> Any:
-    """Return the products of a tile (R, C) whose bounds exceed a floor.
+    """Return the hits in a tile (R, C) of products.
 
-    ``slack`` is that of ``Codes``. ``row_codes`` are ``scale`` and ``bias`` of the rows' ``Codes``,
-    and floors, float32 (R,) each. ``column_codes`` are the same of the columns, (C,). The tile is
-    read once, in vector instructions, and blocks with a hit twice.
+    A hit is a product whose bound exceeds the floor of its row or of its column. ``slack`` is that
+    of ``Codes``. ``row_codes`` are ``scale`` and ``bias`` of the rows' ``Codes``, and floors,
+    float32 (R,) each, and ``column_codes`` the columns' ``scale``, ``bias`` and floors, (C,) each.
 
     Returns:
-        Row times C plus column, int32 (H,), and bounds, float32 (H,).
+        Places, row times C plus column, int32 (H,), and bounds, float32 (H,), by row, then column.
     """
     (scale, bias, floor), (column_scale, column_bias, column_floor) = row_codes, column_codes
     rows, columns = tile.shape
@@ -115,11 +115,12 @@ def hits(tile: Any, slack: Any, row_codes: Any, column_codes: Any) -> Any:
 def take(
     tile_hits: Any, of_rows: Any, of_columns: Any, forward: Any, backward: Any, repeated: Any
 ) -> None:
-    """Insert a tile's hits into the candidates of its R rows and C columns.
+    """Insert a tile's hits into the candidates of its rows and columns.
 
-    ``tile_hits`` are from ``hits``. ``of_rows`` are positions of the rows in ``forward``, and their
-    ids, (R,) each, and ``of_columns`` likewise in ``backward``, (C,). These are the ``Candidates``
-    of both sides. ``repeated`` is true if other tiles may contain the same pairs.
+    ``tile_hits`` are from ``hits``. ``forward`` and ``backward`` are ``Candidates`` of the sides of
+    rows and of columns, which are updated in place. ``of_rows`` are the positions in ``forward``
+    and the ids of the tile's R rows, (R,) each, ``of_columns`` the positions in ``backward`` and
+    the ids of its C columns. ``repeated`` is true if other tiles may contain the same pairs.
     """
     (places, hit_bounds), (bounds, ids, floor) = tile_hits, forward
     (row_places, row_ids), (column_places, column_ids) = of_rows, of_columns
@@ -141,8 +142,8 @@ def take(
 def round_centred(rows: Any, mean: Any, largest: Any, codes: Any) -> None:
     """Round rows (N, D) minus their ``mean`` (D,) to codes up to ``largest``.
 
-    ``codes`` are the arrays to fill: codes, int8 or int16 (N, D), and, float32 (N,), the units that
-    codes count, the lengths of centred rows, and the lengths of rounding errors.
+    ``codes`` are four arrays to fill: codes, int8 or int16 (N, D), and, float32 (N,) each, the
+    units that codes count, the lengths of centred rows, and the lengths of rounding errors.
     """
     numbers, steps, lengths, errors = codes
     centred = np.empty(rows.shape[1], dtype=np.float32)
@@ -164,11 +165,11 @@ def round_centred(rows: Any, mean: Any, largest: Any, codes: Any) -> None:
 
 @compiled()  # keeps the order of sums, for the same bits everywhere
 def unit_rows(halves: Any, rows: Any, factor: Any, out: Any, places: Any) -> None:
-    """Scale float16 rows like ``miner.knn.core.rescore.unit_rows``.
+    """Scale float16 rows to length 1, rounded to multiples of 2**-26.
 
-    ``halves`` (R, D) are their bits as uint16, and ``factor`` is 2**26. Row ``rows[i]`` is written
-    to ``out[places[i]]``. All loops compile to vector instructions, which calls to round would
-    prevent.
+    ``halves`` (R, D) are their bits as uint16, finite and not zero, and ``factor`` is 2**26. Row
+    ``rows[i]`` is written to ``out[places[i]]``, float32. All loops compile to vector instructions,
+    which calls to round would prevent.
     """
     sign, rest = np.uint32(0x8000), np.uint32(0x7FFF)
     lanes, floats = np.empty(LANES), np.empty(halves.shape[1], dtype=np.float32)
@@ -197,7 +198,10 @@ def unit_rows(halves: Any, rows: Any, factor: Any, out: Any, places: Any) -> Non
 
 @_compile
 def rows_in(cells: Any, start: Any, stop: Any) -> Any:
-    """Return the rows with cells (N, P) in ``range(start, stop)``, ascending."""
+    """Return the rows with a cell from ``start`` to ``stop`` - 1, ascending.
+
+    They are int64. ``cells`` (N, P) are of each row.
+    """
     rows, count = np.empty(len(cells), dtype=np.int64), 0
     for row in range(len(cells)):
         for cell in cells[row]:
@@ -210,7 +214,7 @@ def rows_in(cells: Any, start: Any, stop: Any) -> Any:
 
 @_compile
 def add_rows(rows: Any, groups: Any, sums: Any) -> None:
-    """Add each row (N, D) to ``sums[group]`` in place, in order.
+    """Add each row (N, D) to ``sums[group]`` in place, in the rows' order.
 
     ``groups``, int (N,), are positions in ``sums`` (G, D).
     """
@@ -248,10 +252,11 @@ def _place(ids: Any, cosines: Any, number: Any, cosine: Any) -> None:
 
 @_compile
 def merge(ids: Any, cosines: Any, rows: Any, other_ids: Any, other_cosines: Any) -> None:
-    """Merge other neighbours (P, L) of ``rows`` (P,) into all lists (N, K).
+    """Merge neighbours of some rows into the lists of all rows in place.
 
-    Lists are best first, ties by id. ``ids`` and ``cosines`` (N, K) are updated in place, and keep
-    the best K distinct ones. Ids are -1 at the end of shorter lists.
+    ``ids`` and ``cosines`` (N, K) are all lists, which keep the best K distinct neighbours, best
+    first, ties by id. ``other_ids`` and ``other_cosines`` (P, L) are the neighbours of ``rows``
+    (P,) to merge. Ids are -1 at the end of shorter lists.
     """
     for place in range(len(rows)):
         row = rows[place]
@@ -272,8 +277,8 @@ def verify(
     A row is done at the first bound below its K-th cosine. Queries (N, D) and base (M, D) are unit
     rows, and ``names`` (M,) are ids of the base. ``of_rows`` are ``Candidates`` of the queries,
     whose ids are positions in the base. The function fills ``ids`` (N, K), -1 at first, ``cosines``
-    (N, K), at first the cosines to exceed, and the mask ``incomplete`` (N,) of rows that may have
-    better neighbours.
+    (N, K), at first the cosines to exceed, and the mask ``incomplete`` (N,), true for rows that may
+    have better neighbours.
     """
     bounds, candidates, floor = of_rows
     for row in range(len(queries)):
@@ -299,9 +304,10 @@ def fallback_search(
 ) -> None:
     """Insert a tile's hits into the ``lists`` of its rows, by exact cosines.
 
-    ``row_places`` (R,) and ``column_places`` (C,) are the tile's positions in ``queries`` and
-    ``base``, and ``names`` (M,) are the ids of ``base``. ``lists`` are ids and cosines, (R, K)
-    each. A pair's cosine is computed if its bound reaches the row's K-th cosine.
+    ``tile_hits`` are from ``hits``. ``row_places`` (R,) and ``column_places`` (C,) are the tile's
+    positions in ``queries`` and ``base``, and ``names`` (M,) are the ids of ``base``. ``lists`` are
+    ids and cosines of the tile's rows, (R, K) each, updated in place. A pair's cosine is computed
+    if its bound reaches the row's K-th cosine.
     """
     columns = np.uint32(len(column_places))
     (places, bounds), (ids, cosines) = tile_hits, lists

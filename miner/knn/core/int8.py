@@ -43,7 +43,7 @@ _part = compiled_part(fastmath=FASTMATH)
 
 
 def way_of(kind: Any) -> Way:
-    """Return the way to multiply codes of a NumPy or Numba type."""
+    """Return the way of this CPU to multiply codes of type int8 or int16."""
     way = _SET.int8 if str(kind) == "int8" else _SET.int16
     assert way is not None, kind
     return way
@@ -58,21 +58,21 @@ def _vector(builder: Any, start: Any, *steps: Any) -> Any:
 
 
 def loaded(builder: Any, vectors: Any, row: Any) -> list[Any]:
-    """Load row ``row`` of COLUMNS numbers each as VECTORS vectors."""
+    """Load one row of COLUMNS numbers as VECTORS vectors of a register each."""
     start = builder.mul(row, LONG(VECTORS))
     places = [builder.add(start, LONG(part)) for part in range(VECTORS)]
     return [builder.load(builder.gep(vectors, [place]), align=4) for place in places]
 
 
 def rows_from(builder: Any, first: Any, count: Any, rows: int) -> list[Any]:
-    """Return ``rows`` numbers from ``first``, but at most ``count`` - 1."""
+    """Return ``rows`` row numbers from ``first``, limited to ``count`` - 1."""
     last = builder.sub(count, LONG(1))
     numbers = [builder.add(first, LONG(row)) for row in range(rows)]
     return [builder.select(builder.icmp_signed("<", row, last), row, last) for row in numbers]
 
 
 def in_all_lanes(builder: Any, numbers: Any, place: Any) -> Any:
-    """Return a vector with one number of an array in all lanes."""
+    """Return a vector with the number at ``place`` of an array in all lanes."""
     number = builder.load(builder.gep(numbers, [place]), align=4)
     undefined = ir.Constant(ir.VectorType(number.type, LANES), ir.Undefined)
     one = builder.insert_element(undefined, number, NUMBER(0))
@@ -121,12 +121,12 @@ def _block(
 def multiply_block(typing: Any, first: Any, panel: Any, left: Any, right: Any, out: Any) -> Any:
     """Multiply ROWS rows by a panel, and return whether there are hits.
 
-    A product p is a hit if ``p column_scale row_scale + row_bias`` exceeds the lower level of both.
-
-    ``first`` is the first row, and ``panel`` the number of the panel. ``left`` are codes (R, D),
-    initial sums, scales, biases, and levels for this panel, (R,) each. ``right`` are panels (P,
-    depth, COLUMNS), scales and levels (P, COLUMNS). The function fills ``out``: the products (ROWS,
-    COLUMNS), and masks of hits with a bit per column (ROWS,).
+    A product p is a hit if ``p column_scale row_scale + row_bias`` exceeds the lower level of its
+    row and column. ``first`` is the first row, and ``panel`` the panel's number. ``left`` are
+    arrays of R rows: codes (R, D), and initial sums, scales, biases and levels, (R,) each.
+    ``right`` are panels (P, depth, COLUMNS), and scales and levels, (P, COLUMNS) each. The function
+    fills ``out``: the products (ROWS, COLUMNS), and masks (ROWS,) with a bit per column, 1 for a
+    hit.
     """
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -162,9 +162,10 @@ def multiply_block(typing: Any, first: Any, panel: Any, left: Any, right: Any, o
 
 @intrinsic
 def write_block(typing: Any, first: Any, panel: Any, left: Any, panels: Any, out: Any) -> Any:
-    """Write the products of ROWS rows and a panel to ``out`` (R, P * COLUMNS).
+    """Write the products of ROWS rows and one panel to their place in ``out``.
 
-    ``left`` are codes (R, D) and sums (R,). ``first`` is the first row, and ``panel`` a number.
+    ``out`` is int32 (R, P * COLUMNS). ``left`` are codes (R, D) and initial sums (R,) of the rows.
+    ``first`` is the first row, and ``panel`` the number of the panel in ``panels``.
     """
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -190,10 +191,11 @@ def write_block(typing: Any, first: Any, panel: Any, left: Any, panels: Any, out
 
 @intrinsic
 def raise_and_turn(typing: Any, codes: Any, raised: Any, at: Any, panels: Any, to: Any) -> Any:
-    """Write LANES lanes of LANES columns of codes (C, depth) to ``panels``.
+    """Transpose LANES lanes of LANES columns of codes into ``panels``.
 
-    ``at`` are the first column and lane. Lane i goes to the positions from ``to + i COLUMNS`` in
-    the flattened panels. ``raised`` is the number to add, in all four bytes of an int32.
+    ``at`` are the first column and the first lane in ``codes`` (C, depth). Lane i goes to the
+    positions from ``to + i COLUMNS`` in the flattened panels. ``raised``, the same number in all
+    four bytes of an int32, is added to the codes.
     """
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -276,7 +278,10 @@ def _panels_of(columns: Any, raised: Any) -> Any:
 
 @_part
 def products_of(rows: Any, panels: Any, raised: Any) -> Any:
-    """Multiply codes (R, D) by ``panels_of``, to int32 (R, P * COLUMNS)."""
+    """Multiply codes (R, D) by panels, to int32 (R, P * COLUMNS).
+
+    ``panels`` and ``raised`` are the results of ``panels_of``.
+    """
     left = rows, _sums_of(rows, raised)
     out = np.empty((len(rows), len(panels) * COLUMNS), np.int32)
     for panel in range(len(panels)):
@@ -342,10 +347,13 @@ def _laid_out(columns: Any, raised: Any) -> Any:
 
 
 def panels_of(columns: NDArray[Any], largest: int) -> tuple[NDArray[np.int32], int]:
-    """Return codes (C, D) as panels (P, depth, COLUMNS), and the added number.
+    """Lay out codes (C, D) as panels, int32 (P, depth, COLUMNS).
 
     Codes are at most ``largest``, and D is a multiple of 8. If LARGEST is 63, products with int8
     rows are exact for row codes up to 2**14 / (4 * ``largest``) - 1.
+
+    Returns:
+        The panels, and the number that was added to all codes.
     """
     way = way_of(columns.dtype)
     raised = min(way.raised, largest)
@@ -353,7 +361,7 @@ def panels_of(columns: NDArray[Any], largest: int) -> tuple[NDArray[np.int32], i
 
 
 class Columns:
-    """Columns of int8 codes (C, D), from -127, laid out for repeated products."""
+    """Columns of int8 codes (C, D), -127 to 127, for repeated products."""
 
     def __init__(self, codes: NDArray[np.int8]) -> None:
         self._count = len(codes)
@@ -363,7 +371,7 @@ class Columns:
         self._panels = panels_of(columns, np.iinfo(np.int8).max)
 
     def multiplied(self, rows: NDArray[np.int8]) -> NDArray[np.int32]:
-        """Multiply codes (R, D) by all columns exactly, to int32 (R, C)."""
+        """Multiply int8 codes (R, D) by all columns exactly, to int32 (R, C)."""
         if not (len(rows) and self._count):
             return np.empty((len(rows), self._count), dtype=np.int32)
         codes = _in_whole_lanes(rows.astype(self._kind, copy=False), self._way)
@@ -372,9 +380,10 @@ class Columns:
 
 
 def hits(rows: Any, columns: Any, row_codes: Any, column_codes: Any) -> Any:
-    """Multiply codes (R, D) by (C, D), and return hits like ``compiled.hits``.
+    """Multiply rows (R, D) by columns (C, D), and return the hits.
 
-    Codes are int8 up to LARGEST, or int16 up to 127 if the set of instructions multiplies these.
+    ``row_codes``, ``column_codes`` and the result are as in ``miner.knn.core.compiled.hits``. Codes
+    are int8 up to LARGEST, or int16 up to 127 if the set of instructions multiplies these.
     """
     way = way_of(rows.dtype)
     lanes = _in_whole_lanes(columns, way).view(np.int32)

@@ -34,18 +34,18 @@ MIN_COLUMNS_TO_SEED = 16 * 512  # with fewer, seeds cost more than they save
 
 
 class Tile(NamedTuple):
-    """The rows and the columns of a tile, by slice or by ascending position."""
+    """The rows and the columns of a tile, each a slice or ascending positions."""
 
     rows: Rows
     columns: Rows
 
 
 class Candidates(NamedTuple):
-    """The C candidates of each row with the largest bounds so far, best first.
+    """The C candidates of each of N rows, largest bounds first.
 
     ``bounds``, float32 (N, C), is -inf and ``ids``, int32 (N, C), is -1 for unused candidates.
-    ``floor``, float32 (N,), is at least each row's last bound. Rows that were compared, and are no
-    candidates, have bounds up to the floor.
+    ``floor``, float32 (N,), is at least each row's last bound. All compared rows that are not
+    candidates have bounds up to the floor.
     """
 
     bounds: NDArray[np.float32]
@@ -62,15 +62,16 @@ class Candidates(NamedTuple):
         )
 
     def take(self, rows: Rows) -> Self:
-        """Return the candidates of some rows, like ``take_rows``."""
+        """Return the candidates of the rows in a slice or at positions, in order."""
         return type(self)(*(take_rows(field, rows) for field in self))
 
 
 class RowLocks:
-    """Locks of rows of shared tables, whose lengths are ``tables``.
+    """Locks of single rows of shared tables, for threads.
 
-    All requested rows are locked at once or none, so threads cannot deadlock. If only one of
-    ``threads`` works, nothing is locked.
+    ``tables`` are the numbers of rows of each table, and ``threads`` the number of threads that
+    work. All requested rows are locked at once or none, so threads cannot deadlock. With one
+    thread, nothing is locked.
     """
 
     def __init__(self, *tables: int, threads: int) -> None:
@@ -110,7 +111,7 @@ def generate_candidates(
     repeated: bool,
     progress: Callable[[int], None],
 ) -> None:
-    """Update the candidates of both sides, by one product per tile.
+    """Compare the pairs of all tiles, and update both sides' candidates.
 
     Args:
         left: codes of one side.
@@ -144,8 +145,8 @@ def initial_candidates(rows: Codes, columns: Codes, *, kept: int) -> Candidates:
     """Return ``kept`` unused candidates per row, with floors.
 
     A row's floor is just below its ``kept`` largest bounds among sampled columns, or -inf if there
-    are few columns. ``kept`` is at most the columns. Floors exclude most products of the first
-    tiles.
+    are few columns. ``kept`` is limited to the number of columns. Such floors exclude most products
+    of the first tiles.
     """
     kept = min(kept, len(columns))
     candidates = Candidates.empty(len(rows), kept)
@@ -162,7 +163,7 @@ def initial_candidates(rows: Codes, columns: Codes, *, kept: int) -> Candidates:
 
 
 def best_columns(rows: Codes, columns: Codes, *, kept: int) -> Candidates:
-    """Return the ``kept`` candidates of each row among ``columns``.
+    """Return the ``kept`` columns with the largest bounds for each row.
 
     Of equal bounds, the first columns stay. Ids are from ``columns``.
     """
@@ -177,9 +178,10 @@ def best_columns(rows: Codes, columns: Codes, *, kept: int) -> Candidates:
 
 
 def growing_blocks(rows: int, size: int) -> list[slice]:
-    """Split rows into slices that grow from 32 rows threefold up to ``size``.
+    """Split rows into slices of 32 rows, then of three times as many each.
 
-    Floors are low at first, and most products exceed them.
+    Slices grow up to ``size`` rows, and the last may be shorter. Floors are low at first, so most
+    products exceed them.
     """
     slices, start, length = [], 0, min(FIRST_BLOCK_ROWS, size)
     while start < rows:
@@ -189,10 +191,10 @@ def growing_blocks(rows: int, size: int) -> list[slice]:
 
 
 def find_hits(rows: Codes, columns: Codes, row_floor: Matrix, column_floor: Matrix) -> Hits:
-    """Return the hits of a tile, whose bounds exceed a floor of row or column.
+    """Return the pairs of rows and columns whose bounds exceed a floor.
 
-    Floors are float32 (R,) and (C,) for codes of R rows and C columns. Because floors may rise
-    later, users of the hits must compare the bounds again.
+    The bound must exceed the floor of the row or of the column, float32 (R,) and (C,). Because
+    floors may rise later, users of the hits must compare the bounds again.
 
     Returns:
         Row times C plus column, int32 (H,), and bounds, float32 (H,).
@@ -214,13 +216,14 @@ def verify(
 
     Args:
         queries: unit rows (N, D) and their codes.
-        base: unit rows (M, D) and their codes, whose ids name the neighbours.
+        base: unit rows (M, D) and their codes. Ids of neighbours are from these codes.
         candidates: candidates of the queries. Ids are positions in ``base``.
         k: neighbours per row.
-        floors: cosines that neighbours must exceed, float32 (N,). Unused columns have these.
+        floors: cosines that neighbours must exceed, float32 (N,), or None. Unused columns of the
+            result have these as cosines.
 
     Returns:
-        Neighbours (N, k), and the rows that may have better neighbours, ascending.
+        Neighbours (N, k), best first, and the rows that may have better ones, int64, ascending.
     """
     (rows, _), (others, other_codes) = queries, base
     neighbours = Neighbours.empty(len(rows), k)
@@ -242,10 +245,11 @@ def verify(
 def fallback_search(
     queries: Side, base: Side, neighbours: Neighbours, tiles: Iterable[Tile]
 ) -> None:
-    """Insert the best columns of tiles into ``neighbours`` in place.
+    """Insert the best columns of tiles into the neighbours of their rows.
 
-    Queries, base and ``neighbours`` (N, k) are as in ``verify``. Each row's neighbours are then
-    complete if its tiles have all columns that it may be compared with.
+    ``neighbours`` (N, k) are updated in place. ``queries`` and ``base`` are unit rows and their
+    codes, as in ``verify``. Each row's neighbours are complete if its tiles have all columns that
+    it may be compared with.
     """
     (left, left_codes), (right, right_codes) = queries, base
     claims = RowLocks(len(left), threads=thread_count())

@@ -40,7 +40,8 @@ def product(left: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
     """Multiply codes (R, D) by codes (C, D) of the same type.
 
     Returns:
-        (R, C): int32 of int8, bits of bfloat16 as uint16 of the same, float32 or float64 of floats.
+        Products (R, C): int32 for int8 codes, float32 or float64 for floats, and for bits of
+        bfloat16 as uint16, bits of bfloat16.
     """
     if left.dtype in (np.float32, np.float64):
         return np.asarray(left @ right.T)
@@ -71,7 +72,7 @@ def bfloat16_rows(bits: NDArray[Any]) -> torch.Tensor:
 
 @cache
 def loops() -> ModuleType:
-    """Return the module of compiled loops, which loads Numba in half a second."""
+    """Return the module ``miner.knn.core.compiled``, which loads Numba."""
     from miner.knn.core import compiled
 
     return compiled
@@ -79,14 +80,17 @@ def loops() -> ModuleType:
 
 @cache
 def int8_kernels() -> ModuleType | None:
-    """Return ``miner.knn.core.int8``, or None if the CPU lacks instructions."""
+    """Return the module ``miner.knn.core.int8``, if this CPU can run it.
+
+    It is None if the CPU lacks the instructions.
+    """
     from miner.knn.core import int8  # loads Numba
 
     return int8 if int8.CHOSEN else None
 
 
 def compiled_int8() -> ModuleType | None:
-    """Return ``int8_kernels``, or None if they are not to be used.
+    """Return the module of ``int8_kernels``, if it is the best choice.
 
     It is None if the CPU lacks instructions, or if torch is loaded and faster.
     """
@@ -161,7 +165,7 @@ def numbers_of(tile: NDArray[Any]) -> NDArray[np.float32]:
 
 
 def torch_is_loaded() -> bool:
-    """Return whether this process has loaded torch."""
+    """Return whether this process has imported torch."""
     return sys.modules.get("torch") is not None
 
 

@@ -36,7 +36,7 @@ def unit_rows(
     """Scale vectors to length 1, rounded to multiples of 2**-26.
 
     Args:
-        vectors: floats (R, D), finite and not zero.
+        vectors: floats (R, D). Rows must be finite and not zero, which is not checked.
         out: the array to fill, float32, or None for a new one (N, D).
         rows: positions of the N vectors to scale, in any order (default: all).
         places: their positions in ``out`` (default: 0 to N - 1).
@@ -72,7 +72,7 @@ def unit_rows(
 
 
 def square_lengths(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Sum the squares of each row (N, D), in a fixed order, to (N,).
+    """Sum the squares of each row (N, D) in a fixed order, to float64 (N,).
 
     Eight lanes sum every eighth square, and are then added by pairs.
     """
@@ -85,10 +85,13 @@ def square_lengths(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def checked_vectors(vectors: ArrayLike, side: str) -> NDArray[Any]:
-    """Return vectors as an array (N, D), after checks.
+    """Check vectors, and return them as an array (N, D).
+
+    N may be 0. The dtype stays.
 
     Raises:
-        ValueError: Vectors of a ``side`` are not two-dimensional, not real, zero or not finite.
+        ValueError: Vectors are not two-dimensional, not of real numbers, or a row is zero or not
+            finite. The message begins with ``side``.
     """
     rows = np.asarray(vectors)
     if rows.ndim != 2:
@@ -125,10 +128,10 @@ def check_search(source: NDArray[Any], target: NDArray[Any], *, k: int) -> None:
 
 
 def rescore(queries: Matrix, base: Matrix, candidates: IntArray, *, k: int) -> Neighbours:
-    """Return each query's best ``k`` candidates, by exact cosine, then id.
+    """Return each query's ``k`` nearest candidates by exact cosine, then id.
 
-    Queries (N, D) and base (M, D) are ``unit_rows``. Candidates, int64 (N, C), are distinct rows of
-    it, or -1.
+    ``queries`` (N, D) and ``base`` (M, D) are rows from ``unit_rows``. ``candidates``, int64 (N,
+    C), are distinct positions in ``base``, or -1. The result has min(k, C) columns.
     """
     cosines = np.empty(candidates.shape, dtype=np.float32)
     rows = max(1, BLOCK_BYTES // (8 * max(1, base.shape[1] * candidates.shape[1])))
@@ -141,7 +144,10 @@ def rescore(queries: Matrix, base: Matrix, candidates: IntArray, *, k: int) -> N
 
 
 def best(neighbours: Neighbours, *, k: int) -> Neighbours:
-    """Keep ``k`` neighbours by descending cosine, then id, -1 and -inf last."""
+    """Keep the ``k`` neighbours of each row with the highest cosines.
+
+    They are by descending cosine, then id. Unused columns, -1 and -inf, are last.
+    """
     order = np.lexsort((neighbours.ids, -neighbours.cosines), axis=1)[:, :k]
     return Neighbours(
         ids=np.take_along_axis(neighbours.ids, order, axis=1),

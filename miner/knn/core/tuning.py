@@ -107,12 +107,12 @@ def type_of_integers(dim: int, operations: float) -> type[np.number]:
 def choose(
     source: Matrix, target: Matrix, *, k: int, precision: Precision | None, tried: int = TRIAL_ROWS
 ) -> Tuning:
-    """Choose the precision, unless it is given, and the candidates per row.
+    """Choose the number of candidates, and if it is None the precision.
 
     ``source`` and ``target`` are unit rows (N, D) and (M, D), and ``k`` is the number of
     neighbours. ``tried`` rows of each side are searched in float32. Rows are searched again if a
     precision's rounding could hide more rows than candidates are kept, which counts as its cost.
-    With an empty side, the precision is float32 unless given.
+    With an empty side, the default precision is float32.
 
     Raises:
         ValueError: The precision is unknown, overflows, or is inexact on this CPU.

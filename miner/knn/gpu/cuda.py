@@ -24,11 +24,14 @@ ROUNDING = 2.0**-22
 
 
 class DeviceError(RuntimeError):
-    """A device that could not finish its search, and the reason."""
+    """An error of a device that could not finish its search, with the reason."""
 
 
 def usable_devices() -> list[torch.device]:
-    """Return the CUDA devices with correct bfloat16 products."""
+    """Return the CUDA devices with correct bfloat16 products, maybe none.
+
+    The fault of each other device is logged.
+    """
     usable = []
     for number in range(torch.cuda.device_count()):
         device = torch.device("cuda", number)
@@ -70,7 +73,7 @@ def generate_on_devices(
     Args:
         source: bfloat16, float16 or float32 (N, D), finite, in host memory. float32 has no fused
             kernel, and a tenth of the speed or less.
-        target: likewise, (M, D).
+        target: (M, D), of the same dtype, finite, in host memory.
         kept: candidates per row, at least 1.
         devices: CUDA devices, at least one.
         progress: called with numbers of products, which sum to N * M, by one thread at a time.

@@ -56,7 +56,10 @@ class Hits(NamedTuple):
 
     @classmethod
     def empty(cls, side: torch.Tensor, capacity: int) -> Self:
-        """Return no hits, with room for ``capacity`` per row of a side."""
+        """Return no hits for each of the N rows of ``side`` (N, D).
+
+        Keys (N, ``capacity``) are EMPTY, and counts are 0, on the side's device.
+        """
         counts = torch.zeros(len(side), dtype=torch.int32, device=side.device)
         return cls(keys.no_candidates(len(side), capacity, side.device), counts)
 
@@ -76,7 +79,7 @@ def find_hits(
 
     Args:
         x: float16 or bfloat16 (N, D), contiguous, not empty; D is a multiple of 8.
-        y: likewise, (M, D).
+        y: (M, D), of the same dtype, contiguous, not empty.
         row_floors: products that hits of a row exceed, float32 (N,).
         column_floors: products that hits of a column exceed, float32 (M,).
         first_row: position of the first row of ``x``, for the keys of columns.
@@ -106,7 +109,7 @@ def find_hits(
 
 
 def fault(tiling: Tiling, device: torch.device, dtype: torch.dtype) -> str:
-    """Return the fault of the kernel on a device, or "" if it is correct.
+    """Describe why a tiling does not work on a device, or return "".
 
     The trial has tiles with edges, and rows with too many hits or none. Its products are of
     integers, so they are exact in every order of summation.

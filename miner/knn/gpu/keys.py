@@ -32,14 +32,14 @@ class DeviceCandidates(NamedTuple):
 
 
 def no_candidates(rows: int, kept: int, device: torch.device) -> torch.Tensor:
-    """Return EMPTY keys, int64 (``rows``, ``kept``)."""
+    """Return keys that are all EMPTY, int64 (``rows``, ``kept``)."""
     return torch.full((rows, kept), EMPTY, dtype=torch.int64, device=device)
 
 
 def pack(products: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
     """Pack float32 products and positions from 0 into int64 keys.
 
-    Keys sort like their products. Equal products sort by position.
+    All shapes are equal. Keys sort like their products. Equal products sort by position.
     """
     high = _turned(products.contiguous().view(torch.int32)).to(torch.int64)
     return (high << 32) | positions.to(torch.int64)
@@ -74,7 +74,10 @@ def floors(keys: torch.Tensor) -> torch.Tensor:
 
 
 def device_candidates(keys: torch.Tensor, *, of: int) -> DeviceCandidates:
-    """Convert keys (N, C), each row's best in ``of`` positions, to candidates."""
+    """Convert each row's best keys to candidates in host memory.
+
+    ``keys`` (N, C) are the best among ``of`` positions, in descending order.
+    """
     everything = np.full(len(keys), -np.inf, dtype=np.float32)
     floor = everything if keys.shape[1] == of else floors(keys).cpu().numpy()
     return DeviceCandidates(ids=positions(keys).cpu().numpy(), floor=floor)

@@ -33,8 +33,8 @@ _compiling = threading.Lock()  # Triton may not compile for several devices at o
 class Cell(NamedTuple):
     """The vectors of a cell, and the best keys of its rows and columns so far.
 
-    Rows ``x`` (N, D) and ``y`` (M, D) begin at positions ``first_row`` and ``first_column``.
-    ``forward`` (N, C) and ``backward`` (M, C) are keys.
+    ``x`` (N, D) and ``y`` (M, D) are vectors of consecutive rows, from positions ``first_row`` and
+    ``first_column`` of the sides. ``forward`` (N, C) and ``backward`` (M, C) are keys, best first.
     """
 
     x: torch.Tensor
@@ -46,10 +46,10 @@ class Cell(NamedTuple):
 
 
 def by_sorting(cell: Cell) -> Found:
-    """Return the best keys of each row and of each column, by sorting.
+    """Find the best keys of each row and of each column by sorting.
 
-    They are int64 (N, C) and (M, C), or fewer columns in a smaller cell, without earlier keys of
-    the cell. Writing, transposing and sorting cost about five times the product.
+    They are int64 (N, C) and (M, C), with fewer columns in a smaller cell. Earlier keys of the cell
+    are not included. Writing, transposing and sorting cost about five times the product.
     """
     tile = product(cell.x, cell.y)
     return (
@@ -59,7 +59,7 @@ def by_sorting(cell: Cell) -> Found:
 
 
 def by_hits(cell: Cell, tiling: Tiling) -> Found:
-    """Return the keys above the floors of rows (N, B) and columns (M, B).
+    """Find the keys above the floors of rows (N, B) and of columns (M, B).
 
     The floors are the last keys of ``cell``. Unused keys are EMPTY, and others int64 in any order.
     """
@@ -79,7 +79,10 @@ def by_hits(cell: Cell, tiling: Tiling) -> Found:
 
 
 def product(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """Return the float32 products (N, M) of rows of any floating dtype."""
+    """Return the products (N, M) of two tensors' rows in float32.
+
+    ``x`` (N, D) and ``y`` (M, D) are of one floating dtype.
+    """
     if x.is_cuda and x.dtype != torch.float32 and torch.__version__ >= "2.8":  # compares versions
         return torch.mm(x, y.T, out_dtype=torch.float32)
     return x.float() @ y.float().T  # as exact, but slower

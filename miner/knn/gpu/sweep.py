@@ -36,14 +36,18 @@ ALIGNED = 8  # numbers; the kernel's bulk copies need rows of 16 bytes or multip
 
 
 class Plan(NamedTuple):
-    """Whether all vectors fit on a device, and the most lines per cell side."""
+    """The plan of a search on a device.
+
+    ``resident`` says whether all vectors fit into its memory, and ``lines`` is the largest number
+    of rows of a cell per side.
+    """
 
     resident: bool
     lines: int
 
 
 def plan(lines: int, *, line_bytes: int, kept: int, free: int) -> Plan:
-    """Plan a search of ``lines`` rows of both sides in ``free`` bytes.
+    """Plan a search of ``lines`` rows in all in ``free`` bytes.
 
     A line takes ``line_bytes``. Vectors that don't fit are copied for every cell. Over PCIe that
     takes about 2 * D bytes per column, compared with 2 * D operations per row of the cell: at 10

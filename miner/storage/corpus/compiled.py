@@ -23,9 +23,10 @@ def digest_lines(
     (multilinear hashing, Lemire and Kaser 2014, "Strongly universal string hashing is fast",
     section 2). A byte of 1 after the last makes texts of different lengths differ.
 
-    ``data``, uint8, are the texts' bytes, and ``words``, uint32, the four bytes from each of them.
-    Texts end one byte before the next of ``starts``, int64 (N + 1,). ``kept`` texts, bool (N,), are
-    digested by random ``keys``, uint64 (W + 2, 4) for texts of at most W whole words.
+    ``data``, uint8, are the texts' bytes, and ``words[i]``, uint32, the four bytes from
+    ``data[i]``. Text i has the bytes from ``starts[i]`` to ``starts[i + 1] - 2``, int64 (N + 1,).
+    Only texts in the mask ``kept`` (N,) are digested, by random ``keys``, uint64 (W + 2, 4) for
+    texts of at most W whole words.
     """
     for line in range(len(high)):
         if not kept[line]:

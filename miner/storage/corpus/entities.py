@@ -34,12 +34,11 @@ def unescape(text: str, levels: int = 1) -> str:
 
 
 def escaped_levels(texts: Sequence[str]) -> int:
-    """Return how many times HTML escaped a corpus, from 0 to 2.
+    """Estimate how many times a corpus was escaped for HTML, from 0 to 2.
 
-    Entities next to a letter are evidence ("That&#39;s"). Entities that a text on HTML mentions are
-    none ("write &amp; for an ampersand"), and bare marks are evidence against.
-
-    It is judged by some of its texts.
+    ``texts`` are a sample of the corpus. Without texts, it is 0. Entities next to a letter are
+    evidence ("That&#39;s"), and bare marks such as & are evidence against. Entities that a text on
+    HTML mentions ("write &amp; for an ampersand") are ignored.
     """
     levels = 0
     for level in range(1, MAX_LEVELS + 1):
@@ -54,13 +53,19 @@ def escaped_levels(texts: Sequence[str]) -> int:
 
 
 def example(texts: Sequence[str]) -> str:
-    """Return the first entity that shows escaped texts, or a default one."""
+    """Return the first HTML entity in texts that shows that they are escaped.
+
+    Without one, it is ``&amp;#39;``.
+    """
     matches = (match for text in texts for match in _ENTITY.finditer(text))
     return next((match[0] for match in matches if _is_evidence(match)), "&amp;#39;")
 
 
 def unescape_records(batches: Iterator[Records], levels: int) -> Iterator[Records]:
-    """Replace ``levels`` of entities in records, and reject blank results."""
+    """Replace ``levels`` levels of HTML entities in the texts of records.
+
+    Records whose text is then blank are rejected. With 0, ``batches`` are returned.
+    """
     return (_unescaped(records, levels) for records in batches) if levels else batches
 
 

@@ -39,8 +39,9 @@ def may_hold_corpus(entry: Place) -> bool:
 def folder_files(folder: Place) -> tuple[list[NamedPlace], list[str]]:
     """List the corpus files in a folder at any depth, and all other names.
 
-    Files have their paths below ``folder`` as names. Entries of a folder are in the order of their
-    names' code points. A link to a folder that contains it leads nowhere.
+    Each file has its path below ``folder`` as its name. The second list has the names of files that
+    are hidden, or about the corpus, such as README. Entries of a folder are in the order of their
+    names' code points. A link to a folder that contains the link is ignored.
 
     Raises:
         CorpusError: A folder may not be listed.
@@ -96,16 +97,17 @@ def _list_corpus(folder: Place) -> tuple[list[NamedPlace], list[str]]:
 
 
 def summarise_names(names: Sequence[str]) -> str:
-    """Return a number of names, and the first of them, as text."""
+    """Return the number of names and the first names, as ``2 (a.txt, b.txt)``."""
     shown = ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
     return f"{len(names):,} ({shown})"
 
 
 def corpus_files(path: Place, *, input_format: str = "auto") -> list[NamedPlace]:
-    """Return ``path``, unchecked, or the files in it at any depth, with names.
+    """Return the files of the corpus at ``path``, with their names.
 
-    They are sorted by the ids of their first records, shorter ids first, then by name. Unreadable
-    files are last. So the order of records with ids does not depend on the names of files.
+    A path that is not a folder is returned unchecked. Files are at any depth in a folder, sorted by
+    the ids of their first records, shorter ids first, then by name. So the order of records with
+    ids does not depend on the names of files. Unreadable files are last.
 
     Raises:
         CorpusError: ``path`` is a folder without a file of a corpus, or may not be listed.
@@ -127,11 +129,10 @@ def corpus_files(path: Place, *, input_format: str = "auto") -> list[NamedPlace]
 class CorpusReader:
     """An iterable over the records of files, as if they were one file.
 
-    It yields batches of records as ``Records``.
-
-    A file that cannot be read is a rejected record from there on. If it is the only one, iteration
-    raises CorpusError. ``starts`` are the rows at which the files begin that were read so far.
-    ``escapes`` is the number of levels of HTML entities to replace in texts.
+    It yields ``Records`` in batches. If one of several files cannot be read to its end, one
+    rejected record stands for the rest. If the only file cannot be read, iteration raises
+    CorpusError. ``starts`` are the first rows of the files that were read so far. ``escapes`` is
+    the number of levels of HTML entities to replace in texts.
     """
 
     def __init__(

@@ -42,7 +42,10 @@ _BUCC_ID = re.compile(r"[a-z]{2,3}-\d{9}\t")
 
 
 def format_of(path: AnyPath, input_format: str) -> str:
-    """Return ``input_format`` or, if ``auto``, the suffix's, else ``auto``."""
+    """Return the format of a file by the option ``input_format``.
+
+    For ``auto``, it is the format that the file's suffix shows, or ``auto`` if none.
+    """
     if input_format != "auto":
         return input_format
     return FORMAT_BY_SUFFIX.get(split_compression(path)[0], "auto")
@@ -59,6 +62,10 @@ def line_parser(
             between ``bucc``, ``jsonl`` and ``lines``.
         lines: The first lines of the file.
         is_given: Whether the user passed the format. If not, it is checked against ``lines``.
+
+    Returns:
+        A function that takes lines and a dictionary of rejected positions, to which it adds, and
+        returns ids, documents and texts.
 
     Raises:
         CorpusError: A ``tsv`` has neither two columns nor three, or the file has another format.

@@ -18,10 +18,10 @@ ENDS_BLANK[0x80:0x8B] = True
 
 
 class JoinedLines(Sequence[str]):
-    """N texts in UTF-8 with one byte between two texts.
+    """A sequence of N texts, stored as one string of bytes in UTF-8.
 
-    ``data`` are the bytes. ``starts``, int64 (N + 1,), are the positions where texts begin; the
-    last is where another text would begin.
+    ``data`` are the bytes, with one byte between two texts. ``starts``, int64 (N + 1,), are the
+    positions where texts begin; the last is where another text would begin.
     """
 
     def __init__(self, data: bytes, starts: NDArray[np.int64]) -> None:
@@ -29,7 +29,10 @@ class JoinedLines(Sequence[str]):
 
     @classmethod
     def from_texts(cls, texts: Iterable[str]) -> "JoinedLines":
-        """Join texts, which may contain a line's end if only ``raw`` is used."""
+        """Join texts, by line ends.
+
+        Texts that contain a line's end can only be read with ``raw``.
+        """
         encoded = [text.encode() for text in texts]
         lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
         return cls(b"\n".join(encoded), np.concatenate([[0], np.cumsum(lengths + 1)]))
@@ -71,10 +74,10 @@ class JoinedLines(Sequence[str]):
 
 
 def doubtful_texts(texts: Sequence[str], *, max_length: int) -> list[tuple[int, str]]:
-    """Return texts that may be blank, long or contain NUL, with positions.
+    """Find texts that may be blank, long or contain NUL.
 
-    ``max_length`` is in characters, or in bytes for ``JoinedLines``. Positions ascend. All such
-    texts are returned, and maybe some others.
+    ``max_length`` is in characters, or in bytes for ``JoinedLines``. A result is a position and its
+    text, by position. All such texts are found, and maybe others.
     """
     if isinstance(texts, JoinedLines):
         data = np.frombuffer(texts.data + b"\n", np.uint8)

@@ -54,9 +54,9 @@ def line_batches(path: AnyPath) -> Iterator[JoinedLines]:
 
 
 def text_lines(path: AnyPath) -> Iterator[tuple[str, str]]:
-    """Yield each line of a text file with the reason to reject it, or "".
+    """Yield each line of a text file, and why it is rejected, or "".
 
-    Reasons are ``blank``, ``undecodable`` and ``too long``. Undecodable bytes become surrogates
+    The reason is ``blank``, ``undecodable`` or ``too long``. Undecodable bytes become surrogates
     (PEP 383), and a long line is cut.
 
     Raises:
@@ -73,10 +73,10 @@ def text_lines(path: AnyPath) -> Iterator[tuple[str, str]]:
 
 
 def decode_lines(lines: JoinedLines) -> tuple[Sequence[str], Rejected]:
-    r"""Decode lines, and return them with the reasons of rejected positions.
+    r"""Decode lines, and return the texts and the reasons of rejected ones.
 
-    Lines are rejected if they are too long or not UTF-8, and then empty texts. One ``\r`` at a
-    line's end is removed. If no line changes, ``lines`` are returned.
+    Reasons are by position. A line is rejected if it is too long or not UTF-8, and its text is then
+    empty. One ``\r`` at a line's end is removed. If no line changes, ``lines`` are returned.
     """
     rejected: Rejected = {}
     too_long = np.flatnonzero(lines.lengths > MAX_LINE_BYTES).tolist()

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 
 class CorpusSize(NamedTuple):
-    """The number of records, rejected ones included, and their text's bytes."""
+    """The number of records of a corpus, and the bytes of their texts.
+
+    ``rows`` includes rejected records.
+    """
 
     rows: int
     text: int
@@ -133,7 +136,7 @@ def _read_parquet(path: AnyPath, first_row: int) -> Iterator[Records]:
 
 @contextmanager
 def parquet_file(path: AnyPath, remedy: str = "") -> Iterator[pq.ParquetFile]:
-    """Open a Parquet file, and convert errors of the block that reads it.
+    """Open a Parquet file in a block, whose errors are converted.
 
     Raises:
         CorpusError: The file cannot be opened or is damaged; then, the message ends in ``remedy``.

@@ -23,7 +23,7 @@ class CorpusError(ValueError):
 
 
 class Rejection(StrEnum):
-    """Why a record is rejected, in the words of reports."""
+    """Reasons to reject a record, in the words of reports."""
 
     BLANK = "blank"
     UNDECODABLE = "undecodable"
@@ -70,14 +70,15 @@ class Records:
     def from_columns(
         cls, first_row: int, columns: Columns, rejected: Rejected, raw: Callable[[int], bytes]
     ) -> Self:
-        r"""Make records, and reject further texts that cannot be mined.
+        r"""Build records, and reject texts that cannot be mined.
 
         Args:
             first_row: The row of the first record in the file.
             columns: Ids, documents and texts, one per record.
-            rejected: Reasons by position. Blank texts, long ones and texts with NUL are added.
-            raw: Returns the file's bytes at a position, for ``rejected_texts``. Bytes that are
-                not UTF-8 are written as ``\xff``.
+            rejected: Reasons by position. Blank texts, long texts and texts with NUL are added in
+                place.
+            raw: Returns the file's bytes at a position, for ``rejected_texts``. Bytes that are not
+                UTF-8 are written as ``\xff``.
         """
         from miner.storage.corpus.joined import doubtful_texts  # loads NumPy
 
@@ -98,11 +99,11 @@ class Records:
         return cls(first_row, ids, docs, texts, rejected, rejected_texts, trimmed)
 
     def ids(self) -> list[str]:
-        """Return each record's id, or without one its number in the file, from 1."""
+        """Return each record's own id, or else its number in the file, from 1."""
         return [own or str(row) for row, own in enumerate(self.own_ids, self.first_row + 1)]
 
     def kept_texts(self) -> list[str]:
-        """Return the texts that are not rejected."""
+        """Return the texts of the records that are not rejected, in order."""
         return [text for row, text in enumerate(self.texts) if row not in self.rejected]
 
     def __len__(self) -> int:
@@ -110,7 +111,7 @@ class Records:
 
 
 def place_of(row: int, names: Sequence[str], starts: Sequence[int]) -> str:
-    """Return a row's line as text, after its file if there are several.
+    """Return the line of a row as text, after its file if there are several.
 
     ``row`` counts from 0, lines from 1. The files called ``names`` begin at the rows ``starts``.
     """
@@ -120,9 +121,9 @@ def place_of(row: int, names: Sequence[str], starts: Sequence[int]) -> str:
 
 
 def decode_utf8(values: Iterable[bytes], rejected: Rejected) -> list[str]:
-    """Decode UTF-8, and turn other values into empty texts.
+    """Decode values as UTF-8, or as "" if they are invalid.
 
-    Their positions are added to ``rejected``, unless they have a reason.
+    Positions of invalid values are added to ``rejected`` as undecodable, unless they have a reason.
     """
     texts = []
     for position, value in enumerate(values):
@@ -135,7 +136,10 @@ def decode_utf8(values: Iterable[bytes], rejected: Rejected) -> list[str]:
 
 
 def rejection_of(text: str) -> Rejection | None:
-    """Return why a text cannot be mined, or None."""
+    """Return the reason why a text cannot be mined, or None if it can.
+
+    It may be too long, contain NUL, or be blank.
+    """
     if len(text) > MAX_CHARACTERS:
         return Rejection.TOO_LONG
     if "\0" in text:

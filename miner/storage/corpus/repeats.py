@@ -31,9 +31,10 @@ BLOCK_BYTES = 150  # bytes of memory per record while a block is sorted
 
 
 class SortedRecords:
-    """Records on disk, in blocks that are sorted by their first field.
+    """Records with a 64-bit key, sorted in blocks on disk.
 
-    ``folder`` gets an unnamed file until ``close``, and ``block`` records are in memory.
+    The first field of their dtype is the key. An unnamed file in ``folder`` stores them until
+    ``close``, and ``block`` records are in memory.
     """
 
     def __init__(self, folder: Path, dtype: np.dtype[Any], *, block: int) -> None:
@@ -76,7 +77,10 @@ class SortedRecords:
         return _sort_by(np.concatenate(parts), self._key)
 
     def parts(self) -> Iterator[NDArray[np.void]]:
-        """Yield all records by equal ranges of 64-bit keys, about a block each."""
+        """Yield all records, sorted by key, about a block at a time.
+
+        Each part has an equal range of keys, and may be empty. No records can be added afterwards.
+        """
         count = -(-len(self) // self._block)
         for part in range(count):
             yield self.between((part << 64) // count, ((part + 1) << 64) // count - 1)
@@ -88,15 +92,19 @@ class SortedRecords:
 
 
 class Repeats(NamedTuple):
-    """The duplicate records of a corpus, and the number of ``unique`` ones."""
+    """The duplicate records of a corpus, and the number of other records.
+
+    ``repeats`` contains duplicates with the row of the first record with the same text, and
+    ``unique`` is the number of records that are not duplicates.
+    """
 
     repeats: SortedRecords
     unique: int
 
     def first_rows(self, records: Records) -> dict[int, int]:
-        """Map each duplicate's position in a batch to the first row with its text.
+        """Map each duplicate in a batch to the first record with its text.
 
-        Positions count from the batch's first record, and rows from the corpus's.
+        Keys are positions in the batch ``records``, and values rows of the corpus, both from 0.
         """
         first_row = records.first_row
         repeats_of_batch = self.repeats.between(first_row, first_row + len(records) - 1)
@@ -113,9 +121,9 @@ def find_repeats(
     key: Callable[[str], str] = str,
     block: int = BLOCK,
 ) -> Iterator[Repeats]:
-    """Find the records whose text an earlier record has.
+    """Yield the records whose text is the text of an earlier record.
 
-    The result can be used in the ``with`` block only. Errors of ``batches`` are raised.
+    The result is valid only in the ``with`` block. Errors of ``batches`` are raised.
 
     Args:
         batches: The records. Rejected ones have no text.
@@ -140,11 +148,10 @@ def find_repeats(
 
 
 def repeats_among(digests: NDArray[np.void]) -> NDArray[np.void]:
-    """Return duplicates among ``DIGEST`` records that are sorted by ``high``.
+    """Find the duplicates among digests.
 
-    Nearly all digests differ in ``high``, so only the others are sorted.
-
-    They are ``REPEAT`` records: the row of each duplicate, and the first row with the same digest.
+    ``digests`` are ``DIGEST`` records, sorted by ``high``. The result has a ``REPEAT`` record per
+    duplicate: its row, and the first row with the same digest.
     """
     is_equal = digests["high"][1:] == digests["high"][:-1]
     is_shared = np.zeros(len(digests), dtype=np.bool_)
@@ -193,7 +200,7 @@ def digests_of(
         texts: N texts.
         kept: bool (N,); the texts to digest, K in number.
         rows: int64 (K,), their rows.
-        hashes: returns two arrays of 64-bit hashes of the kept texts.
+        hashes: a function that returns two arrays of 64-bit hashes of the kept texts.
     """
     digests = np.empty(len(rows), dtype=DIGEST)
     digests["high"], digests["low"] = hashes(texts, kept)

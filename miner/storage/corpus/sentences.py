@@ -25,7 +25,7 @@ REJECTED_FIELDS = pa.schema({"row": pa.int64(), "why": pa.string(), "text": pa.s
 
 
 class Sentences(NamedTuple):
-    """Tables of the kept, duplicate and rejected records of a batch."""
+    """Tables of the kept, the duplicate and the rejected records of a batch."""
 
     kept: pa.Table
     duplicates: pa.Table
@@ -34,9 +34,10 @@ class Sentences(NamedTuple):
 
 @dataclass(kw_only=True)
 class CorpusCounts:
-    """Counts of a corpus's records, where read = kept + duplicates + rejected.
+    """Numbers of the kept, duplicate and rejected records of a corpus.
 
-    ``rejected`` counts by reason; ``first_rejected`` is the row (from 0) of each reason's first.
+    Each record counts once. ``rejected`` counts by reason. ``first_rejected`` is the first row,
+    from 0, that is rejected for each reason.
     """
 
     kept: int = 0
@@ -53,7 +54,11 @@ class CorpusCounts:
             self.first_rejected.setdefault(record["why"], record["row"])
 
     def facts(self) -> dict[str, Any]:
-        """Return the counts as JSON values, with reasons in a fixed order."""
+        """Return the counts as JSON values, by name.
+
+        ``read`` is the number of all records. Reasons are in a fixed order, and absent if they have
+        no records.
+        """
         reasons = [str(reason) for reason in Rejection if reason in self.rejected]
         return {
             "read": self.kept + self.duplicates + self.rejected.total(),
@@ -64,7 +69,7 @@ class CorpusCounts:
 
 
 def unique_sentences(batches: Iterable[Records], repeats: Repeats | None) -> Iterator[Sentences]:
-    """Divide each batch of records into tables.
+    """Yield the kept, duplicate and rejected records of each batch as tables.
 
     ``repeats`` has the duplicates of all batches. If it is None, no record counts as a duplicate.
     """

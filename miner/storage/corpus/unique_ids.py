@@ -42,10 +42,10 @@ class DuplicateId(NamedTuple):
 
 
 class UniqueIds:
-    """An iterable over a corpus's batches, which can then check its ids.
+    """An iterable over the batches of a corpus that can then check its ids.
 
-    A record without an id has its number as an id. If another record has an id, the corpus is read
-    again for these. ``within_documents``, an id may be repeated in another document. ``folder``
+    A record without an id has its number as an id. If only some records have ids, the check reads
+    the corpus again. With ``within_documents``, an id may recur in another document. ``folder``
     gets a temporary file, which ``close`` removes.
     """
 
@@ -77,7 +77,7 @@ class UniqueIds:
     def check(self, path: Place) -> None:
         """Check that the ids of the corpus at ``path`` are unique.
 
-        Call it after the iteration. It also warns if spaces at the ends of ids were removed.
+        Call it after the iteration. A warning is logged if spaces at the ends of ids were removed.
 
         Raises:
             CorpusError: One line with the first duplicate id and both of its places.
@@ -104,7 +104,10 @@ class UniqueIds:
         self._digests.append(digests_of(ids, kept, rows))
 
     def first_duplicate(self) -> DuplicateId | None:
-        """Return the first duplicate id and both its rows, or None."""
+        """Return the first id that an earlier record has, with both rows.
+
+        It is None if all ids are unique. Call it after the iteration.
+        """
         if not len(self._digests):
             return None
         for records in self._corpus if self._has_unnamed else ():

@@ -34,15 +34,15 @@ _SAMPLE_BYTES = 1024
 
 
 class CodingError(ValueError):
-    """A damaged body, or one in an unknown coding."""
+    """An error about a damaged body, or one in an unknown coding."""
 
 
 def decode_body(body: bytes, codings: Sequence[str], max_bytes: int) -> bytes:
-    """Undo the codings of a response's body, last one first.
+    """Undo the codings of an HTTP response's body, the last one first.
 
-    The first bytes of gzip and zstd count more than the header. A body that is plain in spite of
-    its header is returned unchanged, and a truncated body ends where it was cut. Decoding stops
-    soon after ``max_bytes``, so a longer result means a longer body.
+    The body's first bytes, if they show gzip or zstd, override the header's ``codings``. A body
+    that is plain in spite of its header is returned unchanged, and a truncated body ends where it
+    was cut. Decoding stops soon after ``max_bytes``: a result longer than that is incomplete.
 
     Raises:
         CodingError: The body is damaged, in an unknown coding, or in more than five.
@@ -108,11 +108,12 @@ def _decompress_stream(body: bytes, codec: str, max_bytes: int) -> bytes:
 
 
 def decode_text(html: bytes, content_type: str = "", url: str = "") -> str:
-    """Decode a page by its byte order mark, header, declaration, or a guess.
+    """Decode a web page from bytes.
 
-    A browser believes the page. This function reads it as UTF-8 if all of it is UTF-8, and skips
-    an encoding that cannot decode many of the page's characters. Header and address are optional;
-    the address's top-level domain helps to guess.
+    The encoding is that of the byte order mark, the HTTP header ``content_type``, the page's
+    declaration, or a guess that the address's top-level domain helps. Header and address are
+    optional. A page that is entirely UTF-8 is read as UTF-8, and an encoding that cannot decode
+    many of the page's characters is skipped. Undecodable bytes become U+FFFD.
     """
     for byte_order_mark, encoding in _BYTE_ORDER_MARKS.items():
         if html.startswith(byte_order_mark):

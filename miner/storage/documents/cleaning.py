@@ -42,7 +42,7 @@ Edit = tuple[int, int, str]
 
 
 class CleanText:
-    """A cleaned ``text`` that maps its characters to offsets in the document."""
+    """A cleaned ``text``, whose spans can be mapped to the document."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -50,10 +50,10 @@ class CleanText:
 
     @classmethod
     def from_text(cls, text: str, *, is_wrapped: bool) -> Self:
-        """Clean a document's text, with equal line ends.
+        """Clean a document's text, in which all line ends are equal.
 
-        Control characters become spaces, invisible ones are removed, and others composed (NFC).
-        Words that are hyphenated at line ends are joined if the lines are wrapped.
+        Control characters become spaces, invisible characters are removed, and the others are
+        composed (NFC). Words that are hyphenated at line ends are joined if the lines are wrapped.
         """
         clean = cls(_CONTROL.sub(" ", text))
         clean._edit((*match.span(), "") for match in _SOFT_BREAK.finditer(clean.text))
@@ -65,7 +65,7 @@ class CleanText:
         return clean
 
     def origin(self, start: int, end: int) -> tuple[int, int]:
-        """Return the start and end in the document of a span of ``text``."""
+        """Map a span of ``text`` to its start and end in the document."""
         for offsets in reversed(self._steps):
             start, end = offsets.start(start), offsets.end(end)
         return start, end

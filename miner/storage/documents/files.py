@@ -28,8 +28,8 @@ PARQUET_BATCH_ROWS = 256
 def read(path: AnyPath, name: str) -> Iterator[AnyDocument]:
     """Yield the documents of a text, Markdown, JSON lines or Parquet file.
 
-    A text or Markdown is one document, called ``name``. Otherwise each line or row is one, and is
-    broken if it has no ``text``. It is called by its field ``doc``, ``id``, ``url`` or ``title``,
+    A text or Markdown is one document, called ``name``. Otherwise each line or row is one. It is
+    broken if it has no ``text``, and its name is its field ``doc``, ``id``, ``url`` or ``title``,
     or else ``name:number``. Lines ``{"index": ...}`` of a Cirrus dump are skipped.
 
     Raises:
@@ -51,9 +51,9 @@ def read(path: AnyPath, name: str) -> Iterator[AnyDocument]:
 
 
 def read_bytes(path: AnyPath, max_bytes: int = MAX_BYTES) -> bytes:
-    """Return a file's decompressed bytes.
+    """Return a file's decompressed bytes, or the beginning of a long file.
 
-    Reading stops within a chunk after ``max_bytes``, so a longer result means a longer file.
+    Reading stops soon after ``max_bytes``: a result longer than that is incomplete.
 
     Raises:
         CorpusError: The file cannot be read.

@@ -20,10 +20,11 @@ NO_LANGUAGE = "zxx"
 
 
 def foreign_sentences(paragraphs: Sequence[int], texts: Sequence[str], language: str) -> list[bool]:
-    """Return whether each sentence of a document is in a foreign language.
+    """Return for each sentence of a document whether its language is foreign.
 
-    A sentence of a foreign paragraph is kept if it is likely in the corpus's language by itself.
-    Short and doubtful paragraphs are kept unless the document is foreign as a whole.
+    A sentence is foreign if its paragraph is, unless the sentence by itself is probably in the
+    corpus's language. Short and doubtful paragraphs are foreign only if nearly the whole document
+    is.
 
     Args:
         paragraphs: The number of each sentence's paragraph, ascending.

@@ -73,7 +73,10 @@ _NOT_PROSE = _CODE | {*_HIDDEN}
 
 
 def read_page(name: str, content: bytes) -> records.Document:
-    """Return a Markdown file's document, broken if blank, long or not UTF-8."""
+    """Return the document of a Markdown file.
+
+    It is broken if the file is blank, too long or not UTF-8.
+    """
     document = records.decode_document(name, content)
     return document if document.broken else records.check_document(name, prose(document.text))
 
@@ -81,8 +84,8 @@ def read_page(name: str, content: bytes) -> records.Document:
 def prose(text: str) -> str:
     """Return the prose of Markdown, with an empty line between paragraphs.
 
-    Headings, items and cells are paragraphs of their own. Code, metadata, tags and comments are
-    removed, except for code within a sentence.
+    Each heading, list item and table cell is a paragraph. Metadata, tags, comments and blocks of
+    code are removed. Code within a sentence stays.
     """
     return "\n\n".join(_prose(_TOML.sub("", text), _MAX_DIRECTIVES))
 

@@ -50,9 +50,9 @@ class Document:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawDocument:
-    """A document as its file has it, for a parser that takes time.
+    """A document in its file's format, which must still be parsed.
 
-    ``extract(name, content)`` returns the document with its text.
+    ``content`` is the unparsed document. ``extract(name, content)`` parses it.
     """
 
     name: str
@@ -69,8 +69,8 @@ Reader = Callable[[AnyPath, str], Iterator[AnyDocument]]
 def reader_of(path: AnyPath) -> Reader | None:
     """Return the reader for a file's suffix, or None for an unknown suffix.
 
-    The suffix is in any case, below a compression's. A reader takes the path and the file's name in
-    its corpus, and yields documents.
+    The suffix before that of a compression counts, in any case. A reader is called with the path
+    and the file's name in its corpus, and yields documents.
 
     Raises:
         ModuleNotFoundError: The extra ``documents`` is not installed.
@@ -81,7 +81,9 @@ def reader_of(path: AnyPath) -> Reader | None:
 
 
 def extract(document: AnyDocument) -> Document:
-    """Return a document with its text, or a broken one if the parser fails.
+    """Parse a document, unless it is parsed already.
+
+    If the parser fails, the document is broken as malformed.
 
     Raises:
         MemoryError: The document needs more memory than the machine has.
@@ -97,7 +99,7 @@ def extract(document: AnyDocument) -> Document:
 
 
 def decode_document(name: str, data: bytes) -> Document:
-    """Return the document of UTF-8 bytes, without a byte order mark.
+    """Decode a document from UTF-8, with or without a byte order mark.
 
     It is broken if it is longer than ``MAX_BYTES``, blank or not UTF-8.
     """
@@ -110,7 +112,7 @@ def decode_document(name: str, data: bytes) -> Document:
 
 
 def check_document(name: str, text: str) -> Document:
-    """Return the document of a text.
+    """Build the document of a text.
 
     It is broken if it is blank, or not valid Unicode because of a lone surrogate.
     """
@@ -124,10 +126,10 @@ def check_document(name: str, text: str) -> Document:
 
 
 def text_blocks(text: str, size: int, marks: Sequence[str]) -> Iterator[str]:
-    """Yield a text in blocks of at most ``size`` characters.
+    """Split a text into blocks of at most ``size`` characters, in order.
 
-    A block ends before the last occurrence in it of the first of ``marks`` that it has, or else at
-    ``size``.
+    A block ends before the last occurrence in it of the first of ``marks`` that it contains, or
+    else at ``size``. Joined blocks are the text. An empty text is one empty block.
     """
     start = 0
     while len(text) - start > size:
@@ -140,9 +142,9 @@ def text_blocks(text: str, size: int, marks: Sequence[str]) -> Iterator[str]:
 
 
 def unwrap(text: str) -> str:
-    """Join the lines of a paragraph with spaces, except at a ``LINE_BREAK``.
+    """Join the lines of a paragraph with spaces.
 
-    That becomes a line's end. No space is put between Chinese or Japanese characters.
+    A ``LINE_BREAK`` becomes a line's end. No space is put between Chinese or Japanese characters.
     """
     lines = _WIDE_BREAK.sub("", text).split(LINE_BREAK)
     return "\n".join(" ".join(line.split()) for line in lines).strip()

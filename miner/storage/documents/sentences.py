@@ -103,7 +103,7 @@ def sentence_tables(
 
 
 def table_records(table: pa.Table | pa.RecordBatch, first_row: int) -> Records:
-    """Return the records of a table of ``sentence_tables``.
+    """Convert a table from ``sentence_tables`` to records.
 
     Its rows are numbered from ``first_row``. Rows with a reason are rejected.
     """
@@ -116,7 +116,7 @@ def table_records(table: pa.Table | pa.RecordBatch, first_row: int) -> Records:
 
 
 def document_sentences(document: Document, language: str | None = None) -> Iterator[Sentence]:
-    """Yield the sentences of a document in order, none of a blank text.
+    """Yield the sentences of a document in order, none if it is blank.
 
     ``language`` (ISO 639-1) helps to tell ordinals from sentences that end in a number. An empty
     line ends a paragraph. So does every line's end, unless the text is wrapped.
@@ -133,7 +133,11 @@ def document_sentences(document: Document, language: str | None = None) -> Itera
 
 
 def is_wrapped(text: str) -> bool:
-    """Return whether most inner lines of paragraphs are long and unfinished."""
+    """Return whether the lines of a text are wrapped at a width.
+
+    It is true if most inner lines of paragraphs are unfinished sentences, and their median width is
+    in a range. It is false without inner lines.
+    """
     text = INVISIBLE.sub("", text)
     lines = [line for match in _PARAGRAPH.finditer(text) for line in match[0].split("\n")[:-1]]
     if not lines:
@@ -144,11 +148,14 @@ def is_wrapped(text: str) -> bool:
 
 
 def clean_sentence(text: str) -> str:
-    """Return a sentence in NFC, on one line, without invisible characters."""
+    """Return a sentence on one line, without invisible characters, in NFC."""
     text = _WIDE_BREAK.sub("", INVISIBLE.sub("", text))
     return _SPACES.sub(" ", unicodedata.normalize("NFC", text)).strip()
 
 
 def repeat_key(text: str) -> str:
-    """Return a sentence with uniform quotes, by which duplicates are found."""
+    """Return the key by which duplicates of a sentence are found.
+
+    It is the sentence with uniform quotes.
+    """
     return text.translate(_QUOTES)

@@ -39,7 +39,11 @@ _HTML = re.compile(r"\s*(<!doctype\s+html|<html)", re.IGNORECASE)
 
 @dataclass(kw_only=True)
 class SplitCounts:
-    """Counts of split documents, sentences by language, and broken documents."""
+    """Numbers of split documents, sentences and broken documents.
+
+    ``documents`` includes broken ones. ``languages`` counts sentences by ISO 639-1 code, and
+    ``broken`` documents by reason.
+    """
 
     documents: int = 0
     languages: Counter[str] = field(default_factory=Counter)
@@ -63,8 +67,8 @@ class SplitCounts:
 def is_documents(path: Place, input_format: str) -> bool:
     """Return whether a corpus consists of documents.
 
-    That is if ``input_format`` is ``documents``, or ``auto`` and all known suffixes are only for
-    documents, such as ``.html``.
+    It does if ``input_format`` is ``documents``. For ``auto``, it does if it has a file with a
+    known suffix, and each known suffix is only for documents, such as ``.html``.
     """
     if input_format != "auto":
         return input_format == "documents"
@@ -173,9 +177,9 @@ def open_side(path: Place, input_format: str, *, escapes: int = 0) -> filesets.C
 def find_documents(
     files: Sequence[NamedPlace], *, is_only_file: bool
 ) -> Iterator[tuple[int, AnyDocument]]:
-    """Yield the documents of files, each with its file's number.
+    """Yield the documents of files, each after the position of its file.
 
-    A damaged file is a broken document, unless ``is_only_file``.
+    A damaged file gives a broken document, unless ``is_only_file``.
 
     Raises:
         CorpusError: The only file is damaged.
@@ -194,9 +198,9 @@ def find_documents(
 
 
 def read_documents(files: Sequence[NamedPlace]) -> Iterator[Document]:
-    """Yield the documents of files with their texts, like ``find_documents``.
+    """Yield the parsed documents of files, in order.
 
-    Errors are raised only if there is one file.
+    A damaged file gives a broken document. If it is the only file, CorpusError is raised.
     """
     return (extract(raw) for _, raw in find_documents(files, is_only_file=len(files) == 1))
 
@@ -204,11 +208,11 @@ def read_documents(files: Sequence[NamedPlace]) -> Iterator[Document]:
 def split_documents(
     documents: Iterator[Document], counts: SplitCounts, *, language: str | None = None
 ) -> Iterator[pa.Table]:
-    """Yield tables of ``SPLIT_FIELDS`` with all sentences of documents.
+    """Yield all sentences of documents in tables of ``SPLIT_FIELDS``.
 
-    ``counts`` is updated, also by broken documents, which are skipped. ``language`` (ISO 639-1)
-    decides how documents are split. The language of each sentence is identified. A second document
-    of one name becomes ``NAME (2)``, so that ids are unique.
+    ``counts`` is updated in place. Broken documents are counted and skipped. ``language`` (ISO
+    639-1) decides how documents are split. The language of each sentence is identified. A second
+    document of one name becomes ``NAME (2)``, so that ids are unique.
     """
     name_counts: Counter[int] = Counter()  # by hash, which needs less memory than the name
 

@@ -83,7 +83,7 @@ def sentence_spans(text: str, language: str | None = None) -> Iterator[tuple[int
     """Yield the start and end of each sentence in a paragraph, without spaces.
 
     Line ends count as spaces. ``language`` (ISO 639-1) decides whether a number with a full stop
-    may be an ordinal; it may be one if the language is None.
+    may be an ordinal; None permits it.
     """
     start = counted_to = quotes = 0
     for match in _END.finditer(text):

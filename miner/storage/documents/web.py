@@ -185,7 +185,7 @@ class _Reader(DecompressingBufferedReader):  # type: ignore[misc]  # without typ
 
 
 class ChunkStream(io.RawIOBase):
-    """A binary stream over chunks, which are read on demand."""
+    """A binary stream that reads an iterator of chunks of bytes on demand."""
 
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self._chunks = chunks
@@ -228,7 +228,10 @@ def _read_dump(path: AnyPath) -> Iterator[RawDocument]:
 
 
 def read_article(title: str, text: str) -> Document:
-    """Return a MediaWiki article's document, broken if too long or blank."""
+    """Return the document of a MediaWiki article.
+
+    ``text`` is its wikitext. The document is broken if that is too long or blank.
+    """
     if len(text) > MAX_CHARACTERS:
         return Document(name=title, broken=Rejection.TOO_LONG)
     # The parser's time grows with the square of the number of unclosed brackets.

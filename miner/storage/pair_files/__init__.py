@@ -36,12 +36,12 @@ _UTF16 = {codecs.BOM_UTF16_LE: "UTF-16-LE", codecs.BOM_UTF16_BE: "UTF-16-BE"}
 def open_pairs(
     path: Place, *, columns: Sequence[str] = (), languages: Languages = (None, None)
 ) -> PairFile:
-    """Recognise a file of pairs by its content.
+    """Recognise a file of pairs by its content, to read it.
 
     Args:
-        path: A file, or a folder ``.dataset``.
-        columns: Names or numbers (from 1) of the columns or fields of source and target.
-            Default: they are recognised by names and contents.
+        path: A file, or a folder ``.dataset``. An empty file has no pairs.
+        columns: Names or numbers (from 1) of the columns or fields of source and target. Default:
+            they are recognised by names and contents.
         languages: BCP 47 tags that choose the texts of a TMX file or of fields.
 
     Raises:
@@ -74,10 +74,10 @@ def open_pairs(
 
 
 def read_pairs(path: Place) -> Iterator[FilePair]:
-    """Yield the pairs of a file in order, without blank lines.
+    """Yield the pairs of a file in order, except for blank lines.
 
     Raises:
-        CorpusError: The file cannot be read, or a line of it is not a pair. It is named.
+        CorpusError: The file cannot be read, or a line is not a pair. The message names the line.
     """
     for pair in open_pairs(path).read():
         if pair.problem == BLANK:
@@ -88,13 +88,16 @@ def read_pairs(path: Place) -> Iterator[FilePair]:
 
 
 def pairs_format(path: Place) -> str:
-    """Return a file's suffix such as ``.tsv`` in lower case, "" if none.
+    """Return a file's suffix in lower case, such as ``.tsv``, or "".
 
-    The suffix of a compression is skipped.
+    A suffix of a compression does not count.
     """
     return split_compression(path)[0]
 
 
 def file_of_pairs(path: Place) -> Place:
-    """Return the file of pairs, which a folder ``.dataset`` contains."""
+    """Return the file of pairs at a path, which may be a folder ``.dataset``.
+
+    In such a folder, it is ``pairs.parquet``. Other paths are returned.
+    """
     return path / "pairs.parquet" if pairs_format(path) == ".dataset" else path

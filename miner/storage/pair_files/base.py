@@ -13,13 +13,14 @@ BLANK = Rejection.BLANK.value
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilePair:
-    """A pair as a file has it.
+    """A pair as it is in a file.
 
     Attributes:
         place: The file and the line or record in it, for messages.
-        texts: Source and target; None if it has none. Bytes that are not UTF-8 are surrogates.
-        score: None if it has none. Of a cost, as ``adit align`` writes it, the negative.
-        probability: None if it has none.
+        texts: Source and target, None if it has none. Bytes that are not UTF-8 are surrogates.
+        score: The score, None if it has none. A cost, as ``adit align`` writes it, becomes its
+            negative.
+        probability: The probability that it is correct, None if it has none.
         corpus: The name of the corpus that it comes from; "" if unknown.
         ids: For each side the ids of its sentences, then of duplicates; None if unknown.
         originals: Source and target before their repair; None if they were not repaired.
@@ -40,13 +41,13 @@ class FilePair:
 
 @dataclass(frozen=True, kw_only=True)
 class PairFile:
-    """A file of pairs, and how it is read.
+    """A file of pairs, and the function that reads it.
 
     Attributes:
         layout: The format and the columns or fields, for people.
-        read: Yields every line or record in order.
-        languages: BCP 47 tags of source and target, where the file names them.
-        header: The line that names the columns, if there is one.
+        read: Returns an iterator over every line or record, in order.
+        languages: BCP 47 tags of source and target, None if the file does not name them.
+        header: The line that names the columns, or None.
         has_lines: Whether each pair is a line of cells, which is in ``raw``.
     """
 
@@ -58,7 +59,7 @@ class PairFile:
 
 
 def is_encodable(*texts: str) -> bool:
-    """Return whether texts have no surrogates."""
+    """Return whether all texts can be encoded, because none has surrogates."""
     try:
         "".join(texts).encode()
     except UnicodeEncodeError:

@@ -19,9 +19,10 @@ SIDE_NAMES = (
 
 
 def named_sides(names: Sequence[str]) -> tuple[int, int] | None:
-    """Find the positions of source and target among names of columns.
+    """Find the positions of source and target among the names of columns.
 
-    They are names of ``SIDE_NAMES``, or the codes of exactly two languages. Returns None if not.
+    They are names of ``SIDE_NAMES``, or else the only two language codes. It is None if neither is
+    found.
     """
     lowered = [name.strip().lower().lstrip("#") for name in names]
     for source, target in SIDE_NAMES:
@@ -32,6 +33,6 @@ def named_sides(names: Sequence[str]) -> tuple[int, int] | None:
 
 
 def language_of(name: str) -> str | None:
-    """Return the BCP 47 tag that a name such as ``pt_BR`` is, or None."""
+    """Return the BCP 47 tag of a name that is a language code, or None."""
     name = name.strip()
     return parse_language(name) if is_code(name) else None

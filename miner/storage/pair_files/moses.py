@@ -19,9 +19,10 @@ _MEMBER = re.compile(r"(.*\.)?([^./]+)-([^./]+)\.([^./]+)")
 
 
 def open_zip(path: Place, languages: Languages) -> PairFile:
-    """Find the two files ``NAME.XX-YY.XX`` and ``NAME.XX-YY.YY``.
+    """Open a zip archive with two files of lines, line i of both a pair.
 
-    The source is the language of ``languages[0]``, if given, or else ``XX``.
+    The files are ``NAME.XX-YY.XX`` and ``NAME.XX-YY.YY``. The source is the language of
+    ``languages[0]``, if given, or else ``XX``.
 
     Raises:
         CorpusError: The zip file is damaged, or has no such files, or several.
@@ -57,9 +58,9 @@ def open_zip(path: Place, languages: Languages) -> PairFile:
 
 
 def open_moses(source: Place, target: Place) -> PairFile:
-    """Return line i of two files as a pair.
+    """Open two files of lines, where line i of both is a pair.
 
-    Pairs with a blank line have the problem ``BLANK``. Reading raises a CorpusError if one file is
+    A pair with a blank line has the problem ``BLANK``. Reading raises a CorpusError if one file is
     shorter.
     """
     return PairFile(
@@ -86,12 +87,12 @@ def _lines(file: IO[bytes]) -> Iterator[tuple[str, str]]:
 def pairs_of_sides(
     path: Place, names: Sequence[str], sides: Iterable[Iterator[tuple[str, str]]]
 ) -> Iterator[FilePair]:
-    """Yield line i of two sides as a pair.
+    """Yield pairs of line i of both sides, in order.
 
     Args:
         path: The file that the places of pairs name.
         names: Names of both sides.
-        sides: The texts of each side, and the reasons to reject them, or "".
+        sides: Iterators over each side's texts, each with the reason to reject it, or "".
 
     Raises:
         CorpusError: A side has fewer lines.

@@ -31,9 +31,10 @@ OWN_NAMES: Names = ("source_text", "target_text")
 def open_jsonl(
     path: Place, lines: Sequence[str], columns: Sequence[str], languages: Languages
 ) -> PairFile:
-    """Recognise the fields of JSON lines by the first.
+    """Recognise the fields of JSON lines by the first line.
 
-    ``lines`` are the file's first lines. ``columns`` and ``languages`` are as in ``open_pairs``.
+    ``lines`` are the file's first lines, of which at least one is not blank. ``columns`` and
+    ``languages`` are as in ``open_pairs``.
 
     Raises:
         CorpusError: The first line is not a JSON object, or its fields are not recognised.
@@ -52,7 +53,9 @@ def open_jsonl(
 
 
 def open_parquet(path: Place, columns: Sequence[str], languages: Languages) -> PairFile:
-    """Recognise the columns of a Parquet file, like ``open_jsonl``.
+    """Recognise the columns of a Parquet file of pairs.
+
+    ``columns`` and ``languages`` are as in ``open_pairs``.
 
     Raises:
         CorpusError: The file is damaged, or its columns are not recognised.

@@ -28,7 +28,10 @@ def repair_text(text: str) -> str:
 
 
 def repaired(pairs: PairFile) -> PairFile:
-    """Return a file whose pairs have repaired texts and ``originals``."""
+    """Return a file of pairs whose texts are repaired when they are read.
+
+    The unrepaired texts are the pairs' ``originals``. Lines that are not pairs stay.
+    """
 
     def read() -> Iterator[FilePair]:
         for pair in pairs.read():

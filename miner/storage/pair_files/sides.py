@@ -29,9 +29,10 @@ BATCH_LINES = 1 << 13
 
 
 def write_sides(pairs: PairFile, folder: Place) -> tuple[Place, Place]:
-    """Write the texts of each pair to a line of two files in a folder.
+    """Write the sources and the targets of pairs to two files of lines.
 
-    Both lines are empty if the line or record in the file is not a pair.
+    Line i of both is the file's line or record i. Both are empty if that is not a pair. The folder
+    is made, and existing files are replaced. The paths are returned, source first.
 
     Raises:
         CorpusError: The file has no pair.
@@ -57,7 +58,10 @@ def write_sides(pairs: PairFile, folder: Place) -> tuple[Place, Place]:
 
 
 def write_texts(pairs: PairFile, path: Place) -> None:
-    """Write both texts of each line, or "", to an Arrow file for ``texts_at``."""
+    """Write or replace an Arrow file of both texts of each line.
+
+    Texts are "" if the line is not a pair. ``texts_at`` reads the file.
+    """
     import pyarrow as pa
 
     schema = pa.schema([(name, pa.string()) for name in ORIGINALS])
@@ -68,7 +72,10 @@ def write_texts(pairs: PairFile, path: Place) -> None:
 
 
 def texts_at(path: Place, lines: IntArray) -> pa.Table:
-    """Return the texts of lines (P,), from 0, in a file of ``write_texts``."""
+    """Read the texts of lines (P,), from 0, from a file of ``write_texts``.
+
+    The table has a row per line, in the order of ``lines``.
+    """
     import numpy as np
     import pyarrow as pa
 
@@ -85,10 +92,10 @@ def texts_at(path: Place, lines: IntArray) -> pa.Table:
 
 
 def pairs_of_corpora(source: Place, target: Place, input_formats: tuple[str, str]) -> PairFile:
-    """Return record i of two corpora as a pair.
+    """Return the pairs of two corpora, where record i of both is a pair.
 
-    ``input_formats`` are of both files. A rejected record has the reason as its problem. Reading
-    raises a CorpusError if one corpus has fewer records.
+    ``input_formats`` are the formats of both. A rejected record makes its reason the pair's
+    problem. Reading raises a CorpusError if one corpus has fewer records.
     """
     read = partial(_read, source, target, input_formats)
     return PairFile(layout=f"lines of {source} and {target}", read=read)
@@ -109,7 +116,10 @@ def _texts(path: Place, input_format: str) -> Iterator[tuple[str, str]]:
 
 
 def pair_schema(pairs: Sequence[FilePair]) -> pa.Schema:
-    """Return the Arrow schema of the fields that some pairs have."""
+    """Return the Arrow schema of the fields that any of the pairs has.
+
+    Texts are always fields.
+    """
     import pyarrow as pa
 
     fields = [
@@ -126,7 +136,7 @@ def pair_schema(pairs: Sequence[FilePair]) -> pa.Schema:
 
 
 def pair_table(pairs: Sequence[FilePair], schema: pa.Schema) -> pa.Table:
-    """Return pairs, which have texts, as a table of a schema."""
+    """Return pairs with texts as a table of a schema from ``pair_schema``."""
     import pyarrow as pa
 
     records = [

@@ -29,7 +29,7 @@ _OTHER_NAMES = ("score", "probability", "corpus")
 
 @dataclass(frozen=True, kw_only=True)
 class Columns:
-    """The columns of a table.
+    """The columns of a table of pairs.
 
     Attributes:
         delimiter: One of ``LAYOUTS``.

@@ -20,10 +20,12 @@ _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 def open_tmx(path: Place, columns: Sequence[str], languages: Languages) -> PairFile:
     """Recognise the languages of a TMX file by its first units.
 
-    ``languages`` choose two of them. Of two others, the header's is the source.
+    ``languages`` choose source and target. If both are None, the source is the language of the
+    header, and a file must have two languages. ``columns`` must be empty.
 
     Raises:
-        CorpusError: The file does not have the languages, or has more than two.
+        CorpusError: ``columns`` is not empty, or the file lacks the languages, or has more than two
+            and ``languages`` does not choose.
     """
     if columns:
         raise CorpusError("--columns: TMX has no columns; use --src-lang and --tgt-lang")

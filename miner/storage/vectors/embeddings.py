@@ -23,9 +23,10 @@ MAX_SPAN_RATIO = 4  # at most as many rows are read per requested row, or the re
 
 @dataclass(frozen=True)
 class RemoteVectors:
-    """Row-major vectors (N, D) from byte ``start`` of a remote file.
+    """Row-major vectors (N, D) in a remote file, read by their rows.
 
-    They are indexed by any number of ascending int64 rows, which are read then.
+    ``shape`` is (N, D), and ``start`` the byte where the vectors begin. To read some, index them by
+    an array of ascending int64 rows.
     """
 
     path: RemotePath
@@ -35,10 +36,11 @@ class RemoteVectors:
 
     @classmethod
     def from_npy(cls, path: RemotePath) -> Self:
-        """Return the vectors of an ``.npy`` file.
+        """Open the vectors of a remote ``.npy`` file.
 
         Raises:
-            ValueError: The header is invalid, the file truncated, or the order of its columns.
+            ValueError: The header is invalid, the file is truncated, or the array is in
+                column-major order.
             PlaceError: The file cannot be read.
         """
         with path.open() as stream:
@@ -81,7 +83,7 @@ _DTYPE_BY_SUFFIX = {".f16": "float16", ".f32": "float32"}
 
 
 class EmbeddingsError(ValueError):
-    """An error about unusable embeddings, in one line with file and remedy."""
+    """An error about unusable embeddings, with their path and the remedy."""
 
 
 def open_embeddings(
@@ -131,7 +133,10 @@ def open_embeddings(
 
 
 def peek_dim(path: Place) -> int | None:
-    """Return the dimensions of an ``.npy`` file, or None for any other path."""
+    """Return the dimensions of an ``.npy`` file, or None for any other path.
+
+    It is also None for a damaged or missing file, or an array that is not two-dimensional.
+    """
     try:
         shape: tuple[int, ...] = _open_npy(path).shape
     except _NPY_DAMAGE:
@@ -140,11 +145,14 @@ def peek_dim(path: Place) -> int | None:
 
 
 def usable_rows(block: NDArray[np.floating]) -> tuple[Mask, dict[str, IntArray]]:
-    """Return which rows (N, D) can be mined, and the others by reason.
+    """Find the rows of vectors (N, D) that can be mined.
 
-    The first is a mask (N,), the second has positions by reason. Vectors are mined as float32. A
-    row whose squared length overflows float32 is NOT_FINITE. One whose squared length is below the
-    smallest normal number (length 1e-19) is a ZERO_VECTOR.
+    Vectors are mined as float32. A row whose squared length overflows float32 is NOT_FINITE. One
+    whose squared length is below the smallest normal number (length 1e-19) is a ZERO_VECTOR.
+
+    Returns:
+        A mask (N,) of usable rows, and positions, int64, of unusable rows by reason; a reason
+        without rows is absent.
     """
     if block.dtype == np.float16:  # squares neither overflow nor vanish in float32, so bits tell
         largest = (block.view(np.uint16) & np.uint16(0x7FFF)).max(axis=1, initial=0)
@@ -166,7 +174,7 @@ def write_embeddings(
     dim: int,
     dtype: Literal["float16", "float32"] = "float32",
 ) -> None:
-    """Write sentence vectors, completely or not at all.
+    """Write or replace a file of vectors, completely or not at all.
 
     Args:
         path: ``.npy`` makes a NumPy file. Other suffixes make raw little-endian floats by row

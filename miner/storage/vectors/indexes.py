@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def save_index(draft: Draft, name: str, index: faiss.Index) -> None:
-    """Write an index as the file ``name`` of an artefact's draft."""
+    """Write a FAISS index as the file ``name`` of an artefact's draft."""
     import faiss
 
     untyped: Any = faiss  # its stubs lack the writer
@@ -22,9 +22,10 @@ def save_index(draft: Draft, name: str, index: faiss.Index) -> None:
 
 
 def read_index(path: Path, *, mapped: bool) -> faiss.Index:
-    """Read a complete index to add vectors to it, or map one to search it.
+    """Read a FAISS index from a file.
 
-    A search of a ``mapped`` index reads only the parts that it visits.
+    If ``mapped``, it is read-only, and a search reads only the parts of the file that it visits.
+    Otherwise, it is read completely, and vectors can be added.
 
     Raises:
         ArtefactError: This version of FAISS cannot read the file.

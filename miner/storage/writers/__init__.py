@@ -39,11 +39,12 @@ class Origin:
 
 
 class Format(NamedTuple):
-    """A format of pairs, whose writer is called by ``name``.
+    """A format of files of pairs.
 
-    It may be compressed around (``compresses``), need both languages (``names_languages``), and
-    write larger tables (``is_grouped``). ``files`` are the files of an output that is a folder.
-    Others are one file, or two with a ``%``.
+    ``name`` is its key in ``miner.storage.writers.formats.WRITERS``. ``compresses`` says whether
+    files may be compressed, and ``names_languages`` whether both languages must be known. If
+    ``is_grouped``, tables of more rows are written at a time. ``files`` are the files of an output
+    that is a folder, and empty for an output of one file, or of two with a ``%``.
     """
 
     name: str
@@ -74,9 +75,10 @@ _LINES_NAME = re.compile(r"([^%]*?)(\.?%.*?)(\.gz|\.zst)?", re.IGNORECASE | re.D
 
 
 class Output(NamedTuple):
-    """An output by its path and the parts of its name.
+    """A path to write pairs to, and the parts of its name.
 
-    ``ending`` is the format's, or contains a ``%``, and ``compression`` is "" without one.
+    ``stem`` is the name without its suffixes. ``ending`` is the suffix of the format, or contains a
+    ``%``, which stands for the language of each of two files. ``compression`` is a suffix or "".
     """
 
     path: Place
@@ -86,7 +88,7 @@ class Output(NamedTuple):
 
     @classmethod
     def named(cls, path: AnyPath) -> Output:
-        """Return the output at a path.
+        """Divide the path of an output into its parts.
 
         Raises:
             ValueError: The name has no known suffix, or the format cannot be compressed.
@@ -114,7 +116,7 @@ class Output(NamedTuple):
         return self.path.parent / f"{self.stem}.rejected{self.ending}{self.compression}"
 
     def files(self, origin: Origin) -> list[Place]:
-        """Return all files of the output, existing or not.
+        """Return the paths of all files of the output, existing or not.
 
         Raises:
             ValueError: Their names need languages that are unknown or equal.

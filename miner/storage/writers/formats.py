@@ -47,7 +47,7 @@ def _write_cells(file: IO[bytes], *columns: pa.ChunkedArray) -> None:
 
 
 def write_lines(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -> None:
-    """Write sources to the first of two files, and targets to the second.
+    """Write the source texts to the first of two files, targets to the second.
 
     A pair is one line in each. Tabs and ends of lines in texts become spaces.
     """
@@ -59,8 +59,8 @@ def write_lines(files: Files, tables: Tables, schema: pa.Schema, origin: Origin)
 def write_tsv(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -> None:
     """Write score TAB source text TAB target text, without header or quoting.
 
-    The score has all its digits. Tabs and ends of lines in texts become spaces. Rejected pairs have
-    the reason in a fourth.
+    The score has all its digits. Tabs and ends of lines in texts become spaces. An unknown score is
+    ``nan``. Rejected pairs have the reason in a last column.
     """
     names = ["source_text", "target_text", *(["reason"] if "reason" in schema.names else [])]
     for table in tables:
@@ -102,7 +102,7 @@ def write_parquet(files: Files, tables: Tables, schema: pa.Schema, origin: Origi
 def write_dataset(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -> None:
     """Write Parquet to the first file, and a card in Markdown to the second.
 
-    Hugging Face's ``datasets`` can load the folder.
+    Hugging Face's ``datasets`` can load the folder that contains both.
     """
     sizes = []
 
@@ -137,8 +137,8 @@ def write_dataset(files: Files, tables: Tables, schema: pa.Schema, origin: Origi
 def write_tmx(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -> None:
     """Write Translation Memory eXchange 1.4, level 1, valid by its DTD.
 
-    Score, probability and other columns are properties of a unit, ids and documents of its
-    sentences. Characters that XML cannot express become spaces.
+    ``origin`` must have both languages. Score, probability and other columns are properties of a
+    unit, and ids and documents of its sentences. Characters that XML cannot express become spaces.
     """
     languages = tuple(str(language) for language in origin.languages)
     header = (
@@ -191,9 +191,10 @@ WRITERS = {
 
 
 def regroup(batches: Batches, schema: pa.Schema, rows: int) -> Tables:
-    """Yield the pairs in tables of ``rows`` rows, except for the last.
+    """Yield pairs in tables of ``rows`` rows each, the last maybe shorter.
 
     Tables have the columns of ``schema``, which all batches must have, and one chunk per column.
+    Without pairs, there are none.
     """
     tables: list[pa.Table] = []
     row_count = 0
