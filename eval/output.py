@@ -28,10 +28,10 @@ Show = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Table:
-    """A table of text with a column of labels and columns of cells.
+    """The format of a table of text, with a label and cells per line.
 
     A float is a fraction, shown in percent. A pair of floats is an interval of fractions. None is
-    an empty cell. Any other cell is shown as it is.
+    an empty cell. Any other cell is shown as text.
     """
 
     label: str
@@ -44,7 +44,10 @@ class Table:
         return self.row(self.label, *self.columns)
 
     def row(self, label: str, *cells: Cell) -> str:
-        """Format a line of a label and cells, which may be fewer than columns."""
+        """Format a line of a label and cells.
+
+        There may be fewer cells than columns.
+        """
         widths = [max(MIN_WIDTH, len(column) + 2) for column in self.columns]
         columns = zip(map(_format_cell, cells), widths, strict=False)
         text = "".join(f" {cell:>{width - 1}}" for cell, width in columns)
@@ -64,23 +67,27 @@ def _format_cell(cell: Cell) -> str:
 
 
 def signature(task: str, **fields: object) -> str:
-    """Format a signature of a task's fields and Adit's version.
+    """Format the signature of a result.
 
-    It is ``task|name:value|...|v:VERSION``.
+    It is ``task|name:value|...|v:VERSION``, with Adit's version.
     """
     fields["v"] = product_version()
     return "|".join([task, *(f"{name}:{value}" for name, value in fields.items())])
 
 
 def sign(show: Show, task: str, record: Record, **fields: object) -> Record:
-    """Show the signature, and return ``record`` with it and ``task``, copied."""
+    """Show the signature of a result, and add it to the record.
+
+    The copy of ``record`` that is returned also has ``task`` and ``signature``. ``show`` prints a
+    line, and ``fields`` are in the signature.
+    """
     line = signature(task, **fields)
     show(line)
     return {"task": task, **record, "signature": line}
 
 
 def encoder_names(encoder: Encoder, languages: Iterable[str]) -> str:
-    """Return an encoder's name, and its added encoders' for the languages.
+    """Return an encoder's name, with its added encoders for the languages.
 
     Names are joined by +. A joined encoder has one name for all languages.
     """
@@ -101,19 +108,25 @@ def score_line(score: BuccScore) -> str:
 
 
 def score_record(score: BuccScore) -> Record:
-    """Return a score for JSON, in which an infinite threshold is null."""
+    """Convert a score to a record for JSON.
+
+    An infinite threshold is null.
+    """
     shares = {"precision": score.precision, "recall": score.recall, "f1": score.f1}
     threshold = score.threshold if math.isfinite(score.threshold) else None
     return {**shares, **asdict(score), "threshold": threshold}
 
 
 def id_lines(pairs: Iterable[IdPair]) -> str:
-    """Format id pairs as in BUCC tasks, tab-separated, one per line."""
+    """Format pairs of ids as lines of two ids with a tab between them."""
     return "".join(f"{source}\t{target}\n" for source, target in pairs)
 
 
 def load_template(name: str) -> "Template":
-    """Load a Jinja template of ``eval/assets`` that escapes all but Markup."""
+    """Load a Jinja template of the folder ``eval/assets``.
+
+    It escapes all values except for Markup.
+    """
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -128,13 +141,13 @@ def load_template(name: str) -> "Template":
 
 
 def print_line(line: str) -> None:
-    """Print a line, and flush it, so that rows appear one by one."""
+    """Print a line to stdout at once, without buffering."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 
 
 def print_json(record: Record) -> None:
-    """Print a record as indented JSON.
+    """Print a record to stdout as indented JSON.
 
     Raises:
         ValueError: A number is not finite.
@@ -146,5 +159,5 @@ def print_json(record: Record) -> None:
 
 
 def print_note(program: str, remark: str) -> None:
-    """Print a remark that is not part of the result to stderr."""
+    """Print a remark to stderr, after the program's name."""
     sys.stderr.write(f"{program}: note: {remark}\n")

@@ -30,7 +30,7 @@ Gold = frozenset[bucc.IdPair]
 
 
 def read_candidates(path: Path, sides: Sides | None) -> bucc.Candidates:
-    """Read mined pairs as candidates.
+    """Read the mined pairs in a file as candidates.
 
     A pair without ids gets all ids that its texts have in ``sides``. A pair with an empty side,
     such as a gap of an alignment, is skipped.
@@ -86,9 +86,11 @@ def _ids_of_text(pair: FilePair, side: str, text: str, ids_of: Mapping[str, bucc
 
 @dataclass(frozen=True, kw_only=True)
 class ScoringOptions:
-    """The pairs to score, the gold pairs, and the files of both sides.
+    """The inputs of a scoring, and the file to write.
 
-    Pairs with texts and no ids need ``sides``. Without ``gold``, pairs are only extracted.
+    ``pairs`` is the file to score. Without ``gold``, pairs are only extracted. ``sides``, the files
+    of both sides, is needed for pairs with texts but no ids. Pairs above ``threshold`` are
+    extracted, and their ids written to ``output``, unless that is None.
 
     Raises:
         ValueError: ``gold`` is None, and ``threshold`` or ``output`` is missing.
@@ -106,7 +108,7 @@ class ScoringOptions:
             raise ValueError("missing --gold; only --threshold with --output works without it")
 
     def read_sides(self) -> Sides | None:
-        """Read the sentences of both sides, or return None without files.
+        """Read the sentences of both sides, or return None if ``sides`` is None.
 
         Raises:
             ValueError: A file is malformed, as for ``read_sentences``.
@@ -116,9 +118,9 @@ class ScoringOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class ScoringReport:
-    """A result as a line of text and as a record for JSON, with a remark.
+    """The result of a scoring, as a line of text and as a record for JSON.
 
-    The remark is None, or says that ids do not fit the gold pairs.
+    ``remark`` says that ids do not fit the gold pairs, or is None.
     """
 
     line: str
@@ -127,9 +129,10 @@ class ScoringReport:
 
 
 def score_pairs(options: ScoringOptions) -> ScoringReport:
-    """Score by the rules of ``eval.metrics.bucc``, and write ids, if asked.
+    """Score mined pairs by the rules of ``eval.metrics.bucc``.
 
-    ``output`` is overwritten with the ids of the extracted pairs.
+    If ``output`` is not None, the ids of the extracted pairs are written to it, and replace the
+    file.
 
     Raises:
         ValueError: A file is malformed, or pairs do not fit ``sides``.
@@ -151,7 +154,10 @@ def score_pairs(options: ScoringOptions) -> ScoringReport:
 
 
 def score_pairs_like_laser(options: ScoringOptions) -> ScoringReport:
-    """Score as LASER's bucc.py does, and write ids to ``output``, if any.
+    """Score mined pairs as LASER's bucc.py does.
+
+    If ``output`` is not None, the ids of the extracted pairs are written to it, and replace the
+    file.
 
     Raises:
         ValueError: The pairs are not in .tsv, ``options`` has no sides, or a file is malformed.

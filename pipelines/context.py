@@ -45,11 +45,11 @@ class _Encoders:
 
 @dataclass(eq=False)
 class RunContext:
-    """One part of a run. All parts share the loaded encoder.
+    """A part of a run, with its options and the run's encoders.
 
     Attributes:
         job: All parts of the run, with their options.
-        monitor: Receiver of the run's progress.
+        monitor: Receives the run's progress.
         part: Name of this part in ``job.parts``.
         options: Options of this part.
         folder: Places in the work folder of this part.
@@ -69,18 +69,21 @@ class RunContext:
         return replace(self, monitor=self.monitor.for_part(part), part=part)
 
     def with_options(self, **changes: object) -> RunContext:
-        """Return the whole run with changed options in all parts."""
+        """Return the context of the whole run, with changed options in all parts."""
         return replace(self, job=self.job.with_options(**changes), part=WHOLE_JOB)
 
     def with_part_options(self, parts: Mapping[str, MiningOptions]) -> RunContext:
-        """Return the whole run with new options of some parts, by name."""
+        """Return the context of the whole run, with new options of some parts.
+
+        ``parts`` are the options by the part's name.
+        """
         job = replace(self.job, parts={**self.job.parts, **parts})
         return replace(self, job=job, part=WHOLE_JOB)
 
     def encoder(self, language: str | None = None) -> Encoder:
-        """Return this part's encoder of a language code, loaded at first use.
+        """Return this part's encoder of a language, loaded at first use.
 
-        The language None is unknown.
+        ``language`` is a code, or None if it is unknown.
 
         Raises:
             ValueError: The encoder is unknown or damaged, or lacks the language.
@@ -88,14 +91,14 @@ class RunContext:
         return self._encoders.get(self.job.whole, self.options.encoder, language)
 
     def side_encoder(self, side: str) -> Encoder:
-        """Return the encoder for the language of ``side``, "source" or "target"."""
+        """Return the encoder of the language of ``side``, "source" or "target"."""
         return self.encoder(self.options.side(side).effective_language)
 
     @property
     def encoder_name(self) -> str:
-        """The names of both sides' encoders, joined by "+" unless equal.
+        """The names of the source's and the target's encoder.
 
-        With precomputed vectors, it is "precomputed".
+        They are joined by "+" unless equal. With precomputed vectors, it is "precomputed".
         """
         if self.options.source.embeddings is not None:
             return "precomputed"
@@ -103,14 +106,14 @@ class RunContext:
 
     @property
     def words_name(self) -> str:
-        """The names of both word encoders, joined by "+" unless equal.
+        """The names of the source's and the target's word encoder.
 
-        It raises the errors of ``word_encoders``.
+        They are joined by "+" unless equal. Errors are those of ``word_encoders``.
         """
         return _joined(self.word_encoders())
 
     def word_encoders(self) -> tuple[WordEncoder, ...]:
-        """Return the encoders of single words for source and target.
+        """Return the encoders of single words of source and target.
 
         Raises:
             ValueError: A language has no word encoder.

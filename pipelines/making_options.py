@@ -14,10 +14,10 @@ VEC = ".vec"
 
 @dataclass(frozen=True, kw_only=True)
 class TextOptions:
-    """Options that ``adit map`` and ``adit bootstrap`` share.
+    """The options that ``adit map`` and ``adit bootstrap`` share.
 
-    ``source`` and ``target`` are corpora, ``languages`` their codes, ``output`` the encoder's
-    folder.
+    ``source`` and ``target`` are corpora, ``languages`` their ISO 639 codes, and ``output`` is the
+    folder of the new encoder.
     """
 
     source: Place

@@ -33,7 +33,7 @@ ClusterRow: TypeAlias = tuple[int, int, float, dict[str, tuple[str, str]]]
 
 @dataclass(frozen=True, kw_only=True)
 class ManyOptions:
-    """Options of a run of many languages beyond the options of its pairs.
+    """Options of a run of many languages that runs of a pair lack.
 
     Attributes:
         corpora: Folder with a corpus per language, or a corpus with a field ``language``.
@@ -49,7 +49,7 @@ class ManyOptions:
 
 
 def find_corpora(corpora: Place, work_dir: Place, input_format: str) -> dict[str, CorpusOptions]:
-    """Return the options of each language's corpus, by language.
+    """Find the corpus of each language, as options by language.
 
     A corpus of many languages is first split into a file per language in the work folder.
 
@@ -90,7 +90,9 @@ def _split_by_language(corpus: Place, work_dir: Place, input_format: str) -> dic
 def job_of_languages(
     many: ManyOptions, base: MiningOptions, corpora: Mapping[str, CorpusOptions]
 ) -> Job:
-    """Return the job that mines the pairs of ``many`` with options ``base``.
+    """Build the job that mines the language pairs of ``many``.
+
+    ``base`` has the options of all pairs, and ``corpora`` are by language.
 
     Raises:
         ValueError: ``many.pairs`` has an unknown or repeated pair.
@@ -118,10 +120,10 @@ def job_of_languages(
 
 
 def write_multiway(many: ManyOptions, job: Job) -> None:
-    """Write clusters of translations to ``multiway.tsv`` or ``.jsonl``.
+    """Write the clusters of translations in all languages of a finished job.
 
-    It is in ``many.output``, by the format of the outputs, and replaces an earlier file. A cluster
-    has at most one sentence per language. All pairs of the job must be mined.
+    The file ``multiway.tsv`` or ``multiway.jsonl`` in ``many.output``, by the format of the
+    outputs, is replaced. A cluster has at most one sentence per language.
 
     Raises:
         ValueError: There are more than 64 languages.

@@ -29,7 +29,10 @@ def parse_size(text: str) -> int:
 
 
 def show_size(size: float) -> str:
-    """Format bytes, such as ``1.5 GiB``, with two digits or more, rounded up."""
+    """Format a number of bytes, such as ``1.5 GiB``, rounded up.
+
+    At least two digits are shown.
+    """
     for unit, bits in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
         if (value := size / (1 << bits)) >= 100:
             return f"{math.ceil(value):,} {unit}"
@@ -39,7 +42,10 @@ def show_size(size: float) -> str:
 
 
 def physical_bytes() -> int:
-    """Return the bytes of memory of the machine or container, else 1 GiB."""
+    """Return the bytes of memory of the machine or its container.
+
+    It is 1 GiB if they are unknown.
+    """
     try:
         physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):
@@ -51,17 +57,23 @@ def physical_bytes() -> int:
 
 
 def process_count(options: MiningOptions) -> int:
-    """Return how many processes of a run share this machine, at least 1."""
+    """Return the number of a run's processes on this machine, at least 1."""
     return options.workers + 1 if options.workers > 1 else 1
 
 
 def allowed_bytes(options: MiningOptions) -> int:
-    """Return each process's share of the limit, by default half of memory."""
+    """Return the bytes of memory that each process of a run may use.
+
+    They are an equal share of ``options.memory``, by default half of the machine's memory.
+    """
     return (options.memory or physical_bytes() // 2) // process_count(options)
 
 
 def resident_bytes() -> int:
-    """Return the bytes that this process uses now, or their peak if unknown."""
+    """Return the bytes of memory that this process uses now.
+
+    If that is unknown, it is the peak so far.
+    """
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     except OSError:
@@ -70,7 +82,7 @@ def resident_bytes() -> int:
 
 
 def peak_bytes() -> int:
-    """Return the most bytes that this process has used so far."""
+    """Return the most bytes of memory that this process has used so far."""
     with suppress(OSError):
         status = Path("/proc/self/status").read_text(encoding="ascii")
         if match := re.search(r"^VmHWM:\s+(\d+) kB$", status, re.MULTILINE):
@@ -80,12 +92,12 @@ def peak_bytes() -> int:
 
 
 def spare_bytes(options: MiningOptions) -> int:
-    """Return how many more bytes this process may use, 0 if none."""
+    """Return the further bytes that this process may use, 0 if none."""
     return max(0, allowed_bytes(options) - resident_bytes())
 
 
 def release_memory() -> None:
-    """Return free memory of C's and Arrow's allocators to the system."""
+    """Return free memory of the process to the operating system."""
     if "pyarrow" in sys.modules:
         import pyarrow as pa
 

@@ -51,10 +51,11 @@ class CorpusOptions:
 
     @property
     def effective_language(self) -> str | None:
-        """The language code, without script and region, or None if unknown.
+        """The language code of the corpus, without script and region, or None.
 
         It is the given language. Otherwise it is a code in the path, such as ``de`` in
-        ``news.de.txt``, if the sample has enough of it, or the main language of the sample.
+        ``news.de.txt``, if the sample has enough of it, or the main language of the sample, or None
+        if neither is known.
         """
         if self.language:
             return base_language(self.language)
@@ -120,17 +121,17 @@ class MiningOptions:
     config: str = ""
 
     def side(self, name: str) -> CorpusOptions:
-        """Return the options of ``source``, or for any other name of the target."""
+        """Return the options of the source for "source", else of the target."""
         return self.source if name == SOURCE else self.target
 
     @property
     def scopes(self) -> tuple[str, ...]:
-        """The scope of candidates, and then that of margins if it differs."""
+        """The scope of the search, and the scope of margins if it differs."""
         return tuple(dict.fromkeys([self.scope, self.margin_scope or self.scope]))
 
     @property
     def pairs_documents(self) -> bool:
-        """Whether the run finds the document pairs."""
+        """Whether the run itself finds the document pairs."""
         return self.scope == DOCUMENT and self.document_pairs is None
 
     @property
@@ -155,17 +156,17 @@ class MiningOptions:
 
     @property
     def margin_threshold(self) -> float:
-        """The threshold for margins, -inf if the judge's scores replace them."""
+        """The threshold of margins, -inf if the judge's scores replace them."""
         return -math.inf if self.scores_by_words else self.threshold
 
     @property
     def scores_by_words(self) -> bool:
-        """Whether the judge scores the pairs, False until that is decided."""
+        """Whether the judge scores the pairs, False while that is not decided."""
         return self.score == WORDS
 
     @property
     def rejected_output(self) -> Place:
-        """The place of pairs that filters reject, next to ``output``.
+        """The path of the pairs that filters reject, next to ``output``.
 
         Raises:
             ValueError: The format of the output is unknown.
@@ -174,12 +175,12 @@ class MiningOptions:
 
     @property
     def outputs(self) -> list[Place]:
-        """The places to write the output and, with filters, rejected pairs."""
+        """The paths of the output and, if there are filters, of rejected pairs."""
         return [self.output, *([self.rejected_output] if self.filters else [])]
 
     @property
     def origin(self) -> Origin:
-        """The given languages and the encoder, as metadata of the outputs."""
+        """The languages and the encoder, as metadata of the outputs."""
         encoder = "precomputed embeddings" if self.source.embeddings else self.encoder
         return Origin(languages=(self.source.language, self.target.language), encoder=encoder)
 
@@ -199,7 +200,7 @@ class MiningOptions:
 
 
 class Element(NamedTuple):
-    """An input or output of a stage, and the part of the job it belongs to."""
+    """An input or output of a stage, with the part of the job it belongs to."""
 
     part: str
     reference: Any
@@ -231,7 +232,7 @@ class Job:
 
 
 def job_of(options: MiningOptions) -> Job:
-    """Return the job that mines two corpora, whose only part is the whole job."""
+    """Build the job of a run of two corpora, whose only part is the whole."""
     return Job(
         parts={WHOLE_JOB: options},
         corpora=[Element(WHOLE_JOB, side) for side in SIDES],
@@ -240,7 +241,7 @@ def job_of(options: MiningOptions) -> Job:
 
 
 def check_options(options: MiningOptions) -> None:
-    """Check the options of a run, and the files that they name.
+    """Check the options of a run, and that named files can be used.
 
     Raises:
         ValueError: An option is invalid, or conflicts with another option or a file.

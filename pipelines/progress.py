@@ -15,26 +15,32 @@ LOG_SECONDS = 10.0  # between two log lines
 
 
 def counted(count: int, unit: str) -> str:
-    """Format a count with its unit, given as a plural, such as "1 sentence"."""
+    """Format a count with its unit, such as "1 sentence" or "2 sentences".
+
+    ``unit`` is the plural.
+    """
     if count == 1:
         unit = f"{unit[:-3]}y" if unit.endswith("ies") else unit.removesuffix("s")
     return f"{count:,} {unit}"
 
 
 class Meter:
-    """A silent meter of work, and the base of meters that show it."""
+    """A meter of work that shows nothing, and the base of other meters."""
 
     def __init__(self, name: str, total: int | None, unit: str) -> None:
-        """Measure work called ``name``, of ``total`` units (None if unknown)."""
+        """Measure work called ``name``, of ``total`` units.
+
+        ``total`` is None if it is unknown, and ``unit`` a plural.
+        """
 
     def begin(self, done: int) -> None:
-        """Restart time and count, with ``done`` units finished in an earlier run."""
+        """Restart the time and the count, after ``done`` units of an earlier run."""
 
     def advance(self, count: int) -> None:
         """Count ``count`` more finished units."""
 
     def close(self) -> None:
-        """End the work."""
+        """End the measurement."""
 
 
 class Bar(Meter):
@@ -48,7 +54,7 @@ class Bar(Meter):
         self._bar = tqdm(desc=f"{name:<10}", total=total, unit=f" {unit}", unit_scale=True, **size)
 
     def begin(self, done: int) -> None:
-        """Restart the bar, with ``done`` units finished in an earlier run."""
+        """Restart the bar, after ``done`` units of an earlier run."""
         self._bar.reset()
         self._bar.initial = self._bar.n = self._bar.last_print_n = done
         self._bar.refresh()
@@ -70,7 +76,7 @@ class LogLines(Meter):
         self.begin(0)
 
     def begin(self, done: int) -> None:
-        """Restart time and count, with ``done`` units finished in an earlier run."""
+        """Restart the time and the count, after ``done`` units of an earlier run."""
         self._before = self._done = done
         self._start = time.monotonic()
         self._next = self._start + LOG_SECONDS
@@ -88,13 +94,13 @@ class LogLines(Meter):
             logger.info("%s: %s%s, %.3g/s%s", self._name, progress, units, rate, remaining)
 
     def close(self) -> None:
-        """Log the units and seconds since ``begin``."""
+        """Log the number of units and the seconds since ``begin``."""
         done = counted(self._done - self._before, self._unit)
         logger.info("%s: %s in %.1f s", self._name, done, time.monotonic() - self._start)
 
 
 class Monitor:
-    """The progress of one run, which starts when the monitor is made.
+    """The progress of one run, from the moment when the monitor is made.
 
     Attributes:
         seconds: Seconds by stage, of all processes; ``start`` is the time before the first stage.
@@ -109,23 +115,32 @@ class Monitor:
         self._start = time.perf_counter()
 
     def for_part(self, part: str) -> "Monitor":
-        """Return a monitor with the same seconds, whose meters also name the part."""
+        """Return a monitor whose meters also name a part of the run.
+
+        Both monitors share their ``seconds``.
+        """
         monitor = copy.copy(self)
         monitor._part = part
         return monitor
 
     def started(self) -> None:
-        """Record the time before the first stage, which begins now."""
+        """Record that the first stage begins now, as the seconds of ``start``."""
         self.seconds["start"] = time.perf_counter() - self._start
 
     def note(self, stage: str, seconds: float) -> None:
-        """Add seconds to a stage, named up to its first "_", as in "search_tile"."""
+        """Add seconds to a stage.
+
+        A name such as "search_tile" counts as the stage before its "_".
+        """
         name = stage.partition("_")[0]
         self.seconds[name] = self.seconds.get(name, 0.0) + seconds
 
     @contextmanager
     def stage(self, name: str, total: int | None, unit: str, part: str = "") -> Iterator[Meter]:
-        """Yield a meter of ``total`` units (None if unknown), and close it."""
+        """Yield a meter of a stage's work, and close it at the block's end.
+
+        ``total`` is None if it is unknown, and ``unit`` a plural.
+        """
         meter = self._meter(" ".join(filter(None, [name, self._part, part])), total, unit)
         try:
             yield meter
@@ -134,7 +149,7 @@ class Monitor:
 
 
 def log_to_stderr(level: int) -> None:
-    """Log to stderr, from this product's packages from ``level`` on."""
+    """Log to stderr, messages of this product from ``level`` on."""
     logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
     for package in PACKAGES:
         logging.getLogger(package).setLevel(level)

@@ -39,9 +39,10 @@ Reference = TypeVar("Reference", bound="EmbeddedShard | ShardReference")
 
 @dataclass(frozen=True, kw_only=True)
 class Shard:
-    """Shard ``index`` (from 0) of a side, with ``rows`` sentences.
+    """A shard of the sentences of a side.
 
-    ``corpus`` is the artefact of all sentences of the side, with facts of the whole side.
+    ``index`` counts from 0, and ``rows`` is the number of sentences. ``corpus`` is the artefact of
+    all sentences of the side, with facts of the whole side.
     """
 
     side: str
@@ -51,12 +52,12 @@ class Shard:
 
     @property
     def name(self) -> str:
-        """The path of its folder in later stages, such as ``source/00001``."""
+        """The path of the shard in folders of stages, such as ``source/00001``."""
         return layout.shard_name(self.side, self.index)
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of its file of sentences."""
+        """The SHA-256 of the shard's file of sentences, in hexadecimal."""
         return self.corpus.files[layout.shard_file(self.index)]
 
     @property
@@ -64,16 +65,19 @@ class Shard:
         return self.corpus.file(layout.shard_file(self.index))
 
     def read(self, columns: list[str]) -> pa.Table:
-        """Read some of the columns ``row``, ``id``, ``doc`` and ``text``."""
+        """Read the given columns of all sentences, in order.
+
+        Columns are ``row``, ``id``, ``doc`` and ``text``.
+        """
         return pq.read_table(self._file, columns=columns)
 
     def batches(self, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
-        """Read columns like ``read``, in batches of at most ``rows`` sentences."""
+        """Yield columns as in ``read``, in batches of at most ``rows`` sentences."""
         with pq.ParquetFile(self._file) as file:
             yield from file.iter_batches(batch_size=rows, columns=columns)
 
     def text_bytes(self) -> int:
-        """Estimate the bytes that all columns need in memory, uncompressed."""
+        """Estimate the bytes of all columns in memory."""
         metadata = pq.read_metadata(self._file)
         return sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
 
@@ -84,7 +88,9 @@ class Shard:
 
 @dataclass(frozen=True, kw_only=True)
 class EmbeddedShard:
-    """A shard with sealed vectors. Its length is the number n of vectors.
+    """A shard with the vectors of its n sentences that have one.
+
+    ``len`` of it is n.
 
     Attributes:
         shard: The shard; its sentences may include some without a vector.
@@ -121,7 +127,7 @@ class EmbeddedShard:
         return sum(stop - start for start, stop, _ in self.columns) or int(self.stored().shape[1])
 
     def unit_vectors(self) -> Matrix:
-        """Return all vectors, float32 (n, D) of length 1."""
+        """Return all vectors, scaled to length 1, float32 (n, D)."""
         units = np.empty((len(self), self.dim), dtype=np.float32)
         size = max(1, BLOCK_NUMBERS // self.dim)
         for start in range(0, len(units), size):
@@ -130,13 +136,16 @@ class EmbeddedShard:
         return units
 
     def unit_blocks(self) -> Iterator[Matrix]:
-        """Yield all vectors, float32 of length 1, in blocks of consecutive rows."""
+        """Yield all vectors, scaled to length 1, in blocks of consecutive rows.
+
+        A block is float32 (rows, D).
+        """
         size = max(1, 4 * BLOCK_NUMBERS // self.dim)
         for start in range(0, len(self), size):
             yield unit_rows(self.read(slice(start, start + size)))
 
     def read(self, rows: Rows) -> NDArray[np.floating]:
-        """Read vectors (P, D) of P rows, with the columns' weights.
+        """Read the vectors of P rows, (P, D), multiplied by the columns' weights.
 
         They are float32 if there are ``columns``, or else as stored, and not of unit length.
         ``rows`` are a slice, or positions in the shard.
@@ -144,18 +153,19 @@ class EmbeddedShard:
         return take_columns(take_rows(self.stored(), rows), self.columns)
 
     def stored(self) -> NDArray[np.floating]:
-        """Map all stored vectors into memory, read-only, without weights.
+        """Map all stored vectors (n, D) into memory, read-only, without weights.
 
-        Each call maps them, because pages that were read stay in memory.
+        Each call maps the file again, because pages that were read stay in memory.
         """
         return np.load(self.vectors.file(layout.VECTORS), mmap_mode="r")
 
 
 class SideVectors:
-    """The vectors of a side, with positions that continue from shard to shard.
+    """The vectors of a side, with positions through all shards.
 
     Attributes:
-        starts: Position at which each shard begins, and the total number of vectors.
+        starts: Position at which each of S shards begins, and the number of vectors, int64 (S +
+            1,).
     """
 
     def __init__(self, shards: Sequence[EmbeddedShard]) -> None:
@@ -171,9 +181,9 @@ class SideVectors:
         return self._shards[0].dim
 
     def take(self, positions: IntArray, *, places: IntArray | None = None) -> Matrix:
-        """Read vectors at ascending positions, float32 (P, D) of length 1.
+        """Read the vectors at ascending positions, with length 1, float32 (P, D).
 
-        ``places`` (P,) are the rows of the result to read them into, by default in order.
+        Vector i goes to the row ``places[i]`` of the result, or to row i if ``places`` is None.
         """
         units = np.empty((len(positions), self.dim), dtype=np.float32)
         places = np.arange(len(positions)) if places is None else places
@@ -214,10 +224,11 @@ class ShardReference:
 
 @dataclass(frozen=True, kw_only=True)
 class SearchableShard(ShardReference):
-    """A shard with the method to search it.
+    """A shard with vectors, and the method to search it.
 
-    ``index`` is its filled FAISS index or the cells of its vectors; before ``fill_index``, the
-    trained, empty index or the centroids of the side; None if the search is exact.
+    ``index`` is None if the search is exact. Otherwise it is the artefact of its filled FAISS index
+    or of the cells of its vectors; before ``fill_index``, of the trained, empty index or of the
+    side's centroids.
     """
 
     method: CorpusMethod
@@ -248,7 +259,7 @@ class SearchTile:
 
     @property
     def first(self) -> tuple[int, int]:
-        """The indices of both groups' first shards, which name its folder."""
+        """The indices of the first shards of both groups, in the folder's name."""
         return self.sources[0].shard.index, self.targets[0].shard.index
 
     @property
@@ -259,7 +270,10 @@ class SearchTile:
 
 @dataclass(frozen=True, kw_only=True)
 class RecallSample:
-    """A side whose sample is searched exactly, and the other side's shards."""
+    """A side of which a sample is searched exactly, to measure the recall.
+
+    ``shards`` are of that side, and ``others`` are all shards of the other side.
+    """
 
     shards: Sequence[EmbeddedShard]
     others: Sequence[EmbeddedShard]
@@ -272,7 +286,7 @@ class RecallSample:
 
 @dataclass(frozen=True, kw_only=True)
 class SavedNeighbours(ShardReference):
-    """The neighbours of some rows of a shard, saved by a tile or a sample.
+    """Neighbours of rows of a shard, saved by a tile or a sample.
 
     ``part`` is the range of these rows in the artefact, None if it has a list of every row.
     """
@@ -281,9 +295,9 @@ class SavedNeighbours(ShardReference):
     part: range | None = None
 
     def load(self) -> tuple[IntArray, Neighbours]:
-        """Load positions in the shard, integers (P,), and their neighbours.
+        """Load the positions in the shard of rows, and their neighbours.
 
-        Positions ascend. Ids are as saved.
+        Positions are integers (P,), ascending. Ids of neighbours are as they were saved.
         """
         if self.part is None:
             lists = load_list(self.artefact.file, tile_list(self.embedded))
@@ -297,7 +311,7 @@ class SavedNeighbours(ShardReference):
 
 @dataclass(frozen=True, kw_only=True)
 class TileNeighbours(SavedNeighbours):
-    """A shard's neighbours in some shards, or some cells, of the other side.
+    """A shard's neighbours in some shards, or cells, of the other side.
 
     Attributes:
         others: Indices of these shards, or the cells.
@@ -319,7 +333,7 @@ class SampledNeighbours(SavedNeighbours):
 
 @dataclass(frozen=True, kw_only=True)
 class IndexLookup(ShardReference):
-    """A pending search for a shard's neighbours in the index of ``other``."""
+    """A shard to search in the FAISS index of a shard of the other side."""
 
     other: SearchableShard
 
@@ -329,7 +343,10 @@ NeighbourPart: TypeAlias = TileNeighbours | IndexLookup | SampledNeighbours
 
 @dataclass(frozen=True, kw_only=True)
 class ShardNeighbours(ShardReference):
-    """The sealed neighbours of a shard, by scope, as rows of the other side."""
+    """A shard's complete neighbours, as artefacts by scope.
+
+    Ids are rows of the other side.
+    """
 
     neighbours: Mapping[str, Artefact]
 
@@ -339,13 +356,13 @@ class ShardNeighbours(ShardReference):
         return [sorted(artefact.files.items()) for artefact in self.neighbours.values()]
 
     def load(self, scope: str) -> Neighbours:
-        """Load the neighbours of each vector, in the order of ``embedded``."""
+        """Load the neighbours of each of the shard's vectors, in order."""
         return load_list(self.neighbours[scope].file, self.shard.side)
 
 
 @dataclass(frozen=True, kw_only=True)
 class DocumentBatch:
-    """Batch ``index`` of ``total`` batches of document pairs.
+    """A batch of document pairs, number ``index`` of ``total``.
 
     ``beads`` is the artefact of their aligned sentences, None before they are aligned.
     """
@@ -358,7 +375,9 @@ class DocumentBatch:
 
 @dataclass(frozen=True, kw_only=True)
 class ChosenPairs:
-    """The chosen pairs of a run. Artefacts that it does not need are None.
+    """The chosen pairs of a run, with artefacts about them.
+
+    An artefact that the run does not need is None.
 
     Attributes:
         pairs: The artefact of the pairs, best first.
@@ -378,7 +397,7 @@ class ChosenPairs:
 
     @property
     def merges_key(self) -> Mapping[str, str]:
-        """A keyword of ``content_key`` with the digest of ``merges``, if any."""
+        """Keywords of ``content_key`` with the digest of ``merges``, maybe none."""
         return {"merges": self.merges.files[layout.MERGES]} if self.merges else {}
 
     def of_side(self, side: str) -> list[ShardNeighbours]:
@@ -388,7 +407,7 @@ class ChosenPairs:
 
 @dataclass(frozen=True, kw_only=True)
 class PairBatch:
-    """Batch ``index`` of ``total`` batches of the chosen pairs, to be scored.
+    """A batch of the chosen pairs to be scored, number ``index`` of ``total``.
 
     Attributes:
         rows: Range of the pairs in ``chosen.pairs``.
@@ -405,9 +424,10 @@ class PairBatch:
 
 
 def element_name(element: object) -> str:
-    """Return the name of an element, unique in its stage, "" without one.
+    """Return the name of an element, which is unique in its stage.
 
-    A list has the first name of its elements in alphabetical order.
+    A list has the name of its elements that is first in alphabetical order. An element without a
+    name has "".
     """
     if isinstance(element, list):
         return min(map(element_name, element))
@@ -423,22 +443,28 @@ def tile_list(embedded: EmbeddedShard) -> str:
 
 
 def save_list(save: Callable[[str, NDArray], None], name: str, neighbours: Neighbours) -> None:
-    """Save ids and cosines of neighbours, by ``save(file name, array)``."""
+    """Save the ids and the cosines of neighbours as two files.
+
+    ``save`` is called with a file name, made from ``name``, and an array.
+    """
     ids, cosines = layout.list_files(name)
     save(ids, neighbours.ids)
     save(cosines, neighbours.cosines)
 
 
 def load_list(file: Callable[[str], Path], name: str) -> Neighbours:
-    """Load neighbours that ``save_list`` saved, from ``file(file name)``."""
+    """Load the neighbours that ``save_list`` saved.
+
+    ``file`` returns the path of a file name.
+    """
     ids, cosines = (np.load(file(part)) for part in layout.list_files(name))
     return Neighbours(ids=ids, cosines=cosines)
 
 
 def to_row_ids(neighbours: Neighbours, rows: IntArray) -> Neighbours:
-    """Return neighbours with rows of the other corpus instead of positions.
+    """Replace positions by rows in the ids of neighbours.
 
-    ``rows`` (M,) is the row at each position. An id of -1 (no neighbour) stays.
+    ``rows`` (M,) is the row at each position of the other side. An id of -1 (no neighbour) stays.
     """
     rows = np.append(rows, NO_NEIGHBOUR)  # -1 stays -1
     return Neighbours(ids=rows[neighbours.ids], cosines=neighbours.cosines)
@@ -447,10 +473,10 @@ def to_row_ids(neighbours: Neighbours, rows: IntArray) -> Neighbours:
 def save_row_neighbours(
     draft: Draft, vectors: SideVectors, side: str, positions: IntArray, neighbours: Neighbours
 ) -> list[int]:
-    """Save the neighbours of a side's vectors at ascending positions (P,).
+    """Save the neighbours of vectors at ascending positions (P,) of a side.
 
     Returns:
-        Where the positions of each shard begin among these, and P.
+        For each shard, the index of its first position among these, then P.
     """
     starts = np.searchsorted(positions, vectors.starts)
     shards = np.repeat(vectors.starts[:-1], np.diff(starts))
@@ -462,7 +488,7 @@ def save_row_neighbours(
 def shard_parts(
     saved: Artefact, shards: Iterable[EmbeddedShard]
 ) -> list[tuple[EmbeddedShard, range, Artefact]]:
-    """Divide the rows that ``save_row_neighbours`` saved among the shards.
+    """Divide the rows that ``save_row_neighbours`` saved among shards.
 
     Returns:
         Each shard, its range of the saved rows, and the artefact without facts, to stay small.
@@ -475,7 +501,7 @@ def shard_parts(
 
 
 def collect_side(references: Iterable[Reference], side: str) -> list[Reference]:
-    """Return the references to a side's shards, in order.
+    """Return the references to the shards of a side, by index.
 
     Raises:
         ValueError: A shard of the side has no reference, or several.
@@ -490,7 +516,10 @@ def collect_side(references: Iterable[Reference], side: str) -> list[Reference]:
 
 
 def collect_sides(references: Iterable[Reference]) -> dict[str, list[Reference]]:
-    """Return references by side, source first, checked by ``collect_side``."""
+    """Return the references to the shards of each side, source first.
+
+    Errors are those of ``collect_side``.
+    """
     return {side: collect_side(references, side) for side in layout.SIDES}
 
 

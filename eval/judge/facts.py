@@ -172,7 +172,11 @@ class Learner:
         self._steps = 0
 
     def step(self, side: Side, rows: NDArray[np.int64], rate: float) -> float:
-        """Learn from the sentences ``rows`` of a side, and return their mean loss."""
+        """Train on the sentences at positions ``rows`` of a side for one step.
+
+        Parameters change in place. ``rate`` is the learning rate. The mean loss before the step is
+        returned.
+        """
         values = self.values
         vectors, ids, offsets = side.batch(rows)
         hidden = vectors @ values["hidden"]
@@ -207,13 +211,14 @@ class Learner:
 def train_facts(
     sides: Sequence[Side], names: Sequence[str], steps: int, report: Callable[[int, float], object]
 ) -> Learner:
-    """Train the model on batches, each of one side.
+    """Train the model on batches of sentences, each of one side.
 
     Args:
         sides: Sides of parallel text.
         names: The meanings.
         steps: Batches, each of ``BATCH`` sentences.
-        report: Called every ``REPORT_STEPS`` with the step and the mean loss since the last call.
+        report: Called every ``REPORT_STEPS`` steps with the number of steps and the mean loss since
+            the last call.
     """
     rates, random = _base_rates(sides, len(names)), np.random.default_rng(2)
     learner, losses = Learner(sides[0].vectors.shape[1], rates), []
@@ -241,13 +246,13 @@ def _base_rates(sides: Sequence[Side], meanings: int) -> NDArray[np.float64]:
 def save_facts(
     path: Path, learner: Learner, sides: Sequence[Side], names: Sequence[str], encoders: set[str]
 ) -> None:
-    """Write the model of the listed meanings in whole numbers.
+    """Write or replace the model of the listed meanings, in whole numbers.
 
     Args:
-        path: File that ``miner.judge.facts`` reads; overwritten.
+        path: File, which ``miner.judge.facts`` reads.
         learner: Trained parameters.
         sides: Sides of parallel text, whose words scale the hidden units.
-        names: The meanings that were trained. Meanings in no group only help to learn the others.
+        names: The meanings that were trained. Meanings in no group are not written.
         encoders: Names of the encoders of the words.
     """
     values = learner.values

@@ -27,10 +27,11 @@ from miner.selection import candidate_pairs, order_best_first, select
 
 @dataclass(frozen=True, kw_only=True)
 class Mined:
-    """Two corpora in memory, both neighbour lists, and the chosen pairs.
+    """Two mined corpora in memory, with their neighbours and pairs.
 
-    ``texts`` are the source and target sentences with a vector, whose indices are rows. ``lists``
-    are of sources, then of targets. ``pairs`` have the margin as score.
+    ``texts`` are the source and target sentences that have a vector; their positions are the rows
+    of pairs. ``lists`` are the neighbours of sources, then of targets. ``pairs`` have the margin as
+    score.
     """
 
     texts: tuple[Sequence[str], Sequence[str]]
@@ -51,12 +52,12 @@ class Mined:
 
     @cached_property
     def seen(self) -> Texts:
-        """The facts about the texts of the pairs."""
+        """The features of the texts of the pairs."""
         return self._read(self.pairs.source, self.pairs.target)
 
     @cached_property
     def usual(self) -> RunStatistics:
-        """The statistics that normalise features."""
+        """The run statistics that normalise features."""
         return RunStatistics.of(self.seen, mean_spacing(self.lists))
 
     @cached_property
@@ -65,11 +66,11 @@ class Mined:
         return compute_features(self.seen, NeighbourhoodStats.of(self.pairs), self.usual)
 
     def left_out(self, places: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the features of leave-one-out pairs, float32 (L, F).
+        """Compute the features of leave-one-out pairs, float32 (L, F).
 
-        They are wrong by design: each sentence of the pairs at ``places``, int64, gets the best
-        neighbour other than its partner. Source sentences come first. A sentence has none if
-        ``leave_one_out_pairs`` finds none, so L is at most twice the number of places.
+        They are wrong by design: each sentence of the pairs at ``places``, int64, is paired with
+        the best neighbour other than its partner. Source sentences come first. A sentence is
+        omitted if ``leave_one_out_pairs`` omits it, so L is at most twice the number of places.
         """
         ends, parts = (self.pairs.source, self.pairs.target), []
         for own, other in ((0, 1), (1, 0)):
@@ -88,7 +89,10 @@ class Mined:
         return np.concatenate(parts)
 
     def judged(self, judge: Judge | None = None) -> JudgedPairs:
-        """Return pairs scored by ``judge``, by default the bundled, best first."""
+        """Return the pairs scored by a judge, best first.
+
+        ``judge`` is by default the bundled one.
+        """
         judge = judge or load_judge()
         scores = judge.scores(self.features)
         first = judge.probabilities([scores])
@@ -116,10 +120,10 @@ def mine_texts(
     margin: str = "ratio",
     retrieval: str = "max",
 ) -> Mined:
-    """Encode two corpora, source and target, and mine them.
+    """Encode two corpora, source and target, and mine pairs.
 
-    Sentences that have a zero vector are dropped. ``k``, ``margin`` and ``retrieval`` are as in
-    ``adit mine``. Without vectors on a side, there are no pairs.
+    Sentences with a zero vector are dropped. ``k``, ``margin`` and ``retrieval`` are as in ``adit
+    mine``. If a side has no vectors, there are no pairs.
     """
     vectors, kept = [], []
     for side, side_encoder in zip(texts, encoders_of_languages(encoder, languages), strict=True):

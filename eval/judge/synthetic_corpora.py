@@ -35,7 +35,10 @@ Spoil = Callable[[str, Random, Sequence[str]], str]
 
 
 def half(text: str, random: Random, others: Sequence[str]) -> str:
-    """Keep one half of a text's words, or of its characters up to 3 words."""
+    """Keep a random half of a text's words.
+
+    Of a text of up to 3 words, it keeps half the characters. ``others`` is unused.
+    """
     words = text.split(" ")
     units, joint = (words, " ") if len(words) > 3 else (list(text), "")
     middle = len(units) // 2
@@ -43,7 +46,10 @@ def half(text: str, random: Random, others: Sequence[str]) -> str:
 
 
 def clause(text: str, random: Random, others: Sequence[str]) -> str:
-    """Remove the text before or after a punctuation mark, unless it has none."""
+    """Remove a random part of a text, up to or after a punctuation mark.
+
+    A text without a fitting mark is returned unchanged. ``others`` is unused.
+    """
     ends = (match.end() for match in _CLAUSE.finditer(text))
     positions = [end for end in ends if len(text) < 5 * min(end, len(text) - end)]
     if not positions:
@@ -53,13 +59,19 @@ def clause(text: str, random: Random, others: Sequence[str]) -> str:
 
 
 def number(text: str, random: Random, others: Sequence[str]) -> str:
-    """Shift all digits by the same number from 1 to 8, modulo 10."""
+    """Change all digits of a text by one random shift, modulo 10.
+
+    The shift is from 1 to 8, and ``others`` is unused. A text without digits stays.
+    """
     shift = random.randrange(1, 9)
     return re.sub(r"\d", lambda digit: str((int(digit[0]) + shift) % 10), text)
 
 
 def name(text: str, random: Random, others: Sequence[str]) -> str:
-    """Replace a name by one from ``others``, unless either has none."""
+    """Replace a random name in a text by a name from ``others``.
+
+    The text stays if either has no name.
+    """
     matches = list(_NAME.finditer(text))
     drawn = random.sample(others, min(8, len(others)))
     names: list[str] = [match for other in drawn for match in _NAME.findall(other)]
@@ -70,14 +82,20 @@ def name(text: str, random: Random, others: Sequence[str]) -> str:
 
 
 def negation(text: str, random: Random, others: Sequence[str]) -> str:
-    """Negate an English text, or remove a negation, unless it has no verb."""
+    """Add a negation to an English text, or remove one.
+
+    A text without a known verb stays. The other arguments are unused.
+    """
     if _NOT.search(text):
         return _NOT.sub("", text, count=1)
     return _VERB.sub(r"\1 not", text, count=1)
 
 
 def addition(text: str, random: Random, others: Sequence[str]) -> str:
-    """Add one of ``others``, which is not empty, before or after a text."""
+    """Join a random one of ``others`` to a text, before or after it.
+
+    ``others`` is not empty.
+    """
     other = random.choice(others)
     return f"{text} {other}" if random.random() < 0.5 else f"{other} {text}"
 
@@ -86,7 +104,10 @@ KINDS: tuple[Spoil, ...] = (half, half, clause, clause, number, name, negation, 
 
 
 class Known:
-    """The translations in parallel text, ignoring case and punctuation."""
+    """The translations in parallel text, by texts in either language.
+
+    Case and punctuation are ignored.
+    """
 
     def __init__(self, *texts: ParallelText) -> None:
         self._targets: defaultdict[str, set[str]] = defaultdict(set)
@@ -99,7 +120,10 @@ class Known:
                 self._sources[target].add(source)
 
     def may_translate(self, source: str, target: str) -> bool:
-        """Return whether known translations of both texts translate each other."""
+        """Return whether known translations link two texts.
+
+        They do if a known translation of ``target`` has a translation that ``source`` also has.
+        """
         targets = self._targets.get(_bare(source), set())
         sources = self._sources.get(_bare(target), set())
         return any(targets & self._targets[other] for other in sources)
@@ -111,10 +135,10 @@ def _bare(text: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class LabelledCorpora:
-    """Two corpora with labelled pairs.
+    """Two corpora, source and target, with labelled pairs of texts.
 
-    ``gold`` are the pairs of texts that translate each other. ``known`` has possible translations
-    among others, or is None if all others are wrong.
+    ``gold`` are the pairs of texts that translate each other. ``known`` has pairs that may also
+    translate each other, which get no label. If it is None, all pairs that are not gold are wrong.
     """
 
     name: str
@@ -125,7 +149,10 @@ class LabelledCorpora:
     known: Known | None = None
 
     def labels(self, mined: Mined) -> NDArray[np.int8]:
-        """Label mined pairs RIGHT (1), WRONG (0) or UNKNOWN (-1), int8 (P,)."""
+        """Label mined pairs, int8 (P,).
+
+        A label is RIGHT (1), WRONG (0) or UNKNOWN (-1).
+        """
         rows = zip(mined.pairs.source.tolist(), mined.pairs.target.tolist(), strict=True)
         texts = ((mined.texts[0][own], mined.texts[1][other]) for own, other in rows)
         return np.array([self._label(*pair) for pair in texts], dtype=np.int8)
@@ -139,7 +166,7 @@ class LabelledCorpora:
 def labelled_corpora(
     parallel: Path, pairs: Sequence[str], *, among: Path, bucc: Path, exclude: frozenset[str]
 ) -> Iterator[LabelledCorpora]:
-    """Yield all corpora that the judge learns from.
+    """Yield all labelled corpora that the judge learns from.
 
     First come those in ``bucc``. Others are made of the language ``pairs``, such as ``de-en``, in
     the folder ``parallel``. Sentences of the same pairs in the folder ``among`` are added without
@@ -170,10 +197,12 @@ def labelled_corpora(
 
 
 def comparable_corpora(directory: Path, pair: str, split: str) -> LabelledCorpora:
-    """Load a split such as ``training`` of a pair such as ``de-en``.
+    """Load a split of BUCC, such as ``training``, as labelled corpora.
+
+    ``pair`` is the language pair, such as ``de-en``.
 
     Raises:
-        ValueError: The split is missing or malformed, as for ``load_bucc``.
+        ValueError: The split is missing or malformed.
     """
     data = load_bucc(directory, pair, split)
     texts = [
@@ -200,10 +229,11 @@ def synthesise_corpora(
     name: str,
     random: Random,
 ) -> LabelledCorpora:
-    """Make two corpora of pairs, a ``share`` of each corpus being in both.
+    """Make two corpora from the pairs at ``rows`` of parallel text.
 
-    Half of the other pairs contribute their source, and half their target. Some of the pairs in
-    both get a changed sentence, and then have no translation.
+    A ``share`` of each corpus is in pairs of which both sentences are included. Half of the other
+    pairs contribute their source, and half their target. Some included pairs get a changed
+    sentence, and count as wrong. ``random`` makes all choices.
     """
     pairs = _distinct((text_key(text.source[row]), text_key(text.target[row])) for row in rows)
     common = round(share * len(pairs) / (2 - share))

@@ -37,9 +37,11 @@ FOLDS = 4  # of languages, in cross-validation
 
 @dataclass(frozen=True, kw_only=True)
 class Examples:
-    """Mined pairs of corpora, ``features`` float32 (P, F), ``right`` (P,).
+    """Mined pairs of one pair of corpora, with features and labels.
 
-    ``comparable`` tells corpora with gold pairs from those made of parallel text.
+    ``features`` are float32 (P, F), and ``right``, bool (P,), says which pairs are correct.
+    ``comparable`` tells corpora with gold pairs from corpora made of parallel text. ``world`` is
+    the corpora's name.
     """
 
     world: str
@@ -50,7 +52,7 @@ class Examples:
 
 
 def examples(corpora: LabelledCorpora, encoder: Encoder) -> Examples:
-    """Mine labelled corpora, and drop pairs of unknown label."""
+    """Mine labelled corpora, and return the pairs with a known label."""
     mined = mine_texts((corpora.source, corpora.target), encoder, corpora.languages)
     labels = corpora.labels(mined)
     is_known = labels != UNKNOWN
@@ -64,7 +66,10 @@ def examples(corpora: LabelledCorpora, encoder: Encoder) -> Examples:
 
 
 def gather(all_corpora: Iterable[LabelledCorpora]) -> Iterator[Examples]:
-    """Yield examples of all corpora, by each different one of ``ENCODERS``."""
+    """Yield examples of all corpora, mined with each of ``ENCODERS``.
+
+    An encoder drops parts that lack a language. If two are then equal, one is used.
+    """
     loaded = [load_encoder(spec) for spec in ENCODERS]
     for corpora in all_corpora:
         covering = (encoder.for_languages(corpora.languages) for encoder in loaded)
@@ -73,9 +78,10 @@ def gather(all_corpora: Iterable[LabelledCorpora]) -> Iterator[Examples]:
 
 
 def train_judge(all_examples: Sequence[Examples]) -> Judge:
-    """Train trees with scikit-learn on examples, of both labels.
+    """Train the judge of mined pairs on examples.
 
-    Comparable corpora have the share ``BUCC_WEIGHT`` of all weight.
+    Pairs of both labels must occur. Comparable corpora have the share ``BUCC_WEIGHT`` of all
+    weight.
     """
     sizes = [len(one.right) for one in all_examples]
     comparable = np.repeat([one.comparable for one in all_examples], sizes)
@@ -89,13 +95,14 @@ def fit_judge(
     weights: NDArray[np.float64],
     learned: Sequence[str] = FEATURES,
 ) -> Judge:
-    """Train trees that compare the features ``learned``.
+    """Train a judge that compares the features ``learned``.
 
-    Some examples are repeated without neighbours, to judge pairs that have none.
+    Some examples are repeated without the features of neighbours, so that it can judge pairs
+    without neighbours.
 
     Args:
-        all_examples: P examples in all.
-        weights: Their weights, float64 (P,).
+        all_examples: Examples with P pairs in all, of both labels.
+        weights: Weights of the pairs, float64 (P,).
         learned: ``FEATURES``, or ``SEEN`` for the judge of given pairs.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
@@ -169,9 +176,10 @@ def judge_of(
     peaks: NDArray[np.float64],
     learned: Sequence[str] = FEATURES,
 ) -> Judge:
-    """Convert scikit-learn's fitted trees and ``peaks`` (2, 3) to a judge.
+    """Convert scikit-learn's fitted trees to a judge.
 
-    Scores are the trees' log odds plus ``offset``.
+    Scores are the trees' log odds plus ``offset``. ``peaks``, float64 (2, 3), are the reference
+    peaks, and ``learned`` the names of the trees' features.
     """
     parts = [predictors[0].nodes for predictors in trees._predictors]
     sizes = [len(part) for part in parts]

@@ -21,11 +21,11 @@ INTERVAL_METHOD = f"bootstrap-{RESAMPLES}"  # as signatures name it
 def resample(
     units: FloatArray, statistic: Callable[[FloatArray], FloatArray], *, stream: int = 0
 ) -> FloatArray:
-    """Compute a statistic of R resamples of units, float64 (R,).
+    """Compute a figure of 1,000 random resamples of units.
 
-    R is ``RESAMPLES``, 1,000. A resample is the sum of U rows, drawn with repeats from ``units``,
-    float64 (U, C) with U > 0. ``statistic`` maps sums (R, C) to figures (R,). Calls with the same
-    ``stream`` and U draw the same rows, which data sets with the same sentences need.
+    A resample is the sum of U rows, drawn with repeats from ``units``, float64 (U, C) with U > 0.
+    ``statistic`` maps the sums, float64 (1000, C), to figures (1000,), which are returned. Calls
+    with the same ``stream`` and U draw the same rows.
     """
     random = np.random.default_rng([RESAMPLES, stream])
     sums = np.empty((RESAMPLES, units.shape[1]))
@@ -35,22 +35,29 @@ def resample(
 
 
 def interval(samples: FloatArray) -> Interval:
-    """Return the 95% interval of resampled figures, percentiles 2.5 and 97.5."""
+    """Return the 95% interval of resampled figures, lowest first.
+
+    It is from percentile 2.5 to 97.5 of ``samples``, which are not empty.
+    """
     low, high = np.percentile(samples, (2.5, 97.5))
     return float(low), float(high)
 
 
 def moments(x: FloatArray, y: FloatArray) -> FloatArray:
-    """Return the terms, float64 (P, 6), of P pairs of numbers for ``pearson``.
+    """Return the terms whose sums ``pearson`` needs, float64 (P, 6).
 
-    Numbers are finite, float64 (P,) with P > 0, and centred on their means before.
+    ``x`` and ``y`` are P pairs of finite numbers, float64 (P,) with P > 0. They are centred on
+    their means first.
     """
     a, b = x - x.mean(), y - y.mean()
     return np.stack([np.ones_like(a), a, b, a * a, b * b, a * b], axis=1)
 
 
 def pearson(sums: FloatArray) -> FloatArray:
-    """Compute r (R,) from sums (R, 6) of ``moments``, 0 for a constant side."""
+    """Compute Pearson's r, float64 (R,), from sums (R, 6) of ``moments``.
+
+    It is 0 if a side is constant.
+    """
     n, a, b, aa, bb, ab = sums.T
     denominator = np.sqrt(np.maximum(n * aa - a * a, 0) * np.maximum(n * bb - b * b, 0))
     r: FloatArray = np.divide(

@@ -29,9 +29,10 @@ Ids = tuple[str, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Candidates:
-    """P candidate pairs with their scores, float64 (P,), and ids.
+    """P candidate pairs with scores and ids.
 
-    ``sources[p]`` and ``targets[p]`` are all ids of the two texts. The first ones name the pair.
+    ``scores`` are float64 (P,). ``sources[p]`` and ``targets[p]`` are all ids of both texts of pair
+    p, at least one each. The first ids name the pair.
 
     Raises:
         ValueError: A score is NaN or -inf, which no threshold could keep.
@@ -72,7 +73,8 @@ class Judgements:
 
     Attributes:
         scores: of the candidates, float64 (P,), best first.
-        correct: whether any combination of a candidate's ids is gold, bool (P,).
+        correct: whether a candidate is correct, because any combination of its ids is gold; bool
+            (P,).
         new_gold: number of a candidate's gold pairs that no better candidate has, int64 (P,).
         gold: number of all gold pairs.
     """
@@ -102,30 +104,30 @@ class BuccScore:
 
     @property
     def precision(self) -> float:
-        """The share of correct candidates among those extracted, 0 if none is."""
+        """The share of extracted candidates that are correct, 0 without any."""
         return self.correct / self.extracted if self.extracted else 0.0
 
     @property
     def fdr(self) -> float:
-        """The share of wrong candidates among those extracted, 0 if none is."""
+        """The share of extracted candidates that are wrong, 0 without any."""
         return 1 - self.precision if self.extracted else 0.0
 
     @property
     def recall(self) -> float:
-        """The share of gold pairs among those extracted, 0 without gold pairs."""
+        """The share of gold pairs that are extracted, 0 without gold pairs."""
         return self.found / self.gold if self.gold else 0.0
 
     @property
     def f1(self) -> float:
-        """The harmonic mean of precision and recall, 0 if none is correct."""
+        """The harmonic mean of precision and recall, 0 if no pair is correct."""
         denominator = self.correct * self.gold + self.found * self.extracted
         return (2 * self.correct * self.found) / denominator if self.correct else 0.0
 
 
 def rank(candidates: Candidates) -> Candidates:
-    """Sort candidates best first, and keep the best of each ``name``.
+    """Sort candidates by descending score, and keep the best of each ``name``.
 
-    Ties stay in their order.
+    Candidates with equal scores stay in their order.
     """
     first: dict[IdPair, int] = {}
     for position in np.argsort(-candidates.scores, kind="stable").tolist():
@@ -134,7 +136,10 @@ def rank(candidates: Candidates) -> Candidates:
 
 
 def judge(ranked: Candidates, gold: Collection[IdPair]) -> Judgements:
-    """Compare candidates as ``rank`` sorts them with distinct gold pairs."""
+    """Compare ranked candidates with gold pairs.
+
+    ``ranked`` is from ``rank``, and ``gold`` has distinct pairs of ids.
+    """
     targets_of: defaultdict[str, set[str]] = defaultdict(set)
     for source, target in gold:
         targets_of[source].add(target)
@@ -150,7 +155,7 @@ def judge(ranked: Candidates, gold: Collection[IdPair]) -> Judgements:
 
 
 def score_at(judgements: Judgements, threshold: float) -> BuccScore:
-    """Score the candidates strictly above ``threshold``, possibly infinite."""
+    """Score the candidates strictly above a threshold, maybe infinite."""
     extracted = _above(judgements.scores, threshold)
     return BuccScore(
         threshold=threshold,
@@ -164,8 +169,9 @@ def score_at(judgements: Judgements, threshold: float) -> BuccScore:
 def best_score(judgements: Judgements) -> BuccScore:
     """Score the candidates at the threshold with the best F1.
 
-    If several thresholds are best, the highest is used. It is halfway between the last score kept
-    and the first dropped, just below the last if all are kept, and inf if none is correct.
+    If several thresholds are best, the highest is used. It is halfway between the lowest kept and
+    the highest dropped score, or just below the lowest if all are kept. If no candidate is correct,
+    it is inf, and none is extracted.
     """
     scores = judgements.scores
     next_scores = np.append(scores, -np.inf)[1:]
@@ -182,9 +188,9 @@ def best_score(judgements: Judgements) -> BuccScore:
 
 
 def threshold_between(kept: float, dropped: float) -> float:
-    """Return a threshold that keeps a score and drops the next lower one.
+    """Return a threshold between two scores, such that ``kept`` is above it.
 
-    ``dropped`` is -inf if no lower score exists.
+    ``dropped`` is the next lower score, which is not above it, or -inf if there is none.
     """
     if dropped == -math.inf:
         return math.nextafter(kept, -math.inf)
@@ -193,7 +199,10 @@ def threshold_between(kept: float, dropped: float) -> float:
 
 
 def extracted_pairs(ranked: Candidates, threshold: float) -> list[IdPair]:
-    """Return the names of candidates above ``threshold``, in ``rank``'s order."""
+    """Return the names of the candidates above ``threshold``, best first.
+
+    ``ranked`` is from ``rank``.
+    """
     return [ranked.name(position) for position in range(_above(ranked.scores, threshold))]
 
 

@@ -31,21 +31,25 @@ FOLDS = 10
 
 @dataclass(frozen=True)
 class Part:
-    """N rows, float32 (N, D), and their class probabilities, float32 (N, C)."""
+    """N rows of numbers, with the class probabilities to predict.
+
+    ``rows`` are float32 (N, D), and ``targets`` float32 (N, C).
+    """
 
     rows: Matrix
     targets: Matrix
 
     def take(self, chosen: Mask) -> "Part":
-        """Return the part of the rows for which ``chosen``, bool (N,), is true."""
+        """Return the rows in the mask ``chosen`` (N,), with their targets."""
         return Part(self.rows[chosen], self.targets[chosen])
 
 
 def softmax_regression(train: Part, penalty: float) -> Matrix:
-    """Fit a softmax regression, float32 (D + 1, C), in which biases are last.
+    """Fit a softmax regression to the rows of ``train``.
 
-    D are the dimensions of rows, and C the classes. L-BFGS minimises the mean cross entropy plus
-    ``penalty`` / 2 times the squared weights.
+    The weights, float32 (D + 1, C), have a row per dimension of rows, and a last row of biases of
+    the C classes. L-BFGS minimises the mean cross entropy plus ``penalty`` / 2 times the squared
+    weights.
     """
     from scipy.optimize import minimize
 
@@ -74,9 +78,9 @@ def softmax_regression(train: Part, penalty: float) -> Matrix:
 
 
 def probabilities(rows: Matrix, weights: Matrix) -> Matrix:
-    """Predict the classes of rows (N, D) by a regression, float32 (N, C).
+    """Predict the class probabilities of rows (N, D), float32 (N, C).
 
-    ``weights`` are by ``softmax_regression``.
+    ``weights`` are from ``softmax_regression``.
     """
     return _softmax(rows @ weights[:-1] + weights[-1])
 
@@ -123,7 +127,7 @@ ACTIVATIONS: dict[str, tuple[Callable[[Matrix], Matrix], Callable[[Matrix], Matr
 class Perceptron:
     """A perceptron from ``dim`` numbers to ``classes``, fit as in SentEval.
 
-    Adam trains it in batches of 64 rows. Every 4 epochs the development rows are scored. Training
+    Adam trains it in batches of 64 rows. Every 4 epochs, the development rows are scored. Training
     ends after 5 scores without a new best one, and the best weights are kept. ``weights`` are the
     weights and biases of each layer in turn.
     """
@@ -145,10 +149,10 @@ class Perceptron:
         return _softmax(rows @ self.weights[-2] + self.weights[-1])
 
     def fit(self, train: Part, dev: Part, score: Score) -> float:
-        """Train on ``train``, and return the best score of ``dev``.
+        """Train on ``train``, and keep the weights that score best on ``dev``.
 
-        Weights are changed in place, and those with this score kept. ``score`` is a function of
-        probabilities and targets, both (N, C); higher is better.
+        Their score is returned. ``score`` is a function of probabilities and targets, both (N, C);
+        higher is better.
         """
         moments = [[np.zeros_like(weights) for weights in self.weights] for _ in range(2)]
         best, best_weights, misses, steps = -np.inf, self.weights, 0, 0
@@ -171,9 +175,10 @@ class Perceptron:
         return best
 
     def gradients(self, rows: Matrix, targets: Matrix) -> list[Matrix]:
-        """Return the gradient of the mean cross entropy by each of ``weights``.
+        """Compute the gradients of the mean cross entropy by all ``weights``.
 
-        ``rows`` are (N, D), and ``targets`` class probabilities (N, C). Dropout is applied.
+        They are in the order of ``weights``. ``rows`` are (N, D), and ``targets`` class
+        probabilities (N, C). Dropout is applied.
         """
         outputs, masks = [rows], []
         for layer in range(0, len(self.weights) - 2, 2):
@@ -203,25 +208,30 @@ class Perceptron:
 
 
 def accuracy(predicted: Matrix, targets: Matrix) -> float:
-    """Return the share of rows whose likeliest class is that of ``targets``.
+    """Return the share of rows whose most probable class is correct.
 
-    Both are (N, C). It is NaN without rows.
+    ``predicted`` and ``targets`` are class probabilities (N, C). It is NaN without rows.
     """
     return float((predicted.argmax(axis=1) == targets.argmax(axis=1)).mean())
 
 
 @dataclass(frozen=True, kw_only=True)
 class Logistic:
-    """Softmax regression with the penalty that scores best."""
+    """A classifier by softmax regression, whose penalty is chosen.
+
+    The best penalty has the highest ``score`` of predicted and true probabilities. ``seed`` is of
+    the folds.
+    """
 
     name = "logistic"
     score: Score = accuracy
     seed: int = 1
 
     def fit(self, train: Part, dev: Part | None = None) -> Predictor:
-        """Fit with the best penalty by ``dev``, or by cross-validation if None.
+        """Fit the regression with the best penalty, and return its predictor.
 
-        The result maps rows (N, D) to class probabilities (N, C).
+        The penalty is chosen by ``dev``, or by cross-validation in ``train`` if that is None. The
+        predictor maps rows (N, D) to class probabilities (N, C).
         """
         if dev is not None:
             trials = iter([(train, dev)])
@@ -241,7 +251,11 @@ class Logistic:
 
 @dataclass(frozen=True, kw_only=True)
 class Mlp:
-    """The perceptron of the shape that scores best."""
+    """A classifier by a perceptron, whose shape is chosen.
+
+    The best of ``shapes`` has the highest ``score`` of predicted and true probabilities. ``seed``
+    is of the weights and folds.
+    """
 
     name = "mlp"
     score: Score = accuracy
@@ -249,9 +263,10 @@ class Mlp:
     shapes: Sequence[Shape] = SHAPES
 
     def fit(self, train: Part, dev: Part | None = None) -> Predictor:
-        """Fit the best shape by ``dev``, or by a tenth of ``train`` if None.
+        """Fit the perceptron of the best shape, and return its predictor.
 
-        The result maps rows (N, D) to class probabilities (N, C).
+        The shape is chosen by ``dev``, or by a tenth of ``train``, which is then not trained on, if
+        that is None. The predictor maps rows (N, D) to class probabilities (N, C).
         """
         if dev is None:
             is_dev = folds(train.targets, FOLDS, seed=self.seed) == 0
@@ -266,7 +281,11 @@ Classifier = Logistic | Mlp
 
 
 def cross_predict(train: Part, classifier: Classifier) -> Matrix:
-    """Predict each row's class probabilities (N, C) by a fit to other folds."""
+    """Predict each row's class probabilities (N, C) by a fit to other rows.
+
+    The rows are divided into ``FOLDS`` folds. A fold is predicted by ``classifier``, fitted to the
+    other folds.
+    """
     fold = folds(train.targets, FOLDS, seed=classifier.seed)
     predicted = np.empty_like(train.targets)
     for index in range(FOLDS):
@@ -289,17 +308,24 @@ def folds(targets: Matrix, count: int, *, seed: int) -> IntArray:
 
 
 def one_hot(labels: IntArray, classes: int) -> Matrix:
-    """Return float32 (N, C), 1 at each row's label, from 0, and 0 elsewhere."""
+    """Convert labels (N,), from 0, to class probabilities, float32 (N, C).
+
+    A row has 1 at its label, and 0 elsewhere. C is ``classes``.
+    """
     return np.eye(classes, dtype=np.float32)[labels]
 
 
 def root_mean_square(vectors: Matrix) -> np.float32:
-    """Return the root mean square of all numbers, or 1 if it is 0."""
+    """Return the root mean square of all numbers, or 1 if that is 0."""
     return np.float32(np.sqrt(np.mean(np.square(vectors, dtype=np.float64))) or 1.0)
 
 
 def pair_features(first: Matrix, second: Matrix, *, both: bool) -> Matrix:
-    """Concatenate |u - v| and u * v of rows (N, D), after u and v if ``both``."""
+    """Return the features |u - v| and u * v of pairs of rows (N, D).
+
+    With ``both``, u and v come first. ``first`` and ``second`` are u and v. Features are
+    concatenated.
+    """
     sides = [first, second] if both else []
     return np.hstack([*sides, np.abs(first - second), first * second])
 
@@ -318,11 +344,17 @@ def grade_targets(scores: FloatArray, grades: int) -> Matrix:
 
 
 def expected_grade(distribution: Matrix) -> FloatArray:
-    """Return the mean grade of distributions (N, grades), float64 (N,)."""
+    """Return the mean grade, float64 (N,), of probabilities (N, grades).
+
+    Grades are from 1.
+    """
     return distribution.astype(np.float64) @ np.arange(1, distribution.shape[1] + 1)
 
 
 def grade_correlation(predicted: Matrix, targets: Matrix) -> float:
-    """Return Pearson's r of mean grades (N, grades), 0 if a side is constant."""
+    """Return Pearson's r of predicted and true mean grades.
+
+    Both are probabilities of grades, (N, grades). It is 0 if a side is constant.
+    """
     grades = expected_grade(predicted), expected_grade(targets)
     return float(np.corrcoef(*grades)[0, 1]) if all(side.std() for side in grades) else 0.0

@@ -14,7 +14,10 @@ Scores = Mapping[IdPair, float]
 
 
 def unique_ids(texts: Sequence[str], ids: Sequence[str]) -> dict[str, str]:
-    """Return the id of each stripped text that occurs once, both stripped."""
+    """Return the id of each text that occurs once, by the text.
+
+    Texts and ids are stripped first.
+    """
     stripped = [text.strip() for text in texts]
     counts = Counter(stripped)
     pairs = zip(stripped, ids, strict=True)
@@ -24,10 +27,10 @@ def unique_ids(texts: Sequence[str], ids: Sequence[str]) -> dict[str, str]:
 def score_by_ids(
     candidates: Iterable[ScoredTexts], source_ids: Mapping[str, str], target_ids: Mapping[str, str]
 ) -> dict[IdPair, float]:
-    """Return the best score of each id pair, in order of first occurrence.
+    """Return the best score of each pair of ids.
 
-    ``source_ids`` and ``target_ids`` are of ``unique_ids``. Candidates with other texts are
-    skipped.
+    Pairs are in the order of first occurrence. ``source_ids`` and ``target_ids`` are from
+    ``unique_ids``. Candidates with other texts are skipped.
     """
     best: dict[IdPair, float] = {}
     for score, source, target in candidates:
@@ -38,7 +41,10 @@ def score_by_ids(
 
 
 def best_threshold(scores: Scores, gold: Collection[IdPair]) -> float:
-    """Return the highest threshold with the best F1, 0 if none is correct."""
+    """Return the highest threshold with the best F1.
+
+    It is 0 if no pair is correct.
+    """
     ranked = sorted(scores.items(), key=lambda item: -item[1])
     # The original crashes after the last candidate. Its own score keeps it, because of >=.
     next_scores = [score for _, score in ranked[1:] + ranked[-1:]]
@@ -58,12 +64,12 @@ def best_threshold(scores: Scores, gold: Collection[IdPair]) -> float:
 
 
 def extract(scores: Scores, threshold: float) -> list[IdPair]:
-    """Return the pairs that score at least ``threshold``, in their order."""
+    """Return the pairs with a score of at least ``threshold``, in their order."""
     return [pair for pair, score in scores.items() if score >= threshold]
 
 
 def measure(scores: Scores, gold: Collection[IdPair], threshold: float) -> BuccScore:
-    """Score the pairs that ``extract`` returns against ``gold``."""
+    """Score the pairs with at least ``threshold`` against ``gold``."""
     extracted = extract(scores, threshold)
     correct = len(set(gold).intersection(extracted))
     counts = {"extracted": len(extracted), "correct": correct, "found": correct, "gold": len(gold)}

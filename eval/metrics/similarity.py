@@ -42,7 +42,7 @@ def search_errors(source: Matrix, target: Matrix, *, margin: str = "absolute") -
 
 
 def is_wrong(positions: IntArray) -> Mask:
-    """Return which positions (N,) differ from their own index, bool (N,)."""
+    """Return a mask (N,) of the positions that differ from their own index."""
     errors: Mask = positions != np.arange(len(positions))
     return errors
 
@@ -50,11 +50,14 @@ def is_wrong(positions: IntArray) -> Mask:
 def find_nearest(
     source: Matrix, target: Matrix, *, k: int = NEIGHBOURS
 ) -> tuple[Neighbours, Neighbours]:
-    """Find each source's ``k`` nearest targets by cosine, and the reverse.
+    """Find each source's ``k`` nearest targets by cosine, and vice versa.
 
     ``source`` is (N, D), and ``target`` (M, D), of any norm. Lists have fewer than ``k`` columns if
-    the other side has fewer rows with a vector. Ids are rows of the other side. A zero row has no
-    neighbours (ids -1), and is not a neighbour of any row.
+    the other side has fewer rows with a vector. A zero row has no neighbours (ids -1), and is not a
+    neighbour of any row.
+
+    Returns:
+        Neighbours of sources and of targets. Ids are rows of the other side.
     """
     source_rows, target_rows = (np.flatnonzero(np.any(side, axis=1)) for side in (source, target))
     forward = Neighbours.empty(len(source), min(k, len(target_rows)))
@@ -68,11 +71,11 @@ def find_nearest(
 
 
 def best_by_margin(queries: Neighbours, others: Neighbours, *, margin: str) -> IntArray:
-    """Choose each row's neighbour of the highest margin, int64 (N,), or -1.
+    """Choose each row's neighbour with the highest margin.
 
-    It is -1 for a row without neighbours. ``margin`` is a name in ``miner.margin.MARGINS``.
-    ``queries`` are the neighbours of these rows, and ``others`` the neighbours of the other side,
-    as ``find_nearest`` returns both. Ties go to the first neighbour.
+    They are int64 (N,), -1 for a row without neighbours. ``queries`` are the neighbours of these
+    rows, and ``others`` the neighbours of the other side, both from ``find_nearest``. ``margin`` is
+    a name in ``miner.margin.MARGINS``. Ties go to the first neighbour.
     """
     best = np.full(len(queries), NO_NEIGHBOUR)
     rows = np.flatnonzero((queries.ids != NO_NEIGHBOUR).any(axis=1))
@@ -87,12 +90,13 @@ def best_by_margin(queries: Neighbours, others: Neighbours, *, margin: str) -> I
 def translation_ranks(
     queries: Matrix, targets: Matrix, sources: Matrix, gold: Sequence[Collection[int]]
 ) -> dict[str, IntArray]:
-    """Rank the best correct target of each query, int64 (Q,), by NN and CSLS.
+    """Rank the best correct target of each query, by NN and by CSLS.
 
-    NN ranks by cosine, from 1. CSLS subtracts ``mean_of_nearest`` of all source words, ``sources``
-    (Conneau et al. 2018, "Word Translation Without Parallel Data", section 2.3). Other targets with
-    the same score rank before the correct one. Rows are unit vectors or zero, (Q, D), (M, D) and
-    (N, D). ``gold`` has the positions of each query's correct targets, at least one.
+    Ranks are int64 (Q,), from 1. NN ranks by cosine. CSLS subtracts ``mean_of_nearest`` among all
+    source words, ``sources`` (Conneau et al. 2018, "Word Translation Without Parallel Data",
+    section 2.3). Other targets with the same score rank before the correct one. Rows are unit
+    vectors or zero, (Q, D), (M, D) and (N, D). ``gold`` has the positions of each query's correct
+    targets, at least one.
     """
     means = mean_of_nearest(targets, sources)
     ranks = {method: np.empty(len(queries), dtype=np.int64) for method in ("NN", "CSLS")}
@@ -107,10 +111,10 @@ def translation_ranks(
 
 
 def mean_of_nearest(rows: Matrix, others: Matrix) -> Matrix:
-    """Return the mean cosine of rows to their 10 nearest ``others``.
+    """Return each row's mean cosine to its 10 nearest ``others``.
 
     Rows (N, D) and ``others`` (M, D) with M > 0 are unit or zero rows. The result is float32 (N,).
-    If M is less than 10, it is the mean of all.
+    If M is less than 10, the mean is over all.
     """
     count = min(CSLS_NEIGHBOURS, len(others))
     means = np.empty(len(rows), dtype=np.float32)

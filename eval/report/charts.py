@@ -22,35 +22,44 @@ LEFT, RIGHT, TOP, BOTTOM = 56, 24, 24, 38  # margins of a chart, in pixels
 
 
 def histogram(scores: FloatArray, *, low: float, high: float, bins: int = BINS) -> list[int]:
-    """Count scores in ``bins`` of equal width, and outside them in the ends."""
+    """Count scores in ``bins`` of equal width from ``low`` to ``high``.
+
+    Scores below or above count in the first or the last.
+    """
     counts, _ = np.histogram(np.clip(scores, low, high), bins=bins, range=(low, high))
     return list(map(int, counts))
 
 
 def spread(scores: FloatArray) -> tuple[float, float]:
-    """Return the lowest and highest of scores (P,), P > 0, 0.5 off if equal."""
+    """Return the lowest and the highest of at least one score.
+
+    If both are equal, they are 0.5 below and 0.5 above it.
+    """
     low, high = float(scores.min()), float(scores.max())
     return (low, high) if low < high else (low - 0.5, high + 0.5)
 
 
 def gold_curve(judgements: Judgements) -> list[BuccScore]:
-    """Score at 200 equally spaced thresholds from the lowest score upwards."""
+    """Score at 200 equally spaced thresholds, from the lowest score upwards."""
     thresholds = np.linspace(*spread(judgements.scores), CURVE_POINTS, endpoint=False).tolist()
     return [score_at(judgements, threshold) for threshold in thresholds]
 
 
 def hubs(lists: IntArray, *, most: int) -> list[tuple[int, int]]:
-    """Return up to ``most`` rows that are in the most neighbour lists.
+    """Return the rows that are in the most neighbour lists.
 
-    ``lists`` int64 (N,) is the number of lists with each row. Results are rows with this number,
-    above 0, the highest first, ties by row.
+    ``lists``, int64 (N,), is the number of lists that contain each row. Up to ``most`` rows come
+    with this number, the highest first, ties by row. Rows in no list are omitted.
     """
     order = np.argsort(-lists, kind="stable")[:most]
     return [(row, int(lists[row])) for row in order.tolist() if lists[row]]
 
 
 def decile_ranks(pairs: int) -> list[int]:
-    """Return the index in the middle of each tenth of ``pairs``, distinct."""
+    """Return the position of the middle of each tenth of ``pairs`` pairs.
+
+    Positions are distinct and ascending, and none without pairs.
+    """
     middles = [int((decile + 0.5) / 10 * pairs) for decile in range(10)]
     return sorted({min(rank, pairs - 1) for rank in middles}) if pairs else []
 
@@ -61,10 +70,12 @@ class Chart:
 
     Attributes:
         labels: of the x axis and the y axis.
-        x: the lowest and the highest value of the axis; likewise ``y``.
+        x: the lowest and the highest value of the x axis.
+        y: the lowest and the highest value of the y axis.
         scale: transforms heights; a square root keeps low bars visible.
         bars: histograms over the whole width, each a CSS class and the heights.
         lines: each a CSS class and the points.
+        dots: points that are drawn as dots.
         uprights: vertical lines, each a value of x and a label.
     """
 
@@ -80,21 +91,24 @@ class Chart:
 
     @property
     def ticks(self) -> tuple[list[float], list[float]]:
-        """The round numbers to label on the x axis and on the y axis."""
+        """The round numbers to label on the x axis, and on the y axis."""
         return ticks(*self.x), ticks(*self.y)
 
     def across(self, x: float) -> float:
-        """Return the distance of x from the left of the chart, in pixels."""
+        """Return the distance of a value ``x`` from the left edge, in pixels."""
         return LEFT + (x - self.x[0]) / (self.x[1] - self.x[0]) * (WIDTH - LEFT - RIGHT)
 
     def down(self, y: float) -> float:
-        """Return the distance of y from the top of the chart, in pixels."""
+        """Return the distance of a value ``y`` from the top edge, in pixels."""
         low, high = map(self.scale, self.y)
         return HEIGHT - BOTTOM - (self.scale(y) - low) / (high - low) * (HEIGHT - TOP - BOTTOM)
 
 
 def ticks(low: float, high: float) -> list[float]:
-    """Return up to 6 multiples of 1, 2 or 5 times 10**n from low to high."""
+    """Return up to 6 round numbers from ``low`` to ``high``, ascending.
+
+    They are multiples of 1, 2 or 5 times a power of 10. ``low`` is below ``high``.
+    """
     rough = (high - low) / MAX_STEPS
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * (1 - 1e-9))

@@ -26,7 +26,9 @@ Columns = dict[str, object]
 
 
 def render(run: Run, gold: Gold | None = None) -> str:
-    """Return the page of a run as HTML, compared with gold pairs, if any.
+    """Return the web page about a run, as HTML.
+
+    If ``gold`` is not None, the run is compared with it.
 
     Raises:
         ValueError: The run has no pairs, or its files changed.

@@ -29,9 +29,10 @@ EXAMPLES = 25  # suspicious or rejected pairs to list
 
 
 class Grid(NamedTuple):
-    """A table of text, of headings and rows with a cell for each.
+    """A table of text.
 
-    The first ``texts`` columns may be right-to-left.
+    ``heads`` are the headings, and ``rows`` the cells. The first ``texts`` columns are sentences,
+    which may be written from right to left.
     """
 
     heads: Sequence[str]
@@ -40,7 +41,7 @@ class Grid(NamedTuple):
 
 
 def pair_table(run: Run, positions: Sequence[int]) -> Grid:
-    """Tabulate texts, scores and ids of the pairs at indices ``positions``."""
+    """Tabulate the texts, scores and ids of the pairs at ``positions``."""
     pairs = run.pairs.take(np.array(positions, dtype=np.int64))
     scores = {run.score_name: pairs.score}
     if isinstance(pairs, JudgedPairs):
@@ -56,9 +57,10 @@ def _four_digits(numbers: Iterable[float]) -> list[str]:
 
 
 def context_table(run: Run, source: int, target: int) -> Grid:
-    """Tabulate a pair of rows with the sentences before and after them.
+    """Tabulate a pair with the sentences before and after both of its own.
 
-    The table is empty if neither row has a sentence next to it in its document.
+    ``source`` and ``target`` are rows. The table is empty if neither has a sentence next to it in
+    its document.
     """
     sides = list(zip(run.sides, (source, target), strict=True))
     before, after = zip(*(side.context(row) for side, row in sides), strict=True)
@@ -69,14 +71,20 @@ def context_table(run: Run, source: int, target: int) -> Grid:
 
 
 class Quality(NamedTuple):
-    """Estimates of a run's pairs and their method, or None and the reason."""
+    """Estimates of a run's pairs, and the method in words.
+
+    Without estimates, ``estimates`` is None, and ``how`` the reason.
+    """
 
     estimates: Estimates | None
     how: str
 
 
 def assess(run: Run) -> Quality:
-    """Return the judge's estimates, or None for a run scored by margin."""
+    """Return the judge's estimates of the quality of a run's pairs.
+
+    The estimates are None for a run that was scored by margin.
+    """
     try:
         return Quality(estimates_from_judge(run), "by the probability of each pair")
     except ValueError as error:
@@ -85,10 +93,11 @@ def assess(run: Run) -> Quality:
 
 
 def overview(run: Run, quality: Quality) -> Section:
-    """Return ``cards``, ``thresholds`` and ``documents`` for the template.
+    """Return the page's overview of a run, for the template.
 
-    Cards are a heading, a figure and a remark. Thresholds are the rows that keep pairs. Documents,
-    if any, are a number, and the largest with pairs and expected correct pairs.
+    Keys are ``cards``, ``thresholds`` and ``documents``. Cards are a heading, a figure and a
+    remark. Thresholds are the error rates that any pairs satisfy. Documents, if any, are a number,
+    and the largest with their pairs and expected correct pairs.
     """
     estimates, kept = quality.estimates, run.summary.get("kept")
     note = f"of {run.summary['candidates']:,} candidates"
@@ -130,9 +139,11 @@ def _documents(
 
 
 def against_gold(run: Run, gold: Gold) -> Section:
-    """Return ``charts``, and tables of ``wrong`` and ``missing`` pairs.
+    """Return the page's comparison with gold pairs, for the template.
 
-    Wrong pairs are the best, and missing ones the first by id, 50 each, at the best F1.
+    Keys are ``charts``, ``wrong`` and ``missing``. The tables ``wrong`` and ``missing`` have 50
+    pairs each, at the threshold with the best F1: the best wrong pairs, and the first missing ones
+    by id.
     """
     curve = gold_curve(gold.judgements)
     by_threshold = Chart(
@@ -186,7 +197,7 @@ def _missing(run: Run, gold: Gold) -> Grid:
 
 
 def counts(run: Run) -> Grid:
-    """Tabulate the records read, rejected and searched on both sides."""
+    """Tabulate numbers of read, rejected and searched records of both sides."""
     rows = []
     for side in SIDES:
         counted = run.summary[side]
@@ -204,9 +215,10 @@ def counts(run: Run) -> Grid:
 
 
 def scores(run: Run, gold: Gold | None, quality: Quality) -> Section:
-    """Return a ``chart`` of scores, and ``quantiles`` 0.1, 0.5 and 0.9.
+    """Return the page's chart of scores, for the template.
 
-    The chart also shows correct pairs if ``gold`` is given, and expected errors if estimated.
+    Keys are ``chart`` and ``quantiles``, the quantiles 0.1, 0.5 and 0.9 of scores. The chart also
+    shows correct pairs if ``gold`` is not None, and expected errors if the quality is estimated.
     """
     values = run.pairs.score
     low, high = spread(values)
@@ -236,7 +248,10 @@ def scores(run: Run, gold: Gold | None, quality: Quality) -> Section:
 
 
 def lengths(run: Run) -> Section:
-    """Return a ``chart`` of characters, and the sides' median ``ratio``."""
+    """Return the page's chart of the lengths of texts, for the template.
+
+    Keys are ``chart``, and ``ratio``, the median ratio of source to target characters.
+    """
     positions = np.linspace(0, len(run.pairs) - 1, min(MAX_DOTS, len(run.pairs))).astype(int)
     sizes = np.array([[len(text) for text in side] for side in run.texts], dtype=np.float64)
     longest = sizes.max(axis=1, initial=1.0).tolist()
@@ -251,9 +266,10 @@ def lengths(run: Run) -> Section:
 
 
 def suspicious(run: Run) -> dict[str, Grid]:
-    """Return counts of pairs that filters would reject, and 25 of the worst.
+    """Return tables of pairs that filters would reject.
 
-    The tables are named ``caught`` and ``listed``. The latter is of the better half of the pairs.
+    ``caught`` has numbers of such pairs by filter, and ``listed`` the 25 worst pairs of the better
+    half.
     """
     masks = {name: FILTERS[name](run.suspects) for name in SHOWN_FILTERS}
     half = (len(run.pairs) + 1) // 2
@@ -267,7 +283,11 @@ def suspicious(run: Run) -> dict[str, Grid]:
 
 
 def rejected(run: Run) -> list[tuple[str, int, Grid]]:
-    """Return up to 12 reasons, most frequent first, with counts and samples."""
+    """Return samples of rejected pairs by reason, most frequent reasons first.
+
+    There are up to 12 reasons. Each has its name, the number of pairs, and a table of some. The
+    list is empty if no filters ran.
+    """
     if run.rejected is None:
         return []
     samples = []
@@ -280,7 +300,7 @@ def rejected(run: Run) -> list[tuple[str, int, Grid]]:
 
 
 def hubs_of(run: Run) -> Grid:
-    """Tabulate up to 10 sentences per side that are in the most lists."""
+    """Tabulate the sentences per side, up to 10, that are in the most lists."""
     rows = [
         [side.text(row), side.name, f"{count:,}", side.id(row)]
         for side, lists in zip(run.sides, run.lists, strict=True)

@@ -37,7 +37,10 @@ MAX_STEPS = 50  # of Newton's method
 
 @dataclass(frozen=True, kw_only=True)
 class Gold:
-    """Gold pairs, a run's pairs compared with them, and the best F1."""
+    """Gold pairs, and the run's pairs compared with them.
+
+    ``known`` are the gold pairs of ids, and ``best`` the score at the threshold with the best F1.
+    """
 
     known: frozenset[IdPair]
     judgements: Judgements
@@ -56,9 +59,10 @@ class Gold:
 
 @dataclass(frozen=True, kw_only=True)
 class LabelledPairs:
-    """J labelled pairs of a run, and whether they are correct.
+    """J pairs of a run whose correctness is known.
 
-    ``positions`` in the run's pairs are int64 (J,), ascending. ``correct`` is bool (J,).
+    ``positions`` in the run's pairs are int64 (J,), ascending. ``correct``, bool (J,), says which
+    are correct.
     """
 
     positions: IntArray
@@ -73,7 +77,8 @@ class Estimates:
         scores: of the pairs, float64 (P,), descending.
         probabilities: that a pair is correct, float64 (P,).
         labelled: the labels that the estimates come from, if any.
-        floor: the best score of other pairs of the run, or else its threshold or -inf.
+        floor: the best score of pairs that are not among these, or else the run's threshold, or
+            -inf.
     """
 
     scores: FloatArray
@@ -83,17 +88,26 @@ class Estimates:
 
     @cached_property
     def rates(self) -> FloatArray:
-        """The lowest error rate of a threshold that keeps each pair, float64 (P,)."""
+        """The lowest error rate of any threshold that keeps a pair, float64 (P,).
+
+        It is ascending.
+        """
         last = np.searchsorted(-self.scores, -self.scores, side="right")
         shares = np.cumsum(1 - self.probabilities)[last - 1] / last
         return np.minimum.accumulate(shares[::-1])[::-1]
 
     def kept(self, fdr: float) -> int:
-        """Return how many of the best pairs an error rate up to ``fdr`` allows."""
+        """Count the most pairs, best first, with an error rate up to ``fdr``.
+
+        It is a number, maybe 0.
+        """
         return int(np.searchsorted(self.rates, fdr, side="right"))
 
     def threshold(self, fdr: float) -> float:
-        """Return the score that ``kept(fdr)`` pairs are above, inf if it is 0."""
+        """Return a threshold with the most pairs and an error rate up to ``fdr``.
+
+        Exactly ``kept(fdr)`` pairs score above it. It is inf if there are none.
+        """
         kept = self.kept(fdr)
         if not kept:
             return np.inf
@@ -103,7 +117,8 @@ class Estimates:
     def interval(self, fdr: float) -> Interval | None:
         """Return the 95% interval of the error rate of ``kept(fdr)`` pairs.
 
-        It is Wilson's of 1927, low and high share, or None if no labelled pair is kept.
+        It is Wilson's (1927), lowest share first, by the labelled pairs. It is None if no labelled
+        pair is kept.
         """
         if self.labelled is None:
             return None
@@ -117,7 +132,7 @@ class Estimates:
 
 
 def estimates_from_judge(run: Run) -> Estimates:
-    """Return the probabilities that the judge gave the run's pairs.
+    """Return the judge's probabilities of a run's pairs as estimates.
 
     Raises:
         ValueError: The run is scored by margin.
@@ -133,14 +148,15 @@ def estimates_from_judge(run: Run) -> Estimates:
 
 
 def read_labels(path: Place, run: Run) -> LabelledPairs:
-    """Read labels of a run's pairs.
+    """Read labels of a run's pairs from a file.
 
     Lines SOURCE_ID TAB TARGET_ID are all correct pairs, so all other pairs are wrong. If TAB
-    ``right`` or TAB ``wrong`` follows, the lines are marks, and other pairs have no label.
+    ``right`` or TAB ``wrong`` follows in the first line, the lines are marks, and other pairs have
+    no label.
 
     Raises:
-        ValueError: A line is malformed, marks of a pair differ, or none of the marked pairs is
-            among the run's. An id of the run is not unique.
+        ValueError: A line is malformed, marks of a pair differ, none of the marked pairs is the
+            run's, or an id of the run is not unique.
     """
     lines = read_lines(path)
     first_line = next(filter(str.strip, lines), "")
@@ -225,11 +241,11 @@ def _fit_odds(odds: FloatArray, correct: Mask, prior: tuple[float, float]) -> tu
 
 
 def thresholds(estimates: Estimates) -> list[tuple[float, float, int, float, Interval | None]]:
-    """Return a row for each error rate in ``WANTED``.
+    """Return a threshold for each of the error rates 0.01, 0.05, 0.1, 0.2.
 
-    The rates are 0.01, 0.05, 0.1 and 0.2. A row has the rate, the threshold, the number of pairs
-    above it, the expected number of correct pairs among them, and the rate's interval. It is inf
-    and 0 pairs if no threshold is good enough. The interval is None without labels.
+    A row has the rate, the threshold, the number of pairs above it, the expected number of correct
+    pairs among them, and the 95% interval of the rate. If no threshold has that rate or a lower
+    one, it is inf, with 0 pairs. The interval is None without labels.
     """
     expected_correct = np.append(0.0, np.cumsum(estimates.probabilities))
     rows = []
@@ -241,9 +257,10 @@ def thresholds(estimates: Estimates) -> list[tuple[float, float, int, float, Int
 
 
 def write_calibrated(run: Run, estimates: Estimates, path: Place, *, fdr: float | None) -> int:
-    """Write pairs with probabilities as JSON lines, and return their number.
+    """Write or replace a file of pairs with probabilities, as JSON lines.
 
-    An existing file is replaced. Without ``fdr``, all pairs are written, else as many as it allows.
+    If ``fdr`` is None, all pairs are written, otherwise the best with an error rate up to ``fdr``.
+    Their number is returned.
 
     Raises:
         ValueError: No threshold has an error rate as low as ``fdr``.

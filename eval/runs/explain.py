@@ -19,7 +19,11 @@ SHOWN = 5  # features to list for a pair, and against it
 
 
 class ListEntry(NamedTuple):
-    """A neighbour's row, cosine, and the margin of the pair with it."""
+    """A neighbour of a sentence, as shown to users.
+
+    ``row`` is of the other side, ``cosine`` to the neighbour, and ``margin`` that of the pair of
+    both.
+    """
 
     row: int
     cosine: float
@@ -28,16 +32,20 @@ class ListEntry(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Explanation:
-    """The facts that decided on a pair of rows.
+    """Facts that explain why a pair of rows was mined or was not.
 
     Attributes:
-        targets: neighbours of the source, nearest first. ``source_mean`` is their mean cosine.
-        sources: neighbours of the target, likewise with ``target_mean``.
-        cosine: of the pair, None if neither sentence is a neighbour of the other.
-        margin: of the pair, likewise.
+        source: row of the source sentence.
+        target: row of the target sentence.
+        targets: neighbours of the source, nearest first.
+        sources: neighbours of the target, nearest first.
+        source_mean: mean cosine of ``targets``.
+        target_mean: mean cosine of ``sources``.
+        cosine: cosine of the pair, None if neither sentence is a neighbour of the other.
+        margin: margin of the pair, None if ``cosine`` is.
         line: line of the pair, from 0, if the run rates given lines; else None.
         judged: the fields of the pair in the judge's file, or None if it is not in it.
-        reasons: how much each feature raised the judge's score.
+        reasons: how much each feature raised the judge's score; empty without ``judged``.
         contradictions: English words that only the source says, and only the target.
         verdict: one line of text on whether and why the pair was mined.
     """
@@ -58,10 +66,10 @@ class Explanation:
 
 
 def explain(run: Run, source: int, target: int) -> Explanation:
-    """Explain why a pair of rows was mined or was not.
+    """Explain why the pair of a source and a target row was mined or not.
 
     Raises:
-        ValueError: A row was not searched, because it has no vector. A file of the run changed.
+        ValueError: A row was not searched, because it has no vector, or a file of the run changed.
     """
     source_mean, targets = _read_list(run, run.source, source, run.target)
     target_mean, sources = _read_list(run, run.target, target, run.source)

@@ -31,14 +31,17 @@ KEPT_GROUPS = 32  # row groups of sentences in memory
 
 
 class ShardedArray:
-    """An array of all shards' rows, in order, memory-mapped when read."""
+    """An array whose rows are in the files of all shards, in order.
+
+    Files are mapped into memory when they are first read.
+    """
 
     def __init__(self, artefacts: Sequence[Artefact], file: str) -> None:
         self._artefacts, self._file = artefacts, file
 
     @cached_property
     def parts(self) -> list[NDArray[Any]]:
-        """The rows of each shard."""
+        """The rows of each shard, mapped into memory."""
         return [np.load(shard.checked(self._file), mmap_mode="r") for shard in self._artefacts]
 
     @cached_property
@@ -47,18 +50,18 @@ class ShardedArray:
         return np.cumsum([0, *map(len, self.parts)])
 
     def all(self) -> NDArray[Any]:
-        """Return all rows, memory-mapped if there is one shard."""
+        """Return all rows, mapped into memory if there is only one shard."""
         return self.parts[0] if len(self.parts) == 1 else np.concatenate(self.parts)
 
     def take(self, positions: Rows) -> NDArray[Any]:
-        """Return the rows at one or more positions, in their order."""
+        """Return the rows at positions, of which there is at least one, in order."""
         shards = np.searchsorted(self.starts, positions, side="right") - 1
         offsets = zip(shards, positions - self.starts[shards], strict=True)
         return np.stack([self.parts[shard][offset] for shard, offset in offsets])
 
 
 class Side:
-    """The unique sentences of a corpus, and the results of its search.
+    """The unique sentences of a corpus in a finished run, and its neighbours.
 
     A row is the index of a record in the corpus. Duplicates have the row of their first occurrence.
     Rows with a vector are *searched*. A position is the index of a row among these. Methods take
@@ -87,23 +90,23 @@ class Side:
         self._group = lru_cache(maxsize=KEPT_GROUPS)(self._read_group)
 
     def text(self, row: int) -> str:
-        """Return the sentence of a row."""
+        """Return the sentence of an existing row."""
         return self.texts([row])[0]
 
     def id(self, row: int) -> str:
-        """Return the id of the sentence of a row."""
+        """Return the id of the sentence of an existing row."""
         return self.ids([row])[0]
 
     def texts(self, rows: Rows) -> list[str]:
-        """Return the sentences of some rows, in their order."""
+        """Return the sentences of existing rows, in their order."""
         return self._column("text", rows)
 
     def ids(self, rows: Rows) -> list[str]:
-        """Return the sentence ids of some rows, in their order."""
+        """Return the ids of the sentences of existing rows, in their order."""
         return self._column("id", rows)
 
     def docs(self, rows: Rows) -> list[str]:
-        """Return the document of each row, or "" if it has none."""
+        """Return the document of each existing row, "" if it has none."""
         return [doc or "" for doc in self._column("doc", rows)]
 
     def context(self, row: int) -> tuple[str, str]:
@@ -115,9 +118,10 @@ class Side:
         return before, after
 
     def pair_contexts(self, rows: Rows) -> tuple[list[str], list[str]]:
-        """Return the sentences before and after the pairs that begin at ``rows``.
+        """Return the sentences before and after each pair, by its first row.
 
-        A sentence is "" if it does not exist, as for ``context``.
+        ``rows`` are the first rows of the pairs on this side. A sentence is "" if it does not exist
+        or was rejected, or if the corpus has no documents.
         """
         merged, starts = self._merged_rows(rows)
         docs = self.docs(rows)
@@ -151,14 +155,20 @@ class Side:
         return lists.flatten().to_numpy(), list_offsets(lists)
 
     def pair_texts(self, rows: Rows) -> list[str]:
-        """Return the text of each pair that begins at a row, merged if needed."""
+        """Return the text of each pair, by its first row, in order.
+
+        If sentences were merged, it is the joined text of all.
+        """
         if self._merges is None:
             return self.texts(rows)
         merged, starts = self._merged_rows(rows)
         return joined_texts(self.texts(merged), starts)
 
     def pair_ids(self, rows: Rows) -> list[list[str]]:
-        """Return the ids of the sentences of each pair that begins at a row."""
+        """Return the ids of each pair's sentences, by its first row, in order.
+
+        Without merged sentences, there is one id per pair.
+        """
         merged, starts = self._merged_rows(rows)
         ids = self.ids(merged)
         return [ids[first:last] for first, last in itertools.pairwise(starts.tolist())]
@@ -166,7 +176,8 @@ class Side:
     def all_ids(self, rows: Rows, lines: Rows | None = None) -> list[Ids]:
         """Return the ids of each row and of all its duplicates.
 
-        The first id is the row's or, if given, the line's, which is the row or a duplicate.
+        The first id is the row's or, if ``lines`` is not None, the line's, which is the row or a
+        duplicate.
 
         Raises:
             ValueError: An id is repeated.
@@ -181,9 +192,9 @@ class Side:
         return ids
 
     def rows_of(self, ids: Sequence[str]) -> list[int | None]:
-        """Return the row of each id, for a duplicate its first occurrence's row.
+        """Return the row of each id, None if the id is unknown.
 
-        The row is None if the id is unknown.
+        The row of a duplicate's id is the row of its first occurrence.
 
         Raises:
             ValueError: An id is repeated.
@@ -199,7 +210,7 @@ class Side:
         return [rows.get(name) for name in ids]
 
     def check_ids(self) -> None:
-        """Check that ids are unique, which earlier versions did not ensure.
+        """Check that ids are unique, which runs of earlier versions may lack.
 
         Raises:
             ValueError: An id is repeated.
@@ -228,23 +239,29 @@ class Side:
         return self._rows.all()
 
     def positions(self, rows: Rows) -> IntArray:
-        """Return the position of each row, int64, or -1 if it was not searched."""
+        """Return the position of each row among searched rows, int64.
+
+        It is -1 for a row that was not searched.
+        """
         positions = np.searchsorted(self.searched, rows)
         is_searched = np.append(self.searched, -1)[positions] == rows
         return np.where(is_searched, positions, -1)
 
     @cached_property
     def neighbours(self) -> Neighbours:
-        """The neighbours of all positions, (N, K), with rows of the other side."""
+        """The neighbours of all searched rows, (N, K), with ids as rows."""
         ids, cosines = (lists.all() for lists in self._nearest[self._scope])
         return Neighbours(ids=ids, cosines=cosines)
 
     def neighbours_at(self, positions: Rows) -> Neighbours:
-        """Return the neighbours of one or more positions, as ``neighbours``."""
+        """Return the neighbours at one or more positions, with ids as rows."""
         return self._lists_at(self._scope, positions)
 
     def means_at(self, positions: Rows) -> FloatArray:
-        """Return positions' mean cosine to neighbours, float64, 0 without any."""
+        """Return the mean cosine to neighbours at one or more positions.
+
+        It is float64, 0 without neighbours.
+        """
         return self._lists_at(self._margin_scope, positions).means()
 
     def _lists_at(self, scope: str, positions: Rows) -> Neighbours:

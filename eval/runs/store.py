@@ -33,7 +33,7 @@ Texts = tuple[list[str], list[str]]
 
 
 class PairFile:
-    """A file of pairs, best first, read as a whole or searched for two rows."""
+    """A file of pairs, best first, read when it is needed."""
 
     def __init__(self, folder: Place, name: str = PAIRS) -> None:
         self._folder, self._name = folder, name
@@ -59,7 +59,11 @@ class PairFile:
         return open_artefact(self._folder).files[self._name]
 
     def by_reason(self, count: int) -> dict[str, tuple[int, pa.Table]]:
-        """Return, by reason, the number of pairs and ``count`` random ones or all."""
+        """Return a sample of the pairs that were rejected for each reason.
+
+        A value is the number of pairs, and a table of ``count`` random ones, or all if there are
+        fewer, in order.
+        """
         table = self._file.read()
         samples = {}
         for reason in pc.unique(table["reason"]).to_pylist():
@@ -69,7 +73,10 @@ class PairFile:
         return samples
 
     def find(self, source: int, target: int) -> list[dict[str, Any]]:
-        """Return the columns of pairs with either row, and their index ``place``."""
+        """Return all pairs that contain the source row or the target row.
+
+        Each is a dictionary of the file's columns, and its position as ``place``.
+        """
         hits, start = [], 0
         for batch in self._file.iter_batches():
             of_source = pc.equal(batch["source_row"], source)
@@ -86,7 +93,7 @@ class PairFile:
 
 
 class Run:
-    """A finished run with both corpora and its pairs.
+    """A finished run, with both corpora and its pairs.
 
     Attributes:
         summary: the contents of ``run.json``.
@@ -117,7 +124,7 @@ class Run:
 
     @property
     def pairs(self) -> Pairs:
-        """All pairs of the output, best first."""
+        """All pairs that were written, best first."""
         return self.output.pairs
 
     @property
@@ -127,9 +134,9 @@ class Run:
 
     @property
     def best_unwritten_score(self) -> float:
-        """The best score of a pair that is worse than all of the output.
+        """The best score of a pair that is below all written pairs.
 
-        Without such a pair it is the run's threshold, or -inf if it has none.
+        Without such a pair, it is the run's threshold, or -inf if it has none.
         """
         scores = (self.chosen if self.judged is None else self.judged).scores
         limit = self.options["threshold"]
@@ -139,7 +146,10 @@ class Run:
     def both(
         self, read: Callable[[Side, IntArray], Column], pairs: Pairs | None = None
     ) -> tuple[Column, Column]:
-        """Call ``read`` with each side and its rows of pairs, by default all."""
+        """Call ``read`` with each side and its rows of pairs.
+
+        ``pairs`` are by default all. The results are of the source and of the target side.
+        """
         pairs = self.pairs if pairs is None else pairs
         return read(self.source, pairs.source), read(self.target, pairs.target)
 
@@ -151,17 +161,26 @@ class Run:
         return lines
 
     def lines(self, sources: IntArray, targets: IntArray) -> IntArray | None:
-        """Return pairs' first lines, int64 from 0, or None if pairs were mined."""
+        """Return the first line of each given pair, from 0, int64.
+
+        ``sources`` and ``targets`` are rows of the pairs. It is None if pairs were mined.
+        """
         return None if self._lines is None else lines_of(self._lines, sources, targets)
 
     def all_ids(self, pairs: Pairs | None = None) -> tuple[list[Ids], list[Ids]]:
-        """Return ``Side.all_ids`` of both sides of pairs, by default all pairs."""
+        """Return the ids of both sides of pairs, with duplicates' ids.
+
+        ``pairs`` are by default all. Results are from ``Side.all_ids``, sources first.
+        """
         pairs = self.pairs if pairs is None else pairs
         lines = self.lines(pairs.source, pairs.target)
         return self.source.all_ids(pairs.source, lines), self.target.all_ids(pairs.target, lines)
 
     def pair_ids(self, pairs: Pairs | None = None) -> tuple[list[list[str]], list[list[str]]]:
-        """Return the ids of the sentences of both sides of pairs, by default all."""
+        """Return the ids of the sentences of both sides of pairs.
+
+        ``pairs`` are by default all. A side of a pair has several sentences if they were merged.
+        """
         if self._lines is None:
             return self.both(Side.pair_ids, pairs)
         source, target = ([[first_id] for first_id, *_ in side] for side in self.all_ids(pairs))
@@ -169,17 +188,17 @@ class Run:
 
     @cached_property
     def texts(self) -> Texts:
-        """The source and target texts of all pairs."""
+        """The texts of all pairs, sources first."""
         return self.both(Side.pair_texts)
 
     @cached_property
     def docs(self) -> Texts:
-        """The source and target documents of all pairs, "" without documents."""
+        """The documents of all pairs, sources first, "" if they have none."""
         return self.both(Side.docs)
 
     @cached_property
     def word_encoders(self) -> tuple[WordEncoder, ...]:
-        """The word encoders of both sides.
+        """The word encoders of the source and the target side.
 
         Raises:
             ValueError: The bundled encoder is needed, and does not know a language well.
@@ -190,14 +209,15 @@ class Run:
 
     @property
     def languages(self) -> list[str | None]:
-        """The languages of both sides, None if not recognised."""
+        """The languages of source and target, None if not recognised."""
         return [self.summary[side]["language"]["decided"] for side in SIDES]
 
     @cached_property
     def lists(self) -> tuple[IntArray, IntArray]:
-        """The number of the other side's neighbour lists with each row, int64.
+        """The number of neighbour lists that contain each row, int64.
 
-        The arrays are of source rows and of target rows, up to the last one searched.
+        The first array is of source rows, the second of target rows, both up to the last searched
+        row.
         """
         return (
             occurrences(self.target.neighbours.ids, int(self.source.searched[-1]) + 1),
@@ -206,14 +226,14 @@ class Run:
 
     @cached_property
     def suspects(self) -> Suspects:
-        """The pairs as input of filters."""
+        """The written pairs, as input of filters."""
         return Suspects.of(
             *self.texts,
             lists=(self.lists[0][self.pairs.source], self.lists[1][self.pairs.target]),
         )
 
     def candidates(self) -> Candidates:
-        """Return the pairs as candidates for ``eval.metrics.bucc``, best first.
+        """Return the written pairs as candidates for ``eval.metrics.bucc``.
 
         Raises:
             ValueError: An id of a side is repeated.
@@ -225,7 +245,9 @@ class Run:
 
 
 def open_run(directory: Place) -> Run:
-    """Open a finished run, whose files are read when they are needed.
+    """Open a finished run in a work folder.
+
+    Files are read when they are needed.
 
     Raises:
         ValueError: The folder has no finished run, was cleaned, or is of an earlier version.

@@ -13,18 +13,19 @@ if TYPE_CHECKING:
 
 
 class TaskModule(Protocol):
-    """The functions of a task's module, with ``run`` or ``prepare`` or both.
+    """The functions of a task's module in ``eval.tasks``.
 
-    A task without ``run`` is a suite. The module's docstring is the description in the help.
+    It has ``run`` or ``prepare`` or both. A task without ``run`` is a suite. The module's docstring
+    is the description in the help.
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add the options of the task."""
 
     def run(self, args: argparse.Namespace, show: Callable[[str], None]) -> dict[str, Any]:
-        """Measure the encoder ``args.encoder``, and return its record for JSON.
+        """Measure the encoder ``args.encoder``, and return the record for JSON.
 
-        ``show`` prints lines as they are ready. All data and options are checked first.
+        ``show`` is called with each line when it is ready. All data and options are checked first.
 
         Raises:
             ValueError: The data or an option is wrong.
@@ -60,5 +61,5 @@ TASKS = {
 
 
 def load_task(name: str) -> TaskModule:
-    """Import and return the module of a task, a key of ``TASKS``."""
+    """Import the module of a task, by its key in ``TASKS``."""
     return cast("TaskModule", importlib.import_module(f"eval.tasks.{name.replace('++', '_pp')}"))

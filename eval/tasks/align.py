@@ -27,10 +27,11 @@ _LINE = re.compile(r"\[([\d, ]*)\]:\[([\d, ]*)\](?::\S*)?")
 
 
 def judge_beads(beads: Collection[Bead], gold: Collection[Bead]) -> FloatArray:
-    """Judge each of B distinct beads as 1, correct, or 0, float64 (B, 2).
+    """Judge whether each bead is correct, by two rules.
 
-    The columns are by the strict rule, the same bead is gold, and by the lax rule, a sentence pair
-    of it is in a gold bead. Beads without sentences are skipped.
+    The result, float64 (B, 2), has a row per distinct bead, 1 if it is correct, or else 0. By the
+    first, strict rule, the same bead is gold. By the second, lax rule, a sentence pair of the bead
+    is in a gold bead. Beads without sentences are skipped.
     """
     gold_set = set(gold)
     partners: dict[int, set[int]] = {}
@@ -46,11 +47,11 @@ def judge_beads(beads: Collection[Bead], gold: Collection[Bead]) -> FloatArray:
 
 
 def score_beads(beads: Collection[Bead], gold: Collection[Bead]) -> list[dict[str, float]]:
-    """Return precision, recall and F1 by the strict and by the lax rule.
+    """Return precision, recall and F1, by the strict and by the lax rule.
 
-    The lists have one dictionary per rule. A share of no beads is 0. Precision counts all beads,
-    also with an empty side. Recall counts only gold beads with two sides, as Vecalign's score.py
-    does.
+    The list has a dictionary for each rule of ``judge_beads``, with keys ``precision``, ``recall``
+    and ``f1``. A share of no beads is 0. Precision counts all beads, also with an empty side.
+    Recall counts only gold beads with two sides, as Vecalign's score.py does.
     """
     two_sided = ([bead for bead in side_beads if all(bead)] for side_beads in (gold, beads))
     judged = judge_beads(beads, gold), judge_beads(*two_sided)
@@ -96,7 +97,10 @@ def _check_beads(beads: Iterable[Bead], source: int, target: int, *, path: Path)
 
 
 def find_documents(directory: Path) -> dict[Path, tuple[Path, Path]]:
-    """Find each gold ``NAME.xxyy`` with documents ``NAME.xx`` and ``NAME.yy``.
+    """Find the gold alignments in a folder, with both documents.
+
+    A file ``NAME.xxyy`` has the documents ``NAME.xx`` and ``NAME.yy``. Without either, it is
+    skipped.
 
     Raises:
         ValueError: The folder contains none.
@@ -120,7 +124,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, show: Show) -> Record:
-    """Align the documents, show the scores, and return them by gold file.
+    """Align documents, and score the alignments against gold ones.
+
+    Lines are passed to ``show``. The record has the scores by gold file.
 
     Raises:
         ValueError: Data are missing, malformed, or do not fit the gold alignment.

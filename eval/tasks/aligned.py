@@ -24,19 +24,24 @@ Encode = Callable[[Encoder, Sequence[str], str], Matrix]  # sentences of a langu
 
 @dataclass(frozen=True, kw_only=True)
 class AlignedTexts:
-    """The file and the N lines of each language, which translate by line."""
+    """Texts of several languages, whose lines i translate each other.
+
+    ``files`` and ``texts`` have the file and its N lines by language.
+    """
 
     files: dict[str, Path]
     texts: dict[str, list[str]]
 
     @property
     def languages(self) -> list[str]:
-        """The languages, in the order in which ``load_aligned`` got them."""
+        """The languages, in the order in which they were requested."""
         return list(self.texts)
 
 
 def aligned_files(directory: Path) -> dict[str, Path]:
-    """Find the file of each language, sorted by the language in its name.
+    """Find the file of each language in a folder.
+
+    Files are sorted by language, which is part of the name.
 
     Raises:
         ValueError: The folder contains no such file, or several of one language.
@@ -57,7 +62,9 @@ def aligned_files(directory: Path) -> dict[str, Path]:
 
 
 def english_of(languages: Sequence[str], directory: Path) -> str:
-    """Return the name of English in ``languages``, which ``directory`` has.
+    """Return the name of English among ``languages``.
+
+    ``directory`` names the folder in the error.
 
     Raises:
         ValueError: English is not among the languages.
@@ -69,11 +76,13 @@ def english_of(languages: Sequence[str], directory: Path) -> str:
 
 
 def load_aligned(directory: Path, languages: Sequence[str] | None = None) -> AlignedTexts:
-    """Load the texts of ``languages``, in that order, or of all languages.
+    """Load aligned texts from a folder.
+
+    ``languages`` are loaded in their order, or all if it is None.
 
     Raises:
-        ValueError: The folder has no such files, or two of a language. A language is missing, a
-            file is empty, or numbers of lines differ.
+        ValueError: The folder has no aligned texts, or two of a language, lacks a language, a file
+            is empty, or numbers of lines differ.
     """
     available = aligned_files(directory)
     requested = list(available) if languages is None else languages
@@ -91,7 +100,7 @@ def add_aligned_data(parser: argparse.ArgumentParser) -> None:
 
 
 def load_texts(args: argparse.Namespace) -> tuple[AlignedTexts, str]:
-    """Load the texts of English and the requested languages.
+    """Load the aligned texts of English and the requested languages.
 
     Returns:
         The texts, and the name of English among their languages.
@@ -111,7 +120,10 @@ def load_texts(args: argparse.Namespace) -> tuple[AlignedTexts, str]:
 
 
 def fields_of_texts(data: AlignedTexts) -> dict[str, object]:
-    """Return the signature's ``languages``, ``sentences`` and ``sha256``."""
+    """Return the fields of aligned texts in a signature.
+
+    They are ``languages``, ``sentences`` and ``sha256``.
+    """
     count = len(data.texts[data.languages[0]])
     fields = {"languages": ",".join(data.languages), "sentences": count}
     return fields_of(list(data.files.values()), **fields)
@@ -124,11 +136,12 @@ def encoded_sides(
     more: Mapping[str, Sequence[str]] | None = None,
     encode: Encode = lambda model, sentences, language: model.encode(sentences),
 ) -> Iterator[tuple[str, Matrix, Matrix]]:
-    """Yield each language but English, with its vectors and English vectors.
+    """Yield the vectors of each language and of English.
 
-    Vectors are float32 (N, D), by the parts of a joined encoder that know both languages. After the
-    N lines, a side has a row for each line of its language in ``more``. ``encode`` makes vectors of
-    sentences, by default ``Encoder.encode``.
+    An item is a language other than English, its vectors, and English vectors, float32 (N, D), by
+    the parts of a joined encoder that know both languages. After the N lines, a side has a row for
+    each line of its language in ``more``. ``encode`` makes vectors of sentences, by default
+    ``Encoder.encode``.
     """
 
     def embed(model: Encoder, language: str) -> Matrix:

@@ -13,19 +13,24 @@ ALL = "all"
 
 
 def add_directory(parser: argparse.ArgumentParser, *, holds: str) -> None:
-    """Add ``directory``, a folder with the files that ``holds`` names."""
+    """Add the argument ``directory``, a folder.
+
+    ``holds`` names its files in the help.
+    """
     parser.add_argument("directory", type=Path, metavar="DIR", help=f"folder with {holds}")
 
 
 def add_bucc_data(parser: argparse.ArgumentParser) -> None:
-    """Add ``directory``, of data in BUCC's layout, and ``pair``."""
+    """Add the arguments ``directory``, of data in BUCC's layout, and ``pair``."""
     add_directory(parser, holds="xx-en/xx-en.SPLIT.xx, .en and .gold")
     text = "language pair; repeatable (default: all)"
     parser.add_argument("--pair", action="append", metavar="xx-en", help=text)
 
 
 def chosen_pairs(args: argparse.Namespace) -> list[str]:
-    """Return the distinct pairs that ``add_bucc_data`` parsed, by default all.
+    """Return the distinct language pairs that options ask for.
+
+    ``args`` has the options of ``add_bucc_data``. By default, all pairs in the folder are returned.
 
     Raises:
         ValueError: ``directory`` has no BUCC data, and all are asked for.
@@ -37,35 +42,46 @@ def chosen_pairs(args: argparse.Namespace) -> list[str]:
 def add_list(
     parser: argparse.ArgumentParser, option: str, metavar: str, text: str, **more: object
 ) -> None:
-    """Add an option of one or more values, which can be repeated.
+    """Add an option with one or more values, which can be repeated.
 
-    It is parsed as one list, or as None if it is not passed. ``more`` goes to ``add_argument``.
+    All values are parsed as one list; without the option, it is None. ``more`` are further
+    arguments of ``add_argument``.
     """
     more |= {"nargs": "+", "action": "extend", "metavar": metavar, "help": text}
     parser.add_argument(option, **more)  # type: ignore[arg-type]
 
 
 def add_languages(parser: argparse.ArgumentParser, *, named: str) -> None:
-    """Add ``lang``, a list of languages, with ``named`` in its help."""
+    """Add the option ``--lang``, a list of languages.
+
+    ``named`` describes them in its help.
+    """
     add_list(parser, "--lang", "XX", f"{named}, or all (default: {' '.join(LANGUAGES)})")
 
 
 def chosen_languages(args: argparse.Namespace, known: Iterable[str]) -> list[str]:
-    """Return the distinct languages of ``add_languages``, ``known`` for all.
+    """Return the distinct languages that options ask for.
 
-    By default they are ``LANGUAGES``.
+    ``args`` has the option of ``add_languages``: ``all`` returns ``known``, and no option
+    ``LANGUAGES``.
     """
     return list(known if args.lang == [ALL] else dict.fromkeys(args.lang or LANGUAGES))
 
 
 def add_sides(parser: argparse.ArgumentParser, *, default: str) -> None:
-    """Add ``lang``, one or two languages of the sides of pairs."""
+    """Add the option ``--lang``, one language or two of the sides of pairs.
+
+    ``default`` describes the default in its help.
+    """
     text = f"language of both sides, or languages of the first and second side (default: {default})"
     add_list(parser, "--lang", "XX", text, type=parse_option)
 
 
 def languages_of_sides(args: argparse.Namespace) -> tuple[str, str] | None:
-    """Return the languages of both sides, None if ``--lang`` is not passed.
+    """Return the languages of both sides that options ask for.
+
+    ``args`` has the option of ``add_sides``. One language is of both sides, and without the option
+    the result is None.
 
     Raises:
         ValueError: More than two languages are passed.
@@ -78,7 +94,10 @@ def languages_of_sides(args: argparse.Namespace) -> tuple[str, str] | None:
 
 
 def add_files_of_languages(parser: argparse.ArgumentParser, option: str, text: str) -> None:
-    """Add an option of values XX=FILE, each parsed as a language and a path."""
+    """Add an option with values XX=FILE, a list of languages and paths.
+
+    ``option`` is its name, and ``text`` its help.
+    """
     add_list(parser, option, "XX=FILE", text, type=_language_and_file, default=[])
 
 
@@ -92,7 +111,10 @@ def _language_and_file(text: str) -> tuple[str, Path]:
 def by_language(
     files: Sequence[tuple[str, Path]], read: Callable[[Path], list[str]]
 ) -> dict[str, list[str]]:
-    """Return each language's lines, read from its files in order."""
+    """Read the lines of each language from its files, in order.
+
+    ``files`` are languages and paths, and ``read`` reads a file.
+    """
     lines: dict[str, list[str]] = {}
     for language, path in files:
         lines.setdefault(language, []).extend(read(path))

@@ -57,10 +57,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, show: Show) -> Record:
-    """Mine and score two splits of each pair, tuning on one.
+    """Mine two splits of each language pair, and score the pairs.
 
-    The record has scores by pair and role, ``tune`` or ``test``, and their means. Files in
-    ``args.output_dir`` are overwritten.
+    The threshold is chosen on the first split. Lines are passed to ``show``. The record has scores
+    by pair and role, ``tune`` or ``test``, and their means. Files in ``args.output_dir``, if it is
+    not None, are replaced.
 
     Raises:
         ValueError: A pair or split is missing or malformed, or a side has no vector.
@@ -93,10 +94,13 @@ def run(args: argparse.Namespace, show: Show) -> Record:
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Find two splits of each pair, to tune on the first and score the second.
+    """Find two splits of each language pair, as a suite.
+
+    The threshold is chosen on the first, and the second is scored. Files are read only when an
+    encoder is measured.
 
     Raises:
-        ValueError: A pair or split is missing. Files are read only when measuring.
+        ValueError: A pair or split is missing.
     """
     splits = {pair: _splits(args, pair) for pair in chosen_pairs(args)}
 

@@ -43,7 +43,7 @@ CLASSIFIERS: dict[str, frozen.Classifier] = {
 
 
 def load_topics(directory: Path) -> dict[str, Examples]:
-    """Load the labelled sentences of each language in a folder, by language.
+    """Load the labelled sentences of each language in a folder.
 
     These files are read: ``xxx_Yyyy.tsv`` (``tr|va|te TAB id TAB category TAB text``);
     ``xxx_Yyyy/train.tsv``, ``dev.tsv`` and ``test.tsv`` of SIB-200 with the header ``index_id
@@ -51,11 +51,11 @@ def load_topics(directory: Path) -> dict[str, Examples]:
     TAB text``); and reviews, ``xx.train.tsv`` and ``xx.test.tsv`` (``STARS TAB text``).
 
     Keys are ``xxx_Yyyy``, MLDoc's codes such as ``en``, and ``xx`` for reviews. Reviews are
-    positive above 3 stars, and negative below. Reviews of 3 stars are rejected, and others are cut
-    after 64 words.
+    positive above 3 stars, and negative below. Reviews of 3 stars are skipped, and texts of reviews
+    are cut after 64 words.
 
     Raises:
-        ValueError: The folder contains none, or a file is malformed.
+        ValueError: The folder contains no such files, or a file is malformed.
     """
     sets: dict[str, Examples] = {}
     reviews: dict[str, dict[str, Examples]] = {}
@@ -105,7 +105,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Load the sets.
+    """Load the labelled sentences of the options' languages, as a suite.
 
     Raises:
         ValueError: The folder has no sets, a file is malformed, or a language or part is missing.

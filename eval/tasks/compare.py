@@ -52,7 +52,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, show: Show) -> Record:
-    """Measure all encoders on each suite.
+    """Measure several encoders on each suite, and compare them.
+
+    Lines are passed to ``show``, and the record has the figures by suite. A chart replaces the file
+    ``args.figure``, if it is not None.
 
     Raises:
         ValueError: Fewer than two distinct encoders are named, or the folder of a suite is missing.

@@ -27,11 +27,11 @@ REMARK = (
 
 
 def spectrum(vectors: Matrix, graph: str) -> FloatArray:
-    """Return the ascending Laplacian eigenvalues (N,) of a sentence graph.
+    """Return the Laplacian eigenvalues of a graph of sentences.
 
-    ``graph`` is ``distances`` or ``neighbours``. Vectors (N, D) have unit length. Edges of
-    ``distances`` are cosine distances, because the paper does not define them. Edges of
-    ``neighbours`` join each sentence and its NEIGHBOURS nearest.
+    They are float64 (N,), ascending. ``vectors`` (N, D) have unit length. In the ``graph``
+    ``distances``, the weights of edges are cosine distances, because the paper does not define
+    them. In ``neighbours``, edges join each sentence and its NEIGHBOURS nearest.
     """
     cosines = vectors.astype(np.float64) @ vectors.T.astype(np.float64)
     np.fill_diagonal(cosines, -np.inf if graph == "neighbours" else 1)
@@ -47,7 +47,10 @@ def spectrum(vectors: Matrix, graph: str) -> FloatArray:
 
 
 def spectral_difference(first: FloatArray, second: FloatArray) -> float:
-    """Sum squared differences of two sorted spectra (Søgaard et al. 2018)."""
+    """Return the sum of squared differences of two spectra (N,).
+
+    Both are sorted first (Søgaard et al. 2018).
+    """
     return float(np.square(np.sort(first) - np.sort(second)).sum())
 
 
@@ -62,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Load the texts.
+    """Load the aligned texts, and draw samples of lines, as a suite.
 
     Raises:
         ValueError: Texts are missing or malformed, or ``--sentences`` does not fit them or the

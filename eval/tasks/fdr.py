@@ -28,9 +28,10 @@ TABLE = Table("pair", ["wanted", "true FDR", "expected", "pairs", "recall", "F1"
 
 
 class Kept(NamedTuple):
-    """The score of the pairs that a run keeps for a wanted error rate.
+    """The score of the pairs that a run keeps for a given error rate.
 
-    ``wanted`` is None for a probability of at least 0.5. ``expected`` is the rate by probabilities.
+    ``wanted`` is the error rate, or None for the pairs with a probability of at least 0.5.
+    ``expected`` is the rate that the probabilities give.
     """
 
     wanted: float | None
@@ -45,7 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, show: Show) -> Record:
-    """Mine each language pair, and show and return the true error rates.
+    """Mine each language pair, and measure the true error rates.
+
+    Lines are passed to ``show``. The record has the figures by language pair.
 
     Raises:
         ValueError: A pair or split is missing or malformed, or a side has no vector.
@@ -74,7 +77,11 @@ def run(args: argparse.Namespace, show: Show) -> Record:
 
 
 def measure(mined: MinedSplit, wanted: Sequence[float] = WANTED) -> list[Kept]:
-    """Score the pairs kept for each error rate ``wanted``, then likely pairs."""
+    """Score the pairs that are kept for each error rate, then likely pairs.
+
+    ``mined`` has judged pairs. Results are in the order of ``wanted``, then one for the pairs with
+    a probability of at least 0.5.
+    """
     assert isinstance(mined.pairs, JudgedPairs)
     scores, wrong = mined.pairs.score, 1 - mined.pairs.probability
     rows = []
@@ -91,9 +98,11 @@ def _mean(values: FloatArray) -> float:
 
 
 def reliability(mined: MinedSplit) -> list[tuple[float, float, int]]:
-    """Return mean probability, share of correct pairs, and size of 10 bins.
+    """Compare probabilities with the share of correct pairs, in 10 bins.
 
-    Bins are of equal width, ascending by probability. Those without pairs are skipped.
+    A bin has the mean probability, the share of correct pairs, and the number of pairs. Bins are of
+    equal width, ascending by probability. Bins without pairs are omitted. ``mined`` has judged
+    pairs.
     """
     assert isinstance(mined.pairs, JudgedPairs)
     probabilities, correct = mined.pairs.probability, mined.judgements.correct

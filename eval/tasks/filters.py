@@ -42,7 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, show: Show) -> Record:
-    """Measure the margin, each filter, and the judge on all pairs.
+    """Measure the pairs that the margin, each filter and the judge keep.
+
+    Lines are passed to ``show``. The record has the figures by rule.
 
     Raises:
         ValueError: A pair or split is missing or malformed, or a filter does not know a language.

@@ -18,7 +18,7 @@ Learned = TypeVar("Learned")
 
 
 def add_classifier(parser: argparse.ArgumentParser, *, default: str) -> None:
-    """Add ``classifier``, one of ``CLASSIFIERS``."""
+    """Add the option ``--classifier``, one of ``CLASSIFIERS``."""
     text = (
         "logistic: regression, penalty chosen on development data; mlp: one hidden layer, "
         f"width and dropout chosen there (default: {default})"
@@ -29,7 +29,7 @@ def add_classifier(parser: argparse.ArgumentParser, *, default: str) -> None:
 def make_learner(
     encoder: Encoder, first: str, learn: Callable[[Encoder], Learned]
 ) -> Callable[..., tuple[Learned, list[Encoder]]]:
-    """Return a function that trains on the language ``first`` when needed.
+    """Build a function that trains on the language ``first`` when needed.
 
     The function takes languages to test, and returns the result of ``learn`` for the encoder of
     ``first``, and the encoders of the languages to test. If the parts of a joined encoder depend on
@@ -47,9 +47,10 @@ def make_learner(
 
 
 def scaled_features(sides: Sequence[Matrix], scale: np.float32, *, both: bool) -> Matrix:
-    """Return a classifier's input, (N, F), of vectors divided by ``scale``.
+    """Return a classifier's input (N, F) from sentence vectors.
 
-    ``sides`` are the vectors (N, D) of sentences, or of both sides of pairs (``pair_features``).
+    ``sides`` are the vectors (N, D) of sentences, or of both sides of pairs, which
+    ``pair_features`` combines. They are divided by ``scale`` first.
     """
     scaled = [side / scale for side in sides]
     return scaled[0] if len(scaled) == 1 else frozen.pair_features(*scaled, both=both)
@@ -58,11 +59,12 @@ def scaled_features(sides: Sequence[Matrix], scale: np.float32, *, both: bool) -
 def classify(
     encoder: Encoder, examples: Examples, classifier: frozen.Classifier, *, language: str = "en"
 ) -> tuple[IntArray, IntArray]:
-    """Return the predicted and true classes of sentences or pairs, int64 (U,).
+    """Classify sentences or pairs by their vectors.
 
-    Examples without parts are classified by nested cross-validation. Otherwise the test part is,
-    and hyperparameters are chosen on the development part or by cross-validation. Vectors keep
-    their length, which is informative.
+    The result is the predicted and the true classes of U examples, int64 (U,) each. Examples
+    without parts are all classified, by nested cross-validation. Otherwise the test part is, and
+    hyperparameters are chosen on the development part or, without one, by cross-validation. Vectors
+    keep their length, which is informative.
     """
     (model,) = encoders_of_languages(encoder, [language])
     sides = [model.encode(side, normalize=False) for side in examples.sides]

@@ -22,9 +22,10 @@ DEFAULT_TUNE, DEFAULT_TEST = "training", "sample"  # splits
 
 @dataclass(frozen=True, kw_only=True)
 class MinedSplit:
-    """The pairs mined from one split, and their comparison with gold pairs.
+    """The pairs mined from one split, compared with gold pairs.
 
-    ``pairs`` and ``ranked`` are the same, best first. ``seconds`` are for encoding and mining.
+    ``pairs`` and ``ranked`` are the same pairs, best first. ``seconds`` are for encoding and
+    mining.
     """
 
     data: BuccSplit
@@ -37,7 +38,10 @@ class MinedSplit:
 
 @dataclass(frozen=True, kw_only=True)
 class SplitResult:
-    """The score of a mined split at a threshold, and at its best threshold."""
+    """The score of a mined split at a threshold, and at its best threshold.
+
+    ``score`` is at the chosen threshold, ``oracle`` at the threshold that is best for this split.
+    """
 
     mined: MinedSplit
     score: bucc.BuccScore
@@ -45,14 +49,15 @@ class SplitResult:
 
     @cached_property
     def f1_samples(self) -> FloatArray:
-        """The F1 of R resamples at the threshold of ``score``, float64 (R,)."""
+        """The F1 of 1,000 resamples, at the threshold of ``score``, float64 (R,)."""
         return resample(self.f1_units, f1_of_sums)
 
     @property
     def f1_units(self) -> FloatArray:
-        """The counts of each of N source sentences for ``f1_of_sums``.
+        """The counts of each of N source sentences, for ``f1_of_sums``.
 
-        They are float64 (N, 4), extracted, correct, found and gold.
+        They are float64 (N, 4): extracted candidates, correct candidates, gold pairs that are
+        extracted, and gold pairs.
         """
         mined = self.mined
         row_of = {name: row for row, name in enumerate(mined.data.source.ids)}
@@ -66,7 +71,10 @@ class SplitResult:
 
 
 def f1_of_sums(sums: FloatArray) -> FloatArray:
-    """Compute F1, float64 (R,), from R sums of ``f1_units``, float64 (R, 4)."""
+    """Compute F1, float64 (R,), from R sums of ``f1_units``, (R, 4).
+
+    It is 0 if no pair is correct.
+    """
     extracted, correct, new_gold, gold = sums.T
     denominator = correct * gold + new_gold * extracted
     f1: FloatArray = 2 * correct * new_gold / np.maximum(denominator, 1)
@@ -82,7 +90,7 @@ def mine_split(
     retrieval: str = "max",
     judged: bool = False,
 ) -> MinedSplit:
-    """Encode both sides, mine them, and compare the pairs with gold pairs.
+    """Mine one split, and compare the pairs with its gold pairs.
 
     Duplicates are mined once, and count for all their ids. Gold pairs of sentences without a vector
     count as missed. If ``judged``, pairs have the judge's scores and probabilities.
@@ -114,14 +122,20 @@ def mine_split(
 
 
 def likely_score(split: MinedSplit) -> bucc.BuccScore:
-    """Score the judged pairs with a probability of at least 0.5."""
+    """Score the judged pairs with a probability of at least 0.5.
+
+    The pairs of ``split`` must be judged.
+    """
     assert isinstance(split.pairs, JudgedPairs)
     kept = split.pairs.score[split.pairs.probability >= LIKELY]
     return bucc.score_at(split.judgements, math.nextafter(kept.min(initial=math.inf), -math.inf))
 
 
 def tune_and_test(tune: MinedSplit, test: MinedSplit) -> tuple[SplitResult, SplitResult]:
-    """Choose the threshold with the best F1 on ``tune``, and apply it to both."""
+    """Choose the best threshold on one split, and score both splits by it.
+
+    It has the best F1 on ``tune``. Results are of ``tune``, then of ``test``.
+    """
     best = bucc.best_score(tune.judgements)
     score, oracle = bucc.score_at(test.judgements, best.threshold), bucc.best_score(test.judgements)
     tested = SplitResult(mined=test, score=score, oracle=oracle)
@@ -131,11 +145,12 @@ def tune_and_test(tune: MinedSplit, test: MinedSplit) -> tuple[SplitResult, Spli
 def choose_splits(
     available: Collection[str], *, tune: str | None = None, test: str | None = None
 ) -> tuple[str, str, str | None]:
-    """Choose the splits to tune and to test on, with a remark or None.
+    """Choose the splits to tune and to test on.
 
-    A requested split is used even if it is missing, so that loading it fails. By default they are
-    ``training`` and ``sample``, or others of ``available``, at least one. The remark names other
-    splits, or warns if both are the same.
+    A requested split, ``tune`` or ``test``, is used even if it is missing, so that loading it
+    fails. By default they are ``training`` and ``sample``, or others of ``available``, at least
+    one. The third result is a remark, or None: it names other splits than the default ones, or
+    warns if both are the same.
     """
     preferred = tune or DEFAULT_TUNE, test or DEFAULT_TEST
     tune = tune or _first_of((DEFAULT_TUNE,), available, but=preferred[1]) or preferred[1]
@@ -154,13 +169,16 @@ def _first_of(preferred: tuple[str, ...], available: Collection[str], *, but: st
 
 
 def scored_texts(mined: MinedSplit) -> str:
-    """Format candidates as lines SCORE TAB source TAB target, best first."""
+    """Format mined pairs as lines SCORE TAB source TAB target, best first."""
     lines = zip(mined.ranked.scores.tolist(), *mined_texts(mined), strict=True)
     return "".join(f"{score!r}\t{source}\t{target}\n" for score, source, target in lines)
 
 
 def mined_texts(mined: MinedSplit) -> tuple[list[str], list[str]]:
-    """Return candidates' source and target texts, with single spaces."""
+    """Return the source and the target texts of mined pairs, best first.
+
+    White space is normalised to single spaces.
+    """
     sides = (mined.data.source, mined.ranked.sources), (mined.data.target, mined.ranked.targets)
     texts = ((dict(zip(side.ids, side.texts, strict=True)), ids) for side, ids in sides)
     source, target = ([text_key(text_of[first]) for first, *_ in ids] for text_of, ids in texts)

@@ -114,7 +114,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Load the pairs.
+    """Load the labelled sentence pairs of the options' languages, as a suite.
 
     Raises:
         ValueError: Data are missing or malformed, or not exactly one of ``--train`` and ``--head``

@@ -44,11 +44,11 @@ Shares = dict[str, dict[str, float]]  # rejected shares, by filter and by kind o
 
 
 def make_noise(source: Sequence[str], target: Sequence[str], foreign: Foreign) -> dict[str, Sides]:
-    """Make wrong pairs of each kind from parallel lines, by name of the kind.
+    """Make wrong pairs of each kind from parallel lines.
 
-    The kinds are faults of parallel text from the web that Bicleaner and OpusFilter find
-    (Sánchez-Cartagena et al. 2018; Aulamo et al. 2020). ``foreign`` has the same lines in other
-    languages. A kind has no pairs for lines that it does not change.
+    Sources and targets are by the name of the kind, each a fault of parallel text from the web that
+    Bicleaner and OpusFilter find (Sánchez-Cartagena et al. 2018; Aulamo et al. 2020). ``foreign``
+    has the same lines in other languages. A line that a kind does not change gives no pair.
     """
     changes: dict[str, Callable[[int], str]] = {
         "untranslated": lambda row: source[row],
@@ -85,7 +85,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, show: Show) -> Record:
-    """Show and return the shares of noise that filters and the judge reject.
+    """Measure the shares of noise that filters and the judge reject.
+
+    Lines are passed to ``show``. The record has the shares by language.
 
     Raises:
         ValueError: A language's text is missing, or a filter does not know a language.

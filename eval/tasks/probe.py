@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Load the sets.
+    """Load the probing sets that options ask for, by default all, as a suite.
 
     Raises:
         ValueError: A requested set is missing, the folder contains none, or a file is malformed.
@@ -122,8 +122,8 @@ def _baselines(examples: Examples) -> dict[str, float | None]:
 def naive_bayes(sentences: Sequence[str], labels: IntArray, train: Mask, size: int) -> IntArray:
     """Predict the classes of N sentences by naive Bayes, int64 (N,).
 
-    It learns ``labels``, int64 (N,), of the sentences in ``train``, bool (N,). Features are counts
-    of sequences of up to ``size`` words, with add-one smoothing.
+    It learns the ``labels``, int64 (N,), of the sentences in the mask ``train`` (N,). Features are
+    counts of sequences of up to ``size`` words, with add-one smoothing.
     """
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.naive_bayes import MultinomialNB

@@ -24,12 +24,13 @@ BLOCK_ROWS = 1024
 def translation_ranks(
     source: Matrix, target: Matrix, *, others: int | None, seed: int = 0, csls: bool = False
 ) -> IntArray:
-    """Rank each source's translation among other targets, from 1, int64 (N,).
+    """Rank each source's translation among other targets.
 
-    Row i of ``target`` (N + M, D) translates row i of ``source`` (N, D), of unit or zero rows. It
-    is ranked among ``others`` targets, drawn by ``seed`` and row (999 in Guo et al. 2018 and
-    Chidambaram et al. 2019, section 3.4), or all if None. Search is by cosine or, if ``csls``, by
-    CSLS. Ties go to the smaller row, and zero rows come last.
+    Ranks are int64 (N,), from 1. Row i of ``target`` (N + M, D) translates row i of ``source`` (N,
+    D), of unit or zero rows. It is ranked among ``others`` further targets, drawn at random by
+    ``seed`` and row (999 in Guo et al. 2018 and Chidambaram et al. 2019, section 3.4), or all if
+    None. Search is by cosine or, if ``csls``, by CSLS. Ties go to the smaller row, and zero rows
+    come last.
 
     Raises:
         ValueError: There are fewer than ``others`` other targets.
@@ -78,7 +79,9 @@ def _number_or_all(text: str) -> int | None:
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Load the texts, to search from each language into English and back.
+    """Load the aligned texts, to search from each language into English.
+
+    The suite also searches back from English.
 
     Raises:
         ValueError: Texts are missing or malformed, or ``--more`` or ``--idf`` does not fit them.

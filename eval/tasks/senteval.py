@@ -82,7 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Load the sets.
+    """Load the sets that options ask for, by default all, as a suite.
 
     Raises:
         ValueError: A requested set is missing, the folders contain none, or a file is malformed.

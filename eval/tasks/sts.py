@@ -16,10 +16,11 @@ from miner.languages import seen_language
 
 
 def angular_similarity(first: Matrix, second: Matrix) -> FloatArray:
-    """Return 1 - angle / pi of each of P pairs of rows, float64 (P,).
+    """Return the angular similarity of P pairs of rows, float64 (P,).
 
-    Rows, (P, D) each, are unit vectors or zero. A zero row has an angle of pi / 2 to every row (Cer
-    et al. 2018, "Universal Sentence Encoder", equation 1; Chidambaram et al. 2019, section 3.5).
+    It is 1 - angle / pi. Rows, (P, D) each, are unit vectors or zero. A zero row has an angle of pi
+    / 2 to every row (Cer et al. 2018, "Universal Sentence Encoder", equation 1; Chidambaram et al.
+    2019, section 3.5).
     """
     cosines = np.einsum("pd,pd->p", first.astype(np.float64), second.astype(np.float64))
     similarity: FloatArray = 1 - np.arccos(np.clip(cosines, -1, 1)) / np.pi
@@ -34,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Load the files.
+    """Load files of scored sentence pairs, as a suite.
 
     Raises:
         ValueError: A file is malformed, has equal scores only, or a language is not recognised.

@@ -25,9 +25,11 @@ Statistic = Callable[[FloatArray], FloatArray]
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """A figure of an encoder.
+    """A figure of an encoder, with an interval.
 
     Attributes:
+        name: the name of the figure, such as a language.
+        value: the figure.
         samples: the figure of each resample, float64 (R,).
         units: number of units, such as sentences; None for a mean of figures.
         beside: other columns of the table by heading, such as published figures.
@@ -46,21 +48,22 @@ class Figure:
     in_mean: bool = True
 
     def cells(self) -> tuple[Cell, Cell]:
-        """Return table cells of the value and of its 95% interval."""
+        """Return the table cells of the value and of its 95% interval."""
         low, high = interval(self.samples)
         if self.percent:
             return self.value, (low, high)
         return f"{self.value:.4g}", f"{low:.4g}-{high:.4g}"
 
     def record(self) -> Record:
-        """Return the value and its interval, for JSON."""
+        """Return ``value`` and the 95% ``interval``, for JSON."""
         return {"value": self.value, "interval": interval(self.samples)}
 
 
 def figure_of(name: str, units: FloatArray, statistic: Statistic, *, stream: int = 0) -> Figure:
-    """Compute a figure of U units from the sum of their numbers (U, C).
+    """Compute a figure from the summed numbers of U units, (U, C).
 
-    ``statistic`` and ``stream`` are as in ``eval.metrics.bootstrap.resample``.
+    ``statistic`` maps sums (R, C) to figures (R,). It and ``stream`` are as in
+    ``eval.metrics.bootstrap.resample``, which makes the interval.
     """
     value = float(statistic(units.sum(axis=0)[None])[0])
     samples = resample(units, statistic, stream=stream)
@@ -68,18 +71,27 @@ def figure_of(name: str, units: FloatArray, statistic: Statistic, *, stream: int
 
 
 def mean_figure(name: str, values: Mask | FloatArray, *, stream: int = 0) -> Figure:
-    """Compute the mean over U units of a value (U,), such as correctness."""
+    """Compute the mean of a value over U units, such as correctness.
+
+    ``values`` are (U,), with U > 0, and ``stream`` is as in ``eval.metrics.bootstrap.resample``.
+    """
     units = np.stack([np.ones(len(values)), values.astype(np.float64)], axis=1)
     return figure_of(name, units, lambda sums: sums[:, 1] / sums[:, 0], stream=stream)
 
 
 def correlation_figure(name: str, x: FloatArray, y: FloatArray, *, stream: int = 0) -> Figure:
-    """Compute Pearson's r of two values (U,) of U units, 0 if one is constant."""
+    """Compute Pearson's r of two values of U units, (U,) each.
+
+    It is 0 if either is constant. ``stream`` is as in ``eval.metrics.bootstrap.resample``.
+    """
     return figure_of(name, moments(x, y), pearson, stream=stream)
 
 
 def ranks(values: FloatArray) -> FloatArray:
-    """Rank values (U,) ascending from 1, ties by mean rank, float64 (U,)."""
+    """Return the rank of each value, float64 (U,), from 1 for the lowest.
+
+    Equal values have the mean of their ranks.
+    """
     _, groups, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = counts.cumsum()
     mean_ranks: FloatArray = ((last - counts + 1 + last) / 2)[groups]
@@ -87,9 +99,9 @@ def ranks(values: FloatArray) -> FloatArray:
 
 
 def mean_of(row: Sequence[Figure]) -> Figure:
-    """Return the mean of one or more figures, by resample and by column.
+    """Return the mean of one or more figures, as a figure.
 
-    A column is None if a figure has None.
+    Resamples and each other column are averaged. A column is None if any figure has None.
     """
     columns = {name: [figure.beside.get(name) for figure in row] for name in row[0].beside}
     beside = {
@@ -103,9 +115,10 @@ def mean_of(row: Sequence[Figure]) -> Figure:
 
 @dataclass(frozen=True)
 class Suite:
-    """A task with its data, which can measure encoders.
+    """A task of evaluation with its data, which can measure encoders.
 
     Attributes:
+        task: the name of the task.
         fields: the fields of its signature.
         measure: yields the figures of an encoder.
         label: heading of the names of figures.
@@ -135,9 +148,10 @@ class Suite:
 
 
 def run_suite(suite: Suite, spec: str, show: Show) -> Record:
-    """Measure the encoder ``spec``, show a row per figure, and return all.
+    """Measure an encoder by a suite, and return the record for JSON.
 
-    The mean follows if there are several figures. Lines are shown by ``show``.
+    ``spec`` is the encoder's spelling. A row per figure, the mean of several figures, and the
+    signature are passed to ``show``.
 
     Raises:
         ValueError: The encoder cannot be loaded, or does not know a language.
@@ -169,7 +183,10 @@ def run_suite(suite: Suite, spec: str, show: Show) -> Record:
 
 
 def fields_of(paths: Sequence[Path], /, **more: object) -> dict[str, object]:
-    """Return ``more``, and as ``sha256`` the ``fingerprint`` of files."""
+    """Return the fields ``more`` of a signature, with the files' ``sha256``.
+
+    It is the ``fingerprint`` of ``paths``.
+    """
     return {**more, "sha256": fingerprint(*paths)}
 
 
@@ -181,14 +198,15 @@ def _published() -> list[list[str]]:
 
 
 def publishers(task: str) -> tuple[str, ...]:
-    """Return the names of the publications with figures of a task."""
+    """Return the names of the publications that have figures of a task."""
     return tuple(dict.fromkeys(source for name, _, _, source, _ in _published() if name == task))
 
 
 def published(task: str, name: str, *, size: int) -> dict[str, float | None]:
-    """Return publications' figures for the set ``name``, shares from 0 to 1.
+    """Return the published figures of a set, by publication, 0 to 1.
 
-    A figure is None if the publication has none for a set of ``size`` units.
+    A figure is None if the publication has none of ``task`` for the set ``name`` with ``size``
+    units.
     """
     means: dict[str, float | None] = dict.fromkeys(publishers(task))
     for task_name, set_name, set_size, source, figures in _published():

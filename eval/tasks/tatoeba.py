@@ -23,7 +23,9 @@ REMARK = (
 
 
 def tatoeba_languages(directory: Path) -> dict[str, Path]:
-    """Return the foreign file of each language, by ISO 639-3 code, sorted.
+    """Find the file of each language's sentences in a folder.
+
+    They are by ISO 639-3 code, sorted.
 
     Raises:
         ValueError: The folder contains no Tatoeba data.
@@ -35,7 +37,9 @@ def tatoeba_languages(directory: Path) -> dict[str, Path]:
 
 
 def load_tatoeba(directory: Path, language: str) -> tuple[list[str], list[str]]:
-    """Load the sentences of a language (ISO 639-1 or -3), and translations.
+    """Load the sentences of a language, and their English translations.
+
+    ``language`` is an ISO 639-1 or ISO 639-3 code.
 
     Raises:
         ValueError: The language is missing, a file is empty, or numbers of lines differ.
@@ -53,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Load the sentences.
+    """Load the sentences of the options' languages, as a suite.
 
     Raises:
         ValueError: The folder lacks a language, or a file is malformed.
@@ -81,7 +85,7 @@ def prepare(args: argparse.Namespace) -> Suite:
 def language_errors(
     encoder: Encoder, language: str, foreign: Sequence[str], english: Sequence[str]
 ) -> tuple[Mask, Mask]:
-    """Return the errors of search by cosine into English and back.
+    """Find the errors of search from a language into English, and back.
 
     Row i of ``english`` translates row i of ``foreign``. Both results are bool (N,), true if the
     nearest neighbour is not the translation.

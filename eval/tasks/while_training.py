@@ -18,10 +18,10 @@ logger = logging.getLogger(__name__)
 
 
 def tatoeba_error(directory: Path, pairs: Collection[str]) -> Measure:
-    """Return the measure of Tatoeba's error rate in the languages of pairs.
+    """Return the measure of the Tatoeba error rate, for ``adit train``.
 
-    ``pairs`` are language pairs such as ``de-en``. Languages without data are skipped with a
-    warning.
+    ``pairs`` are language pairs such as ``de-en``. Their languages are measured, and languages
+    without data skipped with a warning.
 
     Raises:
         ValueError: The folder contains no sentences of these languages, or malformed ones.
@@ -44,7 +44,7 @@ def tatoeba_error(directory: Path, pairs: Collection[str]) -> Measure:
 def bucc_f1(directory: Path, pairs: Collection[str]) -> Measure:
     """Return the measure of the best F1 on comparable corpora.
 
-    The split is that on which ``adit evaluate bucc`` tunes. A language pair of the folder is
+    The split is the one that ``adit evaluate bucc`` tunes on. A language pair of the folder is
     measured if ``pairs`` contain both its languages.
 
     Raises:

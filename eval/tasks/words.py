@@ -39,9 +39,10 @@ Side = tuple[Sequence[str], Matrix]  # words and their vectors
 
 @dataclass(frozen=True, kw_only=True)
 class WordPairs:
-    """N word pairs, with human ``scores`` (N,) or, of a dictionary, ``kinds``.
+    """N word pairs of a file, with scores or as a dictionary.
 
-    ``kinds`` are the categories of pairs, "" if the file has none.
+    ``scores``, float64 (N,), are human judgements, or None for a dictionary. ``kinds`` are then the
+    categories of pairs, "" if the file has none.
     """
 
     path: Path
@@ -51,9 +52,10 @@ class WordPairs:
     scores: FloatArray | None = None
 
     def translations(self, *, doubtful: bool = True) -> dict[str, set[str]]:
-        """Return the set of translations of each source word, in file order.
+        """Return the set of translations of each source word.
 
-        Without ``doubtful``, pairs of the categories in ``DOUBTFUL`` are skipped.
+        Words are in file order. Unless ``doubtful``, pairs of the categories in ``DOUBTFUL`` are
+        skipped.
         """
         translations: dict[str, set[str]] = {}
         for (source, target), kind in zip(self.pairs, self.kinds, strict=True):
@@ -63,15 +65,15 @@ class WordPairs:
 
 
 def read_words(path: Path, languages: Languages | None = None) -> WordPairs:
-    """Read scored pairs, or else a dictionary ``xx-yy.*``.
+    """Read a file of scored word pairs, or a dictionary ``xx-yy.*``.
 
     A file is scored if the third column, or the one that the header names, is a number. A line of a
     dictionary has a word, its translation, and possibly a category.
 
     Raises:
         ValueError: The file is empty, a line is malformed, fewer than 2 scores differ, or languages
-            are missing. A dictionary's name must contain them. Scored pairs use their name before
-            ``languages``.
+            are missing. A dictionary's name must contain them. For scored pairs, ``languages``
+            apply if the name contains none.
     """
     lines = read_lines(path)
     comma = bool(lines) and "\t" not in lines[0] and lines[0].count(",") > 1
@@ -129,7 +131,9 @@ def _is_number(text: str) -> bool:
 
 
 def read_vocabulary(path: Path) -> list[str]:
-    """Read the distinct first words of lines, without the header of ``.vec``.
+    """Read the distinct first words of lines, in order.
+
+    The header of a ``.vec`` file is skipped.
 
     Raises:
         ValueError: The file has no words or cannot be read.
@@ -155,7 +159,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Load the files.
+    """Load files of word pairs and vocabularies, as a suite.
 
     Raises:
         ValueError: A file is malformed, or a vocabulary's language has no dictionary.

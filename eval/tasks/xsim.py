@@ -36,7 +36,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, show: Show) -> Record:
-    """Search into English, or between all languages if ``args.matrix``.
+    """Search from each language into English, or between all languages.
+
+    The latter is done if ``args.matrix`` is not None. Lines are passed to ``show``. The record has
+    the error rates.
 
     Raises:
         ValueError: Texts are missing or malformed, or there is one language only.
@@ -47,7 +50,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Load the texts for the search into English.
+    """Load the aligned texts, to search into English, as a suite.
 
     Raises:
         ValueError: Texts are missing or malformed.

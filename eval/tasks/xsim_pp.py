@@ -51,7 +51,10 @@ _WITH_OPPOSITE = re.compile(rf"\b({'|'.join(_OPPOSITE)})\b")
 
 
 class HardNegative(NamedTuple):
-    """A changed copy of the sentence at ``row``, with the kind of change."""
+    """A changed copy of a sentence, which is no translation any more.
+
+    ``row`` is the position of the sentence, and ``kind`` the kind of change.
+    """
 
     row: int
     kind: str
@@ -59,12 +62,13 @@ class HardNegative(NamedTuple):
 
 
 def hard_negatives(sentences: Sequence[str], *, seed: int = 0) -> list[HardNegative]:
-    """Change English sentences, up to 3 distinct copies per kind of change.
+    """Make changed copies of English sentences.
 
-    The idea is that of xSIM++ (Chen et al. 2023, "xSIM++: An Improved Proxy to Bitext Mining
-    Performance for Low-Resource Languages"). The rules differ, so figures are not comparable with
-    published ones. A copy depends on its sentence, the row, ``seed``, and the names in all
-    sentences. Copies are in order of sentences, and a sentence may have none.
+    Each sentence has up to 3 distinct copies per kind of change, maybe none. The idea is that of
+    xSIM++ (Chen et al. 2023, "xSIM++: An Improved Proxy to Bitext Mining Performance for
+    Low-Resource Languages"). The rules differ, so figures are not comparable with published ones. A
+    copy depends on its sentence, the row, ``seed``, and the names in all sentences. Copies are in
+    the order of sentences.
     """
     names = sorted({match[0] for sentence in sentences for match in _names_in(sentence)})
     originals = set(sentences)
@@ -143,7 +147,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Load the texts, and falsify the English ones.
+    """Load the aligned texts, and changed copies of English, as a suite.
 
     An error counts as the kind of change if the nearest neighbour is a changed copy of the correct
     sentence, and otherwise as ``other``.
@@ -191,11 +195,11 @@ def best_by_judge(
     targets: Sequence[str],
     nearest: Neighbours,
 ) -> IntArray:
-    """Choose each sentence's best neighbour by the judge.
+    """Choose each sentence's neighbour with the judge's best score.
 
     Args:
         encoder: Encoder whose word vectors the judge compares.
-        languages: Codes of both sides.
+        languages: ISO 639 codes of both sides.
         source: N sentences.
         targets: M sentences of the other side.
         nearest: K neighbours of each sentence, ids of ``targets``.

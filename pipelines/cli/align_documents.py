@@ -30,7 +30,10 @@ Bead: TypeAlias = tuple[list[int], list[int], float]
 
 
 class Sentences(NamedTuple):
-    """The ids and texts of a document's lines, "" for a rejected line's text."""
+    """The ids and the texts of a document's lines.
+
+    The text of a rejected line is "".
+    """
 
     ids: list[str]
     texts: list[str]
@@ -62,7 +65,8 @@ def align_documents(args: argparse.Namespace) -> int:
     Sentences can be merged, split or missing.
 
     Raises:
-        ValueError: Options conflict, a document is empty, or none of the list is in the corpora.
+        ValueError: Options conflict, a document is empty, or no listed document pair is in the
+            corpora.
     """
     from miner.storage.atomic import atomic_file, check_writable
     from miner.storage.corpus.reader import read_document_pairs

@@ -129,15 +129,19 @@ EMBED_HELP = {
 
 
 def make_add_option(group: Group, texts: Mapping[str, str] = HELP) -> Callable[..., object]:
-    """Return a function that adds an option, with its help from ``texts``.
+    """Return a function that adds options to a group of arguments.
 
-    It takes the option's name and the other arguments of ``add_argument``. ``texts`` are by name.
+    It takes an option's name, and further arguments of ``add_argument``. The help is from
+    ``texts``, by the option's name.
     """
     return lambda option, **more: group.add_argument(option, help=texts[option], **more)
 
 
 def mine_parser(prog: str, *, many: bool = False) -> argparse.ArgumentParser:
-    """Return the parser of ``adit mine``, without SRC and TGT if ``many``."""
+    """Build the parser of ``adit mine``.
+
+    If ``many``, it has no SRC and TGT.
+    """
     parser = argparse.ArgumentParser(
         prog=prog,
         usage=f"{prog} [options] SRC TGT -o OUT\n       {prog} [options] --languages DIR -o OUTDIR",
@@ -259,13 +263,13 @@ def add_corpora(
     source: str = "source corpus: a file, a folder of files, or - for standard input",
     target: str = "target corpus, in the same forms as SRC",
 ) -> None:
-    """Add SRC and TGT with these help texts."""
+    """Add the arguments SRC and TGT, with these help texts."""
     parser.add_argument("source", type=place, metavar="SRC", help=source)
     parser.add_argument("target", type=place, metavar="TGT", help=target)
 
 
 def add_output(parser: argparse.ArgumentParser, text: str, *, ending: str) -> None:
-    """Add the option of an output, for commands with ``supports_pipes``.
+    """Add the option ``-o``, for commands that can write to standard output.
 
     ``text`` is its help, and ``ending`` the format of standard output.
     """
@@ -274,7 +278,10 @@ def add_output(parser: argparse.ArgumentParser, text: str, *, ending: str) -> No
 
 
 def add_columns(parser: Group, *, repair: str = HELP["--repair"]) -> None:
-    """Add the options ``--columns`` and ``--repair`` of a file of pairs."""
+    """Add the options ``--columns`` and ``--repair`` of a file of pairs.
+
+    ``repair`` is the help of the latter.
+    """
     add = make_add_option(parser)
     add("--columns", type=parse_names, action="extend", default=[], metavar="A,B")
     parser.add_argument("--repair", action="store_true", help=repair)
@@ -287,10 +294,10 @@ def add_languages(
     corpora: tuple[tuple[str, str], ...] = CORPORA,
     default: str = "detected from a sample",
 ) -> None:
-    """Add the options of both languages.
+    """Add an option per language, by default ``--src-lang``, ``--tgt-lang``.
 
-    ``corpora`` has the prefix of each option and the name of its corpus in the help. ``default``
-    is the help's text about a run without the option.
+    ``corpora`` has the prefix of each option, and the name of its corpus in the help. ``default``
+    tells in the help how a missing option is replaced.
     """
     default = "" if required else f"; default: {default}"
     for side, corpus in corpora:
@@ -300,13 +307,13 @@ def add_languages(
 
 
 def add_input_format(group: Group) -> None:
-    """Add the option of the corpora's format."""
+    """Add the option ``--input-format``, the format of the corpora."""
     add = make_add_option(group)
     add("--input-format", choices=INPUT_FORMATS, default=CorpusOptions.input_format)
 
 
 def add_input_formats(group: Group) -> None:
-    """Add options of the format of both corpora and of each corpus."""
+    """Add the options of the format of both corpora, and of each corpus."""
     add_input_format(group)
     for side, corpus in CORPORA:
         text = f"format of {corpus} (default: as --input-format)"
@@ -314,12 +321,15 @@ def add_input_formats(group: Group) -> None:
 
 
 def add_encoder(group: Group) -> None:
-    """Add the option of the encoder."""
+    """Add the option ``--encoder``."""
     make_add_option(group)("--encoder", default=Default.encoder, metavar="SPEC")
 
 
 def add_texts(parser: argparse.ArgumentParser, source: str, target: str) -> None:
-    """Add SRC and TGT with these help texts, the output folder and languages."""
+    """Add SRC and TGT, with these help texts, and the options of texts.
+
+    They are ``-o``, ``--input-format``, and both required languages.
+    """
     add_corpora(parser, source, target)
     text = "output folder"
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="OUT", help=text)
@@ -328,7 +338,10 @@ def add_texts(parser: argparse.ArgumentParser, source: str, target: str) -> None
 
 
 def given_texts(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the fields of ``TextOptions`` that ``add_texts`` has added."""
+    """Return the values of the arguments of ``add_texts``, by name.
+
+    They are fields of ``TextOptions``. Languages are without script and region.
+    """
     names = ("source", "target", "output", "input_format")
     fields = {name: getattr(args, name) for name in names}
     languages = base_language(args.src_lang), base_language(args.tgt_lang)

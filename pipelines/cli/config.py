@@ -17,7 +17,7 @@ _NOT_STORED = {"help", "version", "quiet", "verbose", "config", "plan"}
 
 
 def add_config(parser: argparse.ArgumentParser) -> None:
-    """Add the option ``--config``, which ``command_lines`` expands."""
+    """Add the option ``--config``."""
     text = (
         "read options from a TOML file: the long names without dashes, such as fdr = 0.05, and "
         "source, target, output; tables [[run]] are several runs; options on the command line come "
@@ -29,10 +29,11 @@ def add_config(parser: argparse.ArgumentParser) -> None:
 def command_lines(
     argv: Sequence[str], make_parser: Callable[[], argparse.ArgumentParser]
 ) -> Iterator[Sequence[str]]:
-    """Yield the command line of each run of a configuration.
+    """Yield the command line of each run in a configuration file.
 
-    ``--config FILE`` in ``argv`` is replaced by the options in the file, and by its corpora unless
-    ``argv`` has some. Without it, the only command line is ``argv``.
+    The option ``--config FILE`` in ``argv`` is replaced by the options in the file, and by its
+    corpora unless ``argv`` has some. Without the option, ``argv`` is the only command line.
+    ``make_parser`` builds the command's parser.
 
     Raises:
         ValueError: The file is not TOML, or a key of it is not an option.
@@ -115,14 +116,17 @@ def _long(action: argparse.Action) -> str:
 
 
 def config_of(args: argparse.Namespace, parser: argparse.ArgumentParser) -> str:
-    """Return the TOML text of options that differ from their defaults."""
+    """Return the options that differ from their defaults, as TOML text."""
     return "".join(
         f"{name} = {_toml(value)}\n" for name, value in set_options(args, parser).items()
     )
 
 
 def set_options(args: argparse.Namespace, parser: argparse.ArgumentParser) -> dict[str, Any]:
-    """Return the arguments that differ from their defaults, by key."""
+    """Return the options that differ from their defaults, by name.
+
+    None and empty lists count as defaults. ``parser`` is the one that parsed ``args``.
+    """
     values, seen = {}, set()
     for name, action in _actions(parser).items():
         value = getattr(args, action.dest, None)

@@ -22,10 +22,11 @@ SUFFIXES = (".jsonl", ".parquet")
 
 
 def decide_documents(args: argparse.Namespace, corpora: Sequence[Place] = ()) -> None:
-    """Set ``scope``, ``alignment`` and formats that ``args`` leave open.
+    """Set the options on documents that ``args`` leave open, in place.
 
-    If all ``corpora`` are folders of documents, they are paired and aligned in order, unless
-    options request another method. ``--document-pairs auto`` becomes None.
+    They are ``scope``, ``alignment`` and formats. If all ``corpora`` are folders of documents,
+    these are paired and their sentences aligned in order, unless options request another method.
+    ``--document-pairs auto`` becomes None.
 
     Raises:
         ValueError: Options contradict each other.

@@ -20,10 +20,11 @@ from pipelines.stages.reading.language import language_sample
 
 
 def embed_file(args: argparse.Namespace, monitor: Monitor) -> str:
-    """Encode each record as a row of ``args.output``, and describe the rows.
+    """Encode each record of a corpus as a row of ``args.output``.
 
-    Rejected records and sentences without any token are zero rows. A blank line is rejected, except
-    among pretokenised lines, because LASER's networks have a vector for no tokens.
+    A line that describes the rows is returned. The output is replaced. Rejected records and
+    sentences without any token are zero rows. A blank line is rejected, except among pretokenised
+    lines, because LASER's networks have a vector for no tokens.
 
     Raises:
         ValueError: The corpus, the encoder or an option cannot be used.

@@ -43,9 +43,9 @@ MINING_COMMANDS = ("encoders", *WORK_FOLDER_COMMANDS)
 
 
 def adit(argv: Sequence[str] | None = None) -> int:
-    """Run ``adit COMMAND ...``, by default of this process.
+    """Run ``adit COMMAND ...``, and return the exit status.
 
-    The exit status is returned.
+    ``argv`` is by default the arguments of the process.
     """
     argv = sys.argv[1:] if argv is None else argv
     name = _parser().parse_args(argv[:1]).command
@@ -53,9 +53,9 @@ def adit(argv: Sequence[str] | None = None) -> int:
 
 
 def run(name: str, arguments: Sequence[str], prog: str) -> int:
-    """Run one of ``COMMANDS`` by name, and return its exit status.
+    """Run a command by its name in ``COMMANDS``, and return its exit status.
 
-    ``prog`` is its name in messages.
+    ``prog`` is its name in messages, and ``arguments`` follow the command's name.
     """
     module, _, function = COMMANDS[name][1].partition(":")
     return getattr(import_module(module), function)(arguments, prog)

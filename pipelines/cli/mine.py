@@ -33,9 +33,10 @@ TWO_CORPORA = (
 
 
 def mine_corpus(argv: Sequence[str] | None = None, prog: str = "mine-corpus") -> int:
-    """Run ``adit mine`` and return the exit status.
+    """Run ``adit mine``, and return the exit status.
 
-    As ``mine-corpus``, it also runs ``MINING_COMMANDS``, such as ``mine-corpus status``.
+    ``argv`` is by default the arguments of the process. As ``mine-corpus``, it also runs
+    ``MINING_COMMANDS``, such as ``mine-corpus status``.
     """
     argv = sys.argv[1:] if argv is None else argv
     if prog == "mine-corpus" and argv and argv[0] in MINING_COMMANDS:
@@ -58,7 +59,10 @@ def _mine_corpora(argv: Sequence[str], prog: str) -> int:
 
 
 def rate_corpus(argv: Sequence[str] | None = None, prog: str = "adit rate") -> int:
-    """Run ``adit rate`` and return the exit status."""
+    """Run ``adit rate``, and return the exit status.
+
+    ``argv`` is by default the arguments of the process.
+    """
     argv = sys.argv[1:] if argv is None else argv
     return run_command(lambda: _each_run(argv, prog, rate_parser, _rate_pairs), prog)
 

@@ -43,10 +43,11 @@ STREAMED = (
 
 @contextmanager
 def rated_pairs(args: argparse.Namespace) -> Iterator[Callable[[Place], None]]:
-    """Set corpora of lines in ``args``, and yield a function that writes OUT.
+    """Prepare a run of ``adit rate``, and yield a function that writes OUT.
 
-    A file of pairs is written as two files of lines to the work folder, or to a temporary one. The
-    function takes the work folder of the finished run. It does nothing if the run itself writes.
+    The corpora in ``args`` are set: a file of pairs is written as two files of lines to the work
+    folder, or to a temporary one. The function takes the work folder of the finished run. It does
+    nothing if the run itself writes.
 
     Raises:
         ValueError: The file is not recognised, or options conflict.
@@ -78,7 +79,9 @@ def rated_pairs(args: argparse.Namespace) -> Iterator[Callable[[Place], None]]:
 
 
 def check_streamed(options: Mapping[str, object]) -> None:
-    """Check the options, by name, that are set with ``--score texts``.
+    """Check the options that are set together with ``--score texts``.
+
+    ``options`` are their values by name.
 
     Raises:
         ValueError: An option requires all lines at once.
@@ -96,7 +99,10 @@ def check_streamed(options: Mapping[str, object]) -> None:
 
 
 def rate_in_passing(args: argparse.Namespace, monitor: Monitor) -> int:
-    """Rate each line by its texts while the input is read (``--score texts``)."""
+    """Rate lines by their texts while they are read, as ``--score texts``.
+
+    Lines are written to OUT. The exit status is returned.
+    """
     from encoder import BEST, BUNDLED
     from miner.storage.pair_files.repair import repaired
     from pipelines.run.texts import FIRST_LINES, TextRater

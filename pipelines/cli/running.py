@@ -34,7 +34,10 @@ logger = logging.getLogger(__name__)
 
 
 def set_up_logging(args: argparse.Namespace) -> progress.Monitor:
-    """Set up logging by ``--quiet`` and ``--verbose``, and return a monitor."""
+    """Set up logging by ``--quiet`` and ``--verbose``.
+
+    A monitor of the run's progress is returned.
+    """
     level = logging.ERROR if args.quiet else logging.DEBUG if args.verbose else logging.INFO
     progress.log_to_stderr(level)
     # Beam logs each failure with a traceback, while the stage's own error is one line.
@@ -54,7 +57,7 @@ def supports_pipes(
     ending: str | None = None,
     streams: Callable[[argparse.Namespace], bool] = lambda args: False,
 ) -> Callable[[Work], Work]:
-    """Decorate a command to read pipes, and to write to standard output.
+    """Build a decorator of commands that read pipes and write to stdout.
 
     Standard output is used if OUT is ``-``, or without OUT if it is not a terminal; otherwise a
     ValueError says what to pass. The command finds the paths of temporary files in its arguments.
@@ -62,9 +65,9 @@ def supports_pipes(
 
     Args:
         *inputs: Arguments that name corpora.
-        ending: Suffix of the format of standard output, unless the arguments have a ``format``;
-            None for a command that writes to standard output itself.
-        streams: Returns whether the command reads a ``Pipe`` with the arguments, and writes to
+        ending: Suffix of the format of standard output, unless the arguments have a ``format``.
+            None if the decorator must not write to standard output.
+        streams: Returns whether the command, with these arguments, reads a ``Pipe`` and writes to
             standard output itself.
     """
 
@@ -143,7 +146,7 @@ def _save(pipe: Pipe, folder: Path) -> Path:
 def mining_options(
     args: argparse.Namespace, work_dir: Place, source: CorpusOptions, target: CorpusOptions
 ) -> MiningOptions:
-    """Make options of a run from the arguments named like their fields.
+    """Build the options of a run from arguments with the fields' names.
 
     Raises:
         ValueError: ``--memory`` is not a size.
@@ -156,7 +159,7 @@ def mining_options(
 
 
 def sides_of(args: argparse.Namespace) -> list[CorpusOptions]:
-    """Return the options of source and target, in this order."""
+    """Build the options of the source and of the target corpus."""
     values = vars(args)
     return [
         CorpusOptions(
@@ -172,7 +175,7 @@ def sides_of(args: argparse.Namespace) -> list[CorpusOptions]:
 
 @contextmanager
 def work_dir_of(args: argparse.Namespace) -> Iterator[Place]:
-    """Yield a run's work folder.
+    """Yield the work folder of a run, for the ``with`` block.
 
     Without ``--work-dir``, it is a folder next to OUT, which is removed at the block's end.
 
@@ -197,7 +200,9 @@ def work_dir_of(args: argparse.Namespace) -> Iterator[Place]:
 
 @contextmanager
 def interruptible(args: argparse.Namespace, state: str) -> Iterator[None]:
-    """Add the ``state`` of the output, and how to resume, to an interrupt.
+    """Explain an interrupt of the ``with`` block in its message.
+
+    ``state`` describes the output. How to resume is added.
 
     Raises:
         KeyboardInterrupt: The block was interrupted. Its message has the addition.

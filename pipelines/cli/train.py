@@ -108,7 +108,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_fields(group: argparse._ArgumentGroup, kinds: Mapping[str, type]) -> None:
-    """Add an option for each field with a help text in classes of options.
+    """Add an option for each field with a help in classes of options.
 
     ``kinds`` are the classes, such as architectures, by name. The help names the kinds that have
     the field, if not all, and its defaults. An omitted option sets no argument.
@@ -138,9 +138,9 @@ def add_fields(group: argparse._ArgumentGroup, kinds: Mapping[str, type]) -> Non
 
 
 def given_fields(args: argparse.Namespace, *kinds: type, more: Collection[str] = ()) -> Given:
-    """Return the given options that are fields of ``kinds`` or in ``more``.
+    """Return the options that the user passed, by field name.
 
-    They are by field name, with lists as tuples. Omitted options are missing.
+    They are fields of ``kinds``, or in ``more``. Lists become tuples. Omitted options are missing.
     """
     names = {*more, *itertools.chain.from_iterable(map(option_fields, kinds))}
     values = {name: value for name, value in vars(args).items() if name in names}

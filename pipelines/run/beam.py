@@ -54,7 +54,7 @@ RUNNING = "running"  # a file without which workers on this machine end
 
 
 def submit(run: RunContext, steps: Sequence[Step], scratch: Path) -> None:
-    """Run the steps on Beam, and wait until they are done.
+    """Run steps on Beam, and wait until they are done.
 
     ``scratch`` is an existing temporary folder of this run, which its local workers share.
 
@@ -84,8 +84,8 @@ def build(
 ) -> None:
     """Add the steps of a run to ``pipeline``.
 
-    ``hints`` are Beam's resource hints for workers that encode; other workers need no accelerator.
-    ``shared`` is a folder of this run that workers share if they are on this machine.
+    ``hints`` are Beam's resource hints for workers that encode, or None. ``shared`` is a folder
+    that workers on this machine share; None on other engines.
     """
     run_id = secrets.token_hex(8)
     references = pipeline | beam.Create(job.corpora)
@@ -104,10 +104,10 @@ def build(
 
 
 class Stage(beam.DoFn):
-    """A Beam function that calls a step's stage on each element.
+    """A Beam function that calls the stage of a step on each element.
 
-    It reports counts of elements and of read sentences, milliseconds per element, and the peak
-    memory of workers as metrics of Beam.
+    As metrics of Beam, it reports counts of elements and of read sentences, milliseconds per
+    element, and the peak memory of workers.
     """
 
     def __init__(self, step: MapStep, job: Job, run_id: str) -> None:

@@ -36,7 +36,7 @@ HELD_OUT_EVERY = 20  # one in 20 source sentences is held out to compare encoder
 
 
 def bootstrap(options: BootstrapOptions, monitor: Monitor) -> list[dict[str, Any]]:
-    """Mine and train in rounds, and write the best encoder.
+    """Mine and train in rounds, and write the best encoder to ``output``.
 
     Returns:
         For each round a dictionary with "pairs" (number of training pairs), "kept by" (the rule

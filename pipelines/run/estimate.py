@@ -45,7 +45,7 @@ SEARCHING = ("prepare", "train", "fill", "cut", "search")  # stages that the cos
 
 
 def plan_run(options: MiningOptions) -> str:
-    """Describe the estimated time, memory and disk of a run, in lines of text.
+    """Describe the estimated time, memory and disk space of a run, in lines.
 
     Only the first lines of the corpora are mined, in a temporary folder. Of a long run with the
     default encoder, the time with the faster one is estimated as well.
@@ -62,9 +62,10 @@ def plan_run(options: MiningOptions) -> str:
 
 
 def describe_faster(options: MiningOptions, used: str, seconds: float) -> list[str]:
-    """Return a line on the time with the faster encoder after a long run.
+    """Suggest the faster encoder after a long run, in a list of lines.
 
-    ``options`` are the command's, and ``used`` is the encoder that the run chose.
+    ``options`` are the command's, ``used`` is the encoder that the run chose, and ``seconds`` is
+    the run's time. The list is empty if the run was short or did not choose the slower encoder.
     """
     if encoder.USE not in used or not _is_long(options, seconds):
         return []
@@ -158,7 +159,7 @@ def _describe_memory(fit: Fit) -> str:
 def disk_bytes(options: MiningOptions, sizes: Sizes) -> tuple[int, int]:
     """Estimate the bytes of a full work folder, and of the output as text.
 
-    ``sizes`` are by side, with the source first. A FAISS index is counted as float32 vectors.
+    ``sizes`` are by side, source first. A FAISS index counts as float32 vectors.
     """
     rows = [size.rows for size in sizes.values()]
     method = options.method or auto_method(*rows)
@@ -242,7 +243,7 @@ def _describe_times(
 
 
 def show_time(seconds: float) -> str:
-    """Format seconds by two digits and a unit from s to days, as 3.5 min."""
+    """Format seconds with two digits and a unit from s to days, as 3.5 min."""
     units = ("days", 86400), ("h", 3600), ("min", 60)
     unit, length = next((entry for entry in units if seconds >= 2 * entry[1]), ("s", 1))
     value = seconds / length

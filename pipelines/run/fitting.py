@@ -47,9 +47,10 @@ MAX_TRIED = 256  # dimensions of the small search that loads the libraries
 
 @dataclass(frozen=True, kw_only=True)
 class SideSize:
-    """A side's number of lines, bytes of text, and dimensions of its vectors.
+    """The numbers that decide how much memory a side needs.
 
-    ``width`` is the number of bytes per dimension of a stored vector.
+    ``rows`` is its number of lines, ``text`` their bytes, ``dim`` the dimensions of its vectors,
+    and ``width`` the bytes per stored dimension.
     """
 
     rows: int
@@ -77,12 +78,12 @@ class Fit:
 
     @property
     def peak(self) -> int:
-        """The maximum bytes that a process of the run should use."""
+        """The estimated largest memory of a process of the run, in bytes."""
         return self.libraries + max(self.stages.values()) + SLACK_BYTES
 
     @property
     def largest(self) -> str:
-        """The name of the stage that needs most memory."""
+        """The name of the stage that needs the most memory."""
         return max(self.stages, key=self.stages.__getitem__)
 
 
@@ -106,7 +107,7 @@ def measure_side(run: RunContext, side: str) -> SideSize:
 
 
 def fit_shards(run: RunContext) -> int:
-    """Return the maximum rows per shard with which each pair fits into memory.
+    """Return the maximum rows per shard with which all pairs fit into memory.
 
     Raises:
         ValueError: A pair needs more than ``options.memory``.
@@ -130,7 +131,7 @@ def fit_shards(run: RunContext) -> int:
 
 
 def fit_run(run: RunContext, sizes: Sizes) -> Fit:
-    """Choose the largest shards that fit into memory, for sides of ``sizes``.
+    """Choose the largest shards with which a run fits into memory.
 
     ``sizes`` are by side. Libraries are loaded to measure them.
 
@@ -187,9 +188,10 @@ def _stage_bytes(options: MiningOptions, sizes: Sizes) -> dict[str, int]:
 
 
 def load_libraries(run: RunContext, dim: int = MAX_TRIED) -> int:
-    """Load libraries and encoders, and return the bytes that they use.
+    """Load a run's libraries and encoders, and measure their memory in bytes.
 
-    Words that encoders will cache count. ``dim`` are the dimensions of a small search for this.
+    The words that encoders will cache count. For the measurement, vectors of ``dim`` dimensions are
+    searched.
     """
     import pipelines.run.steps
 
@@ -207,7 +209,7 @@ def load_libraries(run: RunContext, dim: int = MAX_TRIED) -> int:
 
 
 def known_bytes(run: RunContext) -> int:
-    """Return the maximum bytes of words that the encoders of a run will cache."""
+    """Return the maximum bytes of words that a run's encoders will cache."""
     encoders: list[Encoder | WordEncoder] = []
     if run.options.source.embeddings is None:
         encoders += [run.for_part(part).side_encoder(side) for part, side in run.job.corpora]

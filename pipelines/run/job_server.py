@@ -15,7 +15,10 @@ PR_SET_PDEATHSIG = 1  # for Linux's prctl, to set a signal for when the parent e
 
 
 def main() -> None:
-    """Replace this process by the job server, in a session without a terminal."""
+    """Replace this process by the command in its arguments, a job server.
+
+    It runs in a session without a terminal. On Linux, it ends when its parent ends.
+    """
     os.setsid()
     if sys.platform == "linux":  # on other systems, it outlives a killed command
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)

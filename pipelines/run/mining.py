@@ -27,10 +27,10 @@ logger = logging.getLogger(__name__)
 
 
 def mine_corpus(options: MiningOptions, monitor: Monitor | None = None) -> None:
-    """Mine two corpora, and write the pairs to ``options.output``.
+    """Mine two corpora, and write or replace ``options.output``.
 
-    All other files are in ``options.work_dir``. ``monitor`` shows progress, by default in log
-    lines. Calls in one process may overlap if their work folders and outputs differ.
+    All other files are in ``options.work_dir``. ``monitor`` shows progress; None makes a new one.
+    Calls in one process may overlap if their work folders and outputs differ.
 
     Raises:
         ValueError: An option or input is invalid, or another run uses the work folder.
@@ -40,7 +40,10 @@ def mine_corpus(options: MiningOptions, monitor: Monitor | None = None) -> None:
 
 
 def run_job(job: Job, monitor: Monitor | None = None) -> None:
-    """Mine every pair of a job, with outputs and errors of ``mine_corpus``."""
+    """Mine every pair of a job, and write the outputs of all.
+
+    Errors are those of ``mine_corpus``.
+    """
     for pair in job.pairs:
         check_options(job.parts[pair])
     run_steps(job, steps_of(job.whole), monitor)

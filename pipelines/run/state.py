@@ -42,9 +42,10 @@ _SINCE = itemgetter("since")  # of a note
 
 @dataclass(frozen=True, kw_only=True)
 class StageState:
-    """The progress of a stage.
+    """The progress of a stage in a run.
 
     Attributes:
+        name: Name of the stage.
         done: Number of different elements that are done.
         expected: Number of all its elements, None if unknown.
         seconds: Total seconds of all processes in it.
@@ -60,9 +61,10 @@ class StageState:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerState:
-    """A process, with the number of elements of any stage that are ``done``.
+    """The progress of a process of a run.
 
-    ``name`` is its host and id. Its last element, of ``stage``, ended ``end`` seconds after 1970.
+    ``name`` is its host and process id, and ``done`` the number of elements that it finished, in
+    all stages. Its last element, of ``stage``, ended ``end`` seconds after 1970.
     """
 
     name: str
@@ -91,12 +93,19 @@ class Ledger:
         self._full = 0
 
     def note_done(self, stage: str, element: str, *, made: int, seconds: float) -> None:
-        """Record that a stage made ``made`` references from the named element."""
+        """Record that a stage finished an element.
+
+        ``element`` is its name, ``made`` the number of references that it gave, and ``seconds`` the
+        time.
+        """
         done = {"stage": stage, "element": element, "made": made, "seconds": seconds}
         self._add(done | {"since": time.time() - seconds, "worker": self._name})
 
     def note_failed(self, stage: str, error: BaseException) -> None:
-        """Record, if possible, the error of a stage, except an interrupt."""
+        """Record the error of a stage, unless it is an interrupt.
+
+        If the record cannot be written, nothing happens.
+        """
         if isinstance(error, Exception):
             is_users = isinstance(error, (ValueError, OSError, MemoryError))
             line = error_line(error) if is_users else f"{type(error).__name__}: {error}"
@@ -122,8 +131,8 @@ class Ledger:
 def start_ledger(folder: WorkFolder, elements: Mapping[str, int | str]) -> None:
     """Remove the ledger of earlier runs, and record the stages of this run.
 
-    ``elements`` has stages' numbers of elements, or the name of the stage whose references they
-    are.
+    ``elements`` has the number of elements of each stage, by its name, or the name of the stage
+    whose references they are.
     """
     remove_tree(folder.progress)
     folder.progress.mkdir(parents=True)
@@ -132,7 +141,10 @@ def start_ledger(folder: WorkFolder, elements: Mapping[str, int | str]) -> None:
 
 
 def read_stages(folder: WorkFolder) -> list[StageState]:
-    """Return the progress of each stage of the last run, empty without a run."""
+    """Return the progress of each stage of the last run, in their order.
+
+    It is empty without a run.
+    """
     path = folder.progress / BEGUN
     if not path.exists():
         return []
@@ -171,7 +183,7 @@ def read_workers(folder: WorkFolder) -> list[WorkerState]:
 
 
 def first_failure(folder: WorkFolder) -> Failure | None:
-    """Return the first error of the last run, None without an error."""
+    """Return the first error of the last run, or None without one."""
     failed = (note for note in _notes(folder.progress) if "failed" in note)
     first = min(failed, key=_SINCE, default=None)
     return Failure(line=first["failed"], is_users=first["user"]) if first else None

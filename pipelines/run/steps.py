@@ -68,13 +68,13 @@ class MapStep:
 class GatherStep:
     """A step that collects references in lists, by part of the job and key.
 
-    Without ``whole``, ``as_many_as`` and ``each_corpus``, there is a list per pair of corpora.
+    Unless attributes say otherwise, there is one list per pair of corpora.
 
     Attributes:
-        whole: Whether parts do not count, so that there is one list.
+        whole: Whether parts are ignored, so that there is one list of all.
         key: Returns the key of a reference.
-        as_many_as: The stage that makes as many references as there will be lists.
-        each_corpus: Whether there will be a list per corpus.
+        as_many_as: A stage that makes as many references as there will be lists, or None.
+        each_corpus: Whether there is a list per corpus, instead of per pair.
     """
 
     name: str
@@ -179,7 +179,11 @@ def steps_of(options: MiningOptions) -> tuple[Step, ...]:
 
 
 def sources_of_elements(steps: Sequence[Step], job: Job) -> dict[str, int | str]:
-    """Return each stage's number of elements, or the stage that makes them."""
+    """Return the number of elements of each stage, by its name.
+
+    If it is not known before the run, it is the name of the stage whose references are the
+    elements.
+    """
     sources: dict[str, int | str] = {}
     feed: int | str = len(job.corpora)
     for step in steps:
@@ -193,9 +197,10 @@ def sources_of_elements(steps: Sequence[Step], job: Job) -> dict[str, int | str]
 
 
 class StageRunner:
-    """A caller of stages in this process that records each in the ledger.
+    """A caller of stages in this process, which records each call.
 
-    A call takes a ``MapStep`` and an element, and returns the resulting elements.
+    Records are in the ledger of the run. A call takes a ``MapStep`` and an element, and returns a
+    list of the resulting elements.
     """
 
     def __init__(self, run: RunContext) -> None:
@@ -219,7 +224,10 @@ class StageRunner:
 
 
 def execute(run: RunContext, steps: Sequence[Step]) -> None:
-    """Run the steps in this process, one element at a time."""
+    """Run steps in this process, one element at a time.
+
+    The first error ends the run and is raised.
+    """
     call = StageRunner(run)
     elements = list(run.job.corpora)
     for step in steps:

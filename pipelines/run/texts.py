@@ -48,12 +48,13 @@ BothTexts: TypeAlias = tuple[list[str], list[str]]
 
 @dataclass(frozen=True, kw_only=True)
 class TextRater:
-    """Scores, probabilities and reasons of pairs, by their texts only.
+    """A rater of sentence pairs by their texts only.
 
     Attributes:
         run: The run, whose options have the languages.
         statistics: Run statistics of the first pairs.
-        typical: Probably correct pairs, whose length ratio and scripts filters compare with.
+        typical: Probably correct pairs; filters compare other pairs with their length ratio and
+            scripts.
     """
 
     run: RunContext
@@ -62,7 +63,7 @@ class TextRater:
 
     @classmethod
     def fit(cls, options: MiningOptions, first: Sequence[FilePair]) -> "TextRater":
-        """Return a rater with statistics of the first lines of a file.
+        """Build a rater from the first lines of a file of pairs.
 
         Raises:
             CorpusError: None of the lines is a pair.
@@ -78,7 +79,10 @@ class TextRater:
         return cls(run=run, statistics=statistics, typical=typical)
 
     def rate(self, pairs: Sequence[FilePair]) -> list[RatedLine]:
-        """Rate lines, which may have problems instead of pairs."""
+        """Rate lines, in their order.
+
+        A line with a problem instead of a pair has NaN as score and probability.
+        """
         (source, target), problems = _usable_texts(self.run, pairs)
         texts = read_texts(self.run.word_encoders(), source, target, languages=self.run.languages)
         scores, probabilities = _judged(texts, self.statistics)
@@ -95,7 +99,7 @@ class TextRater:
         ]
 
     def rate_lines(self, lines: Iterator[FilePair]) -> Iterator[RatedLine]:
-        """Rate all lines in their order.
+        """Yield the results of ``rate`` for all lines, in their order.
 
         Results do not depend on the number of threads.
         """

@@ -39,7 +39,7 @@ FAILED = "encoder failed"
 
 
 class Block(NamedTuple):
-    """Vectors of consecutive sentences.
+    """Vectors of consecutive sentences, some of which may have failed.
 
     Attributes:
         vectors: (n, D) of any float type; NaN where the encoder failed.
@@ -73,9 +73,10 @@ def _save(block: Block, draft: Draft) -> Mapping[str, Any]:
 
 
 def encode_block(encoder: Encoder, texts: Sequence[str]) -> Block:
-    """Encode sentences as float16. If the encoder fails, encode each half.
+    """Encode sentences, as vectors in float16.
 
-    Halving ends at single sentences, which are then logged, and have NaN vectors.
+    If the encoder fails, each half is encoded. Halving ends at single sentences, whose failures are
+    logged, and whose vectors are NaN.
 
     Raises:
         MemoryError: The process ran out of memory.
@@ -183,7 +184,7 @@ def _write_vectors(
 
 
 def share_corpora(run: RunContext, shards: Sequence[EmbeddedShard]) -> list[Element]:
-    """Return an element per pair of corpora, with the shards of both sides."""
+    """Return an element per pair of corpora, a list of both sides' shards."""
     return [Element(pair, _both_sides(run.for_part(pair), shards)) for pair in run.job.pairs]
 
 

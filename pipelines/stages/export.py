@@ -37,9 +37,9 @@ PAIR_BYTES = 200  # bytes of a pair without its texts
 
 
 def export_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
-    """Write the pairs to ``options.output``, and pairs that filters rejected.
+    """Write or replace the file of pairs, and the file of rejected pairs.
 
-    The same reference is returned.
+    The latter is written if there are filters. ``chosen`` is returned.
     """
     options = run.options
     _export(run, chosen, PAIRS, "export", options.output)
@@ -119,7 +119,7 @@ def _columns_by_line(
 def pair_meter(
     run: RunContext, chosen: ChosenPairs, name: str, stage: str, *, limit: int = MAX_PAIRS
 ) -> AbstractContextManager[Meter]:
-    """Open the progress meter of a stage that reads pairs.
+    """Return the progress meter of a stage that reads pairs, to open.
 
     Its total is the number of pairs in the file ``name`` of ``chosen.pairs``, at most ``limit``.
     """
@@ -130,9 +130,10 @@ def pair_meter(
 def completed_pairs(
     run: RunContext, chosen: ChosenPairs, name: str, *, rows: range = range(MAX_PAIRS)
 ) -> Iterator[pa.Table]:
-    """Yield pairs with their sentences, in tables of ``EXPORT_ROWS`` or fewer.
+    """Yield pairs with their sentences, in tables.
 
-    They are the pairs at the positions ``rows`` in the file ``name`` of ``chosen.pairs``.
+    They are the pairs at the positions ``rows`` in the file ``name`` of ``chosen.pairs``, in order,
+    by default all. A table has at most ``EXPORT_ROWS``.
     """
     sides = {side: [part.shard for part in chosen.of_side(side)] for side in SIDES}
     merges = (
@@ -183,7 +184,10 @@ def _number_batches(pairs: pq.ParquetFile, rows: range, size: int) -> Iterator[p
 
 
 def texts_of(shards: Sequence[Shard], rows: IntArray) -> list[str]:
-    """Return the texts of one side's rows (P,), in order, which may repeat."""
+    """Return the texts of rows (P,) of one side, in order.
+
+    Rows may be repeated. ``shards`` must contain them.
+    """
     if not len(rows):
         return []
     return _Sentences(shards, pa.array(rows)).columns(0, len(rows))["text"].to_pylist()

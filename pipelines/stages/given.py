@@ -26,7 +26,9 @@ BLOCK = 1 << 13  # pairs per block of vectors
 
 
 def check_lines(run: RunContext, lines: Sequence[int]) -> None:
-    """Check that ``lines``, the numbers of lines of both corpora, are equal.
+    """Check that both corpora have the same number of lines.
+
+    ``lines`` are the numbers of lines of source and target.
 
     Raises:
         ValueError: The numbers differ.
@@ -40,7 +42,7 @@ def check_lines(run: RunContext, lines: Sequence[int]) -> None:
 
 
 def rate_lines(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPairs:
-    """Score line i of both sides as a pair by margin, and save the pairs.
+    """Score the pairs of line i of both sides by margin, and save them.
 
     Raises:
         ValueError: The sides have different numbers of lines.
@@ -90,9 +92,9 @@ def rate_lines(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPair
 
 
 def rows_of_lines(side: Sequence[ShardNeighbours]) -> IntArray:
-    """Return the row of each line's sentence, int64 (number of lines,).
+    """Return the row of the sentence in each line of a side, int64 (lines,).
 
-    For a duplicate, it is the row of the first equal sentence; -1 if the line has no vector.
+    For a duplicate, it is the row of the first equal sentence. It is -1 if the line has no vector.
     """
     corpus = side[0].shard.corpus
     firsts = np.full(corpus.facts["read"], NO_SENTENCE, dtype=np.int64)

@@ -59,9 +59,10 @@ BATCHES = 4  # or a multiple, so that workers end together; each has ``EXPORT_RO
 
 
 def resolve_score_method(run: RunContext) -> RunContext:
-    """Return the run with ``score`` set to "words" or "margin" in each pair.
+    """Decide the option ``score`` of each pair of the run.
 
-    Without a given method, it is "words" if both languages have word encoders.
+    It is set to "words" or "margin" in the run that is returned. If the user gave none, it is
+    "words" if both languages have word encoders.
 
     Raises:
         ValueError: Scores by words were requested, but a language has no word vectors.
@@ -89,7 +90,7 @@ def _decided_score(run: RunContext, prefix: str) -> str:
 
 
 def cut_pairs(run: RunContext, chosen: ChosenPairs) -> list[PairBatch]:
-    """Cut the chosen pairs into batches, and save the run statistics.
+    """Divide the chosen pairs into batches, and save the run statistics.
 
     The statistics are of the best pairs by margin. Without the judge, there is one empty batch.
     """
@@ -132,9 +133,10 @@ def _best_texts(run: RunContext, chosen: ChosenPairs, rows: int) -> BothTexts:
 
 
 def score_pairs(run: RunContext, batch: PairBatch) -> PairBatch:
-    """Score a batch of pairs with the judge, and save them, best first.
+    """Score a batch of pairs by the judge, and save it.
 
-    Pairs with the same text on both sides are in a separate file.
+    Pairs are sorted by ascending score. Pairs with the same text on both sides are in a separate
+    file. A batch without run statistics is returned unchanged.
     """
     if batch.usual is None:
         return batch
@@ -203,10 +205,11 @@ def _read(
 
 
 def judge_pairs(run: RunContext, scored: Sequence[PairBatch]) -> ChosenPairs:
-    """Estimate the probability of each pair, and save all pairs, best first.
+    """Compute the probability of each pair, and save all pairs, best first.
 
     Probabilities come from pairs whose sides differ. Identical pairs would look like the best
-    translations, so they are sealed in a separate file unless ``options.keep_identical`` is set.
+    translations, so they are saved in a separate file unless ``options.keep_identical`` is set.
+    Without scores by the judge, the chosen pairs are returned unchanged.
     """
     scored = sorted(scored, key=lambda part: part.index)
     batch = scored[0]
@@ -313,7 +316,7 @@ def _leave_one_out_scores(
 
 
 def lists_of(run: RunContext, shards: Sequence[ShardNeighbours], rows: IntArray) -> Neighbours:
-    """Return the neighbours of a side's rows (P,), in the order of ``rows``.
+    """Return the neighbours of rows (P,) of a side, in the order of ``rows``.
 
     ``shards`` must contain the rows. Ids are rows of the other corpus, -1 for no neighbour.
     """

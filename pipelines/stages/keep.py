@@ -65,12 +65,12 @@ def _scores(pairs: Artefact, *, by_words: bool) -> tuple[FloatArray, FloatArray]
 
 
 def keep_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
-    """Keep the pairs that the run writes, and save them with their estimates.
+    """Keep the pairs that the run writes, and save them.
 
     The rule (``options.fdr``, ``options.threshold``, all pairs, or a probability of at least 0.5)
-    applies to the pairs that earlier stages kept. Then ``options.top`` applies. With filters, a
-    separate file has the rejected pairs that score at least as high as the last pair kept, and the
-    pairs with the same text on both sides.
+    applies to the pairs that earlier stages kept. Then only the best ``options.top`` pairs stay.
+    With filters, a separate file has the rejected pairs that score at least as high as the last
+    pair kept, and the pairs with the same text on both sides.
     """
     options, pairs = run.options, chosen.pairs
     if not (options.scores_by_words or options.top or options.filters):
@@ -165,7 +165,10 @@ def _write_masked(pairs: Artefact, kept: Mask, draft: Draft) -> None:
 
 
 def filter_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
-    """Apply ``options.filters``, and save kept and rejected pairs separately."""
+    """Apply ``options.filters``, and save kept and rejected pairs.
+
+    Both are in separate files. Without filters, ``chosen`` is returned unchanged.
+    """
     options = run.options
     if not options.filters:
         return chosen
@@ -231,7 +234,10 @@ def _list_counts(chosen: ChosenPairs, scope: str) -> dict[str, IntArray]:
 
 
 def drop_near_copies(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
-    """Remove pairs whose texts are near-copies of a better pair's texts."""
+    """Remove pairs whose texts are near-copies of a better pair's texts.
+
+    Unless ``options.near_duplicates`` is set, ``chosen`` is returned unchanged.
+    """
     if not run.options.near_duplicates:
         return chosen
     pairs, rows = chosen.pairs, _range_of_rule(run, chosen)

@@ -56,14 +56,17 @@ class Sentences(NamedTuple):
 
 
 def cut_documents(run: RunContext, shards: Sequence[ShardNeighbours]) -> list[DocumentBatch]:
-    """Cut the document pairs into batches, at most one per source shard."""
+    """Divide the document pairs into batches, at most one per source shard."""
     sources, targets = collect_sides(shards).values()
     count, sides = min(len(sources), len(one_to_one_pairs(run))), [*sources, *targets]
     return [DocumentBatch(index=index, total=count, shards=sides) for index in range(count)]
 
 
 def align_documents(run: RunContext, batch: DocumentBatch) -> DocumentBatch:
-    """Align a batch of documents in order, and save the beads without gaps."""
+    """Align the sentences of a batch of document pairs, and save the beads.
+
+    Gaps are not saved.
+    """
     sides = [[part.embedded for part in batch.shards if part.shard.side == side] for side in SIDES]
     pairs = one_to_one_pairs(run)
     start, stop = (len(pairs) * index // batch.total for index in (batch.index, batch.index + 1))
@@ -178,7 +181,7 @@ def select_beads(run: RunContext, parts: Sequence[DocumentBatch]) -> ChosenPairs
 
     A merged sentence's neighbourhood mean is the mean of its sentences' means. The first row of a
     merged sentence represents it, and ``merges`` has all its rows. Beads without a vector on a
-    side, and beads that do not score above the margin threshold, are filtered.
+    side, and beads that do not score above the margin threshold, are not saved.
     """
     parts = sorted(parts, key=lambda part: part.index)
     check_complete([part.index for part in parts], parts[0].total, "document")

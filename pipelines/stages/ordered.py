@@ -29,10 +29,11 @@ NEAR_COPY = "near-copy"
 
 
 def order_lines(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
-    """Seal the score, probability and reason of each line as ``ordered``.
+    """Save the score, probability and reason of each line, in order.
 
-    Duplicate pairs have the score of the first. The reason is "" for pairs that are kept. Lines
-    without a sentence have no score.
+    The artefact is ``ordered`` in the work folder, and ``chosen`` is returned. Duplicate pairs have
+    the score of the first. The reason is "" for pairs that are kept, and else why they are not.
+    Lines without a sentence have the score NaN.
     """
     lines = chosen.lines
     assert lines is not None
@@ -139,7 +140,10 @@ def _places(chosen: ChosenPairs, verdicts: _Verdicts) -> tuple[IntArray, dict[in
 
 
 class RatedLine(NamedTuple):
-    """A line with its ``COLUMNS``. Without a pair, the numbers are NaN."""
+    """A line of a file of pairs, with its rating.
+
+    ``reason`` is why the pair is not kept, or "". Without a pair, score and probability are NaN.
+    """
 
     pair: FilePair
     score: float
@@ -148,7 +152,10 @@ class RatedLine(NamedTuple):
 
 
 def ordered_lines(pairs: PairFile, ordered: Artefact) -> Iterator[RatedLine]:
-    """Yield the lines of a file of pairs with the results of ``order_lines``."""
+    """Yield the lines of a file of pairs, with the ratings that were saved.
+
+    ``ordered`` is the artefact of ``order_lines``. Both must have the same number of lines.
+    """
     columns = (
         np.load(ordered.file(name), mmap_mode="r") for name in (SCORES, PROBABILITIES, REASONS)
     )
@@ -160,10 +167,10 @@ def ordered_lines(pairs: PairFile, ordered: Artefact) -> Iterator[RatedLine]:
 def write_lines(
     file: IO[bytes], header: str | None, lines: Iterable[RatedLine], *, add_texts: bool
 ) -> None:
-    """Write lines with their ``COLUMNS``.
+    """Write lines with their score, probability and reason to an open file.
 
-    The ``header`` of their file, if any, is the first line. Of formats other than TSV, a line has
-    the source and the target text. ``add_texts`` adds these as columns.
+    The ``header`` of their file, if any, is the first line. If a pair is not a line of its file,
+    its source and target text are written. ``add_texts`` adds these as columns.
     """
     if header is not None:
         _write_cells(file, header, *COLUMNS, *(SIDES if add_texts else ()))

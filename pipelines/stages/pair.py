@@ -22,7 +22,7 @@ from pipelines.stages.reading.documents import rows_by_document
 
 
 class ShardedDocuments:
-    """The documents of a side, in the order of their first sentences.
+    """The documents of a side in shards, in the order of first sentences.
 
     Attributes:
         names: Name of each of the d documents.
@@ -52,7 +52,10 @@ class ShardedDocuments:
         self._starts = first + np.cumsum([0, *self.sizes.tolist()])
 
     def sentences(self, documents: IntArray) -> list[Matrix]:
-        """Read vectors of length 1, float32 (n, D), for each of some documents."""
+        """Read the unit vectors of each of some documents' sentences.
+
+        An array per document at positions ``documents``, in order, is float32 (n, D).
+        """
         spans = [slice(self._starts[i], self._starts[i + 1]) for i in documents]
         positions = np.concatenate([self._order[span] for span in spans])
         order = np.argsort(positions)
@@ -61,7 +64,10 @@ class ShardedDocuments:
 
 
 def sum_documents(run: RunContext, embedded: EmbeddedShard) -> EmbeddedShard:
-    """Save the sums of each document's vectors, and return the same shard."""
+    """Save the sum of the vectors of each document in a shard.
+
+    The shard is returned.
+    """
     _sums(run, embedded)
     return embedded
 
@@ -86,10 +92,12 @@ def _sums(run: RunContext, embedded: EmbeddedShard) -> Artefact:
 
 
 def pair_documents(run: RunContext, shards: Sequence[EmbeddedShard]) -> Sequence[EmbeddedShard]:
-    """Pair the documents of both sides, save the list, and return ``shards``.
+    """Pair the documents of both sides, and save the list of pairs.
+
+    ``shards`` are returned.
 
     Raises:
-        ValueError: No document has a translation, or a name contains a tab or a line end.
+        ValueError: No documents match, or a name contains a tab or a line end.
     """
     options, sides = run.options, collect_sides(shards)
     sums = {side: [_sums(run, embedded) for embedded in parts] for side, parts in sides.items()}

@@ -23,7 +23,7 @@ Side: TypeAlias = Sequence[ShardNeighbours]
 
 
 def select_pairs(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPairs:
-    """Score all candidates by margin, select pairs, and save these."""
+    """Score all candidates by margin, select pairs, and save them."""
     options = run.options
     sources, targets = collect_sides(shards).values()
     both_sides = [*sources, *targets]
@@ -40,7 +40,10 @@ def select_pairs(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPa
 
 
 def range_pairs(options: MiningOptions) -> int:
-    """Return how many pairs fit into memory at a time, 65,536 to 1,048,576."""
+    """Return the number of pairs to hold in memory at a time.
+
+    It is from 65,536 to 1,048,576, by the memory that is free.
+    """
     minimum, maximum = score_ranges.MIN_RANGE, score_ranges.MAX_RANGE
     return max(minimum, min(maximum, spare_bytes(options) // score_ranges.RANGE_BYTES))
 
@@ -48,7 +51,9 @@ def range_pairs(options: MiningOptions) -> int:
 def write_sorted(
     draft: Draft, files: Sequence[score_ranges.SortedPairsFile], options: MiningOptions
 ) -> int:
-    """Write the pairs above the margin threshold to ``PAIRS``, best first.
+    """Write the pairs above the margin threshold to a draft, best first.
+
+    The file is ``PAIRS``.
 
     Returns:
         The number of written pairs.

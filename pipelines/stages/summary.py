@@ -42,7 +42,10 @@ Summaries: TypeAlias = Mapping[str, Mapping[str, Any]]
 
 
 def write_summary(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
-    """Write the figures and options of the run to ``run.json``."""
+    """Write or replace ``run.json``, the figures and options of the run.
+
+    ``chosen`` is returned.
+    """
     options = run.options
     summary = {
         "version": product_version(),
@@ -86,7 +89,7 @@ def _signature(summary: Mapping[str, Any], options: MiningOptions) -> str:
 
 
 def removal_fields(options: MiningOptions) -> dict[str, str]:
-    """Return the fields of a signature on changed texts and removed pairs."""
+    """Return the fields of a signature on repairs and removed pairs."""
     removed = [*options.filters, *(["near-duplicates"] if options.near_duplicates else [])]
     return {
         "filters": "+".join(removed) or "none",
@@ -116,7 +119,7 @@ def _side(run: RunContext, chosen: ChosenPairs, side: str) -> dict[str, Any]:
 
 
 def read_summary(work_dir: Place) -> dict[str, Any]:
-    """Read ``run.json`` in the work folder of a finished run.
+    """Read the file ``run.json`` in a work folder.
 
     Raises:
         FileNotFoundError: The run has not finished.
@@ -167,7 +170,7 @@ def _costs(seconds: Mapping[str, float], peak_bytes: int) -> str:
 
 
 def describe_estimates(summary: Mapping[str, Any]) -> list[str]:
-    """Return lines, maybe none, on the error rate and on pairs not written."""
+    """Describe the error rate and the unwritten pairs, in lines, maybe none."""
     lines = []
     kept = summary.get("kept", {})
     if kept.get("pairs"):
@@ -185,7 +188,7 @@ def describe_estimates(summary: Mapping[str, Any]) -> list[str]:
 
 
 def next_steps(summary: Mapping[str, Any], work_dir: Place | None) -> str:
-    """Return a line with the next command to run.
+    """Return a line with the command to run next.
 
     If the judge has not scored the pairs, a line with their margin threshold precedes it.
     ``work_dir`` is None for a temporary work folder.
@@ -247,9 +250,10 @@ def read_summaries(job: Job) -> dict[str, dict[str, Any]]:
 
 
 def write_table(path: Place, summaries: Summaries) -> None:
-    """Write a tab-separated table of ``COLUMNS``, one line per language pair.
+    """Write or replace a table of ``COLUMNS``, with a line per language pair.
 
-    The columns "threshold" and "wrong" (the estimated error rate) are empty if unknown.
+    Cells are between tabs. The columns "threshold" and "wrong" (the estimated error rate) are empty
+    if unknown.
     """
     lines: list[Sequence[object]] = [COLUMNS]
     for pair, summary in summaries.items():
@@ -264,7 +268,7 @@ def write_table(path: Place, summaries: Summaries) -> None:
 def describe_many(
     summaries: Summaries, seconds: Mapping[str, float], peak_bytes: int, work_dir: Place | None
 ) -> str:
-    """Format a run of many languages, one line per pair, like ``describe``.
+    """Format the summaries of a run of many languages, a line per pair.
 
     ``work_dir`` is None if the run did not keep it.
     """

@@ -21,7 +21,7 @@ HASH_BYTES = 1 << 20
 def shard_sizes(
     run: RunContext, side: str, files: Sequence[Place], count_kept: Callable[[], int]
 ) -> Iterator[int]:
-    """Yield the maximum number of sentences of each shard, infinitely.
+    """Yield the maximum number of sentences of each shard, without end.
 
     The last shards of a side may be smaller or unused. ``count_kept`` returns the number of the
     side's sentences, and is called only if the cut depends on it.
@@ -40,9 +40,9 @@ def shard_sizes(
 def remember_cut(
     run: RunContext, side: str, files: Sequence[Place], digests: Sequence[str], sizes: list
 ) -> None:
-    """Store the sizes of a side's shards, for later runs on the grown corpus.
+    """Store the sizes of a side's shards, for later runs on a grown corpus.
 
-    ``digests`` are the SHA-256 of ``files``.
+    ``digests`` are the SHA-256 of ``files``, and ``sizes`` numbers of sentences.
     """
     inputs = [[file.stat().st_size, digest] for file, digest in zip(files, digests, strict=True)]
     cut = {"asked": _cut_options(run, side), "inputs": inputs, "sizes": sizes}
@@ -63,9 +63,9 @@ def _cut_before(run: RunContext, side: str, files: Sequence[Place]) -> list[int]
 
 
 def digest_of(path: Place) -> str:
-    """Return a file's SHA-256, cached until it changes, or "" if unreadable.
+    """Return a file's SHA-256 in hexadecimal, or "" if it is unreadable.
 
-    A missing file raises FileNotFoundError.
+    It is cached until the file changes. A missing local file raises FileNotFoundError.
     """
     return _digest_once(path, *file_state(path))
 
@@ -76,7 +76,10 @@ def _digest_once(path: Place, *state: int) -> str:
 
 
 def digest_of_beginning(path: Place, size: int) -> str:
-    """Return the SHA-256 of up to ``size`` bytes, "" if unreadable."""
+    """Return the SHA-256 of a file's first ``size`` bytes, in hexadecimal.
+
+    A shorter file counts as a whole. It is "" if the file is unreadable.
+    """
     digest = hashlib.sha256()
     try:
         with path.open("rb") as stream:

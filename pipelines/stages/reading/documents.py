@@ -22,14 +22,18 @@ READ_ROWS = 32_768
 
 
 class DocumentPairs(NamedTuple):
-    """Names of target documents by source document, and their file's SHA-256."""
+    """The names of paired documents.
+
+    ``targets`` has the target documents of each source document, and ``digest`` is the SHA-256 of
+    the file.
+    """
 
     targets: Mapping[str, Sequence[str]]
     digest: str
 
 
 def document_pairs(run: RunContext) -> DocumentPairs:
-    """Return the document pairs of ``--document-pairs``, or of the run itself.
+    """Return the document pairs that the user gave, or that the run found.
 
     Raises:
         CorpusError: The list is empty or malformed.
@@ -67,11 +71,13 @@ def _read_once(path: Place, *state: int) -> DocumentPairs:
 
 
 def check_documents(run: RunContext, side: str, shards: Sequence[Shard]) -> None:
-    """Check a side's documents before anything is encoded.
+    """Check that a side has documents that can be paired.
+
+    It is called before anything is encoded.
 
     Raises:
-        ValueError: No sentence is in a pairable document, or a monotone alignment repeats a
-            document.
+        ValueError: No sentence is in a document, or in a listed document, or a monotone alignment
+            repeats a document.
     """
     listed, path = run.options.document_pairs, run.options.side(side).path
     if listed is None:
@@ -101,7 +107,10 @@ def _any_document(shards: Sequence[Shard], is_wanted: Callable[[pa.Array], pa.Ar
 def paired_rows(
     run: RunContext, source: EmbeddedShard, target: EmbeddedShard
 ) -> list[tuple[IntArray, IntArray]]:
-    """Return the positions of vectors in both shards, for each document pair."""
+    """Return the positions of vectors in both shards for each document pair.
+
+    Positions are int64, ascending. Pairs without vectors in both shards are omitted.
+    """
     source_rows, target_rows = rows_by_document(source), rows_by_document(target)
     targets = document_pairs(run).targets
     return [
@@ -113,9 +122,9 @@ def paired_rows(
 
 
 def rows_by_document(embedded: EmbeddedShard) -> dict[str, IntArray]:
-    """Return the positions of each document's vectors, by document name.
+    """Return the positions of the vectors of each document, by its name.
 
-    Positions ascend, and documents are in the order of first vectors. Other sentences are skipped.
+    Positions are int64, ascending. Sentences without a document are skipped.
     """
     by_name = positions_by_value(embedded.docs())
     by_name.pop("", None)  # sentences without a document
@@ -123,7 +132,10 @@ def rows_by_document(embedded: EmbeddedShard) -> dict[str, IntArray]:
 
 
 def positions_by_value(texts: pa.StringArray) -> dict[str, IntArray]:
-    """Return the ascending positions, int64, of each distinct text, by text."""
+    """Return the positions of each distinct text, int64, ascending.
+
+    They are by text, in the order of first positions.
+    """
     values = texts.dictionary_encode()
     indices = values.indices.to_numpy()
     order = np.argsort(indices, kind="stable")

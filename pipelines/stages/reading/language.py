@@ -31,7 +31,7 @@ CONTRADICTED = 0.1  # share of a sample below which a corpus is not in its given
 
 
 class Sample(NamedTuple):
-    """The languages and HTML entities in a sample of a corpus.
+    """The languages and the HTML entities in a sample of a corpus.
 
     Attributes:
         shares: Share (0 to 1) of each language, largest first.
@@ -45,10 +45,11 @@ class Sample(NamedTuple):
 
 
 def decide_languages(run: RunContext, *, remember: bool = True) -> RunContext:
-    """Return the run with ``shares``, ``escapes`` and ``encoder`` decided.
+    """Detect the languages of a run, and choose its encoder.
 
-    Warnings name languages that the encoder covers badly. With ``remember``, samples are stored in
-    the work folder. A run with precomputed vectors and scores by margin is returned unchanged.
+    The run is returned with ``shares``, ``escapes`` and ``encoder`` decided. Languages that the
+    encoder covers badly are logged as warnings. With ``remember``, samples are stored in the work
+    folder. A run with precomputed vectors and scores by margin is returned unchanged.
     """
     options = run.options
     if options.source.embeddings is not None and options.score == MARGIN:
@@ -121,11 +122,11 @@ def _read_sample(run: RunContext, side: str, *, remember: bool) -> Sample:
 
 
 def only_language(options: MiningOptions, side: str) -> str | None:
-    """Return the only language to keep of a side's documents, None for all.
+    """Return the language to which a side's documents are restricted, or None.
 
-    It is the side's language, as a ``known_label``. ``side`` is "source" or "target". The result is
-    None if the language is unknown, if it is not given and rare in the sample, or if the side has
-    precomputed vectors. It is also None if both sides have the same language but different paths.
+    It is a ``known_label``. ``side`` is "source" or "target". It is None, so that all sentences
+    stay, if the language is unknown, if it is not given and rare in the sample, or if the side has
+    precomputed vectors. It is also None if both sides have the same language and different paths.
     """
     corpus = options.side(side)
     language = corpus.effective_language
@@ -158,7 +159,10 @@ def language_sample(path: Place, input_format: str) -> list[str]:
 
 
 def read_beginning(path: Place, input_format: str, *, count: int = SAMPLED) -> list[str]:
-    """Return the first ``count`` or more sentences, none if unreadable."""
+    """Return the first sentences of a corpus, ``count`` or more.
+
+    They are fewer if the corpus has no more, and none if it is unreadable.
+    """
     texts: list[str] = []
     try:
         for records in open_side(path, input_format):
@@ -175,7 +179,7 @@ def _digest(texts: Sequence[str]) -> str:
 
 
 def describe_language(options: MiningOptions, side: str) -> dict[str, Any]:
-    """Return a side's language, its share, and the encoder's quality in it.
+    """Describe a side's language, and the encoder's quality in it.
 
     Keys are ``given``, ``decided``, ``share`` (0 to 1, of a language that was not given) and
     ``quality``, with None for unknown values.
@@ -192,7 +196,7 @@ def describe_language(options: MiningOptions, side: str) -> dict[str, Any]:
 
 
 def language_warnings(options: MiningOptions, side: str) -> list[str]:
-    """Return one-line warnings about a side's language, maybe none."""
+    """Return warnings about a side's language, a line each, maybe none."""
     corpus = options.side(side)
     shares, tag, language = corpus.shares, corpus.language, corpus.effective_language
     if not shares or not (coverages := _coverage(options)):

@@ -215,7 +215,9 @@ def _add_places(rejected: pa.Table, files: Sequence[str], starts: Sequence[int])
 
 
 def collect_rejected(run: RunContext, sides: Mapping[str, Sequence[EmbeddedShard]]) -> None:
-    """Write the records that reading and encoding rejected to ``rejected/``.
+    """Write the records that were rejected so far to ``rejected/``.
+
+    Files are per side, and replaced.
 
     Raises:
         ValueError: More than ``options.max_rejected`` records were rejected.

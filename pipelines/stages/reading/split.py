@@ -40,9 +40,10 @@ PART_DOCUMENTS = 4096  # documents of a sealed part
 
 @dataclass(frozen=True, kw_only=True)
 class DocumentFiles:
-    """Group ``index`` of the files of a side, empty if it has no documents.
+    """A group of files of documents of a side, number ``index``.
 
-    ``files`` has the name in the corpus and the path of each file.
+    ``files`` has the name in the corpus and the path of each file. It is empty if the side has no
+    documents. ``is_only_file`` says that the corpus has only one file.
     """
 
     side: str
@@ -52,12 +53,15 @@ class DocumentFiles:
 
     @property
     def name(self) -> str:
-        """The path of the group among all groups, such as ``source/00001``."""
+        """The name of the group, such as ``source/00001``."""
         return f"{self.side}/{self.index:05d}"
 
 
 def group_files(run: RunContext, side: str) -> list[DocumentFiles]:
-    """Group the files of a side, into one empty group if it has no documents."""
+    """Divide the files of a side into groups, in order.
+
+    A side without documents has one empty group.
+    """
     corpus = run.options.side(side)
     if not is_documents(corpus.path, corpus.input_format):
         return [DocumentFiles(side=side, index=0, files=(), is_only_file=False)]
@@ -78,19 +82,22 @@ def group_files(run: RunContext, side: str) -> list[DocumentFiles]:
 
 
 def split_group(run: RunContext, group: DocumentFiles) -> DocumentFiles:
-    """Split a group's documents into sentences, and seal ``split/SIDE/NNNNN``."""
+    """Split a group's documents into sentences, and save these.
+
+    They are in the work folder's ``split/SIDE/NNNNN``. The group is returned.
+    """
     if group.files:
         _split(run, group)
     return group
 
 
 def join_side(run: RunContext, groups: Sequence[DocumentFiles]) -> str:
-    """Return the side of groups that ``split_group`` has split."""
+    """Return the side of groups that have been split."""
     return groups[0].side
 
 
 class SplitCorpus:
-    """A side's sentences, and its broken documents, as records.
+    """An iterable over a side's sentences and broken documents, as records.
 
     Construction splits the documents that are not split yet. A document with the name of an earlier
     document gets a number, as in ``NAME (2)``.

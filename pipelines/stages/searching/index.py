@@ -36,7 +36,9 @@ Shards: TypeAlias = Sequence[EmbeddedShard]
 
 
 def prepare_sides(run: RunContext, shards: Shards) -> list[list[SearchableShard]]:
-    """Write rejected records, and return both sides' shards with their method.
+    """Write rejected records, and choose the search method of both sides.
+
+    The shards of the source, then those of the target, are returned with the method.
 
     Raises:
         ValueError: A side has no usable vector, the sides differ in dimensions, or more than
@@ -125,7 +127,9 @@ def _sampled(run: RunContext, sides: Sequence[Shards]) -> tuple[Matrix, Matrix]:
 
 
 def train_side(run: RunContext, side: Sequence[SearchableShard]) -> Sequence[SearchableShard]:
-    """Train a side's FAISS index, if needed, and return its shards with it.
+    """Train the FAISS index of a side, and return its shards with it.
+
+    If the method is another one, the shards are returned unchanged.
 
     Raises:
         ValueError: The index cannot be trained on these sentences.
@@ -139,7 +143,10 @@ def train_side(run: RunContext, side: Sequence[SearchableShard]) -> Sequence[Sea
 
 
 def fill_index(run: RunContext, shard: SearchableShard) -> SearchableShard:
-    """Return the shard with its index or cells, unchanged if exact."""
+    """Return a shard with its filled index, or with the cells of its vectors.
+
+    If the search is exact, the shard is returned unchanged.
+    """
     if shard.index is None:
         return shard
     if isinstance(shard.method, CellSpec):

@@ -33,7 +33,10 @@ RESCORED = 1 << 12  # queries whose candidates are in memory, at most 100 MB at 
 
 
 def trained_index(run: RunContext, shards: Sequence[EmbeddedShard], spec: IndexSpec) -> Artefact:
-    """Train a side's index on evenly spaced vectors, and save it empty."""
+    """Train a side's FAISS index on a sample of its vectors, and save it.
+
+    The index is empty, and the sample is evenly spaced.
+    """
     content = [embedded.content for embedded in shards]
     side = shards[0].shard.side
     key = content_key("train", vectors=content, factory=spec.factory, build=spec.build)
@@ -68,7 +71,7 @@ def _train(
 
 
 def filled_index(run: RunContext, embedded: EmbeddedShard, trained: Artefact) -> Artefact:
-    """Add a shard's vectors to its side's trained index, and save the result."""
+    """Add a shard's vectors to the trained index of its side, and save it."""
     key = content_key("fill", trained=trained.files[TRAINED], vectors=embedded.content)
 
     def write(draft: Draft) -> Mapping[str, Any]:
@@ -84,7 +87,7 @@ def filled_index(run: RunContext, embedded: EmbeddedShard, trained: Artefact) ->
 
 
 def lookup_key(run: RunContext, embedded: EmbeddedShard, others: Sequence[SearchableShard]) -> str:
-    """Return a hash of all inputs of ``look_up``, for ``content_key``."""
+    """Return the hash of all inputs of ``look_up``."""
     return content_key(
         "look up",
         queries=embedded.content,
@@ -97,10 +100,10 @@ def lookup_key(run: RunContext, embedded: EmbeddedShard, others: Sequence[Search
 def look_up(
     run: RunContext, embedded: EmbeddedShard, others: Sequence[SearchableShard]
 ) -> Neighbours:
-    """Find the k nearest neighbours of a shard's vectors by indexes.
+    """Find the k nearest neighbours of a shard's vectors by FAISS indexes.
 
-    ``others`` are all shards of the other side. Ids are rows of the other corpus, -1 if fewer were
-    found.
+    ``others`` are all shards of the other side. Neighbours are rescored exactly. Ids are rows of
+    the other corpus, -1 if fewer were found.
     """
     queries = embedded.unit_vectors()
     base = SideVectors([other.embedded for other in others])

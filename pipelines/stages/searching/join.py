@@ -38,10 +38,10 @@ SLACK = 1.05  # rows of a tile over two shards' rows that are joined at once; bl
 
 
 def cut_nearest(run: RunContext, shards: Sequence[SearchableShard]) -> list[SearchTile]:
-    """Cut the join of nearest cells into tiles.
+    """Divide the join of nearest cells into tiles.
 
-    This cheap first join finds lower bounds (floors) for the join of all cells (``join_cells``).
-    If the search needs none, the result is one tile of all shards without ``cells``.
+    This cheap first join finds lower bounds (floors) for the join of all cells (``join_cells``). If
+    the search needs none, the result is one tile of all shards without ``cells``.
     """
     sides, method = collect_sides(shards), shards[0].method
     whole = SearchTile(sources=sides[SOURCE], targets=sides[TARGET], method=method)
@@ -51,7 +51,7 @@ def cut_nearest(run: RunContext, shards: Sequence[SearchableShard]) -> list[Sear
 
 
 def join_nearest(run: RunContext, tile: SearchTile) -> SearchTile:
-    """Find floors for the rows of a tile in their nearest cell, and save them.
+    """Find floors for the rows in a tile of nearest cells, and save them.
 
     The artefact has positions, int64 (n,), and floors, float32 (n,), of both sides. A tile without
     ``cells`` is returned unchanged.
@@ -86,7 +86,7 @@ def join_nearest(run: RunContext, tile: SearchTile) -> SearchTile:
 
 
 def floors_of(tiles: Sequence[SearchTile]) -> list[Artefact]:
-    """Return the artefacts with floors that ``join_nearest`` saved, if any.
+    """Return the artefacts of floors that ``join_nearest`` saved, maybe none.
 
     Raises:
         ValueError: A cell is missing or repeated.
@@ -106,7 +106,10 @@ def cells_of(searchable: SearchableShard) -> Artefact:
 
 
 def cell_tiles(whole: SearchTile, floors: Sequence[Artefact] = ()) -> list[SearchTile]:
-    """Cut a tile of whole sides into tiles of cells, of about two shards each."""
+    """Divide a tile of whole sides into tiles of cells.
+
+    A tile has about the rows of two shards. ``floors`` are set in all tiles.
+    """
     sides = whole.sources, whole.targets
     stride = -(-max(map(_rows, sides)) // CUT_BY)
     cells = (
@@ -120,7 +123,10 @@ def cell_tiles(whole: SearchTile, floors: Sequence[Artefact] = ()) -> list[Searc
 
 
 def number_tiles(tiles: Sequence[SearchTile]) -> list[SearchTile]:
-    """Return the tiles with ``part`` set, such as ``2/6``."""
+    """Return tiles with their number and the total as ``part``, such as 2/6.
+
+    A single tile has "".
+    """
     total = len(tiles)
     return [
         replace(tile, part=f"{number}/{total}" if total > 1 else "")
@@ -133,7 +139,10 @@ def _rows_of_two_shards(tile: SearchTile) -> int:
 
 
 def join_tile(run: RunContext, tile: SearchTile, cells: range) -> Artefact:
-    """Join the cells of a tile, and save the neighbours of rows that have any."""
+    """Search the cells of a tile, and save the neighbours of rows.
+
+    Rows without neighbours are not saved.
+    """
 
     def write(draft: Draft) -> Mapping[str, Any]:
         sides, k = [_Rows.load(tile, side) for side in SIDES], list_length(run, tile)
@@ -167,7 +176,7 @@ def join_tile(run: RunContext, tile: SearchTile, cells: range) -> Artefact:
 
 
 def list_length(run: RunContext, tile: SearchTile) -> int:
-    """Return k, at most the number of vectors of the larger side."""
+    """Return k, or the number of vectors of the larger side if that is less."""
     return min(run.options.k, max(map(_rows, (tile.sources, tile.targets))))
 
 

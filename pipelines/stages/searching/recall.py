@@ -27,13 +27,13 @@ SAMPLE = 1021
 def recall_samples(
     source: Sequence[EmbeddedShard], target: Sequence[EmbeddedShard]
 ) -> list[RecallSample]:
-    """Return a sample of the source and a sample of the target."""
+    """Return the recall samples of the source and of the target side."""
     sides = (source, target), (target, source)
     return [RecallSample(shards=shards, others=others) for shards, others in sides]
 
 
 def sampled_positions(side: SideVectors) -> IntArray:
-    """Return the positions of a side's sampled vectors, ascending."""
+    """Return the positions of a side's sampled vectors, int64, ascending."""
     return evenly_spaced(len(side), min(SAMPLE, len(side)))
 
 
@@ -76,8 +76,8 @@ def search_sample(run: RunContext, sample: RecallSample) -> list[SampledNeighbou
 def measure_recall(sampled: SampledNeighbours, neighbours: Neighbours) -> Mapping[str, int]:
     """Count how many true neighbours of a sample an approximate search found.
 
-    ``neighbours`` are the approximate neighbours of all vectors of the shard. One counts if its
-    cosine is at least that of the last true neighbour.
+    ``neighbours`` are the approximate neighbours of all vectors of the shard. A neighbour counts if
+    its cosine is at least the cosine of the last true neighbour.
 
     Returns:
         The numbers "recall_wanted" (true neighbours) and "recall_found".

@@ -48,10 +48,11 @@ MAX_GROUPS = 32
 
 
 def cut_tiles(run: RunContext, nearest: Sequence[SearchTile]) -> list[SearchTile | RecallSample]:
-    """Cut the search into tiles, and add recall samples if it is approximate.
+    """Divide the search into tiles, preceded by recall samples.
 
-    An exact search has a tile for each source group and target group, in each scope. A cell join
-    has tiles of cells of whole sides. ``nearest`` are the tiles of ``join_nearest``.
+    Samples are only for an approximate search. An exact search has a tile for each source group and
+    target group, in each scope. A cell join has tiles of cells of whole sides. ``nearest`` are the
+    tiles of ``join_nearest``.
     """
     sources, targets = nearest[0].sources, nearest[0].targets
     tiles: list[SearchTile] = []
@@ -88,9 +89,9 @@ def _group_tiles(run: RunContext, whole: SearchTile) -> list[SearchTile]:
 
 
 def group_sizes(shards: int, earlier: Sequence[int] = ()) -> list[int]:
-    """Divide a side's shards into groups, and return the size of each.
+    """Divide a number of shards into groups, and return the groups' sizes.
 
-    Groups of an earlier run (``earlier`` sizes) stay if the side has at least their shards.
+    The groups ``earlier`` of another run stay if there are at least as many shards.
     """
     sizes = list(earlier) if sum(earlier) <= shards else []  # else of a larger side
     length = -(-shards // MAX_GROUPS)
@@ -100,9 +101,10 @@ def group_sizes(shards: int, earlier: Sequence[int] = ()) -> list[int]:
 
 
 def search_tile(run: RunContext, tile: SearchTile | RecallSample) -> Sequence[NeighbourPart]:
-    """Search a tile or a recall sample, and return the neighbours by shard.
+    """Search a tile in both directions, or a recall sample.
 
-    Both directions are searched. FAISS indexes are searched in ``find_neighbours`` instead.
+    Neighbours are returned by shard. For FAISS indexes, which ``find_neighbours`` searches, a
+    pending search is returned instead.
     """
     if isinstance(tile, RecallSample):
         return search_sample(run, tile)
