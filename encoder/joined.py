@@ -235,10 +235,7 @@ class JoinedEncoder(BaseEncoder):
 
 
 def parts_of(encoder: object) -> list[object]:
-    """Return the encoders of a joined encoder's parts, in order.
-
-    Any other encoder is returned in a list.
-    """
+    """Return the encoders of a joined encoder's parts, or ``[encoder]``."""
     if isinstance(encoder, JoinedEncoder):
         return [part.encoder for part in encoder.parts]
     return [encoder]

@@ -60,10 +60,7 @@ class EndingTokenizer(SentenceTokenizer):
         self._tokenizer = tokenizer
 
     def encode(self, sentences: Sequence[str]) -> Tokens:
-        """Return the ids of each sentence's pieces, and of its end.
-
-        The end's id is the number of pieces.
-        """
+        """Return the ids of each sentence's pieces, and of its end."""
         tokens = self._tokenizer.encode(sentences)
         ids = np.insert(tokens.ids, tokens.offsets[1:], len(self._tokenizer))
         return Tokens(ids=ids, offsets=tokens.offsets + np.arange(len(tokens.offsets)))

@@ -44,10 +44,7 @@ class Table:
         return self.row(self.label, *self.columns)
 
     def row(self, label: str, *cells: Cell) -> str:
-        """Format a line of a label and cells.
-
-        There may be fewer cells than columns.
-        """
+        """Format a line of a label and cells, which may be fewer than columns."""
         widths = [max(MIN_WIDTH, len(column) + 2) for column in self.columns]
         columns = zip(map(_format_cell, cells), widths, strict=False)
         text = "".join(f" {cell:>{width - 1}}" for cell, width in columns)
@@ -108,10 +105,7 @@ def score_line(score: BuccScore) -> str:
 
 
 def score_record(score: BuccScore) -> Record:
-    """Convert a score to a record for JSON.
-
-    An infinite threshold is null.
-    """
+    """Return a score for JSON, in which an infinite threshold is null."""
     shares = {"precision": score.precision, "recall": score.recall, "f1": score.f1}
     threshold = score.threshold if math.isfinite(score.threshold) else None
     return {**shares, **asdict(score), "threshold": threshold}
@@ -123,10 +117,7 @@ def id_lines(pairs: Iterable[IdPair]) -> str:
 
 
 def load_template(name: str) -> "Template":
-    """Load a Jinja template of the folder ``eval/assets``.
-
-    It escapes all values except for Markup.
-    """
+    """Load a Jinja template of ``eval/assets``, which escapes all but Markup."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(

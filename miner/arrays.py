@@ -102,10 +102,7 @@ class Neighbours:
 
     @classmethod
     def empty(cls, rows: int, k: int) -> "Neighbours":
-        """Return neighbours of ``rows`` rows, with ids -1 and cosines -inf.
-
-        Arrays have the shape (``rows``, ``k``).
-        """
+        """Return ids of -1 and cosines of -inf, (``rows``, ``k``) each."""
         return cls(
             ids=np.full((rows, k), NO_NEIGHBOUR, dtype=np.int64),
             cosines=np.full((rows, k), -np.inf, dtype=np.float32),

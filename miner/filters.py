@@ -167,10 +167,7 @@ def copied(suspects: Suspects) -> Mask:
 
 
 def numbers(suspects: Suspects) -> Mask:
-    """Return a mask (P,) of the pairs with numbers on both sides, none shared.
-
-    Only numbers in digits count.
-    """
+    """Return a mask (P,) of pairs with digits on both sides, no number shared."""
 
     def differ(*texts: str) -> bool:
         one, other = map(numbers_in, texts)

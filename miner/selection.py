@@ -72,10 +72,7 @@ def _edges(
 
 
 def order_best_first(pairs: Pairs) -> IntArray:
-    """Sort positions of pairs by descending score, then source, then target.
-
-    They are int64 (P,).
-    """
+    """Sort positions, int64 (P,), by descending score, then source, target."""
     same, source = np.diff(pairs.target) >= 0, np.diff(pairs.source)
     if ((source > 0) | ((source == 0) & same)).all():  # the common case
         return np.argsort(-pairs.score, kind="stable")

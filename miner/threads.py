@@ -67,10 +67,7 @@ def usable_cores() -> int:
 
 
 def blocks(rows: int, size: int) -> list[slice]:
-    """Split 0 to ``rows`` - 1 into slices of ``size``, the last maybe shorter.
-
-    There are none without rows.
-    """
+    """Split 0 to ``rows`` - 1 into slices of ``size``, the last maybe shorter."""
     return [slice(start, min(start + size, rows)) for start in range(0, rows, size)]
 
 

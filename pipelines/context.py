@@ -73,10 +73,7 @@ class RunContext:
         return replace(self, job=self.job.with_options(**changes), part=WHOLE_JOB)
 
     def with_part_options(self, parts: Mapping[str, MiningOptions]) -> RunContext:
-        """Return the context of the whole run, with new options of some parts.
-
-        ``parts`` are the options by the part's name.
-        """
+        """Return the whole run's context, with new options of some parts, by name."""
         job = replace(self.job, parts={**self.job.parts, **parts})
         return replace(self, job=job, part=WHOLE_JOB)
 
@@ -108,7 +105,7 @@ class RunContext:
     def words_name(self) -> str:
         """The names of the source's and the target's word encoder.
 
-        They are joined by "+" unless equal. Errors are those of ``word_encoders``.
+        They are joined by "+" unless equal. It raises the errors of ``word_encoders``.
         """
         return _joined(self.word_encoders())
 

@@ -29,10 +29,7 @@ def parse_size(text: str) -> int:
 
 
 def show_size(size: float) -> str:
-    """Format a number of bytes, such as ``1.5 GiB``, rounded up.
-
-    At least two digits are shown.
-    """
+    """Format bytes, such as ``1.5 GiB``, with two digits or more, rounded up."""
     for unit, bits in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
         if (value := size / (1 << bits)) >= 100:
             return f"{math.ceil(value):,} {unit}"
@@ -42,10 +39,7 @@ def show_size(size: float) -> str:
 
 
 def physical_bytes() -> int:
-    """Return the bytes of memory of the machine or its container.
-
-    It is 1 GiB if they are unknown.
-    """
+    """Return the memory of the machine or container in bytes, else 1 GiB."""
     try:
         physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):
@@ -70,10 +64,7 @@ def allowed_bytes(options: MiningOptions) -> int:
 
 
 def resident_bytes() -> int:
-    """Return the bytes of memory that this process uses now.
-
-    If that is unknown, it is the peak so far.
-    """
+    """Return the bytes that this process uses now, or their peak if unknown."""
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     except OSError:

@@ -15,10 +15,7 @@ LOG_SECONDS = 10.0  # between two log lines
 
 
 def counted(count: int, unit: str) -> str:
-    """Format a count with its unit, such as "1 sentence" or "2 sentences".
-
-    ``unit`` is the plural.
-    """
+    """Format a count with its unit, given as a plural, such as "1 sentence"."""
     if count == 1:
         unit = f"{unit[:-3]}y" if unit.endswith("ies") else unit.removesuffix("s")
     return f"{count:,} {unit}"
@@ -115,10 +112,7 @@ class Monitor:
         self._start = time.perf_counter()
 
     def for_part(self, part: str) -> "Monitor":
-        """Return a monitor whose meters also name a part of the run.
-
-        Both monitors share their ``seconds``.
-        """
+        """Return a monitor with the same seconds, whose meters also name the part."""
         monitor = copy.copy(self)
         monitor._part = part
         return monitor

@@ -136,10 +136,7 @@ class EmbeddedShard:
         return units
 
     def unit_blocks(self) -> Iterator[Matrix]:
-        """Yield all vectors, scaled to length 1, in blocks of consecutive rows.
-
-        A block is float32 (rows, D).
-        """
+        """Yield all vectors in blocks (rows, D), float32, scaled to length 1."""
         size = max(1, 4 * BLOCK_NUMBERS // self.dim)
         for start in range(0, len(self), size):
             yield unit_rows(self.read(slice(start, start + size)))
@@ -270,7 +267,7 @@ class SearchTile:
 
 @dataclass(frozen=True, kw_only=True)
 class RecallSample:
-    """A side of which a sample is searched exactly, to measure the recall.
+    """A side whose sample is searched exactly, to measure the recall.
 
     ``shards`` are of that side, and ``others`` are all shards of the other side.
     """
@@ -343,10 +340,7 @@ NeighbourPart: TypeAlias = TileNeighbours | IndexLookup | SampledNeighbours
 
 @dataclass(frozen=True, kw_only=True)
 class ShardNeighbours(ShardReference):
-    """A shard's complete neighbours, as artefacts by scope.
-
-    Ids are rows of the other side.
-    """
+    """A shard's neighbours, as rows of the other side, in artefacts by scope."""
 
     neighbours: Mapping[str, Artefact]
 
@@ -453,10 +447,7 @@ def save_list(save: Callable[[str, NDArray], None], name: str, neighbours: Neigh
 
 
 def load_list(file: Callable[[str], Path], name: str) -> Neighbours:
-    """Load the neighbours that ``save_list`` saved.
-
-    ``file`` returns the path of a file name.
-    """
+    """Load neighbours from ``save_list``, by paths from ``file(file name)``."""
     ids, cosines = (np.load(file(part)) for part in layout.list_files(name))
     return Neighbours(ids=ids, cosines=cosines)
 
@@ -516,10 +507,7 @@ def collect_side(references: Iterable[Reference], side: str) -> list[Reference]:
 
 
 def collect_sides(references: Iterable[Reference]) -> dict[str, list[Reference]]:
-    """Return the references to the shards of each side, source first.
-
-    Errors are those of ``collect_side``.
-    """
+    """Return ``collect_side`` of both sides, by side, source first."""
     return {side: collect_side(references, side) for side in layout.SIDES}
 
 

@@ -108,10 +108,7 @@ class Features:
         return np.add.reduceat(hashes, words.offsets[:-1])
 
     def rows(self, words: Tokens) -> Tokens:
-        """Return the table rows of the features of words given as pieces.
-
-        A word's pieces come first, then its n-grams.
-        """
+        """Return the rows of each word's features, its pieces' rows first."""
         if not self.ngram_rows:
             return words
         rows = self._compiled_rows if "encoder.compiled" in sys.modules else self._rows

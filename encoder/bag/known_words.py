@@ -64,10 +64,7 @@ class Cuts:
 
 
 class WordCache:
-    """A cache of the words in texts between spaces.
-
-    It is emptied when it is full.
-    """
+    """A cache of the words in texts between spaces, emptied when it is full."""
 
     def __init__(
         self, tokenizer: Tokenizer, features: Features, table: Matrix | PackedTable

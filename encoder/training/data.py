@@ -148,10 +148,7 @@ def sentences_by_language(texts: Texts) -> dict[str, list[str]]:
 
 
 def all_pairs(texts: Texts, languages: Sequence[str]) -> list[ParallelText]:
-    """Return the texts of each two of ``languages``, from N-way text.
-
-    ``texts`` are from ``join_targets``.
-    """
+    """Return the texts of each two of ``languages`` from ``join_targets``."""
     texts_of, corpus = sentences_by_language(texts), texts[0].corpus
     return [
         ParallelText(name=f"{a}-{b}", source=texts_of[a], target=texts_of[b], corpus=corpus)

@@ -37,10 +37,7 @@ class RowAdam(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]
-        """Update the rows of parameters that have a sparse gradient, in place.
-
-        ``closure`` must be None.
-        """
+        """Update the rows of parameters that have a sparse gradient, in place."""
         for group in self.param_groups:
             for table in group["params"]:
                 if table.grad is not None:

@@ -377,7 +377,7 @@ def training_options(
 ) -> TrainingOptions:
     """Build options from values by name.
 
-    Names are those of ``TrainingOptions.flat``. Other options have their defaults.
+    Names are from ``TrainingOptions.flat``. Other options have their defaults.
 
     Raises:
         ValueError: A name is unknown, a value is out of range, or an option is neither the

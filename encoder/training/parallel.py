@@ -24,10 +24,7 @@ PATIENCE = timedelta(days=1)  # while the first process evaluates; torchrun stop
 
 @contextmanager
 def process_group() -> Iterator[None]:
-    """Connect the processes of torchrun during a block.
-
-    Without torchrun, it does nothing.
-    """
+    """Connect the processes of torchrun, if it runs, during a block."""
     if not distributed.is_torchelastic_launched():
         yield
         return
@@ -52,10 +49,7 @@ def processes() -> int:
 
 
 def rank() -> int:
-    """Return the number of this process, 0 without torchrun.
-
-    Only process 0 logs and writes.
-    """
+    """Return the number of this process, from 0. Only process 0 writes."""
     return distributed.get_rank() if distributed.is_initialized() else 0
 
 
@@ -119,10 +113,7 @@ class _Gather(torch.autograd.Function):
 
 
 def average_gradients(parameters: Iterable[torch.nn.Parameter]) -> None:
-    """Replace the gradients of parameters by their mean over all processes.
-
-    A parameter without a gradient is skipped.
-    """
+    """Replace each parameter's gradient, if any, by the processes' mean."""
     if processes() == 1:
         return
     for parameter in parameters:

@@ -146,8 +146,8 @@ def find_parallel_text(folder: Path) -> dict[str, Files]:
 def read_text(name: str, files: Files, exclude: frozenset[str]) -> ParallelText:
     """Read the text of one name from ``find_text``.
 
-    A language pair has parallel text, of which the corpora in ``exclude`` are skipped. Another name
-    has sentences or labelled pairs.
+    A language pair has parallel text, without the corpora in ``exclude``. Another name has
+    sentences or labelled pairs.
 
     Raises:
         ValueError: A file is malformed, or no pairs remain.

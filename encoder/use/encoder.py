@@ -57,10 +57,7 @@ class UseEncoder(BaseEncoder):
     """An encoder with the network of ``encoder.use.network``."""
 
     def __init__(self, network: Network, words: glossary.GlossaryWords | None = None) -> None:
-        """Read sentences by the network's pieces, or by ``words`` if not None.
-
-        ``words`` are of an added language.
-        """
+        """Read sentences by pieces, or by the ``words`` of an added language."""
         suffix = f"+{words.name}" if words else ""
         self.name = f"{USE}@{DIGEST}{suffix}-{network.name}"
         self.dim, self.precision = DIM, network.precision
@@ -138,10 +135,7 @@ class PreparedPieces:
         self.scales = np.ones((count, PREPARED // CHANNELS), dtype=np.float32)
 
     def find(self, ids: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return the cache's rows of pieces ``ids`` (T,), int32 (T,).
-
-        Missing pieces are prepared.
-        """
+        """Prepare pieces ``ids`` (T,), and return their rows here, int32 (T,)."""
         distinct, inverse = np.unique(ids, return_inverse=True)
         numbers = distinct.tolist()
         if len(numbers) > len(self.numbers):

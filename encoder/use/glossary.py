@@ -156,11 +156,7 @@ class GlossaryWords:
         self.shares = np.concatenate([self.shares, shares])
 
     def places(self, ids: Ids) -> tuple[Ids, Ids]:
-        """Return the positions of words among P ids, and the words' rows.
-
-        ``ids`` are of words and pieces. Rows are those of ``columns``. Both results are of one
-        length.
-        """
+        """Return where the P ids are words, and the words' rows in ``columns``."""
         is_word = np.flatnonzero(ids >= self._first)
         return is_word, ids[is_word] - self._first
 

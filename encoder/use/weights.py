@@ -48,10 +48,7 @@ class Weights:
     tensors: Mapping[str, Matrix]
 
     def rows(self, ids: NDArray[np.int64]) -> Matrix:
-        """Return the vectors of pieces, float32 (P, 512).
-
-        ``ids``, int64 (P,), are the pieces.
-        """
+        """Return the vectors of pieces by ``ids``, int64 (P,), float32 (P, 512)."""
         part = ids % PARTS
         return self.codes[ids] * self.tensors["scale"][part, None] + self.tensors["lo"][part, None]
 
@@ -73,10 +70,7 @@ def load_weights() -> Weights:
 
 @cache
 def load_tokenizer() -> "PieceTokenizer":
-    """Load the tokeniser of the encoder ``use``, once.
-
-    Errors are those of ``load_weights``.
-    """
+    """Load the tokeniser of ``use`` once, with errors of ``load_weights``."""
     return PieceTokenizer(_read(VOCABULARY))
 
 
@@ -113,10 +107,7 @@ class PieceTokenizer:
         return int(self._processor.piece_to_id(SPACE + text))
 
     def inside(self, text: str) -> list[int]:
-        """Return the ids of the pieces of a text that follows no space.
-
-        ``text`` is not empty.
-        """
+        """Return the piece ids of a text that is not empty and follows no space."""
         number = int(self._processor.piece_to_id(text))
         if number != UNKNOWN and not text[0].isdigit():
             return [number]

@@ -44,10 +44,7 @@ class Sentences:
         return len(self.ids)
 
     def ids_by_text(self) -> dict[str, Ids]:
-        """Return the ids of the sentences with equal ``text_key``, by that key.
-
-        Ids are in file order.
-        """
+        """Return the ids, in file order, of the sentences with each ``text_key``."""
         ids: defaultdict[str, list[str]] = defaultdict(list)
         for identifier, text in zip(self.ids, self.texts, strict=True):
             ids[text_key(text)].append(identifier)

@@ -40,10 +40,7 @@ class Examples:
         return np.array([part == name for part in self.parts], dtype=bool)
 
     def classes(self) -> tuple[list[str], IntArray]:
-        """Return the distinct labels, sorted, and each example's label by index.
-
-        Indices are int64 (N,).
-        """
+        """Return the distinct labels, sorted, and each label's index, int64 (N,)."""
         names, numbers = np.unique(np.array(self.labels, dtype=np.str_), return_inverse=True)
         return names.tolist(), numbers.astype(np.int64)
 
@@ -143,9 +140,6 @@ def concat(parts: Mapping[str, Examples]) -> Examples:
 
 
 def first_file(directories: Sequence[Path], name: str) -> Path | None:
-    """Return the first file called ``name`` in folders, in order, or None.
-
-    If a folder lacks it, ``name.xz`` counts.
-    """
+    """Return the first file ``name`` or ``name.xz`` in folders, or None."""
     paths = (folder / file for folder in directories for file in (name, f"{name}.xz"))
     return next((path for path in paths if path.is_file()), None)

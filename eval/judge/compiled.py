@@ -43,7 +43,7 @@ def find_levels(says: Any, ids: Any, offsets: Any, joining: Any, levels: Any, pl
 
 @_compile
 def spread_gradients(gradients: Any, places: Any, ids: Any, of_words: Any) -> Any:
-    """Add gradients of levels to those of words, and return ``joining``'s.
+    """Add gradients of levels to words' gradients, and return ``joining``'s.
 
     ``gradients``, float32 (B, M), are of the levels at ``places`` (B, M), which ``find_levels``
     filled from ``ids``. ``of_words``, float32 (U, M), is changed in place. The gradient of

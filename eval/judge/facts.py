@@ -64,10 +64,7 @@ def english_words(text: str) -> list[str]:
 
 
 def listed_groups() -> list[list[list[str]]]:
-    """Return groups of contradicting senses, each sense a list of words.
-
-    They are the built-in list.
-    """
+    """Return the built-in groups of contrary senses, each a list of words."""
     return [[sense.split(",") for sense in line.split("\t")] for line in _LIST.splitlines()]
 
 

@@ -89,10 +89,7 @@ class Mined:
         return np.concatenate(parts)
 
     def judged(self, judge: Judge | None = None) -> JudgedPairs:
-        """Return the pairs scored by a judge, best first.
-
-        ``judge`` is by default the bundled one.
-        """
+        """Return the pairs scored by a judge (None for the bundled), best first."""
         judge = judge or load_judge()
         scores = judge.scores(self.features)
         first = judge.probabilities([scores])
@@ -123,7 +120,7 @@ def mine_texts(
     """Encode two corpora, source and target, and mine pairs.
 
     Sentences with a zero vector are dropped. ``k``, ``margin`` and ``retrieval`` are as in ``adit
-    mine``. If a side has no vectors, there are no pairs.
+    mine``. The result has no pairs if a side has no vectors.
     """
     vectors, kept = [], []
     for side, side_encoder in zip(texts, encoders_of_languages(encoder, languages), strict=True):

@@ -68,10 +68,7 @@ def number(text: str, random: Random, others: Sequence[str]) -> str:
 
 
 def name(text: str, random: Random, others: Sequence[str]) -> str:
-    """Replace a random name in a text by a name from ``others``.
-
-    The text stays if either has no name.
-    """
+    """Replace a random name in a text by one of ``others``, if both have one."""
     matches = list(_NAME.finditer(text))
     drawn = random.sample(others, min(8, len(others)))
     names: list[str] = [match for other in drawn for match in _NAME.findall(other)]
@@ -92,10 +89,7 @@ def negation(text: str, random: Random, others: Sequence[str]) -> str:
 
 
 def addition(text: str, random: Random, others: Sequence[str]) -> str:
-    """Join a random one of ``others`` to a text, before or after it.
-
-    ``others`` is not empty.
-    """
+    """Add a random one of ``others`` (not empty) before or after a text."""
     other = random.choice(others)
     return f"{text} {other}" if random.random() < 0.5 else f"{other} {text}"
 
@@ -104,10 +98,7 @@ KINDS: tuple[Spoil, ...] = (half, half, clause, clause, number, name, negation, 
 
 
 class Known:
-    """The translations in parallel text, by texts in either language.
-
-    Case and punctuation are ignored.
-    """
+    """The translations in parallel text, ignoring case and punctuation."""
 
     def __init__(self, *texts: ParallelText) -> None:
         self._targets: defaultdict[str, set[str]] = defaultdict(set)
@@ -231,9 +222,9 @@ def synthesise_corpora(
 ) -> LabelledCorpora:
     """Make two corpora from the pairs at ``rows`` of parallel text.
 
-    A ``share`` of each corpus is in pairs of which both sentences are included. Half of the other
-    pairs contribute their source, and half their target. Some included pairs get a changed
-    sentence, and count as wrong. ``random`` makes all choices.
+    Pairs whose sentences are both included are a ``share`` of each corpus. Half of the other pairs
+    contribute their source, and half their target. Some included pairs get a changed sentence, and
+    count as wrong. ``random`` makes all choices.
     """
     pairs = _distinct((text_key(text.source[row]), text_key(text.target[row])) for row in rows)
     common = round(share * len(pairs) / (2 - share))

@@ -54,10 +54,7 @@ def moments(x: FloatArray, y: FloatArray) -> FloatArray:
 
 
 def pearson(sums: FloatArray) -> FloatArray:
-    """Compute Pearson's r, float64 (R,), from sums (R, 6) of ``moments``.
-
-    It is 0 if a side is constant.
-    """
+    """Compute r (R,) from sums (R, 6) of ``moments``, 0 if a side is constant."""
     n, a, b, aa, bb, ab = sums.T
     denominator = np.sqrt(np.maximum(n * aa - a * a, 0) * np.maximum(n * bb - b * b, 0))
     r: FloatArray = np.divide(

@@ -199,10 +199,7 @@ def threshold_between(kept: float, dropped: float) -> float:
 
 
 def extracted_pairs(ranked: Candidates, threshold: float) -> list[IdPair]:
-    """Return the names of the candidates above ``threshold``, best first.
-
-    ``ranked`` is from ``rank``.
-    """
+    """Return the names of ``rank``'s candidates above ``threshold``, in order."""
     return [ranked.name(position) for position in range(_above(ranked.scores, threshold))]
 
 

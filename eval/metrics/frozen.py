@@ -78,10 +78,7 @@ def softmax_regression(train: Part, penalty: float) -> Matrix:
 
 
 def probabilities(rows: Matrix, weights: Matrix) -> Matrix:
-    """Predict the class probabilities of rows (N, D), float32 (N, C).
-
-    ``weights`` are from ``softmax_regression``.
-    """
+    """Predict classes (N, C) of rows (N, D) by a ``softmax_regression``."""
     return _softmax(rows @ weights[:-1] + weights[-1])
 
 
@@ -344,10 +341,7 @@ def grade_targets(scores: FloatArray, grades: int) -> Matrix:
 
 
 def expected_grade(distribution: Matrix) -> FloatArray:
-    """Return the mean grade, float64 (N,), of probabilities (N, grades).
-
-    Grades are from 1.
-    """
+    """Return the mean grade, float64 (N,), of probabilities of grades from 1."""
     return distribution.astype(np.float64) @ np.arange(1, distribution.shape[1] + 1)
 
 

@@ -14,10 +14,7 @@ Scores = Mapping[IdPair, float]
 
 
 def unique_ids(texts: Sequence[str], ids: Sequence[str]) -> dict[str, str]:
-    """Return the id of each text that occurs once, by the text.
-
-    Texts and ids are stripped first.
-    """
+    """Return the id of each text that occurs once, by text, all stripped."""
     stripped = [text.strip() for text in texts]
     counts = Counter(stripped)
     pairs = zip(stripped, ids, strict=True)
@@ -41,10 +38,7 @@ def score_by_ids(
 
 
 def best_threshold(scores: Scores, gold: Collection[IdPair]) -> float:
-    """Return the highest threshold with the best F1.
-
-    It is 0 if no pair is correct.
-    """
+    """Return the highest threshold with the best F1, 0 if no pair is correct."""
     ranked = sorted(scores.items(), key=lambda item: -item[1])
     # The original crashes after the last candidate. Its own score keeps it, because of >=.
     next_scores = [score for _, score in ranked[1:] + ranked[-1:]]

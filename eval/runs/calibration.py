@@ -88,19 +88,13 @@ class Estimates:
 
     @cached_property
     def rates(self) -> FloatArray:
-        """The lowest error rate of any threshold that keeps a pair, float64 (P,).
-
-        It is ascending.
-        """
+        """The lowest error rate of a threshold that keeps each pair, float64 (P,)."""
         last = np.searchsorted(-self.scores, -self.scores, side="right")
         shares = np.cumsum(1 - self.probabilities)[last - 1] / last
         return np.minimum.accumulate(shares[::-1])[::-1]
 
     def kept(self, fdr: float) -> int:
-        """Count the most pairs, best first, with an error rate up to ``fdr``.
-
-        It is a number, maybe 0.
-        """
+        """Count the most pairs, best first, with an error rate up to ``fdr``."""
         return int(np.searchsorted(self.rates, fdr, side="right"))
 
     def threshold(self, fdr: float) -> float:

@@ -54,7 +54,7 @@ class ShardedArray:
         return self.parts[0] if len(self.parts) == 1 else np.concatenate(self.parts)
 
     def take(self, positions: Rows) -> NDArray[Any]:
-        """Return the rows at positions, of which there is at least one, in order."""
+        """Return the rows at one or more positions, in their order."""
         shards = np.searchsorted(self.starts, positions, side="right") - 1
         offsets = zip(shards, positions - self.starts[shards], strict=True)
         return np.stack([self.parts[shard][offset] for shard, offset in offsets])
@@ -239,10 +239,7 @@ class Side:
         return self._rows.all()
 
     def positions(self, rows: Rows) -> IntArray:
-        """Return the position of each row among searched rows, int64.
-
-        It is -1 for a row that was not searched.
-        """
+        """Return the position of each row, int64, or -1 if it was not searched."""
         positions = np.searchsorted(self.searched, rows)
         is_searched = np.append(self.searched, -1)[positions] == rows
         return np.where(is_searched, positions, -1)
@@ -258,10 +255,7 @@ class Side:
         return self._lists_at(self._scope, positions)
 
     def means_at(self, positions: Rows) -> FloatArray:
-        """Return the mean cosine to neighbours at one or more positions.
-
-        It is float64, 0 without neighbours.
-        """
+        """Return positions' mean cosine to neighbours, float64, 0 without any."""
         return self._lists_at(self._margin_scope, positions).means()
 
     def _lists_at(self, scope: str, positions: Rows) -> Neighbours:

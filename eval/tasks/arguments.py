@@ -13,10 +13,7 @@ ALL = "all"
 
 
 def add_directory(parser: argparse.ArgumentParser, *, holds: str) -> None:
-    """Add the argument ``directory``, a folder.
-
-    ``holds`` names its files in the help.
-    """
+    """Add ``directory``, a folder of files that ``holds`` names in the help."""
     parser.add_argument("directory", type=Path, metavar="DIR", help=f"folder with {holds}")
 
 
@@ -52,10 +49,7 @@ def add_list(
 
 
 def add_languages(parser: argparse.ArgumentParser, *, named: str) -> None:
-    """Add the option ``--lang``, a list of languages.
-
-    ``named`` describes them in its help.
-    """
+    """Add ``--lang``, a list of languages, described by ``named`` in the help."""
     add_list(parser, "--lang", "XX", f"{named}, or all (default: {' '.join(LANGUAGES)})")
 
 

@@ -47,10 +47,7 @@ def spectrum(vectors: Matrix, graph: str) -> FloatArray:
 
 
 def spectral_difference(first: FloatArray, second: FloatArray) -> float:
-    """Return the sum of squared differences of two spectra (N,).
-
-    Both are sorted first (Søgaard et al. 2018).
-    """
+    """Sum squared differences of two spectra, sorted (Søgaard et al. 2018)."""
     return float(np.square(np.sort(first) - np.sort(second)).sum())
 
 

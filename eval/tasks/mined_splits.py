@@ -71,10 +71,7 @@ class SplitResult:
 
 
 def f1_of_sums(sums: FloatArray) -> FloatArray:
-    """Compute F1, float64 (R,), from R sums of ``f1_units``, (R, 4).
-
-    It is 0 if no pair is correct.
-    """
+    """Compute F1 (R,) from sums (R, 4) of ``f1_units``, 0 if none is correct."""
     extracted, correct, new_gold, gold = sums.T
     denominator = correct * gold + new_gold * extracted
     f1: FloatArray = 2 * correct * new_gold / np.maximum(denominator, 1)
@@ -122,10 +119,7 @@ def mine_split(
 
 
 def likely_score(split: MinedSplit) -> bucc.BuccScore:
-    """Score the judged pairs with a probability of at least 0.5.
-
-    The pairs of ``split`` must be judged.
-    """
+    """Score the pairs of a judged split with a probability of at least 0.5."""
     assert isinstance(split.pairs, JudgedPairs)
     kept = split.pairs.score[split.pairs.probability >= LIKELY]
     return bucc.score_at(split.judgements, math.nextafter(kept.min(initial=math.inf), -math.inf))
@@ -175,10 +169,7 @@ def scored_texts(mined: MinedSplit) -> str:
 
 
 def mined_texts(mined: MinedSplit) -> tuple[list[str], list[str]]:
-    """Return the source and the target texts of mined pairs, best first.
-
-    White space is normalised to single spaces.
-    """
+    """Return the sources and targets of mined pairs, with single spaces."""
     sides = (mined.data.source, mined.ranked.sources), (mined.data.target, mined.ranked.targets)
     texts = ((dict(zip(side.ids, side.texts, strict=True)), ids) for side, ids in sides)
     source, target = ([text_key(text_of[first]) for first, *_ in ids] for text_of, ids in texts)

@@ -88,10 +88,7 @@ def correlation_figure(name: str, x: FloatArray, y: FloatArray, *, stream: int =
 
 
 def ranks(values: FloatArray) -> FloatArray:
-    """Return the rank of each value, float64 (U,), from 1 for the lowest.
-
-    Equal values have the mean of their ranks.
-    """
+    """Rank values (U,) ascending from 1, ties by mean rank, float64 (U,)."""
     _, groups, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = counts.cumsum()
     mean_ranks: FloatArray = ((last - counts + 1 + last) / 2)[groups]
@@ -183,10 +180,7 @@ def run_suite(suite: Suite, spec: str, show: Show) -> Record:
 
 
 def fields_of(paths: Sequence[Path], /, **more: object) -> dict[str, object]:
-    """Return the fields ``more`` of a signature, with the files' ``sha256``.
-
-    It is the ``fingerprint`` of ``paths``.
-    """
+    """Return ``more``, and as ``sha256`` the ``fingerprint`` of files."""
     return {**more, "sha256": fingerprint(*paths)}
 
 

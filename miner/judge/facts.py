@@ -100,10 +100,7 @@ def load_facts(path: Path = BUNDLED) -> Facts:
 
 
 def facts_of(makers: Sequence[WordEmbedder]) -> Facts | None:
-    """Return the bundled model, or None if it does not know all ``makers``.
-
-    A word encoder without a ``name`` is unknown.
-    """
+    """Return the bundled model, or None if it lacks the name of an encoder."""
     facts = load_facts()
     names = {getattr(maker, "name", "") for maker in makers}
     return facts if names <= facts.encoders else None

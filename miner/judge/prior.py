@@ -63,10 +63,7 @@ class Peak(NamedTuple):
         return math.log(self.rise * self.fall / (self.rise + self.fall))
 
     def log_densities(self) -> FloatArray:
-        """Return the log density at the centre of each bin of ``SCORES``.
-
-        It is float64 (B,).
-        """
+        """Return the log density at the centre of each bin of ``SCORES``, (B,)."""
         away = SCORES - self.place
         return self.height - np.where(away > 0, self.fall, -self.rise) * away
 

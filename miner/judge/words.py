@@ -34,7 +34,4 @@ class WordEmbedder(Protocol):
     """An encoder of words, implemented by ``encoder.words.WordEncoder``."""
 
     def words(self, sentences: Sequence[str]) -> Words:
-        """Split P sentences into words, and return these with vectors.
-
-        An empty sentence has no words.
-        """
+        """Split P sentences, maybe empty ones, into words with vectors."""

@@ -104,10 +104,7 @@ def cells_of(index: faiss.Index) -> int:
 
 
 def training_points(index: faiss.Index, rows: int) -> int:
-    """Return how many of ``rows`` vectors to train an index on.
-
-    It is 0 if the index needs no training.
-    """
+    """Return how many of ``rows`` vectors train an index, 0 if it needs none."""
     if index.is_trained:
         return 0
     cells = max(MIN_CELLS, cells_of(index))

@@ -251,10 +251,7 @@ class Draft:
 
     @contextmanager
     def file(self, name: str) -> Iterator[Path]:
-        """Yield a temporary path, whose file becomes the artefact's ``name``.
-
-        Write the file within the block.
-        """
+        """Yield a temporary path to write, which becomes the artefact's ``name``."""
         temporary = self.names.enter_context(atomic_file(self._folder / name))
         yield temporary
         self.digests[name] = file_digest(temporary)

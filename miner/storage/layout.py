@@ -140,10 +140,7 @@ class WorkFolder:
         self.lock = root / ".lock"  # a file that prevents a second run
 
     def corpus(self, side: str) -> str:
-        """Return the name of the corpus of ``source`` or ``target``.
-
-        It is the side, or the corpus's language.
-        """
+        """Return the name of the corpus of a side, the side or its language."""
         return self.corpora[SIDES.index(side)]
 
     def tile(self, source: int, target: int, scope: str) -> Place:

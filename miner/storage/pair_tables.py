@@ -78,10 +78,7 @@ class Merges:
 
 
 def list_offsets(lists: pa.ListArray) -> np.ndarray:
-    """Return the offsets of each list in the values of all lists.
-
-    They are int64 (lists + 1,), from 0.
-    """
+    """Return the offsets of lists in all their values, int64 (lists + 1,)."""
     sizes = pc.list_value_length(lists).to_numpy()
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 

@@ -174,10 +174,7 @@ class RemotePath:
 
     @contextmanager
     def reading(self) -> Iterator[IO[bytes]]:
-        """Open a stream of the file's bytes for a block, and close it then.
-
-        Errors are those of ``open``.
-        """
+        """Open a stream of the file's bytes, with the errors of ``open``."""
         with (
             self._connected() as (filesystem, path),
             filesystem.open_input_stream(path, compression=None) as stream,
@@ -285,10 +282,7 @@ def lies_in(path: Place, folder: Place) -> bool:
 
 
 def remove_tree(folder: Place) -> None:
-    """Remove a folder and its contents, if it exists.
-
-    Errors of a local file system are ignored.
-    """
+    """Remove a folder and its contents, if it exists, ignoring local errors."""
     if not isinstance(folder, RemotePath):
         shutil.rmtree(folder, ignore_errors=True)
     elif folder.is_dir():

@@ -30,10 +30,7 @@ Bead: TypeAlias = tuple[list[int], list[int], float]
 
 
 class Sentences(NamedTuple):
-    """The ids and the texts of a document's lines.
-
-    The text of a rejected line is "".
-    """
+    """The ids and texts of a document's lines, "" for a rejected line's text."""
 
     ids: list[str]
     texts: list[str]

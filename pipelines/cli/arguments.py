@@ -138,10 +138,7 @@ def make_add_option(group: Group, texts: Mapping[str, str] = HELP) -> Callable[.
 
 
 def mine_parser(prog: str, *, many: bool = False) -> argparse.ArgumentParser:
-    """Build the parser of ``adit mine``.
-
-    If ``many``, it has no SRC and TGT.
-    """
+    """Build the parser of ``adit mine``, without SRC and TGT if ``many``."""
     parser = argparse.ArgumentParser(
         prog=prog,
         usage=f"{prog} [options] SRC TGT -o OUT\n       {prog} [options] --languages DIR -o OUTDIR",
@@ -278,10 +275,7 @@ def add_output(parser: argparse.ArgumentParser, text: str, *, ending: str) -> No
 
 
 def add_columns(parser: Group, *, repair: str = HELP["--repair"]) -> None:
-    """Add the options ``--columns`` and ``--repair`` of a file of pairs.
-
-    ``repair`` is the help of the latter.
-    """
+    """Add ``--columns`` and ``--repair`` (with the help ``repair``) of pairs."""
     add = make_add_option(parser)
     add("--columns", type=parse_names, action="extend", default=[], metavar="A,B")
     parser.add_argument("--repair", action="store_true", help=repair)

@@ -40,10 +40,7 @@ def mine_corpus(options: MiningOptions, monitor: Monitor | None = None) -> None:
 
 
 def run_job(job: Job, monitor: Monitor | None = None) -> None:
-    """Mine every pair of a job, and write the outputs of all.
-
-    Errors are those of ``mine_corpus``.
-    """
+    """Mine every pair of a job, with outputs and errors of ``mine_corpus``."""
     for pair in job.pairs:
         check_options(job.parts[pair])
     run_steps(job, steps_of(job.whole), monitor)

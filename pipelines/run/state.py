@@ -141,10 +141,7 @@ def start_ledger(folder: WorkFolder, elements: Mapping[str, int | str]) -> None:
 
 
 def read_stages(folder: WorkFolder) -> list[StageState]:
-    """Return the progress of each stage of the last run, in their order.
-
-    It is empty without a run.
-    """
+    """Return the progress of each stage of the last run, empty without a run."""
     path = folder.progress / BEGUN
     if not path.exists():
         return []

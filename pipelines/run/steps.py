@@ -224,10 +224,7 @@ class StageRunner:
 
 
 def execute(run: RunContext, steps: Sequence[Step]) -> None:
-    """Run steps in this process, one element at a time.
-
-    The first error ends the run and is raised.
-    """
+    """Run steps in this process, one element at a time, up to an error."""
     call = StageRunner(run)
     elements = list(run.job.corpora)
     for step in steps:

@@ -39,7 +39,7 @@ FAILED = "encoder failed"
 
 
 class Block(NamedTuple):
-    """Vectors of consecutive sentences, some of which may have failed.
+    """Vectors of consecutive sentences, NaN where the encoder failed.
 
     Attributes:
         vectors: (n, D) of any float type; NaN where the encoder failed.

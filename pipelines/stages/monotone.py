@@ -63,10 +63,7 @@ def cut_documents(run: RunContext, shards: Sequence[ShardNeighbours]) -> list[Do
 
 
 def align_documents(run: RunContext, batch: DocumentBatch) -> DocumentBatch:
-    """Align the sentences of a batch of document pairs, and save the beads.
-
-    Gaps are not saved.
-    """
+    """Align the sentences of a batch of documents, and save beads but no gaps."""
     sides = [[part.embedded for part in batch.shards if part.shard.side == side] for side in SIDES]
     pairs = one_to_one_pairs(run)
     start, stop = (len(pairs) * index // batch.total for index in (batch.index, batch.index + 1))

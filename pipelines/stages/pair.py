@@ -64,10 +64,7 @@ class ShardedDocuments:
 
 
 def sum_documents(run: RunContext, embedded: EmbeddedShard) -> EmbeddedShard:
-    """Save the sum of the vectors of each document in a shard.
-
-    The shard is returned.
-    """
+    """Save the sum of each document's vectors, and return the same shard."""
     _sums(run, embedded)
     return embedded
 

@@ -42,10 +42,7 @@ Summaries: TypeAlias = Mapping[str, Mapping[str, Any]]
 
 
 def write_summary(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
-    """Write or replace ``run.json``, the figures and options of the run.
-
-    ``chosen`` is returned.
-    """
+    """Write or replace ``run.json``, the run's results and options."""
     options = run.options
     summary = {
         "version": product_version(),

@@ -13,9 +13,9 @@ Trained = tuple[Encoder, Save]  # the encoder at a step, and a function to save 
 
 
 class Model(nn.Module):
-    """Base class of trained modules that embed ``Tokens`` as vectors (S, D).
+    """Base class of trained modules from ``Tokens`` to vectors (S, D).
 
-    Vectors are not scaled to unit length. ``Bag``, ``Network`` and ``Apart`` implement it.
+    Vectors are not scaled to unit length. Bags and networks implement it.
     """
 
     def start_from(self, encoder: Encoder) -> None:

@@ -46,10 +46,7 @@ class SpelledEmbedding(nn.Embedding):
         return self._embed(distinct)[inverse]
 
     def fold(self) -> Tensor:
-        """Return the vectors of all pieces and of the end, (V + 1, D).
-
-        They have no gradient.
-        """
+        """Return the vectors of all pieces and the end, (V + 1, D), no gradient."""
         with torch.no_grad():
             return self._embed(torch.arange(len(self.weight), device=self.weight.device))
 

@@ -104,19 +104,13 @@ class Masked(Task):
 
 
 class TranslatedMasked(Masked):
-    """The task TLM, MLM with a sentence and its translation together.
-
-    Positions of both begin at 0.
-    """
+    """The task TLM, MLM of a sentence with its translation (both from 0)."""
 
     together = True
 
 
 class Causal(Masked):
-    """The task CLM, to predict each next token from the tokens before it.
-
-    The end of a sentence is also predicted.
-    """
+    """The task CLM, to predict each token and the end from the tokens before."""
 
     causal = True
 

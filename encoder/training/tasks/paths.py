@@ -74,10 +74,7 @@ def source_languages(paths: Mapping[str, Path]) -> list[str]:
 
 
 class Paths(Task):
-    """The task to translate from the mean vector of source languages.
-
-    A path has its sources and targets.
-    """
+    """The task to translate from the mean of the vectors of a path's sources."""
 
     def __init__(self, setting: Setting) -> None:
         super().__init__()
@@ -121,10 +118,7 @@ class Paths(Task):
         return Apart(networks)
 
     def batch_pairs(self, pairs: Sequence[TokenPairs]) -> Sequence[TokenPairs]:
-        """Return an item per path, with its name, from which batches are drawn.
-
-        An item's rows are positions of N-way text.
-        """
+        """Return an item per path, whose rows are positions of N-way text."""
         self._tokens = _tokens_by_language(pairs)
         weight = np.minimum.reduce([language_pair.weight for language_pair in pairs])
         return [

@@ -80,10 +80,7 @@ def loops() -> ModuleType:
 
 @cache
 def int8_kernels() -> ModuleType | None:
-    """Return the module ``miner.knn.core.int8``, if this CPU can run it.
-
-    It is None if the CPU lacks the instructions.
-    """
+    """Return ``miner.knn.core.int8``, or None if the CPU lacks instructions."""
     from miner.knn.core import int8  # loads Numba
 
     return int8 if int8.CHOSEN else None

@@ -28,10 +28,7 @@ class DeviceError(RuntimeError):
 
 
 def usable_devices() -> list[torch.device]:
-    """Return the CUDA devices with correct bfloat16 products, maybe none.
-
-    The fault of each other device is logged.
-    """
+    """Return CUDA devices with correct bfloat16 products, and log the others."""
     usable = []
     for number in range(torch.cuda.device_count()):
         device = torch.device("cuda", number)

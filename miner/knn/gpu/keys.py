@@ -66,10 +66,7 @@ def best(keys: list[torch.Tensor], kept: int) -> torch.Tensor:
 
 
 def floors(keys: torch.Tensor) -> torch.Tensor:
-    """Return the product in the last key of each row (N, C), float32 (N,).
-
-    It is -inf if the key is EMPTY.
-    """
+    """Return the product in each row's last key, float32 (N,), -inf for EMPTY."""
     return products(keys[:, -1])
 
 

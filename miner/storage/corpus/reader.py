@@ -20,10 +20,7 @@ if TYPE_CHECKING:
 
 
 class CorpusSize(NamedTuple):
-    """The number of records of a corpus, and the bytes of their texts.
-
-    ``rows`` includes rejected records.
-    """
+    """The number of records, rejected ones included, and their text's bytes."""
 
     rows: int
     text: int

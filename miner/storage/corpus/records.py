@@ -136,10 +136,7 @@ def decode_utf8(values: Iterable[bytes], rejected: Rejected) -> list[str]:
 
 
 def rejection_of(text: str) -> Rejection | None:
-    """Return the reason why a text cannot be mined, or None if it can.
-
-    It may be too long, contain NUL, or be blank.
-    """
+    """Return why a text is too long, has NUL or is blank, or None if usable."""
     if len(text) > MAX_CHARACTERS:
         return Rejection.TOO_LONG
     if "\0" in text:

@@ -73,10 +73,7 @@ _NOT_PROSE = _CODE | {*_HIDDEN}
 
 
 def read_page(name: str, content: bytes) -> records.Document:
-    """Return the document of a Markdown file.
-
-    It is broken if the file is blank, too long or not UTF-8.
-    """
+    """Return a Markdown file's document, broken if blank, long or not UTF-8."""
     document = records.decode_document(name, content)
     return document if document.broken else records.check_document(name, prose(document.text))
 

@@ -154,8 +154,5 @@ def clean_sentence(text: str) -> str:
 
 
 def repeat_key(text: str) -> str:
-    """Return the key by which duplicates of a sentence are found.
-
-    It is the sentence with uniform quotes.
-    """
+    """Return a sentence with uniform quotes, by which duplicates are found."""
     return text.translate(_QUOTES)

@@ -88,10 +88,7 @@ def read_pairs(path: Place) -> Iterator[FilePair]:
 
 
 def pairs_format(path: Place) -> str:
-    """Return a file's suffix in lower case, such as ``.tsv``, or "".
-
-    A suffix of a compression does not count.
-    """
+    """Return the suffix, such as ``.tsv``, without a compression's, or ""."""
     return split_compression(path)[0]
 
 

@@ -116,10 +116,7 @@ def _texts(path: Place, input_format: str) -> Iterator[tuple[str, str]]:
 
 
 def pair_schema(pairs: Sequence[FilePair]) -> pa.Schema:
-    """Return the Arrow schema of the fields that any of the pairs has.
-
-    Texts are always fields.
-    """
+    """Return the Arrow schema of both texts, and of fields that pairs have."""
     import pyarrow as pa
 
     fields = [

@@ -58,10 +58,7 @@ class DocumentFiles:
 
 
 def group_files(run: RunContext, side: str) -> list[DocumentFiles]:
-    """Divide the files of a side into groups, in order.
-
-    A side without documents has one empty group.
-    """
+    """Divide a side's files into groups, one empty group without documents."""
     corpus = run.options.side(side)
     if not is_documents(corpus.path, corpus.input_format):
         return [DocumentFiles(side=side, index=0, files=(), is_only_file=False)]

@@ -123,10 +123,7 @@ def cell_tiles(whole: SearchTile, floors: Sequence[Artefact] = ()) -> list[Searc
 
 
 def number_tiles(tiles: Sequence[SearchTile]) -> list[SearchTile]:
-    """Return tiles with their number and the total as ``part``, such as 2/6.
-
-    A single tile has "".
-    """
+    """Set ``part`` of tiles to their number and total (2/6), "" if only one."""
     total = len(tiles)
     return [
         replace(tile, part=f"{number}/{total}" if total > 1 else "")
@@ -139,10 +136,7 @@ def _rows_of_two_shards(tile: SearchTile) -> int:
 
 
 def join_tile(run: RunContext, tile: SearchTile, cells: range) -> Artefact:
-    """Search the cells of a tile, and save the neighbours of rows.
-
-    Rows without neighbours are not saved.
-    """
+    """Search the cells of a tile, and save the rows that have neighbours."""
 
     def write(draft: Draft) -> Mapping[str, Any]:
         sides, k = [_Rows.load(tile, side) for side in SIDES], list_length(run, tile)
