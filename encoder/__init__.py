@@ -61,8 +61,7 @@ class Encoder(Protocol):
     def for_languages(self, languages: Sequence[str | None]) -> Encoder:
         """Return the encoder without joined parts that lack a language.
 
-        A language None is unknown, and ignored. If every part lacks one of the languages, all parts
-        stay.
+        A language None is unknown, and ignored. If every part lacks a language, all parts stay.
         """
 
 
@@ -82,8 +81,7 @@ def load_encoder(
             ``0.5*mini+use`` (``encoder.joined``); or ``best`` (``best_encoder``).
         vocabulary: a LASER encoder's ``.cvocab`` (LASER3), ``.spm`` (LASER2) or ``.fcodes``
             (LASER1), by default the file next to the checkpoint.
-        pretokenized: whether sentences given to a LASER encoder are already its subword tokens,
-            between spaces.
+        pretokenized: whether a LASER encoder's sentences are its subword tokens, between spaces.
         precision: of a network's products; ``auto`` is the fastest that is close to float32.
 
     Raises:
@@ -128,7 +126,7 @@ def load_encoder(
 def best_encoder() -> str:
     """Return the spelling of the encoder that finds the best pairs.
 
-    It is ``JOINED``, several encoders joined by ``+``. Runs drop the parts that do not cover their
+    It is ``JOINED``, several joined by ``+``. Runs drop the parts that do not cover their
     languages.
     """
     return JOINED

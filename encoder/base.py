@@ -41,10 +41,7 @@ class BaseEncoder(ABC):
         return copied
 
     def for_language(self, language: str | None) -> Self:
-        """Return the encoder that was added for a language, or else this one.
-
-        ``language`` is an ISO 639 code, or None if unknown.
-        """
+        """Return the encoder added for a language (ISO 639), or else this one."""
         load = self._added.get(language_key(language or ""))
         return self if load is None else load()
 

@@ -44,10 +44,7 @@ def language_key(language: str) -> str:
 
 
 def find_coverage(languages: Mapping[str, Coverage], language: str) -> Coverage | None:
-    """Return the coverage of a language, found by any of its codes.
-
-    It is None if the language is not in ``languages``.
-    """
+    """Return the coverage of a language by any of its codes, or None."""
     names = {language_key(name): coverage for name, coverage in languages.items()}
     return names.get(language_key(language))
 

@@ -111,8 +111,7 @@ def union_spec(specs: Iterable[str]) -> str:
 def select_parts(encoder: Encoder, spec: str) -> Encoder:
     """Return a joined encoder with the parts and weights in ``spec`` only.
 
-    ``spec`` must name parts of the encoder, or KeyError is raised. A single encoder is returned
-    unchanged.
+    KeyError is raised if ``spec`` names another part. A single encoder is returned unchanged.
     """
     if not isinstance(encoder, JoinedEncoder):
         return encoder
@@ -172,10 +171,7 @@ class Part:
     mean: Matrix
 
     def for_language(self, language: str | None) -> "Part":
-        """Return the part for text in a language, with the language's mean.
-
-        ``language`` is an ISO 639 code, or None if unknown.
-        """
+        """Return the part for a language (ISO 639) or None, with its mean."""
         encoder = self.whole.for_language(language)
         return replace(self, encoder=encoder, mean=_find_mean(self.spec, encoder, language))
 
@@ -194,8 +190,8 @@ class Part:
 class JoinedEncoder(BaseEncoder):
     """An encoder that concatenates the vectors of its parts.
 
-    A sentence has the zero vector if it has it in any part. If ``stored``, rows are not scaled to
-    unit length.
+    A sentence has the zero vector if any part gives it. If ``stored``, rows are not scaled to unit
+    length.
     """
 
     def __init__(self, parts: Sequence[Part], *, stored: bool = False) -> None:
@@ -210,8 +206,7 @@ class JoinedEncoder(BaseEncoder):
     def for_language(self, language: str | None) -> "JoinedEncoder":
         """Return the joined encoder of text in a language.
 
-        ``language`` is an ISO 639 code, or None if unknown. Each part subtracts its mean of the
-        language.
+        ``language`` is an ISO 639 code, or None if unknown. Parts subtract the language's mean.
         """
         parts = [part.for_language(language) for part in self.parts]
         return JoinedEncoder(parts, stored=self._stored)

@@ -46,8 +46,7 @@ class SentenceTokenizer(ABC):
 class PreparedNetwork:
     """A network on a device and in a precision.
 
-    A ``ragged`` network can embed sentences of several lengths in one batch, other networks only of
-    one length.
+    A ``ragged`` network can embed sentences of several lengths in one batch, others of one length.
     """
 
     def __init__(self, network: nn.Module, *, precision: Precision, device: torch.device) -> None:
@@ -63,8 +62,8 @@ class PreparedNetwork:
         """Embed B sentences of token ids (B, T) as vectors (B, D).
 
         ``ids`` are int64. Both tensors are on ``device``. Vectors are in the network's precision,
-        or float32 for int8. A ragged network gets the longest sentence first, with -1 after the end
-        of shorter ones.
+        or float32 for int8. A ragged network gets the longest sentence first, with -1 after shorter
+        ones.
         """
         return self._network(ids)
 

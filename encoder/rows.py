@@ -38,8 +38,8 @@ class PackedTable:
     """A table of V rows of D whole numbers in 4 bits, with a scale per row.
 
     Attributes:
-        codes: the numbers, -7 to 7, plus 8, two per byte, the first in the upper bits: uint8 (V,
-            ceil(D / 2)).
+        codes: the numbers plus 8, two per byte, the first in the upper bits, uint8 (V, ceil(D /
+            2)).
         scales: the factors of the rows, float32 (V,).
         dim: the number of dimensions D.
     """
@@ -63,10 +63,7 @@ class PackedTable:
 
 
 def pack(table: Matrix) -> PackedTable:
-    """Round float32 rows (V, D) to 4 bits per number.
-
-    Each row gets the scale of least squared error among five.
-    """
+    """Pack float32 rows (V, D) to 4 bits, each with the best of five scales."""
     largest = np.abs(table).max(axis=1)
     codes = np.zeros(table.shape, dtype=np.int8)
     scales = np.zeros(len(table), dtype=np.float32)

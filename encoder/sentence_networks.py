@@ -25,10 +25,7 @@ RECURRENT = "rnn.weight_hh_l"  # the prefix of names of a recurrent layer's weig
 
 
 class SentenceNetwork(nn.Module):
-    """Base class of networks that embed sentences of token ids.
-
-    Subclasses implement ``embed``. ``dim`` is the number D of a vector's dimensions.
-    """
+    """Base class of networks from ids (B, T) of V tokens to vectors (B, D)."""
 
     dim: int
 

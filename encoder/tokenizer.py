@@ -41,8 +41,7 @@ class Tokens:
     def group(cls, ids: NDArray[np.int32], owners: NDArray[np.integer], count: int) -> "Tokens":
         """Divide ids (T,) into ``count`` lists.
 
-        ``owners`` (T,) are the numbers of the ids' lists, from 0. Ids of a list stay in their
-        order.
+        ``owners`` (T,) are the numbers of the ids' lists, from 0. Ids stay in order in a list.
         """
         order = np.argsort(owners, kind="stable")
         return cls(ids=ids[order], offsets=np.searchsorted(owners[order], np.arange(count + 1)))
@@ -96,10 +95,7 @@ class Tokenizer:
         return Tokens.of(self._processor.encode(list(sentences), num_threads=thread_count()))
 
     def pieces(self) -> list[str]:
-        """Return the text of each piece, in the order of ids.
-
-        ``SPACE`` stands for a space, and "" for unknown characters.
-        """
+        """Return each piece by its id, with SPACE for a space, "" for unknown."""
         unknown = self._processor.unk_id()
         names = self._processor.id_to_piece([*range(len(self))])
         return ["" if number == unknown else name for number, name in enumerate(names)]

@@ -20,8 +20,5 @@ def int8_product(left: Tensor, right: Tensor) -> Tensor:
 
 
 def sparse_parts(gradient: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the row numbers (N,) and the rows (N, D) of a sparse gradient.
-
-    Row numbers may be repeated, and their rows are then to be added.
-    """
+    """Return a sparse gradient's rows (N,), maybe repeated, and values (N, D)."""
     return gradient._indices()[0], gradient._values()

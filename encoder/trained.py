@@ -51,10 +51,7 @@ def build_network(architecture: str, tensors: Tensors, *, dropout: float = 0.0) 
 
 
 class EndingTokenizer(SentenceTokenizer):
-    """A tokeniser that ends each sentence with a token of its own.
-
-    The id of that token is the number of the tokeniser's pieces.
-    """
+    """A tokeniser that ends each sentence with a token of the next free id."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer

@@ -17,8 +17,7 @@ from encoder.tokenizer import Tokens, join
 class Words(Tokens):
     """The words of S sentences, each distinct word with a vector and weight.
 
-    ``ids`` and ``offsets`` list each sentence's words, as numbers of the U distinct words
-    (``Tokens``).
+    ``ids`` and ``offsets`` list each sentence's words, as numbers of distinct words (``Tokens``).
 
     Attributes:
         vectors: unit rows, float32 (U, D).
@@ -30,10 +29,7 @@ class Words(Tokens):
 
 
 def join_words(first: Words, second: Words) -> Words:
-    """Join the words of sentences from two sources, in each sentence.
-
-    A sentence's words in ``first`` precede its words in ``second``. Both have the same sentences.
-    """
+    """Return each sentence's words in ``first``, then its words in ``second``."""
     shifted = Tokens(ids=second.ids + np.int32(len(first.vectors)), offsets=second.offsets)
     alternating = np.arange(2 * len(first)).reshape(2, -1).T.ravel()
     words = join([first, shifted]).take(alternating)

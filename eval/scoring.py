@@ -131,8 +131,7 @@ class ScoringReport:
 def score_pairs(options: ScoringOptions) -> ScoringReport:
     """Score mined pairs by the rules of ``eval.metrics.bucc``.
 
-    If ``output`` is not None, the ids of the extracted pairs are written to it, and replace the
-    file.
+    If ``output`` is not None, it is replaced by the ids of the extracted pairs.
 
     Raises:
         ValueError: A file is malformed, or pairs do not fit ``sides``.
@@ -156,8 +155,7 @@ def score_pairs(options: ScoringOptions) -> ScoringReport:
 def score_pairs_like_laser(options: ScoringOptions) -> ScoringReport:
     """Score mined pairs as LASER's bucc.py does.
 
-    If ``output`` is not None, the ids of the extracted pairs are written to it, and replace the
-    file.
+    If ``output`` is not None, it is replaced by the ids of the extracted pairs.
 
     Raises:
         ValueError: The pairs are not in .tsv, ``options`` has no sides, or a file is malformed.

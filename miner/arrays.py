@@ -73,8 +73,7 @@ def take_columns(vectors: NDArray[np.floating], columns: Sequence[Columns]) -> N
 class Direction(IntEnum):
     """The neighbour lists that contain a pair, as bits.
 
-    ``FORWARD``, 1, is the list of the source, ``BACKWARD``, 2, of the target, and ``BOTH``, 3,
-    both.
+    ``FORWARD``, 1, is the list of the source, ``BACKWARD``, 2, of the target, and ``BOTH`` is 3.
     """
 
     FORWARD = 1  # the source's list
@@ -158,8 +157,7 @@ class Pairs:
 class JudgedPairs(Pairs):
     """P judged pairs, with the fields of ``Pairs`` and two more.
 
-    ``probability`` that the pair is correct, 0 to 1, and ``margin``, are float64 (P,). ``score`` is
-    the judge's.
+    ``probability`` (of being correct) and ``margin`` are float64 (P,). ``score`` is the judge's.
     """
 
     probability: FloatArray

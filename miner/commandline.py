@@ -27,8 +27,7 @@ def run_command(main: Callable[[], int], program: str) -> int:
     A ``ValueError`` or ``OSError`` is a fault of the user's input. For these, an interrupt, a lack
     of memory, or a missing module of an extra, it prints one line to stderr, which begins with
     ``program``, and returns 2. SIGTERM counts as an interrupt. If a reader of stdout closes it, the
-    status is 141. Any other exception is a defect, and propagates. Otherwise, it returns the result
-    of ``main``.
+    status is 141. Any other exception, a defect, propagates. Otherwise, the status is ``main``'s.
 
     Raises:
         ModuleNotFoundError: A module is missing that no extra installs.
@@ -171,8 +170,7 @@ def add_common_options(parser: argparse.ArgumentParser) -> None:
 def error_line(error: Exception) -> str:
     """Return the message of an error for users, without ``[Errno 2]``.
 
-    It begins with the file's name, if the error has one. For a full disk, it names folders that may
-    need space.
+    It begins with the file's name, if any. For a full disk, it names folders that may need space.
     """
     if isinstance(error, MemoryError):
         return f"out of memory: {error}".removesuffix(": ")

@@ -122,8 +122,7 @@ class DocumentsInMemory:
     def sentences(self, documents: IntArray) -> list[Matrix]:
         """Return the sentence vectors of documents at the given positions.
 
-        An array per document, float32 (sentences, D), in order. Vectors have unit length, except
-        for zeros.
+        An array per document, float32 (sentences, D), in order. They have unit length, or are zero.
         """
         return [self._documents[document] for document in documents]
 

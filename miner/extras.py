@@ -21,10 +21,7 @@ EXTRAS = {module: extra for extra, modules in _MODULES.items() for module in mod
 
 
 def how_to_install(error: ModuleNotFoundError) -> str | None:
-    """Return a message with the command that installs the missing module.
-
-    It is None if no extra of Adit installs the module.
-    """
+    """Return how to install the missing module of an error, None if unknown."""
     module = (error.name or "").partition(".")[0]
     extra = EXTRAS.get(module)
     if extra is None:

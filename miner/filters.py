@@ -57,10 +57,7 @@ class Suspects:
         lists: Sequence[IntArray] = (),
         languages: Sequence[str | None] = (None, None),
     ) -> Self:
-        """Build suspects from pairs, best first, with their own ratio and scripts.
-
-        ``ratio`` and ``scripts`` are computed from the texts.
-        """
+        """Return pairs, best first, with their own length ratio and scripts."""
         return cls(
             source=source,
             target=target,
@@ -98,10 +95,7 @@ def median_log_ratio(source: Sequence[str], target: Sequence[str]) -> float:
 
 
 def length_odds(suspects: Suspects) -> FloatArray:
-    """Return how far each pair's length ratio is from the median.
-
-    It is the absolute difference of ``log_ratios`` and ``suspects.ratio``, float64 (P,).
-    """
+    """Return how far length ratios are from the median, log2, float64 (P,)."""
     return np.abs(log_ratios(suspects.source, suspects.target) - suspects.ratio)
 
 

@@ -53,8 +53,7 @@ def given_pairs(
 ) -> Pairs:
     """Score P given pairs by the neighbourhoods of their sentences.
 
-    The result has the pairs in their order. Rank and direction are 0 if neither list contains a
-    pair.
+    Pairs stay in order. Rank and direction are 0 if neither list contains the pair.
 
     Args:
         source: source rows, int64 (P,).

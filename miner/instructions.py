@@ -69,8 +69,7 @@ class InstructionSet:
 def declared(builder: Any, name: str, returned: Any, *given: Any) -> Any:
     """Declare LLVM's function ``name`` in the builder's module.
 
-    ``returned`` and ``given`` are the types of its result and arguments. The result is the declared
-    function.
+    ``returned`` and ``given`` are the types of its result and arguments. The function is returned.
     """
     return cgutils.get_or_insert_function(builder.module, ir.FunctionType(returned, given), name)
 

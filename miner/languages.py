@@ -76,10 +76,7 @@ def known_label(code: str) -> str | None:
 
 
 def main_language(shares: Mapping[str, float]) -> str | None:
-    """Return the first language with a share of at least half, or None.
-
-    ``shares`` are 0 to 1 by language.
-    """
+    """Return the first language with a share of at least half, or None."""
     return next((code for code, share in shares.items() if share >= MIN_SHARE), None)
 
 

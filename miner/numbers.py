@@ -79,8 +79,7 @@ def numbers_in(text: str) -> frozenset[Number]:
 def compare_numbers(source: frozenset[Number], target: frozenset[Number]) -> tuple[int, int]:
     """Count the numbers that two texts share, and the numbers of only one.
 
-    A number matches one of the other text with a common reading, or all of its parts, if the other
-    text has them.
+    A number matches a number with a common reading, or all its parts, in the other text.
     """
     one, two = _matched(source, target), _matched(target, source)
     return min(one, two), len(source) + len(target) - one - two
@@ -120,10 +119,7 @@ def count_numbers(source: Sequence[str], target: Sequence[str]) -> FloatArray:
 
 
 def with_ascii_digits(texts: Sequence[str]) -> Sequence[str]:
-    """Replace the digits of other scripts in texts by ASCII digits.
-
-    The texts themselves are returned if none has such digits.
-    """
+    """Return texts with ASCII digits instead of the digits of other scripts."""
     codes, starts = code_points(texts)
     places, values = _foreign_digits(codes)
     if not (values < 10).any():

@@ -201,10 +201,7 @@ class SortedPairsFile:
     side: Direction
 
     def records(self) -> NDArray[np.void]:
-        """Map the file into memory, as a structured array (P,).
-
-        Its dtype is ``RECORD``, or ``JUDGED_RECORD`` with probabilities and margins.
-        """
+        """Map the file into memory, as ``RECORD`` or ``JUDGED_RECORD``, (P,)."""
         return np.asarray(np.load(self.path, mmap_mode="r"))
 
 

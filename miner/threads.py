@@ -33,10 +33,7 @@ def thread_count() -> int:
 
 
 def given_threads(variable: str = THREADS) -> int:
-    """Return the first number in an environment variable, or 0.
-
-    It is 0 if the variable is missing, or begins with another text.
-    """
+    """Return the first number in an environment variable, or 0 without one."""
     value = os.environ.get(variable, "").partition(",")[0].strip()
     return int(value) if value.isdigit() else 0
 
@@ -72,10 +69,7 @@ def blocks(rows: int, size: int) -> list[slice]:
 
 
 def even_blocks(rows: int, size: int) -> list[slice]:
-    """Split 0 to ``rows`` - 1 into slices of similar sizes up to ``size``.
-
-    There are as many as of ``blocks``, none without rows.
-    """
+    """Split like ``blocks``, but into slices of similar sizes up to ``size``."""
     return blocks(rows, -(-rows // -(-rows // size))) if rows else []
 
 
@@ -90,8 +84,7 @@ def run_in_threads(
     a fifth faster than one product in all threads.
 
     Raises:
-        BaseException: The first error of ``work`` or ``items``, raised after threads finish their
-            items.
+        BaseException: The first error of ``work`` or ``items``, after threads finish their items.
     """
     count = thread_count() if count is None else count
     if count == 1:
@@ -118,10 +111,7 @@ def run_in_threads(
 
 
 def map_in_threads(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    """Return the results of ``work`` on items, in order.
-
-    The calls, and errors, are as in ``run_in_threads``.
-    """
+    """Call ``work`` on items like ``run_in_threads``, with results in order."""
     results: dict[int, Result] = {}
 
     def compute(position: int) -> None:
@@ -143,8 +133,7 @@ def on_one_thread(work: Callable[[], Result]) -> Result:
 def prefetch(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
     """Yield the result of ``work`` on each item, in order.
 
-    Another thread computes the next result while the caller uses one. Errors of ``work`` are raised
-    to the caller.
+    Another thread computes the next result while the caller uses one. Its errors are raised here.
     """
     with ThreadPoolExecutor(1) as pool:
         pending = None

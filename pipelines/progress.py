@@ -25,10 +25,7 @@ class Meter:
     """A meter of work that shows nothing, and the base of other meters."""
 
     def __init__(self, name: str, total: int | None, unit: str) -> None:
-        """Measure work called ``name``, of ``total`` units.
-
-        ``total`` is None if it is unknown, and ``unit`` a plural.
-        """
+        """Measure work called ``name``, of ``total`` units (None if unknown)."""
 
     def begin(self, done: int) -> None:
         """Restart the time and the count, after ``done`` units of an earlier run."""
@@ -131,10 +128,7 @@ class Monitor:
 
     @contextmanager
     def stage(self, name: str, total: int | None, unit: str, part: str = "") -> Iterator[Meter]:
-        """Yield a meter of a stage's work, and close it at the block's end.
-
-        ``total`` is None if it is unknown, and ``unit`` a plural.
-        """
+        """Yield a meter of ``total`` units (None if unknown), and close it."""
         meter = self._meter(" ".join(filter(None, [name, self._part, part])), total, unit)
         try:
             yield meter

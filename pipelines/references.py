@@ -65,10 +65,7 @@ class Shard:
         return self.corpus.file(layout.shard_file(self.index))
 
     def read(self, columns: list[str]) -> pa.Table:
-        """Read the given columns of all sentences, in order.
-
-        Columns are ``row``, ``id``, ``doc`` and ``text``.
-        """
+        """Read some of the columns ``row``, ``id``, ``doc`` and ``text``."""
         return pq.read_table(self._file, columns=columns)
 
     def batches(self, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
@@ -161,8 +158,7 @@ class SideVectors:
     """The vectors of a side, with positions through all shards.
 
     Attributes:
-        starts: Position at which each of S shards begins, and the number of vectors, int64 (S +
-            1,).
+        starts: First position of each of S shards, and the number of vectors, int64 (S + 1,).
     """
 
     def __init__(self, shards: Sequence[EmbeddedShard]) -> None:
@@ -267,10 +263,7 @@ class SearchTile:
 
 @dataclass(frozen=True, kw_only=True)
 class RecallSample:
-    """A side whose sample is searched exactly, to measure the recall.
-
-    ``shards`` are of that side, and ``others`` are all shards of the other side.
-    """
+    """A side whose sample is searched exactly, and the other side's shards."""
 
     shards: Sequence[EmbeddedShard]
     others: Sequence[EmbeddedShard]
@@ -420,8 +413,7 @@ class PairBatch:
 def element_name(element: object) -> str:
     """Return the name of an element, which is unique in its stage.
 
-    A list has the name of its elements that is first in alphabetical order. An element without a
-    name has "".
+    A list has the first name of its elements in alphabetical order. Without a name, it is "".
     """
     if isinstance(element, list):
         return min(map(element_name, element))
@@ -437,10 +429,7 @@ def tile_list(embedded: EmbeddedShard) -> str:
 
 
 def save_list(save: Callable[[str, NDArray], None], name: str, neighbours: Neighbours) -> None:
-    """Save the ids and the cosines of neighbours as two files.
-
-    ``save`` is called with a file name, made from ``name``, and an array.
-    """
+    """Save ids and cosines of neighbours, by ``save(file name, array)``."""
     ids, cosines = layout.list_files(name)
     save(ids, neighbours.ids)
     save(cosines, neighbours.cosines)

@@ -66,8 +66,7 @@ class BagEncoder(BaseEncoder):
     def with_names(self, other: "BagEncoder") -> "BagEncoder":
         """Return a copy that encodes names also by another bag.
 
-        The vectors of names (``find_names``) by ``other``, which must have the same space, are
-        added.
+        The vectors of names (``find_names``) by ``other``, in the same space, are added.
         """
         copied = copy(self)
         copied.namer = other
@@ -129,10 +128,9 @@ class BagEncoder(BaseEncoder):
 def find_names(sentences: Sequence[str]) -> list[str]:
     """Return the names in each sentence, joined by spaces, or "".
 
-    A name is a word that begins with a capital letter and is not the first of the sentence. Names
-    are spelled similarly in many languages, so an encoder trained on more text represents them
-    better. A sentence with capitals in more than half of its words, such as a headline, has no
-    names.
+    A name is a word that begins with a capital letter and is not the first of the sentence. Their
+    spellings are similar in many languages, so encoders trained on more text know them better. A
+    sentence with capitals in more than half of its words, such as a headline, has no names.
     """
     words_by_sentence = map(_name_pattern().findall, sentences)
     return [

@@ -77,11 +77,7 @@ class Features:
         return sentences, self.rows(words.take(first))
 
     def drop_words(self, tokens: Tokens, rate: float, generator: np.random.Generator) -> Tokens:
-        """Remove random words from sentences of pieces.
-
-        Each word is removed with probability ``rate``, by numbers of ``generator``. A sentence may
-        become empty.
-        """
+        """Return sentences with words removed, each with probability ``rate``."""
         words, _ = self.words(tokens)
         return tokens.keep(np.repeat(generator.random(len(words)) >= rate, np.diff(words.offsets)))
 

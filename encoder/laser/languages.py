@@ -35,7 +35,7 @@ def files_of(language: str) -> list[str]:
         language: an ISO 639 code, with a script (``kas_Deva``, ``ks-Deva``) if LASER has several.
 
     Returns:
-        The checkpoint first, then the files of subwords: of LASER3 if it has the language, else of
+        The checkpoint first, then the files of subwords: of LASER3 if it has the language, or
         LASER2.
 
     Raises:

@@ -165,19 +165,13 @@ class TextTokenizer(SentenceTokenizer):
         self._prepare = steps(language) if steps else str
 
     def for_language(self, language: str | None) -> "TextTokenizer":
-        """Return the tokeniser with the preprocessing of a language.
-
-        ``language`` is an ISO 639 code, or None for English.
-        """
+        """Return this tokeniser with the preprocessing of ``language``."""
         if self._steps is None:
             return self
         return TextTokenizer(self._vocabulary, self._split, self._steps, language)
 
     def encode(self, sentences: Sequence[str]) -> Tokens:
-        """Preprocess sentences, and return the ids of their subwords.
-
-        Ids include the special tokens of the vocabulary, so none is empty.
-        """
+        """Preprocess sentences, and return the ids of their subwords and ends."""
         return self._vocabulary.encode(self._split([self._prepare(line) for line in sentences]))
 
 

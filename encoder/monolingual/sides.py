@@ -35,10 +35,7 @@ logger = logging.getLogger(__name__)
 
 
 def scale_to(vectors: Matrix, weights: Matrix) -> Matrix:
-    """Return rows scaled to the lengths ``weights`` (V,), in a new array.
-
-    ``vectors`` are float32 (V, D). Zero rows stay zero.
-    """
+    """Copy ``vectors``, scaled to the lengths ``weights`` (V,) except zeros."""
     rows = vectors.copy()
     normalize_rows(rows)
     return rows * weights[:, None]
@@ -103,20 +100,14 @@ def spelling_table(
 
 @dataclass(frozen=True, kw_only=True)
 class Side:
-    """The words of a language, with vectors and weights.
-
-    ``weights``, float32 (V,), are the words' idf.
-    """
+    """V words of a language with vectors (V, D), and their idf float32 (V,)."""
 
     words: WordVectors
     weights: Matrix
 
 
 def side_of_vectors(words: WordVectors) -> Side:
-    """Build a side from given vectors of words, the most frequent first.
-
-    Weights are the idf that Zipf's law gives for the words' ranks.
-    """
+    """Return given words, the most frequent first, with idf by Zipf's law."""
     return Side(words=words, weights=np.log(np.arange(2, len(words) + 2)).astype(np.float32))
 
 

@@ -44,10 +44,7 @@ class Measure:
     higher_is_better: bool = False
 
     def best(self, means: Sequence[float]) -> bool:
-        """Return whether the last mean is as good as the best of all.
-
-        ``means`` are of all evaluations so far, at least one.
-        """
+        """Return whether the last of ``means`` (not empty) is as good as any."""
         return means[-1] == (max(means) if self.higher_is_better else min(means))
 
 
@@ -147,10 +144,7 @@ class Keeper:
         self._write_log()
 
     def best(self) -> Mapping[str, Mapping[str, float]]:
-        """Return the figures of the saved encoder, by measure and part.
-
-        IndexError is raised if ``keep`` has not been called.
-        """
+        """Return the saved encoder's figures by measure and part, after ``keep``."""
         return [entry for entry in self.state.history if entry["best"]][-1]["parts"]
 
     def _write_log(self) -> None:

@@ -350,10 +350,7 @@ class TrainingOptions(ValidatedOptions):
     seed: int = option(1, "random seed", high=2**63 - 1)
 
     def flat(self) -> dict[str, Any]:
-        """Return all options in one dictionary, by name.
-
-        It includes the architecture's and the objective's options, and both names.
-        """
+        """Return all options by name, also the architecture's and the objective's."""
         names = {"architecture": self.architecture.name, "objective": self.objective.name}
         return {**asdict(self), **asdict(self.architecture), **asdict(self.objective), **names}
 
@@ -407,10 +404,7 @@ def _choose(name: str, value: str, choices: Mapping[str, type]) -> type:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskBeside:
-    """An auxiliary task, its folder of text, and its weight.
-
-    ``weight`` is the number of the task's batches per batch of the objective.
-    """
+    """An auxiliary task, its folder of text, and its batches per main batch."""
 
     name: str
     folder: Path

@@ -54,18 +54,12 @@ def rank() -> int:
 
 
 def local_rows(count: int) -> NDArray[np.int64]:
-    """Return this process's share of the positions of a batch.
-
-    They are int64, ascending, of 0 to ``count`` - 1.
-    """
+    """Return this process's rows of a batch of ``count``, ascending, int64."""
     return np.array_split(np.arange(count), processes())[rank()]
 
 
 def run_in_first(make: Callable[[], T]) -> T:
-    """Call ``make`` in process 0, and return its result in all processes.
-
-    A ValueError of ``make`` is raised in all processes.
-    """
+    """Call ``make`` in process 0, with its result or ValueError in all."""
     if processes() == 1:
         return make()
     results: list[Any] = [None]

@@ -52,9 +52,8 @@ def first_layer(pieces: Any, scales: Any, ids: Any, offsets: Any, bias: Any, hid
 
     ``hidden``, float32 (T, B C), is filled. ``pieces`` has a row per piece: its vector (E), the
     layer's input (B C), and the products of this input with the weights of each place in each
-    branch's window (C each). ``scales`` multiply each C numbers of a row. ``ids`` (T,) are the rows
-    of the tokens' pieces, and ``offsets`` the first token of each sentence, and T. ``bias`` is (B
-    C,).
+    branch's window (C each). ``scales`` multiply each C numbers of a row. ``ids`` (T,) are rows of
+    tokens' pieces, and ``offsets`` the first token of each sentence, and T. ``bias`` is (B C,).
     """
     for sentence in range(len(offsets) - 1):
         first, stop = offsets[sentence], offsets[sentence + 1]

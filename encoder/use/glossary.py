@@ -64,8 +64,7 @@ def split(sentence: str) -> list[str]:
 def find_nearest(keys: Weights, vectors: Matrix) -> tuple[NDArray[np.int32], Matrix]:
     """Find the nearest keys of each of W unit vectors (W, D).
 
-    ``keys`` are K vectors (D, K). Ties go to the first key. Results do not depend on the other
-    vectors.
+    ``keys`` are K vectors (D, K). Ties go to the first key. Other vectors do not matter.
 
     Returns:
         Numbers of the NEAREST nearest keys, nearest first, int32, and their shares by the softmax

@@ -67,8 +67,7 @@ class Network:
     def __init__(self, tensors: Mapping[str, Matrix], sizes: Matrix | None = None) -> None:
         """Build the network from its tensors by name.
 
-        It uses int8 if ``sizes``, (B C,), are not None. They are the root mean squares of hidden
-        channels.
+        It uses int8 if ``sizes`` (B C,), root mean squares of hidden channels, are not None.
         """
         self.precision: Precision = "float32" if sizes is None else "int8"
         self.name = "float32" if sizes is None else f"int8-{WEIGHT_MAX}-{ROW_MAX}"

@@ -13,10 +13,7 @@ if TYPE_CHECKING:
 
 
 def eval_encoder(argv: Sequence[str] | None = None, prog: str = "eval-encoder") -> int:
-    """Run ``adit evaluate``, and return its exit status.
-
-    ``argv`` are by default the arguments of the process.
-    """
+    """Run ``adit evaluate``, by default of this process, and return a status."""
     argv = sys.argv[1:] if argv is None else argv
     args = encoder_parser(prog, argv[:1]).parse_args(argv)
     return run_command(lambda: _run(args), prog)
@@ -25,8 +22,7 @@ def eval_encoder(argv: Sequence[str] | None = None, prog: str = "eval-encoder") 
 def encoder_parser(prog: str, tasks: Collection[str] = TASKS) -> argparse.ArgumentParser:
     """Build the parser of ``adit evaluate``.
 
-    The modules of ``tasks`` are imported, and have their options. Other tasks have only a name and
-    a help.
+    The modules of ``tasks`` are imported, and have their options. Others have only a name and help.
     """
     parser = argparse.ArgumentParser(
         prog=prog,

@@ -33,10 +33,7 @@ class Examples:
         return len(self.labels)
 
     def part(self, name: str) -> Mask:
-        """Return a mask (N,) of the examples in the part ``name``.
-
-        It is (0,) if the examples are not divided into parts.
-        """
+        """Return a mask (N,) of the examples in a part, (0,) without parts."""
         return np.array([part == name for part in self.parts], dtype=bool)
 
     def classes(self) -> tuple[list[str], IntArray]:
@@ -85,9 +82,8 @@ def read_columns(
 ) -> Examples:
     """Read labelled sentences from tab-separated columns.
 
-    The first ``skip`` lines are skipped. ``label``, ``sides`` and ``part`` are the indices from 0
-    of the columns of labels, of sentences, and of parts (``tr``, ``va`` or ``te``); None if there
-    are no parts.
+    The first ``skip`` lines are skipped. ``label``, ``sides`` and ``part`` are the columns, from 0,
+    of labels, of sentences, and of parts (``tr``, ``va`` or ``te``); None if there are no parts.
 
     Raises:
         ValueError: A line lacks columns, a part is unknown, or the file is empty or unreadable.

@@ -55,10 +55,7 @@ def _tag(name: str) -> str:
 
 
 def code_of(name: str) -> str:
-    """Return the code of a language by which encoders know it.
-
-    It is ISO 639-1 if there is one: ``de`` for ``deu_Latn``.
-    """
+    """Return the code of a language for encoders, ``de`` for ``deu_Latn``."""
     return iso_639_1(base_language(name))
 
 

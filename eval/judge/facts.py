@@ -171,8 +171,7 @@ class Learner:
     def step(self, side: Side, rows: NDArray[np.int64], rate: float) -> float:
         """Train on the sentences at positions ``rows`` of a side for one step.
 
-        Parameters change in place. ``rate`` is the learning rate. The mean loss before the step is
-        returned.
+        Parameters change in place. ``rate`` is the learning rate. The mean loss is returned.
         """
         values = self.values
         vectors, ids, offsets = side.batch(rows)
@@ -214,8 +213,8 @@ def train_facts(
         sides: Sides of parallel text.
         names: The meanings.
         steps: Batches, each of ``BATCH`` sentences.
-        report: Called every ``REPORT_STEPS`` steps with the number of steps and the mean loss since
-            the last call.
+        report: Called every ``REPORT_STEPS`` steps with their number and the mean loss since the
+            last call.
     """
     rates, random = _base_rates(sides, len(names)), np.random.default_rng(2)
     learner, losses = Learner(sides[0].vectors.shape[1], rates), []

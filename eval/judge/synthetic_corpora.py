@@ -35,10 +35,7 @@ Spoil = Callable[[str, Random, Sequence[str]], str]
 
 
 def half(text: str, random: Random, others: Sequence[str]) -> str:
-    """Keep a random half of a text's words.
-
-    Of a text of up to 3 words, it keeps half the characters. ``others`` is unused.
-    """
+    """Keep one half of a text's words, or of its characters up to 3 words."""
     words = text.split(" ")
     units, joint = (words, " ") if len(words) > 3 else (list(text), "")
     middle = len(units) // 2
@@ -59,10 +56,7 @@ def clause(text: str, random: Random, others: Sequence[str]) -> str:
 
 
 def number(text: str, random: Random, others: Sequence[str]) -> str:
-    """Change all digits of a text by one random shift, modulo 10.
-
-    The shift is from 1 to 8, and ``others`` is unused. A text without digits stays.
-    """
+    """Shift all digits by one random number from 1 to 8, modulo 10."""
     shift = random.randrange(1, 9)
     return re.sub(r"\d", lambda digit: str((int(digit[0]) + shift) % 10), text)
 
@@ -140,10 +134,7 @@ class LabelledCorpora:
     known: Known | None = None
 
     def labels(self, mined: Mined) -> NDArray[np.int8]:
-        """Label mined pairs, int8 (P,).
-
-        A label is RIGHT (1), WRONG (0) or UNKNOWN (-1).
-        """
+        """Label mined pairs RIGHT (1), WRONG (0) or UNKNOWN (-1), int8 (P,)."""
         rows = zip(mined.pairs.source.tolist(), mined.pairs.target.tolist(), strict=True)
         texts = ((mined.texts[0][own], mined.texts[1][other]) for own, other in rows)
         return np.array([self._label(*pair) for pair in texts], dtype=np.int8)

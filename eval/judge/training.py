@@ -80,8 +80,7 @@ def gather(all_corpora: Iterable[LabelledCorpora]) -> Iterator[Examples]:
 def train_judge(all_examples: Sequence[Examples]) -> Judge:
     """Train the judge of mined pairs on examples.
 
-    Pairs of both labels must occur. Comparable corpora have the share ``BUCC_WEIGHT`` of all
-    weight.
+    Pairs of both labels must occur. Comparable corpora have ``BUCC_WEIGHT`` of all weight.
     """
     sizes = [len(one.right) for one in all_examples]
     comparable = np.repeat([one.comparable for one in all_examples], sizes)

@@ -35,10 +35,7 @@ def resample(
 
 
 def interval(samples: FloatArray) -> Interval:
-    """Return the 95% interval of resampled figures, lowest first.
-
-    It is from percentile 2.5 to 97.5 of ``samples``, which are not empty.
-    """
+    """Return percentiles 2.5 and 97.5, the 95% interval of resampled figures."""
     low, high = np.percentile(samples, (2.5, 97.5))
     return float(low), float(high)
 

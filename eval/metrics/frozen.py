@@ -31,10 +31,7 @@ FOLDS = 10
 
 @dataclass(frozen=True)
 class Part:
-    """N rows of numbers, with the class probabilities to predict.
-
-    ``rows`` are float32 (N, D), and ``targets`` float32 (N, C).
-    """
+    """N rows, float32 (N, D), and their class probabilities, float32 (N, C)."""
 
     rows: Matrix
     targets: Matrix
@@ -47,9 +44,8 @@ class Part:
 def softmax_regression(train: Part, penalty: float) -> Matrix:
     """Fit a softmax regression to the rows of ``train``.
 
-    The weights, float32 (D + 1, C), have a row per dimension of rows, and a last row of biases of
-    the C classes. L-BFGS minimises the mean cross entropy plus ``penalty`` / 2 times the squared
-    weights.
+    The weights, float32 (D + 1, C), have a row per dimension, and a last row of biases of C
+    classes. L-BFGS minimises the mean cross entropy plus ``penalty`` / 2 times the squared weights.
     """
     from scipy.optimize import minimize
 
@@ -216,8 +212,8 @@ def accuracy(predicted: Matrix, targets: Matrix) -> float:
 class Logistic:
     """A classifier by softmax regression, whose penalty is chosen.
 
-    The best penalty has the highest ``score`` of predicted and true probabilities. ``seed`` is of
-    the folds.
+    The best penalty has the highest ``score`` of predicted and true classes. ``seed`` is of the
+    folds.
     """
 
     name = "logistic"
@@ -280,8 +276,8 @@ Classifier = Logistic | Mlp
 def cross_predict(train: Part, classifier: Classifier) -> Matrix:
     """Predict each row's class probabilities (N, C) by a fit to other rows.
 
-    The rows are divided into ``FOLDS`` folds. A fold is predicted by ``classifier``, fitted to the
-    other folds.
+    The rows are divided into ``FOLDS`` folds. ``classifier``, fitted to the others, predicts a
+    fold.
     """
     fold = folds(train.targets, FOLDS, seed=classifier.seed)
     predicted = np.empty_like(train.targets)
@@ -305,10 +301,7 @@ def folds(targets: Matrix, count: int, *, seed: int) -> IntArray:
 
 
 def one_hot(labels: IntArray, classes: int) -> Matrix:
-    """Convert labels (N,), from 0, to class probabilities, float32 (N, C).
-
-    A row has 1 at its label, and 0 elsewhere. C is ``classes``.
-    """
+    """Return float32 (N, C), 1 at each row's label, from 0, and 0 elsewhere."""
     return np.eye(classes, dtype=np.float32)[labels]
 
 
@@ -318,11 +311,7 @@ def root_mean_square(vectors: Matrix) -> np.float32:
 
 
 def pair_features(first: Matrix, second: Matrix, *, both: bool) -> Matrix:
-    """Return the features |u - v| and u * v of pairs of rows (N, D).
-
-    With ``both``, u and v come first. ``first`` and ``second`` are u and v. Features are
-    concatenated.
-    """
+    """Concatenate |u - v| and u * v of rows (N, D), after u and v if ``both``."""
     sides = [first, second] if both else []
     return np.hstack([*sides, np.abs(first - second), first * second])
 

@@ -22,19 +22,13 @@ LEFT, RIGHT, TOP, BOTTOM = 56, 24, 24, 38  # margins of a chart, in pixels
 
 
 def histogram(scores: FloatArray, *, low: float, high: float, bins: int = BINS) -> list[int]:
-    """Count scores in ``bins`` of equal width from ``low`` to ``high``.
-
-    Scores below or above count in the first or the last.
-    """
+    """Count scores in ``bins`` of equal width, and outside them in the ends."""
     counts, _ = np.histogram(np.clip(scores, low, high), bins=bins, range=(low, high))
     return list(map(int, counts))
 
 
 def spread(scores: FloatArray) -> tuple[float, float]:
-    """Return the lowest and the highest of at least one score.
-
-    If both are equal, they are 0.5 below and 0.5 above it.
-    """
+    """Return the lowest and highest of scores (P,), P > 0, 0.5 off if equal."""
     low, high = float(scores.min()), float(scores.max())
     return (low, high) if low < high else (low - 0.5, high + 0.5)
 
@@ -105,10 +99,7 @@ class Chart:
 
 
 def ticks(low: float, high: float) -> list[float]:
-    """Return up to 6 round numbers from ``low`` to ``high``, ascending.
-
-    They are multiples of 1, 2 or 5 times a power of 10. ``low`` is below ``high``.
-    """
+    """Return up to 6 multiples of 1, 2 or 5 times 10**n from low to high."""
     rough = (high - low) / MAX_STEPS
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * (1 - 1e-9))

@@ -59,8 +59,7 @@ def _four_digits(numbers: Iterable[float]) -> list[str]:
 def context_table(run: Run, source: int, target: int) -> Grid:
     """Tabulate a pair with the sentences before and after both of its own.
 
-    ``source`` and ``target`` are rows. The table is empty if neither has a sentence next to it in
-    its document.
+    ``source`` and ``target`` are rows. The table is empty if both are alone in their documents.
     """
     sides = list(zip(run.sides, (source, target), strict=True))
     before, after = zip(*(side.context(row) for side, row in sides), strict=True)
@@ -71,20 +70,14 @@ def context_table(run: Run, source: int, target: int) -> Grid:
 
 
 class Quality(NamedTuple):
-    """Estimates of a run's pairs, and the method in words.
-
-    Without estimates, ``estimates`` is None, and ``how`` the reason.
-    """
+    """Estimates of a run's pairs and their method, or None and the reason."""
 
     estimates: Estimates | None
     how: str
 
 
 def assess(run: Run) -> Quality:
-    """Return the judge's estimates of the quality of a run's pairs.
-
-    The estimates are None for a run that was scored by margin.
-    """
+    """Return the judge's estimates, or None with a reason if scored by margin."""
     try:
         return Quality(estimates_from_judge(run), "by the probability of each pair")
     except ValueError as error:
@@ -141,9 +134,8 @@ def _documents(
 def against_gold(run: Run, gold: Gold) -> Section:
     """Return the page's comparison with gold pairs, for the template.
 
-    Keys are ``charts``, ``wrong`` and ``missing``. The tables ``wrong`` and ``missing`` have 50
-    pairs each, at the threshold with the best F1: the best wrong pairs, and the first missing ones
-    by id.
+    The keys are ``charts``, ``wrong`` and ``missing``. These two are tables of 50 pairs each, at
+    the threshold with the best F1: the best wrong pairs, and the first missing ones by id.
     """
     curve = gold_curve(gold.judgements)
     by_threshold = Chart(
@@ -268,7 +260,7 @@ def lengths(run: Run) -> Section:
 def suspicious(run: Run) -> dict[str, Grid]:
     """Return tables of pairs that filters would reject.
 
-    ``caught`` has numbers of such pairs by filter, and ``listed`` the 25 worst pairs of the better
+    ``caught`` has numbers of such pairs by filter, ``listed`` the 25 worst pairs of the better
     half.
     """
     masks = {name: FILTERS[name](run.suspects) for name in SHOWN_FILTERS}

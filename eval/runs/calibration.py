@@ -61,8 +61,7 @@ class Gold:
 class LabelledPairs:
     """J pairs of a run whose correctness is known.
 
-    ``positions`` in the run's pairs are int64 (J,), ascending. ``correct``, bool (J,), says which
-    are correct.
+    ``positions`` in the run's pairs are int64 (J,), ascending. ``correct`` is bool (J,).
     """
 
     positions: IntArray
@@ -77,8 +76,7 @@ class Estimates:
         scores: of the pairs, float64 (P,), descending.
         probabilities: that a pair is correct, float64 (P,).
         labelled: the labels that the estimates come from, if any.
-        floor: the best score of pairs that are not among these, or else the run's threshold, or
-            -inf.
+        floor: the best score of other pairs, or else the run's threshold, or -inf.
     """
 
     scores: FloatArray
@@ -111,8 +109,8 @@ class Estimates:
     def interval(self, fdr: float) -> Interval | None:
         """Return the 95% interval of the error rate of ``kept(fdr)`` pairs.
 
-        It is Wilson's (1927), lowest share first, by the labelled pairs. It is None if no labelled
-        pair is kept.
+        It is Wilson's (1927), lowest share first, by the labelled pairs. It is None if none is
+        kept.
         """
         if self.labelled is None:
             return None
@@ -145,8 +143,8 @@ def read_labels(path: Place, run: Run) -> LabelledPairs:
     """Read labels of a run's pairs from a file.
 
     Lines SOURCE_ID TAB TARGET_ID are all correct pairs, so all other pairs are wrong. If TAB
-    ``right`` or TAB ``wrong`` follows in the first line, the lines are marks, and other pairs have
-    no label.
+    ``right`` or TAB ``wrong`` follows in the first line, the lines are marks, and others have no
+    label.
 
     Raises:
         ValueError: A line is malformed, marks of a pair differ, none of the marked pairs is the

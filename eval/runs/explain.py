@@ -19,11 +19,7 @@ SHOWN = 5  # features to list for a pair, and against it
 
 
 class ListEntry(NamedTuple):
-    """A neighbour of a sentence, as shown to users.
-
-    ``row`` is of the other side, ``cosine`` to the neighbour, and ``margin`` that of the pair of
-    both.
-    """
+    """A neighbour's row, cosine, and the margin of the pair with it."""
 
     row: int
     cosine: float

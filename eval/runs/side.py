@@ -31,10 +31,7 @@ KEPT_GROUPS = 32  # row groups of sentences in memory
 
 
 class ShardedArray:
-    """An array whose rows are in the files of all shards, in order.
-
-    Files are mapped into memory when they are first read.
-    """
+    """An array of all shards' rows, in order, memory-mapped when read."""
 
     def __init__(self, artefacts: Sequence[Artefact], file: str) -> None:
         self._artefacts, self._file = artefacts, file
@@ -176,8 +173,7 @@ class Side:
     def all_ids(self, rows: Rows, lines: Rows | None = None) -> list[Ids]:
         """Return the ids of each row and of all its duplicates.
 
-        The first id is the row's or, if ``lines`` is not None, the line's, which is the row or a
-        duplicate.
+        The first id is the row's or, if ``lines`` is not None, that of the line, maybe a duplicate.
 
         Raises:
             ValueError: An id is repeated.

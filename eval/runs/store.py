@@ -61,8 +61,8 @@ class PairFile:
     def by_reason(self, count: int) -> dict[str, tuple[int, pa.Table]]:
         """Return a sample of the pairs that were rejected for each reason.
 
-        A value is the number of pairs, and a table of ``count`` random ones, or all if there are
-        fewer, in order.
+        A value is the number of pairs, and a table of ``count`` random ones, or all if fewer, in
+        order.
         """
         table = self._file.read()
         samples = {}
@@ -216,8 +216,7 @@ class Run:
     def lists(self) -> tuple[IntArray, IntArray]:
         """The number of neighbour lists that contain each row, int64.
 
-        The first array is of source rows, the second of target rows, both up to the last searched
-        row.
+        The first array is of source rows, the second of target rows, up to the last searched row.
         """
         return (
             occurrences(self.target.neighbours.ids, int(self.source.searched[-1]) + 1),

@@ -99,8 +99,7 @@ def _check_beads(beads: Iterable[Bead], source: int, target: int, *, path: Path)
 def find_documents(directory: Path) -> dict[Path, tuple[Path, Path]]:
     """Find the gold alignments in a folder, with both documents.
 
-    A file ``NAME.xxyy`` has the documents ``NAME.xx`` and ``NAME.yy``. Without either, it is
-    skipped.
+    A file ``NAME.xxyy`` is skipped without its documents ``NAME.xx`` and ``NAME.yy``.
 
     Raises:
         ValueError: The folder contains none.

@@ -24,10 +24,7 @@ Encode = Callable[[Encoder, Sequence[str], str], Matrix]  # sentences of a langu
 
 @dataclass(frozen=True, kw_only=True)
 class AlignedTexts:
-    """Texts of several languages, whose lines i translate each other.
-
-    ``files`` and ``texts`` have the file and its N lines by language.
-    """
+    """The file and the N lines of each language, which translate by line."""
 
     files: dict[str, Path]
     texts: dict[str, list[str]]
@@ -120,10 +117,7 @@ def load_texts(args: argparse.Namespace) -> tuple[AlignedTexts, str]:
 
 
 def fields_of_texts(data: AlignedTexts) -> dict[str, object]:
-    """Return the fields of aligned texts in a signature.
-
-    They are ``languages``, ``sentences`` and ``sha256``.
-    """
+    """Return the signature's ``languages``, ``sentences`` and ``sha256``."""
     count = len(data.texts[data.languages[0]])
     fields = {"languages": ",".join(data.languages), "sentences": count}
     return fields_of(list(data.files.values()), **fields)

@@ -56,17 +56,13 @@ def add_languages(parser: argparse.ArgumentParser, *, named: str) -> None:
 def chosen_languages(args: argparse.Namespace, known: Iterable[str]) -> list[str]:
     """Return the distinct languages that options ask for.
 
-    ``args`` has the option of ``add_languages``: ``all`` returns ``known``, and no option
-    ``LANGUAGES``.
+    ``all`` returns ``known``. Without the option of ``add_languages``, they are ``LANGUAGES``.
     """
     return list(known if args.lang == [ALL] else dict.fromkeys(args.lang or LANGUAGES))
 
 
 def add_sides(parser: argparse.ArgumentParser, *, default: str) -> None:
-    """Add the option ``--lang``, one language or two of the sides of pairs.
-
-    ``default`` describes the default in its help.
-    """
+    """Add ``--lang``, one or two languages of the sides of pairs."""
     text = f"language of both sides, or languages of the first and second side (default: {default})"
     add_list(parser, "--lang", "XX", text, type=parse_option)
 
@@ -88,10 +84,7 @@ def languages_of_sides(args: argparse.Namespace) -> tuple[str, str] | None:
 
 
 def add_files_of_languages(parser: argparse.ArgumentParser, option: str, text: str) -> None:
-    """Add an option with values XX=FILE, a list of languages and paths.
-
-    ``option`` is its name, and ``text`` its help.
-    """
+    """Add an option of values XX=FILE, each parsed as a language and a path."""
     add_list(parser, option, "XX=FILE", text, type=_language_and_file, default=[])
 
 
@@ -105,10 +98,7 @@ def _language_and_file(text: str) -> tuple[str, Path]:
 def by_language(
     files: Sequence[tuple[str, Path]], read: Callable[[Path], list[str]]
 ) -> dict[str, list[str]]:
-    """Read the lines of each language from its files, in order.
-
-    ``files`` are languages and paths, and ``read`` reads a file.
-    """
+    """Return each language's lines, read from its files in order."""
     lines: dict[str, list[str]] = {}
     for language, path in files:
         lines.setdefault(language, []).extend(read(path))

@@ -100,9 +100,8 @@ def _mean(values: FloatArray) -> float:
 def reliability(mined: MinedSplit) -> list[tuple[float, float, int]]:
     """Compare probabilities with the share of correct pairs, in 10 bins.
 
-    A bin has the mean probability, the share of correct pairs, and the number of pairs. Bins are of
-    equal width, ascending by probability. Bins without pairs are omitted. ``mined`` has judged
-    pairs.
+    A bin has the mean probability, share of correct pairs, and number of pairs. Bins are of equal
+    width, ascending by probability. Bins without pairs are omitted. ``mined`` has judged pairs.
     """
     assert isinstance(mined.pairs, JudgedPairs)
     probabilities, correct = mined.pairs.probability, mined.judgements.correct

@@ -24,8 +24,7 @@ DEFAULT_TUNE, DEFAULT_TEST = "training", "sample"  # splits
 class MinedSplit:
     """The pairs mined from one split, compared with gold pairs.
 
-    ``pairs`` and ``ranked`` are the same pairs, best first. ``seconds`` are for encoding and
-    mining.
+    ``pairs`` and ``ranked`` are the same pairs, best first. ``seconds`` include encoding.
     """
 
     data: BuccSplit

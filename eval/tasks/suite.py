@@ -80,10 +80,7 @@ def mean_figure(name: str, values: Mask | FloatArray, *, stream: int = 0) -> Fig
 
 
 def correlation_figure(name: str, x: FloatArray, y: FloatArray, *, stream: int = 0) -> Figure:
-    """Compute Pearson's r of two values of U units, (U,) each.
-
-    It is 0 if either is constant. ``stream`` is as in ``eval.metrics.bootstrap.resample``.
-    """
+    """Compute Pearson's r of two values (U,) of U units, 0 if one is constant."""
     return figure_of(name, moments(x, y), pearson, stream=stream)
 
 
@@ -199,8 +196,7 @@ def publishers(task: str) -> tuple[str, ...]:
 def published(task: str, name: str, *, size: int) -> dict[str, float | None]:
     """Return the published figures of a set, by publication, 0 to 1.
 
-    A figure is None if the publication has none of ``task`` for the set ``name`` with ``size``
-    units.
+    A figure is None if the publication has none for the set ``name`` with ``size`` units.
     """
     means: dict[str, float | None] = dict.fromkeys(publishers(task))
     for task_name, set_name, set_size, source, figures in _published():

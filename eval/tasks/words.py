@@ -54,8 +54,7 @@ class WordPairs:
     def translations(self, *, doubtful: bool = True) -> dict[str, set[str]]:
         """Return the set of translations of each source word.
 
-        Words are in file order. Unless ``doubtful``, pairs of the categories in ``DOUBTFUL`` are
-        skipped.
+        Words are in file order. Unless ``doubtful``, pairs of ``DOUBTFUL`` categories are skipped.
         """
         translations: dict[str, set[str]] = {}
         for (source, target), kind in zip(self.pairs, self.kinds, strict=True):

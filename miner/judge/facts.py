@@ -116,8 +116,8 @@ def compare_facts(source: Words, target: Words, facts: Facts | None) -> NDArray[
     Returns:
         Features of P pairs, float32 (P, 6): the highest and the second highest exchange of all
         groups; how far a negation is missing; the lower and the higher level of a negation of both
-        sides; the number of senses that both sides say. All are NaN if ``facts`` is None or a side
-        has no words.
+        sides; the number of senses on both sides. All are NaN if ``facts`` is None or a side has no
+        words.
     """
     from miner.judge.compiled import compare_meanings  # loads Numba
 

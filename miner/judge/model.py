@@ -101,8 +101,7 @@ class Judge:
 
         Args:
             blocks: Scores of all pairs, float64 arrays.
-            known: Scores of leave-one-out pairs, float64 (N,), maybe none. A judge of given pairs
-                ignores them.
+            known: Scores of leave-one-out pairs, float64 (N,), maybe none. Ignored for given pairs.
         """
         if not self.is_given:
             return Probabilities.fit(self.reference_peaks, blocks, known)

@@ -152,8 +152,7 @@ class Probabilities:
         shift: Log odds of a score of 0.
         most: Upper bound of all probabilities.
         share: Estimated share of correct pairs.
-        alike: Share of the leave-one-out pairs, which are wrong, with a probability of at least
-            ``LIKELY``.
+        alike: Share of leave-one-out (wrong) pairs with a probability of at least ``LIKELY``.
     """
 
     slope: float = 1.0

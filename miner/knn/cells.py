@@ -164,8 +164,8 @@ def nearest_cells(
         rows: unit rows (N, D).
         centroids: from ``train_cells``, (C, D + 1), or centroids without penalties, (C, D).
         probes: cells per row.
-        reach: from ``fit_probe_radius``; None for ``probes`` cells per row, otherwise ``probes`` on
-            average.
+        reach: from ``fit_probe_radius``, for ``probes`` cells on average; None for ``probes`` per
+            row.
 
     Returns:
         Cells, nearest first: int64 (N, min(probes, C)). With ``reach``, there are ``PROBE_SLACK``
@@ -248,10 +248,7 @@ def cut_cells(source_cells: Cells, target_cells: Cells, *, count: int, most: int
 
 
 def rows_in_cells(cells: Cells, part: range) -> IntArray:
-    """Return the rows that have any cell of ``part``, ascending, int64.
-
-    ``cells`` are of each row, int (N, p), -1 if unused.
-    """
+    """Return the rows with a cell, int (N, p), in ``part``, int64, ascending."""
     rows: IntArray = loops().rows_in(cells, part.start, part.stop)
     return rows
 

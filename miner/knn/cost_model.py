@@ -61,10 +61,7 @@ WANTED = 4  # hits per row and column of a tile, to time insertions
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """The size of a two-way search.
-
-    It has the numbers of source and target rows, of dimensions, and of neighbours per row.
-    """
+    """The numbers of rows, dimensions and neighbours of a two-way search."""
 
     sources: int
     targets: int

@@ -89,8 +89,7 @@ def search_unit_rows(
     """Find the k nearest rows in both directions, among unit rows.
 
     Arguments, results and errors are as in ``search_both``, but ``source`` (N, D) and ``target``
-    (M, D) must be from ``unit_rows``. They are not checked: rows of other lengths give wrong
-    results.
+    (M, D) must be from ``unit_rows``. Unchecked rows of other lengths give wrong results.
     """
     check_search(source, target, k=k)
     k = min(k, max(len(source), len(target), 1))

@@ -175,8 +175,7 @@ def on_gpus(index: faiss.Index, query: Matrix, *, count: int) -> faiss.Index:
     """Return a copy of an index on all GPUs, or the index itself.
 
     The copy is in float16 if possible. ``query`` (1, D) is searched for ``count`` neighbours as a
-    trial. Without a GPU, or if the trial fails, the index is returned. The reason of a failure is
-    logged once.
+    trial. Without a GPU, or if the trial fails, the index is returned. A failure is logged once.
     """
     if not _gpus_work():
         return index

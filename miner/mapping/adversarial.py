@@ -38,8 +38,7 @@ def adversarial_start(
 ) -> Mapping:
     """Train a map of word vectors adversarially, and return the best map.
 
-    At intervals, ``judge`` refines and rates the map. The map with the highest criterion is
-    returned.
+    At checks, ``judge`` refines and rates the map. The best of all checks is returned.
 
     Args:
         source: unit vectors of words (N, D), most frequent first.

@@ -76,8 +76,7 @@ def cheapest_path(
     Args:
         vectors: vectors of the source's and the target's blocks, float32 (A, N, D) and (B, M, D).
         noises: mean of 1 - cosine between a block and all of the other side, (A, N) and (B, M).
-        ends: lengths of all sentences before each position, in typical sentences, (N + 1,) and (M +
-            1,).
+        ends: summed lengths before each position, in typical sentences, (N + 1,) and (M + 1,).
         beads: sizes of the beads, int64 (K, 2).
         gap: cost of opening a gap, and per typical sentence in it.
         merge: cost per sentence of a bead beyond 1-1.

@@ -44,8 +44,7 @@ class ArtefactError(ValueError):
 class Artefact:
     """A sealed folder of files, as a small object to send to workers.
 
-    ``files`` are the SHA-256 in hexadecimal of each file by its name, and ``facts`` metadata as
-    JSON values.
+    ``files`` are the SHA-256 (hexadecimal) of files by name, and ``facts`` metadata as JSON values.
     """
 
     folder: Place
@@ -86,8 +85,7 @@ class Artefact:
 def content_key(stage: str, **decides: object) -> str:
     """Hash the JSON values that decide the content of a stage's files.
 
-    It is a SHA-256 in hexadecimal, of the name ``stage`` and the values by keyword, whose order
-    does not count.
+    It is a SHA-256 in hexadecimal, of the name ``stage`` and the values by keyword, in any order.
     """
     canonical = json.dumps([FORMAT, stage, decides], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
@@ -102,8 +100,7 @@ def file_digest(path: Path) -> str:
 def find(folder: Place, *, key: str) -> Artefact | None:
     """Return the artefact sealed in ``folder`` for ``key``, or None.
 
-    It is None without a seal, or if the seal is for another key. The files are compared with their
-    checksums.
+    It is None without a seal, or if the seal is for another key. Files are compared with checksums.
 
     Raises:
         ArtefactError: A file is missing or damaged, or the seal is invalid.
@@ -199,9 +196,8 @@ def write_array(path: Path, values: NDArray[Any]) -> None:
 def npy_rows(path: Path) -> Iterator[Callable[[NDArray[Any]], None]]:
     """Yield a function that appends blocks (n, ...) to a new ``.npy`` file.
 
-    An existing file is replaced. Errors have the reason, such as a full disk, which ``numpy.save``
-    omits. All blocks have the same dtype and shape after the first axis, and at least one is
-    needed.
+    An existing file is replaced. Errors have the reason, such as a full disk. All blocks have the
+    same dtype and shape after the first axis, and at least one is needed.
     """
     import numpy as np
 
@@ -267,8 +263,7 @@ class Draft:
     def rows(self, name: str) -> Iterator[Callable[[NDArray[Any]], None]]:
         """Yield a function that appends blocks to the ``.npy`` file ``name``.
 
-        All blocks (n, ...) have the same dtype and shape after the first axis, and at least one is
-        needed.
+        All blocks (n, ...) have the same dtype and shape after the first axis, and one is needed.
         """
         with self.file(name) as path, npy_rows(path) as append:
             yield append

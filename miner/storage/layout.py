@@ -71,10 +71,7 @@ def shard_name(side: str, index: int) -> str:
 
 
 def list_files(name: str) -> tuple[str, str]:
-    """Return the file names of the ids and of the cosines of neighbours.
-
-    ``name`` is the side whose neighbours they are.
-    """
+    """Return the names of the files of neighbours' ids and cosines."""
     return f"{name}.ids.npy", f"{name}.cosines.npy"
 
 

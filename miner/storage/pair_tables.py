@@ -42,10 +42,7 @@ def table_of(pairs: Pairs) -> pa.Table:
 
 
 def pairs_of(table: pa.Table) -> Pairs:
-    """Convert a table from ``table_of`` to pairs, in its order.
-
-    They are ``JudgedPairs`` if the table has margins.
-    """
+    """Return the pairs of a table of ``table_of``, judged if it has margins."""
     directions = [_DIRECTIONS.index(name) for name in table["direction"].to_pylist()]
     judged = "margin" in table.schema.names
     names = numbers_schema(judged=judged).names
@@ -65,8 +62,7 @@ class Merges:
     def rows_of(self, rows: pa.Array) -> pa.ListArray:
         """Return all rows that are merged into each of some rows, as lists.
 
-        ``rows`` are int64. A list begins with the row itself, and has only that if none is merged
-        into it.
+        ``rows`` are int64. A list begins with the row itself, and has no other if none is merged.
         """
         values = rows.to_numpy()
         positions = np.searchsorted(self._first, values)
@@ -86,7 +82,6 @@ def list_offsets(lists: pa.ListArray) -> np.ndarray:
 def joined_texts(texts: list[str], offsets: np.ndarray) -> list[str]:
     """Join consecutive texts from each offset to the next, by spaces.
 
-    Chinese and Japanese texts are joined without spaces. The result has one text fewer than
-    ``offsets``.
+    Chinese and Japanese are joined without spaces. There is one text fewer than ``offsets``.
     """
     return [joined(texts[first:last]) for first, last in pairwise(offsets.tolist())]

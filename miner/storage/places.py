@@ -121,10 +121,7 @@ class RemotePath:
         return bool(self._info().is_file)
 
     def is_dir(self) -> bool:
-        """Return whether the path is an existing folder.
-
-        In an object store, a folder exists if files are below it.
-        """
+        """Return whether it is a folder, which in object stores has files."""
         return bool(self._info().type.name == "Directory")
 
     def stat(self) -> Stat:
@@ -142,8 +139,8 @@ class RemotePath:
     def files(self, *, recursive: bool = False) -> list[tuple[RemotePath, int]]:
         """Return the files in a folder, with their sizes in bytes.
 
-        With ``recursive``, all files below it are returned. The list is empty if the folder does
-        not exist.
+        With ``recursive``, files at any depth count. The list is empty if the folder does not
+        exist.
         """
         entries = self._entries(recursive=recursive)
         return [(entry, info.size) for entry, info in entries if info.is_file]
@@ -239,8 +236,7 @@ AnyPath: TypeAlias = str | os.PathLike[str] | RemotePath
 def place(text: str) -> Place:
     """Convert a path or URI to a place, without checking it.
 
-    A URI gives a ``RemotePath``, except for ``file://``, which gives a ``Path``, like any other
-    text.
+    A URI gives a ``RemotePath``, except for ``file://``, a ``Path`` like any other text.
     """
     if not _URI.match(text):
         return Path(text)
@@ -255,8 +251,8 @@ def place(text: str) -> Place:
 def file_state(path: Place) -> tuple[int, ...]:
     """Return numbers that are likely to change when the file changes.
 
-    They are its inode, size in bytes, and time of change in nanoseconds. Of a missing remote file,
-    all are 0.
+    They are its inode, bytes, and time of change in nanoseconds. All are 0 for a missing remote
+    file.
 
     Raises:
         FileNotFoundError: The local file does not exist.
@@ -292,10 +288,7 @@ def remove_tree(folder: Place) -> None:
 
 
 def tree_files(folder: Place) -> list[tuple[Place, int]]:
-    """Return all files below a folder with their sizes in bytes.
-
-    The list is in no order, and empty if the folder does not exist.
-    """
+    """Return files below a folder, if any, with their sizes in bytes."""
     if isinstance(folder, RemotePath):
         return [*folder.files(recursive=True)]
     return [(path, path.stat().st_size) for path in folder.rglob("*") if path.is_file()]

@@ -130,8 +130,7 @@ def _warn_once(line: str) -> None:
 def recognise(sample: Sequence[str]) -> Finding | None:
     """Recognise the format of a file that has neither lines nor a table.
 
-    ``sample`` are the first lines that are not blank, one or more. It is None for sentences or a
-    table.
+    ``sample`` are one or more first lines that are not blank. Sentences or a table give None.
     """
     if is_tmx("".join(sample[:5]).lstrip()):
         return Finding("the units of a translation memory (TMX)")

@@ -152,10 +152,7 @@ def look_into(head: bytes) -> tuple[list[str], str]:
 
 
 def is_text(data: bytes) -> bool:
-    """Return whether bytes are UTF-8 without NUL.
-
-    A character that is cut at the end is accepted.
-    """
+    """Return whether bytes are UTF-8 without NUL, maybe cut in a character."""
     try:
         codecs.utf_8_decode(data, "strict", False)
     except UnicodeDecodeError:

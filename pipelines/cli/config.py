@@ -123,10 +123,7 @@ def config_of(args: argparse.Namespace, parser: argparse.ArgumentParser) -> str:
 
 
 def set_options(args: argparse.Namespace, parser: argparse.ArgumentParser) -> dict[str, Any]:
-    """Return the options that differ from their defaults, by name.
-
-    None and empty lists count as defaults. ``parser`` is the one that parsed ``args``.
-    """
+    """Return the options that differ from their defaults, by name."""
     values, seen = {}, set()
     for name, action in _actions(parser).items():
         value = getattr(args, action.dest, None)

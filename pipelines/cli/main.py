@@ -43,10 +43,7 @@ MINING_COMMANDS = ("encoders", *WORK_FOLDER_COMMANDS)
 
 
 def adit(argv: Sequence[str] | None = None) -> int:
-    """Run ``adit COMMAND ...``, and return the exit status.
-
-    ``argv`` is by default the arguments of the process.
-    """
+    """Run ``adit COMMAND ...``, by default of this process, with its status."""
     argv = sys.argv[1:] if argv is None else argv
     name = _parser().parse_args(argv[:1]).command
     return run(name, argv[1:], f"adit {name}")

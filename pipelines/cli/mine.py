@@ -59,10 +59,7 @@ def _mine_corpora(argv: Sequence[str], prog: str) -> int:
 
 
 def rate_corpus(argv: Sequence[str] | None = None, prog: str = "adit rate") -> int:
-    """Run ``adit rate``, and return the exit status.
-
-    ``argv`` is by default the arguments of the process.
-    """
+    """Run ``adit rate`` and return the exit status."""
     argv = sys.argv[1:] if argv is None else argv
     return run_command(lambda: _each_run(argv, prog, rate_parser, _rate_pairs), prog)
 

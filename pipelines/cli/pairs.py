@@ -99,10 +99,7 @@ def check_streamed(options: Mapping[str, object]) -> None:
 
 
 def rate_in_passing(args: argparse.Namespace, monitor: Monitor) -> int:
-    """Rate lines by their texts while they are read, as ``--score texts``.
-
-    Lines are written to OUT. The exit status is returned.
-    """
+    """Rate lines by their texts while they are read (``--score texts``)."""
     from encoder import BEST, BUNDLED
     from miner.storage.pair_files.repair import repaired
     from pipelines.run.texts import FIRST_LINES, TextRater

@@ -190,8 +190,7 @@ def _stage_bytes(options: MiningOptions, sizes: Sizes) -> dict[str, int]:
 def load_libraries(run: RunContext, dim: int = MAX_TRIED) -> int:
     """Load a run's libraries and encoders, and measure their memory in bytes.
 
-    The words that encoders will cache count. For the measurement, vectors of ``dim`` dimensions are
-    searched.
+    The words that encoders will cache count. For this, vectors of ``dim`` dimensions are searched.
     """
     import pipelines.run.steps
 

@@ -95,17 +95,13 @@ class Ledger:
     def note_done(self, stage: str, element: str, *, made: int, seconds: float) -> None:
         """Record that a stage finished an element.
 
-        ``element`` is its name, ``made`` the number of references that it gave, and ``seconds`` the
-        time.
+        ``element`` is its name, ``made`` the number of its results, and ``seconds`` the time.
         """
         done = {"stage": stage, "element": element, "made": made, "seconds": seconds}
         self._add(done | {"since": time.time() - seconds, "worker": self._name})
 
     def note_failed(self, stage: str, error: BaseException) -> None:
-        """Record the error of a stage, unless it is an interrupt.
-
-        If the record cannot be written, nothing happens.
-        """
+        """Record, if possible, the error of a stage, except an interrupt."""
         if isinstance(error, Exception):
             is_users = isinstance(error, (ValueError, OSError, MemoryError))
             line = error_line(error) if is_users else f"{type(error).__name__}: {error}"

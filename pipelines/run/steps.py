@@ -181,8 +181,7 @@ def steps_of(options: MiningOptions) -> tuple[Step, ...]:
 def sources_of_elements(steps: Sequence[Step], job: Job) -> dict[str, int | str]:
     """Return the number of elements of each stage, by its name.
 
-    If it is not known before the run, it is the name of the stage whose references are the
-    elements.
+    If it is unknown, it is the name of the stage whose references are the elements.
     """
     sources: dict[str, int | str] = {}
     feed: int | str = len(job.corpora)

@@ -53,8 +53,7 @@ class TextRater:
     Attributes:
         run: The run, whose options have the languages.
         statistics: Run statistics of the first pairs.
-        typical: Probably correct pairs; filters compare other pairs with their length ratio and
-            scripts.
+        typical: Probably correct pairs, with whose length ratio and scripts filters compare others.
     """
 
     run: RunContext

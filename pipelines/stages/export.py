@@ -184,10 +184,7 @@ def _number_batches(pairs: pq.ParquetFile, rows: range, size: int) -> Iterator[p
 
 
 def texts_of(shards: Sequence[Shard], rows: IntArray) -> list[str]:
-    """Return the texts of rows (P,) of one side, in order.
-
-    Rows may be repeated. ``shards`` must contain them.
-    """
+    """Return the texts of one side's rows (P,), in order, which may repeat."""
     if not len(rows):
         return []
     return _Sentences(shards, pa.array(rows)).columns(0, len(rows))["text"].to_pylist()

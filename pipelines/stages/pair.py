@@ -52,10 +52,7 @@ class ShardedDocuments:
         self._starts = first + np.cumsum([0, *self.sizes.tolist()])
 
     def sentences(self, documents: IntArray) -> list[Matrix]:
-        """Read the unit vectors of each of some documents' sentences.
-
-        An array per document at positions ``documents``, in order, is float32 (n, D).
-        """
+        """Read the unit vectors, float32 (n, D), of each of some documents."""
         spans = [slice(self._starts[i], self._starts[i + 1]) for i in documents]
         positions = np.concatenate([self._order[span] for span in spans])
         order = np.argsort(positions)

@@ -40,10 +40,7 @@ def select_pairs(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPa
 
 
 def range_pairs(options: MiningOptions) -> int:
-    """Return the number of pairs to hold in memory at a time.
-
-    It is from 65,536 to 1,048,576, by the memory that is free.
-    """
+    """Return how many pairs fit into memory at a time, 65,536 to 1,048,576."""
     minimum, maximum = score_ranges.MIN_RANGE, score_ranges.MAX_RANGE
     return max(minimum, min(maximum, spare_bytes(options) // score_ranges.RANGE_BYTES))
 

@@ -249,8 +249,7 @@ def read_summaries(job: Job) -> dict[str, dict[str, Any]]:
 def write_table(path: Place, summaries: Summaries) -> None:
     """Write or replace a table of ``COLUMNS``, with a line per language pair.
 
-    Cells are between tabs. The columns "threshold" and "wrong" (the estimated error rate) are empty
-    if unknown.
+    Cells are between tabs. "threshold" and "wrong" (the estimated error rate) are empty if unknown.
     """
     lines: list[Sequence[object]] = [COLUMNS]
     for pair, summary in summaries.items():
@@ -265,10 +264,7 @@ def write_table(path: Place, summaries: Summaries) -> None:
 def describe_many(
     summaries: Summaries, seconds: Mapping[str, float], peak_bytes: int, work_dir: Place | None
 ) -> str:
-    """Format the summaries of a run of many languages, a line per pair.
-
-    ``work_dir`` is None if the run did not keep it.
-    """
+    """Format the summaries of many languages, a line per pair."""
     width = max(map(len, summaries))
     lines = []
     for pair, summary in summaries.items():

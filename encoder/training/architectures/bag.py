@@ -62,10 +62,7 @@ class Bag(Model):
             self.table.copy_(torch.from_numpy(rows))
 
     def drop(self, tokens: Tokens, rate: float, generator: np.random.Generator) -> Tokens:
-        """Remove random words from sentences, for training.
-
-        Each word is removed with probability ``rate``, by numbers of ``generator``.
-        """
+        """Return sentences with words removed, each with probability ``rate``."""
         return self._features.drop_words(tokens, rate, generator)
 
     def export(self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float) -> Trained:
@@ -87,8 +84,7 @@ class Bag(Model):
 def bag_sums(table: Tensor, tokens: Tokens, *, sparse: bool) -> Tensor:
     """Sum the table rows in each list of row numbers, with a gradient.
 
-    ``table`` is float32 (V, D), and the sums are (S, D). If ``sparse``, the table's gradient is
-    sparse.
+    ``table`` is float32 (V, D), and the sums are (S, D). If ``sparse``, so is the table's gradient.
     """
     parts = (torch.from_numpy(array.astype(np.int32)) for array in (tokens.ids, tokens.offsets))
     return _Sums.apply(table, *(part.to(table.device) for part in parts), sparse)
@@ -135,8 +131,7 @@ def partly_whiten(table: Matrix, vectors: Matrix, *, power: float) -> Matrix:
     ``table`` (V, D) is multiplied by the covariance of ``vectors`` (S, D), S at least 2, to the
     power ``-power / 2``. Sentence vectors vary most in directions that are common to a kind of
     text, which say little about translations. With power 1, all directions vary equally (Su et al.
-    2021, "Whitening Sentence Representations"). Power 0 changes nothing. The result is float32 (V,
-    D).
+    2021, "Whitening Sentence Representations"). Power 0 changes nothing. It returns float32.
     """
     covariance = np.cov(vectors, rowvar=False, dtype=np.float64)
     variances, directions = np.linalg.eigh(covariance)

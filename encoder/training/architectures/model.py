@@ -29,10 +29,7 @@ class Model(nn.Module):
         raise NotImplementedError
 
     def drop(self, tokens: Tokens, rate: float, generator: np.random.Generator) -> Tokens:
-        """Return sentences without random tokens.
-
-        Each token is removed with probability ``rate``, by numbers of ``generator``.
-        """
+        """Return sentences without some tokens, drawn with probability ``rate``."""
         return tokens.keep(generator.random(len(tokens.ids)) >= rate)
 
     def export(self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float) -> Trained:

@@ -52,7 +52,7 @@ def make_task(setting: Setting, tasks: Mapping[str, TaskBeside], texts: Texts) -
     """Make the task of the objective, mixed with auxiliary tasks.
 
     ``tasks`` are by name, and ``texts`` have the same names. Without texts, it is the objective's
-    task itself.
+    task.
 
     Raises:
         ValueError: The setting does not suit the task.

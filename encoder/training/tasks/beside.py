@@ -40,8 +40,7 @@ class ResponsePrediction(Task):
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
         """Return the mean loss of ranking answers in a batch, a scalar.
 
-        ``sides`` are the turns and their answers, embedded by ``model``. Other arguments are
-        unused.
+        ``sides`` are the turns and their answers, embedded by ``model``. Others are unused.
         """
         inputs, answers = functional.normalize(model(join(sides))).chunk(2)
         return in_batch_loss(inputs, self.head(answers))
@@ -62,8 +61,7 @@ class QuickThought(Task):
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
         """Return the sum of the losses of both neighbours, a scalar.
 
-        ``sides`` are sentences and their successors, embedded by ``model``. Other arguments are
-        unused.
+        ``sides`` are sentences and their successors, embedded by ``model``. Others are unused.
         """
         first, second = functional.normalize(model(join(sides))).chunk(2)
         input_head, successor_head, predecessor_head = self.heads.values()
@@ -137,8 +135,8 @@ class Inference(Task):
     def logits(self, model: Model, sides: list[Tokens]) -> Tensor:
         """Return logits (B, 3) of pairs' labels.
 
-        Classes are in the order of ``INFERENCE_LABELS``. ``sides`` are the tokens of both sentences
-        of B pairs.
+        Classes are in the order of ``INFERENCE_LABELS``. ``sides`` are the tokens of both
+        sentences.
         """
         vectors = model(join(sides))
         # In unit vectors, products of numbers are tiny compared with the numbers.
@@ -161,8 +159,7 @@ class Autoencoding(Task):
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
         """Return the mean cross entropy of the sources' tokens, a scalar.
 
-        ``sides`` are the tokens that ``model`` embeds, and the tokens to predict are of the pairs
-        at ``rows``.
+        ``model`` embeds the tokens ``sides``. The predicted tokens are of the pairs at ``rows``.
         """
         vectors = functional.normalize(model(sides[0]))
         return shared_mean(*self.decoder(vectors, pairs.source.take(rows), 0))
@@ -182,8 +179,7 @@ class SkipThought(Task):
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
         """Return the sum of the mean cross entropies of both neighbours.
 
-        ``sides`` are the tokens that ``model`` embeds, and the tokens to predict are of the pairs
-        at ``rows``.
+        ``model`` embeds the tokens ``sides``. The predicted tokens are of the pairs at ``rows``.
         """
         first, second = functional.normalize(model(join(sides))).chunk(2)
         after = self.decoder(first, pairs.target.take(rows), 0)

@@ -38,8 +38,7 @@ def find_paths(languages: Sequence[str], options: PathsOptions) -> dict[str, Pat
     """Return a path for each choice of M source languages.
 
     Paths are by name, such as ``de+fr``. M are the numbers in ``options.sources``. Targets are the
-    languages of ``options.targets`` that are not sources. Paths with M sources share their batches
-    equally.
+    languages of ``options.targets`` that are not sources. Paths of M sources share batches equally.
 
     Raises:
         ValueError: A target is not one of the languages, or M sources leave no target.

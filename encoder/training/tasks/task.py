@@ -67,8 +67,7 @@ class Decoder(nn.Module):
     def forward(self, vectors: Tensor, tokens: Tokens, language: int) -> tuple[Tensor, Tensor]:
         """Predict the tokens of B sentences from their vectors (B, D).
 
-        The vectors of the sentence and of the language number ``language`` are inputs at every
-        step.
+        The vectors of the sentence and of the language number ``language`` are inputs of each step.
 
         Returns:
             Logits (N, V + 1) of the N tokens of all sentences, ends included, and tokens, int64
@@ -110,10 +109,7 @@ class Task(nn.Module):
 
     @classmethod
     def evaluation_texts(cls, held_out: Texts, options: TrainingOptions) -> Texts:
-        """Return the held-out texts on which the held-out error is measured.
-
-        By default, they are the texts of two languages.
-        """
+        """Return the held-out texts of two languages, for the held-out error."""
         return [text for text in held_out if text.is_parallel]
 
     @classmethod
@@ -132,7 +128,7 @@ class Task(nn.Module):
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
         """Return the loss of the pairs at ``rows``, a scalar with a gradient.
 
-        ``sides`` are the tokens of these pairs' sources and targets, maybe with some dropped, which
+        ``sides`` are the tokens of these pairs' sources and targets, some maybe dropped, which
         ``model`` embeds. The rows are this process's share of a batch, whose loss is the mean over
         the processes.
         """
@@ -152,10 +148,7 @@ class Task(nn.Module):
         """Write further files into the encoder's folder, by default none."""
 
     def rate_factor(self, history: Sequence[Mapping[str, Any]]) -> float:
-        """Return a factor of the learning rate, by default 1.
-
-        ``history`` has the figures of all evaluations so far.
-        """
+        """Return a factor of the learning rate by all evaluations, by default 1."""
         return 1.0
 
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
@@ -178,10 +171,7 @@ class Task(nn.Module):
 
 
 class Mixture(Task):
-    """The objective's task, mixed with auxiliary tasks.
-
-    Auxiliary tasks are by the name of their text.
-    """
+    """The objective's task, and auxiliary tasks by the name of their text."""
 
     def __init__(self, objective: str, main: Task, beside: Mapping[str, Task]) -> None:
         super().__init__()

@@ -56,7 +56,7 @@ class Taught(Task):
         """Return the teacher's vectors of pairs, float32 (B, D) per side.
 
         ``rows`` are positions in ``pairs``. Vectors have unit length, rounded to float16. The sides
-        are both, or only the target if the objective is one-sided. The result is on the device of
+        are both, or only the target if the objective is one-sided. They are on the device of
         ``like``.
         """
         vectors = (self._vectors[side[rows]] for side in self._rows[pairs.name])
@@ -93,8 +93,8 @@ class Alignment(Taught):
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
         """Return ``alignment`` of the batches of all processes, a scalar.
 
-        ``rows`` are positions of the pairs, and ``sides[0]`` the sources' tokens, embedded by
-        ``model``.
+        ``rows`` are the pairs' positions, and ``sides[0]`` the sources' tokens, which ``model``
+        embeds.
         """
         assert isinstance(self._options, AlignmentOptions)
         source = functional.normalize(model(sides[0]).float())

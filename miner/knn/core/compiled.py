@@ -198,10 +198,7 @@ def unit_rows(halves: Any, rows: Any, factor: Any, out: Any, places: Any) -> Non
 
 @_compile
 def rows_in(cells: Any, start: Any, stop: Any) -> Any:
-    """Return the rows with a cell from ``start`` to ``stop`` - 1, ascending.
-
-    They are int64. ``cells`` (N, P) are of each row.
-    """
+    """Return rows with a cell, (N, P), in ``range(start, stop)``, ascending."""
     rows, count = np.empty(len(cells), dtype=np.int64), 0
     for row in range(len(cells)):
         for cell in cells[row]:

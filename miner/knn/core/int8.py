@@ -122,11 +122,10 @@ def multiply_block(typing: Any, first: Any, panel: Any, left: Any, right: Any, o
     """Multiply ROWS rows by a panel, and return whether there are hits.
 
     A product p is a hit if ``p column_scale row_scale + row_bias`` exceeds the lower level of its
-    row and column. ``first`` is the first row, and ``panel`` the panel's number. ``left`` are
-    arrays of R rows: codes (R, D), and initial sums, scales, biases and levels, (R,) each.
-    ``right`` are panels (P, depth, COLUMNS), and scales and levels, (P, COLUMNS) each. The function
-    fills ``out``: the products (ROWS, COLUMNS), and masks (ROWS,) with a bit per column, 1 for a
-    hit.
+    row and column. ``first`` is the first row, ``panel`` the panel's number. ``left`` are arrays of
+    R rows: codes (R, D), and initial sums, scales, biases and levels, (R,) each. ``right`` are
+    panels (P, depth, COLUMNS), and scales and levels, (P, COLUMNS) each. The function fills
+    ``out``: the products (ROWS, COLUMNS), and masks (ROWS,), a bit per column, 1 for a hit.
     """
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:

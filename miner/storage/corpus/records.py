@@ -75,8 +75,7 @@ class Records:
         Args:
             first_row: The row of the first record in the file.
             columns: Ids, documents and texts, one per record.
-            rejected: Reasons by position. Blank texts, long texts and texts with NUL are added in
-                place.
+            rejected: Reasons by position. Texts that are blank, long or have NUL are added.
             raw: Returns the file's bytes at a position, for ``rejected_texts``. Bytes that are not
                 UTF-8 are written as ``\xff``.
         """

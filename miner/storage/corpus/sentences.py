@@ -56,8 +56,7 @@ class CorpusCounts:
     def facts(self) -> dict[str, Any]:
         """Return the counts as JSON values, by name.
 
-        ``read`` is the number of all records. Reasons are in a fixed order, and absent if they have
-        no records.
+        ``read`` is the number of all records. Reasons are in a fixed order, absent without records.
         """
         reasons = [str(reason) for reason in Rejection if reason in self.rejected]
         return {

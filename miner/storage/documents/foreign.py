@@ -23,8 +23,7 @@ def foreign_sentences(paragraphs: Sequence[int], texts: Sequence[str], language:
     """Return for each sentence of a document whether its language is foreign.
 
     A sentence is foreign if its paragraph is, unless the sentence by itself is probably in the
-    corpus's language. Short and doubtful paragraphs are foreign only if nearly the whole document
-    is.
+    corpus's language. Short and doubtful paragraphs are foreign if nearly the whole document is.
 
     Args:
         paragraphs: The number of each sentence's paragraph, ascending.

@@ -228,10 +228,7 @@ def _read_dump(path: AnyPath) -> Iterator[RawDocument]:
 
 
 def read_article(title: str, text: str) -> Document:
-    """Return the document of a MediaWiki article.
-
-    ``text`` is its wikitext. The document is broken if that is too long or blank.
-    """
+    """Return a MediaWiki article's document, broken if too long or blank."""
     if len(text) > MAX_CHARACTERS:
         return Document(name=title, broken=Rejection.TOO_LONG)
     # The parser's time grows with the square of the number of unclosed brackets.

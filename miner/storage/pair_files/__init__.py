@@ -93,8 +93,5 @@ def pairs_format(path: Place) -> str:
 
 
 def file_of_pairs(path: Place) -> Place:
-    """Return the file of pairs at a path, which may be a folder ``.dataset``.
-
-    In such a folder, it is ``pairs.parquet``. Other paths are returned.
-    """
+    """Return the file of pairs, which a folder ``.dataset`` contains."""
     return path / "pairs.parquet" if pairs_format(path) == ".dataset" else path

@@ -18,8 +18,7 @@ class FilePair:
     Attributes:
         place: The file and the line or record in it, for messages.
         texts: Source and target, None if it has none. Bytes that are not UTF-8 are surrogates.
-        score: The score, None if it has none. A cost, as ``adit align`` writes it, becomes its
-            negative.
+        score: The score, or the negative of a cost that ``adit align`` wrote; None if it has none.
         probability: The probability that it is correct, None if it has none.
         corpus: The name of the corpus that it comes from; "" if unknown.
         ids: For each side the ids of its sentences, then of duplicates; None if unknown.

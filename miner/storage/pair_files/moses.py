@@ -60,7 +60,7 @@ def open_zip(path: Place, languages: Languages) -> PairFile:
 def open_moses(source: Place, target: Place) -> PairFile:
     """Open two files of lines, where line i of both is a pair.
 
-    A pair with a blank line has the problem ``BLANK``. Reading raises a CorpusError if one file is
+    A pair with a blank line has the problem ``BLANK``. Reading raises CorpusError if a file is
     shorter.
     """
     return PairFile(

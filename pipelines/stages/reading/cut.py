@@ -76,10 +76,7 @@ def _digest_once(path: Place, *state: int) -> str:
 
 
 def digest_of_beginning(path: Place, size: int) -> str:
-    """Return the SHA-256 of a file's first ``size`` bytes, in hexadecimal.
-
-    A shorter file counts as a whole. It is "" if the file is unreadable.
-    """
+    """Return the SHA-256 of up to ``size`` first bytes, "" if unreadable."""
     digest = hashlib.sha256()
     try:
         with path.open("rb") as stream:

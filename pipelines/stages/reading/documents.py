@@ -22,11 +22,7 @@ READ_ROWS = 32_768
 
 
 class DocumentPairs(NamedTuple):
-    """The names of paired documents.
-
-    ``targets`` has the target documents of each source document, and ``digest`` is the SHA-256 of
-    the file.
-    """
+    """Names of target documents by source document, and their file's SHA-256."""
 
     targets: Mapping[str, Sequence[str]]
     digest: str
@@ -132,10 +128,7 @@ def rows_by_document(embedded: EmbeddedShard) -> dict[str, IntArray]:
 
 
 def positions_by_value(texts: pa.StringArray) -> dict[str, IntArray]:
-    """Return the positions of each distinct text, int64, ascending.
-
-    They are by text, in the order of first positions.
-    """
+    """Return the ascending positions, int64, of each distinct text, by text."""
     values = texts.dictionary_encode()
     indices = values.indices.to_numpy()
     order = np.argsort(indices, kind="stable")

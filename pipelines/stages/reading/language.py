@@ -159,10 +159,7 @@ def language_sample(path: Place, input_format: str) -> list[str]:
 
 
 def read_beginning(path: Place, input_format: str, *, count: int = SAMPLED) -> list[str]:
-    """Return the first sentences of a corpus, ``count`` or more.
-
-    They are fewer if the corpus has no more, and none if it is unreadable.
-    """
+    """Return the first ``count`` sentences or more, none if unreadable."""
     texts: list[str] = []
     try:
         for records in open_side(path, input_format):

@@ -143,10 +143,7 @@ def train_side(run: RunContext, side: Sequence[SearchableShard]) -> Sequence[Sea
 
 
 def fill_index(run: RunContext, shard: SearchableShard) -> SearchableShard:
-    """Return a shard with its filled index, or with the cells of its vectors.
-
-    If the search is exact, the shard is returned unchanged.
-    """
+    """Return the shard with its index or cells, unchanged if exact."""
     if shard.index is None:
         return shard
     if isinstance(shard.method, CellSpec):

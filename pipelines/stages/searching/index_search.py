@@ -33,10 +33,7 @@ RESCORED = 1 << 12  # queries whose candidates are in memory, at most 100 MB at 
 
 
 def trained_index(run: RunContext, shards: Sequence[EmbeddedShard], spec: IndexSpec) -> Artefact:
-    """Train a side's FAISS index on a sample of its vectors, and save it.
-
-    The index is empty, and the sample is evenly spaced.
-    """
+    """Train a side's index on evenly spaced vectors, and save it empty."""
     content = [embedded.content for embedded in shards]
     side = shards[0].shard.side
     key = content_key("train", vectors=content, factory=spec.factory, build=spec.build)

@@ -106,10 +106,7 @@ def cells_of(searchable: SearchableShard) -> Artefact:
 
 
 def cell_tiles(whole: SearchTile, floors: Sequence[Artefact] = ()) -> list[SearchTile]:
-    """Divide a tile of whole sides into tiles of cells.
-
-    A tile has about the rows of two shards. ``floors`` are set in all tiles.
-    """
+    """Cut a tile of whole sides into tiles of cells, of about two shards each."""
     sides = whole.sources, whole.targets
     stride = -(-max(map(_rows, sides)) // CUT_BY)
     cells = (
