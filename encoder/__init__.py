@@ -45,8 +45,8 @@ class Encoder(Protocol):
         """Encode S sentences as float32 (S, D).
 
         S may be 0. A sentence without tokens gets the zero vector. Others have unit length if
-        ``normalize``, or else the encoder's own length. Encoders of this package also encode one
-        string, as float32 (D,).
+        ``normalize``, or else the encoder's own length. Adit's encoders also encode one string, as
+        (D,).
         """
 
     def for_language(self, language: str | None) -> Encoder:
@@ -126,8 +126,7 @@ def load_encoder(
 def best_encoder() -> str:
     """Return the spelling of the encoder that finds the best pairs.
 
-    It is ``JOINED``, several joined by ``+``. Runs drop the parts that do not cover their
-    languages.
+    It is ``JOINED``, several joined by ``+``. Runs drop parts that lack their languages.
     """
     return JOINED
 

@@ -65,8 +65,7 @@ def _add(total: Any, row: Any) -> None:
 def sum_floats(table: Any, ids: Any, offsets: Any, sums: Any) -> None:
     """Fill ``sums``, float32 (S, D), with sums of rows of a table (V, D).
 
-    Sum i is of the float32 rows ``ids[offsets[i] : offsets[i + 1]]`` of ``table``, or 0 without
-    rows.
+    Sum i is of rows ``ids[offsets[i] : offsets[i + 1]]`` of ``table`` (float32), or 0.
     """
     for owner in range(len(sums)):
         total = sums[owner]

@@ -100,8 +100,7 @@ def absolute_spec(spec: str) -> str:
 def union_spec(specs: Iterable[str]) -> str:
     """Spell the encoder with the parts of all joined encoders.
 
-    Without a joined one, it is the first of ``specs``, which are not empty. If a part has several
-    weights, the last counts.
+    Without one, it is the first of ``specs``, at least one. A part's last weight counts.
     """
     all_specs = list(specs)
     parts = {part.spec: part for spec in all_specs for part in parse_joined(spec)}
@@ -190,8 +189,7 @@ class Part:
 class JoinedEncoder(BaseEncoder):
     """An encoder that concatenates the vectors of its parts.
 
-    A sentence has the zero vector if any part gives it. If ``stored``, rows are not scaled to unit
-    length.
+    A sentence has the zero vector if any part gives it. ``stored`` rows are not normalised.
     """
 
     def __init__(self, parts: Sequence[Part], *, stored: bool = False) -> None:

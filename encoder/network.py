@@ -62,8 +62,7 @@ class PreparedNetwork:
         """Embed B sentences of token ids (B, T) as vectors (B, D).
 
         ``ids`` are int64. Both tensors are on ``device``. Vectors are in the network's precision,
-        or float32 for int8. A ragged network gets the longest sentence first, with -1 after shorter
-        ones.
+        or float32 for int8. A ragged network gets the longest first, with -1 after shorter ones.
         """
         return self._network(ids)
 

@@ -38,8 +38,7 @@ class PackedTable:
     """A table of V rows of D whole numbers in 4 bits, with a scale per row.
 
     Attributes:
-        codes: the numbers plus 8, two per byte, the first in the upper bits, uint8 (V, ceil(D /
-            2)).
+        codes: numbers plus 8, two per byte, the first in the upper bits, uint8 (V, ceil(D / 2)).
         scales: the factors of the rows, float32 (V,).
         dim: the number of dimensions D.
     """

@@ -77,8 +77,7 @@ def same_names(source: Sequence[str], target: Sequence[str]) -> list[tuple[int, 
 class DocumentPairs:
     """Pairs of documents, best first, with each document in at most one.
 
-    ``source`` and ``target`` are the documents' positions, int64 (P,), and ``scores``, float64
-    (P,), are at most 1.
+    ``source`` and ``target`` are positions, int64 (P,), and ``scores``, float64 (P,), up to 1.
     """
 
     source: IntArray

@@ -108,8 +108,8 @@ def best_of_both(pairs: Pairs) -> IntArray:
     """Return positions of the pairs among which ``max`` selects, best first.
 
     They are the best pair of each source and of each target, and the pairs with the same score as
-    the best pairs of both their sentences. So, if a sentence and its translation are both repeated,
-    each copy gets a partner.
+    the best pairs of both their sentences. So, each copy of a repeated sentence and translation
+    gets a partner.
     """
     ranked = order_best_first(pairs)
     forward, forward_ties = _best_of_each(pairs, ranked, Direction.FORWARD)

@@ -16,8 +16,8 @@ VEC = ".vec"
 class TextOptions:
     """The options that ``adit map`` and ``adit bootstrap`` share.
 
-    ``source`` and ``target`` are corpora, ``languages`` their ISO 639 codes, and ``output`` is the
-    folder of the new encoder.
+    ``source`` and ``target`` are corpora, ``languages`` their ISO 639 codes, and ``output`` is a
+    folder.
     """
 
     source: Place

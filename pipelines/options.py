@@ -54,8 +54,7 @@ class CorpusOptions:
         """The language code of the corpus, without script and region, or None.
 
         It is the given language. Otherwise it is a code in the path, such as ``de`` in
-        ``news.de.txt``, if the sample has enough of it, or the main language of the sample, or None
-        if neither is known.
+        ``news.de.txt``, if the sample has enough of it, or the sample's main language, or None.
         """
         if self.language:
             return base_language(self.language)

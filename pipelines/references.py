@@ -220,8 +220,8 @@ class SearchableShard(ShardReference):
     """A shard with vectors, and the method to search it.
 
     ``index`` is None if the search is exact. Otherwise it is the artefact of its filled FAISS index
-    or of the cells of its vectors; before ``fill_index``, of the trained, empty index or of the
-    side's centroids.
+    or of the cells of its vectors; before ``fill_index``, of an empty index or the side's
+    centroids.
     """
 
     method: CorpusMethod

@@ -52,9 +52,9 @@ class Features:
     def __init__(self, pieces: Sequence[str], ngram_rows: int = 0, *, scheme: int = SCHEME) -> None:
         """Prepare the features of words made of ``pieces``.
 
-        ``pieces`` are from ``Tokenizer.pieces``. ``scheme`` is a version of the features, by
-        default the present one. Scheme 4 has no word stems. Scheme 3 also has no sounds, and knows
-        three alphabets only.
+        ``pieces`` are from ``Tokenizer.pieces``. ``scheme`` is their version, by default the
+        present one. Scheme 4 has no word stems. Scheme 3 also has no sounds, and only three
+        alphabets.
         """
         self.pieces, self.ngram_rows = len(pieces), ngram_rows
         self._scheme, self._stem_sizes = scheme, STEM_SIZES if scheme > 4 else ()

@@ -35,8 +35,7 @@ def files_of(language: str) -> list[str]:
         language: an ISO 639 code, with a script (``kas_Deva``, ``ks-Deva``) if LASER has several.
 
     Returns:
-        The checkpoint first, then the files of subwords: of LASER3 if it has the language, or
-        LASER2.
+        The checkpoint, then subword files, of LASER3 if it has the language, or else of LASER2.
 
     Raises:
         ValueError: LASER has no encoder for the language, or one for each of several scripts.

@@ -53,8 +53,7 @@ def normalize_punctuation(language: str) -> Step:
 class PerlTokenizer(MosesTokenizer):
     """A callable that tokenises a line as ``tokenizer.perl -no-escape``.
 
-    It is made for an ISO 639-1 code, from sacremoses's tokeniser, and returns tokens between
-    spaces.
+    It is made for an ISO 639-1 code, from sacremoses's, and returns tokens between spaces.
     """
 
     COMMA_SEPARATE_1 = regex.compile(r"(\P{N}),"), r"\1 , "

@@ -54,8 +54,8 @@ def read_vocabulary(sentences: Sequence[str], tokenizer: Tokenizer, min_count: i
 
     Words are between spaces and punctuation, normalised by the tokeniser. In scripts without
     spaces, each subword is a word. A word with fewer than ``min_count`` occurrences or with unknown
-    characters, and words after the first ``MAX_WORDS``, are skipped. Equally frequent words are in
-    alphabetical order.
+    characters, and words after the first ``MAX_WORDS``, are skipped. Ties are in alphabetical
+    order.
 
     Raises:
         ValueError: The text has fewer than two words of ``min_count`` occurrences.
@@ -107,8 +107,7 @@ class SkipGram:
 
     ``epoch`` is the number of passes over the text so far. ``inputs`` are rows of the V words and
     of the features after them, and ``outputs`` of words as contexts. A word's vector is the mean of
-    its own and its features' inputs. ``features`` are rows, from 0 to below ``feature_count``, of
-    each word.
+    its own and its features' inputs. ``features`` are each word's rows, below ``feature_count``.
     """
 
     def __init__(

@@ -114,8 +114,7 @@ class Keeper:
     def keep(self, training: Training, figures: Mapping[str, float]) -> None:
         """Evaluate, save the encoder if it is the best so far, and the state.
 
-        Files are replaced. ``figures`` are other figures for the log, by name, such as the loss
-        since the last evaluation.
+        Files are replaced. ``figures`` are further figures for the log, by name, such as the loss.
         """
         encoder, save = self.finish()
         parts = {measure.name: dict(measure.take(encoder)) for measure in self.measures}

@@ -178,9 +178,8 @@ def int8_layer(weights: Any, scales: Any, offsets: Any, branch_bias: Any, hidden
 
     ``weights`` are panels of codes, the number added to each code (``panels_of``), and the largest
     code to which a hidden row is rounded. Hidden rows, float32 (T, B C), are changed in place.
-    ``offsets`` and ``branch_bias`` are as in ``float_layer``. ``scales`` are factors (C,), by which
-    hidden rows are multiplied before they are rounded, and the scales of the weights' columns
-    (places C,).
+    ``offsets`` and ``branch_bias`` are as in ``float_layer``. ``scales`` are factors (C,) of hidden
+    rows before they are rounded, and the scales of the weights' columns (places C,).
     """
     (panels, raised, largest), (factors, column_scales), begin = (
         weights,

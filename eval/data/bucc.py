@@ -108,8 +108,8 @@ def _split(path: Path, ids: Path) -> Iterator[tuple[int, str, str]]:
 def read_gold(path: Place, sides: tuple[Sentences, Sentences] | None = None) -> frozenset[IdPair]:
     """Read the distinct gold pairs of ``SOURCE_ID TAB TARGET_ID`` lines.
 
-    Blank lines and a header such as ``source_id TAB target_id`` are skipped. If ``sides`` is not
-    None, ids must be in it.
+    Blank lines and a header such as ``source_id TAB target_id`` are skipped. Ids must be in
+    ``sides``, if not None.
 
     Raises:
         ValueError: The file is unreadable, malformed or empty, or an id is not in ``sides``.

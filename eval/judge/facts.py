@@ -53,8 +53,7 @@ _WORD = re.compile(r"[a-z]+n['\u2019]t\b|[a-z]+|%")
 def english_words(text: str) -> list[str]:
     """Split a text into lower-case words of a to z, in order.
 
-    A negation becomes two words: "can't" becomes "not" and "ca". "%" is a word, and other
-    characters separate words.
+    "Can't" becomes "not" and "ca", like other negations. "%" is a word, and others separate words.
     """
     words = []
     for word in _WORD.findall(text.lower()):
@@ -213,8 +212,7 @@ def train_facts(
         sides: Sides of parallel text.
         names: The meanings.
         steps: Batches, each of ``BATCH`` sentences.
-        report: Called every ``REPORT_STEPS`` steps with their number and the mean loss since the
-            last call.
+        report: Called every ``REPORT_STEPS`` steps with the step and the mean loss since then.
     """
     rates, random = _base_rates(sides, len(names)), np.random.default_rng(2)
     learner, losses = Learner(sides[0].vectors.shape[1], rates), []

@@ -155,8 +155,8 @@ def labelled_corpora(
     their translations. The corpora in ``exclude`` are read from neither folder.
 
     Raises:
-        ValueError: A folder has no data, ``parallel`` or ``among`` lacks a pair, or a file is
-            malformed.
+        ValueError: A folder or file is empty or malformed, or ``parallel`` or ``among`` lacks a
+            pair.
     """
     folders = [(folder, find_parallel_text(folder)) for folder in (parallel, among)]
     files = {

@@ -40,8 +40,8 @@ class Examples:
     """Mined pairs of one pair of corpora, with features and labels.
 
     ``features`` are float32 (P, F), and ``right``, bool (P,), says which pairs are correct.
-    ``comparable`` tells corpora with gold pairs from corpora made of parallel text. ``world`` is
-    the corpora's name.
+    ``comparable`` is true for corpora with gold pairs, not made of parallel text. ``world`` is a
+    name.
     """
 
     world: str
@@ -96,8 +96,7 @@ def fit_judge(
 ) -> Judge:
     """Train a judge that compares the features ``learned``.
 
-    Some examples are repeated without the features of neighbours, so that it can judge pairs
-    without neighbours.
+    Some examples are repeated without features of neighbours, to judge pairs without any.
 
     Args:
         all_examples: Examples with P pairs in all, of both labels.

@@ -43,8 +43,7 @@ def interval(samples: FloatArray) -> Interval:
 def moments(x: FloatArray, y: FloatArray) -> FloatArray:
     """Return the terms whose sums ``pearson`` needs, float64 (P, 6).
 
-    ``x`` and ``y`` are P pairs of finite numbers, float64 (P,) with P > 0. They are centred on
-    their means first.
+    ``x`` and ``y`` are finite, float64 (P,) with P > 0, and centred on their means first.
     """
     a, b = x - x.mean(), y - y.mean()
     return np.stack([np.ones_like(a), a, b, a * a, b * b, a * b], axis=1)

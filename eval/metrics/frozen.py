@@ -144,8 +144,7 @@ class Perceptron:
     def fit(self, train: Part, dev: Part, score: Score) -> float:
         """Train on ``train``, and keep the weights that score best on ``dev``.
 
-        Their score is returned. ``score`` is a function of probabilities and targets, both (N, C);
-        higher is better.
+        Their score is returned. Higher is better for ``score`` of probabilities and targets.
         """
         moments = [[np.zeros_like(weights) for weights in self.weights] for _ in range(2)]
         best, best_weights, misses, steps = -np.inf, self.weights, 0, 0
@@ -212,8 +211,7 @@ def accuracy(predicted: Matrix, targets: Matrix) -> float:
 class Logistic:
     """A classifier by softmax regression, whose penalty is chosen.
 
-    The best penalty has the highest ``score`` of predicted and true classes. ``seed`` is of the
-    folds.
+    The best has the highest ``score`` of predicted and true classes. ``seed`` is of the folds.
     """
 
     name = "logistic"
@@ -276,8 +274,7 @@ Classifier = Logistic | Mlp
 def cross_predict(train: Part, classifier: Classifier) -> Matrix:
     """Predict each row's class probabilities (N, C) by a fit to other rows.
 
-    The rows are divided into ``FOLDS`` folds. ``classifier``, fitted to the others, predicts a
-    fold.
+    ``classifier``, fitted to all other folds, predicts each of ``FOLDS`` folds.
     """
     fold = folds(train.targets, FOLDS, seed=classifier.seed)
     predicted = np.empty_like(train.targets)

@@ -53,8 +53,7 @@ def find_nearest(
     """Find each source's ``k`` nearest targets by cosine, and vice versa.
 
     ``source`` is (N, D), and ``target`` (M, D), of any norm. Lists have fewer than ``k`` columns if
-    the other side has fewer rows with a vector. A zero row has no neighbours (ids -1), and is not a
-    neighbour of any row.
+    the other side has fewer rows with a vector. A zero row has no neighbours (ids -1), and is none.
 
     Returns:
         Neighbours of sources and of targets. Ids are rows of the other side.

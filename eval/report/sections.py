@@ -260,8 +260,7 @@ def lengths(run: Run) -> Section:
 def suspicious(run: Run) -> dict[str, Grid]:
     """Return tables of pairs that filters would reject.
 
-    ``caught`` has numbers of such pairs by filter, ``listed`` the 25 worst pairs of the better
-    half.
+    ``caught`` counts them by filter, and ``listed`` has the 25 worst pairs of the better half.
     """
     masks = {name: FILTERS[name](run.suspects) for name in SHOWN_FILTERS}
     half = (len(run.pairs) + 1) // 2

@@ -109,8 +109,7 @@ class Estimates:
     def interval(self, fdr: float) -> Interval | None:
         """Return the 95% interval of the error rate of ``kept(fdr)`` pairs.
 
-        It is Wilson's (1927), lowest share first, by the labelled pairs. It is None if none is
-        kept.
+        It is Wilson's (1927), of labelled pairs, lowest share first, or None if none is kept.
         """
         if self.labelled is None:
             return None
@@ -143,8 +142,7 @@ def read_labels(path: Place, run: Run) -> LabelledPairs:
     """Read labels of a run's pairs from a file.
 
     Lines SOURCE_ID TAB TARGET_ID are all correct pairs, so all other pairs are wrong. If TAB
-    ``right`` or TAB ``wrong`` follows in the first line, the lines are marks, and others have no
-    label.
+    ``right`` or TAB ``wrong`` follows in the first, they are marks, and others have no label.
 
     Raises:
         ValueError: A line is malformed, marks of a pair differ, none of the marked pairs is the
@@ -251,8 +249,8 @@ def thresholds(estimates: Estimates) -> list[tuple[float, float, int, float, Int
 def write_calibrated(run: Run, estimates: Estimates, path: Place, *, fdr: float | None) -> int:
     """Write or replace a file of pairs with probabilities, as JSON lines.
 
-    If ``fdr`` is None, all pairs are written, otherwise the best with an error rate up to ``fdr``.
-    Their number is returned.
+    It has the best pairs with an error rate up to ``fdr``, or all if None. Their number is
+    returned.
 
     Raises:
         ValueError: No threshold has an error rate as low as ``fdr``.

@@ -61,8 +61,7 @@ class PairFile:
     def by_reason(self, count: int) -> dict[str, tuple[int, pa.Table]]:
         """Return a sample of the pairs that were rejected for each reason.
 
-        A value is the number of pairs, and a table of ``count`` random ones, or all if fewer, in
-        order.
+        A value is the number of pairs, and a table of up to ``count`` random ones, in order.
         """
         table = self._file.read()
         samples = {}

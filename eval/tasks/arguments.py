@@ -70,8 +70,7 @@ def add_sides(parser: argparse.ArgumentParser, *, default: str) -> None:
 def languages_of_sides(args: argparse.Namespace) -> tuple[str, str] | None:
     """Return the languages of both sides that options ask for.
 
-    ``args`` has the option of ``add_sides``. One language is of both sides, and without the option
-    the result is None.
+    One language of ``add_sides``'s option is of both sides. Without the option, it is None.
 
     Raises:
         ValueError: More than two languages are passed.

@@ -96,8 +96,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
 def prepare(args: argparse.Namespace) -> Suite:
     """Find two splits of each language pair, as a suite.
 
-    The threshold is chosen on the first, and the second is scored. Files are read only when an
-    encoder is measured.
+    The first chooses the threshold, the second is scored. Files are read only by measurements.
 
     Raises:
         ValueError: A pair or split is missing.

@@ -55,8 +55,7 @@ class SplitResult:
     def f1_units(self) -> FloatArray:
         """The counts of each of N source sentences, for ``f1_of_sums``.
 
-        They are float64 (N, 4): extracted candidates, correct candidates, gold pairs that are
-        extracted, and gold pairs.
+        They are float64 (N, 4): extracted, correct, extracted gold pairs, and gold pairs.
         """
         mined = self.mined
         row_of = {name: row for row, name in enumerate(mined.data.source.ids)}

@@ -227,7 +227,7 @@ def sum_leaves(features: Any, nodes: Any, roots: Any, sums: Any) -> None:
     """Add each pair's leaves, one per tree, to ``sums`` in place.
 
     ``features`` are float32 (P, F), where NaN follows ``missing_left``. ``nodes`` are the six
-    arrays of ``Judge`` from ``feature`` to ``value``, ``roots`` the first node of each tree, and
+    arrays of ``Judge`` from ``feature`` to ``value``, ``roots`` each tree's first node, and
     ``sums`` int64 (P,).
     """
     feature, threshold, missing_left, left, right, value = nodes

@@ -116,8 +116,7 @@ def compare_facts(source: Words, target: Words, facts: Facts | None) -> NDArray[
     Returns:
         Features of P pairs, float32 (P, 6): the highest and the second highest exchange of all
         groups; how far a negation is missing; the lower and the higher level of a negation of both
-        sides; the number of senses on both sides. All are NaN if ``facts`` is None or a side has no
-        words.
+        sides; the number of senses on both sides. NaN if ``facts`` is None or a side has no words.
     """
     from miner.judge.compiled import compare_meanings  # loads Numba
 
@@ -154,8 +153,7 @@ def name_differences(source: Words, target: Words, facts: Facts) -> list[tuple[s
 
     Returns:
         Pairs of an English word that only the source says, and one that only the target says, most
-        certain first. For a negation, the word of the side without it is empty. The list is empty
-        without contradictions.
+        certain first. For a negation, the word of the side without it is empty. It may be empty.
     """
     senses, names = np.split(facts.members, facts.senses[1:-1]), []
     levels = [_levels_of(side, facts) for side in (source, target)]

@@ -164,8 +164,7 @@ def nearest_cells(
         rows: unit rows (N, D).
         centroids: from ``train_cells``, (C, D + 1), or centroids without penalties, (C, D).
         probes: cells per row.
-        reach: from ``fit_probe_radius``, for ``probes`` cells on average; None for ``probes`` per
-            row.
+        reach: from ``fit_probe_radius``, for ``probes`` on average; None for ``probes`` per row.
 
     Returns:
         Cells, nearest first: int64 (N, min(probes, C)). With ``reach``, there are ``PROBE_SLACK``

@@ -23,8 +23,8 @@ JUDGED = 10_000  # source words of the criterion: section 3.5
 class Mapping:
     """A linear map of source vectors, and the criterion of its quality.
 
-    ``matrix``, float32 (D, D), maps rows by ``source @ matrix``. ``criterion`` is a mean cosine,
-    higher for better maps.
+    ``matrix``, float32 (D, D), maps by ``source @ matrix``. ``criterion``, a mean cosine, is higher
+    for better maps.
     """
 
     matrix: Matrix

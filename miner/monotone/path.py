@@ -85,8 +85,8 @@ def cheapest_path(
             row is empty, and rows overlap.
 
     Returns:
-        Row and column after each bead, int64 (S, 2), and costs, float64 (S,), of S beads. In a gap,
-        each sentence is a bead.
+        Row and column after each of S beads, int64 (S, 2), and costs, float64 (S,). Gaps have one
+        per sentence.
     """
     (source, target), (source_noise, target_noise) = vectors, noises
     (source_ends, target_ends), (low, high), (opening, missing) = ends, band, gap

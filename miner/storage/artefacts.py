@@ -54,8 +54,7 @@ class Artefact:
     def file(self, name: str) -> Path:
         """Return a file's local path, without a check if the folder is local.
 
-        A remote file is fetched and checked, with the errors of ``checked``. Its copy stays for ten
-        minutes or longer.
+        A remote file is fetched, with the errors of ``checked``, for ten minutes or longer.
         """
         return self.checked(name) if isinstance(self.folder, RemotePath) else self.folder / name
 
@@ -224,8 +223,7 @@ def npy_rows(path: Path) -> Iterator[Callable[[NDArray[Any]], None]]:
 class Draft:
     """The files of an artefact that is being written.
 
-    They appear in the folder under their names when the context ``names`` ends. ``digests`` are
-    their SHA-256 by name.
+    They get their names as the context ``names`` ends. ``digests`` are their SHA-256 by name.
     """
 
     def __init__(self, folder: Place) -> None:

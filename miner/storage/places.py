@@ -139,8 +139,7 @@ class RemotePath:
     def files(self, *, recursive: bool = False) -> list[tuple[RemotePath, int]]:
         """Return the files in a folder, with their sizes in bytes.
 
-        With ``recursive``, files at any depth count. The list is empty if the folder does not
-        exist.
+        With ``recursive``, files at any depth count. It is empty if the folder is missing.
         """
         entries = self._entries(recursive=recursive)
         return [(entry, info.size) for entry, info in entries if info.is_file]
@@ -251,8 +250,7 @@ def place(text: str) -> Place:
 def file_state(path: Place) -> tuple[int, ...]:
     """Return numbers that are likely to change when the file changes.
 
-    They are its inode, bytes, and time of change in nanoseconds. All are 0 for a missing remote
-    file.
+    They are inode, bytes, and time of change in nanoseconds; 0 for a missing remote file.
 
     Raises:
         FileNotFoundError: The local file does not exist.

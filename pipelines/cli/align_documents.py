@@ -62,8 +62,7 @@ def align_documents(args: argparse.Namespace) -> int:
     Sentences can be merged, split or missing.
 
     Raises:
-        ValueError: Options conflict, a document is empty, or no listed document pair is in the
-            corpora.
+        ValueError: Options conflict, a document is empty, or the corpora have no listed pair.
     """
     from miner.storage.atomic import atomic_file, check_writable
     from miner.storage.corpus.reader import read_document_pairs

@@ -64,8 +64,8 @@ def supports_pipes(
         *inputs: Arguments that name corpora.
         ending: Suffix of the format of standard output, unless the arguments have a ``format``.
             None if the decorator must not write to standard output.
-        streams: Returns whether the command, with these arguments, reads a ``Pipe`` and writes to
-            standard output itself.
+        streams: Returns whether a command with arguments reads a ``Pipe`` and writes to stdout
+            itself.
     """
 
     def decorate(work: Work) -> Work:

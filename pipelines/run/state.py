@@ -127,8 +127,8 @@ class Ledger:
 def start_ledger(folder: WorkFolder, elements: Mapping[str, int | str]) -> None:
     """Remove the ledger of earlier runs, and record the stages of this run.
 
-    ``elements`` has the number of elements of each stage, by its name, or the name of the stage
-    whose references they are.
+    ``elements`` has each stage's number of elements, or the name of the stage whose references they
+    are.
     """
     remove_tree(folder.progress)
     folder.progress.mkdir(parents=True)

@@ -199,8 +199,7 @@ class Apart(Model):
     def export(self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float) -> Trained:
         """Return the encoder with the present weights, and a function to save it.
 
-        It takes a folder and ``facts`` about the training. ``sample`` and ``whitening`` are
-        ignored.
+        It takes a folder and ``facts`` of the training. ``sample`` and ``whitening`` are unused.
         """
         own = {language: self.network_of(language) for language in self._networks}
         encoders = {

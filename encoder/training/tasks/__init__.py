@@ -51,8 +51,7 @@ def read_beside(tasks: Mapping[str, TaskBeside]) -> list[ParallelText]:
 def make_task(setting: Setting, tasks: Mapping[str, TaskBeside], texts: Texts) -> Task:
     """Make the task of the objective, mixed with auxiliary tasks.
 
-    ``tasks`` are by name, and ``texts`` have the same names. Without texts, it is the objective's
-    task.
+    ``tasks`` are by the names of ``texts``. Without texts, it is the objective's task.
 
     Raises:
         ValueError: The setting does not suit the task.

@@ -135,8 +135,7 @@ class Inference(Task):
     def logits(self, model: Model, sides: list[Tokens]) -> Tensor:
         """Return logits (B, 3) of pairs' labels.
 
-        Classes are in the order of ``INFERENCE_LABELS``. ``sides`` are the tokens of both
-        sentences.
+        Classes are in the order of ``INFERENCE_LABELS``. ``sides`` are both sentences' tokens.
         """
         vectors = model(join(sides))
         # In unit vectors, products of numbers are tiny compared with the numbers.
@@ -168,8 +167,7 @@ class Autoencoding(Task):
 class SkipThought(Task):
     """The task to predict the sentences after and before a sentence.
 
-    It uses the sentence's vector (Kiros et al. 2015, "Skip-Thought Vectors"), and one decoder,
-    which gets the direction.
+    From the sentence's vector (Kiros et al. 2015, "Skip-Thought Vectors"), by one decoder.
     """
 
     def __init__(self, setting: Setting) -> None:

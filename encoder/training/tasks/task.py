@@ -49,8 +49,8 @@ class Decoder(nn.Module):
     """A network that predicts tokens from a sentence's vector and a language.
 
     It is LASER's (Artetxe & Schwenk 2019, section 3.1). Each token is predicted from the tokens
-    before it. It is used in training only. Its token vectors are as wide as the encoder's, if that
-    has LASER's architecture.
+    before it, in training only. Its token vectors are as wide as the encoder's, if that has LASER's
+    architecture.
     """
 
     def __init__(self, setting: Setting, *, languages: int, hidden: int) -> None:
@@ -129,8 +129,8 @@ class Task(nn.Module):
         """Return the loss of the pairs at ``rows``, a scalar with a gradient.
 
         ``sides`` are the tokens of these pairs' sources and targets, some maybe dropped, which
-        ``model`` embeds. The rows are this process's share of a batch, whose loss is the mean over
-        the processes.
+        ``model`` embeds. Rows are this process's share of a batch, whose loss is the processes'
+        mean.
         """
         raise NotImplementedError
 

@@ -56,8 +56,7 @@ class Taught(Task):
         """Return the teacher's vectors of pairs, float32 (B, D) per side.
 
         ``rows`` are positions in ``pairs``. Vectors have unit length, rounded to float16. The sides
-        are both, or only the target if the objective is one-sided. They are on the device of
-        ``like``.
+        are both, or only the target if the objective is one-sided. The device is ``like``'s.
         """
         vectors = (self._vectors[side[rows]] for side in self._rows[pairs.name])
         return [torch.from_numpy(matrix).to(like.device).float() for matrix in vectors]
@@ -93,8 +92,7 @@ class Alignment(Taught):
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
         """Return ``alignment`` of the batches of all processes, a scalar.
 
-        ``rows`` are the pairs' positions, and ``sides[0]`` the sources' tokens, which ``model``
-        embeds.
+        ``rows`` are the pairs' positions, and ``sides[0]`` the sources, which ``model`` embeds.
         """
         assert isinstance(self._options, AlignmentOptions)
         source = functional.normalize(model(sides[0]).float())
@@ -153,9 +151,9 @@ def distillation(
 ) -> Tensor:
     """Return 1 minus the mean cosine of a student's and a teacher's vectors.
 
-    Each side is compared with both of the teacher's vectors, which averages their differences out
-    (Reimers & Gurevych 2020, equation 1, with the cosine loss of Heffernan et al. 2022). All are
-    unit rows (B, D).
+    Each side is compared with both of the teacher's vectors, to average differences out (Reimers &
+    Gurevych 2020, equation 1, with the cosine loss of Heffernan et al. 2022). All are unit rows (B,
+    D).
     """
     return 1 - ((source + target) * (teacher_source + teacher_target)).sum(dim=1).mean() / 4
 

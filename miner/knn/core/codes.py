@@ -117,8 +117,7 @@ def round_to_int8(rows: Matrix) -> tuple[Matrix, Matrix]:
     """Round each row to multiples of 1/127 of its largest absolute value.
 
     Returns:
-        The multiples, whole numbers from -127 to 127, float32 (N, D), and their units, float32 (N,
-        1). A row of zeros stays.
+        The multiples, whole float32 (N, D) from -127 to 127, and their units, float32 (N, 1).
     """
     largest = np.maximum(rows.max(axis=1, keepdims=True), -rows.min(axis=1, keepdims=True))
     scale = np.maximum(largest / np.float32(INT8_MAX), TINY)

@@ -274,8 +274,8 @@ def verify(
     A row is done at the first bound below its K-th cosine. Queries (N, D) and base (M, D) are unit
     rows, and ``names`` (M,) are ids of the base. ``of_rows`` are ``Candidates`` of the queries,
     whose ids are positions in the base. The function fills ``ids`` (N, K), -1 at first, ``cosines``
-    (N, K), at first the cosines to exceed, and the mask ``incomplete`` (N,), true for rows that may
-    have better neighbours.
+    (N, K), at first the cosines to exceed, and the mask ``incomplete`` (N,) of rows that may have
+    better ones.
     """
     bounds, candidates, floor = of_rows
     for row in range(len(queries)):

@@ -69,9 +69,8 @@ class Candidates(NamedTuple):
 class RowLocks:
     """Locks of single rows of shared tables, for threads.
 
-    ``tables`` are the numbers of rows of each table, and ``threads`` the number of threads that
-    work. All requested rows are locked at once or none, so threads cannot deadlock. With one
-    thread, nothing is locked.
+    ``tables`` are the numbers of rows of each table, and ``threads`` of working threads. All
+    requested rows are locked at once or none, so threads cannot deadlock. One thread locks nothing.
     """
 
     def __init__(self, *tables: int, threads: int) -> None:
@@ -145,8 +144,8 @@ def initial_candidates(rows: Codes, columns: Codes, *, kept: int) -> Candidates:
     """Return ``kept`` unused candidates per row, with floors.
 
     A row's floor is just below its ``kept`` largest bounds among sampled columns, or -inf if there
-    are few columns. ``kept`` is limited to the number of columns. Such floors exclude most products
-    of the first tiles.
+    are few columns. ``kept`` is limited to the number of columns. Floors exclude most products of
+    first tiles.
     """
     kept = min(kept, len(columns))
     candidates = Candidates.empty(len(rows), kept)
@@ -180,8 +179,7 @@ def best_columns(rows: Codes, columns: Codes, *, kept: int) -> Candidates:
 def growing_blocks(rows: int, size: int) -> list[slice]:
     """Split rows into slices of 32 rows, then of three times as many each.
 
-    Slices grow up to ``size`` rows, and the last may be shorter. Floors are low at first, so most
-    products exceed them.
+    Slices grow up to ``size`` rows. Floors are low at first, so most products exceed them.
     """
     slices, start, length = [], 0, min(FIRST_BLOCK_ROWS, size)
     while start < rows:
@@ -248,8 +246,8 @@ def fallback_search(
     """Insert the best columns of tiles into the neighbours of their rows.
 
     ``neighbours`` (N, k) are updated in place. ``queries`` and ``base`` are unit rows and their
-    codes, as in ``verify``. Each row's neighbours are complete if its tiles have all columns that
-    it may be compared with.
+    codes, as in ``verify``. A row's are complete if its tiles have all columns that it is compared
+    with.
     """
     (left, left_codes), (right, right_codes) = queries, base
     claims = RowLocks(len(left), threads=thread_count())

@@ -60,8 +60,7 @@ def open_zip(path: Place, languages: Languages) -> PairFile:
 def open_moses(source: Place, target: Place) -> PairFile:
     """Open two files of lines, where line i of both is a pair.
 
-    A pair with a blank line has the problem ``BLANK``. Reading raises CorpusError if a file is
-    shorter.
+    A blank line makes the problem ``BLANK``. Reading raises CorpusError if one is shorter.
     """
     return PairFile(
         layout=f"lines of {source} and {target}",

@@ -39,8 +39,8 @@ class RemoteVectors:
         """Open the vectors of a remote ``.npy`` file.
 
         Raises:
-            ValueError: The header is invalid, the file is truncated, or the array is in
-                column-major order.
+            ValueError: The header is invalid, the file truncated, or the array in column-major
+                order.
             PlaceError: The file cannot be read.
         """
         with path.open() as stream:
@@ -151,8 +151,7 @@ def usable_rows(block: NDArray[np.floating]) -> tuple[Mask, dict[str, IntArray]]
     whose squared length is below the smallest normal number (length 1e-19) is a ZERO_VECTOR.
 
     Returns:
-        A mask (N,) of usable rows, and positions, int64, of unusable rows by reason; a reason
-        without rows is absent.
+        A mask (N,) of usable rows, and int64 positions of other rows by reason, absent if none.
     """
     if block.dtype == np.float16:  # squares neither overflow nor vanish in float32, so bits tell
         largest = (block.view(np.uint16) & np.uint16(0x7FFF)).max(axis=1, initial=0)
