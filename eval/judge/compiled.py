@@ -10,15 +10,15 @@ _compile = compiled()
 
 
 @_compile
-def find_levels(says: Any, ids: Any, offsets: Any, joining: Any, levels: Any, places: Any) -> None:
+def find_levels(words: Any, ids: Any, offsets: Any, joining: Any, levels: Any, places: Any) -> None:
     """Find the level of each of M meanings in each of B sentences.
 
     The level is the highest of the levels of the sentence's words and of all two neighbouring
     words, which have the sum of both and ``joining``. It is -inf in a sentence without words.
 
     Args:
-        says: Levels of U words, float32 (U, M).
-        ids: Rows in ``says`` of the words of all sentences, int32 (W,).
+        words: Levels of U words, float32 (U, M).
+        ids: Rows in ``words`` of the words of all sentences, int32 (W,).
         offsets: First word of each sentence, and W, int64 (B + 1,).
         joining: Level that is added for two neighbouring words.
         levels: Filled with levels, float32 (B, M).
@@ -29,12 +29,12 @@ def find_levels(says: Any, ids: Any, offsets: Any, joining: Any, levels: Any, pl
         level, place = levels[sentence], places[sentence]
         level[:] = -np.inf
         for at in range(offsets[sentence], offsets[sentence + 1]):
-            word = says[ids[at]]
+            word = words[ids[at]]
             for meaning in range(len(level)):
                 if word[meaning] > level[meaning]:
                     level[meaning], place[meaning] = word[meaning], 2 * at
             if at + 1 < offsets[sentence + 1]:
-                following = says[ids[at + 1]]
+                following = words[ids[at + 1]]
                 for meaning in range(len(level)):
                     both = word[meaning] + following[meaning] + joining
                     if both > level[meaning]:

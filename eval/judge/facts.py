@@ -175,17 +175,17 @@ class Learner:
         values = self.values
         vectors, ids, offsets = side.batch(rows)
         hidden = vectors @ values["hidden"]
-        says = hidden @ values["outputs"].T
-        levels = np.empty((len(rows), says.shape[1]), dtype=np.float32)
+        word_levels = hidden @ values["outputs"].T
+        levels = np.empty((len(rows), word_levels.shape[1]), dtype=np.float32)
         places = np.empty(levels.shape, dtype=np.int32)
-        find_levels(says, ids, offsets, values["joining"][0], levels, places)
+        find_levels(word_levels, ids, offsets, values["joining"][0], levels, places)
         levels = np.clip(levels + values["biases"], -MAX_ODDS, MAX_ODDS)
         is_said = np.zeros(levels.shape, dtype=np.bool_)
         for number, row in enumerate(rows.tolist()):
             is_said[number, side.meanings[row]] = True
         loss = float(np.log1p(np.exp(np.where(is_said, -levels, levels))).sum()) / len(rows)
         gradients = (1 / (1 + np.exp(-levels)) - is_said).astype(np.float32) / len(rows)
-        of_words = np.zeros_like(says)
+        of_words = np.zeros_like(word_levels)
         joining = spread_gradients(gradients, places, ids, of_words)
         changes = {
             "hidden": vectors.T @ (of_words @ values["outputs"]),

@@ -62,21 +62,22 @@ def _longest(offsets: Any) -> Any:
 
 
 @_part
-def _match(rows: Any, others: Any, best: Any, found: Any, best_there: Any, back: Any) -> None:
-    """Find each word's nearest word in the other sentence, and its cosine."""
-    best[:], best_there[:] = -1, -1
-    found[:], back[:] = 0, 0
+def _match(rows: Any, others: Any, one: Any, two: Any) -> None:
+    """Fill cosine and place of each word's best match on the other side."""
+    (best, match), (other_best, other_match) = one, two
+    best[:], other_best[:] = -1, -1
+    match[:], other_match[:] = 0, 0
     for top in range(0, len(best), 2):
-        for start in range(0, len(best_there), TILE):
+        for start in range(0, len(other_best), TILE):
             products = _products(rows[top : top + 2], others[start : start + TILE])
             for word in range(top, min(top + 2, len(best))):
-                for other in range(start, min(start + TILE, len(best_there))):
+                for other in range(start, min(start + TILE, len(other_best))):
                     product = products[(word - top) * TILE + other - start]
                     cosine = np.float32(product / SCALE**2)
                     if cosine > best[word]:
-                        best[word], found[word] = cosine, other
-                    if cosine > best_there[other]:
-                        best_there[other], back[other] = cosine, word
+                        best[word], match[word] = cosine, other
+                    if cosine > other_best[other]:
+                        other_best[other], other_match[other] = cosine, word
 
 
 @_part
@@ -103,16 +104,15 @@ def _describe_cover(weights: Any, best: Any, total: float, out: Any) -> None:
 
 
 @_part
-def _describe_links(
-    weights: Any, best: Any, found: Any, back: Any, others: int, total: float, out: Any
-) -> None:
+def _describe_links(weights: Any, one: Any, other_match: Any, total: float, out: Any) -> None:
     """Write the last five features, of the positions of matched words."""
+    (best, match), others = one, len(other_match)
     words, first, last, linked = len(weights), len(STEPS) + 7, 0, False
     for word in range(words):
         raw = np.float64(weights[word])
-        share, place = raw / total, found[word]
+        share, place = raw / total, match[word]
         if best[word] >= LINKED:
-            if back[place] == word:
+            if other_match[place] == word:
                 out[first] += share
             out[first + 1] += share * abs((word + 0.5) / words - (place + 0.5) / others)
             if linked and abs(place - last) <= 2:
@@ -124,16 +124,16 @@ def _describe_links(
 
 
 @_part
-def _describe_side(weights: Any, best: Any, found: Any, back: Any, others: int, out: Any) -> Any:
+def _describe_side(weights: Any, one: Any, other_match: Any, out: Any) -> Any:
     """Write the ``SIDE`` features of a sentence, and return its weight.
 
-    ``best`` and ``found`` are cosine and place of each word's match, ``back`` the other's places.
+    ``one`` are cosine and place of each word's match, ``other_match`` the other side's places.
     """
     total = 0.0
     for word in range(len(weights)):
         total += np.float64(weights[word])
-    _describe_cover(weights, best, total, out)
-    _describe_links(weights, best, found, back, others, total, out)
+    _describe_cover(weights, one[0], total, out)
+    _describe_links(weights, one, other_match, total, out)
     return total
 
 
@@ -146,27 +146,26 @@ def describe_words(source: Any, target: Any, sides: Any, weights: Any) -> None:
     words. ``source`` and ``target`` are the tuples of vectors, weights, ids and offsets of
     ``miner.judge.words.Words``.
     """
-    vectors, loads, ids, offsets = source
-    other_vectors, other_loads, other_ids, other_offsets = target
+    vectors, word_weights, ids, offsets = source
+    other_vectors, other_weights, other_ids, other_offsets = target
     most, other_most = _longest(offsets), _longest(other_offsets)
     rows = np.zeros((most + TILE, vectors.shape[1]))
     other_rows = np.zeros((other_most + TILE, vectors.shape[1]))
-    best, found = np.empty(most, np.float32), np.empty(most, np.int64)
-    best_there, found_there = np.empty(other_most, np.float32), np.empty(other_most, np.int64)
+    best, match = np.empty(most, np.float32), np.empty(most, np.int64)
+    other_best, other_match = np.empty(other_most, np.float32), np.empty(other_most, np.int64)
     for pair in range(len(offsets) - 1):
-        own = ids[offsets[pair] : offsets[pair + 1]]
-        theirs = other_ids[other_offsets[pair] : other_offsets[pair + 1]]
-        words, others = len(own), len(theirs)
-        if words == 0 or others == 0:
+        words = ids[offsets[pair] : offsets[pair + 1]]
+        others = other_ids[other_offsets[pair] : other_offsets[pair + 1]]
+        n, m = len(words), len(others)
+        if n == 0 or m == 0:
             continue
-        _take_whole(vectors, own, rows)
-        _take_whole(other_vectors, theirs, other_rows)
-        here, to = best[:words], found[:words]
-        there, back = best_there[:others], found_there[:others]
-        _match(rows, other_rows, here, to, there, back)
+        _take_whole(vectors, words, rows)
+        _take_whole(other_vectors, others, other_rows)
+        one, two = (best[:n], match[:n]), (other_best[:m], other_match[:m])
+        _match(rows, other_rows, one, two)
         out = sides[pair]
-        weights[pair, 0] = _describe_side(loads[own], here, to, back, others, out[0])
-        weights[pair, 1] = _describe_side(other_loads[theirs], there, back, to, words, out[1])
+        weights[pair, 0] = _describe_side(word_weights[words], one, two[1], out[0])
+        weights[pair, 1] = _describe_side(other_weights[others], two, one[1], out[1])
 
 
 @_compile
@@ -182,19 +181,18 @@ def find_missing_names(names: Any, others: Any, gaps: Any) -> None:
     most, other_most = _longest(offsets), _longest(other_offsets)
     rows = np.zeros((most + TILE, vectors.shape[1]))
     other_rows = np.zeros((other_most + TILE, vectors.shape[1]))
-    best, places = np.empty(most, np.float32), np.empty(most, np.int64)
-    best_there, back = np.empty(other_most, np.float32), np.empty(other_most, np.int64)
+    best, match = np.empty(most, np.float32), np.empty(most, np.int64)
+    other_best, other_match = np.empty(other_most, np.float32), np.empty(other_most, np.int64)
     for pair in range(len(gaps)):
-        own = ids[offsets[pair] : offsets[pair + 1]]
-        theirs = other_ids[other_offsets[pair] : other_offsets[pair + 1]]
-        words, others_count = len(own), len(theirs)
-        if words == 0 or others_count == 0:
+        words = ids[offsets[pair] : offsets[pair + 1]]
+        others = other_ids[other_offsets[pair] : other_offsets[pair + 1]]
+        n, m = len(words), len(others)
+        if n == 0 or m == 0:
             continue
-        _take_whole(vectors, own, rows)
-        _take_whole(other_vectors, theirs, other_rows)
-        here, there = best[:words], best_there[:others_count]
-        _match(rows, other_rows, here, places[:words], there, back[:others_count])
-        gaps[pair] = 1 - here.min()
+        _take_whole(vectors, words, rows)
+        _take_whole(other_vectors, others, other_rows)
+        _match(rows, other_rows, (best[:n], match[:n]), (other_best[:m], other_match[:m]))
+        gaps[pair] = 1 - best[:n].min()
 
 
 @_compile
@@ -267,8 +265,8 @@ def _add_weights(scores: Any, weights: Any, log: Any) -> None:
 
 
 @_compile
-def beat_languages(codes: Any, offsets: Any, model: Any, own: Any, beats: Any) -> None:
-    """Fill ``beats`` with how far ``own`` languages exceed all others.
+def beat_languages(codes: Any, offsets: Any, model: Any, own: Any, leads: Any) -> None:
+    """Fill ``leads`` with how far ``own`` languages exceed all others.
 
     It is the best score of the languages in the mask ``own`` (L,) minus the best of the others. It
     is float64 (P,), 0 for a text without known n-grams. ``model`` is py3langid's, with L languages.
@@ -276,7 +274,7 @@ def beat_languages(codes: Any, offsets: Any, model: Any, own: Any, beats: Any) -
     """
     counts = np.zeros(len(model.weights), np.int16)
     seen, scores = np.empty(len(model.weights), np.int32), np.empty(len(own), np.int32)
-    for text in range(len(beats)):
+    for text in range(len(leads)):
         part = codes[offsets[text] : offsets[text + 1]]
         different = _count_ngrams(part, model, counts, seen)
         scores[:] = model.priors
@@ -289,7 +287,7 @@ def beat_languages(codes: Any, offsets: Any, model: Any, own: Any, beats: Any) -
                 best = max(best, scores[language])
             else:
                 other = max(other, scores[language])
-        beats[text] = best - other if different else 0
+        leads[text] = best - other if different else 0
 
 
 @_compile
@@ -308,14 +306,14 @@ def round_products(products: Any, scale: Any, most: Any, levels: Any) -> None:
 @_part
 def _raise_levels(side: Any, pair: int, joining: Any, levels: Any) -> None:
     """Write the level of each meaning in a sentence, without biases."""
-    says, ids, offsets = side
+    word_levels, ids, offsets = side
     levels[:] = LOWEST
     for place in range(offsets[pair], offsets[pair + 1]):
-        word = says[ids[place]]
+        word = word_levels[ids[place]]
         for meaning in range(len(levels)):
             levels[meaning] = max(levels[meaning], word[meaning])
         if place + 1 < offsets[pair + 1]:
-            following = says[ids[place + 1]]
+            following = word_levels[ids[place + 1]]
             for meaning in range(len(levels)):
                 both = np.int16(word[meaning] + following[meaning] + joining)
                 levels[meaning] = max(levels[meaning], both)
@@ -328,7 +326,7 @@ def _both(one: Any, other: Any) -> Any:
 
 
 @_part
-def _said_once(levels: Any, start: int, stop: int) -> Any:
+def _one_sided(levels: Any, start: int, stop: int) -> Any:
     """Return how far each side says a sense that the other does not say."""
     first, second = LOWEST, LOWEST
     for sense in range(start, stop):
@@ -352,9 +350,9 @@ def _raise_senses(levels: Any, members: Any, senses: Any, of_senses: Any) -> Non
 
 @_compile
 def compare_meanings(
-    source: Any, target: Any, biases: Any, joining: Any, groups: Any, found: Any
+    source: Any, target: Any, biases: Any, joining: Any, groups: Any, features: Any
 ) -> None:
-    """Fill ``found`` (P, 6) with the features of ``compare_facts``.
+    """Fill ``features`` (P, 6) with the features of ``compare_facts``.
 
     A side has levels of its different words, int16 (U, M), ids of its words, and offsets of its
     sentences. ``biases`` and ``joining`` are fields of ``Facts``, and ``groups`` are its members,
@@ -363,9 +361,9 @@ def compare_meanings(
     members, senses, firsts = groups
     levels = np.empty((2, len(biases)), np.int16)
     of_senses = np.empty((2, len(senses) - 1), np.int32)
-    for pair in range(len(found)):
+    for pair in range(len(features)):
         if not (_has_words(source, pair) and _has_words(target, pair)):
-            found[pair] = np.nan
+            features[pair] = np.nan
             continue
         _raise_levels(source, pair, joining, levels[0])
         _raise_levels(target, pair, joining, levels[1])
@@ -373,22 +371,22 @@ def compare_meanings(
             for meaning in range(len(biases)):
                 levels[side, meaning] += biases[meaning]
             _raise_senses(levels[side], members, senses, of_senses[side])
-        levels_found = found[pair, :5]
-        levels_found[:] = LOWEST
+        level_features = features[pair, :5]
+        level_features[:] = LOWEST
         shared = 0
         for group in range(len(firsts) - 1):
             start, stop = firsts[group], firsts[group + 1]
-            first, second = _said_once(of_senses, start, stop)
+            first, second = _one_sided(of_senses, start, stop)
             if stop - start == 1:
                 own, other = of_senses[0, start], of_senses[1, start]
-                levels_found[2] = max(levels_found[2], max(first, second))
-                levels_found[3] = max(levels_found[3], min(own, other))
-                levels_found[4] = max(levels_found[4], max(own, other))
+                level_features[2] = max(level_features[2], max(first, second))
+                level_features[3] = max(level_features[3], min(own, other))
+                level_features[4] = max(level_features[4], max(own, other))
                 continue
             exchanged = _both(first, second)
-            levels_found[1] = max(levels_found[1], min(levels_found[0], exchanged))
-            levels_found[0] = max(levels_found[0], exchanged)
+            level_features[1] = max(level_features[1], min(level_features[0], exchanged))
+            level_features[0] = max(level_features[0], exchanged)
             for sense in range(start, stop):
                 shared += min(of_senses[0, sense], of_senses[1, sense]) > 0
-        levels_found /= np.float32(LEVEL)
-        found[pair, 5] = shared
+        level_features /= np.float32(LEVEL)
+        features[pair, 5] = shared

@@ -62,7 +62,7 @@ class Facts:
     senses: NDArray[np.int32]
     groups: NDArray[np.int32]
 
-    def says(self, vectors: NDArray[np.float32]) -> NDArray[np.int16]:
+    def word_levels(self, vectors: NDArray[np.float32]) -> NDArray[np.int16]:
         """Return the level that each word adds to each meaning, int16 (U, M).
 
         A level is log odds in units of 1 / 256, from -15,000 to 15,000.
@@ -125,16 +125,16 @@ def compare_facts(source: Words, target: Words, facts: Facts | None) -> NDArray[
         return differences
     groups = facts.members, facts.senses, facts.groups
     for part in blocks(len(differences), PAIRS_AT_ONCE):
-        sides = (_said(side, part, facts) for side in (source, target))
+        sides = (_sentence_levels(side, part, facts) for side in (source, target))
         compare_meanings(*sides, facts.biases, facts.joining, groups, differences[part])
     return differences
 
 
-def _said(words: Words, part: slice, facts: Facts) -> tuple[NDArray[np.integer], ...]:
+def _sentence_levels(words: Words, part: slice, facts: Facts) -> tuple[NDArray[np.integer], ...]:
     """Return the levels of the words of some sentences, ids, and offsets."""
     offsets = words.offsets[part.start : part.stop + 1]
     used, ids = np.unique(words.ids[offsets[0] : offsets[-1]], return_inverse=True)
-    return facts.says(words.vectors[used]), ids, offsets - offsets[0]
+    return facts.word_levels(words.vectors[used]), ids, offsets - offsets[0]
 
 
 def whole_vectors(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -157,9 +157,9 @@ def name_differences(source: Words, target: Words, facts: Facts) -> list[tuple[s
     """
     senses, names = np.split(facts.members, facts.senses[1:-1]), []
     levels = [_levels_of(side, facts) for side in (source, target)]
-    said = np.array([[own[sense].max() for sense in senses] for own in levels], dtype=np.int64)
+    odds = np.array([[own[sense].max() for sense in senses] for own in levels], dtype=np.int64)
     for start, stop in zip(facts.groups[:-1], facts.groups[1:], strict=True):
-        scores = _are_both(said[:, start:stop], -said[::-1, start:stop])
+        scores = _are_both(odds[:, start:stop], -odds[::-1, start:stop])
         best, sure = start + scores.argmax(axis=1), scores.max(axis=1)
         words = [facts.names[senses[sense][0]] for sense in best]
         if stop - start == 1:
@@ -170,9 +170,9 @@ def name_differences(source: Words, target: Words, facts: Facts) -> list[tuple[s
 
 def _levels_of(words: Words, facts: Facts) -> NDArray[np.int64]:
     """Return the level of each meaning in one sentence with words, int64 (M,)."""
-    says = facts.says(words.vectors)[words.ids].astype(np.int64)
-    both = says[:-1] + says[1:] + facts.joining
-    levels: NDArray[np.int64] = np.concatenate([says, both]).max(axis=0) + facts.biases
+    single = facts.word_levels(words.vectors)[words.ids].astype(np.int64)
+    double = single[:-1] + single[1:] + facts.joining
+    levels: NDArray[np.int64] = np.concatenate([single, double]).max(axis=0) + facts.biases
     return levels
 
 

@@ -285,7 +285,12 @@ class LeaveOneOutPairs(NamedTuple):
 
 
 def leave_one_out_pairs(
-    partners: IntArray, lists: Neighbours, theirs: FloatArray, taken: FloatArray, *, margin: str
+    partners: IntArray,
+    lists: Neighbours,
+    other_means: FloatArray,
+    mined: FloatArray,
+    *,
+    margin: str,
 ) -> LeaveOneOutPairs:
     """Return the best pair of each sentence after its partner is removed.
 
@@ -296,23 +301,24 @@ def leave_one_out_pairs(
     Args:
         partners: Row that each sentence is paired with, int64 (Q,).
         lists: Neighbours of the sentences, (Q, K).
-        theirs: Neighbourhood mean of each neighbour, float64 (Q, K).
-        taken: Highest margin of a mined pair of each neighbour, float64 (Q, K); -inf if none.
+        other_means: Neighbourhood mean of each neighbour, float64 (Q, K).
+        mined: Highest margin of a mined pair of each neighbour, float64 (Q, K); -inf if none.
         margin: One of ``miner.margin.MARGINS``.
 
     Returns:
         The pairs by ascending position of the sentence. Cosines and means are float64.
     """
-    there = lists.ids != NO_NEIGHBOUR
-    left = there & (lists.ids != partners[:, None])
-    cosines = np.where(there, lists.cosines, 0).astype(np.float64)
-    last = cosines[np.arange(len(lists)), np.maximum(there.sum(axis=1) - 1, 0)]
-    gone = there.sum(axis=1) - left.sum(axis=1)
-    means = ((cosines * left).sum(axis=1) + gone * last) / np.maximum(there.sum(axis=1), 1)
-    scores = np.full(left.shape, -np.inf)
-    owners = np.broadcast_to(means[:, None], left.shape)
-    scores[left] = margin_scores(lists.cosines[left], owners[left], theirs[left], margin=margin)
+    is_neighbour = lists.ids != NO_NEIGHBOUR
+    is_other = is_neighbour & (lists.ids != partners[:, None])
+    cosines = np.where(is_neighbour, lists.cosines, 0).astype(np.float64)
+    counts = is_neighbour.sum(axis=1)
+    last = cosines[np.arange(len(lists)), np.maximum(counts - 1, 0)]
+    sums = (cosines * is_other).sum(axis=1) + (counts - is_other.sum(axis=1)) * last
+    means = sums / np.maximum(counts, 1)
+    scores, own = np.full(is_other.shape, -np.inf), np.broadcast_to(means[:, None], is_other.shape)
+    means_of_pairs = own[is_other], other_means[is_other]
+    scores[is_other] = margin_scores(lists.cosines[is_other], *means_of_pairs, margin=margin)
     best = np.arange(len(lists)), scores.argmax(axis=1)
-    mined = np.flatnonzero(scores[best] > np.maximum(taken[best], -np.finfo(float).max))
-    at = mined, best[1][mined]
-    return LeaveOneOutPairs(mined, lists.ids[at], cosines[at], means[mined], theirs[at])
+    queries = np.flatnonzero(scores[best] > np.maximum(mined[best], -np.finfo(float).max))
+    at = queries, best[1][queries]
+    return LeaveOneOutPairs(queries, lists.ids[at], cosines[at], means[queries], other_means[at])
