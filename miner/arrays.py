@@ -48,10 +48,7 @@ def code_points(texts: Sequence[str]) -> tuple[NDArray[np.uint32], IntArray]:
 
 
 class Columns(NamedTuple):
-    """A range of columns, and the number that multiplies their values.
-
-    Columns are ``start`` to ``stop`` - 1, and ``weight`` is the number.
-    """
+    """Columns ``start`` to ``stop`` - 1, and the factor of their values."""
 
     start: int
     stop: int

@@ -119,10 +119,7 @@ class Monitor:
         self.seconds["start"] = time.perf_counter() - self._start
 
     def note(self, stage: str, seconds: float) -> None:
-        """Add seconds to a stage.
-
-        A name such as "search_tile" counts as the stage before its "_".
-        """
+        """Add seconds to a stage, named up to its first "_", as in "search_tile"."""
         name = stage.partition("_")[0]
         self.seconds[name] = self.seconds.get(name, 0.0) + seconds
 

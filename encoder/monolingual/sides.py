@@ -166,9 +166,9 @@ def save_sides(
     """Write bags whose words have the vectors and weights of two sides.
 
     The second language's bag goes to ``folder``, the first one's to a subfolder, as an added
-    language. One table is fitted to both languages, and each language's table differs from it by
-    its words' residuals. In ``SPELLING`` further dimensions, of the same total length, both have
-    the same random rows, because names and numbers have poor vectors or none.
+    language. Both are replaced. One table is fitted to both languages, and each language's table
+    differs from it by its words' residuals. In ``SPELLING`` further dimensions, of the same total
+    length, both have the same random rows, because names and numbers have poor vectors or none.
     """
     features = Features(tokenizer.pieces(), options.ngram_rows)
     count, weights = len(features), [side.weights for side in sides.values()]

@@ -59,10 +59,7 @@ def _int8_layer(weights: Matrix, branch_bias: tuple[int, Matrix], sizes: Matrix)
 
 
 class Network:
-    """The network of the encoder ``use``.
-
-    It runs in float32, or with its largest convolution in int8.
-    """
+    """The network, in float32, or its largest convolution in int8."""
 
     def __init__(self, tensors: Mapping[str, Matrix], sizes: Matrix | None = None) -> None:
         """Build the network from its tensors by name.

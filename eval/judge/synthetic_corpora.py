@@ -73,10 +73,7 @@ def name(text: str, random: Random, others: Sequence[str]) -> str:
 
 
 def negation(text: str, random: Random, others: Sequence[str]) -> str:
-    """Add a negation to an English text, or remove one.
-
-    A text without a known verb stays. The other arguments are unused.
-    """
+    """Negate an English text, or remove a negation, unless it has no verb."""
     if _NOT.search(text):
         return _NOT.sub("", text, count=1)
     return _VERB.sub(r"\1 not", text, count=1)

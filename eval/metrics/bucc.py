@@ -135,10 +135,7 @@ def rank(candidates: Candidates) -> Candidates:
 
 
 def judge(ranked: Candidates, gold: Collection[IdPair]) -> Judgements:
-    """Compare ranked candidates with gold pairs.
-
-    ``ranked`` is from ``rank``, and ``gold`` has distinct pairs of ids.
-    """
+    """Compare candidates from ``rank`` with distinct gold pairs of ids."""
     targets_of: defaultdict[str, set[str]] = defaultdict(set)
     for source, target in gold:
         targets_of[source].add(target)

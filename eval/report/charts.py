@@ -50,10 +50,7 @@ def hubs(lists: IntArray, *, most: int) -> list[tuple[int, int]]:
 
 
 def decile_ranks(pairs: int) -> list[int]:
-    """Return the position of the middle of each tenth of ``pairs`` pairs.
-
-    Positions are distinct and ascending, and none without pairs.
-    """
+    """Return the index in the middle of each tenth of ``pairs``, distinct."""
     middles = [int((decile + 0.5) / 10 * pairs) for decile in range(10)]
     return sorted({min(rank, pairs - 1) for rank in middles}) if pairs else []
 

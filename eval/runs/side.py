@@ -152,20 +152,14 @@ class Side:
         return lists.flatten().to_numpy(), list_offsets(lists)
 
     def pair_texts(self, rows: Rows) -> list[str]:
-        """Return the text of each pair, by its first row, in order.
-
-        If sentences were merged, it is the joined text of all.
-        """
+        """Return the text of each pair, by its first row, joined if merged."""
         if self._merges is None:
             return self.texts(rows)
         merged, starts = self._merged_rows(rows)
         return joined_texts(self.texts(merged), starts)
 
     def pair_ids(self, rows: Rows) -> list[list[str]]:
-        """Return the ids of each pair's sentences, by its first row, in order.
-
-        Without merged sentences, there is one id per pair.
-        """
+        """Return the ids of each pair's sentences, by its first row, in order."""
         merged, starts = self._merged_rows(rows)
         ids = self.ids(merged)
         return [ids[first:last] for first, last in itertools.pairwise(starts.tolist())]

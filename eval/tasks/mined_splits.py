@@ -124,10 +124,7 @@ def likely_score(split: MinedSplit) -> bucc.BuccScore:
 
 
 def tune_and_test(tune: MinedSplit, test: MinedSplit) -> tuple[SplitResult, SplitResult]:
-    """Choose the best threshold on one split, and score both splits by it.
-
-    It has the best F1 on ``tune``. Results are of ``tune``, then of ``test``.
-    """
+    """Choose the threshold with the best F1 on ``tune``, and apply it to both."""
     best = bucc.best_score(tune.judgements)
     score, oracle = bucc.score_at(test.judgements, best.threshold), bucc.best_score(test.judgements)
     tested = SplitResult(mined=test, score=score, oracle=oracle)

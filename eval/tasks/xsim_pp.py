@@ -51,10 +51,7 @@ _WITH_OPPOSITE = re.compile(rf"\b({'|'.join(_OPPOSITE)})\b")
 
 
 class HardNegative(NamedTuple):
-    """A changed copy of a sentence, with a wrong number, name or meaning.
-
-    ``row`` is the position of the sentence, and ``kind`` the kind of change.
-    """
+    """A changed copy of the sentence at ``row``, with the kind of change."""
 
     row: int
     kind: str

@@ -138,10 +138,7 @@ def _sentence_levels(words: Words, part: slice, facts: Facts) -> tuple[NDArray[n
 
 
 def whole_vectors(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Round vectors times 400 to whole numbers from -127 to 127.
-
-    They are float32, of the shape of ``vectors``.
-    """
+    """Round vectors times 400 to whole float32 numbers from -127 to 127."""
     rounded: NDArray[np.float32] = np.rint(vectors * np.float32(PARTS))
     return np.clip(rounded, -MAX_BYTE, MAX_BYTE)
 

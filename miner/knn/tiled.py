@@ -39,11 +39,11 @@ def search_tiles(
 ) -> tuple[Neighbours, Neighbours]:
     """Find the k nearest rows in both directions, tile by tile.
 
-    Arguments and results are as in ``miner.knn.exact.search_unit_rows``. A product in low precision
-    bounds every cosine from above. The candidates with the largest bounds are rescored in float64.
-    A row that may have a better neighbour is searched again by its bounds. The product costs 2 * N
-    * M * D operations. Memory contains the codes of both sides, the candidates, and a tile per
-    thread.
+    Arguments and results are as in ``miner.knn.exact.search_unit_rows``, where ``precision`` None
+    is the fastest. A product in low precision bounds every cosine from above. The candidates with
+    the largest bounds are rescored in float64. A row that may have a better neighbour is searched
+    again by its bounds. The product costs 2 * N * M * D operations. Memory contains the codes of
+    both sides, the candidates, and a tile per thread.
     """
     pays = torch_pays(2 * len(source) * len(target) * source.shape[1])
     if pays and precision in (None, "bfloat16") and (devices := _usable_devices()):

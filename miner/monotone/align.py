@@ -44,10 +44,7 @@ class Alignment:
     costs: FloatArray
 
     def beads(self) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-        """Return the positions of the source and target sentences of each bead.
-
-        Positions are ascending, and a side may be empty.
-        """
+        """Return the positions of both sides' sentences in each bead, ascending."""
         sides = (itertools.pairwise(side.tolist()) for side in (self.source, self.target))
         return [
             (tuple(range(*own)), tuple(range(*other))) for own, other in zip(*sides, strict=True)

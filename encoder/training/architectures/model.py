@@ -13,10 +13,7 @@ Trained = tuple[Encoder, Save]  # the encoder at a step, and a function to save 
 
 
 class Model(nn.Module):
-    """Base class of trained modules from ``Tokens`` to vectors (S, D).
-
-    Vectors are not scaled to unit length. Bags and networks implement it.
-    """
+    """Base class of modules from ``Tokens`` to unnormalised vectors (S, D)."""
 
     def start_from(self, encoder: Encoder) -> None:
         """Copy the weights of an encoder into this model.

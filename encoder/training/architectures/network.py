@@ -123,7 +123,8 @@ class Network(Model):
     def export(self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float) -> Trained:
         """Return the encoder in float32, and a function to save it.
 
-        ``sample`` and ``whitening`` are not used, because only bags are whitened.
+        The function takes a folder and ``facts`` about the training. ``sample`` and ``whitening``
+        are ignored, because only bags are whitened.
         """
         self.eval()
         network = self.fold()
@@ -199,7 +200,8 @@ class Apart(Model):
     def export(self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float) -> Trained:
         """Return the encoder with the present weights, and a function to save it.
 
-        It takes a folder and ``facts`` of the training. ``sample`` and ``whitening`` are unused.
+        The function takes a folder and ``facts`` of the training. ``sample`` and ``whitening`` are
+        unused.
         """
         own = {language: self.network_of(language) for language in self._networks}
         encoders = {

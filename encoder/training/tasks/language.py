@@ -54,10 +54,7 @@ class Masked(Task):
         self.bias = nn.Parameter(torch.zeros(setting.vocabulary + 1))
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """Return the mean cross entropy of the predicted tokens, a scalar.
-
-        ``sides`` are the tokens of the batch. ``pairs`` and ``rows`` are unused.
-        """
+        """Return the mean cross entropy of the predicted tokens, a scalar."""
         return shared_mean(*self._predict(model, sides))
 
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:

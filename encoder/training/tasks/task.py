@@ -97,10 +97,7 @@ def _pack(ids: Tensor, lengths: Tensor) -> PackedSequence:
 
 
 class Task(nn.Module):
-    """Base class of objectives and auxiliary tasks, which may have weights.
-
-    A subclass implements ``loss``, and overrides other methods as it needs.
-    """
+    """Base class of objectives and auxiliary tasks, which may have weights."""
 
     @classmethod
     def text(cls, texts: Texts) -> Texts:

@@ -277,10 +277,7 @@ def _panels_of(columns: Any, raised: Any) -> Any:
 
 @_part
 def products_of(rows: Any, panels: Any, raised: Any) -> Any:
-    """Multiply codes (R, D) by panels, to int32 (R, P * COLUMNS).
-
-    ``panels`` and ``raised`` are the results of ``panels_of``.
-    """
+    """Multiply codes (R, D) by ``panels_of``, to int32 (R, P * COLUMNS)."""
     left = rows, _sums_of(rows, raised)
     out = np.empty((len(rows), len(panels) * COLUMNS), np.int32)
     for panel in range(len(panels)):

@@ -56,10 +56,7 @@ class Hits(NamedTuple):
 
     @classmethod
     def empty(cls, side: torch.Tensor, capacity: int) -> Self:
-        """Return no hits for each of the N rows of ``side`` (N, D).
-
-        Keys (N, ``capacity``) are EMPTY, and counts are 0, on the side's device.
-        """
+        """Return no hits, with room for ``capacity`` per row of a side."""
         counts = torch.zeros(len(side), dtype=torch.int32, device=side.device)
         return cls(keys.no_candidates(len(side), capacity, side.device), counts)
 

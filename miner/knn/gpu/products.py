@@ -79,10 +79,7 @@ def by_hits(cell: Cell, tiling: Tiling) -> Found:
 
 
 def product(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """Return the products (N, M) of two tensors' rows in float32.
-
-    ``x`` (N, D) and ``y`` (M, D) are of one floating dtype.
-    """
+    """Return the float32 products (N, M) of rows of one floating dtype."""
     if x.is_cuda and x.dtype != torch.float32 and torch.__version__ >= "2.8":  # compares versions
         return torch.mm(x, y.T, out_dtype=torch.float32)
     return x.float() @ y.float().T  # as exact, but slower

@@ -24,7 +24,10 @@ logger = logging.getLogger(__name__)
 
 
 class RecordBatches(Protocol):
-    """Batches of records of files, with the row at which each file begins."""
+    """Batches of records of files, with the row at which each file begins.
+
+    ``CorpusReader`` and ``SplitCorpus`` implement it, with ``names`` and ``starts`` per file.
+    """
 
     names: list[str]
     starts: list[int]
