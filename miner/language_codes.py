@@ -49,7 +49,7 @@ def parse_language(text: str) -> str:
 
 
 def parse_option(text: str) -> str:
-    """Parse a code like ``parse_language``, for an option of argparse.
+    """Parse a language's code into its BCP 47 tag, for options of argparse.
 
     Raises:
         ArgumentTypeError: The text is not a known code.

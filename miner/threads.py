@@ -69,7 +69,7 @@ def blocks(rows: int, size: int) -> list[slice]:
 
 
 def even_blocks(rows: int, size: int) -> list[slice]:
-    """Split like ``blocks``, but into slices of similar sizes up to ``size``."""
+    """Split 0 to ``rows`` - 1 into slices of similar sizes up to ``size``."""
     return blocks(rows, -(-rows // -(-rows // size))) if rows else []
 
 
@@ -111,7 +111,10 @@ def run_in_threads(
 
 
 def map_in_threads(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    """Call ``work`` on items like ``run_in_threads``, with results in order."""
+    """Call ``work`` on each item, in threads, and return results in order.
+
+    ``run_in_threads`` calls it. The first error of ``work`` is raised.
+    """
     results: dict[int, Result] = {}
 
     def compute(position: int) -> None:

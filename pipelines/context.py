@@ -105,7 +105,7 @@ class RunContext:
     def words_name(self) -> str:
         """The names of the source's and the target's word encoder.
 
-        They are joined by "+" unless equal. It raises the errors of ``word_encoders``.
+        They are joined by "+" unless equal. It raises ValueError if a language has no word encoder.
         """
         return _joined(self.word_encoders())
 

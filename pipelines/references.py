@@ -69,7 +69,10 @@ class Shard:
         return pq.read_table(self._file, columns=columns)
 
     def batches(self, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
-        """Yield columns as in ``read``, in batches of at most ``rows`` sentences."""
+        """Yield some of the columns of sentences, at most ``rows`` at a time.
+
+        Columns are ``row``, ``id``, ``doc`` and ``text``.
+        """
         with pq.ParquetFile(self._file) as file:
             yield from file.iter_batches(batch_size=rows, columns=columns)
 
@@ -496,7 +499,13 @@ def collect_side(references: Iterable[Reference], side: str) -> list[Reference]:
 
 
 def collect_sides(references: Iterable[Reference]) -> dict[str, list[Reference]]:
-    """Return ``collect_side`` of both sides, by side, source first."""
+    """Return the references to the shards of each side, source first.
+
+    They are by side, in the order of shards.
+
+    Raises:
+        ValueError: A shard of a side has no reference, or several.
+    """
     return {side: collect_side(references, side) for side in layout.SIDES}
 
 

@@ -120,7 +120,7 @@ POOLS = {"cls": _first, "maxpool": _maximum, "mean": _mean}  # (B, T, D) to (B, 
 
 
 class Transformer(nn.Module):
-    """The transformer encoder of fairseq, with vectors of any length."""
+    """The transformer encoder of fairseq, whose vectors aren't normalised."""
 
     def __init__(self, tensors: Tensors, config: Config, *, dropout: float = 0.0) -> None:
         """Build the network from its weights, and fairseq's ``cfg.model``.

@@ -70,7 +70,12 @@ def load_weights() -> Weights:
 
 @cache
 def load_tokenizer() -> "PieceTokenizer":
-    """Load the tokeniser of ``use`` once, with errors of ``load_weights``."""
+    """Load the tokeniser of ``use``, once.
+
+    Raises:
+        ValueError: A file is missing or not the one of the release.
+        ModuleNotFoundError: The package is not installed.
+    """
     return PieceTokenizer(_read(VOCABULARY))
 
 

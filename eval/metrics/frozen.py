@@ -211,7 +211,8 @@ def accuracy(predicted: Matrix, targets: Matrix) -> float:
 class Logistic:
     """A classifier by softmax regression, whose penalty is chosen.
 
-    The best has the highest ``score`` of predicted and true classes. ``seed`` is of the folds.
+    The penalty with the highest ``score`` of predicted and true class probabilities is chosen.
+    ``seed`` draws the folds of a cross-validation.
     """
 
     name = "logistic"

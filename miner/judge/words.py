@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 
 
 class Words(Protocol):
-    """The W words of P sentences in order, U of them different.
+    """The W words of P sentences, in order, and their vectors.
 
-    ``encoder.words.Words`` implements it, with the same arrays.
+    ``vectors`` and ``weights`` are of the U different words. ``ids`` lists all words, and
+    ``offsets`` the beginnings of sentences. ``encoder.words.Words`` implements it.
     """
 
     @property

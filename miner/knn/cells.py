@@ -247,7 +247,10 @@ def cut_cells(source_cells: Cells, target_cells: Cells, *, count: int, most: int
 
 
 def rows_in_cells(cells: Cells, part: range) -> IntArray:
-    """Return the rows with a cell, int (N, p), in ``part``, int64, ascending."""
+    """Return the rows that have a cell in the range ``part``.
+
+    Rows are int64, ascending. ``cells``, int (N, p), are each row's cells.
+    """
     rows: IntArray = loops().rows_in(cells, part.start, part.stop)
     return rows
 

@@ -76,12 +76,15 @@ def list_files(name: str) -> tuple[str, str]:
 
 
 def places_file(side: str) -> str:
-    """Return the file name of the positions of a side that have neighbours."""
+    """Return the name of a side's file of the positions with neighbours."""
     return f"{side}.places.npy"
 
 
 def floor_files(side: str) -> tuple[str, str]:
-    """Return the file names of a side's positions and of their floors."""
+    """Return the names of a side's two files of row positions and floors.
+
+    A floor is a lower bound of a row's k-th cosine.
+    """
     return f"{side}.positions.npy", f"{side}.floors.npy"
 
 

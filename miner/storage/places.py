@@ -107,7 +107,7 @@ class RemotePath:
         return RemotePath(self._root, self._inner.with_suffix(suffix), self._query)
 
     def absolute(self) -> RemotePath:
-        """Return the path itself, like ``Path.absolute``."""
+        """Return the path itself, which is always absolute."""
         return self
 
     resolve = absolute
@@ -170,7 +170,7 @@ class RemotePath:
 
     @contextmanager
     def reading(self) -> Iterator[IO[bytes]]:
-        """Open a stream of the file's bytes, with the errors of ``open``."""
+        """Open a stream of the file's bytes, or raise FileNotFoundError."""
         with (
             self._connected() as (filesystem, path),
             filesystem.open_input_stream(path, compression=None) as stream,

@@ -43,7 +43,10 @@ MINING_COMMANDS = ("encoders", *WORK_FOLDER_COMMANDS)
 
 
 def adit(argv: Sequence[str] | None = None) -> int:
-    """Run ``adit COMMAND ...``, by default of this process, and return status."""
+    """Run ``adit`` with its arguments, and return the exit status.
+
+    ``argv`` are by default the arguments of this process.
+    """
     argv = sys.argv[1:] if argv is None else argv
     name = _parser().parse_args(argv[:1]).command
     return run(name, argv[1:], f"adit {name}")

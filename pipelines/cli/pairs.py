@@ -99,7 +99,14 @@ def check_streamed(options: Mapping[str, object]) -> None:
 
 
 def rate_in_passing(args: argparse.Namespace, monitor: Monitor) -> int:
-    """Rate lines by their texts while they are read (``--score texts``)."""
+    """Rate lines by their texts while they are read (``--score texts``).
+
+    The output is standard output, or a file that is written or replaced. The exit status 0 is
+    returned.
+
+    Raises:
+        ValueError: The file of pairs is not recognised, or options conflict.
+    """
     from encoder import BEST, BUNDLED
     from miner.storage.pair_files.repair import repaired
     from pipelines.run.texts import FIRST_LINES, TextRater

@@ -40,7 +40,14 @@ def mine_corpus(options: MiningOptions, monitor: Monitor | None = None) -> None:
 
 
 def run_job(job: Job, monitor: Monitor | None = None) -> None:
-    """Mine every pair of a job, with outputs and errors of ``mine_corpus``."""
+    """Mine every language pair of a job, and write or replace its outputs.
+
+    ``monitor`` shows progress; None makes a new one.
+
+    Raises:
+        ValueError: An option or input is invalid, or another run uses the work folder.
+        OSError: A file cannot be read or written, or the engine failed.
+    """
     for pair in job.pairs:
         check_options(job.parts[pair])
     run_steps(job, steps_of(job.whole), monitor)

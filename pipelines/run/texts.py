@@ -98,9 +98,10 @@ class TextRater:
         ]
 
     def rate_lines(self, lines: Iterator[FilePair]) -> Iterator[RatedLine]:
-        """Yield the results of ``rate`` for all lines, in their order.
+        """Yield each line with its rating, in their order.
 
-        Results do not depend on the number of threads.
+        A line without a pair has NaN as score and probability. Results do not depend on the number
+        of threads.
         """
         size = PAIRS_PER_THREAD * thread_count()
         blocks = iter(lambda: list(islice(lines, size)), [])

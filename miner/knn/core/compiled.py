@@ -198,7 +198,10 @@ def unit_rows(halves: Any, rows: Any, factor: Any, out: Any, places: Any) -> Non
 
 @_compile
 def rows_in(cells: Any, start: Any, stop: Any) -> Any:
-    """Return rows with a cell, (N, P), in ``range(start, stop)``, ascending."""
+    """Return the rows that have a cell in ``range(start, stop)``.
+
+    Rows are int64, ascending. ``cells``, int (N, p), are each row's cells.
+    """
     rows, count = np.empty(len(cells), dtype=np.int64), 0
     for row in range(len(cells)):
         for cell in cells[row]:

@@ -196,7 +196,7 @@ def describe_languages(folder: Place) -> str:
     """Return a line that names the corpora of a folder and skipped entries.
 
     Raises:
-        CorpusError: As in ``languages_of``.
+        CorpusError: Two corpora have the same language, or the name of one has two languages.
     """
     corpora, skipped = languages_of(folder)
     line = f"{folder}: reads {', '.join(entry.name for entry in corpora.values()) or 'nothing'}"

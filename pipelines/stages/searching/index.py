@@ -143,7 +143,10 @@ def train_side(run: RunContext, side: Sequence[SearchableShard]) -> Sequence[Sea
 
 
 def fill_index(run: RunContext, shard: SearchableShard) -> SearchableShard:
-    """Return the shard with its index or cells, unchanged if exact."""
+    """Fill the index of a shard, or find its rows' cells, and save it.
+
+    The shard is returned with the result, unchanged if the search is exact.
+    """
     if shard.index is None:
         return shard
     if isinstance(shard.method, CellSpec):
