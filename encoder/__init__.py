@@ -44,9 +44,8 @@ class Encoder(Protocol):
     def encode(self, sentences: Sequence[str], *, normalize: bool = True) -> NDArray[np.float32]:
         """Encode S sentences as float32 (S, D).
 
-        S may be 0. A sentence without tokens gets the zero vector. Others have unit length if
-        ``normalize``, or else the encoder's own length. Adit's encoders also encode one string, as
-        (D,).
+        S may be 0. A sentence without tokens gets the zero vector. Others have unit length with
+        ``normalize``, or else the encoder's own. Adit's encoders also encode one string, as (D,).
         """
 
     def for_language(self, language: str | None) -> Encoder:

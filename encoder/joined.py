@@ -212,8 +212,7 @@ class JoinedEncoder(BaseEncoder):
     def for_languages(self, languages: Sequence[str | None]) -> "JoinedEncoder":
         """Return the encoder without parts that lack a language.
 
-        A language None is unknown, and ignored. If every part lacks one of the languages, the
-        encoder itself is returned.
+        A language None is unknown, and ignored. The encoder itself is returned if no part is left.
         """
         kept = [part for part in self.parts if covers(part.spec, languages)]
         return JoinedEncoder(kept, stored=self._stored) if kept else self

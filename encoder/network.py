@@ -131,8 +131,7 @@ class NetworkEncoder(BaseEncoder):
     def for_language(self, language: str | None) -> "NetworkEncoder":
         """Return the encoder with the tokeniser of a language, in its name.
 
-        ``language`` is an ISO 639 code, or None if unknown. The encoder stays if the tokeniser is
-        the same for all languages.
+        ``language`` is an ISO 639 code, or None. The encoder stays if it has one tokeniser only.
         """
         tokenizer = self._tokenizer.for_language(language) if language else self._tokenizer
         if tokenizer is self._tokenizer:

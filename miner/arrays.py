@@ -58,8 +58,7 @@ class Columns(NamedTuple):
 def take_columns(vectors: NDArray[np.floating], columns: Sequence[Columns]) -> NDArray[np.floating]:
     """Select columns of vectors (N, D), weighted, as float32 (N, columns).
 
-    Ranges follow each other in the order of ``columns``. If that is empty, the vectors themselves
-    are returned, in their dtype.
+    Ranges are in the order of ``columns``. If that is empty, the vectors themselves are returned.
     """
     if not columns:
         return vectors

@@ -83,9 +83,8 @@ def main_language(shares: Mapping[str, float]) -> str | None:
 def seen_language(texts: Sequence[str]) -> str | None:
     """Return the language of at least half the texts in a sample, or None.
 
-    It is an ISO 639-1 code. Of 400 or more texts, 200 evenly spaced ones are sampled, of fewer the
-    first 200. Fewer than 20 texts count as one, whose language needs a probability of at least
-    half.
+    It is an ISO 639-1 code. Of 400 or more texts, 200 evenly spaced ones count, of fewer the first
+    200. Fewer than 20 texts count as one, whose language needs a probability of at least half.
     """
     return main_language(language_shares(texts))
 

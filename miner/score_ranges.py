@@ -80,8 +80,7 @@ def best_pairs(
 ) -> Iterator[BestPairs]:
     """Yield the best pairs of each part of a side, by row, with ties.
 
-    Each row has its pair of the highest margin, and all pairs with the same margin. A ``BestPairs``
-    is yielded per part, in order.
+    Each row has all its pairs of the highest margin. A ``BestPairs`` is yielded per part, in order.
 
     Args:
         parts: rows of the side, with their neighbours.

@@ -16,8 +16,7 @@ VEC = ".vec"
 class TextOptions:
     """The options that ``adit map`` and ``adit bootstrap`` share.
 
-    ``source`` and ``target`` are corpora, ``languages`` their ISO 639 codes, and ``output`` is a
-    folder.
+    ``source`` and ``target`` are corpora, ``languages`` their codes, and ``output`` is a folder.
     """
 
     source: Place

@@ -222,9 +222,8 @@ class ShardReference:
 class SearchableShard(ShardReference):
     """A shard with vectors, and the method to search it.
 
-    ``index`` is None if the search is exact. Otherwise it is the artefact of its filled FAISS index
-    or of the cells of its vectors; before ``fill_index``, of an empty index or the side's
-    centroids.
+    ``index`` is None if the search is exact. Otherwise it is the artefact of its FAISS index or its
+    vectors' cells; before ``fill_index``, of an empty index or the side's centroids.
     """
 
     method: CorpusMethod

@@ -32,7 +32,7 @@ CHUNK_SENTENCES = 16_384  # sentences per step, to limit memory
 class BagEncoder(BaseEncoder):
     """An encoder that sums the vectors of a sentence's pieces and n-grams.
 
-    ``table``, (V + ngram_rows, D), has a row per piece, then of n-grams. ``scheme`` is a version of
+    ``table``, (V + ngram_rows, D), has rows of pieces, then of n-grams. ``scheme`` is a version of
     ``Features``.
 
     Raises:

@@ -53,8 +53,7 @@ class Features:
         """Prepare the features of words made of ``pieces``.
 
         ``pieces`` are from ``Tokenizer.pieces``. ``scheme`` is their version, by default the
-        present one. Scheme 4 has no word stems. Scheme 3 also has no sounds, and only three
-        alphabets.
+        present one. Scheme 4 has no stems, and scheme 3 also no sounds and only three alphabets.
         """
         self.pieces, self.ngram_rows = len(pieces), ngram_rows
         self._scheme, self._stem_sizes = scheme, STEM_SIZES if scheme > 4 else ()
@@ -84,9 +83,9 @@ class Features:
     def words(self, tokens: Tokens) -> tuple[Tokens, Ids]:
         """Divide sentences of pieces into words.
 
-        The first result has the pieces of each word, in order, with repetitions. The second has the
-        offsets of S sentences: sentence i has the words from ``offsets[i]`` to ``offsets[i + 1] -
-        1``, int64 (S + 1,).
+        The first result has each word's pieces, in order, with repetitions. The second has offsets
+        of S sentences: sentence i has the words from ``offsets[i]`` to ``offsets[i + 1] - 1``,
+        int64 (S + 1,).
         """
         begins = np.zeros(len(tokens.ids) + 1, dtype=np.bool_)
         begins[:-1] = self._begins_word[tokens.ids]

@@ -224,8 +224,7 @@ def pool(pieces: Any, scales: Any, ids: Any, offsets: Any, hidden: Any, eps: Any
     """Sum the normalised features of each sentence's tokens, into ``out``.
 
     ``out`` is (S, E + B C). A token's features are its piece's vector and its ``hidden`` row.
-    ``eps`` is added to variances. ``pieces``, ``scales``, ``ids`` and ``offsets`` are as for
-    ``first_layer``.
+    ``eps`` is added to variances. The first four arguments are as for ``first_layer``.
     """
     features, total = np.empty(FEATURES, F), np.empty(FEATURES, np.float64)
     for sentence in range(len(offsets) - 1):

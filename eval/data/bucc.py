@@ -108,8 +108,7 @@ def _split(path: Path, ids: Path) -> Iterator[tuple[int, str, str]]:
 def read_gold(path: Place, sides: tuple[Sentences, Sentences] | None = None) -> frozenset[IdPair]:
     """Read the distinct gold pairs of ``SOURCE_ID TAB TARGET_ID`` lines.
 
-    Blank lines and a header such as ``source_id TAB target_id`` are skipped. Ids must be in
-    ``sides``, if not None.
+    Blank lines and a header, such as ``source_id TAB target_id``, are skipped.
 
     Raises:
         ValueError: The file is unreadable, malformed or empty, or an id is not in ``sides``.
@@ -154,8 +153,7 @@ class BuccFiles(NamedTuple):
 class BuccSplit:
     """The sentences and gold pairs of one split.
 
-    ``pair`` is the language pair, such as ``de-en``, ``split`` the split's name, and ``gold`` pairs
-    of a source and a target id.
+    ``pair`` is a language pair, such as ``de-en``, and ``gold`` are pairs of source and target ids.
     """
 
     pair: str

@@ -47,7 +47,7 @@ def spread_gradients(gradients: Any, places: Any, ids: Any, of_words: Any) -> An
 
     ``gradients``, float32 (B, M), are of the levels at ``places`` (B, M), which ``find_levels``
     filled from ``ids``. ``of_words``, float32 (U, M), is changed in place. The gradient of
-    ``joining`` is returned, a float.
+    ``joining`` is returned.
     """
     joining = 0.0
     for sentence in range(len(gradients)):

@@ -152,8 +152,7 @@ def labelled_corpora(
     their translations. The corpora in ``exclude`` are read from neither folder.
 
     Raises:
-        ValueError: A folder or file is empty or malformed, or ``parallel`` or ``among`` lacks a
-            pair.
+        ValueError: A folder or file is empty or malformed, or one of the folders lacks a pair.
     """
     folders = [(folder, find_parallel_text(folder)) for folder in (parallel, among)]
     files = {

@@ -166,8 +166,7 @@ def best_score(judgements: Judgements) -> BuccScore:
     """Score the candidates at the threshold with the best F1.
 
     If several thresholds are best, the highest is used. It is halfway between the lowest kept and
-    the highest dropped score, or just below the lowest if all are kept. If no candidate is correct,
-    it is inf, and none is extracted.
+    the highest dropped score, or just below the lowest if all are kept, and inf if none is correct.
     """
     scores = judgements.scores
     next_scores = np.append(scores, -np.inf)[1:]

@@ -245,8 +245,7 @@ class Logistic:
 class Mlp:
     """A classifier by a perceptron, whose shape is chosen.
 
-    The best of ``shapes`` has the highest ``score`` of predicted and true probabilities. ``seed``
-    is of the weights and folds.
+    The best of ``shapes`` has the highest ``score``. ``seed`` is of weights and cross-validation.
     """
 
     name = "mlp"

@@ -276,8 +276,8 @@ def suspicious(run: Run) -> dict[str, Grid]:
 def rejected(run: Run) -> list[tuple[str, int, Grid]]:
     """Return samples of rejected pairs by reason, most frequent reasons first.
 
-    There are up to 12 reasons. Each has its name, the number of pairs, and a table of some. The
-    list is empty if no filters ran.
+    There are up to 12 reasons, each with its name, number of pairs, and a table of some. The list
+    is empty if no filters ran.
     """
     if run.rejected is None:
         return []

@@ -134,8 +134,7 @@ def encoded_sides(
 
     An item is a language other than English, its vectors, and English vectors, float32 (N, D), by
     the parts of a joined encoder that know both languages. After the N lines, a side has a row for
-    each line of its language in ``more``. ``encode`` makes vectors of sentences, by default
-    ``Encoder.encode``.
+    each line of its language in ``more``. ``encode`` is by default ``Encoder.encode``.
     """
 
     def embed(model: Encoder, language: str) -> Matrix:

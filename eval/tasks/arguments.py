@@ -41,8 +41,7 @@ def add_list(
 ) -> None:
     """Add an option with one or more values, which can be repeated.
 
-    All values are parsed as one list; without the option, it is None. ``more`` are further
-    arguments of ``add_argument``.
+    All values are parsed as one list, or None without any. ``more`` are for ``add_argument``.
     """
     more |= {"nargs": "+", "action": "extend", "metavar": metavar, "help": text}
     parser.add_argument(option, **more)  # type: ignore[arg-type]

@@ -60,8 +60,8 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     """Mine two splits of each language pair, and score the pairs.
 
     The threshold is chosen on the first split. Lines are passed to ``show``. The record has scores
-    by pair and role, ``tune`` or ``test``, and their means. Files in ``args.output_dir``, if it is
-    not None, are replaced.
+    by pair and role, ``tune`` or ``test``, and their means. Files in ``args.output_dir``, if any,
+    are replaced.
 
     Raises:
         ValueError: A pair or split is missing or malformed, or a side has no vector.

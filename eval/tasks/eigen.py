@@ -65,8 +65,7 @@ def prepare(args: argparse.Namespace) -> Suite:
     """Load the aligned texts, and draw samples of lines, as a suite.
 
     Raises:
-        ValueError: Texts are missing or malformed, or ``--sentences`` does not fit them or the
-            graph.
+        ValueError: Texts are missing or malformed, or ``--sentences`` is too high or too low.
     """
     data, english = load_texts(args)
     count, size = len(data.texts[english]), args.sentences

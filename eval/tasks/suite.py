@@ -144,8 +144,7 @@ class Suite:
 def run_suite(suite: Suite, spec: str, show: Show) -> Record:
     """Measure an encoder by a suite, and return the record for JSON.
 
-    ``spec`` is the encoder's spelling. A row per figure, the mean of several figures, and the
-    signature are passed to ``show``.
+    ``spec`` is the encoder's spelling. A row per figure, their mean, and the signature are shown.
 
     Raises:
         ValueError: The encoder cannot be loaded, or does not know a language.

@@ -64,8 +64,7 @@ def hard_negatives(sentences: Sequence[str], *, seed: int = 0) -> list[HardNegat
     Each sentence has up to 3 distinct copies per kind of change, maybe none. The idea is that of
     xSIM++ (Chen et al. 2023, "xSIM++: An Improved Proxy to Bitext Mining Performance for
     Low-Resource Languages"). The rules differ, so figures are not comparable with published ones. A
-    copy depends on its sentence, the row, ``seed``, and the names in all sentences. They are in
-    order.
+    copy depends on its sentence, the row, ``seed``, and the names in all sentences.
     """
     names = sorted({match[0] for sentence in sentences for match in _names_in(sentence)})
     originals = set(sentences)

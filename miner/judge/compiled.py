@@ -224,9 +224,8 @@ def count_marks(codes: Any, offsets: Any, counts: Any) -> None:
 def sum_leaves(features: Any, nodes: Any, roots: Any, sums: Any) -> None:
     """Add each pair's leaves, one per tree, to ``sums`` in place.
 
-    ``features`` are float32 (P, F), where NaN follows ``missing_left``. ``nodes`` are the six
-    arrays of ``Judge`` from ``feature`` to ``value``, ``roots`` each tree's first node, and
-    ``sums`` int64 (P,).
+    ``features`` are float32 (P, F), where NaN follows ``missing_left``. ``nodes`` are six arrays of
+    ``Judge``, from ``feature`` to ``value``, ``roots`` trees' first nodes, and ``sums`` int64.
     """
     feature, threshold, missing_left, left, right, value = nodes
     for pair in range(len(features)):

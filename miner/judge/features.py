@@ -205,8 +205,7 @@ def mean_spacing(lists: Iterable[Neighbours]) -> float:
     """Estimate the mean spacing of neighbour cosines.
 
     The i-th and the next of a list of independent cosines differ by s / i, with one s for all i
-    (Rényi 1953). First neighbours are skipped, because they may be translations. Sums are exact in
-    any order.
+    (Rényi 1953). First neighbours may be translations, and are skipped.
 
     Returns:
         The mean of s over all lists, NaN if no list has three neighbours.

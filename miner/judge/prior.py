@@ -119,8 +119,8 @@ class Tail(NamedTuple):
 def fit_tail(counts: FloatArray, start: float) -> Tail:
     """Fit an exponential tail to the pairs with scores above ``start``.
 
-    ``counts``, float64 (B,), are pairs per bin of ``SCORES``, some above ``start``, which is
-    lowered to below the last bin.
+    ``counts``, float64 (B,), are pairs per bin of ``SCORES``. ``start`` is lowered to below the
+    last bin.
     """
     start = min(start, float(SCORES[-2]))
     above = np.maximum(SCORES - start, 0)

@@ -53,8 +53,7 @@ def search_both(
 ) -> tuple[Neighbours, Neighbours]:
     """Find the k nearest targets of each source, and sources of each target.
 
-    The result is that of a full sort by descending cosine, then position, for any number of
-    threads, precision and machine.
+    The result is that of a sort by descending cosine, then position, on any machine and precision.
 
     Args:
         source: vectors (N, D), real numbers of any scale. A side may be empty.

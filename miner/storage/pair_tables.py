@@ -26,8 +26,8 @@ _SENTENCE_COLUMNS = ("_id", "_doc", "_text", "_duplicates")
 def numbers_schema(*, judged: bool = False) -> pa.Schema:
     """Return the Arrow schema of the columns of pairs that are numbers.
 
-    They are all columns except for ids, texts, documents and duplicates. ``judged`` adds
-    ``probability`` and ``margin``.
+    They exclude ids, texts, documents and duplicates. ``judged`` adds ``probability`` and
+    ``margin``.
     """
     schema = pairs_schema(judged=judged)
     return pa.schema([field for field in schema if not field.name.endswith(_SENTENCE_COLUMNS)])

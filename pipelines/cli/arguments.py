@@ -131,8 +131,7 @@ EMBED_HELP = {
 def make_add_option(group: Group, texts: Mapping[str, str] = HELP) -> Callable[..., object]:
     """Return a function that adds options to a group of arguments.
 
-    It takes an option's name, and further arguments of ``add_argument``. The help is from
-    ``texts``, by the option's name.
+    It takes an option's name and more arguments of ``add_argument``. ``texts`` are helps by name.
     """
     return lambda option, **more: group.add_argument(option, help=texts[option], **more)
 

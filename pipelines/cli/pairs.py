@@ -101,8 +101,7 @@ def check_streamed(options: Mapping[str, object]) -> None:
 def rate_in_passing(args: argparse.Namespace, monitor: Monitor) -> int:
     """Rate lines by their texts while they are read (``--score texts``).
 
-    The output is standard output, or a file that is written or replaced. The exit status 0 is
-    returned.
+    It writes standard output, or writes or replaces a file. The exit status 0 is returned.
 
     Raises:
         ValueError: The file of pairs is not recognised, or options conflict.

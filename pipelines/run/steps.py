@@ -198,8 +198,7 @@ def sources_of_elements(steps: Sequence[Step], job: Job) -> dict[str, int | str]
 class StageRunner:
     """A caller of stages in this process, which records each call.
 
-    Records are in the ledger of the run. A call takes a ``MapStep`` and an element, and returns a
-    list of the resulting elements.
+    Records are in the ledger. A call takes a ``MapStep`` and an element, and returns the results.
     """
 
     def __init__(self, run: RunContext) -> None:

@@ -100,8 +100,7 @@ class TextRater:
     def rate_lines(self, lines: Iterator[FilePair]) -> Iterator[RatedLine]:
         """Yield each line with its rating, in their order.
 
-        A line without a pair has NaN as score and probability. Results do not depend on the number
-        of threads.
+        A line without a pair has NaN as score and probability. Threads do not change results.
         """
         size = PAIRS_PER_THREAD * thread_count()
         blocks = iter(lambda: list(islice(lines, size)), [])

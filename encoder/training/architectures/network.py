@@ -200,8 +200,7 @@ class Apart(Model):
     def export(self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float) -> Trained:
         """Return the encoder with the present weights, and a function to save it.
 
-        The function takes a folder and ``facts`` of the training. ``sample`` and ``whitening`` are
-        unused.
+        The function takes a folder and ``facts`` of the training. Other arguments are unused.
         """
         own = {language: self.network_of(language) for language in self._networks}
         encoders = {

@@ -143,9 +143,8 @@ def _places(rows: Rows) -> NDArray[np.integer]:
 def initial_candidates(rows: Codes, columns: Codes, *, kept: int) -> Candidates:
     """Return ``kept`` unused candidates per row, with floors.
 
-    A row's floor is just below its ``kept`` largest bounds among sampled columns, or -inf if there
-    are few columns. ``kept`` is limited to the number of columns. Floors exclude most products of
-    first tiles.
+    A row's floor is just below its ``kept`` largest bounds among sampled columns, or -inf if these
+    are few. ``kept`` is limited to the number of columns.
     """
     kept = min(kept, len(columns))
     candidates = Candidates.empty(len(rows), kept)
@@ -217,8 +216,8 @@ def verify(
         base: unit rows (M, D) and their codes. Ids of neighbours are from these codes.
         candidates: candidates of the queries. Ids are positions in ``base``.
         k: neighbours per row.
-        floors: cosines that neighbours must exceed, float32 (N,), or None. Unused columns of the
-            result have these as cosines.
+        floors: cosines that neighbours must exceed, float32 (N,), or None. They fill unused
+            columns.
 
     Returns:
         Neighbours (N, k), best first, and the rows that may have better ones, int64, ascending.
@@ -246,8 +245,7 @@ def fallback_search(
     """Insert the best columns of tiles into the neighbours of their rows.
 
     ``neighbours`` (N, k) are updated in place. ``queries`` and ``base`` are unit rows and their
-    codes, as in ``verify``. A row's are complete if its tiles have all columns that it is compared
-    with.
+    codes. A row's are complete if its tiles have all columns that it is compared with.
     """
     (left, left_codes), (right, right_codes) = queries, base
     claims = RowLocks(len(left), threads=thread_count())

@@ -177,8 +177,7 @@ def torch_pays(operations: float) -> bool:
 def low_precision_pays(operations: float) -> bool:
     """Return whether precisions below float32 may be faster.
 
-    ``operations`` is the number of operations to compute. torch is loaded if it may be faster than
-    the kernels and ``torch_pays``.
+    ``operations`` is the number to compute. torch is loaded if it may be faster and ``torch_pays``.
     """
     kernels = int8_kernels()
     if kernels and (kernels.ASKED or not kernels.HAS_AMX):

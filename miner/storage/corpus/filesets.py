@@ -168,8 +168,7 @@ def languages_of(folder: Place) -> tuple[dict[str, Place], list[Place]]:
     """Return the corpora in a folder by language, and all other entries.
 
     Both are in the order of names. A corpus is a file or a folder whose name begins or ends with
-    its ISO 639 code, which is the key: ``de``, ``de.txt``, ``pt-BR.jsonl.gz``, ``de.news.txt``,
-    ``news.de``, ``news.de.zst``.
+    its ISO 639 code, the key: ``de``, ``pt-BR.jsonl.gz``, ``de.news.txt``, ``news.de.zst``.
 
     Raises:
         CorpusError: Two corpora have the same language, or the name of one has two languages.

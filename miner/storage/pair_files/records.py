@@ -33,8 +33,7 @@ def open_jsonl(
 ) -> PairFile:
     """Recognise the fields of JSON lines by the first line.
 
-    ``lines`` are its first lines, not all blank. ``columns`` and ``languages`` are as in
-    ``open_pairs``.
+    ``lines`` are its first lines, not all blank. Other arguments are as in ``open_pairs``.
 
     Raises:
         CorpusError: The first line is not a JSON object, or its fields are not recognised.

@@ -25,8 +25,8 @@ MAX_SPAN_RATIO = 4  # at most as many rows are read per requested row, or the re
 class RemoteVectors:
     """Row-major vectors (N, D) in a remote file, read by their rows.
 
-    ``shape`` is (N, D), and ``start`` the byte where the vectors begin. To read some, index them by
-    an array of ascending int64 rows.
+    ``shape`` is (N, D). Vectors begin at byte ``start``. An index is an array of ascending int64
+    rows.
     """
 
     path: RemotePath
@@ -39,8 +39,7 @@ class RemoteVectors:
         """Open the vectors of a remote ``.npy`` file.
 
         Raises:
-            ValueError: The header is invalid, the file truncated, or the array in column-major
-                order.
+            ValueError: The header is invalid, the file truncated, or the array column-major.
             PlaceError: The file cannot be read.
         """
         with path.open() as stream:

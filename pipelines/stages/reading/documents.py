@@ -72,8 +72,7 @@ def check_documents(run: RunContext, side: str, shards: Sequence[Shard]) -> None
     It is called before anything is encoded.
 
     Raises:
-        ValueError: No sentence is in a (listed) document, or a monotone alignment repeats a
-            document.
+        ValueError: No sentence is in a (listed) document, or one repeats in a monotone alignment.
     """
     listed, path = run.options.document_pairs, run.options.side(side).path
     if listed is None:

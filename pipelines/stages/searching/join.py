@@ -53,7 +53,7 @@ def cut_nearest(run: RunContext, shards: Sequence[SearchableShard]) -> list[Sear
 def join_nearest(run: RunContext, tile: SearchTile) -> SearchTile:
     """Find floors for the rows in a tile of nearest cells, and save them.
 
-    The artefact has positions, int64 (n,), and floors, float32 (n,), of both sides. A tile without
+    They are positions, int64 (n,), and floors, float32 (n,), of both sides. A tile without
     ``cells`` is returned unchanged.
     """
     cells = tile.cells

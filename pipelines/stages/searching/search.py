@@ -50,8 +50,8 @@ MAX_GROUPS = 32
 def cut_tiles(run: RunContext, nearest: Sequence[SearchTile]) -> list[SearchTile | RecallSample]:
     """Divide the search into tiles, preceded by recall samples.
 
-    Only an approximate search has samples. An exact search has a tile for each source group and
-    target group, in each scope. A cell join has tiles of cells of whole sides. ``nearest`` are from
+    Only an approximate search has samples. An exact search has a tile per source and target group,
+    in each scope. A cell join has tiles of cells of whole sides. ``nearest`` are from
     ``join_nearest``.
     """
     sources, targets = nearest[0].sources, nearest[0].targets
