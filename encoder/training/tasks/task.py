@@ -48,8 +48,8 @@ class Setting:
 class Decoder(nn.Module):
     """A network that predicts tokens from a sentence's vector and a language.
 
-    It is LASER's (Artetxe & Schwenk 2019, section 3.1). Each token is predicted from those before
-    it, in training only. Its token vectors are as wide as those of an encoder with LASER's
+    It is LASER's (Artetxe & Schwenk 2019, section 3.1). It predicts each token from the earlier
+    ones, in training only. Its token vectors are as wide as the encoder's, if that has LASER's
     architecture.
     """
 
