@@ -20,10 +20,10 @@ from pathlib import Path
 from random import Random
 
 import numpy as np
-from judge_facts import LANGUAGES, LARGE, choose
+from judge_facts import LANGUAGES, choose
 
 from encoder import Encoder, load_encoder
-from encoder.training.reading import find_parallel_text, read_parallel_text
+from encoder.training.reading import find_parallel_text
 from encoder.words import word_encoders
 from eval.data.bucc import bucc_pairs, bucc_splits
 from eval.data.languages import encoders_of_languages
@@ -126,14 +126,11 @@ def corpora_of(args: argparse.Namespace) -> Iterator[tuple[str, Pairs, bool]]:
         worlds = (comparable_corpora(args.bucc, pair, one) for one in bucc_splits(args.bucc, pair))
         yield pair.partition("-")[0], sorted(gold for world in worlds for gold in world.gold), True
     found = [find_parallel_text(folder) for folder in args.folders]
-    for place, language in enumerate(LANGUAGES):
+    for language in LANGUAGES:
         if language in without:
             continue
-        files = (one.get(f"{language}-en") for one in found)
-        exclude = frozenset(args.exclude.split(","))
-        texts = [read_parallel_text(each, exclude=exclude) if each else None for each in files]
         random = Random(language)
-        text = choose(texts, kind=int(place >= LARGE), random=random)
+        text = choose(found, language, frozenset(args.exclude.split(",")), random)
         yield language, lines_of(list(zip(text.source, text.target, strict=True)), random), False
 
 
