@@ -1,4 +1,4 @@
-"""Pairs of parallel text and changes of them, from which the comparison network learns.
+"""Pairs of parallel text and changes of them, for training of the judge.
 
 Axes: ``P`` pairs, ``B`` pairs of a batch, ``T`` English texts, ``W`` words of a sentence, ``R``
 different words, ``D`` dimensions.
@@ -26,8 +26,8 @@ from miner.threads import blocks
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 LENGTH = 64  # words of a sentence that are read
 WEIGHT_UNIT = 10.0
-NEAR, MAX_NEAR = [0, 3, 7], 0.92  # ranks of near English texts; limit of their cosines
-SIMILAR = list(range(2, 40))  # ranks of similar words
+SIMILAR_TEXTS, MAX_COSINE = [0, 3, 7], 0.92  # ranks of similar English texts; limit of cosines
+SIMILAR_WORDS = list(range(2, 40))  # ranks of similar words
 AT_ONCE = 2048  # rows whose cosines are in memory
 PARTNERS = 50  # pairs whose sentences may be added to the pair before them
 TEXT_CHANGES: tuple[Spoil, ...] = (name, negation, sense, number)
@@ -37,7 +37,7 @@ CHANGES = {
     "negation": (1.6, True),
     "sense": (3.4, True),
     "number": (0.8, True),
-    "near target": (1.3, False),
+    "similar target": (1.3, False),
     "similar word": (2.0, True),
     "cut target": (1.5, False),
     "cut source": (1.5, False),
@@ -51,7 +51,11 @@ UNCHANGED = -1  # kind of pairs without a change
 
 
 class Lines(NamedTuple):
-    """Words of sentences: vectors (B, W, D), weights (B, W), and whether a word is there (B, W)."""
+    """The words of sentences.
+
+    ``vectors`` are float32 (B, W, D), and ``weights`` float32 (B, W). ``is_word`` is bool (B, W),
+    False after the end.
+    """
 
     vectors: Tensor
     weights: Tensor
@@ -68,8 +72,8 @@ class Corpus:
         similar: Rows of words similar to each row of English, int64.
         sources: Rows of the words of sources, 0 after the end, int32 (P, LENGTH).
         targets: Rows of the words of targets, then of changed targets, int32 (T, LENGTH).
-        others: Positions in ``targets`` of texts by ``TEXT_CHANGES``, and of near texts. Three of
-            each kind, int64 (P, TEXT_CHANGES + 1, 3), or -1 if there is none.
+        others: Positions in ``targets`` of three texts by each of ``TEXT_CHANGES``, and of three
+            similar texts, int64 (P, TEXT_CHANGES + 1, 3). They are -1 if there is none.
     """
 
     vectors: Tensor
@@ -80,7 +84,10 @@ class Corpus:
     others: Tensor
 
     def look_up(self, rows: Tensor) -> Lines:
-        """Return the words in rows (B, LENGTH), or one zero vector for a sentence without words."""
+        """Return the words in rows (B, LENGTH).
+
+        A sentence without words has one, the zero vector.
+        """
         rows = rows[:, : max(2, int((rows > 0).sum(dim=1).max()))]
         is_word = rows > 0
         is_word[:, 0] = True
@@ -88,9 +95,9 @@ class Corpus:
 
 
 def read_corpus(texts: Sequence[ParallelText], encoder: Encoder) -> Corpus:
-    """Read the words of parallel texts with English, and change the English sentences."""
+    """Read the words of parallel texts with English, and change the English."""
     english = [line for text in texts for line in text.target]
-    others = np.full((len(english), len(TEXT_CHANGES) + 1, len(NEAR)), -1)
+    others = np.full((len(english), len(TEXT_CHANGES) + 1, len(SIMILAR_TEXTS)), -1)
     first = 0
     for text in texts:
         random = Random(text.name)
@@ -99,11 +106,13 @@ def read_corpus(texts: Sequence[ParallelText], encoder: Encoder) -> Corpus:
                 new = dict.fromkeys(change(line, random, text.target) for _ in range(2))
                 new.pop(line, None)
                 if new:
-                    others[row, kind] = np.resize(len(english) + np.arange(len(new)), len(NEAR))
+                    others[row, kind] = np.resize(
+                        len(english) + np.arange(len(new)), len(SIMILAR_TEXTS)
+                    )
                     english += new
         sentences = _tensor(encoder.for_language("en").encode(text.target))
-        near = _nearest(sentences, NEAR, MAX_NEAR).cpu().numpy()
-        others[first : first + len(text), -1] = first + near
+        similar = _nearest(sentences, SIMILAR_TEXTS, MAX_COSINE).cpu().numpy()
+        others[first : first + len(text), -1] = first + similar
         first += len(text)
     vectors, weights = [np.zeros((1, encoder.dim), np.int8)], [np.zeros(1, np.float32)]
     rows, sides = [], [english, *(text.source for text in texts)]
@@ -117,7 +126,7 @@ def read_corpus(texts: Sequence[ParallelText], encoder: Encoder) -> Corpus:
     return Corpus(
         vectors=table,
         weights=_tensor(np.concatenate(weights)),
-        similar=_nearest(table[: 1 + len(vectors[1])].float() / PARTS, SIMILAR, math.inf),
+        similar=_nearest(table[: 1 + len(vectors[1])].float() / PARTS, SIMILAR_WORDS, math.inf),
         sources=_tensor(np.concatenate(rows[1:])),
         targets=_tensor(rows[0]),
         others=_tensor(others),
@@ -129,7 +138,7 @@ def _tensor(array: NDArray[Any]) -> Tensor:
 
 
 def _rows(words: Words, first: int) -> NDArray[np.int32]:
-    """Return the words of sentences as rows of a table from ``first`` on, int32 (S, LENGTH)."""
+    """Return rows of sentences' words from ``first`` on, int32 (S, LENGTH)."""
     counts = np.diff(words.offsets)
     sentences = np.repeat(np.arange(len(counts)), counts)
     places = np.arange(len(words.ids)) - np.repeat(words.offsets[:-1], counts)
@@ -139,7 +148,7 @@ def _rows(words: Words, first: int) -> NDArray[np.int32]:
 
 
 def _nearest(vectors: Tensor, ranks: list[int], most: float) -> Tensor:
-    """Return the other rows of some ranks, of those with cosines up to ``most``, int64."""
+    """Return the rows of some ranks with cosines up to ``most``, int64."""
     nearest = []
     for part in blocks(len(vectors), AT_ONCE):
         cosines = vectors[part] @ vectors.T
@@ -150,7 +159,7 @@ def _nearest(vectors: Tensor, ranks: list[int], most: float) -> Tensor:
 
 
 def draw_kinds(corpus: Corpus, pairs: Tensor) -> Tensor:
-    """Draw the kinds of changes of pairs by their frequency, as positions in ``CHANGES``.
+    """Draw a change of each pair by frequency, a position in ``CHANGES``.
 
     A pair without changed texts of the drawn kind gets a similar word, or its target is cut.
     """
@@ -167,8 +176,9 @@ def draw_kinds(corpus: Corpus, pairs: Tensor) -> Tensor:
 def change_pairs(
     corpus: Corpus, pairs: Tensor, kinds: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Change pairs by ``kinds`` (B,), positions in ``CHANGES`` or ``UNCHANGED``.
+    """Change pairs by ``kinds`` (B,).
 
+    A kind is a position in ``CHANGES``, or ``UNCHANGED``.
     If a change is impossible, as of the numbers of a text without any, a pair stays as it is.
 
     Returns:
@@ -179,7 +189,7 @@ def change_pairs(
     source, target = corpus.sources[pairs].long(), corpus.targets[pairs].long()
     other_source, other = corpus.sources[partners].long(), corpus.targets[partners].long()
     kinds_of_texts = kinds.clamp(0, corpus.others.shape[1] - 1)
-    texts = corpus.others[pairs, kinds_of_texts, torch.randint_like(pairs, len(NEAR))]
+    texts = corpus.others[pairs, kinds_of_texts, torch.randint_like(pairs, len(SIMILAR_TEXTS))]
     text = corpus.targets[torch.where(texts < 0, pairs, texts)].long()
     place, random_word = _draw_place(corpus, target), other.gather(1, _draw_place(corpus, other))
     similar = corpus.similar[target.gather(1, place)[:, 0]]
@@ -204,7 +214,7 @@ def change_pairs(
 
 
 def _draw_place(corpus: Corpus, rows: Tensor) -> Tensor:
-    """Draw the position of a word of each sentence by its weight, int64 (B, 1)."""
+    """Draw a word of each sentence by weight, its position, int64 (B, 1)."""
     return corpus.weights[rows].clamp(min=1e-6).multinomial(1)
 
 
@@ -228,7 +238,7 @@ def _cut(rows: Tensor) -> Tensor:
 
 
 def _add(rows: Tensor, others: Tensor) -> Tensor:
-    """Add other sentences, or 25% to 75% of their words, before or after sentences."""
+    """Add other sentences or 25% to 75% of them, before or after."""
     shares = torch.where(_uniform(rows) < 0.6, 0.25 + 0.5 * _uniform(rows), 1)
     counts = ((others > 0).sum(dim=1, keepdim=True) * shares).long().clamp(min=1)
     others = others * (torch.arange(rows.shape[1], device=rows.device) < counts)

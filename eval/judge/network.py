@@ -81,8 +81,8 @@ class Network(nn.Module):
         is_word = lines.is_word[..., None]
         hidden = torch.relu(self.inputs(lines.vectors * INPUT_FACTOR)) * is_word
         before, after = (functional.pad(hidden, (0, 0, shift, -shift)) for shift in (1, -1))
-        near = torch.cat([before, hidden, after], dim=2)
-        hidden = (hidden + torch.relu(self.context(near))) * is_word
+        three = torch.cat([before, hidden, after], dim=2)
+        hidden = (hidden + torch.relu(self.context(three))) * is_word
         query, key, value = (
             self.attention(hidden).unflatten(2, (3, HEADS, -1)).permute(2, 0, 3, 1, 4)
         )
@@ -94,7 +94,7 @@ class Network(nn.Module):
     def _compare(
         self, own: Lines, hidden: Tensor, other: Lines, other_hidden: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Return the share of a side in the score (B,), and the log odds of its words (B, N)."""
+        """Return one side's part of scores (B,), and log odds of its words (B, N)."""
         cosines = own.vectors @ other.vectors.mT
         distances = (_positions(own) - _positions(other).mT).abs()
         is_absent, is_word = ~other.is_word[:, None], own.is_word[..., None]
@@ -134,10 +134,11 @@ def loss_of(
     is_new: Tensor,
     is_changed: Tensor,
 ) -> Tensor:
-    """Return the loss of log ``odds`` of pairs in VIEWS views, of which the first is unchanged.
+    """Return the loss of log ``odds`` of pairs in VIEWS views.
 
-    It sums cross entropies of pairs, of target words, and of the source words of unchanged pairs,
-    and how far changed pairs are not below the same pairs without a change.
+    The first view is unchanged. The loss sums cross entropies of pairs, of target words, and of the
+    source words of unchanged pairs, and how far changed pairs are not below the same pairs without
+    a change.
     """
     entropy = partial(functional.binary_cross_entropy_with_logits, reduction="none")
     scores, source_odds, target_odds = (each.float() for each in odds)
@@ -169,11 +170,13 @@ def _add_noise(lines: Lines, rows: Tensor, noise: Tensor, factors: Tensor) -> Li
 def train_network(
     corpus: Corpus, seen: int, steps: int, report: Callable[[int, float], object]
 ) -> Network:
-    """Train a network on changed pairs, half of them of text that encoders have not seen.
+    """Train a network on changed pairs.
+
+    Half of each batch is of text that no encoder was trained on.
 
     Args:
-        corpus: Pairs, first those of text that encoders have seen.
-        seen: The number of these, less than of all pairs.
+        corpus: Pairs. The first are of text that encoders were trained on.
+        seen: The number of the first pairs.
         steps: Batches.
         report: Called every ``REPORT_STEPS`` steps with the step and the mean loss since then.
     """
@@ -209,7 +212,7 @@ def train_network(
 
 @torch.no_grad()
 def rate_changes(network: Network, corpus: Corpus) -> dict[str, float]:
-    """Return the area under the ROC curve of all pairs against those with each kind of change."""
+    """Return the area under the ROC curve by the change of wrong pairs."""
     torch.manual_seed(5)
     pairs, by_kind = torch.arange(len(corpus.sources), device=DEVICE), []
     for kind in range(UNCHANGED, len(CHANGES)):
@@ -228,11 +231,12 @@ def rate_changes(network: Network, corpus: Corpus) -> dict[str, float]:
 
 
 def save_network(path: Path, network: Network, corpus: Corpus, about: dict[str, object]) -> None:
-    """Write or replace the network in whole numbers, with JSON values ``about`` it.
+    """Write or replace a network in whole numbers.
 
     A layer is ``clip(rint(x * steps), -127, 127) @ weight * scale + bias``. ``NAME.steps`` is
     float32 (K,), ``NAME.weight`` int8 (K, O), and ``NAME.scale`` and ``NAME.bias`` float32 (O,).
-    Changed pairs of ``corpus`` choose the steps. ``mixing`` is float32 (3,).
+    Changed pairs of ``corpus`` choose the steps. ``mixing`` is float32 (3,). The metadata are
+    ``about`` the network, as JSON.
     """
     arrays, steps = {"mixing": _array(network.mixing)}, _steps_of(network, corpus)
     for name, layer in network.named_children():
@@ -254,7 +258,7 @@ def _array(tensor: Tensor) -> NDArray[Any]:
 
 @torch.no_grad()
 def _steps_of(network: Network, corpus: Corpus) -> dict[str, NDArray[np.float32]]:
-    """Return how many whole numbers a unit of each input of each layer has, float32 (K,)."""
+    """Return whole numbers per unit of each input of layers, float32 (K,)."""
     torch.manual_seed(3)
     most: dict[str, NDArray[np.float64]] = {}
 
