@@ -163,8 +163,8 @@ def _reasons(run: Run, judged: Mapping[str, Any]) -> dict[str, float]:
         *(np.array([judged[name]]) for name in ("cosine", "source_mean", "target_mean"))
     )
     texts = (side.pair_texts(np.array([judged[f"{side.name}_row"]])) for side in run.sides)
-    pairs = read_texts(run.word_encoders, *texts, languages=run.languages)
     usual = RunStatistics(**run.summary["usual"])
+    pairs = read_texts(run.word_encoders, *texts, languages=run.languages, is_given=usual.is_given)
     return bundled_judge(is_given=usual.is_given).feature_contributions(
         compute_features(pairs, None if is_merged else stats, usual)[0]
     )
