@@ -53,6 +53,9 @@ class WordEncoder(Protocol):
     def words(self, sentences: Sequence[str]) -> Words:
         """Return the words of S sentences, with vectors in the encoder's space."""
 
+    def split(self, sentence: str) -> list[str]:
+        """Return the texts of the first words that ``words`` returns for a sentence."""
+
 
 def word_encoders(
     encoder: Encoder | None, languages: Sequence[str | None]

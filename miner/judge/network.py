@@ -29,6 +29,7 @@ HEADS = 4
 MAX_BYTE = 127
 UNITS = np.float32(32)  # whole numbers per unit of queries and keys
 MAX_UNITS = 511  # so that sums of 64 products are below 2^24
+UNMATCHED = 0.0  # log odds from which a word has no counterpart
 HEAVY = np.float32(0.1)  # what weights of words are multiplied by
 PAIRS_AT_ONCE = 128  # pairs whose words are in memory, about 10 MB
 
@@ -152,6 +153,25 @@ class Network:
         precedes = np.flatnonzero(~is_last)
         products[precedes] += after[ids[precedes + 1]]
         return different[ids] + _relu(layer.finish(products))
+
+
+def unmatched_words(
+    makers: Sequence[WordEmbedder], texts: Sequence[str]
+) -> tuple[list[str], list[str]]:
+    """Return the words of each side of a pair that have no counterpart, in their order.
+
+    There are none without a network for both encoders, or if a side has no words.
+    """
+    network = network_of(makers)
+    words = [maker.words([text]) for maker, text in zip(makers, texts, strict=True)]
+    if network is None or not all(len(side.ids) for side in words):
+        return [], []
+    _, *log_odds = network.judge(words[0], words[1])
+    source, target = (
+        [word for word, value in zip(maker.split(text), values, strict=False) if value > UNMATCHED]
+        for maker, text, values in zip(makers, texts, log_odds, strict=True)
+    )
+    return source, target
 
 
 def _join(source: Words, target: Words, part: slice) -> tuple[Floats, Floats, Ids, Ids]:

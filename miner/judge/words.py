@@ -36,3 +36,6 @@ class WordEmbedder(Protocol):
 
     def words(self, sentences: Sequence[str]) -> Words:
         """Split P sentences, maybe empty ones, into words with vectors."""
+
+    def split(self, sentence: str) -> list[str]:
+        """Return the texts of the first words that ``words`` returns for a sentence."""

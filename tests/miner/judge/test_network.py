@@ -7,7 +7,7 @@ from encoder import load_encoder
 from encoder.words import word_encoders
 from miner.judge import network as module
 from miner.judge.facts import PARTS, whole_vectors
-from miner.judge.network import HEADS, Layer, Network, load_network, network_of
+from miner.judge.network import HEADS, Layer, Network, network_of, unmatched_words
 from tests.miner.judge.words import Ragged, one, words_of
 
 DIM, STEPS = 64, 2000
@@ -147,11 +147,21 @@ def test_a_changed_translation_is_less_probable(source: str, right: str, wrong: 
     assert scores[0] > scores[1] + 0.5
 
 
-def test_words_without_a_counterpart_are_found() -> None:
-    makers = word_encoders(load_encoder("mini"), ("de", "en"))
-    sides = makers[0].words(["Das Haus ist rot."]), makers[1].words(["The house is blue."])
-    _, *words = load_network().judge(*sides)
-    assert [int(side.argmax()) for side in words] == [3, 3]
+@pytest.mark.parametrize(
+    ("language", "source", "target", "expected"),
+    [
+        ("de", "Das Haus ist rot.", "The house is blue.", ([], ["blue."])),
+        ("zh", "他昨天没有去北京。", "He went to Beijing yesterday.", (["没有"], [])),
+        ("ru", "Он не пришёл вчера на работу.", "He came to work yesterday.", (["не"], [])),
+        ("de", "Das Haus ist rot.", "The house is red.", ([], [])),
+        ("de", "", "The house is red.", ([], [])),
+    ],
+)
+def test_words_without_a_counterpart_are_named(
+    language: str, source: str, target: str, expected: tuple[list[str], list[str]]
+) -> None:
+    makers = word_encoders(load_encoder("mini"), (language, "en"))
+    assert unmatched_words(makers, [source, target]) == expected
 
 
 def test_other_encoders_have_no_network() -> None:
