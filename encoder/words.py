@@ -54,7 +54,10 @@ class WordEncoder(Protocol):
         """Return the words of S sentences, with vectors in the encoder's space."""
 
     def split(self, sentence: str) -> list[str]:
-        """Return the texts of the first words that ``words`` returns for a sentence."""
+        """Split a sentence into the texts of its words.
+
+        They are the first of its words from ``words``, in order.
+        """
 
 
 def word_encoders(

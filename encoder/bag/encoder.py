@@ -111,7 +111,7 @@ class BagEncoder(BaseEncoder):
         return join_words(own_words, self.namer.words(find_names(as_list(sentences))))
 
     def split(self, sentence: str) -> list[str]:
-        """Return the texts of the words of a sentence, without its names, in their order."""
+        """Split a sentence into the texts of its words, without its names."""
         words, _ = self._features.words(self._tokenizer.encode([sentence]))
         pieces, ends = self._tokenizer.pieces(), words.offsets.tolist()
         parts = (words.ids[first:last] for first, last in pairwise(ends))

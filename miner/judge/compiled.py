@@ -55,7 +55,10 @@ def _products(rows: Any, others: Any) -> Any:
 
 @_part
 def longest_sentence(offsets: Any) -> Any:
-    """Return the most words of a sentence, 0 without sentences, from offsets (S + 1,)."""
+    """Return the most words of a sentence, 0 without sentences.
+
+    ``offsets`` are the starts of the sentences, and the number of words, (S + 1,).
+    """
     longest = 0
     for sentence in range(len(offsets) - 1):
         longest = max(longest, offsets[sentence + 1] - offsets[sentence])

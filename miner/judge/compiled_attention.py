@@ -2,7 +2,7 @@
 
 Products of words are of whole numbers and exact, in any order. All other sums are in the order of
 the words, and the exponential function is computed here, so that results are the same bits on
-every processor.
+every CPU.
 """
 
 from typing import Any
@@ -27,7 +27,7 @@ _part_exact = compiled_part(fastmath={"nnan", "nsz", "contract", "reassoc"})
 
 @_part_exact
 def _products(rows: Any, others: Any, out: Any) -> None:
-    """Fill ``out`` with the product of each row with each other row, of whole numbers."""
+    """Fill ``out`` with the products of whole rows with others."""
     for row in range(len(rows)):
         for other in range(len(others)):
             total = np.float32(0)
@@ -38,7 +38,10 @@ def _products(rows: Any, others: Any, out: Any) -> None:
 
 @_part
 def _exponential(value: Any) -> Any:
-    """Return e to the power of a number that is not positive, and at least of ``LEAST``."""
+    """Return e to the power of a number from ``LEAST`` to 0.
+
+    A lesser number counts as ``LEAST``.
+    """
     value = max(value, LEAST)
     halvings = np.int32(value * -PER_HALVING)
     rest = value + np.float32(halvings) * HALVING
@@ -48,9 +51,9 @@ def _exponential(value: Any) -> Any:
 
 @_part
 def _normalise(weights: Any, more: Any) -> Any:
-    """Replace the logits of some words by weights, and return that of the logit ``more``.
+    """Replace the logits of words by shares, and return the share of ``more``.
 
-    All weights are positive and have a sum of 1.
+    All shares are positive and have a sum of 1 (softmax).
     """
     greatest = more
     for word in range(len(weights)):
@@ -68,7 +71,7 @@ def _normalise(weights: Any, more: Any) -> Any:
 
 @_part
 def _copy_head(words: Any, start: int, first: int, out: Any) -> None:
-    """Copy a head's queries, keys and values of a sentence's words, which are strided."""
+    """Copy the queries, keys and values of a head and a sentence."""
     for part in range(len(out)):
         for word in range(out.shape[1]):
             for place in range(out.shape[2]):
@@ -77,15 +80,15 @@ def _copy_head(words: Any, start: int, first: int, out: Any) -> None:
 
 @_compile
 def attend_within(words: Any, heads: int, scale: Any, offsets: Any, out: Any) -> None:
-    """Add up the values of each sentence's words, weighted by attention, in ``out``.
+    """Attend from each word to the words of its sentence.
 
     Args:
         words: Queries, keys and values of N words, float32 (N, 3, H). Queries and keys are whole
             numbers. Equal parts of H belong to the heads.
         heads: Number of heads.
-        scale: What products of queries and keys are multiplied by, float32.
+        scale: Factor of products of queries and keys, float32.
         offsets: Starts of the sentences in N words, and N, int64.
-        out: Zeros, float32 (N, H), changed in place.
+        out: Filled with the means of the values, weighted by attention, float32 (N, H).
     """
     most, size = longest_sentence(offsets), words.shape[2] // heads
     weights, parts = np.empty((most, most), np.float32), np.empty((4, most, size), np.float32)
@@ -114,7 +117,7 @@ def attend_within(words: Any, heads: int, scale: Any, offsets: Any, out: Any) ->
 def _describe(
     cosines: Any, products: Any, there: Any, mixing: Any, scale: Any, weight: Any, out: Any
 ) -> None:
-    """Write what a side's words have in common with the other side's, see ``attend_across``."""
+    """Describe the words of a side as ``attend_across`` says."""
     words, others = cosines.shape
     size = (out.shape[1] - STATISTICS) // 4
     attention = np.empty(others, np.float32)
@@ -150,7 +153,7 @@ def _describe(
 
 @_part
 def _distance(word: int, words: int, other: int, others: int) -> Any:
-    """Return how far the relative places of two words are apart, float32."""
+    """Return the distance of the relative places of two words, float32."""
     own, theirs = np.float32(word + 0.5), np.float32(other + 0.5)
     return abs(own / np.float32(words) - theirs / np.float32(others))
 
@@ -174,14 +177,14 @@ def attend_across(
         ids: The rows of ``vectors`` of all words, int64 (N,).
         queries: Whole numbers of all words, float32 (N, H).
         keys: Likewise.
-        scales: What products of vectors, and of queries and keys, are multiplied by, float32 (2,).
+        scales: Factors of products of vectors, and of queries and keys, float32 (2,).
         mixing: Factors of cosine and of distance, and the logit of no word, float32 (3,).
         weights: The weight of each word, float32 (N,).
         offsets: Starts of P source and P target sentences, and N, int64 (2 P + 1,).
         out: Float32 (N, 4 H + STATISTICS). The first H columns are the hidden units of each word,
-            and the others are filled: those of the attended words, the products and the absolute
-            differences of both, the two greatest cosines, the expected cosine, the share of no
-            word, the weight, the expected distance and the greatest share.
+            and the others are filled: means of the units of the attended words, the products and
+            the absolute differences of both, the two greatest cosines, the expected cosine, the
+            share of no word, the weight, the expected distance and the greatest share.
     """
     pairs, most = len(offsets) // 2, longest_sentence(offsets)
     cosines, back = np.empty((most, most), np.float32), np.empty((most, most), np.float32)
@@ -214,13 +217,14 @@ def attend_across(
 
 @_compile
 def pool_words(units: Any, weights: Any, offsets: Any, out: Any) -> None:
-    """Fill ``out`` with the greatest, the mean and the weighted mean of each sentence's units.
+    """Pool the units of each sentence's words.
 
     Args:
         units: Float32 (N, G), not negative.
         weights: The weight of each word, float32 (N,).
         offsets: Starts of S sentences in N words, and N, int64 (S + 1,).
-        out: Zeros, float32 (S, 3 G), which stay for sentences without words.
+        out: Zeros, float32 (S, 3 G), to which the greatest, the mean and the weighted mean of
+            each unit are added. They stay for sentences without words.
     """
     size = units.shape[1]
     for sentence in range(len(offsets) - 1):

@@ -103,7 +103,7 @@ def read_texts(
         source: Source texts, P in number, maybe 0.
         target: Target texts, as many.
         languages: ISO 639-1 codes of both corpora, None if unknown.
-        is_given: Whether to also compute what only the judge of given pairs reads.
+        is_given: Whether to also compute the features of only the judge of given pairs.
         progress: Called after each block of pairs with their number, in any thread.
     """
     reading = threading.Lock()

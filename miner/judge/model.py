@@ -142,7 +142,7 @@ class Judge:
     def _corrections(
         self, sums: NDArray[np.int64], features: NDArray[np.float32]
     ) -> dict[str, NDArray[np.int64]]:
-        """Return what is added to the trees' sums, by feature, int64 (P,) each.
+        """Return the corrections of the trees' sums, int64 (P,) by feature.
 
         The trees learned from pairs that are hardly ever in a wrong language, and the mined ones
         seldom differ in one fact. No mined pair is lowered below the usual wrong pairs: their

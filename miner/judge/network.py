@@ -1,9 +1,9 @@
-"""The comparison network: which words of a pair have no counterpart on the other side.
+"""A network that compares the words of both sides of a pair.
 
 It sees the vectors of the words of both sides. A convolution and self-attention put each word into
-its context. Then it attends to the words of the other side, and is compared with what it finds
-there (Parikh et al. 2016, "A Decomposable Attention Model"). It learned from parallel text with
-changed words, see ``eval/judge/network.py``.
+its context. Then it attends to the words of the other side, and is compared with them (Parikh et
+al. 2016, "A Decomposable Attention Model"). It learned from parallel text with changed words, see
+``eval/judge/network.py``.
 
 All products of matrices are of whole numbers below 2^24 and exact, so they are the same on every
 CPU. Axes: ``P`` pairs, ``N`` words of all their sentences, ``U`` different words, ``D`` dimensions,
@@ -30,7 +30,7 @@ MAX_BYTE = 127
 UNITS = np.float32(32)  # whole numbers per unit of queries and keys
 MAX_UNITS = 511  # so that sums of 64 products are below 2^24
 UNMATCHED = 0.0  # log odds from which a word has no counterpart
-HEAVY = np.float32(0.1)  # what weights of words are multiplied by
+HEAVY = np.float32(0.1)  # factor of the weights of words
 PAIRS_AT_ONCE = 128  # pairs whose words are in memory, about 10 MB
 
 Floats = NDArray[np.float32]
@@ -44,7 +44,7 @@ class Layer:
     Attributes:
         steps: Whole numbers per unit of each input, float32 (K,).
         weight: Whole numbers, float32 (K, L).
-        scale: What products of whole numbers are multiplied by, float32 (L,).
+        scale: Factors of products of whole numbers, float32 (L,).
         bias: Added to them, float32 (L,).
     """
 
@@ -62,7 +62,7 @@ class Layer:
         return _clip(inputs * self.steps, MAX_BYTE)
 
     def finish(self, products: Floats) -> Floats:
-        """Return the outputs for products of whole numbers (N, L), which are changed."""
+        """Return the outputs for products (N, L), which are changed."""
         products *= self.scale
         products += self.bias
         return products
@@ -139,7 +139,10 @@ class Network:
         return np.where(is_empty, np.nan, score + other), log_odds[:middle], log_odds[middle:]
 
     def _in_context(self, different: Floats, ids: Ids, offsets: Ids) -> Floats:
-        """Return the hidden units of words beside their neighbours, (N, H), from (U, H)."""
+        """Return the hidden units of words in context, float32 (N, H).
+
+        ``different`` are the hidden units of the different words, (U, H).
+        """
         size = different.shape[1]
         layer = self.context
         whole = _clip(different * layer.steps[:size], MAX_BYTE)
@@ -158,9 +161,10 @@ class Network:
 def unmatched_words(
     makers: Sequence[WordEmbedder], texts: Sequence[str]
 ) -> tuple[list[str], list[str]]:
-    """Return the words of each side of a pair that have no counterpart, in their order.
+    """Find the words of a pair without a counterpart on the other side.
 
-    There are none without a network for both encoders, or if a side has no words.
+    Words of each side are in their order. There are none without a network for both encoders, or
+    if a side has no words.
     """
     network = network_of(makers)
     words = [maker.words([text]) for maker, text in zip(makers, texts, strict=True)]
@@ -175,7 +179,12 @@ def unmatched_words(
 
 
 def _join(source: Words, target: Words, part: slice) -> tuple[Floats, Floats, Ids, Ids]:
-    """Return vectors (U, D), weights and rows of words (N,), and offsets of both sides."""
+    """Join the words of both sides of some pairs.
+
+    Returns:
+        Vectors of different words, float32 (U, D); weights, float32 (N,), and rows, int64 (N,), of
+        all words; starts of the sentences of both sides, and N, int64 (2 P + 1,).
+    """
     vectors, weights, ids, offsets, words = [], [], [], [np.zeros(1, np.int64)], 0
     for side in (source, target):
         ends = side.offsets[part.start : part.stop + 1]

@@ -38,4 +38,7 @@ class WordEmbedder(Protocol):
         """Split P sentences, maybe empty ones, into words with vectors."""
 
     def split(self, sentence: str) -> list[str]:
-        """Return the texts of the first words that ``words`` returns for a sentence."""
+        """Split a sentence into the texts of its words.
+
+        They are the first of its words from ``words``, in order.
+        """
