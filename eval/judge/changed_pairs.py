@@ -70,6 +70,7 @@ class Corpus:
         targets: Rows of the words of targets, then of changed targets, int32 (T, LENGTH).
         others: Positions in ``targets`` of texts by ``TEXT_CHANGES``, and of near texts. Three of
             each kind, int64 (P, TEXT_CHANGES + 1, 3), or -1 if there is none.
+        encoders: Names of the word encoders.
     """
 
     vectors: Tensor
@@ -78,6 +79,7 @@ class Corpus:
     sources: Tensor
     targets: Tensor
     others: Tensor
+    encoders: frozenset[str]
 
     def look_up(self, rows: Tensor) -> Lines:
         """Return the words in rows (B, LENGTH), or one zero vector for a sentence without words."""
@@ -121,6 +123,7 @@ def read_corpus(texts: Sequence[ParallelText], encoder: Encoder) -> Corpus:
         sources=_tensor(np.concatenate(rows[1:])),
         targets=_tensor(rows[0]),
         others=_tensor(others),
+        encoders=frozenset(maker.name for maker in makers),
     )
 
 

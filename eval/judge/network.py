@@ -245,6 +245,7 @@ def save_network(path: Path, network: Network, corpus: Corpus, about: dict[str, 
         arrays |= {f"{name}.steps": steps[name], f"{name}.bias": bias}
         arrays[f"{name}.weight"] = np.ascontiguousarray(np.rint(weight / scale), dtype=np.int8)
         arrays[f"{name}.scale"] = scale.astype(np.float32)
+    about = {"encoders": sorted(corpus.encoders), **about}
     save_file(arrays, path, metadata={key: json.dumps(value) for key, value in about.items()})
 
 
