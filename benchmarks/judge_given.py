@@ -185,7 +185,7 @@ class Corpus:
         lists = search_both(*vectors, k=K)
         cosines = np.einsum("pd,pd->p", *vectors)
         near = NeighbourhoodStats(cosines, lists[0].means(), lists[1].means())
-        texts = read_texts(self.makers, *sides, languages=self.languages)
+        texts = read_texts(self.makers, *sides, languages=self.languages, is_given=True)
         best = np.argsort(-margin_scores(*near), kind="stable")[:STATISTICS_PAIRS]
         first = Texts(**{part: values[best] for part, values in vars(texts).items()})
         usual = RunStatistics.of(first, mean_spacing(lists), is_given=True)

@@ -21,7 +21,6 @@ from judge_facts import LANGUAGES, LARGE, choose
 
 from encoder import load_encoder
 from encoder.training.reading import ParallelText, find_parallel_text, read_parallel_text
-from encoder.words import word_encoders
 from eval.judge.changed_pairs import read_corpus
 from eval.judge.network import rate_changes, save_network, train_network
 from miner.judge.facts import BUNDLED
@@ -63,9 +62,7 @@ def main() -> int:
     corpora = read_corpus(learned, encoder)
     network = train_network(corpora, seen, args.steps, show)
     languages = sorted({text.name.partition("-")[0] for text in learned})
-    encoders = sorted({maker.name for maker in word_encoders(encoder, ["en", *languages])})
-    about = {"encoders": encoders, "languages": languages}
-    about |= {"steps": args.steps, "pairs": sum(map(len, learned))}
+    about = {"languages": languages, "steps": args.steps, "pairs": sum(map(len, learned))}
     save_network(args.output, network, corpora, about)
     for kind, area in rate_changes(network, read_corpus(rated, encoder)).items():
         print(f"{kind}: {100 * area:.1f}")

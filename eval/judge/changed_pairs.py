@@ -74,6 +74,7 @@ class Corpus:
         targets: Rows of the words of targets, then of changed targets, int32 (T, LENGTH).
         others: Positions in ``targets`` of three texts by each of ``TEXT_CHANGES``, and of three
             similar texts, int64 (P, TEXT_CHANGES + 1, 3). They are -1 if there is none.
+        encoders: Names of the word encoders.
     """
 
     vectors: Tensor
@@ -82,6 +83,7 @@ class Corpus:
     sources: Tensor
     targets: Tensor
     others: Tensor
+    encoders: frozenset[str]
 
     def look_up(self, rows: Tensor) -> Lines:
         """Return the words in rows (B, LENGTH).
@@ -130,6 +132,7 @@ def read_corpus(texts: Sequence[ParallelText], encoder: Encoder) -> Corpus:
         sources=_tensor(np.concatenate(rows[1:])),
         targets=_tensor(rows[0]),
         others=_tensor(others),
+        encoders=frozenset(maker.name for maker in makers),
     )
 
 

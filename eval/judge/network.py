@@ -235,8 +235,8 @@ def save_network(path: Path, network: Network, corpus: Corpus, about: dict[str, 
 
     A layer is ``clip(rint(x * steps), -127, 127) @ weight * scale + bias``. ``NAME.steps`` is
     float32 (K,), ``NAME.weight`` int8 (K, O), and ``NAME.scale`` and ``NAME.bias`` float32 (O,).
-    Changed pairs of ``corpus`` choose the steps. ``mixing`` is float32 (3,). The metadata are
-    ``about`` the network, as JSON.
+    Changed pairs of ``corpus`` choose the steps. ``mixing`` is float32 (3,). The metadata are the
+    encoders and ``about``, as JSON.
     """
     arrays, steps = {"mixing": _array(network.mixing)}, _steps_of(network, corpus)
     for name, layer in network.named_children():
@@ -249,6 +249,7 @@ def save_network(path: Path, network: Network, corpus: Corpus, about: dict[str, 
         arrays |= {f"{name}.steps": steps[name], f"{name}.bias": bias}
         arrays[f"{name}.weight"] = np.ascontiguousarray(np.rint(weight / scale), dtype=np.int8)
         arrays[f"{name}.scale"] = scale.astype(np.float32)
+    about = {"encoders": sorted(corpus.encoders), **about}
     save_file(arrays, path, metadata={key: json.dumps(value) for key, value in about.items()})
 
 
