@@ -100,7 +100,9 @@ class Network:
         scores = np.empty(len(source.offsets) - 1, np.float32)
         words: tuple[list[Floats], list[Floats]] = ([], [])
         for part in blocks(len(scores), PAIRS_AT_ONCE):
-            scores[part], *found = self._judge_part(source, target, part)
+            # BLAS may flag numbers that it computes beside the small products, and drops.
+            with np.errstate(invalid="ignore"):
+                scores[part], *found = self._judge_part(source, target, part)
             for side, log_odds in zip(words, found, strict=True):
                 side.append(log_odds)
         own, other = (np.concatenate([np.empty(0, np.float32), *side]) for side in words)
