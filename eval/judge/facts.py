@@ -53,7 +53,8 @@ _WORD = re.compile(r"[a-z]+n['\u2019]t\b|[a-z]+|%")
 def english_words(text: str) -> list[str]:
     """Split a text into lower-case words of a to z, in order.
 
-    "Can't" becomes "not" and "ca", like other negations. "%" is a word, and others separate words.
+    "Can't" becomes "not" and "ca", like other negations. "%" is a word. All other characters
+    separate words.
     """
     words = []
     for word in _WORD.findall(text.lower()):

@@ -86,10 +86,11 @@ class Judgements:
 
 @dataclass(frozen=True, kw_only=True)
 class BuccScore:
-    """The score of the candidates strictly above a threshold.
+    """The score of the candidates that a threshold keeps.
 
     Attributes:
-        extracted: number of candidates above the threshold.
+        threshold: the threshold, maybe infinite.
+        extracted: number of candidates that it keeps.
         correct: number of correct candidates among them.
         found: number of gold pairs among them; equals ``correct`` if no sentence is a duplicate.
         gold: number of all gold pairs.
@@ -165,8 +166,9 @@ def score_at(judgements: Judgements, threshold: float) -> BuccScore:
 def best_score(judgements: Judgements) -> BuccScore:
     """Score the candidates at the threshold with the best F1.
 
-    If several thresholds are best, the highest is used. It is halfway between the lowest kept and
-    the highest dropped score, or just below the lowest if all are kept, and inf if none is correct.
+    If several thresholds are best, the highest is used. It is about halfway between the lowest kept
+    and the highest dropped score, just below the lowest if all are kept, and inf if none is
+    correct.
     """
     scores = judgements.scores
     next_scores = np.append(scores, -np.inf)[1:]

@@ -98,7 +98,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--train-lang", metavar="XX", help="training language (default: English)")
     add_list(parser, "--lang", "XX", "languages to test (default: all)")
-    text = "logistic; mlp with a hidden layer of 10; mlp-512 with two of 512 (default: logistic)"
+    text = "logistic: regression; mlp: one layer of 10; mlp-512: two of 512 (default: logistic)"
     add("--classifier", choices=CLASSIFIERS, default="logistic", help=text)
     text = "also train on shares of each language's own data, with and without the first language"
     add("--few-shot", action="store_true", help=text)
@@ -167,7 +167,7 @@ def _load(args: argparse.Namespace) -> dict[str, Examples]:
         for part in (TRAIN, _tested_part(examples)):
             if not examples.part(part).any():
                 raise ValueError(
-                    f"{args.directory}: {name} has no sentence of the part {part}; omit it"
+                    f"{args.directory}: {name} has no sentence of part {part}; use other languages"
                 )
     return chosen
 

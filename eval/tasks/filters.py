@@ -44,10 +44,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, show: Show) -> Record:
     """Measure the pairs that the margin, each filter and the judge keep.
 
-    Lines are passed to ``show``. The record has the figures by rule.
+    Lines are passed to ``show``. The record has the figures by rule. The judge is skipped if the
+    encoder is joined or has no word vectors.
 
     Raises:
-        ValueError: A pair or split is missing or malformed, or a filter does not know a language.
+        ValueError: A pair or split is missing or malformed, a side lacks vectors, or a filter does
+            not know a language.
     """
     names = chosen_pairs(args)
     for name in names:

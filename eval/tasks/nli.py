@@ -74,7 +74,7 @@ def _part(directory: Path, part: str) -> dict[str, Examples]:
 
 
 def _all_languages(path: Path) -> dict[str, Examples]:
-    header, *rows = [line.split("\t") for line in read_lines(path)]
+    header, *rows = [line.split("\t") for line in read_lines(path)] or [[]]
     try:
         language = header.index("language")
         columns = [header.index(name) for name in ("gold_label", "sentence1", "sentence2")]
@@ -107,7 +107,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--head", type=Path, metavar="ENCODER", help=text)
     add("--train-lang", default="en", metavar="XX", help="training language (default: en)")
     add_list(parser, "--lang", "XX", "languages to test (default: all)")
-    text = "mlp has hidden layers of 512 and 384 (default: mlp)"
+    text = "logistic: regression; mlp: hidden layers of 512 and 384 (default: mlp)"
     add("--classifier", choices=CLASSIFIERS, default="mlp", help=text)
     text = "also combine premises in one language with hypotheses in another, for all languages"
     add("--matrix", action="store_true", help=text)

@@ -27,9 +27,10 @@ def translation_ranks(
     """Rank each source's translation among other targets.
 
     Ranks are int64 (N,), from 1. Row i of ``target`` (N + M, D) translates row i of ``source`` (N,
-    D), of unit or zero rows. It competes with ``others`` further targets, drawn by ``seed`` and row
-    (999 in Guo et al. 2018 and Chidambaram et al. 2019, section 3.4), or all if None. Search is by
-    cosine or, if ``csls``, by CSLS. Ties go to the smaller row, and zero rows come last.
+    D), both of unit or zero rows. It competes with ``others`` further targets, drawn by ``seed``
+    and row (999 in Guo et al. 2018 and Chidambaram et al. 2019, section 3.4), or all if None.
+    Search is by cosine or, if ``csls``, by CSLS. Ties go to the smaller row, and zero rows come
+    last.
 
     Raises:
         ValueError: There are fewer than ``others`` other targets.

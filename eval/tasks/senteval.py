@@ -164,7 +164,7 @@ def _lines(path: Path) -> list[str]:
 
 
 def _read_trec(path: Path) -> Examples:
-    rows = [line.partition(" ") for line in _lines(path)]
+    rows = [line.partition(" ") for line in _lines(path) or [""]]
     for number, (label, _, _) in enumerate(rows, start=1):
         if ":" not in label:
             raise ValueError(f"{path} line {number}: expected COARSE:fine, not {label[:60]!r}")
@@ -179,7 +179,7 @@ def _load_sick(folders: Folders) -> dict[str, tuple[Examples, Examples]]:
     if path is None:
         inference, graded = (_original(folders, name) for name in ("SICK-E", "SICK-R"))
         return {} if inference is None or graded is None else {"en": (inference, graded)}
-    header = read_lines(path)[0].split("\t")
+    header = next(iter(read_lines(path)), "").split("\t")
     languages = [name.removesuffix("_A") for name in header if name.endswith("_A")]
     if not {"split", "label", "relatedness"} <= set(header) or not languages:
         raise ValueError(f"{path}: expected a header with split, label, relatedness, xx_A and xx_B")
@@ -198,7 +198,8 @@ def _load_year(folders: Folders, year: str) -> dict[str, Examples]:
     sets = {}
     paths = ((folder / "STS" / f"{year}-en-test").glob("STS.input.*.txt") for folder in folders)
     for path in (path for files in paths for path in sorted(files)):
-        scores = read_lines(path.with_name(path.name.replace("input", "gs", 1)))
+        gold = path.with_name(path.name.replace("input", "gs", 1))
+        scores = read_lines(gold)
         pairs = [line.split("\t") for line in read_lines(path)]
         if len(scores) != len(pairs) or any(len(pair) < 2 for pair in pairs):
             raise ValueError(
@@ -208,7 +209,7 @@ def _load_year(folders: Folders, year: str) -> dict[str, Examples]:
         kept = [row for row, score in enumerate(scores) if score.strip()]  # others have no score
         sides = tuple([pairs[row][side] for row in kept] for side in (0, 1))
         labels = [scores[row] for row in kept]
-        sets[path.name.split(".")[2]] = Examples(labels=labels, sides=sides, files=[path])
+        sets[path.name.split(".")[2]] = Examples(labels=labels, sides=sides, files=[path, gold])
     return sets
 
 
