@@ -230,7 +230,6 @@ def train_facts(
 
 
 def _base_rates(sides: Sequence[Side], meanings: int) -> NDArray[np.float64]:
-    """Return the share of sentences with each meaning, float64 (M,)."""
     counts = sum(
         (np.bincount(np.concatenate(side.meanings), minlength=meanings) for side in sides),
         np.ones(meanings),

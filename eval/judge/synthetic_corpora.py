@@ -254,8 +254,6 @@ def _distinct(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def _long(text: ParallelText) -> ParallelText:
-    """Return the pairs of two sentences of a minimum length."""
-
     def is_long(sentence: str) -> bool:
         words = sentence.split()
         spaced = len(sentence) < MIN_CHARACTERS * len(words)

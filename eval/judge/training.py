@@ -137,8 +137,7 @@ def _reference_peaks(
 ) -> NDArray[np.float64]:
     """Fit the peaks of wrong and correct pairs, (2, 3), with equal corpora.
 
-    A peak is a place and two rates. Each language's pairs are scored by trees that did not learn
-    from it, or each corpus's if there is only one language.
+    Each language's pairs, or each corpus's of one language, are scored by trees of the others.
     """
     from sklearn.model_selection import GroupKFold, cross_val_predict
 
@@ -167,11 +166,7 @@ def _reference_peaks(
 
 
 def judge_of(
-    trees: "Trees",
-    *,
-    offset: float,
-    peaks: NDArray[np.float64],
-    learned: Sequence[str] = FEATURES,
+    trees: "Trees", *, offset: float, peaks: NDArray[np.float64], learned: Sequence[str] = FEATURES
 ) -> Judge:
     """Convert scikit-learn's fitted trees to a judge.
 

@@ -1,15 +1,9 @@
 """Precision, recall and F1 of mined pairs against gold pairs.
 
-The task is that of the BUCC workshops (Zweigenbaum, Sharoff & Rapp 2017, 2018). Two lists contain
-sentences with ids, and some translate each other. A system returns scored id pairs.
-
-Three rules differ from common scoring scripts, whose figures depend on the order of lines:
-
-* A threshold never separates equal scores.
-* A duplicate sentence has several ids. A candidate stands for all of them, and is correct if any
-  combination is gold.
-* A gold pair counts once, however many candidates contain it. A repeated id pair counts once, with
-  its best score.
+The task is that of the BUCC workshops (Zweigenbaum, Sharoff & Rapp 2017, 2018). Unlike common
+scoring scripts, figures do not depend on the order of lines. A threshold never separates equal
+scores. A candidate stands for all ids of its texts, and is correct if any combination is gold. A
+gold pair and a repeated id pair count once.
 
 Axes: ``P`` candidates, ``U`` distinct scores.
 """

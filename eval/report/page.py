@@ -50,7 +50,6 @@ def render(run: Run, gold: Gold | None = None) -> str:
 
 
 def _corpora(summary: Mapping[str, Any]) -> list[str]:
-    """Return the file names of both corpora, or of the file of pairs."""
     options = tomllib.loads(summary.get("config", ""))
     paths = [summary[side]["path"] for side in SIDES]
     if "source" in options and "target" not in options:  # adit rate PAIRS

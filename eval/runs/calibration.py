@@ -1,7 +1,6 @@
 """Probabilities of a run's pairs, and thresholds for error rates.
 
-They come from the judge, and can be corrected by gold pairs or by the marks that the page of ``adit
-report`` exports.
+They come from the judge, gold pairs, or the marks that the page of ``adit report`` exports.
 Axes: ``P`` pairs, ``J`` labelled pairs.
 """
 
@@ -216,7 +215,6 @@ def estimates_from_marks(run: Run, labelled: LabelledPairs) -> Estimates:
 
 
 def _fit_odds(odds: FloatArray, correct: Mask, prior: tuple[float, float]) -> tuple[float, float]:
-    """Fit a slope and a shift of log odds to J labels, with normal priors."""
     slope, shift = 1.0, 0.0
     for _ in range(MAX_STEPS):
         predicted = logistic(slope * odds + shift)

@@ -1,7 +1,6 @@
 """One corpus of a finished run, whose files are read only as needed.
 
-Sentences are read by row group, and arrays are memory-mapped. A file is compared with its SHA-256
-when it is first read.
+Sentences are read by row group, and arrays are memory-mapped, after a comparison of checksums.
 Axes: ``N`` searched rows, ``D`` dim.
 """
 

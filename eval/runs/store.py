@@ -39,8 +39,7 @@ class PairFile:
         self._folder, self._name = folder, name
 
     def __len__(self) -> int:
-        rows: int = self._file.metadata.num_rows
-        return rows
+        return int(self._file.metadata.num_rows)
 
     @cached_property
     def pairs(self) -> Pairs:
@@ -232,8 +231,7 @@ class Run:
     def suspects(self) -> Suspects:
         """The written pairs, as input of filters that need no languages."""
         return Suspects.of(
-            *self.texts,
-            lists=(self.lists[0][self.pairs.source], self.lists[1][self.pairs.target]),
+            *self.texts, lists=(self.lists[0][self.pairs.source], self.lists[1][self.pairs.target])
         )
 
     def candidates(self) -> Candidates:
@@ -250,8 +248,6 @@ class Run:
 
 def open_run(directory: Place) -> Run:
     """Open a finished run in a work folder.
-
-    Files are read when they are needed.
 
     Raises:
         ValueError: The folder has no finished run, was cleaned, or is of an earlier version.

@@ -157,7 +157,6 @@ def _row(label: str, role: str, record: Record) -> str:
 
 
 def _mean(records: Sequence[Record], samples: Sequence[FloatArray]) -> Record:
-    """Return the unweighted means over pairs, which are resampled separately."""
     means: Record = {}
     for name in ("precision", "recall", "f1", "oracle_f1", "seconds", "likely_f1"):
         if values := [record[name] for record in records if record[name] is not None]:

@@ -83,7 +83,6 @@ def load_topics(directory: Path) -> dict[str, Examples]:
 
 
 def _read_reviews(path: Path) -> Examples:
-    """Read reviews' first words, as positive (over 3 stars) or negative."""
     rows = read_columns(path, label=0, sides=(1,))
     reviews = zip(rows.scores(), rows.sides[0], strict=True)
     kept = [(stars, text.split()[:FIRST_WORDS]) for stars, text in reviews if stars != FAIR]
@@ -182,10 +181,7 @@ def _part(
 
 
 def _curve(classifier: frozen.Classifier, source: Part, language_part: Part, test: Part) -> Record:
-    """Return accuracies by share of a language's training part, such as 10%.
-
-    Under ``with``, the training language's examples are also used.
-    """
+    """Return accuracies by share of a language's data, with the first's or not."""
     order = np.random.default_rng(classifier.seed).permutation(len(language_part.rows))
     curve: Record = {"with": {}, "alone": {}}
     for share in SHARES:

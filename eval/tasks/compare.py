@@ -137,7 +137,6 @@ def _compare(
 
 
 def _difference(row: Mapping[str, Figure], first: str, second: str) -> tuple[Record, str]:
-    """Return the second figure minus the first, as a record and as a cell."""
     difference = row[second].value - row[first].value
     difference_interval = interval(row[second].samples - row[first].samples)
     is_beyond = difference_interval[0] > 0 or difference_interval[1] < 0

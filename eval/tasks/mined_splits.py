@@ -38,10 +38,7 @@ class MinedSplit:
 
 @dataclass(frozen=True, kw_only=True)
 class SplitResult:
-    """The score of a mined split at a threshold, and at its best threshold.
-
-    ``score`` is at the chosen threshold, ``oracle`` at the threshold that is best for this split.
-    """
+    """A mined split's ``score`` at a threshold, and ``oracle`` at its best one."""
 
     mined: MinedSplit
     score: bucc.BuccScore

@@ -41,14 +41,7 @@ CLASSIFIERS: dict[str, frozen.Classifier] = {
 
 
 def _load_xnli(directory: Path) -> tuple[str, dict[str, Examples]]:
-    """Load the test part, or else the development part, of each language.
-
-    Files are ``dev.xx.tsv`` and ``test.xx.tsv`` (label, premise, hypothesis) or, as published,
-    ``xnli.dev.tsv`` and ``xnli.test.tsv``, which contain all languages and a header.
-
-    Raises:
-        ValueError: There are none, or languages differ in the number of rows or in labels.
-    """
+    """Load the test part, or else the development part, of each language."""
     for part in ("test", "dev"):
         if sets := _part(directory, part):
             first = next(iter(sets))
@@ -174,10 +167,7 @@ def _learn(
 def _judge(
     learned: Callable[..., tuple[Learned, list[Encoder]]], tested: Mapping[str, Examples]
 ) -> Callable[[str, str], Mask]:
-    """Return a function of two languages that tells which pairs are correct.
-
-    It takes the languages of premises and of hypotheses.
-    """
+    """Return a function of the languages of both sides to correct pairs."""
     vectors: dict[tuple[str, str], list[Matrix]] = {}
     gold = _targets(next(iter(tested.values()))).argmax(axis=1)
 

@@ -54,7 +54,6 @@ def translation_ranks(
 
 
 def _others(row: int, rows: int, others: int | None, seed: int) -> IntArray:
-    """Draw ``others`` rows other than ``row``, or return all of them."""
     if others is None:
         return np.delete(np.arange(rows), row)
     drawn = np.random.default_rng([seed, row]).choice(rows - 1, size=others, replace=False)
@@ -79,9 +78,7 @@ def _number_or_all(text: str) -> int | None:
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Load the aligned texts, to search from each language into English.
-
-    The suite also searches back from English.
+    """Load the aligned texts, to search from each language to English and back.
 
     Raises:
         ValueError: Texts are missing or malformed, or ``--more`` or ``--idf`` does not fit them.

@@ -134,7 +134,6 @@ def _load(folders: Folders, name: str) -> Mapping[str, Any]:
 
 
 def _original(folders: Folders, name: str) -> Examples | None:
-    """Load a set from SentEval's folder, or return None if a file is missing."""
     layout = _LAYOUTS.get(name)
     files = _TWO_FILES[name] if layout is None else layout.files
     paths = {key: labelled.first_file(folders, file) for key, file in files.items()}
@@ -236,7 +235,6 @@ def _f1(sums: FloatArray) -> FloatArray:
 def _sick(
     encoder: Encoder, sick: Mapping[str, tuple[Examples, Examples]], classifier: frozen.Classifier
 ) -> Iterator[Figure]:
-    """Learn from English, or else the first language, and test on all."""
     first = next(iter(sick))
     inference, graded = ({name: sets[kind] for name, sets in sick.items()} for kind in (0, 1))
     names, _ = inference[first].classes()
@@ -270,17 +268,13 @@ def _graded(
 
 
 def _of_language(figure: Figure, language: str, first: str, examples: Examples) -> Figure:
-    """Name a figure by its language, and add published ones for the first."""
     if language != first:
         return replace(figure, name=f"{figure.name} {language}", in_mean=False)
     return replace(figure, beside=published("senteval", figure.name, size=len(examples)))
 
 
 def _by_cosine(encoder: Encoder, year: str, sets: Sets) -> Iterator[Figure]:
-    """Correlate the cosines of each set of a year, then average the sets.
-
-    The plain and the weighted mean resample all sets together, each with its own columns of sums.
-    """
+    """Correlate the cosines of each set of a year, then resample all together."""
     parts = []
     for name, examples in sets.items():
         (model,) = encoders_of_languages(encoder, ["en"])
@@ -298,7 +292,6 @@ def _by_cosine(encoder: Encoder, year: str, sets: Sets) -> Iterator[Figure]:
 
 
 def _weighted(sums: FloatArray, *, weights: FloatArray) -> FloatArray:
-    """Return the weighted mean of correlations from sums side by side."""
     parts = np.split(sums, len(weights), axis=1)
     return np.stack([pearson(part) for part in parts], axis=1) @ weights
 

@@ -1,7 +1,6 @@
 """Figures with intervals, and suites of them in one table.
 
-A suite is loaded once, and can then measure any encoder. Therefore ``adit evaluate compare``
-measures the same for several.
+A suite is loaded once, and can then measure any encoder, so several are measured on the same data.
 Axes: ``U`` units, ``C`` numbers per unit, ``R`` resamples.
 """
 
@@ -184,7 +183,6 @@ def fields_of(paths: Sequence[Path], /, **more: object) -> dict[str, object]:
 
 @cache
 def _published() -> list[list[str]]:
-    """Return published figures, with the columns of ``assets/published.tsv``."""
     text = files("eval").joinpath("assets", "published.tsv").read_text(encoding="utf-8")
     return [line.split("\t") for line in text.splitlines() if not line.startswith("#")]
 

@@ -197,7 +197,6 @@ def prepare(args: argparse.Namespace) -> Suite:
 
 
 def _vocabularies(dictionaries: Sequence[WordPairs], more: Vocabularies) -> Vocabularies:
-    """Return the words of each language, the words of ``more`` first."""
     vocabularies: dict[str, dict[str, None]] = {}
     for dictionary in dictionaries:
         for language in dictionary.languages:
@@ -251,7 +250,6 @@ def _similarity(
 
 
 def _harmonic(sums: FloatArray) -> FloatArray:
-    """Return the harmonic mean of r and rho, or 0 if one is not above 0."""
     r, rho = (np.maximum(pearson(part), 0) for part in np.split(sums, 2, axis=1))
     mean: FloatArray = np.divide(2 * r * rho, r + rho, out=np.zeros_like(r), where=r + rho > 0)
     return mean
