@@ -194,15 +194,10 @@ def counts(run: Run) -> Grid:
     for side in SIDES:
         counted = run.summary[side]
         rejected = {**counted["rejected"], **counted["dropped"]}
-        row = [
-            f"{side}: {counted['path']}",
-            f"{counted['read']:,}",
-            ", ".join(f"{count:,} {reason}" for reason, count in rejected.items()) or "0",
-            f"{counted['duplicates']:,}",
-            f"{counted['searched']:,}",
-            f"{counted['recall']:.1%}" if "recall" in counted else "all",
-        ]
-        rows.append(row)
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in rejected.items()) or "0"
+        read, *others = (f"{counted[name]:,}" for name in ("read", "duplicates", "searched"))
+        recall = f"{counted['recall']:.1%}" if "recall" in counted else "all"
+        rows.append([f"{side}: {counted['path']}", read, reasons, *others, recall])
     return Grid(["side", "read", "rejected", "duplicates", "searched", "recall"], rows)
 
 

@@ -181,7 +181,7 @@ def _part(
 
 
 def _curve(classifier: frozen.Classifier, source: Part, language_part: Part, test: Part) -> Record:
-    """Return accuracies by share of a language's data, with the first's or not."""
+    """Return accuracies by share of own data, with the first's and alone."""
     order = np.random.default_rng(classifier.seed).permutation(len(language_part.rows))
     curve: Record = {"with": {}, "alone": {}}
     for share in SHARES:

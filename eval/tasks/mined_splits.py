@@ -38,7 +38,7 @@ class MinedSplit:
 
 @dataclass(frozen=True, kw_only=True)
 class SplitResult:
-    """A mined split's ``score`` at a threshold, and ``oracle`` at its best one."""
+    """A split's ``score`` at a chosen threshold, and ``oracle`` at its best."""
 
     mined: MinedSplit
     score: bucc.BuccScore

@@ -78,7 +78,7 @@ def _number_or_all(text: str) -> int | None:
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Load the aligned texts, to search from each language to English and back.
+    """Load aligned texts, to search from each language to English and back.
 
     Raises:
         ValueError: Texts are missing or malformed, or ``--more`` or ``--idf`` does not fit them.
