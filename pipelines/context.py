@@ -52,7 +52,7 @@ class RunContext:
         monitor: Receives the run's progress.
         part: Name of this part in ``job.parts``.
         options: Options of this part.
-        folder: Places in the work folder of this part.
+        folder: Paths in the work folder of this part.
     """
 
     job: Job
@@ -84,11 +84,12 @@ class RunContext:
 
         Raises:
             ValueError: The encoder is unknown or damaged, or lacks the language.
+            ModuleNotFoundError: A package that the encoder needs is not installed.
         """
         return self._encoders.get(self.job.whole, self.options.encoder, language)
 
     def side_encoder(self, side: str) -> Encoder:
-        """Return the encoder of the language of ``side``, "source" or "target"."""
+        """Return ``encoder`` of the language of ``side``, "source" or "target"."""
         return self.encoder(self.options.side(side).effective_language)
 
     @property
@@ -105,7 +106,7 @@ class RunContext:
     def words_name(self) -> str:
         """The names of the source's and the target's word encoder.
 
-        They are joined by "+" unless equal. It raises ValueError if a language has no word encoder.
+        They are joined by "+" unless equal. It raises the errors of ``word_encoders``.
         """
         return _joined(self.word_encoders())
 
@@ -113,7 +114,7 @@ class RunContext:
         """Return the encoders of single words of source and target.
 
         Raises:
-            ValueError: A language has no word encoder.
+            ValueError: The run's encoder has no words, and the bundled one lacks a language.
         """
         encoder = None if self.options.source.embeddings is not None else self.encoder()
         return self._encoders.words(encoder, *self.languages)

@@ -49,13 +49,13 @@ class RoundOptions(ValidatedOptions):
     rounds: int = option(3, "maximum number of rounds", low=1)
     fdr: float = option(0.1, "maximum estimated error rate of the pairs", low=0.0001, high=0.5)
     best: float = option(
-        0.25, "share of pairs to keep if error rates cannot be estimated", low=0.0001, high=1
+        0.25, "share of pairs to keep if --fdr cannot select any", low=0.0001, high=1
     )
     steps: int = option(2_000, "training steps per round", low=1)
     learning_rate: float = option(2e-3, "maximum learning rate of Adam", high=1)
     dim: int = option(384, "dimensions of a sentence vector", low=1)
     vocabulary_size: int = option(
-        16_000, "number of subwords, lowered to the number of pairs of a round", low=1
+        16_000, "number of subwords, at most the number of pairs of a round", low=1
     )
     ngram_rows: int = option(131_072, "number of vectors that character n-grams share")
     batch_size: int = option(1024, "pairs per batch", low=2)

@@ -49,7 +49,7 @@ class ManyOptions:
 
 
 def find_corpora(corpora: Place, work_dir: Place, input_format: str) -> dict[str, CorpusOptions]:
-    """Find the corpus of each language, as options by language.
+    """Find the corpus of each language, as options by language code.
 
     A corpus of many languages is first split into a file per language in the work folder.
 
@@ -67,8 +67,8 @@ def find_corpora(corpora: Place, work_dir: Place, input_format: str) -> dict[str
         input_format = "jsonl"
     if len(paths) < 2:
         raise ValueError(
-            f"{corpora}: contains {counted(len(paths), 'languages')}; add a file or folder for "
-            "at least two, named by ISO 639 codes, such as de.txt and en.txt"
+            f"{corpora}: contains {counted(len(paths), 'languages')}; pass a folder of at least "
+            "two, such as de.txt and en.txt, or records with at least two in 'language'"
         )
     return {
         name: CorpusOptions(path=path, language=parse_language(name), input_format=input_format)
@@ -122,8 +122,8 @@ def job_of_languages(
 def write_multiway(many: ManyOptions, job: Job) -> None:
     """Write the clusters of translations in all languages of a finished job.
 
-    The file ``multiway.tsv`` or ``multiway.jsonl`` in ``many.output``, by the format of the
-    outputs, is replaced. A cluster has at most one sentence per language.
+    The file in ``many.output``, ``multiway.jsonl`` if outputs are JSON lines, or else
+    ``multiway.tsv``, is replaced. A cluster has at most one sentence per language.
 
     Raises:
         ValueError: There are more than 64 languages.

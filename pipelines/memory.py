@@ -19,7 +19,7 @@ def parse_size(text: str) -> int:
     """Parse a size such as ``6G`` or ``1.5GiB`` into bytes, by powers of 1024.
 
     Raises:
-        ValueError: The text is not a positive size, such as 800M.
+        ValueError: The text is not a size, or below one byte.
     """
     parts = re.fullmatch(r"(\d+(?:\.\d+)?) ?([KMGT]?)(?:iB|B)?", text.strip(), re.IGNORECASE)
     size = int(float(parts[1]) * (1 << UNITS[parts[2].upper()])) if parts else 0
@@ -29,17 +29,17 @@ def parse_size(text: str) -> int:
 
 
 def show_size(size: float) -> str:
-    """Format bytes, such as ``1.5 GiB``, with two digits or more, rounded up."""
+    """Format bytes, rounded up, such as ``1.5 GiB`` or ``150 GiB``."""
     for unit, bits in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
         if (value := size / (1 << bits)) >= 100:
             return f"{math.ceil(value):,} {unit}"
         if value >= 1:
             return f"{math.ceil(value * 10) / 10:.1f} {unit}"
-    return f"{size:.0f} bytes"
+    return f"{math.ceil(size)} bytes"
 
 
 def physical_bytes() -> int:
-    """Return the memory of the machine or container in bytes, else 1 GiB."""
+    """Return the memory of this machine or container in bytes, or 1 GiB."""
     try:
         physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):

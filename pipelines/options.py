@@ -38,7 +38,7 @@ class CorpusOptions:
         escapes: How often HTML entities in the text are to be unescaped, usually 0.
         input_format: Format of the corpus, "auto" to recognise it.
         embeddings: File with a precomputed vector for each line, None to encode the text.
-        dim: Dimensions of ``embeddings`` without a header, None for an ``.npy`` file.
+        dim: Dimensions of ``embeddings`` without a header, None for an ``.npy`` file or for text.
     """
 
     path: Place
@@ -54,7 +54,7 @@ class CorpusOptions:
         """The language code of the corpus, without script and region, or None.
 
         It is the given language. Otherwise it is a code in the path, such as ``de`` in
-        ``news.de.txt``, if the sample has enough of it, or the sample's main language, or None.
+        ``news.de.txt``, with a share of at least 10%, or a language with at least half, or None.
         """
         if self.language:
             return base_language(self.language)
@@ -174,12 +174,12 @@ class MiningOptions:
 
     @property
     def outputs(self) -> list[Place]:
-        """The paths of the output and, if there are filters, of rejected pairs."""
+        """The paths of the output and, if there are filters, ``rejected_output``."""
         return [self.output, *([self.rejected_output] if self.filters else [])]
 
     @property
     def origin(self) -> Origin:
-        """The languages and the encoder, as metadata of the outputs."""
+        """The given languages and the encoder, as metadata of the outputs."""
         encoder = "precomputed embeddings" if self.source.embeddings else self.encoder
         return Origin(languages=(self.source.language, self.target.language), encoder=encoder)
 
@@ -284,7 +284,7 @@ def _check_search_precision(precision: str) -> None:
 
 
 def check_kept(options: MiningOptions) -> None:
-    """Check the options that decide which pairs are kept.
+    """Check ``threshold``, ``filters``, ``score``, ``all`` and ``fdr``.
 
     Raises:
         ValueError: An option is invalid, or conflicts with another one.
@@ -344,8 +344,8 @@ def _check_sides(options: MiningOptions) -> None:
             check_files(files, file)
     if same_file(source, target):
         raise ValueError(
-            f"{source}: SRC and TGT are the same file, so every sentence would be its own "
-            "translation; pass two corpora"
+            f"{source}: SRC and TGT are the same file or folder, so every sentence would be its "
+            "own translation; pass two corpora"
         )
     if len(vectors) == 1:
         flag = "--src-embeddings" if options.source.embeddings else "--tgt-embeddings"

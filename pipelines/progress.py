@@ -15,7 +15,7 @@ LOG_SECONDS = 10.0  # between two log lines
 
 
 def counted(count: int, unit: str) -> str:
-    """Format a count with its unit, given as a plural, such as "1 sentence"."""
+    """Format a count and its unit, given as a plural, such as "1 sentence"."""
     if count == 1:
         unit = f"{unit[:-3]}y" if unit.endswith("ies") else unit.removesuffix("s")
     return f"{count:,} {unit}"
@@ -63,7 +63,7 @@ class Bar(Meter):
 
 
 class LogLines(Meter):
-    """A meter that logs a line every ten seconds, and one at the end."""
+    """A meter that logs a line every ten seconds or later, and one at the end."""
 
     def __init__(self, name: str, total: int | None, unit: str) -> None:
         self._name, self._total, self._unit = name, total, unit
@@ -76,7 +76,7 @@ class LogLines(Meter):
         self._next = self._start + LOG_SECONDS
 
     def advance(self, count: int) -> None:
-        """Count ``count`` more units, and log a line if ten seconds have passed."""
+        """Count ``count`` more units, and log a line ten seconds after the last."""
         self._done += count
         now = time.monotonic()
         if now >= self._next:
@@ -115,17 +115,17 @@ class Monitor:
         return monitor
 
     def started(self) -> None:
-        """Record that the first stage begins now, as the seconds of ``start``."""
+        """Record the seconds until now, when the first stage begins, as ``start``."""
         self.seconds["start"] = time.perf_counter() - self._start
 
     def note(self, stage: str, seconds: float) -> None:
-        """Add seconds to a stage, named up to its first "_", as in "search_tile"."""
+        """Add seconds to a stage, named up to "_", so "search_tile" is "search"."""
         name = stage.partition("_")[0]
         self.seconds[name] = self.seconds.get(name, 0.0) + seconds
 
     @contextmanager
     def stage(self, name: str, total: int | None, unit: str, part: str = "") -> Iterator[Meter]:
-        """Yield a meter of ``total`` units (None if unknown), and close it."""
+        """Yield a meter "NAME PART" of ``total`` units (None if unknown)."""
         meter = self._meter(" ".join(filter(None, [name, self._part, part])), total, unit)
         try:
             yield meter

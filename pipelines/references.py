@@ -65,14 +65,11 @@ class Shard:
         return self.corpus.file(layout.shard_file(self.index))
 
     def read(self, columns: list[str]) -> pa.Table:
-        """Read some of the columns ``row``, ``id``, ``doc`` and ``text``."""
+        """Read columns of all sentences, of ``row``, ``id``, ``doc`` and ``text``."""
         return pq.read_table(self._file, columns=columns)
 
     def batches(self, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
-        """Yield some of the columns of sentences, at most ``rows`` at a time.
-
-        Columns are ``row``, ``id``, ``doc`` and ``text``.
-        """
+        """Yield such columns of all sentences, at most ``rows`` at a time."""
         with pq.ParquetFile(self._file) as file:
             yield from file.iter_batches(batch_size=rows, columns=columns)
 
@@ -94,7 +91,7 @@ class EmbeddedShard:
 
     Attributes:
         shard: The shard; its sentences may include some without a vector.
-        vectors: The artefact, with rows (n,) and vectors (n, D) in their stored type.
+        vectors: The artefact, with the rows and all dimensions of vectors in their stored type.
         columns: Ranges of dimensions to use, each with a weight; empty for all dimensions.
     """
 
@@ -127,7 +124,7 @@ class EmbeddedShard:
         return sum(stop - start for start, stop, _ in self.columns) or int(self.stored().shape[1])
 
     def unit_vectors(self) -> Matrix:
-        """Return all vectors, scaled to length 1, float32 (n, D)."""
+        """Return all n vectors, scaled to length 1, float32 (n, ``dim``)."""
         units = np.empty((len(self), self.dim), dtype=np.float32)
         size = max(1, BLOCK_NUMBERS // self.dim)
         for start in range(0, len(units), size):
@@ -136,23 +133,24 @@ class EmbeddedShard:
         return units
 
     def unit_blocks(self) -> Iterator[Matrix]:
-        """Yield all vectors in blocks (rows, D), float32, scaled to length 1."""
+        """Yield all vectors in blocks, float32 (rows, ``dim``), of length 1."""
         size = max(1, 4 * BLOCK_NUMBERS // self.dim)
         for start in range(0, len(self), size):
             yield unit_rows(self.read(slice(start, start + size)))
 
     def read(self, rows: Rows) -> NDArray[np.floating]:
-        """Read the vectors of P rows, (P, D), multiplied by the columns' weights.
+        """Read P vectors, (P, ``dim``), multiplied by the columns' weights.
 
-        They are float32 if there are ``columns``, or else as stored, and not of unit length.
-        ``rows`` are a slice, or positions in the shard.
+        ``rows`` are their positions in the shard, in any order, or a slice. Vectors are float32 if
+        there are ``columns``, or else as stored. They are not scaled to length 1.
         """
         return take_columns(take_rows(self.stored(), rows), self.columns)
 
     def stored(self) -> NDArray[np.floating]:
-        """Map all stored vectors (n, D) into memory, read-only, without weights.
+        """Map all stored vectors into memory, read-only, without weights.
 
-        Each call maps the file again, because pages that were read stay in memory.
+        They have all stored dimensions, whatever ``columns`` selects. Each call maps
+        the file again, because pages that were read stay in memory.
         """
         return np.load(self.vectors.file(layout.VECTORS), mmap_mode="r")
 
@@ -161,7 +159,7 @@ class SideVectors:
     """The vectors of a side, with positions through all shards.
 
     Attributes:
-        starts: First position of each of S shards, and the number of vectors, int64 (S + 1,).
+        starts: A list of the first position of each shard, then the number of all vectors.
     """
 
     def __init__(self, shards: Sequence[EmbeddedShard]) -> None:
@@ -177,9 +175,9 @@ class SideVectors:
         return self._shards[0].dim
 
     def take(self, positions: IntArray, *, places: IntArray | None = None) -> Matrix:
-        """Read the vectors at ascending positions, with length 1, float32 (P, D).
+        """Read P vectors at ascending positions as units, float32 (P, ``dim``).
 
-        Vector i goes to the row ``places[i]`` of the result, or to row i if ``places`` is None.
+        Vector i becomes row ``places[i]`` of the result, or row i if ``places`` is None.
         """
         units = np.empty((len(positions), self.dim), dtype=np.float32)
         places = np.arange(len(positions)) if places is None else places
@@ -192,7 +190,7 @@ class SideVectors:
         return units
 
     def row_ids(self, positions: IntArray) -> IntArray:
-        """Return the rows of the sentences at ascending positions, int64 (P,)."""
+        """Return the sentences' rows at P ascending positions, int64 (P,)."""
         rows = np.empty_like(positions)
         for embedded, start, part in self._parts(positions):
             rows[part] = embedded.row_ids()[positions[part] - start]
@@ -236,7 +234,7 @@ class SearchTile:
 
     Attributes:
         part: Number of the tile and of all tiles for progress, such as ``2/6``, or empty.
-        cells: Range of cells to compare in a cell join, whose groups are whole sides.
+        cells: Range of cells to compare in a cell join, whose groups are whole sides, or None.
         floors: Artefacts with lower bounds of rows, from the join of nearest cells.
     """
 
@@ -254,7 +252,7 @@ class SearchTile:
 
     @property
     def first(self) -> tuple[int, int]:
-        """The indices of the first shards of both groups, in the folder's name."""
+        """The indices of the first source shard and the first target shard."""
         return self.sources[0].shard.index, self.targets[0].shard.index
 
     @property
@@ -287,7 +285,7 @@ class SavedNeighbours(ShardReference):
     part: range | None = None
 
     def load(self) -> tuple[IntArray, Neighbours]:
-        """Load the positions in the shard of rows, and their neighbours.
+        """Load the positions in the shard of P rows, and their neighbours.
 
         Positions are integers (P,), ascending. Ids of neighbours are as they were saved.
         """
@@ -345,7 +343,10 @@ class ShardNeighbours(ShardReference):
         return [sorted(artefact.files.items()) for artefact in self.neighbours.values()]
 
     def load(self, scope: str) -> Neighbours:
-        """Load the neighbours of each of the shard's vectors, in order."""
+        """Load each vector's neighbours in the scope "corpus" or "document".
+
+        Vectors are in order, and ids are rows of the other side.
+        """
         return load_list(self.neighbours[scope].file, self.shard.side)
 
 
@@ -390,7 +391,7 @@ class ChosenPairs:
         return {"merges": self.merges.files[layout.MERGES]} if self.merges else {}
 
     def of_side(self, side: str) -> list[ShardNeighbours]:
-        """Return the shards of a side, in order."""
+        """Return the shards of the side "source" or "target", in order."""
         return [neighbours for neighbours in self.shards if neighbours.shard.side == side]
 
 
@@ -413,9 +414,10 @@ class PairBatch:
 
 
 def element_name(element: object) -> str:
-    """Return the name of an element, which is unique in its stage.
+    """Return the name of an element, unique in its stage and part of the job.
 
-    A list has the first name of its elements in alphabetical order. Without a name, it is "".
+    A string is its own name. A list has the first name of its elements in alphabetical order. Any
+    other element has the name of its shard, or its own, or its index, or "" without these.
     """
     if isinstance(element, list):
         return min(map(element_name, element))
@@ -431,7 +433,7 @@ def tile_list(embedded: EmbeddedShard) -> str:
 
 
 def save_list(save: Callable[[str, NDArray], None], name: str, neighbours: Neighbours) -> None:
-    """Save ids and cosines of neighbours, by ``save(file name, array)``."""
+    """Save ids and cosines by ``save(file name, array)``, named by ``name``."""
     ids, cosines = layout.list_files(name)
     save(ids, neighbours.ids)
     save(cosines, neighbours.cosines)
@@ -483,7 +485,7 @@ def shard_parts(
 
 
 def collect_side(references: Iterable[Reference], side: str) -> list[Reference]:
-    """Return the references to the shards of a side, by index.
+    """Return the references to the shards of a side, in the order of shards.
 
     Raises:
         ValueError: A shard of the side has no reference, or several.
@@ -498,9 +500,7 @@ def collect_side(references: Iterable[Reference], side: str) -> list[Reference]:
 
 
 def collect_sides(references: Iterable[Reference]) -> dict[str, list[Reference]]:
-    """Return the references to the shards of each side, source first.
-
-    They are by side, in the order of shards.
+    """Return the references by side, source first, in the order of shards.
 
     Raises:
         ValueError: A shard of a side has no reference, or several.
@@ -512,7 +512,7 @@ def check_complete(indices: Sequence[int], expected: int, unit: str) -> None:
     """Check that ``indices`` are 0 to ``expected`` - 1, in order.
 
     Raises:
-        ValueError: An index is missing or repeated.
+        ValueError: An index is missing, repeated or not in order.
     """
     if list(indices) != list(range(expected)):
         raise ValueError(

@@ -62,7 +62,8 @@ def align_documents(args: argparse.Namespace) -> int:
     Sentences can be merged, split or missing.
 
     Raises:
-        ValueError: Options conflict, a document is empty, or the corpora have no listed pair.
+        ValueError: Options conflict, a corpus cannot be read or has no sentence, or no listed pair
+            has sentences on both sides.
     """
     from miner.storage.atomic import atomic_file, check_writable
     from miner.storage.corpus.reader import read_document_pairs
@@ -109,7 +110,7 @@ def _read(side: CorpusOptions, *, by_document: bool) -> dict[str, Sentences]:
                 texts.append("" if position in records.rejected else records.texts[position])
         identified.check(side.path)
     if is_empty:
-        raise ValueError(f"{side.path}: no line has a sentence; give a document with text")
+        raise ValueError(f"{side.path}: no line has a sentence; pass a document with text")
     return documents
 
 
@@ -140,8 +141,8 @@ def _alignments(
     ]
     if not present:
         raise ValueError(
-            f"{args.document_pairs}: none of its documents are in {args.source} and {args.target}; "
-            "give the files that the pairs were made of, in the same order"
+            f"{args.document_pairs}: no pair of documents has sentences in {args.source} and "
+            f"{args.target}; pass the files that the pairs were made of, in the same order"
         )
     for names in present:
         documents = [side[name] for name, side in zip(names, sides, strict=True)]

@@ -41,8 +41,10 @@ HELP = {
     "--multiway": "also write clusters of sentences that translate each other, at most one per "
     "language, to OUT/multiway.tsv (.jsonl with --format jsonl); requires --languages",
     # Input.
-    "--input-format": "format of SRC and TGT; tsv has columns id, text or id, doc, text and no "
-    "header (default: by suffix and content)",
+    "--input-format": "lines: one sentence per line; bucc: id TAB text, which may contain tabs; "
+    "tsv: id TAB text or id TAB doc TAB text, without a header; jsonl, parquet: records with text, "
+    "and optionally id and doc; documents: raw documents; auto: by suffix and content (default: "
+    f"{CorpusOptions.input_format})",
     "--max-rejected": "stop if more than N lines of both sides are rejected (default: no limit)",
     "--keep-duplicates": "search every line (default: search duplicate sentences once)",
     # Vectors.
@@ -52,13 +54,14 @@ HELP = {
     "--dim": "dimensions of embeddings in raw files, which have no header",
     # Mining.
     "-k": f"number of nearest neighbours per sentence (default: {Default.k})",
-    "--margin": "formula that compares a cosine with the mean cosines of both sentences' "
-    f"neighbours (default: {Default.margin})",
+    "--margin": "formula of a cosine a and the mean b of both sentences' mean cosines to their "
+    f"neighbours; ratio: a / b; distance: a - b; absolute: a; csls: 2a - 2b (default: "
+    f"{Default.margin})",
     "--retrieval": "max: the best pairs first, each sentence once; forward, backward: the best "
     "pair of each sentence in SRC or TGT; intersect: pairs that are the best of both sentences "
     f"(default: {Default.retrieval})",
     "--threshold": "keep pairs that score above T (default: pairs with a probability of at least "
-    "0.5)",
+    "0.5; with --score margin, all)",
     "--score": "words: the judge's log likelihood ratio, from words, numbers, punctuation and "
     "neighbours; margin: only the margin, as in LASER (default: words if both languages have word "
     "vectors)",
@@ -73,9 +76,11 @@ HELP = {
     "scoring; --order input adds the repaired texts as columns",
     "--columns": "columns of source and target in a file of pairs, by number or name, such as 3,4 "
     "(default: by header or content)",
-    "--top": "write only the N best pairs",
-    "--filters": "reject pairs and write them, with the reason, to a file next to OUT; one or more "
-    f"of {', '.join(choices.FILTERS)}, separated by commas, or web: "
+    "--top": "write only the N best pairs, of any probability unless --fdr or --threshold is given",
+    "--filters": "reject pairs and write them, with the reason, to a file next to OUT; names "
+    "separated by commas: short (under 3 letters), length (unusual ratio of lengths), copied (both "
+    "sides nearly the same), numbers (none shared), urls (different addresses), script, language "
+    "(other than the corpus's), hub (in over 50 neighbour lists), or web, which is "
     f"{', '.join(choices.FILTER_SETS['web'])} (default: none)",
     "--near-duplicates": "reject pairs whose texts are near-copies (at least 80%% similar, by "
     "MinHash) of a better pair's",
@@ -87,13 +92,14 @@ HELP = {
     "--search-precision": "precision of the exact search's first pass; affects speed, never "
     f"results (default: {Default.search_precision}, the fastest on this machine)",
     # Documents.
-    "--scope": "document: search each sentence only in the document paired with its own (default: "
-    "document with --document-pairs, --alignment monotone, and for two folders of documents; "
-    "otherwise corpus)",
+    "--scope": "corpus: search each sentence in the other corpus; document: only in documents "
+    "paired with its own (default: document with --document-pairs, --alignment monotone, and for "
+    "two folders of documents; otherwise corpus)",
     "--document-pairs": "file of SOURCE_DOCUMENT TAB TARGET_DOCUMENT lines, or auto, which pairs "
     "translated documents by content and name (default: auto)",
-    "--alignment": "monotone: align paired documents in order, with merged, split and missing "
-    "sentences (default: monotone for two folders of documents, otherwise free)",
+    "--alignment": "free: pair sentences in any order; monotone: align paired documents in order, "
+    "with merged, split and missing sentences (default: monotone for two folders of documents, "
+    "otherwise free)",
     "--margin-scope": "take the margin's neighbours from the whole corpus or from the paired "
     "document (default: as --scope)",
     # The run.
@@ -106,7 +112,7 @@ HELP = {
     "Beam's own options last, after --",
     "--shards": "minimum number of shards per side (default: one per worker, more if needed to "
     "fit the memory limit)",
-    "--plan": "estimate the run's time, memory and disk; run and write nothing",
+    "--plan": "only estimate the run's time, memory and disk, by a trial of the first lines",
 }
 RATE_HELP = {
     "--score": f"{HELP['--score']}; texts: words without neighbours, in little memory and without "
@@ -131,7 +137,7 @@ EMBED_HELP = {
 def make_add_option(group: Group, texts: Mapping[str, str] = HELP) -> Callable[..., object]:
     """Return a function that adds options to a group of arguments.
 
-    It takes an option's name and more arguments of ``add_argument``. ``texts`` are helps by name.
+    It takes an option's name, a key of the helps ``texts``, and keywords of ``add_argument``.
     """
     return lambda option, **more: group.add_argument(option, help=texts[option], **more)
 

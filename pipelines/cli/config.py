@@ -36,7 +36,8 @@ def command_lines(
     ``make_parser`` builds the command's parser.
 
     Raises:
-        ValueError: The file is not TOML, or a key of it is not an option.
+        ValueError: The file is not TOML, a key of it is not an option, or a flag's value or
+            ``run`` has another type.
         OSError: The file cannot be read.
     """
     finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
@@ -116,14 +117,17 @@ def _long(action: argparse.Action) -> str:
 
 
 def config_of(args: argparse.Namespace, parser: argparse.ArgumentParser) -> str:
-    """Return the options that differ from their defaults, as TOML text."""
+    """Return the options of ``set_options`` as TOML text, a line each."""
     return "".join(
         f"{name} = {_toml(value)}\n" for name, value in set_options(args, parser).items()
     )
 
 
 def set_options(args: argparse.Namespace, parser: argparse.ArgumentParser) -> dict[str, Any]:
-    """Return the options that differ from their defaults, by name."""
+    """Return the options that differ from their defaults, by name.
+
+    ``--plan``, ``--config``, ``--quiet`` and ``--verbose`` are omitted.
+    """
     values, seen = {}, set()
     for name, action in _actions(parser).items():
         value = getattr(args, action.dest, None)

@@ -29,7 +29,7 @@ def decide_documents(args: argparse.Namespace, corpora: Sequence[Place] = ()) ->
     ``--document-pairs auto`` becomes None.
 
     Raises:
-        ValueError: Options contradict each other.
+        ValueError: The scope is "corpus", but document pairs are given.
     """
     sides = zip(("src", "tgt"), corpora, strict=False)
     are_documents = [_is_documents(args, *side) for side in sides]

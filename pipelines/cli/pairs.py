@@ -45,9 +45,9 @@ STREAMED = (
 def rated_pairs(args: argparse.Namespace) -> Iterator[Callable[[Place], None]]:
     """Prepare a run of ``adit rate``, and yield a function that writes OUT.
 
-    The corpora in ``args`` are set: a file of pairs is written as two files of lines to the work
-    folder, or to a temporary one. The function takes the work folder of the finished run. It does
-    nothing if the run itself writes.
+    Corpora, languages and the order in ``args`` are set: a file of pairs, or repaired corpora, are
+    written as two files of lines to the work folder, or to a temporary one. The function takes the
+    work folder of the finished run. It does nothing if the run itself writes.
 
     Raises:
         ValueError: The file is not recognised, or options conflict.
@@ -81,10 +81,10 @@ def rated_pairs(args: argparse.Namespace) -> Iterator[Callable[[Place], None]]:
 def check_streamed(options: Mapping[str, object]) -> None:
     """Check the options that are set together with ``--score texts``.
 
-    ``options`` are their values by name.
+    ``options`` are their values by name without dashes.
 
     Raises:
-        ValueError: An option requires all lines at once.
+        ValueError: An option, or its value, conflicts with rating while lines are read.
     """
     conflict = next((name for name in options if name not in STREAMED), None)
     if options.get("order") == BY_SCORE:
@@ -92,9 +92,10 @@ def check_streamed(options: Mapping[str, object]) -> None:
     if "hub" in options.get("filters", ()):  # type: ignore[operator]
         conflict = "filters hub"
     if conflict:
+        dashes = "-" if len(conflict) == 1 else "--"
         raise ValueError(
-            f"{'-' if len(conflict) == 1 else '--'}{conflict} requires all lines at once; omit it, "
-            f"or --score {TEXTS}"
+            f"{dashes}{conflict} conflicts with --score {TEXTS}, which rates lines as they are "
+            "read; omit one of them"
         )
 
 

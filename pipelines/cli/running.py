@@ -156,7 +156,7 @@ def mining_options(
 
 
 def sides_of(args: argparse.Namespace) -> list[CorpusOptions]:
-    """Build the options of the source and of the target corpus."""
+    """Build the options of the source and of the target corpus, in this order."""
     values = vars(args)
     return [
         CorpusOptions(
@@ -174,7 +174,8 @@ def sides_of(args: argparse.Namespace) -> list[CorpusOptions]:
 def work_dir_of(args: argparse.Namespace) -> Iterator[Place]:
     """Yield the work folder of a run, for the ``with`` block.
 
-    Without ``--work-dir``, it is a folder next to OUT, which is removed at the block's end.
+    Without ``--work-dir``, it is a temporary folder, next to OUT unless that is remote, which is
+    removed at the block's end.
 
     Raises:
         ValueError: A run on an engine with a remote output has no ``--work-dir``.

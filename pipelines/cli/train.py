@@ -186,10 +186,9 @@ def _train(args: argparse.Namespace) -> int:
     from encoder.training.recipe import train_encoder as train
 
     monitor = set_up_logging(args)
-    if (args.teacher is None) == OBJECTIVES[args.objective].teacher:
-        raise ValueError(
-            "--objective distillation, addition or alignment requires --teacher, and only they do"
-        )
+    if (args.teacher is None) == (has_teacher := OBJECTIVES[args.objective].teacher):
+        advice = "requires --teacher ENCODER" if has_teacher else "has no teacher; omit --teacher"
+        raise ValueError(f"--objective {args.objective} {advice}")
     recipe = _recipe(args)
     measures = _measures(args, recipe.files)
     teacher = load_encoder(args.teacher, precision="auto") if args.teacher else None

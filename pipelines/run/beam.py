@@ -60,7 +60,8 @@ def submit(run: RunContext, steps: Sequence[Step], scratch: Path) -> None:
 
     Raises:
         OSError: The engine rejected or ended the job.
-        ValueError: The runner or an option of Beam is unknown.
+        ValueError: The runner or an option of Beam is unknown or malformed.
+        RuntimeError: A stage failed on a worker of this machine.
     """
     parts = {name: _with_absolute_paths(options) for name, options in run.job.parts.items()}
     job = replace(run.job, parts=parts)
@@ -84,8 +85,8 @@ def build(
 ) -> None:
     """Add the steps of a run to ``pipeline``.
 
-    ``hints`` are Beam's resource hints for workers that encode, or None. ``shared`` is a folder
-    that workers on this machine share; None on other engines.
+    ``hints`` are Beam's resource hints for workers that encode, or None. ``shared`` is an existing
+    folder that workers on this machine share; None on other engines.
     """
     run_id = secrets.token_hex(8)
     references = pipeline | beam.Create(job.corpora)
@@ -106,8 +107,8 @@ def build(
 class Stage(beam.DoFn):
     """A Beam function that calls the stage of a step on each element.
 
-    As metrics of Beam, it reports counts of elements and of read sentences, milliseconds per
-    element, and the peak memory of workers.
+    As metrics of Beam, it reports counts of elements, counts of read, unique, duplicate and
+    rejected sentences, milliseconds per element, and the peak memory of workers.
     """
 
     def __init__(self, step: MapStep, job: Job, run_id: str) -> None:

@@ -39,11 +39,13 @@ def bootstrap(options: BootstrapOptions, monitor: Monitor) -> list[dict[str, Any
     """Mine and train in rounds, and write the best encoder to ``output``.
 
     Returns:
-        For each round a dictionary with "pairs" (number of training pairs), "kept by" (the rule
-        that kept them) and "mutual" (held-out sentences with a mutual nearest neighbour).
+        For each mining, one per round and one of the last encoder, a dictionary with "pairs"
+        (number of training pairs), "kept by" (the rule that kept them, such as "fdr 0.1") and
+        "mutual" (held-out sentences with a mutual nearest neighbour).
 
     Raises:
-        ValueError: Nothing can be mined, no round helps, or ``output`` has other rounds.
+        ValueError: Inputs are invalid, a mining finds no usable pair, the first encoder stays the
+            best, or ``output`` has rounds of other options.
         OSError: A file cannot be read or written.
     """
     folder = options.output / "rounds"
@@ -132,7 +134,7 @@ def _mine_round(
     try:
         mine_corpus(replace(mining, output=trusted, fdr=fdr), monitor)
         figures = _keep(trusted, kept, 1.0, f"fdr {fdr:g}")
-    except ValueError as error:  # of --fdr, because mining without it succeeded
+    except ValueError as error:  # of --fdr or its pairs, because mining without it succeeded
         logger.info("keeping the best %g of all pairs: %s", best, error)
         figures = _keep(mined, kept, best, f"best {best:g}")
     figures["mutual"] = _count_mutual_pairs(mined)
@@ -170,7 +172,10 @@ def _keep(mined: Path, kept: Path, share: float, by: str) -> dict[str, Any]:
     usable = [source != target and not _is_held_out(source) for source, target in pairs]
     best = best.filter(pa.array(usable, pa.bool_()))
     if not len(best):
-        raise ValueError("no pairs were mined; use other text, or another encoder")
+        raise ValueError(
+            f"{mined}: {len(mined_pairs):,} pairs, none usable for training (sides are equal, or "
+            "held out); use other text, or another encoder"
+        )
     best = best.append_column("corpus", pa.array(["mined"] * len(best)))
     with atomic_file(kept) as temporary:
         parquet.write_table(best, temporary)

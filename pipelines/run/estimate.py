@@ -47,11 +47,11 @@ SEARCHING = ("prepare", "train", "fill", "cut", "search")  # stages that the cos
 def plan_run(options: MiningOptions) -> str:
     """Describe the estimated time, memory and disk space of a run, in lines.
 
-    Only the first lines of the corpora are mined, in a temporary folder. Of a long run with the
-    default encoder, the time with the faster one is estimated as well.
+    Only the first lines of the corpora are mined, in a temporary folder. Of a run of ten minutes or
+    longer with the default encoder, the time with the faster one is estimated as well.
 
     Raises:
-        ValueError: The run would reject its options or inputs.
+        ValueError: The run would reject its options or inputs, or its scope is "document".
         OSError: An input cannot be read.
     """
     lines, seconds = _plan(options)
@@ -65,7 +65,8 @@ def describe_faster(options: MiningOptions, used: str, seconds: float) -> list[s
     """Suggest the faster encoder after a long run, in a list of lines.
 
     ``options`` are the command's, ``used`` is the encoder that the run chose, and ``seconds`` is
-    the run's time. The list is empty if the run was short or did not choose the slower encoder.
+    the run's time. The list is empty if it is below ten minutes, or if the command did not leave
+    the choice of the encoder to the run, or this did not choose the slower one.
     """
     if encoder.USE not in used or not _is_long(options, seconds):
         return []
@@ -243,7 +244,7 @@ def _describe_times(
 
 
 def show_time(seconds: float) -> str:
-    """Format seconds with two digits and a unit from s to days, as 3.5 min."""
+    """Format seconds with a unit and two digits or more, as 3.5 min or 119 s."""
     units = ("days", 86400), ("h", 3600), ("min", 60)
     unit, length = next((entry for entry in units if seconds >= 2 * entry[1]), ("s", 1))
     value = seconds / length

@@ -67,7 +67,7 @@ class Fit:
     """A run that fits into memory.
 
     Attributes:
-        options: Its options, with the number of rows per shard that fits.
+        options: Its options, with rows per shard that fit, and k of at most the larger side.
         libraries: Bytes that loaded libraries and encoders use.
         stages: Bytes that each stage needs in addition, by name.
     """
@@ -88,10 +88,10 @@ class Fit:
 
 
 def measure_side(run: RunContext, side: str) -> SideSize:
-    """Measure the text and the vectors of one side, without encoding it.
+    """Measure the lines and vectors of "source" or "target", without encoding.
 
     Raises:
-        ValueError: The corpus or its precomputed vectors cannot be used.
+        ValueError: The corpus, its precomputed vectors or the encoder cannot be used.
     """
     corpus = run.options.side(side)
     reader = open_side(corpus.path, corpus.input_format)
@@ -108,6 +108,9 @@ def measure_side(run: RunContext, side: str) -> SideSize:
 
 def fit_shards(run: RunContext) -> int:
     """Return the maximum rows per shard with which all pairs fit into memory.
+
+    If ``options.memory`` is None, they fit into half of the machine's, unless even 32,768 rows do
+    not.
 
     Raises:
         ValueError: A pair needs more than ``options.memory``.
@@ -188,9 +191,10 @@ def _stage_bytes(options: MiningOptions, sizes: Sizes) -> dict[str, int]:
 
 
 def load_libraries(run: RunContext, dim: int = MAX_TRIED) -> int:
-    """Load a run's libraries and encoders, and measure their memory in bytes.
+    """Load a run's libraries and encoders, and return this process's bytes.
 
-    The words that encoders will cache count. For this, vectors of ``dim`` dimensions are searched.
+    The words that encoders will cache count. For this, vectors of ``dim`` dimensions, at most 256,
+    are searched.
     """
     import pipelines.run.steps
 

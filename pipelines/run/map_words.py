@@ -37,10 +37,11 @@ def map_languages(options: MapOptions, monitor: Monitor) -> Sequence[float]:
     """Learn word vectors of two languages, map them, and write the encoder.
 
     Returns:
-        The criterion, a mean cosine, before and after each refinement of the map; higher is better.
+        The criterion, a mean cosine, before and after each refinement; the best map is written.
 
     Raises:
-        ValueError: Text, vectors or a dictionary cannot be used, or ``output`` is not writable.
+        ValueError: Options, text, vectors or a dictionary cannot be used.
+        OSError: A file cannot be read, or a folder cannot be written.
     """
     _check_options(options)
     (options.output / PROGRESS).mkdir(parents=True, exist_ok=True)
@@ -147,8 +148,8 @@ def _read_sides(options: MapOptions) -> tuple[dict[str, Sequence[str]], dict[str
             dims.append(options.words.dim)
     if dims[0] != dims[1]:
         raise ValueError(
-            f"{options.source} has vectors of {dims[0]} dimensions and {options.target} of "
-            f"{dims[1]}; pass --dim, or vectors with equal dimensions"
+            f"{options.source}: {dims[0]} dimensions, but {options.target}: {dims[1]}; pass .vec "
+            "files with equal dimensions, or their number as --dim for text"
         )
     return texts, sides
 
@@ -191,5 +192,5 @@ def _sentences(path: Place, input_format: str) -> list[str]:
     for records in open_side(path, input_format, escapes=escapes):
         texts |= dict.fromkeys(records.kept_texts())
     if not texts:
-        raise ValueError(f"{path}: contains no text; pass one sentence per line")
+        raise ValueError(f"{path}: contains no usable sentence; check it and --input-format")
     return list(texts)

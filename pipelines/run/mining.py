@@ -27,14 +27,15 @@ logger = logging.getLogger(__name__)
 
 
 def mine_corpus(options: MiningOptions, monitor: Monitor | None = None) -> None:
-    """Mine two corpora, and write or replace ``options.output``.
+    """Mine two corpora, and write or replace ``options.outputs``.
 
-    All other files are in ``options.work_dir``. ``monitor`` shows progress; None makes a new one.
-    Calls in one process may overlap if their work folders and outputs differ.
+    Other files that stay are in ``options.work_dir``. ``monitor`` shows progress; None makes a new
+    one. Calls in one process may overlap if their work folders and outputs differ.
 
     Raises:
         ValueError: An option or input is invalid, or another run uses the work folder.
         OSError: A file cannot be read or written, or the engine failed.
+        ModuleNotFoundError: A required extra is not installed.
     """
     run_job(job_of(options), monitor)
 
@@ -42,11 +43,7 @@ def mine_corpus(options: MiningOptions, monitor: Monitor | None = None) -> None:
 def run_job(job: Job, monitor: Monitor | None = None) -> None:
     """Mine every language pair of a job, and write or replace its outputs.
 
-    ``monitor`` shows progress; None makes a new one.
-
-    Raises:
-        ValueError: An option or input is invalid, or another run uses the work folder.
-        OSError: A file cannot be read or written, or the engine failed.
+    ``monitor`` shows progress; None makes a new one. It raises the errors of ``mine_corpus``.
     """
     for pair in job.pairs:
         check_options(job.parts[pair])

@@ -191,17 +191,19 @@ def _notes(folder: Place) -> Iterator[dict[str, Any]]:
 
 
 def exclusive_run(work_dir: Place) -> AbstractContextManager[None]:
-    """Lock the work folder against other runs while the context is open.
+    """Lock an existing work folder against other runs while a context is open.
+
+    If its file system has no locks, a warning is logged instead.
 
     Raises:
-        ValueError: Another run is using it.
+        ValueError: Another run is using it, when the context is opened.
     """
     path = WorkFolder(work_dir).lock
     return _renewed_lock(path) if isinstance(path, RemotePath) else _system_lock(path)
 
 
 def is_locked(work_dir: Place) -> bool:
-    """Return whether a run has locked the work folder."""
+    """Return whether a run has locked the work folder, False without locks."""
     path = WorkFolder(work_dir).lock
     if isinstance(path, RemotePath):
         return _is_held(path)

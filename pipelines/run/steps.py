@@ -179,7 +179,7 @@ def steps_of(options: MiningOptions) -> tuple[Step, ...]:
 
 
 def sources_of_elements(steps: Sequence[Step], job: Job) -> dict[str, int | str]:
-    """Return the number of elements of each stage, by its name.
+    """Return the number of elements of the stage of each ``MapStep``, by name.
 
     If it is unknown, it is the name of the stage whose references are the elements.
     """

@@ -66,7 +66,7 @@ class TextRater:
 
         Raises:
             CorpusError: None of the lines is a pair.
-            ValueError: A filter does not support a language.
+            ValueError: A filter does not support a language, or a language has no word vectors.
         """
         run = _with_languages(options, first)
         source, target = _usable_texts(run, first)[0]

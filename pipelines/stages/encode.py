@@ -111,7 +111,8 @@ def embed_shard(run: RunContext, shard: Shard) -> EmbeddedShard:
     fact ``parts`` has the dimensions of each part.
 
     Raises:
-        EmbeddingsError: The file of vectors is damaged, or is not of this corpus.
+        ValueError: The encoder lacks the language, or the file of vectors is damaged, or is not of
+            this corpus.
     """
     folder = run.folder.embeddings(shard.side, shard.index)
     batches, side = folder / "batches", run.options.side(shard.side)

@@ -133,7 +133,7 @@ def completed_pairs(
     """Yield pairs with their sentences, in tables.
 
     They are the pairs at the positions ``rows`` in the file ``name`` of ``chosen.pairs``, in order,
-    by default all. A table has at most ``EXPORT_ROWS``.
+    by default all. A table has at most 32,768. Columns such as ``source_text`` are added.
     """
     sides = {side: [part.shard for part in chosen.of_side(side)] for side in SIDES}
     merges = (
@@ -184,7 +184,7 @@ def _number_batches(pairs: pq.ParquetFile, rows: range, size: int) -> Iterator[p
 
 
 def texts_of(shards: Sequence[Shard], rows: IntArray) -> list[str]:
-    """Return the texts of one side's rows (P,), in order, which may repeat."""
+    """Return the texts of a side's rows (P,), in their order, also repeated."""
     if not len(rows):
         return []
     return _Sentences(shards, pa.array(rows)).columns(0, len(rows))["text"].to_pylist()

@@ -44,6 +44,8 @@ def check_lines(run: RunContext, lines: Sequence[int]) -> None:
 def rate_lines(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPairs:
     """Score the pairs of line i of both sides by margin, and save them.
 
+    Only different pairs above the margin threshold are saved, best first.
+
     Raises:
         ValueError: The sides have different numbers of lines.
     """

@@ -70,7 +70,8 @@ def keep_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     The rule (``options.fdr``, ``options.threshold``, all pairs, or a probability of at least 0.5)
     applies to the pairs that earlier stages kept. Then only the best ``options.top`` pairs stay.
     With filters, a separate file has the rejected pairs that score at least as high as the last
-    pair kept, and the pairs with the same text on both sides.
+    pair kept (all if every pair or none is kept), and the pairs with the same text on both sides.
+    With scores by margin and neither ``top`` nor filters, ``chosen`` is returned unchanged.
     """
     options, pairs = run.options, chosen.pairs
     if not (options.scores_by_words or options.top or options.filters):
@@ -167,7 +168,9 @@ def _write_masked(pairs: Artefact, kept: Mask, draft: Draft) -> None:
 def filter_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     """Apply ``options.filters``, and save kept and rejected pairs.
 
-    Both are in separate files. Without filters, ``chosen`` is returned unchanged.
+    Both are in separate files. Pairs below the limit of ``options.threshold`` or of a probability
+    of at least 0.5, if that applies, are in neither. Without filters, ``chosen`` is returned
+    unchanged.
     """
     options = run.options
     if not options.filters:
@@ -236,7 +239,8 @@ def _list_counts(chosen: ChosenPairs, scope: str) -> dict[str, IntArray]:
 def drop_near_copies(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     """Remove pairs whose texts are near-copies of a better pair's texts.
 
-    Unless ``options.near_duplicates`` is set, ``chosen`` is returned unchanged.
+    Pairs that ``keep_pairs`` would drop by threshold or probability also go. Unless
+    ``options.near_duplicates`` is set, ``chosen`` is returned unchanged.
     """
     if not run.options.near_duplicates:
         return chosen

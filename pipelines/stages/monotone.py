@@ -56,7 +56,11 @@ class Sentences(NamedTuple):
 
 
 def cut_documents(run: RunContext, shards: Sequence[ShardNeighbours]) -> list[DocumentBatch]:
-    """Divide the document pairs into batches, at most one per source shard."""
+    """Divide the document pairs into batches, at most one per source shard.
+
+    Raises:
+        ValueError: A document is in several pairs, or the list is empty or malformed.
+    """
     sources, targets = collect_sides(shards).values()
     count, sides = min(len(sources), len(one_to_one_pairs(run))), [*sources, *targets]
     return [DocumentBatch(index=index, total=count, shards=sides) for index in range(count)]
@@ -179,9 +183,12 @@ def select_beads(run: RunContext, parts: Sequence[DocumentBatch]) -> ChosenPairs
     A merged sentence's neighbourhood mean is the mean of its sentences' means. The first row of a
     merged sentence represents it, and ``merges`` has all its rows. Beads without a vector on a
     side, and beads that do not score above the margin threshold, are not saved.
+
+    Raises:
+        ValueError: A batch is missing or repeated.
     """
     parts = sorted(parts, key=lambda part: part.index)
-    check_complete([part.index for part in parts], parts[0].total, "document")
+    check_complete([part.index for part in parts], parts[0].total, "batches of documents")
     options, shards, scope = run.options, parts[0].shards, run.options.scopes[-1]
     aligned = [part.beads for part in parts if part.beads is not None]
     key = content_key(

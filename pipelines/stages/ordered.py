@@ -33,7 +33,8 @@ def order_lines(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
 
     The artefact is ``ordered`` in the work folder, and ``chosen`` is returned. Duplicate pairs have
     the score of the first. The reason is "" for pairs that are kept, and else why they are not.
-    Lines without a sentence have the score NaN.
+    Lines that lack a sentence have NaN as score and probability. With scores by margin, each
+    probability is NaN.
     """
     lines = chosen.lines
     assert lines is not None
@@ -143,6 +144,7 @@ class RatedLine(NamedTuple):
     """A line of a file of pairs, with its rating.
 
     ``reason`` is why the pair is not kept, or "". Without a pair, score and probability are NaN.
+    With scores by margin, the probability is NaN.
     """
 
     pair: FilePair
@@ -169,8 +171,9 @@ def write_lines(
 ) -> None:
     """Write lines with their score, probability and reason to an open file.
 
-    The ``header`` of their file, if any, is the first line. If a pair is not a line of its file,
-    its source and target text are written. ``add_texts`` adds these as columns.
+    Tabs separate cells, and NaN is empty. The ``header`` of their file, if any, is the first line.
+    If a pair is not a line of its file, its source and target text are written. ``add_texts`` adds
+    these as columns.
     """
     if header is not None:
         _write_cells(file, header, *COLUMNS, *(SIDES if add_texts else ()))

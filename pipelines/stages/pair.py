@@ -27,7 +27,7 @@ class ShardedDocuments:
     Attributes:
         names: Name of each of the d documents.
         sizes: Number of vectors of each document, int64 (d,).
-        sums: Sum of each document's unit vectors, float64 (d, D).
+        sums: Sum of each document's unit vectors, float64 (d, dimensions).
     """
 
     def __init__(self, shards: Sequence[EmbeddedShard], sums: Sequence[Artefact]) -> None:
@@ -52,7 +52,10 @@ class ShardedDocuments:
         self._starts = first + np.cumsum([0, *self.sizes.tolist()])
 
     def sentences(self, documents: IntArray) -> list[Matrix]:
-        """Read the unit vectors, float32 (n, D), of each of some documents."""
+        """Read the unit vectors of each of some documents, numbered as ``names``.
+
+        They are float32 (sentences, dimensions), a matrix per document. ``documents`` is not empty.
+        """
         spans = [slice(self._starts[i], self._starts[i + 1]) for i in documents]
         positions = np.concatenate([self._order[span] for span in spans])
         order = np.argsort(positions)
@@ -108,8 +111,8 @@ def pair_documents(run: RunContext, shards: Sequence[EmbeddedShard]) -> Sequence
         pairs = pair_sides(source, target, threshold=options.document_threshold)
         if not len(pairs):
             raise ValueError(
-                f"--document-pairs: no document of {options.source.path} matches a document of "
-                f"{options.target.path}; use --scope corpus, or pass your own list"
+                f"{options.source.path}: no document matches a document of {options.target.path}; "
+                "pass translated documents, or mine with --scope corpus or your own list"
             )
         with draft.file(DOCUMENT_PAIRS) as path:
             path.write_text("".join(_lines(source, target, pairs)), encoding="utf-8")
@@ -128,8 +131,7 @@ def _lines(source: ShardedDocuments, target: ShardedDocuments, pairs: DocumentPa
         for name in names:
             if "\t" in name or "\n" in name or "\r" in name:
                 raise ValueError(
-                    f"--document-pairs: the document name {name!r} contains a tab or a line end; "
-                    "rename it"
+                    f"{name!r}: the name of this document contains a tab or a line end; rename it"
                 )
         lines.append(f"{names[0]}\t{names[1]}\t{score:.4f}\n")
     return lines

@@ -42,7 +42,7 @@ Summaries: TypeAlias = Mapping[str, Mapping[str, Any]]
 
 
 def write_summary(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
-    """Write or replace ``run.json``, the run's results and options."""
+    """Write or replace ``run.json`` of results, and return ``chosen``."""
     options = run.options
     summary = {
         "version": product_version(),
@@ -167,7 +167,10 @@ def _costs(seconds: Mapping[str, float], peak_bytes: int) -> str:
 
 
 def describe_estimates(summary: Mapping[str, Any]) -> list[str]:
-    """Describe the error rate and the unwritten pairs, in lines, maybe none."""
+    """Describe the error rate, doubts about it and unwritten pairs, in lines.
+
+    There are none if the judge has not scored the pairs.
+    """
     lines = []
     kept = summary.get("kept", {})
     if kept.get("pairs"):
@@ -185,9 +188,9 @@ def describe_estimates(summary: Mapping[str, Any]) -> list[str]:
 
 
 def next_steps(summary: Mapping[str, Any], work_dir: Place | None) -> str:
-    """Return a line with the command to run next.
+    """Return a line with the command to run next, or without pairs a remedy.
 
-    If the judge has not scored the pairs, a line with their margin threshold precedes it.
+    If the judge has not scored the pairs, a line with their margin threshold precedes the command.
     ``work_dir`` is None for a temporary work folder.
     """
     review = f"next: {_report(work_dir)}"
@@ -249,7 +252,7 @@ def read_summaries(job: Job) -> dict[str, dict[str, Any]]:
 def write_table(path: Place, summaries: Summaries) -> None:
     """Write or replace a table of ``COLUMNS``, with a line per language pair.
 
-    Cells are between tabs. "threshold" and "wrong" (the estimated error rate) are empty if unknown.
+    Tabs separate cells. "threshold" and "wrong" (the estimated error rate) are empty if unknown.
     """
     lines: list[Sequence[object]] = [COLUMNS]
     for pair, summary in summaries.items():
@@ -264,7 +267,11 @@ def write_table(path: Place, summaries: Summaries) -> None:
 def describe_many(
     summaries: Summaries, seconds: Mapping[str, float], peak_bytes: int, work_dir: Place | None
 ) -> str:
-    """Format the summaries of many languages, a line per pair."""
+    """Format many pairs of languages, a line each, then costs and a next step.
+
+    ``seconds`` is the time by stage, ``peak_bytes`` the most memory of a process, and ``work_dir``
+    None for a temporary work folder.
+    """
     width = max(map(len, summaries))
     lines = []
     for pair, summary in summaries.items():

@@ -326,9 +326,9 @@ def test_folders_without_languages(
         return one_line(capsys.readouterr().err, "mine-corpus")
 
     assert "file or folder not found" in refused(tmp_path / "none")
-    assert "contains 0 languages; add a file or folder for" in refused(corpora)
+    assert "contains 0 languages; pass a folder of at least two" in refused(corpora)
     write_lines(corpora / "de.txt", sample_sentences[:5])
-    assert "contains 1 language; add" in refused(corpora)
+    assert "contains 1 language; pass a folder of at least two" in refused(corpora)
     write_lines(corpora / "news.de", sample_sentences[:5])
     assert "news.de: a second corpus of de next to de.txt; put" in refused(corpora)
     write_lines(tmp_path / "all.jsonl", ['{"text": "Ein Satz"}'])

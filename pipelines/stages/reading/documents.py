@@ -32,7 +32,8 @@ def document_pairs(run: RunContext) -> DocumentPairs:
     """Return the document pairs that the user gave, or that the run found.
 
     Raises:
-        CorpusError: The list is empty or malformed.
+        ValueError: The list is empty or malformed, or the run has not found any.
+        OSError: The list cannot be read.
     """
     path = run.options.document_pairs
     if path is None:
@@ -44,7 +45,7 @@ def one_to_one_pairs(run: RunContext) -> list[tuple[str, str]]:
     """Return the names of paired documents, in the order of the list.
 
     Raises:
-        ValueError: A document is in several pairs.
+        ValueError: A document is in several pairs, or the list is empty or malformed.
     """
     targets = document_pairs(run).targets
     pairs = [(source, target) for source, names in targets.items() for target in names]
@@ -72,7 +73,8 @@ def check_documents(run: RunContext, side: str, shards: Sequence[Shard]) -> None
     It is called before anything is encoded.
 
     Raises:
-        ValueError: No sentence is in a (listed) document, or one repeats in a monotone alignment.
+        ValueError: No sentence is in a document, or in one of the list that the user gave; or this
+            list is empty or malformed, or repeats a document despite monotone alignment.
     """
     listed, path = run.options.document_pairs, run.options.side(side).path
     if listed is None:
@@ -102,7 +104,7 @@ def _any_document(shards: Sequence[Shard], is_wanted: Callable[[pa.Array], pa.Ar
 def paired_rows(
     run: RunContext, source: EmbeddedShard, target: EmbeddedShard
 ) -> list[tuple[IntArray, IntArray]]:
-    """Return the positions of vectors in both shards for each document pair.
+    """Return each document pair's positions of vectors in both shards.
 
     Positions are int64, ascending. Pairs without vectors in both shards are omitted.
     """

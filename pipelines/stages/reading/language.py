@@ -45,11 +45,11 @@ class Sample(NamedTuple):
 
 
 def decide_languages(run: RunContext, *, remember: bool = True) -> RunContext:
-    """Detect the languages of a run, and choose its encoder.
+    """Detect the languages of a run, and drop encoder parts that lack them.
 
-    The run is returned with ``shares``, ``escapes`` and ``encoder`` decided. Languages that the
-    encoder covers badly are logged as warnings. With ``remember``, samples are stored in the work
-    folder. A run with precomputed vectors and scores by margin is returned unchanged.
+    The run is returned with ``shares``, ``escapes`` and, of joined encoders, ``encoder`` decided.
+    Warnings about languages are logged. With ``remember``, samples are stored in the work folder. A
+    run with precomputed vectors and scores by margin is returned unchanged.
     """
     options = run.options
     if options.source.embeddings is not None and options.score == MARGIN:
@@ -94,7 +94,8 @@ def _decide_encoders(run: RunContext) -> RunContext:
             users[corpus].append(spec)
         if skipped := joined.dropped_part_names(whole, spec):
             prefix = f"{name}: " if name else ""
-            logger.info("%sskipping %s: not for %s", prefix, skipped, "-".join(map(str, languages)))
+            pair = "-".join(language or "unknown" for language in languages)
+            logger.info("%sskipping %s: not for %s", prefix, skipped, pair)
     for name, side in run.job.corpora:
         options = parts.get(name, run.for_part(name).options)
         parts[name] = replace(
@@ -125,8 +126,8 @@ def only_language(options: MiningOptions, side: str) -> str | None:
     """Return the language to which a side's documents are restricted, or None.
 
     It is a ``known_label``. ``side`` is "source" or "target". It is None, so that all sentences
-    stay, if the language is unknown, if it is not given and rare in the sample, or if the side has
-    precomputed vectors. It is also None if both sides have the same language and different paths.
+    stay, if the language is unknown to the run or the identifier, or the side has precomputed
+    vectors, or if both sides have the same language and different paths.
     """
     corpus = options.side(side)
     language = corpus.effective_language
@@ -135,14 +136,14 @@ def only_language(options: MiningOptions, side: str) -> str | None:
         return None
     if is_same and options.source.path != options.target.path:
         return None
-    is_meant = corpus.language is not None or _share(corpus.shares, language) >= CONTRADICTED
-    return known_label(language) if is_meant else None
+    return known_label(language)
 
 
 def language_sample(path: Place, input_format: str) -> list[str]:
     """Return a sample of a corpus's sentences, empty if it is unreadable.
 
-    It is the beginning, or for many documents some sentences of evenly spaced documents.
+    It is the beginning, or for a folder of over 20 files of documents, some sentences of evenly
+    spaced files.
     """
     try:
         is_folder = path.is_dir() and is_documents(path, input_format)
@@ -159,7 +160,7 @@ def language_sample(path: Place, input_format: str) -> list[str]:
 
 
 def read_beginning(path: Place, input_format: str, *, count: int = SAMPLED) -> list[str]:
-    """Return the first ``count`` sentences or more, none if unreadable."""
+    """Return at least the first ``count`` sentences or all, [] if unreadable."""
     texts: list[str] = []
     try:
         for records in open_side(path, input_format):
@@ -178,8 +179,8 @@ def _digest(texts: Sequence[str]) -> str:
 def describe_language(options: MiningOptions, side: str) -> dict[str, Any]:
     """Describe a side's language, and the encoder's quality in it.
 
-    Keys are ``given``, ``decided``, ``share`` (0 to 1, of a language that was not given) and
-    ``quality``, with None for unknown values.
+    ``side`` is "source" or "target". Keys are ``given``, ``decided``, ``share`` (0 to 1, of a
+    language that was not given) and ``quality`` ("good", "fair" or "weak"), None if unknown.
     """
     corpus = options.side(side)
     language = corpus.effective_language
@@ -193,7 +194,11 @@ def describe_language(options: MiningOptions, side: str) -> dict[str, Any]:
 
 
 def language_warnings(options: MiningOptions, side: str) -> list[str]:
-    """Return warnings about a side's language, a line each, maybe none."""
+    """Return warnings about a side's language, a line each, maybe none.
+
+    ``side`` is "source" or "target". There are none without ``shares``, with precomputed vectors,
+    or if the encoder lists no languages.
+    """
     corpus = options.side(side)
     shares, tag, language = corpus.shares, corpus.language, corpus.effective_language
     if not shares or not (coverages := _coverage(options)):

@@ -51,10 +51,14 @@ PLACED = pa.schema([("file", pa.string()), ("line", pa.int64()), *REJECTED_FIELD
 
 
 def read_side(run: RunContext, side: str) -> list[Shard]:
-    """Read, clean and deduplicate one side, and save it in shards.
+    """Read and clean the side "source" or "target", and save it in shards.
+
+    Duplicates are dropped unless ``options.keeps_repeats``. Shards are returned in order.
 
     Raises:
-        ValueError: The corpus cannot be read, or none of its sentences is usable.
+        ValueError: The corpus cannot be read, none of its sentences is usable, or none is in a
+            document that ``options.scope`` can pair.
+        OSError: A remote file cannot be read.
     """
     options, corpus = run.options, run.options.side(side)
     source, digests, lines = _open(run, side)
@@ -215,12 +219,13 @@ def _add_places(rejected: pa.Table, files: Sequence[str], starts: Sequence[int])
 
 
 def collect_rejected(run: RunContext, sides: Mapping[str, Sequence[EmbeddedShard]]) -> None:
-    """Write the records that were rejected so far to ``rejected/``.
+    """Write the rejected records of each side to ``rejected/``.
 
-    Files are per side, and replaced.
+    Files are replaced. ``sides`` has the shards by side, source first. Records that reading
+    rejected and sentences without a vector count.
 
     Raises:
-        ValueError: More than ``options.max_rejected`` records were rejected.
+        ValueError: More than ``options.max_rejected`` records of both sides were rejected.
     """
     counts = [_write_rejected(run, side, shards) for side, shards in sides.items()]
     total, maximum = sum(counts), run.options.max_rejected

@@ -58,7 +58,10 @@ class DocumentFiles:
 
 
 def group_files(run: RunContext, side: str) -> list[DocumentFiles]:
-    """Divide a side's files into groups, one empty group without documents."""
+    """Divide the files of the side "source" or "target" into groups, in order.
+
+    If the side does not consist of raw documents, it is one group without files.
+    """
     corpus = run.options.side(side)
     if not is_documents(corpus.path, corpus.input_format):
         return [DocumentFiles(side=side, index=0, files=(), is_only_file=False)]
@@ -81,7 +84,8 @@ def group_files(run: RunContext, side: str) -> list[DocumentFiles]:
 def split_group(run: RunContext, group: DocumentFiles) -> DocumentFiles:
     """Split a group's documents into sentences, and save these.
 
-    They are in the work folder's ``split/SIDE/NNNNN``. The group is returned.
+    They are in the work folder's ``split/SIDE/NNNNN``, unless they were saved before or the group
+    has no files. The group is returned.
     """
     if group.files:
         _split(run, group)

@@ -38,7 +38,8 @@ Shards: TypeAlias = Sequence[EmbeddedShard]
 def prepare_sides(run: RunContext, shards: Shards) -> list[list[SearchableShard]]:
     """Write rejected records, and choose the search method of both sides.
 
-    The shards of the source, then of the target, are returned with the method.
+    The lists of source shards and of target shards are returned, with the method and, for a cell
+    join, the trained cells.
 
     Raises:
         ValueError: A side has no usable vector, the sides differ in dimensions, or more than

@@ -33,7 +33,11 @@ RESCORED = 1 << 12  # queries whose candidates are in memory, at most 100 MB at 
 
 
 def trained_index(run: RunContext, shards: Sequence[EmbeddedShard], spec: IndexSpec) -> Artefact:
-    """Train a side's index on evenly spaced vectors, and save it empty."""
+    """Train a side's index on evenly spaced vectors, and save it empty.
+
+    Raises:
+        ValueError: The index cannot be trained on these vectors.
+    """
     content = [embedded.content for embedded in shards]
     side = shards[0].shard.side
     key = content_key("train", vectors=content, factory=spec.factory, build=spec.build)
@@ -68,7 +72,11 @@ def _train(
 
 
 def filled_index(run: RunContext, embedded: EmbeddedShard, trained: Artefact) -> Artefact:
-    """Add a shard's vectors to the trained index of its side, and save it."""
+    """Add a shard's vectors to the trained index of its side, and save it.
+
+    Raises:
+        ValueError: FAISS cannot add the vectors.
+    """
     key = content_key("fill", trained=trained.files[TRAINED], vectors=embedded.content)
 
     def write(draft: Draft) -> Mapping[str, Any]:
@@ -100,7 +108,7 @@ def look_up(
     """Find the k nearest neighbours of a shard's vectors by FAISS indexes.
 
     ``others`` are all shards of the other side. Neighbours are rescored exactly. Ids are rows of
-    the other corpus, -1 if fewer were found.
+    the other corpus, -1 if fewer were found. If that has fewer than k vectors, lists are as short.
     """
     queries = embedded.unit_vectors()
     base = SideVectors([other.embedded for other in others])

@@ -53,8 +53,8 @@ def cut_nearest(run: RunContext, shards: Sequence[SearchableShard]) -> list[Sear
 def join_nearest(run: RunContext, tile: SearchTile) -> SearchTile:
     """Find floors for the rows in a tile of nearest cells, and save them.
 
-    They are positions, int64 (n,), and floors, float32 (n,), of both sides. A tile without
-    ``cells`` is returned unchanged.
+    Of each side, they are the positions, int64 (n,), of its n rows in these cells, and their
+    floors, float32 (n,), -inf for none. A tile without ``cells`` is returned unchanged.
     """
     cells = tile.cells
     if cells is None:
@@ -133,7 +133,10 @@ def _rows_of_two_shards(tile: SearchTile) -> int:
 
 
 def join_tile(run: RunContext, tile: SearchTile, cells: range) -> Artefact:
-    """Search the cells of a tile, and save the rows that have neighbours."""
+    """Search cells of a tile, and save the rows that have neighbours there.
+
+    Ids of neighbours are rows of the other side.
+    """
 
     def write(draft: Draft) -> Mapping[str, Any]:
         sides, k = [_Rows.load(tile, side) for side in SIDES], list_length(run, tile)

@@ -33,7 +33,7 @@ def recall_samples(
 
 
 def sampled_positions(side: SideVectors) -> IntArray:
-    """Return the positions of a side's sampled vectors, int64, ascending."""
+    """Return up to 1,021 evenly spaced positions in a side, int64, ascending."""
     return evenly_spaced(len(side), min(SAMPLE, len(side)))
 
 

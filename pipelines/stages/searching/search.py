@@ -50,9 +50,9 @@ MAX_GROUPS = 32
 def cut_tiles(run: RunContext, nearest: Sequence[SearchTile]) -> list[SearchTile | RecallSample]:
     """Divide the search into tiles, preceded by recall samples.
 
-    Only an approximate search has samples. An exact search has a tile per source and target group,
-    in each scope. A cell join has tiles of cells of whole sides. ``nearest`` are from
-    ``join_nearest``.
+    Only an approximate search has samples. A cell join has tiles of cells of whole sides. Any other
+    search has a tile per source and target group. Tiles are of each scope. ``nearest`` are all
+    results of ``join_nearest``.
     """
     sources, targets = nearest[0].sources, nearest[0].targets
     tiles: list[SearchTile] = []
@@ -91,7 +91,8 @@ def _group_tiles(run: RunContext, whole: SearchTile) -> list[SearchTile]:
 def group_sizes(shards: int, earlier: Sequence[int] = ()) -> list[int]:
     """Divide a number of shards into groups, and return the groups' sizes.
 
-    The groups ``earlier`` of another run stay if there are at least as many shards.
+    If ``earlier`` groups of another run do not exceed ``shards``, they come first. Without them,
+    there are at most 32.
     """
     sizes = list(earlier) if sum(earlier) <= shards else []  # else of a larger side
     length = -(-shards // MAX_GROUPS)
@@ -209,6 +210,8 @@ def _search(
 
 def find_neighbours(run: RunContext, parts: Sequence[NeighbourPart]) -> ShardNeighbours:
     """Merge one shard's neighbours from all tiles, and save them by scope.
+
+    FAISS indexes are searched here.
 
     Raises:
         ValueError: A tile is missing or repeated.

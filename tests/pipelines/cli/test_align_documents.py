@@ -119,7 +119,7 @@ def test_blank_lines_are_no_document(tmp_path: Path, capsys: pytest.CaptureFixtu
     (tmp_path / "en").write_text("\n".join(ENGLISH))
     out = tmp_path / "out.jsonl"
     assert align_documents([str(tmp_path / "de"), str(tmp_path / "en"), "-o", str(out)]) == 2
-    assert "de: no line has a sentence; give a document with text" in capsys.readouterr().err
+    assert "de: no line has a sentence; pass a document with text" in capsys.readouterr().err
     assert not out.exists()
     for name, lines in (("de", GERMAN), ("en", ENGLISH)):
         (tmp_path / name).write_text("".join(f"{line}\n\n" for line in lines))

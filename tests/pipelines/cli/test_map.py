@@ -145,8 +145,8 @@ def test_sides_that_do_not_fit_and_empty_ones_are_refused(
     own = vectors(tmp_path / "a.vec", words_of("um")[:60], 4)
     other = vectors(tmp_path / "b.vec", words_of("um")[:60], 5)
     assert map_command([own, other, "-o", str(tmp_path / "out"), *SMALL]) == 2
-    assert "a.vec has vectors of 4 dimensions" in capsys.readouterr().err
+    assert "a.vec: 4 dimensions, but " in capsys.readouterr().err
     (tmp_path / "empty.txt").write_text("\n\n")
     sides = [str(tmp_path / "empty.txt"), str(place / "is.txt")]
     assert map_command([*sides, "-o", str(tmp_path / "none"), *SMALL]) == 2
-    assert "empty.txt: contains no text" in capsys.readouterr().err
+    assert "empty.txt: contains no usable sentence; check it" in capsys.readouterr().err
