@@ -94,9 +94,9 @@ class BagEncoder(BaseEncoder):
     def words(self, sentences: str | Sequence[str]) -> Words:
         """Return the words of one or more sentences, with vectors and weights.
 
-        A weight is the length of the word's vector. A sentence's vector is the sum of its words'
-        vectors times their weights, at unit length. Each sentence's names follow its words, if
-        ``with_names`` added another encoder.
+        Vectors are unit rows, and a weight is the length of the word's vector in the sum. A
+        sentence's vector is the sum of its words' vectors times their weights, at unit length. Each
+        sentence's names follow its words, if ``with_names`` added another encoder.
         """
         with self._lock:
             numbers, known = self._sum_words(as_list(sentences))
@@ -136,9 +136,9 @@ class BagEncoder(BaseEncoder):
 def find_names(sentences: Sequence[str]) -> list[str]:
     """Return the names in each sentence, joined by spaces, or "".
 
-    A name is a word that begins with a capital letter and is not the first of the sentence. Their
-    spellings are similar in many languages, so encoders trained on more text know them better. A
-    sentence with capitals in more than half of its words, such as a headline, has no names.
+    A name is a text between spaces that begins with a capital letter, maybe after punctuation, and
+    is not the first of the sentence. A sentence with more names than half of its words, such as a
+    headline, has none. Names are spelled similarly in many languages.
     """
     words_by_sentence = map(_name_pattern().findall, sentences)
     return [

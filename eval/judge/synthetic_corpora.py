@@ -40,7 +40,7 @@ Spoil = Callable[[str, Random, Sequence[str]], str]
 
 
 def half(text: str, random: Random, others: Sequence[str]) -> str:
-    """Keep one half of a text's words, or of its characters up to 3 words."""
+    """Keep half of a text's words, or of its characters if it has up to 3."""
     words = text.split(" ")
     units, joint = (words, " ") if len(words) > 3 else (list(text), "")
     middle = len(units) // 2
@@ -67,7 +67,7 @@ def number(text: str, random: Random, others: Sequence[str]) -> str:
 
 
 def name(text: str, random: Random, others: Sequence[str]) -> str:
-    """Replace a random name in a text by one of ``others``, if both have one."""
+    """Replace a random name in a text by one of 8 random ``others``, if any."""
     matches = list(_NAME.finditer(text))
     drawn = random.sample(others, min(8, len(others)))
     names: list[str] = [match for other in drawn for match in _NAME.findall(other)]
@@ -78,7 +78,7 @@ def name(text: str, random: Random, others: Sequence[str]) -> str:
 
 
 def negation(text: str, random: Random, others: Sequence[str]) -> str:
-    """Negate an English text, or remove a negation, unless it has no verb."""
+    """Remove an English text's first negation, or else negate its first verb."""
     if _NOT.search(text):
         return _NOT.sub("", text, count=1)
     return _VERB.sub(r"\1 not", text, count=1)
@@ -271,8 +271,6 @@ def _distinct(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def _long(text: ParallelText) -> ParallelText:
-    """Return the pairs of two sentences of a minimum length."""
-
     def is_long(sentence: str) -> bool:
         words = sentence.split()
         spaced = len(sentence) < MIN_CHARACTERS * len(words)

@@ -36,14 +36,14 @@ class Explanation:
         target: row of the target sentence.
         targets: neighbours of the source, nearest first.
         sources: neighbours of the target, nearest first.
-        source_mean: mean cosine of ``targets``.
-        target_mean: mean cosine of ``sources``.
+        source_mean: the source's neighbourhood mean, with which margins are computed.
+        target_mean: the target's.
         cosine: cosine of the pair, None if neither sentence is a neighbour of the other.
         margin: margin of the pair, None if ``cosine`` is.
         line: line of the pair, from 0, if the run rates given lines; else None.
         judged: the fields of the pair in the judge's file, or None if it is not in it.
         reasons: how much each feature raised the judge's score; empty without ``judged``.
-        contradictions: English words that only the source says, and only the target.
+        contradictions: English words that only one side says; empty without ``judged``.
         unmatched: words of the source and of the target without a counterpart, none without
             ``judged``.
         verdict: one line of text on whether and why the pair was mined.

@@ -145,8 +145,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def prepare(args: argparse.Namespace) -> Suite:
     """Load the aligned texts, and changed copies of English, as a suite.
 
-    An error counts as the kind of change if the nearest neighbour is a changed copy of the correct
-    sentence, and otherwise as ``other``.
+    An error counts as the kind of change if the chosen sentence is a changed copy of the correct
+    one, and otherwise as ``other``.
 
     Raises:
         ValueError: Texts are missing or malformed.

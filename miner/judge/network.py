@@ -100,7 +100,7 @@ class Network:
         scores = np.empty(len(source.offsets) - 1, np.float32)
         words: tuple[list[Floats], list[Floats]] = ([], [])
         for part in blocks(len(scores), PAIRS_AT_ONCE):
-            # BLAS may flag numbers that it computes beside the small products, and drops.
+            # BLAS may flag numbers that are not part of a small product.
             with np.errstate(invalid="ignore"):
                 scores[part], *found = self._judge_part(source, target, part)
             for side, log_odds in zip(words, found, strict=True):
