@@ -118,8 +118,6 @@ class Neighbours:
 class Pairs:
     """P scored pairs, in fields of shape (P,).
 
-    Attributes are arrays (P,).
-
     Attributes:
         source: source row ids, int64.
         target: target row ids, int64.

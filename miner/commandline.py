@@ -24,6 +24,7 @@ AddArguments: TypeAlias = Callable[[argparse.ArgumentParser], None]
 def run_command(main: Callable[[], int], program: str) -> int:
     """Run ``main``, report errors of the user, and return an exit status.
 
+    It sets signals, streams and garbage collection for the process, so call it in the main thread.
     A ``ValueError`` or ``OSError`` is a fault of the user's input. For these, an interrupt, a lack
     of memory, or a missing module of an extra, it prints one line to stderr, which begins with
     ``program``, and returns 2. SIGTERM counts as an interrupt. If a reader of stdout closes it, the
@@ -170,7 +171,8 @@ def add_common_options(parser: argparse.ArgumentParser) -> None:
 def error_line(error: Exception) -> str:
     """Return the message of an error for users, without ``[Errno 2]``.
 
-    It begins with the file's name, if any. For a full disk, it names folders that may need space.
+    It begins with the file's name, if any. For a full disk without one, it names folders that may
+    need space.
     """
     if isinstance(error, MemoryError):
         return f"out of memory: {error}".removesuffix(": ")

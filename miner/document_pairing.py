@@ -141,8 +141,8 @@ def pair_documents(
     Args:
         source: sentence vectors of each document, float32 (sentences, D).
         target: sentence vectors of each document of the other language.
-        candidates: number of documents that each document is compared with.
-        threshold: the least score of a pair. Pairs below it are omitted.
+        candidates: number of nearest documents that each document of both sides is compared with.
+        threshold: the least score of a pair.
 
     Returns:
         Pairs of positions in ``source`` and ``target``, maybe none.
@@ -152,6 +152,8 @@ def pair_documents(
     """
     if not len(source) or not len(target):
         raise ValueError("a side has no documents to pair; pass one or more per side")
+    if not all(map(len, (*source, *target))):
+        raise ValueError("a document has no sentences; pass one or more per document")
     sides = DocumentsInMemory(source), DocumentsInMemory(target)
     return pair_sides(*sides, k=candidates, threshold=threshold)
 
@@ -191,8 +193,8 @@ def pair_sides(
 def document_vectors(documents: Documents) -> Matrix:
     """Return a unit vector per document, float32 (P, D).
 
-    It is the mean of the document's sentence vectors minus the mean of all documents. Of a single
-    document, it is its mean. A document equal to the mean of all gets the first axis.
+    It is along the mean of the document's sentence vectors minus the mean of all documents, or of a
+    single document, along its mean. If that is zero, it is the first axis.
     """
     means = documents.sums / documents.sizes[:, None]
     centred = means - means.mean(axis=0) if len(means) > 1 else means
@@ -216,7 +218,6 @@ def mutual_share(source: Matrix, target: Matrix) -> float:
 
 
 def _shares(source: Documents, target: Documents, rows: IntArray, columns: IntArray) -> FloatArray:
-    """Return the mutual share of each candidate pair, (E,)."""
     source_rows, p = np.unique(rows, return_inverse=True)
     target_rows, q = np.unique(columns, return_inverse=True)
     sources, targets = source.sentences(source_rows), target.sentences(target_rows)

@@ -57,7 +57,10 @@ class Suspects:
         lists: Sequence[IntArray] = (),
         languages: Sequence[str | None] = (None, None),
     ) -> Self:
-        """Return pairs, best first, with their own length ratio and scripts."""
+        """Build suspects with the length ratio and main scripts of these pairs.
+
+        Pass the best pairs first, because only the first ones decide both.
+        """
         return cls(
             source=source,
             target=target,
@@ -161,7 +164,7 @@ def copied(suspects: Suspects) -> Mask:
 
 
 def numbers(suspects: Suspects) -> Mask:
-    """Return a mask (P,) of pairs with digits on both sides, no number shared."""
+    """Return a mask (P,) of pairs with numbers on both sides, none shared."""
 
     def differ(*texts: str) -> bool:
         one, other = map(numbers_in, texts)

@@ -129,7 +129,6 @@ SETS = {each.name: each for each in _ALL}
 
 
 def _features() -> binding.FeatureMap:
-    """Return the CPU's features, as LLVM names them."""
     try:
         features = binding.get_host_cpu_features()
     except RuntimeError:  # LLVM does not know this CPU
@@ -153,13 +152,7 @@ ASKED = os.environ.get(VARIABLE, "")
 
 
 def _chosen() -> InstructionSet | None:
-    """Choose the set, and have Numba compile for a CPU of a requested set.
-
-    ``VARIABLE`` requests a set. Numba caches compiled functions by CPU, so each set has its own.
-
-    Raises:
-        ValueError: The requested set is not usable.
-    """
+    # ``VARIABLE`` requests a set. Numba caches compiled functions by CPU, so each set has its own.
     if ASKED and ASKED not in (*USABLE, NONE):
         raise ValueError(f"{VARIABLE}={ASKED}: choose one of {', '.join((*USABLE, NONE))}")
     other = any(os.environ.get(name) for name in ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES"))

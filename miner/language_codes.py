@@ -23,7 +23,8 @@ def parse_language(text: str) -> str:
     ['uk', 'uk-UA', 'de', 'he', 'zh-Hant', 'uk']
 
     Raises:
-        ValueError: The text is not a known code. The message says which code to use.
+        ValueError: The text is not a known code of one language. The message suggests a code for a
+            name, a locale or a country.
     """
     from langcodes import Language, standardize_tag
     from langcodes.tag_parser import LanguageTagError
@@ -65,7 +66,7 @@ def base_language(code: str) -> str:
     """Return the language of a code without script, region or variant.
 
     It has two letters if ISO 639-1 has the language. For an unknown code, it is the first part in
-    lower case. No code raises an error.
+    lower case, or all of one such as ``x-a-b``. No code raises an error.
 
     >>> [base_language(code) for code in ("pt-BR", "zh_Hant", "eng", "xx")]
     ['pt', 'zh', 'en', 'xx']
@@ -116,7 +117,6 @@ def _meant(text: str) -> str | None:
 
 @cache
 def _codes_by_name() -> dict[str, str]:
-    """Return the codes of languages by their English names in lower case."""
     from langcodes.registry_parser import parse_registry
 
     codes: dict[str, str] = {}

@@ -29,7 +29,7 @@ HELD_BYTES = 40  # per pair of a band: key, position, order
 def signatures(source: Sequence[str], target: Sequence[str]) -> Signatures:
     """Return MinHash signatures of P pairs of texts, uint32 (P, HASHES).
 
-    Texts that differ only in case and white space have the same signature.
+    Pairs that differ only in case and in the width of white space have the same signature.
 
     Raises:
         ModuleNotFoundError: rensa is not installed.
@@ -51,9 +51,9 @@ def near_copies(signatures: Signatures, *, held: int = 1 << 22) -> Mask:
     """Find the pairs that are near-copies of better pairs, as a mask (P,).
 
     ``signatures`` are uint32 (P, HASHES), of the best pair first. A pair is one if the estimated
-    Jaccard similarity of character 4-grams is at least 0.8. For each four of its numbers, it is
-    compared with the best pair that has the same four. About ``held`` pairs are in memory at a
-    time, which does not change the result.
+    Jaccard similarity of character 4-grams is at least 0.8. For each of 16 bands of four numbers,
+    it is only compared with the best pair that has the same four. About ``held`` pairs are in
+    memory at a time, which does not change the result.
     """
     copies = np.zeros(len(signatures), dtype=bool)
     parts = -(-len(signatures) // held)

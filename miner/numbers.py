@@ -79,14 +79,13 @@ def numbers_in(text: str) -> frozenset[Number]:
 def compare_numbers(source: frozenset[Number], target: frozenset[Number]) -> tuple[int, int]:
     """Count the numbers that two texts share, and the numbers of only one.
 
-    A number matches a number with a common reading, or all its parts, in the other text.
+    Two numbers match by a common reading, or if all parts of one are numbers of the other text.
     """
     one, two = _matched(source, target), _matched(target, source)
     return min(one, two), len(source) + len(target) - one - two
 
 
 def _matched(side: frozenset[Number], other: frozenset[Number]) -> int:
-    """Count the numbers of a text that match numbers of another text."""
     if side == other:
         return len(side)
     own_values, values = (_union(number.readings for number in each) for each in (side, other))
@@ -138,10 +137,7 @@ def _places_of_digits(texts: Sequence[str]) -> IntArray:
 
 
 def _foreign_digits(codes: NDArray[np.uint32]) -> tuple[IntArray, NDArray[np.uint8]]:
-    """Return positions and values of digits beyond Latin-1.
-
-    Signs of fractions, such as ⅓, have the value 10.
-    """
+    """Return positions and values (10 for fractions) of digits beyond Latin-1."""
     places = np.flatnonzero(codes >= _FIRST_FOREIGN)
     table = _value_table()
     values = table[np.minimum(codes[places], len(table) - 1)]

@@ -19,7 +19,8 @@ _COUNTED = "LMN"  # categories of Unicode: letters, marks (vowels in many script
 def same_texts(source: Sequence[str], target: Sequence[str]) -> Mask:
     """Return a mask (P,) of the pairs with the same text on both sides.
 
-    Case, punctuation, white space and the form of Unicode are ignored.
+    Only letters, marks and digits are compared, in any case and in NFKC. Texts without these are
+    compared in NFKC.
     """
     pairs = zip(source, target, strict=True)
     return np.fromiter((_is_same(*pair) for pair in pairs), np.bool_, count=len(source))

@@ -60,7 +60,7 @@ class RowNeighbours:
 
 @dataclass(frozen=True, kw_only=True)
 class BestPairs:
-    """The best pairs of the rows of a side, with ties.
+    """The best pairs of rows of a side, with ties.
 
     ``side`` is FORWARD if the rows are sources, or else BACKWARD. ``candidates`` is the number of
     pairs in the rows' neighbour lists. A pair in lists of both sides counts for the targets only.
@@ -80,13 +80,14 @@ def best_pairs(
 ) -> Iterator[BestPairs]:
     """Yield the best pairs of each part of a side, by row, with ties.
 
-    Each row has all its pairs of the highest margin. A ``BestPairs`` is yielded per part, in order.
+    A row's pairs are all that have its highest margin, none without neighbours. A ``BestPairs`` is
+    yielded per part, in order.
 
     Args:
         parts: rows of the side, with their neighbours.
         others: all rows of the other side, with their neighbours. They are read once, part by part.
         side: FORWARD if ``parts`` are sources, or else BACKWARD.
-        margin: one of ``miner.margin.MARGINS``.
+        margin: one of ``miner.margin.MARGINS``; any other raises ValueError.
     """
     from miner.compiling import compiled  # loads Numba
 
@@ -171,7 +172,7 @@ def _best(
 def merge_directions(forward: Pairs, backward: Pairs) -> tuple[Pairs, NDArray[np.int8]]:
     """Merge the best pairs of sources and the best pairs of targets.
 
-    Either may be empty. A pair in both has its numbers from ``forward``.
+    Neither is judged, and either may be empty. A pair in both has its numbers from ``forward``.
 
     Returns:
         The distinct pairs, by source, then target; and int8 (P,), the ``Direction`` of each:
@@ -205,9 +206,10 @@ class SortedPairsFile:
 
 
 def sort_pairs(path: Path, pairs: Pairs, side: Direction) -> SortedPairsFile:
-    """Write the best pairs of rows of a side to a new ``.npy`` file.
+    """Write all ``pairs``, by ascending score, to an ``.npy`` file.
 
-    Pairs are in ascending order of score. An existing file is replaced.
+    Ties keep their order. Pairs may be judged. An existing file is replaced. The result has
+    ``side`` and the path.
     """
     record = JUDGED_RECORD if isinstance(pairs, JudgedPairs) else RECORD
     records = np.empty(len(pairs), dtype=record)
@@ -227,9 +229,11 @@ def select_in_ranges(
 ) -> Iterator[Pairs]:
     """Yield the pairs that ``miner.selection.select`` returns, in its order.
 
+    They are yielded in blocks, which may be empty.
+
     Args:
-        files: the best pairs of all rows of both sides. Ids are row numbers from 0.
-        size: pairs in memory at a time. Pairs of equal scores are loaded together.
+        files: the best pairs of all rows of both sides, not judged. Ids are row numbers from 0.
+        size: pairs per range, about, since equal scores are in one. Two ranges are in memory.
         retrieval: one of ``miner.selection.RETRIEVALS``.
         threshold: pairs must score above it.
 
@@ -258,9 +262,10 @@ def select_in_ranges(
 def merge_in_ranges(
     files: Sequence[SortedPairsFile], *, size: int, threshold: float = -np.inf
 ) -> Iterator[Pairs]:
-    """Yield all pairs that score above ``threshold``, best first.
+    """Yield all pairs that score above ``threshold``, best first, in blocks.
 
-    About ``size`` pairs are in memory at a time. Ties are ordered by source, then target.
+    Ties are ordered by source, then target. A block comes from about ``size`` pairs, or more of
+    equal scores, and may be empty. Two blocks are in memory.
     """
 
     def load(bounds: tuple[float, float]) -> Pairs:

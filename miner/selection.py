@@ -72,7 +72,7 @@ def _edges(
 
 
 def order_best_first(pairs: Pairs) -> IntArray:
-    """Sort positions, int64 (P,), by descending score, then source, target."""
+    """Return positions, int64 (P,), by descending score, then source, target."""
     same, source = np.diff(pairs.target) >= 0, np.diff(pairs.source)
     if ((source > 0) | ((source == 0) & same)).all():  # the common case
         return np.argsort(-pairs.score, kind="stable")
@@ -105,7 +105,7 @@ def _retrieve_max(pairs: Pairs) -> IntArray:
 
 
 def best_of_both(pairs: Pairs) -> IntArray:
-    """Return positions of the pairs among which ``max`` selects, best first.
+    """Return the positions of pairs among which ``max`` selects, best first.
 
     They are the best pair of each source and of each target, and the pairs with the same score as
     the best pairs of both their sentences. So, each copy of a repeated sentence and translation

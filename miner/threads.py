@@ -33,14 +33,20 @@ def thread_count() -> int:
 
 
 def given_threads(variable: str = THREADS) -> int:
-    """Return the first number in an environment variable, or 0 without one."""
+    """Return the number in an environment variable, or before its first comma.
+
+    It is 0 if the variable is not set, or has other text.
+    """
     value = os.environ.get(variable, "").partition(",")[0].strip()
-    return int(value) if value.isdigit() else 0
+    return int(value) if value.isdecimal() else 0
 
 
 @contextmanager
 def using_threads(count: int) -> Iterator[None]:
-    """Limit the threads of the process to ``count`` in a ``with`` block."""
+    """Have ``thread_count`` return ``count`` in a ``with`` block.
+
+    It holds for all threads of the process. Threads of libraries, such as BLAS, are not limited.
+    """
     _counts.append(count)
     try:
         yield
@@ -49,7 +55,7 @@ def using_threads(count: int) -> Iterator[None]:
 
 
 def use_all_threads() -> AbstractContextManager[None]:
-    """Return a context in which one worker uses the threads of all workers.
+    """Return a context whose ``thread_count`` is that of all workers.
 
     It is for work that other workers wait for. Without workers, the number of threads stays.
     """
@@ -69,7 +75,10 @@ def blocks(rows: int, size: int) -> list[slice]:
 
 
 def even_blocks(rows: int, size: int) -> list[slice]:
-    """Split 0 to ``rows`` - 1 into slices of similar sizes up to ``size``."""
+    """Split 0 to ``rows`` - 1 into the fewest slices of at most ``size``.
+
+    They have one size, the least that allows this number. The last may be shorter.
+    """
     return blocks(rows, -(-rows // -(-rows // size))) if rows else []
 
 
@@ -80,11 +89,12 @@ def run_in_threads(
 
     ``count`` defaults to ``thread_count``. A single thread is the caller's own. Items are drawn one
     at a time, so there may be millions. Threads see the caller's context variables, such as a run's
-    cache folder. Each of several threads computes its products alone: products without barriers are
-    a fifth faster than one product in all threads.
+    cache folder. In several threads, products of OpenMP and MKL use one thread each, which is a
+    fifth faster than one product in all threads.
 
     Raises:
-        BaseException: The first error of ``work`` or ``items``, after threads finish their items.
+        BaseException: The first error of ``work`` or ``items``. Calls that have begun finish first,
+            and no others begin.
     """
     count = thread_count() if count is None else count
     if count == 1:
@@ -113,7 +123,7 @@ def run_in_threads(
 def map_in_threads(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
     """Call ``work`` on each item, in threads, and return results in order.
 
-    ``run_in_threads`` calls it. The first error of ``work`` is raised.
+    Threads and errors are as in ``run_in_threads``.
     """
     results: dict[int, Result] = {}
 
@@ -127,7 +137,8 @@ def map_in_threads(work: Callable[[Item], Result], items: Sequence[Item]) -> lis
 def on_one_thread(work: Callable[[], Result]) -> Result:
     """Call ``work`` in a new thread, and return its result.
 
-    NumPy and torch use no further threads in it. An error of ``work`` is raised.
+    OpenMP and MKL, if NumPy or torch has loaded them, use no further threads in it; OpenBLAS may.
+    An error of ``work`` is raised.
     """
     with ThreadPoolExecutor(1, initializer=_compute_in_one_thread) as pool:
         return pool.submit(work).result()

@@ -7,10 +7,11 @@ MAX_DECIMALS = 20
 
 
 def shortest_between(kept: float, dropped: float) -> float:
-    """Return the shortest decimal threshold that separates two scores.
+    """Return the threshold of fewest decimals that separates two scores.
 
-    ``kept`` is the least score to keep, and ``dropped`` the next lower score, or -inf. A score is
-    kept if it is above the threshold, which is at least ``dropped`` and below ``kept``.
+    ``kept`` is the least score to keep, and ``dropped`` a lower score, or -inf. A score is kept if
+    it is above the threshold, which is at least ``dropped`` and below ``kept``. If more than 19
+    decimals are needed, it is ``dropped``, or the float below ``kept``.
     """
     assert dropped < kept, f"no threshold keeps {kept} and drops {dropped}"
     for decimals in range(MAX_DECIMALS):

@@ -200,8 +200,9 @@ def count_marks(codes: Any, offsets: Any, counts: Any) -> None:
     """Count letters, marks and capitals of each text into ``counts``.
 
     ``counts``, float32 (P, 6), are zeros at first, and in the order of letters, question marks,
-    colons, brackets, commas and capitals. Semicolons count as colons, and digits as letters. Text i
-    has the code points ``codes[offsets[i] : offsets[i + 1]]``, uint32.
+    colons, opening brackets, commas and capitals (Latin, Greek, Russian). Semicolons count as
+    colons, and all other characters after the slash as letters, except for U+3002. Text i has the
+    code points ``codes[offsets[i] : offsets[i + 1]]``, uint32.
     """
     for text in range(len(offsets) - 1):
         for place in range(offsets[text], offsets[text + 1]):

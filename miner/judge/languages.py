@@ -59,9 +59,10 @@ def _model() -> _Model:
 def own_language(texts: Sequence[str], language: str | None) -> NDArray[np.float32]:
     """Measure how far each text's language exceeds all others, float32 (P,).
 
-    It is a difference of log probabilities, divided by the square root of the number of bytes,
-    negative if another language is likelier. It is 0 for a text without known n-grams. All are NaN
-    if ``language`` is None or not one of py3langid's.
+    ``language`` is an ISO 639 code. Close languages, such as hr and sr, count as one. The result is
+    a difference of log probabilities, divided by the square root of the number of bytes, negative
+    if another language is likelier. It is 0 for a text without known n-grams. All are NaN if
+    ``language`` is None, or py3langid knows neither it nor a close one.
     """
     own = _columns(language)
     if not own.any():

@@ -119,8 +119,8 @@ class Tail(NamedTuple):
 def fit_tail(counts: FloatArray, start: float) -> Tail:
     """Fit an exponential tail to the pairs with scores above ``start``.
 
-    ``counts``, float64 (B,), are pairs per bin of ``SCORES``. ``start`` is lowered to below the
-    last bin.
+    ``counts``, float64 (B,), are pairs per bin of ``SCORES``, not all below ``start``. That is
+    lowered to below the last bin.
     """
     start = min(start, float(SCORES[-2]))
     above = np.maximum(SCORES - start, 0)
@@ -303,7 +303,7 @@ def leave_one_out_pairs(
         lists: Neighbours of the sentences, (Q, K).
         other_means: Neighbourhood mean of each neighbour, float64 (Q, K).
         mined: Highest margin of a mined pair of each neighbour, float64 (Q, K); -inf if none.
-        margin: One of ``miner.margin.MARGINS``.
+        margin: One of ``miner.margin.MARGINS``; any other raises ValueError.
 
     Returns:
         The pairs by ascending position of the sentence. Cosines and means are float64.

@@ -247,10 +247,7 @@ def cut_cells(source_cells: Cells, target_cells: Cells, *, count: int, most: int
 
 
 def rows_in_cells(cells: Cells, part: range) -> IntArray:
-    """Return the rows that have a cell in the range ``part``.
-
-    Rows are int64, ascending. ``cells``, int (N, p), are each row's cells.
-    """
+    """Return rows of ``cells`` (N, p) with one in ``part``, int64, ascending."""
     rows: IntArray = loops().rows_in(cells, part.start, part.stop)
     return rows
 
@@ -265,10 +262,7 @@ def by_nearest_cell(cells: Cells, part: range) -> IntArray:
 
 
 def _cells_in_range(cells: Cells, part: range) -> tuple[Cells, Cells]:
-    """Return cells counted from the first of ``part``, and each row's first.
-
-    Cells outside the part have the number ``len(part)``.
-    """
+    # Cells, counted from the first of the part and ``len(part)`` outside, and each row's first.
     inside = (cells >= part.start) & (cells < part.stop)
     kind = np.min_scalar_type(len(part))
     own = np.where(inside, cells - part.start, len(part)).astype(kind)
@@ -409,9 +403,9 @@ def find_floors(
 ) -> Both:
     """Find lower bounds of each row's k-th cosine.
 
-    They are float32 (N,) and (M,): about the k-th cosine in the row's nearest cell, or -inf if that
-    cell is not in ``part`` or has fewer rows. ``join_cells`` skips products by these bounds. It has
-    the same arguments, and raises the same errors.
+    They are float32 (N,) and (M,): at most the k-th cosine in the row's nearest cell, or -inf if
+    that cell is not in ``part`` or has fewer rows. ``join_cells`` skips products by these bounds.
+    Arguments and errors are as there.
     """
     k = min(k, max(*map(len, sides), 1))
     left, right, _ = _prepare(sides, (cells[0][:, :1], cells[1][:, :1]), part, k, precision)
@@ -427,7 +421,6 @@ def _prepare(
     precision: Precision | None,
     names: tuple[IntArray, IntArray] | None = None,
 ) -> tuple[_Side, _Side, int]:
-    """Order and encode both sides, and choose the number of candidates."""
     check_search(*sides, k=k)
     orders = [_CellOrder.of(own, part) for own in cells]
     source, target = (rows[at] for rows, at in zip(sides, _in_some_cells(*orders), strict=True))

@@ -148,7 +148,10 @@ def _candidates(problem: Problem, machine: Machine, precision: Precision) -> flo
 
 
 def cells_cost(problem: Problem, machine: Machine) -> Cost:
-    """Estimate the cost of a cell join by default cells, and of its recall."""
+    """Estimate the cost of a cell join, and of measuring its recall.
+
+    It has ``default_cells`` of the larger side, and ``PROBES`` per row.
+    """
     cells = default_cells(max(problem.sources, problem.targets))
     share = min(1.0, UNEVEN * PROBES**2 / cells)
     precision = min(machine.products, key=lambda choice: _similarity(problem, machine, choice))
@@ -166,7 +169,10 @@ def cells_cost(problem: Problem, machine: Machine) -> Cost:
 
 
 def index_cost(problem: Problem, machine: Machine, cells: int) -> Cost:
-    """Estimate two searches in FAISS's index ``IVFn,Flat`` of n ``cells``."""
+    """Estimate the cost of two searches by FAISS, and of both indexes.
+
+    An index is ``IVFn,Flat`` with n ``cells``. A search reads a sixteenth of them.
+    """
     probed = max(1, round(cells * PROBED_CELLS))
     scans = 2 * 2.0 * problem.similarities * problem.dim * probed / cells
     products = 2 * 2.0 * problem.rows * cells * problem.dim  # rows are added, then searched for
@@ -189,10 +195,10 @@ def tile_bytes(problem: Problem, *, threads: int) -> int:
 
 
 def rows_per_shard(room: int, *, dim: int, k: int, threads: int, least: int, most: int) -> int:
-    """Return the largest number of rows per shard that fits in ``room`` bytes.
+    """Return the number of rows per shard for a search in ``room`` bytes.
 
-    Two shards of vectors with ``dim`` dimensions must fit at once (``tile_bytes``). The number is
-    ``least`` times a power of two, or ``most`` if that is less, or 0 if ``least`` rows do not fit.
+    It is ``least`` times the largest power of two such that two shards of vectors with ``dim``
+    dimensions fit at once (``tile_bytes``), at most ``most``, or 0 if ``least`` rows do not fit.
     """
     row_of_each = Problem(sources=1, targets=1, dim=dim, k=k)
     rows = (room - threads * THREAD_BYTES) // tile_bytes(row_of_each, threads=0)

@@ -61,14 +61,14 @@ def search_both(
         k: neighbours per row. Rows have fewer if the other side does.
         precision: ``float32``, ``bfloat16`` or ``int8`` products (default: the fastest). It affects
             only speed. bfloat16 needs torch, and so does int8 on CPUs without instructions for it.
-        progress: called with numbers of computed similarities, which sum to N * M.
+        progress: called with numbers of computed similarities, which sum to about N * M.
 
     Returns:
         Neighbours of sources, (N, min(k, M)), and of targets, (M, min(k, N)). Ids are positions.
 
     Raises:
         ValueError: Vectors are not two-dimensional, not real, not finite or zero, k is below 1,
-            dimensions differ, or the precision is unknown.
+            dimensions differ, or the precision is unknown, overflows, or is wrong on this CPU.
         ModuleNotFoundError: The precision needs torch, which is not installed.
     """
     sides = [checked_vectors(source, "source"), checked_vectors(target, "target")]
@@ -157,7 +157,10 @@ def search_documents(
 
 
 def find_distinct(rows: Matrix) -> UniqueRows:
-    """Group the equal rows among unit rows (N, D)."""
+    """Group the equal rows among unit rows (N, D).
+
+    Rarely, equal rows are in several groups, which changes no result of a search.
+    """
     _, firsts, inverse = np.unique(_keys(rows), return_index=True, return_inverse=True)
     leaders = firsts[inverse]
     repeated = np.flatnonzero(leaders != np.arange(len(rows)))
@@ -187,7 +190,7 @@ def expand(neighbours: Neighbours, queries: UniqueRows, base: UniqueRows, *, k: 
     """Expand neighbours among unique rows to neighbours among all rows.
 
     ``neighbours`` are the k nearest groups in ``base`` of each group in ``queries``. The result has
-    a row per row of the queries, and at most k columns, with ids of rows. The k nearest rows are in
+    a row per row of the queries, and k columns, with ids of rows. The k nearest rows are in
     these groups, because rows of other groups come after the first row of each. From the group at
     position p, at most the first k - p rows count.
     """

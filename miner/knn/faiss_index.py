@@ -86,7 +86,7 @@ def _set_parameters(index: faiss.Index, parameters: str) -> None:
 
 
 def empty_index(spec: IndexSpec, dim: int) -> faiss.Index:
-    """Return a new, untrained index for vectors of ``dim`` dimensions.
+    """Return a new index without vectors, for ``dim`` dimensions.
 
     Raises:
         ValueError: The index does not support the dimensions.
@@ -104,7 +104,7 @@ def cells_of(index: faiss.Index) -> int:
 
 
 def training_points(index: faiss.Index, rows: int) -> int:
-    """Return how many of ``rows`` vectors train an index, 0 if it needs none."""
+    """Return how many of ``rows`` vectors train an index, 0 if it is trained."""
     if index.is_trained:
         return 0
     cells = max(MIN_CELLS, cells_of(index))
@@ -174,8 +174,8 @@ def search_index(index: faiss.Index, queries: Matrix, *, count: int) -> Neighbou
 def on_gpus(index: faiss.Index, query: Matrix, *, count: int) -> faiss.Index:
     """Return a copy of an index on all GPUs, or the index itself.
 
-    The copy is in float16 if possible. ``query`` (1, D) is searched for ``count`` neighbours as a
-    trial. Without a GPU, or if the trial fails, the index is returned. A failure is logged once.
+    The copy computes in float16. ``query`` (1, D) is searched for ``count`` neighbours as a trial.
+    Without a GPU, or if the trial fails, the index is returned. A failure is logged once.
     """
     if not _gpus_work():
         return index

@@ -97,10 +97,7 @@ def _usable_devices() -> list[torch.device]:
 def _search_on_devices(
     source: Matrix, target: Matrix, k: int, devices: Sequence[torch.device], progress: Progress
 ) -> tuple[Neighbours, Neighbours]:
-    """Generate candidates on devices, and complete them on the CPU.
-
-    Devices rank by products, so vectors are not centred.
-    """
+    # Devices generate candidates, and rank by products, so vectors are not centred.
     from miner.knn.gpu.cuda import generate_on_devices
 
     kept = choose(source, target, k=k, precision="bfloat16").kept

@@ -90,7 +90,7 @@ def criterion(source: Matrix, target: Matrix) -> float:
     """Return the mean cosine of frequent source words and their best targets.
 
     The best are by CSLS among all targets. ``source`` (N, D) are mapped vectors, most frequent
-    first (the first 10,000 count), and ``target`` is (M, D). It correlates with the share of
+    first (the first 10,000 count), and ``target`` is (M, D). The mean correlates with the share of
     correct translations (Conneau et al. 2018, section 2.4).
     """
     pairs = mine(source[:JUDGED], target, k=NEIGHBOURS, margin="csls", retrieval="forward")

@@ -159,7 +159,6 @@ def _noise(blocks: Blocks, others: Blocks) -> Matrix:
 
 
 def _length_ratio(source: FloatArray, target: FloatArray) -> float:
-    """Return the median ratio of source to target lengths of beads."""
     lengths = np.diff(source), np.diff(target)
     matched = (lengths[0] > 0) & (lengths[1] > 0)
     if not matched.any():

@@ -129,7 +129,6 @@ def cheapest_path(
 
 @_part
 def _walked(best: Any, back: Any, starts: Any, low: Any, beads: Any) -> Any:
-    """Return the path's beads from first to last, and their costs."""
     i = len(low) - 1
     cell = starts[i + 1] - 1
     j = low[i] + cell - starts[i]

@@ -54,14 +54,14 @@ class Artefact:
     def file(self, name: str) -> Path:
         """Return a file's local path, without a check if the folder is local.
 
-        A remote file is fetched, with the errors of ``checked``, for ten minutes or longer.
+        A remote file is fetched, with the errors of ``checked``, and stays for ten minutes or more.
         """
         return self.checked(name) if isinstance(self.folder, RemotePath) else self.folder / name
 
     def checked(self, name: str) -> Path:
         """Return a file's local path after comparing its checksum.
 
-        A remote file is fetched.
+        A remote file is fetched, unless the cache has it.
 
         Raises:
             ArtefactError: The file is missing or damaged.
@@ -118,7 +118,7 @@ def produce(folder: Place, *, key: str, write: Callable[[Draft], Mapping[str, An
     The folder is made if it does not exist.
 
     Raises:
-        ArtefactError: A file of the sealed artefact is missing or damaged.
+        ArtefactError: A file of the sealed artefact is missing or damaged, or the seal is invalid.
         OSError: A file cannot be written.
     """
     if artefact := find(folder, key=key):
@@ -165,7 +165,7 @@ def open_artefact(folder: Place) -> Artefact:
     if artefact := _read_seal(folder):
         return artefact
     raise ArtefactError(
-        f"{folder}: contains no finished run; run 'adit mine --work-dir {folder}' first"
+        f"{folder}: not found or unfinished; rerun the command that writes its work folder"
     )
 
 
@@ -195,8 +195,8 @@ def write_array(path: Path, values: NDArray[Any]) -> None:
 def npy_rows(path: Path) -> Iterator[Callable[[NDArray[Any]], None]]:
     """Yield a function that appends blocks (n, ...) to a new ``.npy`` file.
 
-    An existing file is replaced. Errors have the reason, such as a full disk. All blocks have the
-    same dtype and shape after the first axis, and at least one is needed.
+    An existing file is replaced. All blocks must have the same dtype and shape after the first
+    axis, and at least one is needed. An OSError has the reason, such as a full disk.
     """
     import numpy as np
 
@@ -236,7 +236,7 @@ class Draft:
         """Yield a temporary local folder, which is removed at the block's end.
 
         Raises:
-            OutputError: The folder's disk is full, maybe during the block.
+            OutputError: The block cannot write, such as on a full disk.
         """
         place = self._folder if isinstance(self._folder, Path) else cache.cache_folder()
         with tempfile.TemporaryDirectory(prefix=TEMPORARY, dir=place) as folder:

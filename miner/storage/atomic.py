@@ -26,12 +26,13 @@ def atomic_file(path: AnyPath, *, is_probe: bool = False) -> Iterator[Path]:
 
     The file is in the folder of ``path``, under a hidden name with the same suffix. An existing
     ``path`` is replaced at the end. If the block raises any exception, or with ``is_probe``, the
-    file is removed and ``path`` is unchanged. If ``path`` is a symbolic link, its target is
-    replaced. For a remote ``path``, the file is local, and is copied.
+    file is removed and ``path`` is unchanged. If ``path`` is a symbolic link, all this is about its
+    target. For a remote ``path``, the file is in the cache and is copied at the end, without
+    ``is_probe``.
 
     Raises:
-        OutputError: ``path`` cannot be created or replaced, or the block raised an error of the
-            operating system, such as a full disk.
+        OutputError: A local ``path`` cannot be created or replaced, or the block raised an error of
+            the operating system, such as a full disk.
         PlaceError: The copy cannot be made.
     """
     if isinstance(path, RemotePath):
@@ -68,8 +69,8 @@ def naming_errors(place: object) -> Iterator[None]:
     """Add the name of a place to errors without a file, such as a full disk.
 
     Raises:
-        OSError: The error in the block has a file already, or is a broken pipe.
-        OutputError: Any other error of the operating system.
+        OSError: The error of the block, if it has a file, has no number, or is a broken pipe.
+        OutputError: Any other OSError of the block.
     """
     try:
         yield

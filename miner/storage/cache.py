@@ -29,7 +29,7 @@ _folder_of_run: ContextVar[Path | None] = ContextVar("_folder_of_run", default=N
 
 
 def cache_folder() -> Path:
-    """Return the folder of the current ``run_cache``, or ``shared_folder``."""
+    """Return the folder of this ``run_cache``, or else ``shared_folder()``."""
     return _folder_of_run.get() or shared_folder()
 
 
@@ -94,8 +94,8 @@ def store(local: Path, digest: str) -> None:
 def fetch(remote: RemotePath, digest: str) -> Path | None:
     """Return a cached local copy of a remote file with the given SHA-256.
 
-    ``digest`` is the SHA-256 in hexadecimal. A copy in the cache is used without a request. It is
-    None if the remote file has another SHA-256.
+    ``digest`` is the SHA-256 in hexadecimal. A copy in the cache is used without a request. The
+    result is None if the remote file has another SHA-256.
 
     Raises:
         FileNotFoundError: The remote file does not exist.

@@ -76,7 +76,7 @@ def list_files(name: str) -> tuple[str, str]:
 
 
 def places_file(side: str) -> str:
-    """Return the name of a side's file of the positions with neighbours."""
+    """Return the file name of the positions of a side's rows with neighbours."""
     return f"{side}.places.npy"
 
 
@@ -140,7 +140,7 @@ class WorkFolder:
         self.lock = root / ".lock"  # a file that prevents a second run
 
     def corpus(self, side: str) -> str:
-        """Return the name of the corpus of a side, the side or its language."""
+        """Return the corpus of ``source`` or ``target``, the side or its language."""
         return self.corpora[SIDES.index(side)]
 
     def tile(self, source: int, target: int, scope: str) -> Place:

@@ -24,10 +24,10 @@ _SENTENCE_COLUMNS = ("_id", "_doc", "_text", "_duplicates")
 
 
 def numbers_schema(*, judged: bool = False) -> pa.Schema:
-    """Return the Arrow schema of the columns of pairs that are numbers.
+    """Return the Arrow schema of pairs without sentences.
 
-    They exclude ids, texts, documents and duplicates. ``judged`` adds ``probability`` and
-    ``margin``.
+    It excludes ids, texts, documents and duplicates of ``pairs_schema``. ``judged`` adds
+    ``probability`` and ``margin``.
     """
     schema = pairs_schema(judged=judged)
     return pa.schema([field for field in schema if not field.name.endswith(_SENTENCE_COLUMNS)])
@@ -42,7 +42,7 @@ def table_of(pairs: Pairs) -> pa.Table:
 
 
 def pairs_of(table: pa.Table) -> Pairs:
-    """Return the pairs of a table of ``table_of``, judged if it has margins."""
+    """Return the pairs of a table of ``table_of``, judged with a ``margin``."""
     directions = [_DIRECTIONS.index(name) for name in table["direction"].to_pylist()]
     judged = "margin" in table.schema.names
     names = numbers_schema(judged=judged).names
@@ -52,7 +52,7 @@ def pairs_of(table: pa.Table) -> Pairs:
 
 
 class Merges:
-    """The merged sentences of a side, read from a Parquet file."""
+    """The merged sentences of ``source`` or ``target``, from a Parquet file."""
 
     def __init__(self, path: Path, side: str) -> None:
         table = pq.read_table(path, filters=pc.field("side") == side).sort_by("row")
@@ -82,6 +82,6 @@ def list_offsets(lists: pa.ListArray) -> np.ndarray:
 def joined_texts(texts: list[str], offsets: np.ndarray) -> list[str]:
     """Join consecutive texts from each offset to the next, by spaces.
 
-    Chinese and Japanese are joined without spaces. There is one text fewer than ``offsets``.
+    No spaces are put next to Chinese or Japanese. The result has one text fewer than ``offsets``.
     """
     return [joined(texts[first:last]) for first, last in pairwise(offsets.tolist())]

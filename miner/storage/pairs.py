@@ -27,7 +27,8 @@ def pairs_schema(
 
     Args:
         judged: Add ``probability`` and ``margin``.
-        merged: Make ids and rows lists, because sentences were merged.
+        merged: Make ids and rows lists, because sentences were merged, and omit rank, direction
+            and duplicates.
         originals: Add the texts before their repair.
         reasons: Add ``reason``, why a pair was rejected.
     """
@@ -81,7 +82,7 @@ def write_pairs(
         batches: The pairs in their order. Their division makes no difference to the bytes.
         origin: Languages, encoder and signature, which some formats store.
         schema: The columns to write. Default: ``pairs_schema(**kinds)``.
-        stream: Open file to write to, instead of ``path``.
+        stream: Open binary file to write to, uncompressed, instead of ``path``.
         kinds: Arguments of ``pairs_schema``.
 
     Raises:

@@ -113,21 +113,21 @@ class RemotePath:
     resolve = absolute
 
     def exists(self) -> bool:
-        """Return whether a file or folder exists at the path."""
+        """Return whether a file or folder exists at the path, or raise PlaceError."""
         return bool(self._info().type.name != "NotFound")
 
     def is_file(self) -> bool:
-        """Return whether the path is an existing file."""
+        """Return whether the path is an existing file, or raise PlaceError."""
         return bool(self._info().is_file)
 
     def is_dir(self) -> bool:
-        """Return whether it is a folder, which in object stores has files."""
+        """Return whether it is a folder, or raise PlaceError."""
         return bool(self._info().type.name == "Directory")
 
     def stat(self) -> Stat:
-        """Return a file's size in bytes and time of last change.
+        """Return a file's size and time of last change, or raise PlaceError.
 
-        The time is in nanoseconds. Both are 0 if they are unknown or the file does not exist.
+        The units are bytes and nanoseconds. Both are 0 if unknown or if the file does not exist.
         """
         info = self._info()
         return Stat(st_size=int(info.size or 0), st_mtime_ns=int(info.mtime_ns or 0))
@@ -137,7 +137,7 @@ class RemotePath:
             return filesystem.get_file_info(path)
 
     def files(self, *, recursive: bool = False) -> list[tuple[RemotePath, int]]:
-        """Return the files in a folder, with their sizes in bytes.
+        """Return the files in a folder with sizes in bytes, or raise PlaceError.
 
         With ``recursive``, files at any depth count. It is empty if the folder is missing.
         """
@@ -145,7 +145,7 @@ class RemotePath:
         return [(entry, info.size) for entry, info in entries if info.is_file]
 
     def iterdir(self) -> Iterator[RemotePath]:
-        """Yield the files and folders in a folder, none if it does not exist."""
+        """Yield the files and folders in a folder, if any, or raise PlaceError."""
         return (entry for entry, _ in self._entries(recursive=False))
 
     def _entries(self, *, recursive: bool) -> list[tuple[RemotePath, fs.FileInfo]]:
@@ -163,6 +163,7 @@ class RemotePath:
 
         Raises:
             FileNotFoundError: The file does not exist.
+            PlaceError: The file cannot be read.
         """
         assert mode == "rb"
         with self._connected() as (filesystem, path):
@@ -170,7 +171,7 @@ class RemotePath:
 
     @contextmanager
     def reading(self) -> Iterator[IO[bytes]]:
-        """Open a stream of the file's bytes, or raise FileNotFoundError."""
+        """Open a stream of the bytes, or raise FileNotFoundError or PlaceError."""
         with (
             self._connected() as (filesystem, path),
             filesystem.open_input_stream(path, compression=None) as stream,
@@ -178,19 +179,19 @@ class RemotePath:
             yield cast("IO[bytes]", stream)
 
     def read_bytes(self) -> bytes:
-        """Return all bytes of the file, or raise FileNotFoundError."""
+        """Return all bytes of the file, or raise FileNotFoundError or PlaceError."""
         with self.reading() as stream:
             return stream.read()
 
     def read_text(self, encoding: str = "utf-8") -> str:
-        """Return all text of the file, or raise FileNotFoundError."""
+        """Return all text of the file, or raise FileNotFoundError or PlaceError."""
         return self.read_bytes().decode(encoding)
 
     def mkdir(self, *, parents: bool = False, exist_ok: bool = False) -> None:
         """Do nothing, because folders exist with their files."""
 
     def receive(self, local: Path) -> None:
-        """Create or replace this file from a local one, completely or not at all."""
+        """Copy a local file here, completely or not at all, or raise PlaceError."""
         with self._connected() as (filesystem, path):
             target, folder = path, path.rpartition("/")[0]
             if filesystem.type_name not in _WHOLE_OBJECTS:
@@ -207,6 +208,7 @@ class RemotePath:
 
         Raises:
             FileNotFoundError: The file does not exist, unless ``missing_ok``.
+            PlaceError: The file cannot be removed.
         """
         allowed = suppress(FileNotFoundError) if missing_ok else nullcontext()
         with allowed, self._connected() as (filesystem, path):
@@ -250,17 +252,19 @@ def place(text: str) -> Place:
 def file_state(path: Place) -> tuple[int, ...]:
     """Return numbers that are likely to change when the file changes.
 
-    They are inode, bytes, and time of change in nanoseconds; 0 for a missing remote file.
+    They are inode (0 if remote), bytes, and time of change in nanoseconds, all 0 for a missing
+    remote file.
 
     Raises:
         FileNotFoundError: The local file does not exist.
+        PlaceError: The remote file cannot be reached.
     """
     state = path.stat()
     return state.st_ino, state.st_size, state.st_mtime_ns
 
 
 def same_file(one: Place, other: Place) -> bool:
-    """Return whether two existing paths are the same file."""
+    """Return whether local paths are the same file, or URIs are equal."""
     if isinstance(one, RemotePath) or isinstance(other, RemotePath):
         return one == other
     return one.samefile(other)

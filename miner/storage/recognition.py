@@ -99,8 +99,8 @@ _UNSPACED = re.compile(
 def check_lines(path: AnyPath, lines: Iterable[str], text_format: str) -> None:
     """Check that the first lines of a file do not show another format.
 
-    ``text_format`` is the format that the file should have: ``lines``, or ``tsv`` by its suffix. A
-    doubtful file is accepted with a warning.
+    ``text_format`` is the format that the file should have, ``lines`` or ``tsv``. Doubtful lines
+    are accepted with a warning.
 
     Raises:
         CorpusError: The lines show another format. The message names it and the remedy.
@@ -111,12 +111,12 @@ def check_lines(path: AnyPath, lines: Iterable[str], text_format: str) -> None:
         return
     if text_format == "lines":
         is_csv = split_compression(path)[0] == ".csv"
-        finding = recognise(sample) or _table(sample, is_csv=is_csv)
+        finding, expected = recognise(sample) or _table(sample, is_csv=is_csv), "a sentence"
     else:
-        finding = _table_of_text(sample)
+        finding, expected = _table_of_text(sample), "an id and a sentence"
     if finding:
         raise CorpusError(
-            f"{path}: contains {finding.contents} instead of a sentence per line; {finding.remedy}"
+            f"{path}: contains {finding.contents} instead of {expected} per line; {finding.remedy}"
         )
     if text_format == "lines" and (doubt := _doubt(sample)):
         _warn_once(f"{path}: {doubt}")
@@ -185,10 +185,11 @@ def tables_in(lines: Sequence[str], delimiters: Iterable[str] = DELIMITERS) -> I
 def divide(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
     """Yield the cells of each line, or of each record of CSV.
 
-    Delimiters in ``QUOTING`` are of CSV, where a quoted cell may contain them.
+    Delimiters in ``QUOTING`` are of CSV, where a quoted cell may contain them and ends of lines.
 
     Raises:
-        csv.Error: A quoted cell of CSV does not end.
+        csv.Error: A cell of CSV is longer than ``MAX_LINE_BYTES``, as if its quotes do not end, or
+            contains a carriage return outside of quotes.
     """
     if delimiter not in QUOTING:
         return (line.split(delimiter) for line in lines)

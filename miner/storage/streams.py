@@ -71,9 +71,10 @@ def split_compression(path: AnyPath) -> tuple[str, str]:
 
 
 def read_chunks(path: AnyPath) -> Iterator[bytes]:
-    """Yield a file's decompressed bytes, ``CHUNK_BYTES`` at a time.
+    """Yield a file's bytes, decompressed by its suffix, in chunks.
 
-    The file is opened once and read forward only, so ``path`` may be a pipe.
+    They have ``CHUNK_BYTES``, except for the last. The file is opened once and read forward only,
+    so ``path`` may be a pipe.
 
     Raises:
         CorpusError: The file cannot be opened, is damaged, or is rejected by ``refuse_container``.
@@ -101,7 +102,7 @@ def read_chunks(path: AnyPath) -> Iterator[bytes]:
 def read_lines(path: AnyPath) -> list[str]:
     r"""Read the lines of a UTF-8 file, blank ones included.
 
-    Only ``\n``, after a ``\r`` or not, ends a line. A byte order mark is removed.
+    Lines end with ``\n`` or ``\r\n``, which are removed, as is a byte order mark.
 
     Raises:
         CorpusError: The file cannot be read, or is not UTF-8.
@@ -117,12 +118,13 @@ def read_lines(path: AnyPath) -> list[str]:
 
 
 def refuse_container(path: AnyPath, head: bytes) -> None:
-    """Reject an archive, and a compression that the file's name does not show.
+    """Reject a file that is not text, or compressed in spite of its name.
 
-    ``head`` are the first bytes of a file. Both are also recognised inside compressions.
+    ``head`` are the file's first bytes. ``.warc`` and ``.wet`` files may be compressed once.
 
     Raises:
-        CorpusError: The file is one of these.
+        CorpusError: The file is compressed otherwise than its suffix shows, or more than once. Or
+            it is an archive or a binary document (PDF, Office, Arrow), maybe compressed.
     """
     suffix, ending = split_compression(path)
     levels, refusal = look_into(head)
@@ -139,10 +141,11 @@ def refuse_container(path: AnyPath, head: bytes) -> None:
 def look_into(head: bytes) -> tuple[list[str], str]:
     """Recognise the compressions and the container of a file by its head.
 
-    ``head`` are its first bytes.
+    ``head`` are its first bytes. A container is an archive or a binary document.
 
     Returns:
-        The suffixes of its compressions, outermost first, and a container's problem, or "".
+        The suffixes of up to five compressions, outermost first, and the problem of a container
+        in them, with a remedy, or "".
     """
     levels: list[str] = []
     while (level := _compression_of(head)) and len(levels) < _MAX_LEVELS:
@@ -152,7 +155,7 @@ def look_into(head: bytes) -> tuple[list[str], str]:
 
 
 def is_text(data: bytes) -> bool:
-    """Return whether bytes are UTF-8 without NUL, maybe cut in a character."""
+    """Return whether bytes, maybe cut in a character, are UTF-8 without NUL."""
     try:
         codecs.utf_8_decode(data, "strict", False)
     except UnicodeDecodeError:
@@ -210,7 +213,7 @@ def open_binary(path: AnyPath) -> IO[bytes]:
 class Pipe:
     """A stream, such as standard input, that can be opened repeatedly.
 
-    It keeps the bytes that were read in memory, until ``release``.
+    It keeps the bytes that were read before ``release`` in memory.
     """
 
     def __init__(self, stream: IO[bytes], name: str) -> None:
@@ -236,7 +239,10 @@ class Pipe:
         self._is_kept = False
 
     def read(self, start: int, size: int) -> bytes:
-        """Return at most ``size`` bytes from position ``start``, b"" at the end."""
+        """Return at most ``size`` bytes, b"" at the end.
+
+        They are from position ``start`` of the bytes kept, or else the next bytes of the stream.
+        """
         if start < len(self._kept):
             return bytes(self._kept[start : start + size])
         data = self._stream.read(size)
@@ -246,8 +252,6 @@ class Pipe:
 
 
 class _Replay(RawIOBase):
-    """An open file of a pipe."""
-
     def __init__(self, pipe: Pipe) -> None:
         self._pipe, self._at = pipe, 0
 

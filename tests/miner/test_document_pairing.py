@@ -108,6 +108,8 @@ def test_one_document_and_none():
     assert len(pair_documents(source, target)) == 1
     with pytest.raises(ValueError, match="has no documents"):
         pair_documents([], target)
+    with pytest.raises(ValueError, match="a document has no sentences"):
+        pair_documents([source[0], source[0][:0]], target)
 
 
 def test_equal_documents_and_empty_vectors():

@@ -163,6 +163,7 @@ def test_a_host_keeps_its_threads(host, count, fails):
         ("4,2", {0, 1}, 4),
         ("0", {0, 1}, 2),
         ("many", {0, 1}, 2),
+        ("²", {0, 1}, 2),
     ],
 )
 def test_how_many_threads(monkeypatch, given, cores, expected):

@@ -172,4 +172,4 @@ def test_trimmed_ids_are_told_where_entities_are_read(
     [batch] = shard.batches(["id", "text"], 9)
     assert batch["id"].to_pylist() == ["a", "b", "c"]
     assert batch["text"].to_pylist() == ["That's it.", "It's.", "I'm."]
-    assert "removed spaces at the ends of ids, first in line 2" in caplog.text
+    assert "removed spaces around ids or documents, first in line 2" in caplog.text

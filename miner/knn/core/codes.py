@@ -91,7 +91,7 @@ def encode_both(
 
     Raises:
         ValueError: The precision is unknown, or its products overflow or are wrong on this CPU.
-        ModuleNotFoundError: The products need torch, which is not installed.
+        ModuleNotFoundError: int8 products need torch, which is not installed.
     """
     check_choice("precision", precision, (*PRECISIONS, "int16"))
     dim = source.shape[1]
@@ -148,7 +148,7 @@ def round_to_bfloat16(rows: Matrix) -> NDArray[np.uint16]:
 
 
 def product_rounding(precision: Precision, dim: int) -> float:
-    """Return the relative error of the sum in a product of ``dim`` codes.
+    """Return a bound of the relative error of a sum of ``dim`` products.
 
     It holds for a sum in any order (Higham, Accuracy and Stability of Numerical Algorithms, 2nd
     ed., section 3.1), before the result is rounded. Integers sum exactly. Arm's bfloat16

@@ -256,7 +256,7 @@ def merge(ids: Any, cosines: Any, rows: Any, other_ids: Any, other_cosines: Any)
 
     ``ids`` and ``cosines`` (N, K) are all lists, which keep the best K distinct neighbours, best
     first, ties by id. ``other_ids`` and ``other_cosines`` (P, L) are the neighbours of ``rows``
-    (P,) to merge. Ids are -1 at the end of shorter lists.
+    (P,) to merge, also best first. Ids are -1 at the end of shorter lists.
     """
     for place in range(len(rows)):
         row = rows[place]

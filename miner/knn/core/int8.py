@@ -245,7 +245,6 @@ def lowest_bit(typing: Any, bits: Any) -> Any:
 
 @_part
 def _sums_of(rows: Any, raised: Any) -> Any:
-    """Return the initial sum of each row (R, D)."""
     sums = np.empty(len(rows), dtype=np.int32)
     for row in range(len(rows)):
         total = np.int32(0)

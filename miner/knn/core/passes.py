@@ -118,7 +118,7 @@ def generate_candidates(
         tiles: tiles of the pairs to compare. Rows are of ``left``, columns of ``right``.
         candidates: candidates of ``left``, and of ``right``, updated in place.
         repeated: whether several tiles may contain the same pair.
-        progress: called with the number of products after each tile.
+        progress: called with the number of products after each tile, by one thread at a time.
     """
     forward, backward = candidates
     claims = RowLocks(len(left), len(right), threads=thread_count())
@@ -143,8 +143,9 @@ def _places(rows: Rows) -> NDArray[np.integer]:
 def initial_candidates(rows: Codes, columns: Codes, *, kept: int) -> Candidates:
     """Return ``kept`` unused candidates per row, with floors.
 
-    A row's floor is just below its ``kept`` largest bounds among sampled columns, or -inf if these
-    are few. ``kept`` is limited to the number of columns.
+    A row's floor is just below its ``kept`` largest bounds among sampled columns, or -inf with
+    fewer than ``MIN_COLUMNS_TO_SEED`` columns, or ``kept`` above ``SEEDS``. ``kept`` is limited to
+    the number of columns.
     """
     kept = min(kept, len(columns))
     candidates = Candidates.empty(len(rows), kept)
@@ -163,7 +164,7 @@ def initial_candidates(rows: Codes, columns: Codes, *, kept: int) -> Candidates:
 def best_columns(rows: Codes, columns: Codes, *, kept: int) -> Candidates:
     """Return the ``kept`` columns with the largest bounds for each row.
 
-    Of equal bounds, the first columns stay. Ids are from ``columns``.
+    Of equal bounds, the first columns stay. Ids are from ``columns``, -1 if there are fewer.
     """
     candidates, own = Candidates.empty(len(rows), kept), (np.arange(len(rows)), rows.ids)
     for block in growing_blocks(len(columns), TILE_COLUMNS):

@@ -80,7 +80,7 @@ def loops() -> ModuleType:
 
 @cache
 def int8_kernels() -> ModuleType | None:
-    """Return ``miner.knn.core.int8``, or None if the CPU lacks instructions."""
+    """Return ``miner.knn.core.int8``, or None without an ``InstructionSet``."""
     from miner.knn.core import int8  # loads Numba
 
     return int8 if int8.CHOSEN else None
@@ -89,7 +89,7 @@ def int8_kernels() -> ModuleType | None:
 def compiled_int8() -> ModuleType | None:
     """Return the module of ``int8_kernels``, if it is the best choice.
 
-    It is None if the CPU lacks instructions, or if torch is loaded and faster.
+    It is None if ``int8_kernels`` is, or if torch is loaded and faster.
     """
     kernels = int8_kernels()
     return kernels if kernels and not (torch_is_loaded() and _torch_is_faster()) else None

@@ -146,7 +146,8 @@ def rescore(queries: Matrix, base: Matrix, candidates: IntArray, *, k: int) -> N
 def best(neighbours: Neighbours, *, k: int) -> Neighbours:
     """Keep the ``k`` neighbours of each row with the highest cosines.
 
-    They are by descending cosine, then id. Unused columns, -1 and -inf, are last.
+    They are by descending cosine, then id, and all if there are fewer columns. Unused columns, -1
+    and -inf, are last.
     """
     order = np.lexsort((neighbours.ids, -neighbours.cosines), axis=1)[:, :k]
     return Neighbours(
@@ -170,7 +171,8 @@ def merge(parts: Sequence[Neighbours], *, k: int) -> Neighbours:
 def merge_some(neighbours: Neighbours, rows: NDArray[np.integer], others: Neighbours) -> None:
     """Merge ``others``, neighbours of some ``rows`` (P,), into all lists.
 
-    ``neighbours`` (N, K) is updated in place, and keeps the K best distinct ones of each row.
+    All are best first. ``neighbours`` (N, K) is updated in place, and keeps the K best distinct
+    ones of each row.
     """
     if neighbours.ids.shape[1]:
         lists = neighbours.ids, neighbours.cosines

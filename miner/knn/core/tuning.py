@@ -56,8 +56,9 @@ def product_rates() -> dict[Precision, float]:
     """Return the operations per second of one thread, by precision.
 
     A multiply-add is two operations. Products are also compared with floors that none exceeds.
-    Rates are measured once, in about 50 milliseconds, and again after torch is loaded. Precisions
-    that fail on this machine are omitted, and so is int16 if int8 products of full codes are exact.
+    Rates are measured once, in about 50 milliseconds, and again after torch is loaded. Omitted are
+    precisions that fail on this machine, bfloat16 without torch, and int16 if int8 products of full
+    codes are exact.
     """
     return _rates(torch_is_loaded())
 
@@ -107,12 +108,12 @@ def type_of_integers(dim: int, operations: float) -> type[np.number]:
 def choose(
     source: Matrix, target: Matrix, *, k: int, precision: Precision | None, tried: int = TRIAL_ROWS
 ) -> Tuning:
-    """Choose the number of candidates, and if it is None the precision.
+    """Choose the number of candidates, and the ``precision`` if it is None.
 
     ``source`` and ``target`` are unit rows (N, D) and (M, D), and ``k`` is the number of
     neighbours. ``tried`` rows of each side are searched in float32. Rows are searched again if a
     precision's rounding could hide more rows than candidates are kept, which counts as its cost.
-    With an empty side, the default precision is float32.
+    With an empty side, nothing is checked, and the default precision is float32.
 
     Raises:
         ValueError: The precision is unknown, overflows, or is inexact on this CPU.
@@ -146,10 +147,7 @@ def choose(
 
 
 def _trial(side: Matrix, other: Matrix, k: int, count: int) -> Callable[[Precision], IntArray]:
-    """Search ``count`` rows, and return a function of a precision.
-
-    The function returns how many bounds reach the k-th cosine of each row.
-    """
+    """Return a count of each row's bounds above its k-th cosine, by precision."""
     rows = side[:: max(1, -(-len(side) // count))]
     cosines, ids = _nearest(rows, other, max(MAX_KEPT, k) + 1)
     place = min(k, len(other)) - 1

@@ -40,10 +40,7 @@ def usable_devices() -> list[torch.device]:
 
 
 def _fault(device: torch.device) -> str:
-    """Return the fault of a device's products, or "" if they are correct.
-
-    Its test products are integers of up to 11 bits, which float32 represents and bfloat16 does not.
-    """
+    # Test products are integers of up to 11 bits, which float32 represents and bfloat16 does not.
     x = (torch.arange(64 * 48) % 19 - 9).reshape(64, 48)
     try:
         rows = x.to(device, torch.bfloat16)

@@ -47,8 +47,8 @@ TILINGS = (
 class Hits(NamedTuple):
     """The hits of each row, or of each column, of a cell.
 
-    ``keys``, int64 (N, B), are EMPTY if unused. ``counts``, int32 (N,), are numbers of hits: if one
-    exceeds B, hits of its row are missing.
+    ``keys``, int64 (N, B), are EMPTY if unused. ``counts``, int32 (N,), are numbers of hits, or any
+    number above B if hits of the row are missing.
     """
 
     keys: torch.Tensor
@@ -81,7 +81,7 @@ def find_hits(
         column_floors: products that hits of a column exceed, float32 (M,).
         first_row: position of the first row of ``x``, for the keys of columns.
         first_column: position of the first row of ``y``, for the keys of rows.
-        capacity: room for hits per row and per column.
+        capacity: room for hits per row and per column, B of ``Hits``.
         tiling: a tiling without ``fault``.
 
     Returns:

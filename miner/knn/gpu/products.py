@@ -48,8 +48,9 @@ class Cell(NamedTuple):
 def by_sorting(cell: Cell) -> Found:
     """Find the best keys of each row and of each column by sorting.
 
-    They are int64 (N, C) and (M, C), with fewer columns in a smaller cell. Earlier keys of the cell
-    are not included. Writing, transposing and sorting cost about five times the product.
+    They are int64 (N, C) and (M, C), best first, where C is that of ``cell.forward`` and of
+    ``cell.backward``, or fewer in a smaller cell. These keys of the cell are not included. Writing,
+    transposing and sorting cost about five times the product.
     """
     tile = product(cell.x, cell.y)
     return (
@@ -59,9 +60,11 @@ def by_sorting(cell: Cell) -> Found:
 
 
 def by_hits(cell: Cell, tiling: Tiling) -> Found:
-    """Find the keys above the floors of rows (N, B) and of columns (M, B).
+    """Find the keys above the floor of each row and of each column of a cell.
 
-    The floors are the last keys of ``cell``. Unused keys are EMPTY, and others int64 in any order.
+    Floors are the last keys in ``cell.forward`` (N, C) and ``cell.backward`` (M, C). The result is
+    int64 (N, B) and (M, B), in any order, EMPTY if unused; B is ``HITS`` times the larger C. A row
+    or column with more than B hits has only its C largest keys.
     """
     from miner.knn.gpu.fused import find_hits
 

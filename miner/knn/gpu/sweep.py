@@ -82,8 +82,9 @@ def search(
     Once ``stop`` is set, the search ends early, with partial results.
 
     Returns:
-        Keys, int64, of the ``kept`` largest products, best first: of each source of the share among
-        the targets, and of each target among these sources, EMPTY if unused.
+        Keys of the ``kept`` largest products, best first, EMPTY if unused: of each source of the
+        share among the targets, int64 (share, min(kept, M)), and of each target among these
+        sources, (M, min(kept, N)).
 
     Raises:
         RuntimeError: The device lacks the memory for a small search, or failed.
@@ -99,7 +100,10 @@ def search(
 
 
 def spans(count: int, most: int, *, first: int) -> Iterator[range]:
-    """Yield ranges of ``count`` lines, doubling from ``first`` up to ``most``."""
+    """Yield ranges that cover ``count`` lines, each as long as all before it.
+
+    The first has ``first`` lines, and none more than ``most``. The last may be shorter.
+    """
     start = 0
     while start < count:
         stop = min(start + min(max(start, first), most), count)
@@ -108,10 +112,7 @@ def spans(count: int, most: int, *, first: int) -> Iterator[range]:
 
 
 class _Sweep:
-    """The vectors of both sides, and the best keys per line.
-
-    Rows count from the first source of the share.
-    """
+    """The vectors and best keys of both sides, with rows from the share."""
 
     def __init__(
         self, source: Tensor, target: Tensor, share: range, kept: int, device: torch.device
@@ -144,11 +145,7 @@ class _Sweep:
                 self.cover(rows[half], columns)
 
     def _covered(self, rows: range, columns: range) -> bool:
-        """Search a cell, or return False if it is too large.
-
-        Raises:
-            OutOfMemoryError: Even a small cell is too large.
-        """
+        # Searches a cell, unless it is too large.
         if max(len(rows), len(columns)) > self._lines:
             return False
         tiling = self._tiling if min(rows.start, columns.start) >= self._kept else None

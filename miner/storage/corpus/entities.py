@@ -24,9 +24,10 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def unescape(text: str, levels: int = 1) -> str:
-    """Replace the HTML entities of a text that end in a semicolon.
+    """Replace ``levels`` levels of HTML entities that end in a semicolon.
 
-    This is done ``levels`` times. Control characters become spaces, and unknown names stay.
+    Unknown names stay. Entities of tabs and line ends become spaces, and others the characters of
+    ``html.unescape``, which are none for most control characters.
     """
     for _ in range(levels):
         text = _ENTITY.sub(lambda match: _character(match[0]), text)

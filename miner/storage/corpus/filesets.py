@@ -32,16 +32,16 @@ NamedPlace = tuple[str, Place]
 
 
 def may_hold_corpus(entry: Place) -> bool:
-    """Return whether an entry is not hidden, nor a README or a licence."""
+    """Return whether an entry is not hidden, nor a README, licence or notice."""
     return not (entry.name.startswith(".") or NON_CORPUS_FILES.fullmatch(entry.name))
 
 
 def folder_files(folder: Place) -> tuple[list[NamedPlace], list[str]]:
     """List the corpus files in a folder at any depth, and all other names.
 
-    Each file has its path below ``folder`` as its name. The second list has the names of files that
-    are hidden, or about the corpus, such as README. Entries of a folder are in the order of their
-    names' code points. A link to a folder that contains the link is ignored.
+    Each file has its path below ``folder`` as its name. The second list has the names of entries
+    that are hidden, about the corpus, such as README, or links to a folder that contains them; a
+    folder's ends in ``/``. Entries of a folder are in the order of their names' code points.
 
     Raises:
         CorpusError: A folder may not be listed.
@@ -78,7 +78,7 @@ def _real_path(folder: Place) -> str:
 
 
 def describe_folder(folder: Place) -> str:
-    """Return a line that names the files of a folder that are read or skipped.
+    """Return a line with the first files of a folder that are read or skipped.
 
     Raises:
         CorpusError: The folder contains no file of a corpus, or may not be listed.
@@ -97,7 +97,7 @@ def _list_corpus(folder: Place) -> tuple[list[NamedPlace], list[str]]:
 
 
 def summarise_names(names: Sequence[str]) -> str:
-    """Return the number of names and the first names, as ``2 (a.txt, b.txt)``."""
+    """Return the number of names and the first five, as ``2 (a.txt, b.txt)``."""
     shown = ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
     return f"{len(names):,} ({shown})"
 
@@ -192,7 +192,7 @@ def languages_of(folder: Place) -> tuple[dict[str, Place], list[Place]]:
 
 
 def describe_languages(folder: Place) -> str:
-    """Return a line that names the corpora of a folder and skipped entries.
+    """Return a line with a folder's corpora and its first skipped entries.
 
     Raises:
         CorpusError: Two corpora have the same language, or the name of one has two languages.
@@ -226,7 +226,7 @@ def language_pairs(languages: Sequence[str], wanted: str) -> list[tuple[str, str
     ``all`` returns each pair of ``languages`` once, in alphabetical order.
 
     Raises:
-        ValueError: An item is not a pair of two of the languages, or is repeated.
+        ValueError: An item is not a pair of two of the languages, or repeats one in any order.
     """
     if wanted == "all":
         return list(combinations(sorted(languages), 2))

@@ -58,10 +58,11 @@ def line_parser(
 
     Args:
         path: Names the file in errors.
-        text_format: A format of text. For ``auto``, the first line that is not blank decides
-            between ``bucc``, ``jsonl`` and ``lines``.
+        text_format: ``lines``, ``bucc``, ``tsv``, ``jsonl``, or ``auto``, for which the first line
+            that is not blank decides between ``bucc``, ``jsonl`` and ``lines``.
         lines: The first lines of the file.
-        is_given: Whether the user passed the format. If not, it is checked against ``lines``.
+        is_given: Whether the user passed the format. If not, ``check_lines`` checks ``lines`` and
+            ``tsv``.
 
     Returns:
         A function that takes lines and a dictionary of rejected positions, to which it adds, and

@@ -31,7 +31,7 @@ class JoinedLines(Sequence[str]):
     def from_texts(cls, texts: Iterable[str]) -> "JoinedLines":
         """Join texts, by line ends.
 
-        Texts that contain a line's end can only be read with ``raw``.
+        If any of them contains a line's end, all can only be read with ``raw``.
         """
         encoded = [text.encode() for text in texts]
         lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
@@ -52,7 +52,7 @@ class JoinedLines(Sequence[str]):
 
     @cached_property
     def _texts(self) -> list[str]:
-        """Decode all texts at once, which is many times faster than one by one."""
+        # All at once, which is many times faster than one by one.
         return self.data.decode().split("\n")
 
     def raw(self, position: int) -> bytes:

@@ -43,7 +43,8 @@ def line_batches(path: AnyPath) -> Iterator[JoinedLines]:
     cut, but stays longer than that.
 
     Raises:
-        CorpusError: The file cannot be read, or most of its beginning is not UTF-8 text.
+        CorpusError: The file cannot be read, is UTF-16, UTF-32 or Parquet, or has 1 KiB or more,
+            and most of its first 64 KiB are in lines that are not UTF-8.
     """
     for block in _line_blocks(path):
         ends = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == ord("\n"))
@@ -57,10 +58,10 @@ def text_lines(path: AnyPath) -> Iterator[tuple[str, str]]:
     """Yield each line of a text file, and why it is rejected, or "".
 
     The reason is ``blank``, ``undecodable`` or ``too long``. Undecodable bytes become surrogates
-    (PEP 383), and a long line is cut.
+    (PEP 383), and a long line may be cut.
 
     Raises:
-        CorpusError: The file cannot be read, or most of it is not UTF-8.
+        CorpusError: The file cannot be read, or is rejected as by ``line_batches``.
     """
     for batch in line_batches(path):
         lines, rejected = decode_lines(batch)
@@ -76,7 +77,7 @@ def decode_lines(lines: JoinedLines) -> tuple[Sequence[str], Rejected]:
     r"""Decode lines, and return the texts and the reasons of rejected ones.
 
     Reasons are by position. A line is rejected if it is too long or not UTF-8, and its text is then
-    empty. One ``\r`` at a line's end is removed. If no line changes, ``lines`` are returned.
+    empty. One ``\r`` at a line's end is removed. The texts may be ``lines`` themselves.
     """
     rejected: Rejected = {}
     too_long = np.flatnonzero(lines.lengths > MAX_LINE_BYTES).tolist()

@@ -20,19 +20,24 @@ if TYPE_CHECKING:
 
 
 class CorpusSize(NamedTuple):
-    """The number of records, rejected ones included, and their text's bytes."""
+    """The number of records, rejected ones included, and decompressed bytes.
+
+    Of text files, all bytes count, of Parquet all columns, and of documents only the sentences.
+    """
 
     rows: int
     text: int
 
 
 def measure_files(files: Sequence[Place], *, input_format: str = "auto") -> CorpusSize:
-    """Count the records and bytes of at least one file in one pass.
+    """Count the records and bytes of at least one file.
 
-    Of Parquet, only the footer is read. An unreadable file among several counts as one record.
+    Of Parquet, only the first records and the footer are read. An unreadable file among several
+    counts as one record.
 
     Raises:
         CorpusError: The only file cannot be read.
+        ValueError: The format is unknown.
     """
     sizes = []
     for file in files:
@@ -73,8 +78,8 @@ def open_corpus(
 ) -> Iterator[Records]:
     """Read all records of a corpus, in batches of at most ``BATCH_ROWS``.
 
-    Errors at the file's beginning are raised at once, later ones by the batch that has them. The
-    file is read once, so text may come from a pipe.
+    Batches of documents contain whole ones, and so may be larger. Errors at the file's beginning
+    are raised at once, later ones by the batch that has them. Text may come from a pipe.
 
     Args:
         path: A file. Its suffix shows a compression.
@@ -133,10 +138,11 @@ def _read_parquet(path: AnyPath, first_row: int) -> Iterator[Records]:
 
 @contextmanager
 def parquet_file(path: AnyPath, remedy: str = "") -> Iterator[pq.ParquetFile]:
-    """Open a Parquet file in a block, whose errors are converted.
+    """Open a Parquet file in a block, whose errors count as its damage.
 
     Raises:
-        CorpusError: The file cannot be opened or is damaged; then, the message ends in ``remedy``.
+        CorpusError: The file cannot be opened, or the block raised OSError or ValueError. Unless
+            the file is of another kind, the message then ends in ``remedy``.
         PlaceError: A remote file cannot be read.
     """
     import pyarrow.parquet as pq
@@ -201,10 +207,7 @@ def _string_column(column: pa.Array) -> pa.Array:
 
 
 def _strings(column: pa.Array, rejected: dict[int, Rejection]) -> list[str]:
-    """Return a column's values, "" for null and for rejected values.
-
-    Parquet does not check that strings are UTF-8, and neither does Arrow when it reads them.
-    """
+    # Parquet does not check that strings are UTF-8, and neither does Arrow when it reads them.
     import pyarrow as pa
 
     try:
@@ -217,7 +220,7 @@ def _strings(column: pa.Array, rejected: dict[int, Rejection]) -> list[str]:
 def read_document_pairs(path: AnyPath) -> list[tuple[str, str]]:
     """Return the pairs of a source and a target document, each once, in order.
 
-    A line has the ids of both, and optionally a score, between tabs. Blank lines are ignored.
+    A line has the ids of both, and optionally a number, between tabs. Blank lines are ignored.
 
     Raises:
         CorpusError: The list is empty or cannot be read, or a line is something else.
@@ -229,8 +232,7 @@ def read_document_pairs(path: AnyPath) -> list[tuple[str, str]]:
                 pairs[_pair(line)] = None
         except ValueError:
             raise CorpusError(
-                f"{path}: line {number} is not a source and a target document with "
-                "a tab between them"
+                f"{path}: line {number} is not SOURCE TAB TARGET, or SOURCE TAB TARGET TAB SCORE"
             ) from None
     if not pairs:
         raise CorpusError(f"{path}: contains no document pairs; expected SOURCE TAB TARGET lines")

@@ -45,7 +45,7 @@ Rejected = dict[int, Rejection]
 class Records:
     """Consecutive records of a corpus, as columns of equal length.
 
-    Position ``i`` is row ``first_row + i`` of the file. Rows count from 0, and include rejected
+    Position ``i`` is row ``first_row + i`` of the corpus. Rows count from 0, and include rejected
     records, whose ids, documents and texts have no meaning.
 
     Attributes:
@@ -73,9 +73,11 @@ class Records:
         r"""Build records, and reject texts that cannot be mined.
 
         Args:
-            first_row: The row of the first record in the file.
-            columns: Ids, documents and texts, one per record.
-            rejected: Reasons by position. Texts that are blank, long or have NUL are added.
+            first_row: The row of the first record in the corpus.
+            columns: Ids, documents and texts, one per record. Spaces at the ends of ids and
+                documents are removed.
+            rejected: Reasons by position, to which texts that are blank, have NUL, or exceed
+                ``MAX_CHARACTERS`` are added.
             raw: Returns the file's bytes at a position, for ``rejected_texts``. Bytes that are not
                 UTF-8 are written as ``\xff``.
         """
@@ -98,7 +100,7 @@ class Records:
         return cls(first_row, ids, docs, texts, rejected, rejected_texts, trimmed)
 
     def ids(self) -> list[str]:
-        """Return each record's own id, or else its number in the file, from 1."""
+        """Return each record's own id, or else its number in the corpus, from 1."""
         return [own or str(row) for row, own in enumerate(self.own_ids, self.first_row + 1)]
 
     def kept_texts(self) -> list[str]:

@@ -79,7 +79,8 @@ class SortedRecords:
     def parts(self) -> Iterator[NDArray[np.void]]:
         """Yield all records, sorted by key, about a block at a time.
 
-        Each part has an equal range of keys, and may be empty. No records can be added afterwards.
+        Keys must be uint64, and random: each part has an equal range of keys, and may be empty. No
+        records can be added afterwards.
         """
         count = -(-len(self) // self._block)
         for part in range(count):
@@ -126,7 +127,7 @@ def find_repeats(
     The result is valid only in the ``with`` block. Errors of ``batches`` are raised.
 
     Args:
-        batches: The records. Rejected ones have no text.
+        batches: The records. Rejected ones are ignored.
         folder: A folder for temporary files.
         within_documents: Compare only texts of the same document.
         key: Returns the form in which texts are compared.
@@ -200,7 +201,8 @@ def digests_of(
         texts: N texts.
         kept: bool (N,); the texts to digest, K in number.
         rows: int64 (K,), their rows.
-        hashes: a function that returns two arrays of 64-bit hashes of the kept texts.
+        hashes: a function that returns two uint64 arrays (K,) of hashes of the kept texts. The
+            default's differ between processes.
     """
     digests = np.empty(len(rows), dtype=DIGEST)
     digests["high"], digests["low"] = hashes(texts, kept)

@@ -56,7 +56,8 @@ class CorpusCounts:
     def facts(self) -> dict[str, Any]:
         """Return the counts as JSON values, by name.
 
-        ``read`` is the number of all records. Reasons are in a fixed order, absent without records.
+        They are ``read`` (all records), ``duplicates``, and by reason ``rejected`` and
+        ``first_rejected``. Reasons are in a fixed order, absent without records.
         """
         reasons = [str(reason) for reason in Rejection if reason in self.rejected]
         return {

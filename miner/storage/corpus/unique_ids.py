@@ -78,9 +78,10 @@ class UniqueIds:
             yield records
 
     def check(self, path: Place) -> None:
-        """Check that the ids of the corpus at ``path`` are unique.
+        """Check that the ids of the corpus are unique.
 
-        Call it after the iteration. A warning is logged if spaces at the ends of ids were removed.
+        Call it after the iteration. Messages begin with ``path``. A warning is logged if spaces at
+        the ends of ids or documents were removed.
 
         Raises:
             CorpusError: One line with the first duplicate id and both of its places.
@@ -93,7 +94,7 @@ class UniqueIds:
             )
         if self._trimmed is not None:
             place = self._place_of(self._trimmed)
-            logger.warning("%s: removed spaces at the ends of ids, first in %s", path, place)
+            logger.warning("%s: removed spaces around ids or documents, first in %s", path, place)
 
     def _place_of(self, row: int) -> str:
         return place_of(row, self._corpus.names, self._corpus.starts)

@@ -50,10 +50,11 @@ class CleanText:
 
     @classmethod
     def from_text(cls, text: str, *, is_wrapped: bool) -> Self:
-        """Clean a document's text, in which all line ends are equal.
+        r"""Clean a document's text, in which all lines end with ``\n``.
 
-        Control characters become spaces, invisible characters are removed, and the others are
-        composed (NFC). Words that are hyphenated at line ends are joined if the lines are wrapped.
+        Control characters that are not white space become spaces, invisible characters are removed,
+        and the others are composed (NFC). Words that are hyphenated at line ends are joined if the
+        lines are wrapped, and always by soft hyphens.
         """
         clean = cls(_CONTROL.sub(" ", text))
         clean._edit((*match.span(), "") for match in _SOFT_BREAK.finditer(clean.text))

@@ -29,8 +29,9 @@ def read(path: AnyPath, name: str) -> Iterator[AnyDocument]:
     """Yield the documents of a text, Markdown, JSON lines or Parquet file.
 
     A text or Markdown is one document, called ``name``. Otherwise each line or row is one. It is
-    broken if it has no ``text``, and its name is its field ``doc``, ``id``, ``url`` or ``title``,
-    or else ``name:number``. Lines ``{"index": ...}`` of a Cirrus dump are skipped.
+    broken without a usable ``text``, and its name is its field ``doc``, ``id``, ``url`` or
+    ``title``, or else ``name:number``. Blank lines, and ``{"index": ...}`` of a Cirrus dump, are
+    skipped.
 
     Raises:
         CorpusError: The file cannot be read or is damaged, or Parquet has not one column ``text``.
@@ -98,7 +99,7 @@ def _parquet_rows(path: AnyPath) -> Iterator[dict[str, object]]:
 
 
 def _column_values(column: pa.Array) -> list[object]:
-    """Return values, with strings as bytes because Arrow does not check UTF-8."""
+    # Strings as bytes, because Arrow does not check UTF-8.
     if pt.is_dictionary(column.type):
         column = column.dictionary_decode()
     is_text = str(column.type) in {"string", "large_string", "string_view"}

@@ -205,7 +205,6 @@ def _skip_inline(state: StateInline, silent: bool) -> bool:
 
 
 def _paragraphs(tokens: Sequence[Token]) -> Iterator[str]:
-    """Yield the paragraphs of inline tokens, except for lines of code."""
     for is_break, group in groupby(_pieces(tokens), lambda piece: piece is _BREAK):
         pieces = list(group)
         plain = "".join(piece.text for piece in pieces if not piece.is_code)

@@ -34,7 +34,7 @@ class Document:
 
     Attributes:
         name: the document's id: a file's path in its folder, a URL, or an article's title. Control
-            characters become spaces, and lone surrogates are written as ``\udce9``.
+            characters and line ends become spaces, lone surrogates are written as ``\udce9``.
         text: the paragraphs, or the error's message of a broken document, if any.
         broken: the reason, or None. A broken document has no sentences.
     """

@@ -135,7 +135,7 @@ def is_wrapped(text: str) -> bool:
     """Return whether the lines of a text are wrapped at a width.
 
     It is true if most inner lines of paragraphs are unfinished sentences, and their median width is
-    in a range. It is false without inner lines.
+    from 30 to 130 characters. It is false without inner lines.
     """
     text = INVISIBLE.sub("", text)
     lines = [line for match in _PARAGRAPH.finditer(text) for line in match[0].split("\n")[:-1]]

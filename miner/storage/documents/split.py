@@ -67,8 +67,9 @@ class SplitCounts:
 def is_documents(path: Place, input_format: str) -> bool:
     """Return whether a corpus consists of documents.
 
-    It does if ``input_format`` is ``documents``. For ``auto``, it does if it has a file with a
-    known suffix, and each known suffix is only for documents, such as ``.html``.
+    It does if ``input_format`` is ``documents``. For ``auto``, all its suffixes must be only for
+    documents, such as ``.html``. In a folder, media and styles do not count, nor unknown suffixes
+    of at most half of the other files.
     """
     if input_format != "auto":
         return input_format == "documents"
@@ -79,7 +80,7 @@ def is_documents(path: Place, input_format: str) -> bool:
 def holds_documents(folder: Place) -> bool:
     """Return whether each file of a folder is one document.
 
-    All known suffixes are of text or markup, and half of a sample of texts
+    All suffixes that ``is_documents`` counts are of text or markup, and half of a sample of texts
     ``looks_like_a_document``. It is false for an empty folder.
     """
     suffixes = _files_by_suffix(folder)
@@ -132,7 +133,7 @@ def _is_filled(text: str) -> bool:
 
 
 def describe_documents(folder: Place) -> str:
-    """Return a line that names the files of a folder that are read.
+    """Return a line with the first files of documents in a folder.
 
     Raises:
         CorpusError: The folder has no file of documents.
@@ -148,6 +149,7 @@ def document_files(path: Place) -> list[NamedPlace]:
 
     Raises:
         CorpusError: ``path`` has no file of documents.
+        ModuleNotFoundError: The extra ``documents`` is not installed.
     """
     if path.is_dir():
         files = [file for file in filesets.folder_files(path)[0] if reader_of(file[1])]
@@ -165,7 +167,7 @@ def open_side(path: Place, input_format: str, *, escapes: int = 0) -> filesets.C
     ``escapes`` is the number of levels of HTML entities to replace in its texts.
 
     Raises:
-        CorpusError: ``path`` contains no file of a corpus.
+        CorpusError: ``path`` is a folder without a file of a corpus, or has no documents.
     """
     if is_documents(path, input_format):
         files, input_format = document_files(path), "documents"
@@ -177,7 +179,7 @@ def open_side(path: Place, input_format: str, *, escapes: int = 0) -> filesets.C
 def find_documents(
     files: Sequence[NamedPlace], *, is_only_file: bool
 ) -> Iterator[tuple[int, AnyDocument]]:
-    """Yield the documents of files, each after the position of its file.
+    """Yield pairs of a file's position and one of its documents, in order.
 
     A damaged file gives a broken document, unless ``is_only_file``.
 
@@ -212,7 +214,7 @@ def split_documents(
 
     ``counts`` is updated in place. Broken documents are counted and skipped. ``language`` (ISO
     639-1) decides how documents are split. The language of each sentence is identified. A second
-    document of one name becomes ``NAME (2)``, so that ids are unique.
+    document of one name becomes ``NAME (2)``, for ids of its own.
     """
     name_counts: Counter[int] = Counter()  # by hash, which needs less memory than the name
 

@@ -56,8 +56,8 @@ _PAGE_TYPES = ("text/html", "application/xhtml+xml")
 def read(path: AnyPath, name: str) -> Iterator[AnyDocument]:
     """Yield the page of a file, or the documents of an archive or a dump.
 
-    Of a WARC, only responses in HTML with status 200 are documents, and of a dump, only articles.
-    Their names are addresses and titles.
+    Of an archive, only conversions (WET) and responses in HTML with status 200 are documents, and
+    of a dump, only articles, not redirects. Their names are addresses and titles.
 
     Raises:
         CorpusError: The file cannot be read, or the archive or dump is damaged.
@@ -94,7 +94,7 @@ def read_page(
 ) -> Document:
     """Return the document of a page, without menus and listings.
 
-    It is broken if it is too long, blank, or in an unknown coding.
+    It is broken if it is longer than ``MAX_BYTES``, blank, or its codings cannot be undone.
 
     Args:
         name: the document's name; an address helps to guess the encoding.
@@ -121,7 +121,6 @@ def read_page(
 
 
 def _paragraphs(body: Any) -> Iterator[str]:  # noqa: ANN401 - lxml has no types
-    """Yield the paragraphs, items, cells and headings of a tree."""
     pieces: list[str] = []
     for event, element in etree.iterwalk(body, events=("start", "end")):
         is_start = event == "start"

@@ -42,7 +42,7 @@ def open_pairs(
         path: A file, or a folder ``.dataset``. An empty file has no pairs.
         columns: Names or numbers (from 1) of the columns or fields of source and target. Default:
             they are recognised by names and contents.
-        languages: BCP 47 tags that choose the texts of a TMX file or of fields.
+        languages: BCP 47 tags that choose the texts of TMX, of fields, or of a zip file.
 
     Raises:
         CorpusError: The file cannot be read, its format or columns are not recognised, or lack

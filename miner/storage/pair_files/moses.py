@@ -2,7 +2,7 @@
 
 import re
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from functools import partial
 from itertools import zip_longest
@@ -21,11 +21,11 @@ _MEMBER = re.compile(r"(.*\.)?([^./]+)-([^./]+)\.([^./]+)")
 def open_zip(path: Place, languages: Languages) -> PairFile:
     """Open a zip archive with two files of lines, line i of both a pair.
 
-    The files are ``NAME.XX-YY.XX`` and ``NAME.XX-YY.YY``. The source is the language of
-    ``languages[0]``, if given, or else ``XX``.
+    The files are ``NAME.XX-YY.XX`` and ``NAME.XX-YY.YY``. The source is ``YY`` if that is the
+    language of ``languages[0]``, or else ``XX``.
 
     Raises:
-        CorpusError: The zip file is damaged, or has no such files, or several.
+        CorpusError: The zip file is damaged, or does not have exactly two such files.
     """
     with open_binary(path) as raw:
         try:
@@ -44,8 +44,8 @@ def open_zip(path: Place, languages: Languages) -> PairFile:
     ]
     if len(file_pairs) != 1:
         raise CorpusError(
-            f"{path}: is a zip archive without two files such as NAME.de-en.de and NAME.de-en.en; "
-            "unpack it"
+            f"{path}: is a zip archive without just two files such as NAME.de-en.de and "
+            "NAME.de-en.en; unpack it"
         )
     [(code, other, first, second)] = file_pairs
     if languages[0] and languages[0] == language_of(other):
@@ -64,9 +64,7 @@ def open_moses(source: Place, target: Place) -> PairFile:
     """
     return PairFile(
         layout=f"lines of {source} and {target}",
-        read=lambda: pairs_of_sides(
-            source, (source.name, target.name), map(text_lines, (source, target))
-        ),
+        read=lambda: pairs_of_sides((source, target), map(text_lines, (source, target))),
     )
 
 
@@ -74,7 +72,7 @@ def _read(path: Place, first: str, second: str) -> Iterator[FilePair]:
     with ExitStack() as stack:
         archive = stack.enter_context(zipfile.ZipFile(stack.enter_context(open_binary(path))))
         files = [stack.enter_context(archive.open(name)) for name in (first, second)]
-        yield from pairs_of_sides(path, (first, second), map(_lines, files))
+        yield from pairs_of_sides((path / first, path / second), map(_lines, files))
 
 
 def _lines(file: IO[bytes]) -> Iterator[tuple[str, str]]:
@@ -84,13 +82,13 @@ def _lines(file: IO[bytes]) -> Iterator[tuple[str, str]]:
 
 
 def pairs_of_sides(
-    path: Place, names: Sequence[str], sides: Iterable[Iterator[tuple[str, str]]]
+    files: tuple[Place, Place], sides: Iterable[Iterator[tuple[str, str]]]
 ) -> Iterator[FilePair]:
     """Yield pairs of line i of both sides, in order.
 
     Args:
-        path: The file that the places of pairs name.
-        names: Names of both sides.
+        files: The files of both sides. A pair's place is in the source, unless only the target has
+            a problem.
         sides: Iterators over each side's texts, each with the reason to reject it, or "".
 
     Raises:
@@ -98,13 +96,13 @@ def pairs_of_sides(
     """
     for number, lines in enumerate(zip_longest(*sides), 1):
         if None in lines:
-            short, long = names if lines[0] is None else reversed(names)
+            short, long = files if lines[0] is None else reversed(files)
             raise CorpusError(
-                f"{path}: {short} has {number - 1:,} lines, and {long} has more; line i of one "
-                "must translate line i of the other"
+                f"{short}: has {number - 1:,} lines, and {long} has more; line i of one must "
+                "translate line i of the other"
             )
-        (text, problem), (other, other_problem) = lines
-        blank = "" if text.strip() and other.strip() else BLANK
-        problems = {problem, other_problem} - {"", BLANK}
-        problem = next(iter(problems), blank)
-        yield FilePair(place=f"{path} line {number}", texts=(text, other), problem=problem)
+        texts = lines[0][0], lines[1][0]
+        problems = [(file, why) for file, (_, why) in zip(files, lines, strict=True)]
+        problems.append((files[0], "" if all(map(str.strip, texts)) else BLANK))
+        file, problem = next((each for each in problems if each[1] not in ("", BLANK)), problems[2])
+        yield FilePair(place=f"{file} line {number}", texts=texts, problem=problem)

@@ -90,11 +90,7 @@ def _languages(names: Names) -> Languages:
 def _fields(
     path: Place, record: Mapping[str, Any], columns: Sequence[str], languages: Languages
 ) -> tuple[Names, str]:
-    """Find the fields of source and target, and the field around them or "".
-
-    Raises:
-        CorpusError: No fields are recognised, or ``columns`` are not among them.
-    """
+    # The names of source and target, and of the field around them or "".
     nested = NESTED if isinstance(record.get(NESTED), dict) else ""
     known = [*(record[nested] if nested else record)]
     if columns:
@@ -149,7 +145,6 @@ def _parsed(line: str) -> Mapping[str, Any]:
 
 
 def _pair(place: str, content: str | Mapping[str, Any], names: Names, nested: str) -> FilePair:
-    """Return the pair of a line or record, or its problem."""
     try:
         record = _parsed(content) if isinstance(content, str) else content
         score, cost, probability = (_number(record, name) for name in _NUMBERS)
@@ -181,11 +176,7 @@ def _number(record: Mapping[str, Any], name: str) -> float | None:
 
 
 def _ids(record: Mapping[str, Any], side: str) -> Ids | None:
-    """Return the ids of a side, () of a gap, or None if it has no field.
-
-    Raises:
-        CorpusError: An id is neither a string nor an integer.
-    """
+    # () of a gap, and None without a field.
     own, merged = record.get(f"{side}_id"), record.get(f"{side}_ids")
     if own is None and merged is None:
         return None

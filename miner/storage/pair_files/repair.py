@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
 
 def repair_text(text: str) -> str:
-    """Repair mojibake, entities, invisible characters, spaces and quotes.
+    """Repair mojibake, entities, ligatures, invisible characters and spaces.
 
-    ftfy (Speer 2019) does all but the invisible characters, and leaves text that is not damaged.
+    White space becomes single spaces. ftfy (Speer 2019) does the rest, except for invisible
+    characters. It also makes curly quotes straight, and composes characters (NFC).
 
     Raises:
         ModuleNotFoundError: ftfy is not installed.

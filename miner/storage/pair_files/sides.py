@@ -74,7 +74,7 @@ def write_texts(pairs: PairFile, path: Place) -> None:
 def texts_at(path: Place, lines: IntArray) -> pa.Table:
     """Read the texts of lines (P,), from 0, from a file of ``write_texts``.
 
-    The table has a row per line, in the order of ``lines``.
+    The table has the columns ``ORIGINALS`` and a row per line, in the order of ``lines``.
     """
     import numpy as np
     import pyarrow as pa
@@ -104,11 +104,10 @@ def pairs_of_corpora(source: Place, target: Place, input_formats: tuple[str, str
 def _read(source: Place, target: Place, input_formats: tuple[str, str]) -> Iterator[FilePair]:
     sides = zip((source, target), input_formats, strict=True)
     both = [_texts(path, input_format) for path, input_format in sides]
-    yield from pairs_of_sides(source, (source.name, target.name), both)
+    yield from pairs_of_sides((source, target), both)
 
 
 def _texts(path: Place, input_format: str) -> Iterator[tuple[str, str]]:
-    """Yield each text of a corpus, and the reason why it is rejected or ""."""
     for records in open_corpus(path, input_format=input_format):
         for position, text in enumerate(records.texts):
             shown = text or records.rejected_texts.get(position, "")

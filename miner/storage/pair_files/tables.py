@@ -51,7 +51,7 @@ class Columns:
 def open_table(path: Place, lines: Sequence[str], columns: Sequence[str]) -> PairFile:
     """Recognise the columns of a table by its first lines.
 
-    ``columns`` are names or numbers of source and target, or empty.
+    ``columns`` are names or numbers (from 1) of source and target, or empty.
 
     Raises:
         CorpusError: The lines are not a table, or its columns of text are in doubt.
@@ -101,11 +101,7 @@ def open_table(path: Place, lines: Sequence[str], columns: Sequence[str]) -> Pai
 
 
 def _table(path: Place, lines: Sequence[str]) -> Table:
-    """Return the table of the delimiter that most lines have equally often.
-
-    Raises:
-        CorpusError: There is none.
-    """
+    # That of the delimiter that most lines have equally often.
     tables = [table for table in tables_in(lines) if table.share >= 0.5]
     is_csv = split_compression(path)[0] == ".csv"
     candidates = [table for table in tables if table.delimiter not in QUOTING] or [
@@ -122,7 +118,6 @@ def _table(path: Place, lines: Sequence[str]) -> Table:
 
 
 def _is_header(names: Sequence[str], columns: Sequence[str]) -> bool:
-    """Return whether a first line names the columns."""
     if any(_number(name) is not None for name in names):
         return False
     if columns and not all(map(str.isdecimal, columns)):
@@ -134,11 +129,6 @@ def _is_header(names: Sequence[str], columns: Sequence[str]) -> bool:
 def _chosen(
     path: Place, columns: Sequence[str], header: Sequence[str], width: int
 ) -> tuple[int, int]:
-    """Return the positions of the columns that the user names.
-
-    Raises:
-        CorpusError: A column is not in the table, or there are not two.
-    """
     names = {name: at for at, name in enumerate(header)}
     if len(columns) != 2:
         raise CorpusError(f"--columns: expected two columns such as 3,4, not {len(columns)}")
@@ -157,10 +147,7 @@ def _is_own(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def _is_rated(rows: Sequence[Sequence[str]], texts: tuple[int, int]) -> bool:
-    """Return whether rows end in a score, a probability and a reason or "".
-
-    ``adit rate`` adds these columns. Lines without a pair have no numbers.
-    """
+    # ``adit rate`` adds a score, a probability and a reason or "". Other lines have no numbers.
     if not rows or max(texts) >= len(rows[0]) - 3 or all(row[-1] for row in rows):
         return False
     numbers = [[_number(cell) for cell in row[-3:]] for row in rows if row[-3] or not row[-1]]
@@ -171,11 +158,6 @@ def _is_rated(rows: Sequence[Sequence[str]], texts: tuple[int, int]) -> bool:
 
 
 def _guessed(path: Place, rows: Sequence[Sequence[str]], header: Sequence[str]) -> tuple[int, int]:
-    """Return the two columns of text.
-
-    Raises:
-        CorpusError: There are fewer or more.
-    """
     width = len(rows[0]) if rows else 0
     texts = [at for at in range(width) if _is_text(rows, at)]
     if width == 2 and texts in ([], [0]):
@@ -239,7 +221,6 @@ def _read_csv(path: Place, columns: Columns) -> Iterator[FilePair]:
 def _pair(
     place: str, cells: Sequence[str], columns: Columns, problem: str, raw: str | None = None
 ) -> FilePair:
-    """Return the pair of a row, or with its ``problem``."""
     first, second = columns.texts
     texts = None
     if len(cells) > max(first, second) and len(cells) == (columns.count or len(cells)):

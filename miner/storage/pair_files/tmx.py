@@ -20,12 +20,12 @@ _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 def open_tmx(path: Place, columns: Sequence[str], languages: Languages) -> PairFile:
     """Recognise the languages of a TMX file by its first units.
 
-    ``languages`` choose source and target. If both are None, the source is the language of the
-    header, and a file must have two languages. ``columns`` must be empty.
+    ``languages`` choose source and target. For None, the language of the header comes first, then
+    that of the first unit. ``columns`` must be empty.
 
     Raises:
-        CorpusError: ``columns`` is not empty, or the file lacks the languages, or has more than two
-            and ``languages`` does not choose.
+        CorpusError: ``columns`` is not empty, or the units lack the languages, or have more than
+            two and one of ``languages`` is None.
     """
     if columns:
         raise CorpusError("--columns: TMX has no columns; use --src-lang and --tgt-lang")
@@ -38,7 +38,8 @@ def open_tmx(path: Place, columns: Sequence[str], languages: Languages) -> PairF
             tags.setdefault(base_language(tag), tag)
     given = [base_language(language) if language else None for language in languages]
     if lacking := next((code for code in given if code and tags and code not in tags), None):
-        raise CorpusError(f"{path}: has no units in {lacking}, only in {', '.join(tags.values())}")
+        known = ", ".join(tags.values())
+        raise CorpusError(f"{path}: its first units are not in {lacking}, only in {known}")
     order = sorted(tags, key=lambda code: code != source)
     free = [code for code in order if code not in given]
     if len(order) > 2 and None in given:
@@ -47,7 +48,7 @@ def open_tmx(path: Place, columns: Sequence[str], languages: Languages) -> PairF
             "--tgt-lang"
         )
     if len(order) == 1 or (not order and None in given):
-        raise CorpusError(f"{path}: has no unit with two languages")
+        raise CorpusError(f"{path}: its first units have fewer than two languages")
     chosen = tuple(code or free.pop(0) for code in given)
     shown = tuple(tags.get(code, code) for code in chosen)
     return PairFile(
@@ -70,11 +71,7 @@ def _read(path: Place, languages: Sequence[str]) -> Iterator[FilePair]:
 
 
 def _units(path: Place) -> Iterator[tuple[str, ElementTree.Element]]:
-    """Yield the language of the header and each unit, which is then emptied.
-
-    Raises:
-        CorpusError: The file is not whole.
-    """
+    # The language of the header, and each unit, which is then emptied.
     source = ""
     body = None
     try:
@@ -124,11 +121,6 @@ def _pair(place: str, unit: ElementTree.Element, languages: Sequence[str]) -> Fi
 
 
 def _number(unit: ElementTree.Element, name: str) -> float | None:
-    """Return the number in a property, None without one.
-
-    Raises:
-        ValueError: It is not a number.
-    """
     texts = _properties(unit, name)
     try:
         return float(texts[0]) if texts else None

@@ -40,6 +40,7 @@ class RemoteVectors:
 
         Raises:
             ValueError: The header is invalid, the file truncated, or the array column-major.
+            FileNotFoundError: The file does not exist.
             PlaceError: The file cannot be read.
         """
         with path.open() as stream:
@@ -183,7 +184,8 @@ def write_embeddings(
         dtype: The type to write.
 
     Raises:
-        ValueError: The blocks have another shape, or a value or the suffix does not fit.
+        ValueError: The blocks have another shape or number of rows, or a value is too large for
+            ``dtype``, or the suffix is not for it.
         OutputError: The file cannot be written.
     """
     name, suffix = str(path), PurePath(str(path)).suffix.lower()

@@ -28,7 +28,7 @@ def read_index(path: Path, *, mapped: bool) -> faiss.Index:
     Otherwise, it is read completely, and vectors can be added.
 
     Raises:
-        ArtefactError: This version of FAISS cannot read the file.
+        ArtefactError: FAISS cannot open or read the file.
     """
     import faiss
 

@@ -91,7 +91,8 @@ class Output(NamedTuple):
         """Divide the path of an output into its parts.
 
         Raises:
-            ValueError: The name has no known suffix, or the format cannot be compressed.
+            ValueError: The name has no known suffix and no ``%``, or has the suffix of a
+                compression that its format lacks.
         """
         place = path if isinstance(path, RemotePath) else Path(path)
         parts = _NAME.fullmatch(place.name) or _LINES_NAME.fullmatch(place.name)
@@ -119,12 +120,13 @@ class Output(NamedTuple):
         """Return the paths of all files of the output, existing or not.
 
         Raises:
-            ValueError: Their names need languages that are unknown or equal.
+            ValueError: The format needs languages that are unknown, or two files of lines would
+                have one name.
         """
         languages = origin.languages
         if self.format.names_languages and None in languages:
             raise ValueError(
-                f"{self.path}: the file name needs the languages; pass --src-lang and --tgt-lang"
+                f"{self.path}: the format needs both languages; pass --src-lang and --tgt-lang"
             )
         if self.format is not FORMATS[LINES]:
             return [self.path / name for name in self.format.files] or [self.path]

@@ -59,8 +59,8 @@ def write_lines(files: Files, tables: Tables, schema: pa.Schema, origin: Origin)
 def write_tsv(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -> None:
     """Write score TAB source text TAB target text, without header or quoting.
 
-    The score has all its digits. Tabs and ends of lines in texts become spaces. An unknown score is
-    ``nan``. Rejected pairs have the reason in a last column.
+    The score has all its digits. An unknown score is ``nan``, and without a column ``score`` it is
+    omitted. Tabs and ends of lines in texts become spaces. A column ``reason`` comes last.
     """
     names = ["source_text", "target_text", *(["reason"] if "reason" in schema.names else [])]
     for table in tables:
@@ -137,8 +137,9 @@ def write_dataset(files: Files, tables: Tables, schema: pa.Schema, origin: Origi
 def write_tmx(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -> None:
     """Write Translation Memory eXchange 1.4, level 1, valid by its DTD.
 
-    ``origin`` must have both languages. Score, probability and other columns are properties of a
-    unit, and ids and documents of its sentences. Characters that XML cannot express become spaces.
+    ``origin`` must have both languages. Score, probability, margin, cosine, rank, direction and
+    reason are properties of a unit, and ids and documents of its sentences. Other columns are
+    omitted. Characters that XML cannot express become spaces.
     """
     languages = tuple(str(language) for language in origin.languages)
     header = (

@@ -88,7 +88,8 @@ def test_other_files_are_refused_by_name(name: str, lines: list[str], message: s
     text_format = "tsv" if name.endswith(".tsv") else "lines"
     with pytest.raises(CorpusError, match=f"^x/{name}: .*{message}") as error:
         check_lines(Path("x") / name, lines, text_format)
-    assert "instead of a sentence per line; " in str(error.value)
+    expected = "an id and a sentence" if text_format == "tsv" else "a sentence"
+    assert f"instead of {expected} per line; " in str(error.value)
 
 
 ACCEPTED = [

@@ -101,7 +101,8 @@ def test_trimmed_ids_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) 
     ids = UniqueIds(corpus, tmp_path)
     assert [records.own_ids for records in ids] == [["s1", "s2"], ["s3"]]
     ids.check(Path("folder"))
-    assert caplog.messages == ["folder: removed spaces at the ends of ids, first in b.tsv line 1"]
+    [message] = caplog.messages
+    assert message == "folder: removed spaces around ids or documents, first in b.tsv line 1"
 
 
 def test_memory_is_that_of_a_block(tmp_path: Path) -> None:

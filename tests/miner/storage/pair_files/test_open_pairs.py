@@ -149,7 +149,7 @@ def test_tmx(tmp_path: Path, encoding: str) -> None:
     ]
     with pytest.raises(CorpusError, match=r"has the languages en-US, DE, fr; choose two"):
         open_pairs(tmp_path / "a")
-    with pytest.raises(CorpusError, match=r"has no units in it, only in en-US, DE, fr"):
+    with pytest.raises(CorpusError, match=r"first units are not in it, only in en-US, DE, fr"):
         open_pairs(tmp_path / "a", languages=("it", None))
 
 
@@ -188,7 +188,7 @@ def test_zip_of_opus(tmp_path: Path) -> None:
     assert [pair.texts for pair in turned.read()] == [(t, s) for s, t in PAIRS]
     with zipfile.ZipFile(tmp_path / "b", "w") as archive:
         archive.writestr("a.txt", "x")
-    with pytest.raises(CorpusError, match=r"is a zip archive without two files such as NAME.de-en"):
+    with pytest.raises(CorpusError, match=r"is a zip archive without just two files such as NAME"):
         open_pairs(tmp_path / "b")
 
 
@@ -230,6 +230,20 @@ def test_lines_that_are_not_pairs_keep_their_place(tmp_path: Path) -> None:
         ("", "a b c."),
         ("", ""),
         ("", ""),
+    ]
+
+
+def test_a_problem_is_placed_in_the_file_that_has_it(tmp_path: Path) -> None:
+    long = b"x" * (3 << 20)
+    (tmp_path / "a").write_bytes(b"A.\nB.\n\xff\n\nE.\n")
+    (tmp_path / "b").write_bytes(b"A.\n\xff\n%s\nD.\n%s\n" % (long, long))
+    pairs = open_moses(tmp_path / "a", tmp_path / "b").read()
+    assert [(pair.place.rpartition("/")[2], pair.problem) for pair in pairs] == [
+        ("a line 1", ""),
+        ("b line 2", "undecodable"),
+        ("a line 3", "undecodable"),
+        ("a line 4", "blank"),
+        ("b line 5", "too long"),
     ]
 
 
