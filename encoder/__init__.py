@@ -27,9 +27,7 @@ ENCODERS = (
 
 
 class Encoder(Protocol):
-    """Interface of encoders of sentences into vectors of one space.
-
-    ``encoder.base.BaseEncoder`` implements it.
+    """Interface of encoders of sentences, which ``BaseEncoder`` implements.
 
     Attributes:
         name: identifies the weights and the preprocessing. Equal names mean equal vectors.
@@ -42,25 +40,27 @@ class Encoder(Protocol):
     precision: Precision
 
     def encode(self, sentences: Sequence[str], *, normalize: bool = True) -> NDArray[np.float32]:
-        """Encode S sentences as float32 (S, D).
+        """Encode S sentences as float32 (S, ``dim``).
 
-        S may be 0. A sentence without tokens gets the zero vector. Others have unit length with
-        ``normalize``, or else the encoder's own. Adit's encoders also encode one string, as (D,).
+        S may be 0. A vector has unit length with ``normalize``, or else the encoder's own. It may
+        be zero, as a bag's of a blank sentence. Adit's encoders also encode one string, (``dim``,).
+        An encoder with one network per language raises a ValueError (see ``for_language``).
         """
 
     def for_language(self, language: str | None) -> Encoder:
-        """Return the encoder of text in a language.
+        """Return the encoder of text in a language, often the encoder itself.
 
-        ``language`` is an ISO 639 code, or None if unknown. Most encoders return themselves.
+        ``language`` is an ISO 639 code, or None if unknown.
 
         Raises:
-            ValueError: The encoder has one network per language, and none for this language.
+            ValueError: The encoder has one network per language, and no intact one for this.
         """
 
     def for_languages(self, languages: Sequence[str | None]) -> Encoder:
-        """Return the encoder without joined parts that lack a language.
+        """Return the encoder without joined parts that lack one of ``languages``.
 
         A language None is unknown, and ignored. If every part lacks a language, all parts stay.
+        Parts that list no languages also stay. Encoders without parts return themselves.
         """
 
 
@@ -79,9 +79,10 @@ def load_encoder(
             ``st:FOLDER``, a model of sentence-transformers; several of these joined, such as
             ``0.5*mini+use`` (``encoder.joined``); or ``best`` (``best_encoder``).
         vocabulary: a LASER encoder's ``.cvocab`` (LASER3), ``.spm`` (LASER2) or ``.fcodes``
-            (LASER1), by default the file next to the checkpoint.
+            (LASER1), by default a file in the checkpoint's folder.
         pretokenized: whether a LASER encoder's sentences are its subword tokens, between spaces.
-        precision: of a network's products; ``auto`` is the fastest that is close to float32.
+        precision: of a network's products; ``auto`` is int8 or bfloat16 if the hardware has
+            instructions for it and vectors stay close to float32, or else float32.
 
     Raises:
         ValueError: The encoder is unknown or damaged, or cannot have an option.
@@ -123,17 +124,14 @@ def load_encoder(
 
 
 def best_encoder() -> str:
-    """Return the spelling of the encoder that finds the best pairs.
-
-    It is ``JOINED``, several joined by ``+``. Runs drop parts that lack their languages.
-    """
+    """Return ``mini+use``, the spelling of the encoder with the best pairs."""
     return JOINED
 
 
 def folder_of(spec: str) -> Path:
     """Return the folder of the encoder ``spec``, which may not exist.
 
-    It is in this package for ``mini`` and ``use``. Any other spelling is a path.
+    It is in this package for ``mini`` and ``use``. Any other spelling is read as a path.
     """
     return Path(__file__).parent / "assets" / spec if spec in (BUNDLED, USE) else Path(spec)
 
@@ -141,7 +139,7 @@ def folder_of(spec: str) -> Path:
 def is_bag(spec: str) -> bool:
     """Return whether ``spec`` is the folder of a bag, or ``mini``.
 
-    A bag runs in float32 only. Any other encoder, or a missing folder, gives False.
+    Any other encoder, such as a joined one, or a missing folder gives False.
 
     Raises:
         ValueError: The folder's configuration is damaged.

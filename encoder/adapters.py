@@ -30,7 +30,7 @@ class SentenceTransformerEncoder(BaseEncoder):
 
         Raises:
             ValueError: The model cannot be loaded, or cannot run in this precision.
-            ModuleNotFoundError: sentence-transformers is not installed.
+            ModuleNotFoundError: sentence-transformers, or a package it needs, is not installed.
         """
         if precision == "int8":
             raise ValueError(

@@ -34,7 +34,7 @@ class BaseEncoder(ABC):
         """Return a copy that encodes some languages by another encoder.
 
         ``languages`` are ISO 639 codes. ``load`` returns the other encoder, which has the same
-        space. It is called once, when one of the languages is first used.
+        space. It is called once, when ``for_language`` first gets one of the languages.
         """
         copied = copy(self)
         copied._added = {**self._added, **dict.fromkeys(map(language_key, languages), cache(load))}
@@ -52,8 +52,8 @@ class BaseEncoder(ABC):
     def encode(self, sentences: str | Sequence[str], *, normalize: bool = True) -> Matrix:
         """Encode S sentences, float32 (S, D), or one string, float32 (D,).
 
-        Vectors have unit length if ``normalize``, or else the encoder's own length. A sentence
-        without tokens gets the zero vector. S may be 0.
+        Vectors have unit length if ``normalize``, or else the encoder's own length. Some encoders
+        give a blank sentence the zero vector. S may be 0. D is ``dim``.
         """
         vectors = self._embed(as_list(sentences), normalize=normalize)
         return vectors[0] if isinstance(sentences, str) else vectors

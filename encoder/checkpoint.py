@@ -45,7 +45,7 @@ def save_encoder(
 
     ``table`` has the vectors of V pieces, then of n-grams, float32 (V + ngram_rows, D). It is
     stored with 4 bits per number. ``facts`` are JSON values about the training, for the
-    configuration. Files are replaced when all new ones are complete.
+    configuration. The folder is made if it is missing. Files are replaced when all are complete.
     """
     packed = pack(table)
     vocabulary, dim = len(table) - ngram_rows, table.shape[1]
@@ -70,7 +70,8 @@ def write_folder(folder: Path, config: Facts, tokenizer_model: bytes, weights: b
 def replace_files(folder: Path, contents: Mapping[str, bytes]) -> None:
     """Write files into an existing folder, and replace earlier ones.
 
-    ``contents`` are by file name. Earlier files are replaced when all new files are complete.
+    ``contents`` are by file name. Earlier files are replaced when all new ones are complete. Drafts
+    of other processes (``.draft-*``) are deleted.
 
     Raises:
         OSError: A file cannot be written; the error names it.
@@ -94,7 +95,7 @@ def read_folder(folder: Path) -> tuple[dict[str, Any], Tokenizer, bytes]:
     """Read an encoder's configuration, tokeniser and serialised weights.
 
     Raises:
-        ValueError: A file is missing or damaged, or the files are of different trainings.
+        ValueError: A file is missing, damaged, or of another format or training.
     """
     config = read_config(folder)
     model, weights = (_find_file(folder, name).read_bytes() for name in (TOKENIZER, WEIGHTS))
@@ -150,7 +151,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     for key in sorted(number_keys):
         if not isinstance(config[key], int):
             raise ValueError(
-                f"encoder {folder}: {CONFIG} has {key} {config[key]!r}; expected a number"
+                f"encoder {folder}: {CONFIG} has {key} {config[key]!r}; expected a whole number"
             )
     return config
 
@@ -172,8 +173,9 @@ def save_head(folder: Path, tensors: "Mapping[str, torch.Tensor]") -> None:
 def load_head(folder: Path) -> Callable[[Matrix], Matrix]:
     """Load an inference head, a function from sentence vectors to logits.
 
-    It maps (u, v, |u - v|, u * v), float32 (N, 4 D), to logits of the classes ``INFERENCE_LABELS``,
-    float32 (N, 3). Rows u and v are the vectors of both sentences, scaled to the length sqrt(D).
+    It maps (u, v, |u - v|, u * v) of N pairs, float32 (N, 4 D), to logits of the classes
+    entailment, neutral and contradiction, float32 (N, 3). Rows u and v are the vectors of both
+    sentences, of D dimensions, scaled to the length sqrt(D).
 
     Raises:
         ValueError: The head is missing, damaged, or belongs to another encoder.

@@ -33,9 +33,10 @@ class Coverage:
 
 
 def language_key(language: str) -> str:
-    """Return one key for all codes of a language, ISO 639-3 if known.
+    """Return one key for all codes of a language, with any script or region.
 
-    Other text is returned in lower case, up to its first hyphen, and "" as "".
+    It is the ISO 639-3 code of LASER's files (``deu``), or else the shortest ISO 639 code (``la``).
+    Other text is returned in lower case, up to its first hyphen or "_", and "" as "".
     """
     if known := INDIVIDUAL.get(language):
         return known
@@ -52,8 +53,8 @@ def find_coverage(languages: Mapping[str, Coverage], language: str) -> Coverage 
 def read_coverage(spec: str) -> dict[str, Coverage]:
     """Read the coverage of each language, by ISO 639 code, of an encoder.
 
-    ``spec`` is a single encoder. Languages of an added encoder are included. It is empty for an
-    encoder that lists no languages, such as LASER's.
+    ``spec`` is a single encoder. Languages of the encoder added in its subfolder ``more`` are
+    included. The result is empty if the encoder lists no languages, as LASER's, or is unknown.
     """
     coverages: dict[str, Coverage] = {}
     for folder in (folder_of(spec) / MORE, folder_of(spec)):

@@ -25,8 +25,7 @@ from encoder.rows import Matrix, normalize_rows
 
 MEANS = "means.safetensors"  # float32 (D,) by language, and of all languages together
 ALL = "all"
-# Default weights. With the judge, a bag of weight 0.5 finds more pairs than one of weight 1; by
-# margin only, fewer (docs/results-joined.md).
+# Default weights, with which the judge finds more pairs than with 1 (docs/results-joined.md).
 WEIGHTS = {BUNDLED: 0.5}
 
 
@@ -40,11 +39,11 @@ class Weighted(NamedTuple):
 def parse_joined(spec: str) -> tuple[Weighted, ...]:
     """Split a joined encoder's spelling into its parts.
 
-    It has ``+`` between parts, such as ``0.5*mini+use``. A single encoder, or an existing folder,
-    gives (). The default weight is 0.5 for ``mini``, and 1 for others.
+    Without a ``+`` or ``*``, as in ``0.5*mini+use`` or ``2*use``, or for an existing folder, the
+    result is (). The default weight is 0.5 for ``mini``, and 1 for others.
 
     Raises:
-        ValueError: A part is missing or repeated, or its weight is not a positive number.
+        ValueError: A part is empty, repeated or ``best``, or its weight is not finite and above 0.
     """
     if Path(spec).is_dir() or not ("+" in spec or "*" in spec):
         return ()
@@ -68,7 +67,7 @@ def _parse_part(spec: str, part: str) -> Weighted:
         weight = math.nan
     if not 0 < weight < math.inf:
         raise ValueError(
-            f"encoder {spec!r}: the weight {weight_text!r} of {name} must be a positive number"
+            f"encoder {spec!r}: the weight {weight_text!r} of {name} must be finite and above 0"
         )
     return Weighted(weight, name)
 
@@ -79,28 +78,32 @@ def spell_joined(parts: Iterable[Weighted]) -> str:
 
 
 def drop_uncovered_parts(spec: str, languages: Sequence[str | None]) -> str:
-    """Drop the parts of a joined encoder that lack a language.
+    """Spell a joined encoder without the parts that lack one of ``languages``.
 
     A language None is unknown, and ignored. A part that lists no languages stays. If all parts lack
-    a language, or for a single encoder, ``spec`` is returned. Otherwise, it is the spelling of the
-    remaining parts with their weights.
+    a language, or for a single encoder, ``spec`` is returned unchanged.
     """
     kept = [part for part in parse_joined(spec) if covers(part.spec, languages)]
     return spell_joined(kept) or spec
 
 
 def absolute_spec(spec: str) -> str:
-    """Return ``spec`` with absolute paths instead of names of folders."""
+    """Return ``spec`` with absolute paths of existing files and folders.
+
+    Joined encoders also get explicit weights. Paths may follow ``laser:``, ``laser3:`` or ``st:``.
+    """
     if parts := parse_joined(spec):
         return spell_joined(part._replace(spec=absolute_spec(part.spec)) for part in parts)
-    is_folder = spec not in (BUNDLED, USE) and Path(spec).is_dir()
-    return str(Path(spec).absolute()) if is_folder else spec
+    kind = next((kind for kind in ("laser:", "laser3:", "st:") if spec.startswith(kind)), "")
+    path = Path(spec.removeprefix(kind))
+    is_path = spec not in (BUNDLED, USE, BEST) and path.exists()
+    return f"{kind}{path.absolute()}" if is_path else spec
 
 
 def union_spec(specs: Iterable[str]) -> str:
-    """Spell the encoder with the parts of all joined encoders.
+    """Spell the encoder with the parts of all joined encoders in ``specs``.
 
-    Without one, it is the first of ``specs``, at least one. A part's last weight counts.
+    A part's last weight counts. If all of ``specs`` are single encoders, it is the first.
     """
     all_specs = list(specs)
     parts = {part.spec: part for spec in all_specs for part in parse_joined(spec)}
@@ -108,7 +111,7 @@ def union_spec(specs: Iterable[str]) -> str:
 
 
 def select_parts(encoder: Encoder, spec: str) -> Encoder:
-    """Return a joined encoder with the parts and weights in ``spec`` only.
+    """Return a joined encoder with only the parts and weights in ``spec``.
 
     KeyError is raised if ``spec`` names another part. A single encoder is returned unchanged.
     """
@@ -119,9 +122,9 @@ def select_parts(encoder: Encoder, spec: str) -> Encoder:
 
 
 def dropped_part_names(spec: str, kept: str) -> str:
-    """Return the names of the parts of ``spec`` that ``kept`` lacks.
+    """Return the parts of ``spec`` that ``kept``, a joined spelling, lacks.
 
-    They are joined by commas, and without weights. ``kept`` is from ``drop_uncovered_parts``.
+    They are joined by ", ", without weights, and "" if there are none.
     """
     names = {part.spec for part in parse_joined(kept)}
     return ", ".join(part.spec for part in parse_joined(spec) if part.spec not in names)
@@ -141,7 +144,7 @@ def covers(spec: str, languages: Sequence[str | None]) -> bool:
 def read_joined_coverage(spec: str) -> dict[str, Coverage]:
     """Return each language's coverage by the part with the lowest error.
 
-    Keys are ISO 639 codes. ``spec`` may also be a single encoder.
+    Keys are ISO 639 codes. ``spec`` may also be a single encoder, but not ``best``.
     """
     best: dict[str, Coverage] = {}
     for part in parse_joined(spec) or (Weighted(1.0, spec),):
@@ -170,14 +173,17 @@ class Part:
     mean: Matrix
 
     def for_language(self, language: str | None) -> "Part":
-        """Return the part for a language (ISO 639) or None, with its mean."""
+        """Return the part for a language, with the mean of its rows.
+
+        ``language`` is an ISO 639 code. None, and a language without a mean, have the mean of all.
+        """
         encoder = self.whole.for_language(language)
         return replace(self, encoder=encoder, mean=_find_mean(self.spec, encoder, language))
 
     def rows(self, sentences: Sequence[str]) -> Matrix:
-        """Encode S sentences as weighted unit rows, float32 (S, D).
+        """Encode S sentences as rows of length ``weight``, float32 (S, D).
 
-        The mean is subtracted before rows are scaled to unit length. A zero row stays zero.
+        The mean is subtracted before they are scaled. A zero row stays zero.
         """
         rows = self.encoder.encode(sentences)
         rows[np.any(rows, axis=1)] -= self.mean
@@ -210,9 +216,10 @@ class JoinedEncoder(BaseEncoder):
         return JoinedEncoder(parts, stored=self._stored)
 
     def for_languages(self, languages: Sequence[str | None]) -> "JoinedEncoder":
-        """Return the encoder without parts that lack a language.
+        """Return the encoder without parts that lack one of ``languages``.
 
-        A language None is unknown, and ignored. The encoder itself is returned if no part is left.
+        A language None is unknown, and ignored. Parts that list no languages stay. The encoder
+        itself is returned if no part is left.
         """
         kept = [part for part in self.parts if covers(part.spec, languages)]
         return JoinedEncoder(kept, stored=self._stored) if kept else self
@@ -236,8 +243,8 @@ def parts_of(encoder: object) -> list[object]:
 def stored_parts(encoder: Encoder) -> Encoder:
     """Return the encoder whose vectors a run stores.
 
-    A joined encoder gets weights of 1, and its rows are not normalised, so that other weights can
-    be applied to the stored parts. Any other encoder is returned unchanged.
+    A joined encoder gets weights of 1, and never normalises its rows, so that other weights can be
+    applied to the stored parts. Any other encoder is returned unchanged.
     """
     if not isinstance(encoder, JoinedEncoder):
         return encoder

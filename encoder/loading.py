@@ -19,11 +19,11 @@ def load_folder(folder: Path, *, name: str, precision: Precision) -> Encoder:
     """Load an encoder from a folder, with the languages that were added.
 
     Subfolders ``more*`` have encoders of further languages, which are loaded when one of these is
-    first used. They do not replace languages that the encoder has. The encoder's name is ``name@``
-    and digits of a hash of the files, so each training has its own name.
+    first used. They do not replace languages that the encoder's configuration lists. The encoder's
+    name is ``name@``, digits of a hash of the files and, for a network, the precision.
 
     Raises:
-        ValueError: A file is missing, damaged or of another format, or the precision does not fit.
+        ValueError: A file is missing, damaged or of another format, encoder or precision.
     """
     extended = base = _load_base(folder, name, precision)
     base_languages = read_config(folder).get("languages", {})

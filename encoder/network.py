@@ -55,14 +55,14 @@ class PreparedNetwork:
         self.device, self._network = device, network.to(device)
 
     def weights(self) -> dict[str, Tensor]:
-        """Return all tensors of the network by name, not copied."""
+        """Return all tensors of the network by name, not copied, in int8 none."""
         return self._network.state_dict()
 
     def embed(self, ids: Tensor) -> Tensor:
         """Embed B sentences of token ids (B, T) as vectors (B, D).
 
         ``ids`` are int64. Both tensors are on ``device``. Vectors are in the network's precision,
-        or float32 for int8. A ragged network gets the longest first, with -1 after shorter ones.
+        or float32 for int8. If ``ragged``, shorter sentences may follow, with -1 after their ends.
         """
         return self._network(ids)
 
@@ -70,9 +70,9 @@ class PreparedNetwork:
 def prepare(network: nn.Module, precision: Precision, sample: Tokens) -> PreparedNetwork:
     """Move a network to the GPU, if any, and convert it to a precision.
 
-    ``auto`` tries int8 and bfloat16 if the hardware has instructions for them. It uses the first in
-    which each sentence of ``sample`` has a cosine of at least ``MIN_COSINE`` to its vector in
-    float32, else float32. So the precision depends only on the kind of machine and the weights.
+    ``auto`` tries bfloat16 on GPUs. On CPUs with instructions for them, it tries int8 for BiLSTMs,
+    then bfloat16. It uses the first in which each sentence of ``sample`` has a cosine of at least
+    0.9995 (``MIN_COSINE``) to its vector in float32, else float32.
 
     Raises:
         ValueError: The network cannot run in this precision.
@@ -108,7 +108,7 @@ def _in_precision(
     if precision == "int8":
         if not isinstance(network, BiLSTM) or device.type != "cpu":
             raise ValueError(
-                "int8 is for LASER1 and LASER2 on CPUs; choose float32, bfloat16 or auto"
+                "cannot run in int8, which needs a BiLSTM on a CPU; use float32, bfloat16 or auto"
             )
         from encoder.laser.int8 import Int8BiLSTM  # loads Numba
 
@@ -131,7 +131,8 @@ class NetworkEncoder(BaseEncoder):
     def for_language(self, language: str | None) -> "NetworkEncoder":
         """Return the encoder with the tokeniser of a language, in its name.
 
-        ``language`` is an ISO 639 code, or None. The encoder stays if it has one tokeniser only.
+        ``language`` is an ISO 639 code. None returns this encoder. With one tokeniser for all
+        languages, it is the encoder added for the language, or else this one.
         """
         tokenizer = self._tokenizer.for_language(language) if language else self._tokenizer
         if tokenizer is self._tokenizer:
@@ -155,7 +156,7 @@ class NetworkEncoder(BaseEncoder):
 
 
 def embed_tokens(network: PreparedNetwork, tokens: Tokens) -> Tensor:
-    """Embed S tokenised sentences as float32 (S, D), on the CPU.
+    """Embed S tokenised sentences as float32 (S, D), in the CPU's memory.
 
     Each sentence has at least one token. Batches run in threads, or on the GPU.
     """
@@ -188,8 +189,8 @@ def length_batches(
     """Yield batches of sentences of similar lengths, longest first.
 
     A batch is the positions of its sentences, int64. ``lengths``, int64 (S,), are numbers of
-    tokens. A batch has at most ``size`` tokens, padding included, or one sentence. Its sentences
-    have equal lengths unless ``ragged``.
+    tokens, above 0. A batch has at most ``size`` tokens, padding included, or one sentence. Its
+    sentences have equal lengths unless ``ragged``.
     """
     order = np.argsort(-lengths, kind="stable")
     changes = np.flatnonzero([] if ragged else np.diff(lengths[order])) + 1

@@ -57,12 +57,12 @@ class PackedTable:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The numbers V and D."""
+        """The numbers of rows and of dimensions."""
         return len(self), self.dim
 
 
 def pack(table: Matrix) -> PackedTable:
-    """Pack float32 rows (V, D) to 4 bits, each with the best of five scales."""
+    """Pack float32 rows (V, D) to 4 bits, each at the most exact of 5 scales."""
     largest = np.abs(table).max(axis=1)
     codes = np.zeros(table.shape, dtype=np.int8)
     scales = np.zeros(len(table), dtype=np.float32)
@@ -82,12 +82,10 @@ def pack(table: Matrix) -> PackedTable:
 
 
 def sum_rows(table: Matrix | PackedTable, tokens: Tokens, out: Matrix | None = None) -> Matrix:
-    """Sum the table rows in each of S lists of row numbers.
+    """Sum the table rows in each of S lists of row numbers, float32 (S, D).
 
-    ``table`` is (V, D).
-
-    Returns:
-        ``out`` if given, else a new array, float32 (S, D); zeros for an empty list.
+    ``table`` has V rows of D numbers, float32 or packed. The sums, which are 0 for an empty list,
+    are a new array, or are written to ``out``, which is returned.
     """
     sums = np.empty((len(tokens), table.shape[1]), dtype=np.float32) if out is None else out
     if len(tokens.ids) < COMPILED_FROM and "encoder.compiled" not in sys.modules:
@@ -126,10 +124,7 @@ def _sum_without_numba(table: Matrix | PackedTable, tokens: Tokens, sums: Matrix
 def normalize_rows(rows: Matrix) -> Matrix:
     """Scale rows, float32 (S, D), to unit length in place.
 
-    Zero rows stay zero.
-
-    Returns:
-        The lengths before, float32 (S,).
+    Zero rows stay zero. The lengths before, float32 (S,), are returned.
     """
     count, dim = rows.shape
     if compiled := sys.modules.get("encoder.compiled"):

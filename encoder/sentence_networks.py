@@ -48,9 +48,9 @@ class SentenceNetwork(nn.Module):
         return self.embed(x, is_token)
 
     def embed(self, x: Tensor, is_token: Tensor) -> Tensor:
-        """Map token vectors (B, T, W) to sentence vectors (B, D).
+        """Map token vectors (B, T, 320) to sentence vectors (B, D).
 
-        The mask ``is_token`` (B, T) is false for padding. Subclasses implement it; here,
+        The mask ``is_token``, bool (B, T), is false for padding. Subclasses implement it; here,
         NotImplementedError is raised.
         """
         raise NotImplementedError

@@ -95,13 +95,13 @@ class Tokenizer:
         return Tokens.of(self._processor.encode(list(sentences), num_threads=thread_count()))
 
     def pieces(self) -> list[str]:
-        """Return each piece by its id, with SPACE for a space, "" for unknown."""
+        """Return pieces in the order of ids, "" for unknown, ``▁`` for a space."""
         unknown = self._processor.unk_id()
         names = self._processor.id_to_piece([*range(len(self))])
         return ["" if number == unknown else name for number, name in enumerate(names)]
 
     def scores(self) -> list[float]:
-        """Return the log probability of each piece, in the order of ids."""
+        """Return scores by id, which are log probabilities in a unigram model."""
         return self._processor.get_score([*range(len(self))])
 
 
@@ -110,12 +110,12 @@ def train_tokenizer(
 ) -> bytes:
     """Train a SentencePiece model, and return it serialised.
 
-    ``model_type`` is ``unigram`` (Kudo 2018) or ``bpe`` (Sennrich et al. 2016). Case folding shares
-    one row between the spellings of a word at the start and in the middle of a sentence. Coverage
-    0.9999 keeps the rarer Chinese and Japanese characters.
+    ``model_type`` is ``unigram`` (Kudo 2018) or ``bpe`` (Sennrich et al. 2016). Text is normalised
+    by NFKC, and case is folded. Sentences of more than 2000 bytes are skipped. Coverage 0.9999
+    keeps the rarer Chinese and Japanese characters.
 
     Raises:
-        ValueError: The text is too short or too uniform for ``vocabulary_size`` subwords.
+        ValueError: ``vocabulary_size`` is too large for the text, or too small for its alphabet.
     """
     import sentencepiece
 

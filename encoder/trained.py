@@ -34,7 +34,7 @@ SETTINGS = {
 
 
 def build_network(architecture: str, tensors: Tensors, *, dropout: float = 0.0) -> Trainable:
-    """Build a network of an architecture that ``adit train`` offers.
+    """Build a network of an architecture of ``adit train``, except ``bag``.
 
     ``tensors`` are its weights by name, and training drops the share ``dropout`` of activations.
 
@@ -57,7 +57,7 @@ class EndingTokenizer(SentenceTokenizer):
         self._tokenizer = tokenizer
 
     def encode(self, sentences: Sequence[str]) -> Tokens:
-        """Return the ids of each sentence's pieces, and of its end."""
+        """Return the ids of each sentence's pieces, then that of its end."""
         tokens = self._tokenizer.encode(sentences)
         ids = np.insert(tokens.ids, tokens.offsets[1:], len(self._tokenizer))
         return Tokens(ids=ids, offsets=tokens.offsets + np.arange(len(tokens.offsets)))
@@ -82,8 +82,8 @@ def save_networks(
 ) -> None:
     """Write an encoder of one network, or of one network per language.
 
-    ``networks`` are by language, or one by the key "". An encoder in ``folder`` is replaced when
-    all files are complete. ``facts`` are JSON values about the training, for the configuration.
+    ``networks`` are by language, or one by the key "". ``folder`` is made if it is missing, and an
+    encoder in it replaced. ``facts`` are JSON values about the training, for the configuration.
     """
     from safetensors.torch import save
 
@@ -107,7 +107,7 @@ def save_networks(
 def load_networks(folder: Path, *, name: str, precision: Precision) -> Encoder:
     """Load an encoder that ``save_networks`` wrote.
 
-    All networks have one precision. The encoder's name is ``name`` with a hash of the files.
+    The encoder's name is ``name`` with a hash of the files and the one precision of all networks.
 
     Raises:
         ValueError: A file is missing or damaged, or the precision does not fit.

@@ -43,15 +43,18 @@ def join_words(first: Words, second: Words) -> Words:
 
 @runtime_checkable
 class WordEncoder(Protocol):
-    """Interface of encoders that also have vectors of words.
-
-    ``encoder.bag.encoder.BagEncoder`` implements it.
-    """
+    """Interface of encoders that also have vectors of words (``BagEncoder``)."""
 
     name: str
 
     def words(self, sentences: Sequence[str]) -> Words:
         """Return the words of S sentences, with vectors in the encoder's space."""
+
+    def split(self, sentence: str) -> list[str]:
+        """Split a sentence into the texts of its words.
+
+        They are the first of its words from ``words``, in order.
+        """
 
 
 def word_encoders(
@@ -64,7 +67,7 @@ def word_encoders(
     ``encoder`` is None because vectors were given, it is the bundled encoder.
 
     Raises:
-        ValueError: The bundled encoder is needed, and covers a language badly or not at all.
+        ValueError: The bundled encoder is needed, and does not know a language or know it well.
     """
     joined_parts = encoder.parts if isinstance(encoder, JoinedEncoder) else ()
     wholes: list[Encoder | None] = [part.whole for part in joined_parts] or [encoder]
@@ -77,7 +80,7 @@ def word_encoders(
         coverage = find_coverage(coverages, language) if language else None
         if coverage is None or coverage.quality == "weak":
             raise ValueError(
-                f"the encoder has no word vectors, and {BUNDLED} does not cover "
-                f"{language or 'an unrecognised language'} well"
+                f"{'the encoder has' if encoder else 'precomputed embeddings have'} no word "
+                f"vectors, and {BUNDLED} does not cover {language or 'an unknown language'} well"
             )
     return word_encoders(load_encoder(), languages)

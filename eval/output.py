@@ -75,8 +75,8 @@ def signature(task: str, **fields: object) -> str:
 def sign(show: Show, task: str, record: Record, **fields: object) -> Record:
     """Show the signature of a result, and add it to the record.
 
-    The copy of ``record`` that is returned also has ``task`` and ``signature``. ``show`` prints a
-    line, and ``fields`` are in the signature.
+    The copy of ``record`` that is returned also has ``task`` and ``signature``. ``show`` is called
+    with the signature, which contains ``fields``.
     """
     line = signature(task, **fields)
     show(line)
@@ -86,7 +86,8 @@ def sign(show: Show, task: str, record: Record, **fields: object) -> Record:
 def encoder_names(encoder: Encoder, languages: Iterable[str]) -> str:
     """Return an encoder's name, with its added encoders for the languages.
 
-    Names are joined by +. A joined encoder has one name for all languages.
+    Names are joined by +, except for names that begin with the encoder's own. Of a joined encoder,
+    only its own is returned.
     """
     if isinstance(encoder, JoinedEncoder):
         return encoder.name
@@ -105,7 +106,10 @@ def score_line(score: BuccScore) -> str:
 
 
 def score_record(score: BuccScore) -> Record:
-    """Return a score for JSON, in which an infinite threshold is null."""
+    """Return a score for JSON, with ``precision``, ``recall`` and ``f1``.
+
+    An infinite threshold is None.
+    """
     shares = {"precision": score.precision, "recall": score.recall, "f1": score.f1}
     threshold = score.threshold if math.isfinite(score.threshold) else None
     return {**shares, **asdict(score), "threshold": threshold}

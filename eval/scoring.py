@@ -32,11 +32,12 @@ Gold = frozenset[bucc.IdPair]
 def read_candidates(path: Path, sides: Sides | None) -> bucc.Candidates:
     """Read the mined pairs in a file as candidates.
 
-    A pair without ids gets all ids that its texts have in ``sides``. A pair with an empty side,
-    such as a gap of an alignment, is skipped.
+    A pair without ids gets all ids that its texts have in ``sides``. A pair with ids of one side
+    only, such as a gap of an alignment, is skipped.
 
     Raises:
-        ValueError: A line is malformed, or a pair has no score, or no ids or texts in ``sides``.
+        ValueError: A line is malformed, or a pair has no score above -inf, or no ids or texts in
+            ``sides``.
     """
     ids_of = sides and tuple(side.ids_by_text() for side in sides)
     scores, ids = [], []
@@ -89,11 +90,11 @@ class ScoringOptions:
     """The inputs of a scoring, and the file to write.
 
     ``pairs`` is the file to score. Without ``gold``, pairs are only extracted. ``sides``, the files
-    of both sides, is needed for pairs with texts but no ids. Pairs above ``threshold`` are
-    extracted, and their ids written to ``output``, unless that is None.
+    of both sides, is needed for pairs with texts but no ids. Pairs are extracted by ``threshold``,
+    which ``optimized`` chooses by F1. Their ids are written to ``output``, unless that is None.
 
     Raises:
-        ValueError: ``gold`` is None, and ``threshold`` or ``output`` is missing.
+        ValueError: ``gold`` is None, and ``output`` or a threshold above -inf is missing.
     """
 
     pairs: Path
@@ -131,10 +132,11 @@ class ScoringReport:
 def score_pairs(options: ScoringOptions) -> ScoringReport:
     """Score mined pairs by the rules of ``eval.metrics.bucc``.
 
-    If ``output`` is not None, it is replaced by the ids of the extracted pairs.
+    If ``output`` is not None, the ids of the extracted pairs are written to it or replace it.
 
     Raises:
-        ValueError: A file is malformed, or pairs do not fit ``sides``.
+        ValueError: A file is malformed, or pairs or gold pairs do not fit ``sides``.
+        OutputError: ``output`` cannot be written.
     """
     sides = options.read_sides()
     candidates = read_candidates(options.pairs, sides)
@@ -155,10 +157,11 @@ def score_pairs(options: ScoringOptions) -> ScoringReport:
 def score_pairs_like_laser(options: ScoringOptions) -> ScoringReport:
     """Score mined pairs as LASER's bucc.py does.
 
-    If ``output`` is not None, it is replaced by the ids of the extracted pairs.
+    If ``output`` is not None, the ids of the extracted pairs are written to it or replace it.
 
     Raises:
         ValueError: The pairs are not in .tsv, ``options`` has no sides, or a file is malformed.
+        OutputError: ``output`` cannot be written.
     """
     if pairs_format(options.pairs) != ".tsv":
         raise ValueError(f"{options.pairs}: --compat laser reads pairs in .tsv only")

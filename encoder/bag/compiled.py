@@ -45,16 +45,15 @@ def number_texts(
     Args:
         text: uint8, the bytes of S sentences.
         lengths: int64 (S,), the number of bytes of each sentence.
-        table: a hash table: keys, uint64, of a power of two of slots; the number of each slot's
-            text, int32, -1 if empty; and uint8, a row per text with its length and bytes.
-        before: the number of texts in the table at first.
+        table: a hash table, which is extended: keys, uint64, of a power of two of slots; each
+            slot's text number, int32, -1 if empty; and uint8, a row per text of length and bytes.
+        before: the number of the first new text, above those in the table.
         numbers: int32, receives the numbers of each sentence's texts.
         counts: int64 (S,), receives how many texts each sentence has.
         new: uint8, receives the texts that were added to the table, each with a space after it.
 
     Returns:
-        The number of texts in the table, and the bytes of ``new`` in use; -1 and 0 if more than
-        half of the slots would be used.
+        The next new number, and the used bytes of ``new``; -1 and 0 if over half the slots fill.
     """
     keys, values, kept = table
     last = np.uint64(len(keys) - 1)

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Sequence
 from copy import copy
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +20,7 @@ from encoder import Precision
 from encoder.bag.features import SCHEME, Features
 from encoder.base import BaseEncoder, as_list
 from encoder.rows import Matrix, PackedTable, normalize_rows, sum_rows
-from encoder.tokenizer import Tokenizer, Tokens
+from encoder.tokenizer import SPACE, Tokenizer, Tokens
 from encoder.words import Words, join_words
 
 if TYPE_CHECKING:
@@ -93,9 +94,9 @@ class BagEncoder(BaseEncoder):
     def words(self, sentences: str | Sequence[str]) -> Words:
         """Return the words of one or more sentences, with vectors and weights.
 
-        A weight is the length of the word's vector. A sentence's vector is the sum of its words'
-        vectors times their weights, at unit length. Each sentence's names follow its words, if
-        ``with_names`` added another encoder.
+        Vectors are unit rows, and a weight is the length of the word's vector in the sum. A
+        sentence's vector is the sum of its words' vectors times their weights, at unit length. Each
+        sentence's names follow its words, if ``with_names`` added another encoder.
         """
         with self._lock:
             numbers, known = self._sum_words(as_list(sentences))
@@ -108,6 +109,13 @@ class BagEncoder(BaseEncoder):
         if self.namer is None:
             return own_words
         return join_words(own_words, self.namer.words(find_names(as_list(sentences))))
+
+    def split(self, sentence: str) -> list[str]:
+        """Split a sentence into the texts of its words, without its names."""
+        words, _ = self._features.words(self._tokenizer.encode([sentence]))
+        pieces, ends = self._tokenizer.pieces(), words.offsets.tolist()
+        parts = (words.ids[first:last] for first, last in pairwise(ends))
+        return ["".join(pieces[piece] for piece in part).replace(SPACE, "") for part in parts]
 
     def _sum_words(self, sentences: Sequence[str]) -> tuple[Tokens, Matrix]:
         """Return each sentence's word numbers, and vectors of the W words, (W, D).
@@ -128,9 +136,9 @@ class BagEncoder(BaseEncoder):
 def find_names(sentences: Sequence[str]) -> list[str]:
     """Return the names in each sentence, joined by spaces, or "".
 
-    A name is a word that begins with a capital letter and is not the first of the sentence. Their
-    spellings are similar in many languages, so encoders trained on more text know them better. A
-    sentence with capitals in more than half of its words, such as a headline, has no names.
+    A name is a text between spaces that begins with a capital letter, maybe after punctuation, and
+    is not the first of the sentence. A sentence with more names than half of its words, such as a
+    headline, has none. Names are spelled similarly in many languages.
     """
     words_by_sentence = map(_name_pattern().findall, sentences)
     return [

@@ -67,8 +67,8 @@ class Features:
     def split(self, tokens: Tokens) -> tuple[Tokens, Tokens]:
         """Split sentences of pieces into words, numbered from 0 to W - 1.
 
-        Returns:
-            The word numbers of each of S sentences, and the table rows of each of W words.
+        The result is the word numbers of each sentence, and the table rows of each of the W
+        distinct words.
         """
         words, offsets = self.words(tokens)
         _, first, numbers = np.unique(self._hashes(words), return_index=True, return_inverse=True)

@@ -84,7 +84,7 @@ class WordCache:
         self._margins, self._costs = np.zeros((2, 1), dtype=np.float32)
 
     def split(self, sentences: Sequence[str]) -> tuple[Tokens, Matrix]:
-        """Split sentences into words, and return these with their vectors.
+        """Split one or more sentences into words, and return these with vectors.
 
         The first result has the word numbers of each sentence. The second has the vectors, float32
         (W, D), where W exceeds the highest number. Both are valid until the next call.

@@ -105,9 +105,9 @@ def romanize(text: str) -> str:
 
 
 def romanize_three_alphabets(text: str) -> str:
-    """Romanise Cyrillic, Greek and Latin letters, and remove all others.
+    """Romanise Greek, Latin and most Cyrillic letters, and remove all others.
 
-    Digits and line ends stay. Features of scheme 3 use it.
+    Digits and line ends stay, spaces do not. Features of scheme 3 use it.
     """
     bare = unicodedata.normalize("NFKD", text.lower())
     return _NOT_LETTERS.sub("", bare.translate(_THREE_ALPHABETS))
@@ -116,6 +116,6 @@ def romanize_three_alphabets(text: str) -> str:
 def to_sounds(letters: str) -> str:
     """Reduce a text from ``romanize`` to classes of consonants and digits.
 
-    Vowels are removed, and repeated classes merged: ``london`` becomes ``lntn``.
+    Vowels, h, w and y are removed, and repeated classes merged: ``london`` becomes ``lntn``.
     """
     return _REPEATED.sub(r"\1", letters.replace("ng", "n").translate(_CLASSES))

@@ -49,8 +49,7 @@ def _tanh(x: Any) -> Any:
 
 
 @_part
-def quantize_row(row: Any, codes: Any) -> Any:
-    """Quantise a float32 row into int8 ``codes``, and return their scale."""
+def _quantize_row(row: Any, codes: Any) -> Any:
     top = F(0)
     for k in range(len(row)):
         top = max(top, abs(row[k]))
@@ -68,7 +67,7 @@ def quantize_rows(rows: Any, codes: Any, scales: Any) -> None:
     Codes are int8 (N, K), from -127 to 127. A row is about its codes times its scale, float32 (N,).
     """
     for n in range(len(rows)):
-        scales[n] = quantize_row(rows[n], codes[n])
+        scales[n] = _quantize_row(rows[n], codes[n])
 
 
 @_part
@@ -109,7 +108,8 @@ def lstm_step(
 
     Args:
         scales: of the codes of the input tokens, float32 (B,).
-        fixed: the scales of a layer's input and hidden weights, and its biases, float32 (G,) each.
+        fixed: the scales of a layer's input and hidden weights, and its biases, float32 (G,) each,
+            for G = 4 H gates of H hidden units.
         products: of the codes of inputs and of hidden states with these weights, int32 (B, G) each.
         states: the cells' states, float32 (B, H), and the hidden states, int8 (B, H) with scales
             float32 (B,), of the step before; receives the new ones.
@@ -129,7 +129,7 @@ def lstm_step(
         _update(state[b], gates[:size], gates[size : 2 * size], gates[2 * size : 3 * size])
         hidden = out[b, first : first + size]
         _expose(hidden, gates[3 * size :], state[b])
-        last_scales[b] = quantize_row(hidden, last[b])
+        last_scales[b] = _quantize_row(hidden, last[b])
 
 
 # Multiplies rows of codes, int8 (B, K), by weights, to int32 (B, G).

@@ -35,7 +35,7 @@ def files_of(language: str) -> list[str]:
         language: an ISO 639 code, with a script (``kas_Deva``, ``ks-Deva``) if LASER has several.
 
     Returns:
-        The checkpoint, then subword files, of LASER3 if it has the language, or else of LASER2.
+        The checkpoint, then its subword files, of LASER3 if it has the language, or else LASER2.
 
     Raises:
         ValueError: LASER has no encoder for the language, or one for each of several scripts.
@@ -68,13 +68,11 @@ def fetch_laser(language: str, folder: Path, *, publisher: str, offline: bool = 
 
     Interrupted downloads are resumed, and each file is compared with its checksum. ``publisher`` is
     the address of the folder of the published files. The folder is made if it is missing. The
-    checksum of a file that is not in the folder's SHA256SUMS yet is added to it.
-
-    Returns:
-        The path of the checkpoint.
+    checksum of a file that is not in the folder's SHA256SUMS yet is added to it. The path of the
+    checkpoint is returned.
 
     Raises:
-        ValueError: A file cannot be fetched, is missing with ``offline``, or has another checksum.
+        ValueError: LASER lacks the language, or a file cannot be fetched or has another checksum.
     """
     names = files_of(language)
     missing = [name for name in names if not (folder / name).is_file()]

@@ -107,12 +107,12 @@ def load_laser(
     Args:
         path: the ``.pt`` file, a mapping of ``params``, ``model`` and ``dictionary``.
         vocabulary: the ``.spm`` of LASER2, or the ``.fcodes`` of LASER1 with its ``.fvocab`` in the
-            same folder; by default next to ``path``.
+            same folder; by default one in the folder of ``path``.
         pretokenized: whether sentences are subword tokens between spaces.
         precision: of the network's products, as in ``encoder.network.prepare``.
 
     Raises:
-        ValueError: A file is missing or damaged, or files do not belong together.
+        ValueError: A file is missing or damaged, or files or the precision do not fit.
     """
     content = read_torch_file(path)
     if "params" not in content and "cfg" in content:
@@ -141,12 +141,12 @@ def load_laser3(
 ) -> NetworkEncoder:
     """Load a LASER3 encoder.
 
-    ``path`` is the ``.pt`` file. ``vocabulary`` is the ``.cvocab``, by default next to ``path``.
-    The ``.spm`` of this encoder or of LASER2 must be next to ``path``, unless sentences are
-    ``pretokenized``. ``precision`` is as in ``encoder.network.prepare``.
+    ``path`` is the ``.pt`` file. ``vocabulary`` is the ``.cvocab``, by default one in its folder.
+    The ``.spm`` of this encoder or of LASER2 must be there, unless sentences are ``pretokenized``
+    into subwords between spaces. ``precision`` is as in ``encoder.network.prepare``, but not int8.
 
     Raises:
-        ValueError: A file is missing or damaged, or files do not belong together.
+        ValueError: A file is missing or damaged, or files or the precision do not fit.
     """
     content = read_torch_file(path)
     if "params" in content:
@@ -251,6 +251,5 @@ def _find_companion(path: Path, suffixes: Sequence[str]) -> Path:
         if len(candidates) == 1:
             return candidates[0]
     names = " or ".join(path.with_suffix(suffix).name for suffix in suffixes)
-    raise ValueError(
-        f"{path}: needs {names} in the same folder; copy it there, or pass it with --vocab"
-    )
+    or_pass = "" if suffixes == (".spm",) else ", or pass it with --vocab"  # of LASER3's .cvocab
+    raise ValueError(f"{path}: needs {names} in the same folder; copy it there{or_pass}")

@@ -68,7 +68,7 @@ class BiLSTM(nn.Module):
 
 
 def adopt(module: nn.Module, tensors: Tensors) -> None:
-    """Set a module's parameters to tensors, by name, in float32.
+    """Set a module's parameters to tensors, by name, converted to float32.
 
     The module is put into evaluation mode, and its parameters get no gradients.
 
@@ -260,17 +260,17 @@ def _attention_kernel(q: Tensor) -> AbstractContextManager[None]:
 
 
 def token_mask(lengths: Tensor, count: int, device: torch.device) -> Tensor:
-    """Return a mask (B, T) that is true for tokens, false for padding.
+    """Return a mask, bool (B, ``count``), that is false for padding.
 
-    T is ``count``. ``lengths``, int64 (B,), are the numbers of tokens, which precede the padding.
+    ``lengths``, int64 (B,), are the numbers of tokens, which precede the padding.
     """
     return torch.arange(count, device=device) < lengths.to(device).unsqueeze(1)
 
 
 def sinusoids(length: int, dim: int) -> Tensor:
-    """Return fairseq's sinusoidal vectors of positions, (``length``, ``dim``).
+    """Return fairseq's sinusoidal vectors of positions from 2 on.
 
-    Row 0 is position PAD + 1.
+    They are float32 (``length``, ``dim``). ``dim`` is 4 or more.
     """
     half = dim // 2
     rates = torch.exp(torch.arange(half) * (-math.log(10000) / (half - 1)))

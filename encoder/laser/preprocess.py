@@ -15,8 +15,7 @@ from miner.language_codes import base_language
 Step = Callable[[str], str]
 
 _NON_PRINTING = regex.compile(r"\p{C}")
-# sacremoses applies the rule on quotation marks and commas to these languages only, Perl to all
-# except for two.
+# Languages of sacremoses's rule on quotation marks and commas. Perl's has all except for two.
 _SACREMOSES_QUOTES = ("en", "de", "es", "fr")
 _NO_QUOTES = ("cs", "cz")
 _SPLIT_LEFT = ("fr", "it", "ga", "ca")  # l' amour
@@ -26,7 +25,7 @@ LASER_CODES = {"cmn": "zh", "wuu": "zh", "yue": "zh", "jpn": "ja"}
 
 
 def remove_non_printing(line: str) -> str:
-    """Replace control and format characters by spaces."""
+    """Replace control, format, private and unassigned characters by spaces."""
     return _NON_PRINTING.sub(" ", line)
 
 
@@ -96,7 +95,7 @@ class PerlTokenizer(MosesTokenizer):
         return bool(self._ALPHA.search(text))
 
     def handles_nonbreaking_prefixes(self, text: str) -> str:
-        """Split full stops from words, including the last, which ends a sentence."""
+        """Split full stops, except after abbreviations, but always the last."""
         return super().handles_nonbreaking_prefixes(self._LAST_STOP.sub(r"\1 .", text))
 
     def __call__(self, line: str) -> str:
@@ -107,8 +106,8 @@ class PerlTokenizer(MosesTokenizer):
 def make_normalizer(language: str | None) -> Step:
     """Return the function that preprocesses lines for LASER2 and LASER3.
 
-    ``language`` is an ISO 639 code, or None for English. The function replaces unprintable
-    characters, normalises punctuation, and lowers a line's case.
+    ``language`` is an ISO 639 code, or None for English, and decides how punctuation is normalised.
+    The function also replaces unprintable characters by spaces, and lowers a line's case.
     """
     normalize = normalize_punctuation(_code(language))
     return lambda line: normalize(remove_non_printing(line)).lower()
@@ -117,8 +116,9 @@ def make_normalizer(language: str | None) -> Step:
 def make_tokenizer(language: str | None) -> Step:
     """Return the function that preprocesses lines for LASER1.
 
-    ``language`` is an ISO 639 code, or None for English. The function does the same as
-    ``make_normalizer``, and puts spaces between words.
+    ``language`` is an ISO 639 code, or None for English. The function replaces unprintable
+    characters, normalises punctuation, puts spaces between words, and lowers a line's case. Greek
+    is also written in Latin letters.
 
     Raises:
         ModuleNotFoundError: The package for Chinese, Japanese or Greek is not installed.

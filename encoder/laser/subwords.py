@@ -110,7 +110,8 @@ class Vocabulary:
     def encode(self, sentences: Iterable[Sequence[str]]) -> Tokens:
         """Return the ids of each sentence's tokens, with special tokens.
 
-        An unknown token has the id UNK. ``</s>`` follows the tokens, and ``<s>`` may precede them.
+        An unknown token has the id 3 (UNK). ``</s>`` follows the tokens, and ``<s>`` may precede
+        them. Tokens that exceed the capacity are dropped from a sentence's end.
         """
         find_id = self._ids.get
         return Tokens.of(
@@ -122,11 +123,10 @@ class Vocabulary:
 def read_cvocab(path: Path) -> dict[str, int]:
     """Read fairseq's dictionary file, with a token and a count per line.
 
-    Returns:
-        The id of each token: its line, from 0, plus ``len(SPECIAL)``.
+    The result is the id of each token: its line, from 0, plus 4.
 
     Raises:
-        ValueError: The file is missing, a line has another form, or a token is repeated.
+        ValueError: The file is missing, a line malformed, or a token repeated without a mark.
     """
     if not path.is_file():
         raise ValueError(f"{path}: vocabulary file not found; pass it with --vocab")
@@ -165,18 +165,18 @@ class TextTokenizer(SentenceTokenizer):
         self._prepare = steps(language) if steps else str
 
     def for_language(self, language: str | None) -> "TextTokenizer":
-        """Return this tokeniser with the preprocessing of ``language``."""
+        """Return this tokeniser for a language (ISO 639), or English if None."""
         if self._steps is None:
             return self
         return TextTokenizer(self._vocabulary, self._split, self._steps, language)
 
     def encode(self, sentences: Sequence[str]) -> Tokens:
-        """Preprocess sentences, and return the ids of their subwords and ends."""
+        """Return the ids of each sentence's subwords, with special tokens."""
         return self._vocabulary.encode(self._split([self._prepare(line) for line in sentences]))
 
 
 def read_pieces(path: Path) -> Split:
-    """Read a SentencePiece model, a function that splits lines into pieces.
+    """Read a SentencePiece model as a function from lines to their pieces.
 
     Raises:
         ValueError: The file is missing, or is not a SentencePiece model.

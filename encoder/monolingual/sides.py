@@ -35,19 +35,18 @@ logger = logging.getLogger(__name__)
 
 
 def scale_to(vectors: Matrix, weights: Matrix) -> Matrix:
-    """Copy ``vectors``, scaled to the lengths ``weights`` (V,) except zeros."""
+    """Copy ``vectors`` (V, D), each but 0 at the length in ``weights`` (V,)."""
     rows = vectors.copy()
     normalize_rows(rows)
     return rows * weights[:, None]
 
 
 def fit_table(words: Tokens, wanted: Matrix, *, rows: int, penalty: float) -> Matrix:
-    """Fit table rows whose sums over each word's features are ``wanted``.
+    """Fit table rows whose sums over each word's features approach ``wanted``.
 
     ``words`` are the row numbers of each of V words, below R = ``rows``, and ``wanted`` (V, D)
     their vectors. The table is float32 (R, D). It is ridge regression, with a ``penalty`` above 0
-    on the squared rows. Each dimension is solved by conjugate gradients on the normal equations
-    (Hestenes & Stiefel 1952).
+    on the squared rows, by 20 steps of conjugate gradients (Hestenes & Stiefel 1952).
     """
     owners = Tokens.group(words.owners.astype(np.int32), words.ids, rows)
     table = np.zeros((rows, wanted.shape[1]), dtype=np.float32)
@@ -79,10 +78,10 @@ def spelling_table(
 ) -> Matrix:
     """Draw random rows, so that words with common features are similar.
 
-    The table is float32 (R, D), with R = ``rows``. A row is as long as the logarithm of the inverse
-    share of sentences that have its feature, estimated from the words. All are scaled so that words
-    have, on average in the text, the lengths ``weights``. ``words`` are the row numbers of each
-    language's V words, and ``weights`` (V,) their idf.
+    The table is float32 (``rows``, ``dim``). A row's expected length is in proportion to the
+    logarithm of the inverse share of sentences that have its feature, estimated from the words. All
+    are scaled so that words have, on average in the text, the lengths ``weights``. ``words`` are
+    the row numbers of each language's V words, and ``weights`` (V,) their idf.
     """
     all_shares = [np.exp(-part.astype(np.float64)) for part in weights]  # of the sentences
     feature_shares = np.full(rows, MIN_SHARE)
@@ -121,11 +120,11 @@ def learn_side(
 ) -> Side:
     """Learn the vectors of the words of one language, weighted by idf.
 
-    ``sentences`` are distinct. Each epoch writes the file ``state``. If it exists, the training
-    resumes from it. ``progress`` is called with the number of words since its last call.
+    ``sentences`` are distinct. Each epoch writes the file ``state``, from which the training
+    resumes if it exists. ``progress`` is called with the number of words since its last call.
 
     Raises:
-        ValueError: The text is too short, training diverges, or ``state`` is of another training.
+        ValueError: The text is too short, training diverges, or ``state`` is damaged or another's.
     """
     identity: dict[str, Any] = {
         **asdict(options),
@@ -163,12 +162,13 @@ def feature_rows(words: Sequence[str], tokenizer: Tokenizer, features: Features)
 def save_sides(
     folder: Path, sides: dict[str, Side], tokenizer: Tokenizer, options: WordOptions, facts: Facts
 ) -> None:
-    """Write bags whose words have the vectors and weights of two sides.
+    """Write bags whose words have about the vectors and weights of two sides.
 
-    The second language's bag goes to ``folder``, the first one's to a subfolder, as an added
-    language. Both are replaced. One table is fitted to both languages, and each language's table
-    differs from it by its words' residuals. In ``SPELLING`` further dimensions, of the same total
-    length, both have the same random rows, because names and numbers have poor vectors or none.
+    ``sides`` are by language. The second language's bag goes to ``folder``, the first one's to the
+    subfolder ``more``, as an added language. Both are replaced. One table is fitted to both
+    languages, and each language's table differs from it by its words' residuals. In 256 further
+    dimensions, of about the same total length, both have the same random rows, for names and
+    numbers.
     """
     features = Features(tokenizer.pieces(), options.ngram_rows)
     count, weights = len(features), [side.weights for side in sides.values()]

@@ -52,10 +52,10 @@ class Vocabulary:
 def read_vocabulary(sentences: Sequence[str], tokenizer: Tokenizer, min_count: int) -> Vocabulary:
     """Find the frequent words of S sentences.
 
-    Words are between spaces and punctuation, normalised by the tokeniser. In scripts without
-    spaces, each subword is a word. A word with fewer than ``min_count`` occurrences or with unknown
-    characters, and words after the first ``MAX_WORDS``, are skipped. Ties are in alphabetical
-    order.
+    Words are between spaces, without punctuation at their ends, and normalised by the tokeniser. In
+    scripts without spaces, each subword is a word. A word with fewer than ``min_count`` occurrences
+    or with unknown characters, and words after the 200,000 most frequent, are skipped. Ties are in
+    the order of code points.
 
     Raises:
         ValueError: The text has fewer than two words of ``min_count`` occurrences.
@@ -130,7 +130,7 @@ class SkipGram:
     def advance(self, progress: Callable[[int], None]) -> None:
         """Train for one epoch.
 
-        ``progress`` is called with the number of words of each part of the text.
+        ``progress`` is called with the number of words of each hundredth of the sentences.
 
         Raises:
             ValueError: Training diverged, so that vectors are not finite.
@@ -158,7 +158,7 @@ class SkipGram:
     def save(self, path: Path, identity: Mapping[str, Any]) -> None:
         """Write the state of the training to a file, and replace an earlier one.
 
-        ``identity`` are JSON values that ``restore`` must match.
+        Its folder exists. ``identity`` are JSON values that ``restore`` must match.
         """
         tensors = {"inputs": self.inputs, "outputs": self.outputs}
         save_state(path, State(identity=identity, tensors=tensors, step=self.epoch))

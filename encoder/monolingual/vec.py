@@ -70,7 +70,7 @@ def read_vec(path: Path, *, most: int = MAX_WORDS) -> WordVectors:
 
 
 def write_vec(path: Path, words: WordVectors) -> None:
-    """Write or replace a ``.vec`` file of words, with five decimals."""
+    """Write or replace a ``.vec`` file, whose numbers have five decimals."""
     with path.open("w", encoding="utf-8", newline="\n") as file:
         file.write(f"{len(words)} {words.vectors.shape[1]}\n")
         for word, row in zip(words.words, words.vectors.tolist(), strict=True):

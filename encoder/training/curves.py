@@ -13,11 +13,11 @@ LEGEND_ROWS = 12
 
 
 def draw_curves(history: Sequence[Mapping[str, Any]], titles: Mapping[str, str]) -> bytes:
-    """Draw the learning curves of a training as SVG, one plot per figure.
+    """Draw the learning curves of a training, and return the bytes of an SVG.
 
     ``history`` has entries of ``Keeper``, at least one, and ``titles`` the title of each measure,
-    by name. A measure also has a curve for each of its parts, in percent. A line marks the best.
-    The result is the bytes of the SVG file.
+    by name. A plot is of a measure in percent, with a curve per part if it has several, or of a
+    loss or the perplexity, if any. A line marks the best evaluation.
 
     Raises:
         ImportError: matplotlib is not installed.

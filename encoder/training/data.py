@@ -56,7 +56,7 @@ def pair_weights(text: ParallelText, weights: Mapping[str, float]) -> NDArray[np
 def hold_out(text: ParallelText, count: int, *, seed: int) -> tuple[ParallelText, ParallelText]:
     """Divide a text into training pairs and ``count`` held-out pairs.
 
-    Held-out pairs are random. Both results keep the text's order.
+    Held-out pairs are random, and ``count`` is 1 or more. Both results keep the text's order.
 
     Raises:
         ValueError: The text has fewer than ``2 * count`` pairs.
@@ -83,11 +83,11 @@ def sample_batches(
 ) -> Iterator[Batch]:
     """Yield random batches of sentence pairs without end.
 
-    A batch is a language's pairs, and positions of pairs, int64, at least one. It has
-    ``batch_size`` sentence pairs or, with ``in_tokens``, up to ``batch_size`` tokens of longer
-    sides. It is of one language pair, drawn with probability proportional to (sum of its weights)
-    ** ``exponent``, multiplied by its ``times``. Each pass over the language pair is a new shuffle
-    that keeps a sentence pair with probability equal to its weight.
+    A batch is an item of ``pairs``, and positions in it, int64. It has ``batch_size`` sentence
+    pairs or, with ``in_tokens``, as many as have up to ``batch_size`` tokens in their longer sides,
+    at least one. The item is drawn with probability proportional to (sum of its weights) **
+    ``exponent``, multiplied by its ``times``. Each pass over it is a new shuffle that keeps a
+    sentence pair with probability equal to its weight.
     """
     generator = np.random.default_rng(seed)
     sizes = np.array([float(p.weight.sum()) ** exponent * p.times for p in pairs])
@@ -148,7 +148,7 @@ def sentences_by_language(texts: Texts) -> dict[str, list[str]]:
 
 
 def all_pairs(texts: Texts, languages: Sequence[str]) -> list[ParallelText]:
-    """Return the texts of each two of ``languages`` from ``join_targets``."""
+    """Return the parallel text of each two of ``languages`` of N-way text."""
     texts_of, corpus = sentences_by_language(texts), texts[0].corpus
     return [
         ParallelText(name=f"{a}-{b}", source=texts_of[a], target=texts_of[b], corpus=corpus)

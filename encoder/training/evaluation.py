@@ -57,7 +57,7 @@ def choose(measures: Measures, name: str, figure: str) -> Measure:
     It is one of ``measures``, or the objective's own, called ``figure`` ("" if it has none).
 
     Raises:
-        ValueError: No measure has that name.
+        ValueError: No measure has that name; the message lists the names.
     """
     measure = Measure(name=figure, title=f"held-out {figure}", higher_is_better=figure == ACCURACY)
     by_name = {one.name: one for one in (*measures, *([measure] if figure else []))}
@@ -112,9 +112,9 @@ class Keeper:
         self._start = time.monotonic() - self.state.seconds
 
     def keep(self, training: Training, figures: Mapping[str, float]) -> None:
-        """Evaluate, save the encoder if it is the best so far, and the state.
+        """Evaluate, save the encoder if none was better, and save the state.
 
-        Files are replaced. ``figures`` are further figures for the log, by name, such as the loss.
+        Files are replaced. ``figures`` are further figures by name, such as the loss.
         """
         encoder, save = self.finish()
         parts = {measure.name: dict(measure.take(encoder)) for measure in self.measures}

@@ -37,7 +37,7 @@ class RowAdam(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]
-        """Update the rows of parameters that have a sparse gradient, in place."""
+        """Update parameters, which have a sparse gradient or none, in place."""
         for group in self.param_groups:
             for table in group["params"]:
                 if table.grad is not None:
@@ -139,7 +139,8 @@ class Training:
         if not math.isfinite(mean):
             raise ValueError(
                 f"step {self.step}: the loss is {mean}; training diverged. Restart with "
-                f"a learning rate below {options.architecture.learning_rate}, or in float32"
+                f"a learning rate below {options.architecture.learning_rate}"
+                f"{', or in float32' if self._bfloat16 else ''}"
             )
         return mean
 
@@ -162,7 +163,7 @@ class Training:
         """Set the tensors of an earlier training, after ``step`` steps.
 
         Raises:
-            ValueError: Tensors of the model are missing or of other shapes.
+            ValueError: Tensors of the model or the task are missing or of other shapes.
         """
         expected = self._modules.state_dict().keys()
         try:

@@ -37,8 +37,8 @@ def option(
 ) -> T:
     """Make a dataclass field of an option, with its help and allowed values.
 
-    Numbers are from ``low`` to ``high``, both included, and text is one of ``choices``, if any.
-    ``text`` is the help; the command line lacks an option without it.
+    A number is from ``low`` to ``high``, both included. A string is one of ``choices``, if any.
+    ``text`` is the help. Without a help, the option is not on the command line.
     """
     metadata = {"help": text, "low": low, "high": high, "choices": choices}
     return field(default=default, metadata=metadata)
@@ -77,15 +77,12 @@ class ValidatedOptions:
 
 
 class ArchitectureOptions(ValidatedOptions):
-    """Base class of the options of an architecture.
-
-    ``name`` and ``summary`` are for the command line.
-    """
+    """Base class of the options of an architecture."""
 
     name: ClassVar[str]
     summary: ClassVar[str]
     dim: int = option(384, "dimensions of a sentence vector", low=1)
-    learning_rate: float = option(2e-3, "maximum learning rate of Adam", high=1)
+    learning_rate: float = option(2e-3, "maximum learning rate", high=1)
     token_dropout: float = option(0.0, "share of subwords dropped at random", high=0.99)
     ngram_rows: int = option(0, "number of vectors that character n-grams share; 0 for none")
 
@@ -270,7 +267,8 @@ class _InferenceOptions(ObjectiveOptions):
     batch_size: int = inherit_option(ObjectiveOptions, "batch_size", 64)
     schedule: str = option(  # type: ignore[misc]  # an instance's field here
         "adam",
-        "sgd: a learning rate that falls by a hundredth per evaluation, and to a fifth if accuracy "
+        "adam: steps by Adam, at a rate that rises, then falls to zero; sgd: steps along plain "
+        "gradients, at a rate that falls by a hundredth per evaluation, and to a fifth if accuracy "
         "drops, until it is below 1e-5",
         choices=("adam", "sgd"),
     )
@@ -332,10 +330,10 @@ class TrainingOptions(ValidatedOptions):
         "0 for equal rates",
         high=1,
     )
-    accumulate: int = option(1, "batches per step, each ranked separately", low=1)
+    accumulate: int = option(1, "batches per step, each with its own loss", low=1)
     at_once: int = option(
         2048,
-        "maximum sentences in memory; for a larger batch, a network's activations are computed "
+        "maximum sentences in a network's memory; for a larger batch, activations are computed "
         "twice, which is slower and gives the same loss",
         low=1,
     )
@@ -357,8 +355,8 @@ class TrainingOptions(ValidatedOptions):
     def learning_rate_at(self, step: int) -> float:
         """Return the learning rate of a step, from 0.
 
-        It rises linearly in ``warmup_steps``, and falls linearly to 0 at ``steps`` unless it is
-        constant. With the schedule ``sgd``, it is the maximum.
+        It falls linearly to 0 at ``steps``, unless the objective has a constant rate. In the first
+        ``warmup_steps``, it also rises linearly. With the schedule ``sgd``, it is the maximum.
         """
         if self.objective.schedule == "sgd":
             return self.architecture.learning_rate
@@ -414,7 +412,7 @@ class TaskBeside:
 def named_tasks(tasks: Sequence[TaskBeside]) -> dict[str, TaskBeside]:
     """Return auxiliary tasks by unique names, in order.
 
-    The name is the kind's, and with a number for the second of a kind, such as ``quick-thought-2``.
+    The name is the kind's, from the second of a kind on with a number, as ``quick-thought-2``.
 
     Raises:
         ValueError: Two tasks of a kind have the same folder.
@@ -449,11 +447,11 @@ class Recipe(ValidatedOptions):
     tasks: Mapping[str, TaskBeside] = field(default_factory=dict)
     vocabulary_size: int = option(48_000, "number of subwords", low=1)
     vocabulary_model: str = option(
-        "unigram", "model that finds subwords", choices=("unigram", "bpe")
+        "unigram", "model that finds subwords; bpe: byte-pair encoding", choices=("unigram", "bpe")
     )
     vocabulary_exponent: float = option(
         0.0,
-        "exponent of a language pair's size in the sampling rate of sentences to find subwords",
+        "exponent of a language pair's size in the share of text for subwords; 0: equal shares",
         high=1,
     )
     evaluate_every: int = option(5_000, "steps between evaluations; each can update OUT", low=1)

@@ -78,9 +78,9 @@ Rows = Iterable[tuple[str, str, str]]  # source, target and corpus
 def find_text(folder: Path, objective: type[ObjectiveOptions]) -> dict[str, Files]:
     """Find the files of an objective's text in a folder.
 
-    Files are by language pair, such as ``de-en``. If an objective can use other text, and the
-    folder has no parallel text, they are by language (``NAME.XX.txt``). Labelled pairs are listed
-    under the objective's name.
+    Files are by language pair, such as ``de-en``. If an objective can use other text, the folder
+    has some (``NAME.XX.txt``), and no parallel text in one file, these are listed, by language.
+    Labelled pairs are listed under the objective's name.
 
     Raises:
         ValueError: The folder or its text is missing, or a name lacks a language pair.
@@ -124,7 +124,7 @@ def find_parallel_text(folder: Path) -> dict[str, Files]:
     Of two files of lines, ``XX-YY.XX`` and ``XX-YY.YY``, the first is listed.
 
     Raises:
-        ValueError: The folder has no parallel text, or a file without a language pair in its name.
+        ValueError: The folder or its text is missing, or a name lacks a language pair.
     """
     files: dict[str, Files] = {}
     for path in _list_files(folder):
@@ -231,7 +231,8 @@ def read_sentences(name: str, files: Files) -> ParallelText:
 def read_successors(name: str, files: Files) -> ParallelText:
     """Read pairs of consecutive lines of documents.
 
-    Blank lines end documents. A line is the target of one pair only, with the first line before it.
+    Blank lines end documents. A line is the target of one pair only, with the first different
+    line before it.
 
     Raises:
         ValueError: The files have no two consecutive lines, or are not UTF-8.
@@ -243,7 +244,7 @@ def read_successors(name: str, files: Files) -> ParallelText:
                 pairs.setdefault(after, before)
     if not pairs:
         raise ValueError(
-            f"{files[0].parent}: contains no two consecutive lines; expected longer documents"
+            f"{files[0].parent}: no consecutive lines that differ; expected longer documents"
         )
     source = list(pairs.values())
     return ParallelText(name=name, source=source, target=[*pairs], corpus=[name] * len(pairs))
@@ -259,7 +260,8 @@ def read_labelled(name: str, files: Files) -> ParallelText:
     labels, first, second = ([row[column] for row in rows] for column in range(3))
     if set(labels) != set(INFERENCE_LABELS):
         raise ValueError(
-            f"{files[0].parent}: pairs have the labels {sorted(set(labels))}; all three are needed"
+            f"{files[0].parent}: has pairs labelled {', '.join(sorted(set(labels))) or 'nothing'}; "
+            f"pairs of each label are needed: {', '.join(INFERENCE_LABELS)}"
         )
     return ParallelText(name=name, source=first, target=second, corpus=labels)
 
@@ -271,7 +273,7 @@ def read_inference(path: Path) -> list[tuple[str, str, str]]:
     order. Pairs without an agreed label (``-``) are skipped.
 
     Raises:
-        ValueError: A line has too few columns, or an unknown label.
+        ValueError: A line has too few columns or an unknown label, or the file is not UTF-8.
     """
     rows = [line.split("\t") for line in read_lines(path)]
     for names in _HEADERS:
@@ -296,7 +298,8 @@ def parse_labelled(
     for number, row in rows:
         if len(row) <= max(columns):
             raise ValueError(
-                f"{path}:{number}: {len(row)} columns; expected a label and two sentences"
+                f"{path}:{number}: {len(row)} columns; expected a label and two sentences, in "
+                f"columns {', '.join(str(column + 1) for column in columns)}"
             )
         label, first, second = (row[column] for column in columns)
         label = _LABEL_SPELLINGS.get(label, label)

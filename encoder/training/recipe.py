@@ -63,8 +63,8 @@ def train_encoder(
         The figures of the saved encoder, by measure and part; empty if this is not process 0.
 
     Raises:
-        ValueError: ``output`` cannot be written, a file is not parallel text or too small, the
-            options conflict, or ``output`` has another training.
+        ValueError: ``output`` cannot be written, or has another training; a file is malformed or
+            too small; the options, ``teacher`` or ``start`` conflict; or training diverges.
     """
     _check_output(output)
     options, objective = recipe.options, recipe.options.objective
@@ -229,7 +229,7 @@ def _read_texts(recipe: Recipe) -> tuple[Texts, Texts]:
     for text in TASKS[recipe.options.objective.name].text(all_texts):
         training_text, held = hold_out(text, recipe.held_out, seed=recipe.options.seed)
         if not pair_weights(training_text, recipe.corpus_weights).any():
-            raise ValueError(f"{text.name}: every pair belongs to a corpus of weight 0; exclude it")
+            raise ValueError(f"{text.name}: every pair belongs to a corpus of weight 0; raise it")
         logger.info("%s: %d pairs", text.name, len(training_text))
         texts.append(training_text)
         held_out.append(held)
@@ -248,9 +248,9 @@ def sample_sentences(
     """Draw random source sentences of each text, and a third as many targets.
 
     The number per text is proportional to its size to the power of ``exponent``, with the mean
-    ``mean_count`` (Conneau & Lample 2019, section 3.1). Targets are fewer because nearly all texts
-    have the same target language. There are none if the objective embeds sources only. A sentence's
-    probability is its corpus's weight.
+    ``mean_count`` (Conneau & Lample 2019, section 3.1), but at most its size, the sum of its pairs'
+    weights. Targets are fewer because nearly all texts have the same target language. There are
+    none if the objective embeds sources only. Sentences are drawn by their corpus's weight.
     """
     one_sided = recipe.options.objective.one_sided
     generator = np.random.default_rng(recipe.options.seed)

@@ -51,7 +51,7 @@ def load_state(path: Path, identity: Mapping[str, Any]) -> State:
     """Read the state of a training with the given identity from a file.
 
     Raises:
-        ValueError: The file is damaged, or of another training.
+        ValueError: The file is missing, damaged, or of another training.
     """
     from safetensors import SafetensorError, safe_open
 
@@ -78,7 +78,7 @@ def check_identity(
     Identities are JSON values by name. ``folder`` and ``work`` name the saved work in the error.
 
     Raises:
-        ValueError: The identities differ. The message has the first name that does.
+        ValueError: The identities differ. The message has the first name of a difference.
     """
     expected = json.loads(json.dumps(expected))  # as after reading from JSON
     for name in sorted(expected.keys() | saved.keys()):

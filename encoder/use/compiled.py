@@ -50,10 +50,11 @@ def _add_inputs(pieces: Any, scales: Any, ids: Any, hidden: Any) -> None:
 def first_layer(pieces: Any, scales: Any, ids: Any, offsets: Any, bias: Any, hidden: Any) -> None:
     """Compute the first convolution of all branches.
 
-    ``hidden``, float32 (T, B C), is filled. ``pieces`` has a row per piece: its vector (E), the
-    layer's input (B C), and the products of this input with the weights of each place in each
-    branch's window (C each). ``scales`` multiply each C numbers of a row. ``ids`` (T,) are rows of
-    tokens' pieces, and ``offsets`` the first token of each sentence, and T. ``bias`` is (B C,).
+    ``hidden``, float32 (T, 3 C), is filled for T tokens and 3 branches of C = 256 channels.
+    ``pieces`` has a row per piece: its vector (512), the layer's input (3 C), and the products of
+    this input with the weights of each place in each branch's window (C each). ``scales`` multiply
+    each C numbers of a row. ``ids`` (T,) are rows of tokens' pieces, ``offsets`` each sentence's
+    first token, and T, and ``bias`` is (3 C,).
     """
     for sentence in range(len(offsets) - 1):
         first, stop = offsets[sentence], offsets[sentence + 1]
@@ -164,9 +165,9 @@ def _add_windows(
 def float_layer(products: Any, offsets: Any, branch_bias: Any, hidden: Any) -> None:
     """Add the second convolution to a branch's channels in ``hidden``.
 
-    ``branch_bias`` are the branch's number and bias (C,). Hidden rows, float32 (T, B C), are
-    changed in place. ``products`` (T, places C) are the products of tokens with each place of the
-    window, and ``offsets`` the first token of each sentence, and T.
+    ``branch_bias`` are the branch's number and bias (C,), C = 256. Hidden rows of T tokens and 3
+    branches, float32 (T, 3 C), are changed in place. ``products`` (T, places C) are the products of
+    tokens with each place of the window, and ``offsets`` each sentence's first token, and T.
     """
     ones = np.ones(max(products.shape), F)
     _add_windows(products, ones, ones, offsets, branch_bias, hidden)
@@ -177,9 +178,9 @@ def int8_layer(weights: Any, scales: Any, offsets: Any, branch_bias: Any, hidden
     """Add the second convolution to a branch's channels, by int8 products.
 
     ``weights`` are panels of codes, the number added to each code (``panels_of``), and the largest
-    code to which a hidden row is rounded. Hidden rows, float32 (T, B C), are changed in place.
-    ``offsets`` and ``branch_bias`` are as in ``float_layer``. ``scales`` are factors (C,) of hidden
-    rows before they are rounded, and the scales of the weights' columns (places C,).
+    code to which a hidden row is rounded. ``scales`` are factors (C,) of hidden rows before they
+    are rounded, and the scales of the weights' columns (places C,). Other arguments are as in
+    ``float_layer``, and ``hidden`` is changed in place.
     """
     (panels, raised, largest), (factors, column_scales), begin = (
         weights,
@@ -223,8 +224,8 @@ def normalize(rows: Any, epsilon: Any, scale: Any, shift: Any, out: Any) -> None
 def pool(pieces: Any, scales: Any, ids: Any, offsets: Any, hidden: Any, eps: Any, out: Any) -> None:
     """Sum the normalised features of each sentence's tokens, into ``out``.
 
-    ``out`` is (S, E + B C). A token's features are its piece's vector and its ``hidden`` row.
-    ``eps`` is added to variances. The first four arguments are as for ``first_layer``.
+    ``out`` is (S, 1280). A token's features are its piece's vector and its ``hidden`` row. ``eps``
+    is added to variances. The first four arguments are as for ``first_layer``.
     """
     features, total = np.empty(FEATURES, F), np.empty(FEATURES, np.float64)
     for sentence in range(len(offsets) - 1):

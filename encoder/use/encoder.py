@@ -31,7 +31,7 @@ def load_use(*, precision: Precision) -> "UseEncoder":
     """Load the encoder ``use``.
 
     ``auto`` uses int8 if the CPU has int8 instructions, and each sentence of ``SAMPLE`` has a
-    cosine of at least ``MIN_COSINE`` to its vector in float32; otherwise float32.
+    cosine of at least 0.9995 to its vector in float32; otherwise float32.
 
     Raises:
         ValueError: A file is damaged, or the encoder cannot run in this precision.
@@ -84,7 +84,7 @@ class UseEncoder(BaseEncoder):
         return self._readers[bag.name]
 
     def channel_sizes(self, sentences: Sequence[str]) -> Matrix:
-        """Return the root mean squares (B C,) of hidden channels in sentences."""
+        """Return the root mean squares of the hidden channels, float32 (768,)."""
         tokens, pieces = self._tokenizer.encode(sentences), self._prepared
         slots = Tokens(ids=pieces.find(tokens.ids), offsets=tokens.offsets)
         return channel_sizes(self._network.hidden(pieces.numbers, pieces.scales, slots))
@@ -135,7 +135,7 @@ class PreparedPieces:
         self.scales = np.ones((count, PREPARED // CHANNELS), dtype=np.float32)
 
     def find(self, ids: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Prepare pieces ``ids`` (T,), and return their rows here, int32 (T,)."""
+        """Return the rows (T,) of pieces ``ids`` (T,), until the next call."""
         distinct, inverse = np.unique(ids, return_inverse=True)
         numbers = distinct.tolist()
         if len(numbers) > len(self.numbers):

@@ -64,11 +64,9 @@ def split(sentence: str) -> list[str]:
 def find_nearest(keys: Weights, vectors: Matrix) -> tuple[NDArray[np.int32], Matrix]:
     """Find the nearest keys of each of W unit vectors (W, D).
 
-    ``keys`` are K vectors (D, K). Ties go to the first key. Other vectors do not matter.
-
-    Returns:
-        Numbers of the NEAREST nearest keys, nearest first, int32, and their shares by the softmax
-        of cosines, float32, (W, NEAREST) each.
+    ``keys`` are K vectors (D, K), at least 8. Ties go to the first key. The result, which for a
+    vector does not depend on the others, is the numbers of the 8 nearest keys, nearest first, int32
+    (W, 8), and their shares by the softmax of cosines, float32 (W, 8).
     """
     cosines = keys.multiplied(vectors)
     least_cosines = -np.partition(-cosines, NEAREST - 1, axis=1)[:, NEAREST - 1 : NEAREST]
@@ -114,14 +112,14 @@ class GlossaryWords:
         self.forget()
 
     def forget(self) -> None:
-        """Empty the cache."""
+        """Empty the cache, so that numbers of words from before are invalid."""
         self._numbers: dict[str, Sequence[int]] = {}
         self.columns = np.empty((0, NEAREST), dtype=np.int32)
         self.shares = np.empty((0, NEAREST), dtype=np.float32)
 
     @property
     def full(self) -> bool:
-        """Whether the cache has more texts than ``ROOM``, so it must be emptied."""
+        """Whether the cache has more than 131,072 texts, so it must be emptied."""
         return len(self._numbers) > ROOM
 
     def encode(self, sentences: Sequence[str]) -> Tokens:
@@ -155,7 +153,7 @@ class GlossaryWords:
         self.shares = np.concatenate([self.shares, shares])
 
     def places(self, ids: Ids) -> tuple[Ids, Ids]:
-        """Return where the P ids are words, and the words' rows in ``columns``."""
+        """Return the positions of words in ``ids``, and their rows in ``columns``."""
         is_word = np.flatnonzero(ids >= self._first)
         return is_word, ids[is_word] - self._first
 
@@ -193,6 +191,7 @@ def load_glossary(folder: Path = FOLDER) -> Glossary:
 
     Raises:
         ValueError: It is damaged, or was trained with another bundled encoder.
+        FileNotFoundError: Its weights are missing.
     """
     config = _config(folder)
     weights = (folder / WEIGHTS).read_bytes()
@@ -218,5 +217,5 @@ def _config(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError):
         is_known = False
     if not is_known:
-        raise ValueError(f"encoder use: {folder / CONFIG} is damaged; install or copy it again")
+        raise ValueError(f"encoder use: {folder / CONFIG} is missing or damaged; reinstall it")
     return config

@@ -93,7 +93,7 @@ class Network:
     def prepare(self, vectors: Matrix) -> Matrix:
         """Compute all that depends only on a piece, for ``first_layer``.
 
-        ``vectors``, float32 (P, 512), are of pieces. The result is float32 (P, PREPARED).
+        ``vectors``, float32 (P, 512), are of pieces. The result is float32 (P, 3840).
         """
         rows = np.empty((len(vectors), PREPARED), dtype=np.float32)
         rows[:, :EMBEDDING] = vectors
@@ -109,10 +109,10 @@ class Network:
         return rows
 
     def hidden(self, numbers: NDArray[np.number], scales: Matrix, slots: Tokens) -> Matrix:
-        """Compute the hidden rows, float32 (T, B C), of T tokens.
+        """Compute the hidden rows, float32 (T, 768), of T tokens.
 
-        They are the result of the first convolution. The ids of ``slots`` are rows of
-        ``PreparedPieces``, which are ``numbers`` times ``scales``.
+        They are the result of the first convolution, with its input added. The ids of ``slots`` are
+        rows of ``PreparedPieces``, which are ``numbers`` times ``scales``.
         """
         hidden = np.empty((len(slots.ids), HIDDEN), dtype=np.float32)
         compiled.first_layer(numbers, scales, slots.ids, slots.offsets, self._biases, hidden)
@@ -121,7 +121,7 @@ class Network:
     def sums(self, numbers: NDArray[np.number], scales: Matrix, slots: Tokens, out: Matrix) -> None:
         """Sum the features of each sentence's tokens into ``out``.
 
-        ``out`` is float32 (S, 1280). The other arguments are as for ``hidden``.
+        It is float32 (S, 1280). The other arguments are as for ``hidden``.
         """
         hidden = self.hidden(numbers, scales, slots)
         for layer in self._second:
@@ -130,7 +130,7 @@ class Network:
         compiled.pool(*pieces, hidden, self._epsilon, out)
 
     def vectors(self, sums: Matrix, counts: NDArray[np.int64]) -> Matrix:
-        """Compute sentence vectors, float32 (S, 512), not of unit length.
+        """Compute S sentence vectors, float32 (S, 512), not of unit length.
 
         ``sums`` (S, 1280) are from ``sums``, and ``counts`` (S,) are numbers of tokens.
         """

@@ -87,7 +87,7 @@ class Weights:
         self._panels = np.ascontiguousarray(panels, dtype=np.float32)
 
     def multiplied(self, rows: Matrix) -> Matrix:
-        """Multiply contiguous rows, float32 (R, D), to new rows, float32 (R, N)."""
+        """Multiply contiguous float32 rows (R, D) by the weights, to (R, N)."""
         panels, _, columns = self._panels.shape
         out = np.empty((len(rows), panels * columns), dtype=np.float32)
         _multiply(rows, self._panels, out)

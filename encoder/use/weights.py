@@ -108,11 +108,14 @@ class PieceTokenizer:
         return Tokens.of([BEGIN, *ids, END] for ids in cuts)
 
     def piece(self, text: str) -> int:
-        """Return the id of a word that follows a space, or UNKNOWN."""
+        """Return the id of the piece of a word after a space, or UNKNOWN."""
         return int(self._processor.piece_to_id(SPACE + text))
 
     def inside(self, text: str) -> list[int]:
-        """Return the piece ids of a text that is not empty and follows no space."""
+        """Return the piece ids of a non-empty text.
+
+        If it is a piece inside words, and begins with no digit, it is not split like a sentence.
+        """
         number = int(self._processor.piece_to_id(text))
         if number != UNKNOWN and not text[0].isdigit():
             return [number]

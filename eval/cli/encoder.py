@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 
 def eval_encoder(argv: Sequence[str] | None = None, prog: str = "eval-encoder") -> int:
-    """Run ``adit evaluate``, by default of this process, and return a status."""
+    """Run ``adit evaluate``, with the process's arguments if ``argv`` is None.
+
+    An exit status is returned.
+    """
     argv = sys.argv[1:] if argv is None else argv
     args = encoder_parser(prog, argv[:1]).parse_args(argv)
     return run_command(lambda: _run(args), prog)

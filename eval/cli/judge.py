@@ -56,7 +56,7 @@ def add_sources(parser: argparse.ArgumentParser) -> None:
     add("--among", type=Path, required=True, metavar="DIR", help=text)
     text = "folder of comparable corpora in BUCC's layout"
     add("--bucc", type=Path, required=True, metavar="DIR", help=text)
-    text = "corpora to exclude"
+    text = "corpora of parallel text to exclude"
     add("--exclude", type=parse_names, action="extend", default=[], metavar="NAMES", help=text)
 
 

@@ -89,10 +89,12 @@ def _rate(text: str) -> float:
 def calibrate(args: argparse.Namespace) -> int:
     """Show thresholds of error rates, and write pairs with probabilities.
 
-    A run scored by words has probabilities. For other runs, they are estimated from marked pairs.
+    A run scored by words has probabilities. For other runs, and with --known, they are estimated
+    from labelled pairs.
 
     Raises:
-        ValueError: The run has no pairs or no probabilities, or a file's name or lines do not fit.
+        ValueError: The run wrote no pairs or has no probabilities, an id is repeated, labels are
+            too few, or a file's name or lines do not fit.
     """
     from eval.output import Table, print_line
     from eval.runs import calibration

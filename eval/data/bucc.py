@@ -44,7 +44,7 @@ class Sentences:
         return len(self.ids)
 
     def ids_by_text(self) -> dict[str, Ids]:
-        """Return the ids, in file order, of the sentences with each ``text_key``."""
+        """Return the ids of the sentences with each ``text_key``, in file order."""
         ids: defaultdict[str, list[str]] = defaultdict(list)
         for identifier, text in zip(self.ids, self.texts, strict=True):
             ids[text_key(text)].append(identifier)
@@ -54,12 +54,13 @@ class Sentences:
 def read_sentences(path: Path, ids: Path | None = None) -> Sentences:
     """Read sentences from ``ID TAB sentence`` lines, JSON lines, or Parquet.
 
-    If ``ids`` is not None, ``path`` has one sentence per line, and line i of ``ids`` is the id of
-    line i. Otherwise blank lines are skipped.
+    Blank lines, and records of the other formats that mining rejects, are skipped. A record without
+    an id gets its number, from 1. If ``ids`` is not None, ``path`` has one sentence per line, maybe
+    blank, and line i of ``ids`` is the id of line i.
 
     Raises:
-        ValueError: A file cannot be read or has no sentences, an id is missing or repeated, or the
-            two files differ in their numbers of lines.
+        ValueError: A file cannot be read or has no sentences, a line lacks an id, an id is
+            repeated, or the two files differ in their numbers of lines.
     """
     if ids is not None:
         rows = _split(path, ids)
@@ -76,7 +77,7 @@ def read_sentences(path: Path, ids: Path | None = None) -> Sentences:
             )
         texts.append(text)
     if not texts:
-        raise ValueError(f"{path}: empty; expected one sentence per line")
+        raise ValueError(f"{path}: no sentences; expected ID TAB sentence lines")
     return Sentences(ids=list(lines), texts=texts)
 
 
@@ -108,10 +109,11 @@ def _split(path: Path, ids: Path) -> Iterator[tuple[int, str, str]]:
 def read_gold(path: Place, sides: tuple[Sentences, Sentences] | None = None) -> frozenset[IdPair]:
     """Read the distinct gold pairs of ``SOURCE_ID TAB TARGET_ID`` lines.
 
-    Blank lines and a header, such as ``source_id TAB target_id``, are skipped.
+    Blank lines are skipped, and so is a header, such as ``source_id TAB target_id``, unless one of
+    its names is an id in ``sides``. If ``sides`` is None, ids are not checked.
 
     Raises:
-        ValueError: The file is unreadable, malformed or empty, or an id is not in ``sides``.
+        ValueError: The file is unreadable or malformed, has no pairs, or an id is not in ``sides``.
     """
     gold: set[IdPair] = set()
     is_first = True
@@ -127,7 +129,7 @@ def read_gold(path: Place, sides: tuple[Sentences, Sentences] | None = None) -> 
             gold.add(fields)
         is_first = False
     if not gold:
-        raise ValueError(f"{path}: empty; expected SOURCE_ID TAB TARGET_ID lines")
+        raise ValueError(f"{path}: no gold pairs; expected SOURCE_ID TAB TARGET_ID lines")
     for side, sentences, ids in zip(SIDES, sides or (), zip(*gold, strict=True), strict=False):
         if unknown := sorted(set(ids).difference(sentences.ids)):
             raise ValueError(
@@ -167,8 +169,9 @@ class BuccSplit:
 def bucc_pairs(directory: Path) -> dict[str, dict[str, BuccFiles]]:
     """Find the files of each language pair, by pair and by split.
 
-    ``directory`` contains a folder per pair such as ``de-en``, or is the folder of a pair. A split
-    counts if it has two files of sentences and one of gold pairs. All are sorted.
+    The files are in ``directory``, or in a folder in it that is named after the pair, such as
+    ``de-en``. A split counts if it has two files of sentences and one of gold pairs. Pairs and
+    splits are sorted by name.
 
     Raises:
         ValueError: ``directory`` is not a folder, or contains no complete split.
@@ -193,7 +196,7 @@ def bucc_splits(directory: Path, pair: str) -> dict[str, BuccFiles]:
     """Return the files of a language pair by split, sorted by name.
 
     Raises:
-        ValueError: ``directory`` has no complete split of the pair.
+        ValueError: ``directory`` is not a folder, or has no complete split of the pair.
     """
     return choose(bucc_pairs(directory), pair, f"{directory}: no pair")
 
@@ -202,7 +205,7 @@ def bucc_files(directory: Path, pair: str, split: str) -> BuccFiles:
     """Return the files of one split.
 
     Raises:
-        ValueError: ``directory`` has no such complete split.
+        ValueError: ``directory`` is not a folder, or has no such complete split.
     """
     problem = f"{directory}: {pair} has no complete split"
     return choose(bucc_splits(directory, pair), split, problem)

@@ -1,6 +1,7 @@
 """Labelled sentences and sentence pairs, for classifiers of vectors."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,7 +20,7 @@ class Examples:
 
     Attributes:
         labels: of each example, as text.
-        sides: the sentences; or the first and the second sentences of pairs.
+        sides: a list of N sentences, or of first and one of second sentences of pairs.
         parts: ``tr``, ``va`` or ``te`` of each example; empty if the examples are not divided.
         files: the files that were read.
     """
@@ -33,11 +34,11 @@ class Examples:
         return len(self.labels)
 
     def part(self, name: str) -> Mask:
-        """Return a mask (N,) of the examples in a part, (0,) without parts."""
+        """Return a bool mask (N,) of part ``tr``, ``va`` or ``te``, (0,) if none."""
         return np.array([part == name for part in self.parts], dtype=bool)
 
     def classes(self) -> tuple[list[str], IntArray]:
-        """Return the distinct labels, sorted, and each label's index, int64 (N,)."""
+        """Return sorted distinct labels, and each example's index, int64 (N,)."""
         names, numbers = np.unique(np.array(self.labels, dtype=np.str_), return_inverse=True)
         return names.tolist(), numbers.astype(np.int64)
 
@@ -47,12 +48,13 @@ class Examples:
         Raises:
             ValueError: A label is not a finite number.
         """
-        try:
-            scores = np.array([float(label) for label in self.labels])
-        except ValueError as error:
-            raise ValueError(f"{self.files[0]}: a score is not a number: {error}") from error
-        if not np.isfinite(scores).all():
-            raise ValueError(f"{self.files[0]}: a score is not a number: nan or infinite")
+        scores = np.full(len(self.labels), np.nan)
+        for row, label in enumerate(self.labels):
+            with suppress(ValueError):
+                scores[row] = float(label)
+            if not np.isfinite(scores[row]):
+                files = ", ".join(map(str, self.files))
+                raise ValueError(f"{files}: the score {label[:40]!r} is not a finite number")
         return scores
 
 
@@ -62,7 +64,7 @@ def read_examples(path: Path, *, sides: int = 1) -> Examples:
     ``sides`` is the number of sentences per line, each after a tab. All lines name a part, or none.
 
     Raises:
-        ValueError: A line is malformed, or the file is empty or cannot be read.
+        ValueError: A line is malformed or blank, or the file is empty or cannot be read.
     """
     rows = [line.split("\t") for line in read_lines(path)]
     split = bool(rows) and len(rows[0]) == sides + 2
@@ -86,7 +88,7 @@ def read_columns(
     of labels, of sentences, and of parts (``tr``, ``va`` or ``te``); None if there are no parts.
 
     Raises:
-        ValueError: A line lacks columns, a part is unknown, or the file is empty or unreadable.
+        ValueError: A line lacks columns, a part is unknown, no line is left, or reading fails.
     """
     rows = [line.split("\t") for line in read_lines(path)][skip:]
     min_columns = 1 + max(label, *sides, part or 0)
@@ -117,15 +119,23 @@ def read_parts(
 ) -> Examples:
     """Read labelled sentences from a file per part.
 
-    ``files`` are by part, ``tr``, ``va`` or ``te``. Missing files are skipped, but one must exist.
-    The other arguments and errors are as for ``read_columns``.
+    ``files`` are by part, ``tr``, ``va`` or ``te``. Missing files are skipped. If all are missing,
+    the result has no examples and no sides. ``label`` and ``sides`` are tab-separated columns, from
+    0. The first ``skip`` lines of each file are skipped.
+
+    Raises:
+        ValueError: A line lacks columns, or a file has no line left or is unreadable.
     """
     read = partial(read_columns, label=label, sides=sides, skip=skip)
     return concat({part: read(path) for part, path in files.items() if path.is_file()})
 
 
 def concat(parts: Mapping[str, Examples]) -> Examples:
-    """Concatenate examples, and name the part of each by its key."""
+    """Concatenate examples, and name the part of each by its key.
+
+    They must have as many sides. Parts that they have are replaced. Without any, the result is
+    empty.
+    """
     sides = zip(*(examples.sides for examples in parts.values()), strict=True)
     return Examples(
         labels=[label for examples in parts.values() for label in examples.labels],

@@ -17,18 +17,18 @@ _MACROLANGUAGES = {member: code for code, member in _MEMBERS.items()}
 def iso_639_3(code: str) -> str:
     """Return the ISO 639-3 code of a language.
 
-    For a macrolanguage, it is the member that Tatoeba uses. A script or region is ignored. Of an
-    unknown language, the code without them is returned.
+    For some macrolanguages, such as ``zh``, it is the member that Tatoeba has, ``cmn``. A script or
+    region is ignored. Of an unknown language, the code without them is returned.
     """
     base = base_language(code)
     try:
         return _MEMBERS.get(base) or Language.get(base).to_alpha3()
-    except LookupError:
+    except (LookupError, ValueError):
         return base
 
 
 def iso_639_1(code: str) -> str:
-    """Return the ISO 639-1 code of a language, or else its ISO 639-3 code."""
+    """Return a language's ISO 639-1 code, or else 639-3, without a script."""
     base = base_language(code)
     return _MACROLANGUAGES.get(base, base)
 
@@ -62,7 +62,10 @@ def code_of(name: str) -> str:
 def encoders_of_languages(encoder: Encoder, languages: Sequence[str]) -> list[Encoder]:
     """Return the encoder of each language, in order, all in one space.
 
-    A joined encoder loses the parts that lack any of the languages.
+    A joined encoder loses the parts that lack any of the languages, unless all parts do.
+
+    Raises:
+        ValueError: The encoder has one network per language, and lacks one.
     """
     codes = [code_of(language) for language in languages]
     joint_encoder = encoder.for_languages(codes)

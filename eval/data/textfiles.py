@@ -42,7 +42,7 @@ def fingerprint(*paths: Path) -> str:
 def files_matching(directory: Path, pattern: str) -> dict[Path, re.Match[str]]:
     """Return the entries of a folder whose whole name matches a pattern.
 
-    They are sorted by name, with their matches. The result may be empty.
+    ``pattern`` is a regular expression. Files and folders are sorted by name. They may be none.
 
     Raises:
         ValueError: ``directory`` is not a folder.

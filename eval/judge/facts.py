@@ -53,7 +53,8 @@ _WORD = re.compile(r"[a-z]+n['\u2019]t\b|[a-z]+|%")
 def english_words(text: str) -> list[str]:
     """Split a text into lower-case words of a to z, in order.
 
-    "Can't" becomes "not" and "ca", like other negations. "%" is a word, and others separate words.
+    "Can't" becomes "not" and "ca", like other negations. "%" is a word. All other characters
+    separate words.
     """
     words = []
     for word in _WORD.findall(text.lower()):
@@ -229,7 +230,6 @@ def train_facts(
 
 
 def _base_rates(sides: Sequence[Side], meanings: int) -> NDArray[np.float64]:
-    """Return the share of sentences with each meaning, float64 (M,)."""
     counts = sum(
         (np.bincount(np.concatenate(side.meanings), minlength=meanings) for side in sides),
         np.ones(meanings),

@@ -79,7 +79,7 @@ def gather(all_corpora: Iterable[LabelledCorpora]) -> Iterator[Examples]:
 def train_judge(all_examples: Sequence[Examples]) -> Judge:
     """Train the judge of mined pairs on examples.
 
-    Pairs of both labels must occur. Comparable corpora have ``BUCC_WEIGHT`` of all weight.
+    Pairs of both labels must occur. Next to other corpora, comparable ones have 85% of all weight.
     """
     sizes = [len(one.right) for one in all_examples]
     comparable = np.repeat([one.comparable for one in all_examples], sizes)
@@ -95,7 +95,7 @@ def fit_judge(
 ) -> Judge:
     """Train a judge that compares the features ``learned``.
 
-    Some examples are repeated without features of neighbours, to judge pairs without any.
+    One pair in 4 is repeated without features of neighbours, to judge pairs without any.
 
     Args:
         all_examples: Examples with P pairs in all, of both labels.
@@ -137,8 +137,7 @@ def _reference_peaks(
 ) -> NDArray[np.float64]:
     """Fit the peaks of wrong and correct pairs, (2, 3), with equal corpora.
 
-    A peak is a place and two rates. Each language's pairs are scored by trees that did not learn
-    from it, or each corpus's if there is only one language.
+    Each language's pairs, or each corpus's of one language, are scored by trees of the others.
     """
     from sklearn.model_selection import GroupKFold, cross_val_predict
 
@@ -167,16 +166,13 @@ def _reference_peaks(
 
 
 def judge_of(
-    trees: "Trees",
-    *,
-    offset: float,
-    peaks: NDArray[np.float64],
-    learned: Sequence[str] = FEATURES,
+    trees: "Trees", *, offset: float, peaks: NDArray[np.float64], learned: Sequence[str] = FEATURES
 ) -> Judge:
     """Convert scikit-learn's fitted trees to a judge.
 
-    Scores are the trees' log odds plus ``offset``. ``peaks``, float64 (2, 3), are the reference
-    peaks, and ``learned`` the names of the trees' features.
+    Scores are the trees' log odds plus ``offset``. ``peaks``, float64 (2, 3), have a row of wrong
+    and a row of correct pairs: the place, rise and fall of their reference peak. ``learned`` names
+    the trees' features.
     """
     parts = [predictors[0].nodes for predictors in trees._predictors]
     sizes = [len(part) for part in parts]

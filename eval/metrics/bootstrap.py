@@ -23,9 +23,9 @@ def resample(
 ) -> FloatArray:
     """Compute a figure of 1,000 random resamples of units.
 
-    A resample is the sum of U rows, drawn with repeats from ``units``, float64 (U, C) with U > 0.
-    ``statistic`` maps the sums, float64 (1000, C), to figures (1000,), which are returned. Calls
-    with the same ``stream`` and U draw the same rows.
+    A resample is the sum of U rows, drawn with repeats from ``units``, float64 (U, C) with U > 0
+    and C numbers per unit. ``statistic`` maps the sums, float64 (1000, C), to the result (1000,).
+    Calls with the same ``stream`` and U draw the same rows.
     """
     random = np.random.default_rng([RESAMPLES, stream])
     sums = np.empty((RESAMPLES, units.shape[1]))
@@ -35,7 +35,7 @@ def resample(
 
 
 def interval(samples: FloatArray) -> Interval:
-    """Return percentiles 2.5 and 97.5, the 95% interval of resampled figures."""
+    """Return percentiles 2.5 and 97.5, the 95% interval of ``samples`` (R,)."""
     low, high = np.percentile(samples, (2.5, 97.5))
     return float(low), float(high)
 
@@ -43,7 +43,7 @@ def interval(samples: FloatArray) -> Interval:
 def moments(x: FloatArray, y: FloatArray) -> FloatArray:
     """Return the terms whose sums ``pearson`` needs, float64 (P, 6).
 
-    ``x`` and ``y`` are finite, float64 (P,) with P > 0, and centred on their means first.
+    ``x`` and ``y`` are finite, float64 (P,) with P > 0. Their means are subtracted first.
     """
     a, b = x - x.mean(), y - y.mean()
     return np.stack([np.ones_like(a), a, b, a * a, b * b, a * b], axis=1)

@@ -1,15 +1,8 @@
 """Precision, recall and F1 of mined pairs against gold pairs.
 
-The task is that of the BUCC workshops (Zweigenbaum, Sharoff & Rapp 2017, 2018). Two lists contain
-sentences with ids, and some translate each other. A system returns scored id pairs.
-
-Three rules differ from common scoring scripts, whose figures depend on the order of lines:
-
-* A threshold never separates equal scores.
-* A duplicate sentence has several ids. A candidate stands for all of them, and is correct if any
-  combination is gold.
-* A gold pair counts once, however many candidates contain it. A repeated id pair counts once, with
-  its best score.
+The task is that of the BUCC workshops (Zweigenbaum, Sharoff & Rapp 2017, 2018). Figures do
+not depend on the order of lines, because a threshold never separates equal scores. A candidate
+stands for all ids of its texts, and is correct if any combination is gold. A gold pair counts once.
 
 Axes: ``P`` candidates, ``U`` distinct scores.
 """
@@ -86,10 +79,11 @@ class Judgements:
 
 @dataclass(frozen=True, kw_only=True)
 class BuccScore:
-    """The score of the candidates strictly above a threshold.
+    """The score of the candidates that a threshold keeps.
 
     Attributes:
-        extracted: number of candidates above the threshold.
+        threshold: the threshold, maybe infinite.
+        extracted: number of candidates that it keeps.
         correct: number of correct candidates among them.
         found: number of gold pairs among them; equals ``correct`` if no sentence is a duplicate.
         gold: number of all gold pairs.
@@ -165,8 +159,9 @@ def score_at(judgements: Judgements, threshold: float) -> BuccScore:
 def best_score(judgements: Judgements) -> BuccScore:
     """Score the candidates at the threshold with the best F1.
 
-    If several thresholds are best, the highest is used. It is halfway between the lowest kept and
-    the highest dropped score, or just below the lowest if all are kept, and inf if none is correct.
+    If several thresholds are best, the highest is used. It is about halfway between the lowest kept
+    and the highest dropped score, just below the lowest if all are kept, and inf if none is
+    correct.
     """
     scores = judgements.scores
     next_scores = np.append(scores, -np.inf)[1:]

@@ -45,7 +45,8 @@ def softmax_regression(train: Part, penalty: float) -> Matrix:
     """Fit a softmax regression to the rows of ``train``.
 
     The weights, float32 (D + 1, C), have a row per dimension, and a last row of biases of C
-    classes. L-BFGS minimises the mean cross entropy plus ``penalty`` / 2 times the squared weights.
+    classes. L-BFGS minimises the mean cross entropy plus ``penalty`` / 2 times the squared weights,
+    without biases, in up to 200 steps.
     """
     from scipy.optimize import minimize
 
@@ -74,7 +75,7 @@ def softmax_regression(train: Part, penalty: float) -> Matrix:
 
 
 def probabilities(rows: Matrix, weights: Matrix) -> Matrix:
-    """Predict classes (N, C) of rows (N, D) by a ``softmax_regression``."""
+    """Predict class probabilities (N, C) of rows (N, D) by fitted ``weights``."""
     return _softmax(rows @ weights[:-1] + weights[-1])
 
 
@@ -121,8 +122,8 @@ class Perceptron:
     """A perceptron from ``dim`` numbers to ``classes``, fit as in SentEval.
 
     Adam trains it in batches of 64 rows. Every 4 epochs, the development rows are scored. Training
-    ends after 5 scores without a new best one, and the best weights are kept. ``weights`` are the
-    weights and biases of each layer in turn.
+    ends after 5 scores without a new best one, or 200 epochs, and the best weights are kept.
+    ``weights`` are the weights and biases of each layer in turn.
     """
 
     def __init__(self, dim: int, classes: int, shape: Shape, *, seed: int) -> None:
@@ -144,7 +145,7 @@ class Perceptron:
     def fit(self, train: Part, dev: Part, score: Score) -> float:
         """Train on ``train``, and keep the weights that score best on ``dev``.
 
-        Their score is returned. Higher is better for ``score`` of probabilities and targets.
+        Their score is returned. Higher is better for ``score`` of probabilities and targets (N, C).
         """
         moments = [[np.zeros_like(weights) for weights in self.weights] for _ in range(2)]
         best, best_weights, misses, steps = -np.inf, self.weights, 0, 0
@@ -222,8 +223,8 @@ class Logistic:
     def fit(self, train: Part, dev: Part | None = None) -> Predictor:
         """Fit the regression with the best penalty, and return its predictor.
 
-        The penalty is chosen by ``dev``, or by cross-validation in ``train`` if that is None. The
-        predictor maps rows (N, D) to class probabilities (N, C).
+        The penalty is chosen by ``dev``. If that is None, it is chosen by 10-fold cross-validation
+        in ``train``. The predictor maps rows (N, D) to class probabilities (N, C).
         """
         if dev is not None:
             trials = iter([(train, dev)])
@@ -245,7 +246,8 @@ class Logistic:
 class Mlp:
     """A classifier by a perceptron, whose shape is chosen.
 
-    The best of ``shapes`` has the highest ``score``. ``seed`` is of weights and cross-validation.
+    The best of ``shapes`` has the highest ``score`` of predicted and true class probabilities.
+    ``seed`` draws weights, batches, dropout, and the rows to hold out.
     """
 
     name = "mlp"
@@ -256,8 +258,8 @@ class Mlp:
     def fit(self, train: Part, dev: Part | None = None) -> Predictor:
         """Fit the perceptron of the best shape, and return its predictor.
 
-        The shape is chosen by ``dev``, or by a tenth of ``train``, which is then not trained on, if
-        that is None. The predictor maps rows (N, D) to class probabilities (N, C).
+        The shape is chosen by ``dev``. If that is None, a tenth of ``train`` is held out for it.
+        The predictor maps rows (N, D) to class probabilities (N, C).
         """
         if dev is None:
             is_dev = folds(train.targets, FOLDS, seed=self.seed) == 0
@@ -274,7 +276,7 @@ Classifier = Logistic | Mlp
 def cross_predict(train: Part, classifier: Classifier) -> Matrix:
     """Predict each row's class probabilities (N, C) by a fit to other rows.
 
-    ``classifier``, fitted to all other folds, predicts each of ``FOLDS`` folds.
+    ``classifier``, fitted to all other folds, predicts each of 10 folds.
     """
     fold = folds(train.targets, FOLDS, seed=classifier.seed)
     predicted = np.empty_like(train.targets)

@@ -38,7 +38,11 @@ def score_by_ids(
 
 
 def best_threshold(scores: Scores, gold: Collection[IdPair]) -> float:
-    """Return the highest threshold with the best F1, 0 if no pair is correct."""
+    """Return the threshold with the best F1 as bucc.py finds it.
+
+    It is halfway between the scores around the first best cut of the pairs from the highest score,
+    the lowest score if all are kept, or 0 if none is correct. A cut can separate equal scores.
+    """
     ranked = sorted(scores.items(), key=lambda item: -item[1])
     # The original crashes after the last candidate. Its own score keeps it, because of >=.
     next_scores = [score for _, score in ranked[1:] + ranked[-1:]]
@@ -71,7 +75,7 @@ def measure(scores: Scores, gold: Collection[IdPair], threshold: float) -> BuccS
 
 
 def format_score(score: BuccScore, label: str) -> str:
-    """Format a score as bucc.py prints it, in percent."""
+    """Format a score as bucc.py prints it, after ``label`` and the threshold."""
     return (
         f"- {label}={score.threshold:f}: precision={100 * score.precision:.2f}, "
         f"recall={100 * score.recall:.2f}, F1={100 * score.f1:.2f}"

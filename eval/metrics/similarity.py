@@ -29,7 +29,7 @@ def search_errors(source: Matrix, target: Matrix, *, margin: str = "absolute") -
         Errors of source rows and of target rows, both bool (N,). A zero row is an error.
 
     Raises:
-        ValueError: The shapes differ, or have no rows.
+        ValueError: The shapes differ or have no rows, or ``margin`` is unknown.
     """
     if source.shape != target.shape or not len(source):
         raise ValueError(
@@ -42,7 +42,7 @@ def search_errors(source: Matrix, target: Matrix, *, margin: str = "absolute") -
 
 
 def is_wrong(positions: IntArray) -> Mask:
-    """Return a mask (N,) of the positions that differ from their own index."""
+    """Return a bool mask of positions (N,) that differ from their own index."""
     errors: Mask = positions != np.arange(len(positions))
     return errors
 
@@ -56,7 +56,7 @@ def find_nearest(
     the other side has fewer rows with a vector. A zero row has no neighbours (ids -1), and is none.
 
     Returns:
-        Neighbours of sources and of targets. Ids are rows of the other side.
+        Neighbours of sources and of targets, best first. Ids are rows of the other side.
     """
     source_rows, target_rows = (np.flatnonzero(np.any(side, axis=1)) for side in (source, target))
     forward = Neighbours.empty(len(source), min(k, len(target_rows)))
@@ -91,11 +91,11 @@ def translation_ranks(
 ) -> dict[str, IntArray]:
     """Rank the best correct target of each query, by NN and by CSLS.
 
-    Ranks are int64 (Q,), from 1. NN ranks by cosine. CSLS subtracts ``mean_of_nearest`` among all
-    source words, ``sources`` (Conneau et al. 2018, "Word Translation Without Parallel Data",
-    section 2.3). Other targets with the same score rank before the correct one. Rows are unit
-    vectors or zero, (Q, D), (M, D) and (N, D). ``gold`` has the positions of each query's correct
-    targets, at least one.
+    Ranks by ``NN`` and ``CSLS`` are int64 (Q,), from 1. NN ranks by cosine. CSLS subtracts
+    ``mean_of_nearest`` among all source words, ``sources`` (Conneau et al. 2018, "Word Translation
+    Without Parallel Data", section 2.3). Other targets with the same score rank before the correct
+    one. Rows are unit vectors or zero, (Q, D), (M, D) and (N, D). ``gold`` has the positions in
+    ``targets`` of each query's correct targets, at least one.
     """
     means = mean_of_nearest(targets, sources)
     ranks = {method: np.empty(len(queries), dtype=np.int64) for method in ("NN", "CSLS")}

@@ -22,13 +22,13 @@ LEFT, RIGHT, TOP, BOTTOM = 56, 24, 24, 38  # margins of a chart, in pixels
 
 
 def histogram(scores: FloatArray, *, low: float, high: float, bins: int = BINS) -> list[int]:
-    """Count scores in ``bins`` of equal width, and outside them in the ends."""
+    """Count scores in bins from ``low`` to ``high``, others in the end bins."""
     counts, _ = np.histogram(np.clip(scores, low, high), bins=bins, range=(low, high))
     return list(map(int, counts))
 
 
 def spread(scores: FloatArray) -> tuple[float, float]:
-    """Return the lowest and highest of scores (P,), P > 0, 0.5 off if equal."""
+    """Return the lowest and highest score, or 0.5 below and above if equal."""
     low, high = float(scores.min()), float(scores.max())
     return (low, high) if low < high else (low - 0.5, high + 0.5)
 
@@ -50,7 +50,7 @@ def hubs(lists: IntArray, *, most: int) -> list[tuple[int, int]]:
 
 
 def decile_ranks(pairs: int) -> list[int]:
-    """Return the index in the middle of each tenth of ``pairs``, distinct."""
+    """Return the middle index of each tenth of ``pairs``, distinct, ascending."""
     middles = [int((decile + 0.5) / 10 * pairs) for decile in range(10)]
     return sorted({min(rank, pairs - 1) for rank in middles}) if pairs else []
 

@@ -31,10 +31,10 @@ def render(run: Run, gold: Gold | None = None) -> str:
     If ``gold`` is not None, the run is compared with it.
 
     Raises:
-        ValueError: The run has no pairs, or its files changed.
+        ValueError: The run wrote no pairs, or its files changed.
     """
     if not len(run.pairs):
-        raise ValueError(f"{run.directory}: the run has no pairs to report")
+        raise ValueError(f"{run.directory}: the run wrote no pairs to report")
     quality = sections.assess(run)
     return load_template("report.html").render(
         title=" and ".join(_corpora(run.summary)),
@@ -50,7 +50,6 @@ def render(run: Run, gold: Gold | None = None) -> str:
 
 
 def _corpora(summary: Mapping[str, Any]) -> list[str]:
-    """Return the file names of both corpora, or of the file of pairs."""
     options = tomllib.loads(summary.get("config", ""))
     paths = [summary[side]["path"] for side in SIDES]
     if "source" in options and "target" not in options:  # adit rate PAIRS

@@ -57,9 +57,9 @@ def _four_digits(numbers: Iterable[float]) -> list[str]:
 
 
 def context_table(run: Run, source: int, target: int) -> Grid:
-    """Tabulate a pair with the sentences before and after both of its own.
+    """Tabulate a pair with the sentences before and after it on both sides.
 
-    ``source`` and ``target`` are rows. The table is empty if both are alone in their documents.
+    ``source`` and ``target`` are rows. The table is empty if no such sentence is known.
     """
     sides = list(zip(run.sides, (source, target), strict=True))
     before, after = zip(*(side.context(row) for side, row in sides), strict=True)
@@ -89,8 +89,8 @@ def overview(run: Run, quality: Quality) -> Section:
     """Return the page's overview of a run, for the template.
 
     Keys are ``cards``, ``thresholds`` and ``documents``. Cards are a heading, a figure and a
-    remark. Thresholds are the error rates that any pairs satisfy. Documents, if any, are a number,
-    and the largest with their pairs and expected correct pairs.
+    remark. Thresholds are the rows of ``calibration.thresholds`` with any pairs. Documents are None
+    or a number of document pairs, and up to 50 with the most pairs and expected correct pairs.
     """
     estimates, kept = quality.estimates, run.summary.get("kept")
     note = f"of {run.summary['candidates']:,} candidates"
@@ -134,8 +134,8 @@ def _documents(
 def against_gold(run: Run, gold: Gold) -> Section:
     """Return the page's comparison with gold pairs, for the template.
 
-    The keys are ``charts``, ``wrong`` and ``missing``. These two are tables of 50 pairs each, at
-    the threshold with the best F1: the best wrong pairs, and the first missing ones by id.
+    The keys are ``charts``, ``wrong`` and ``missing``. These two are tables of up to 50 pairs each,
+    at the threshold with the best F1: the best wrong pairs, and the first missing ones by id.
     """
     curve = gold_curve(gold.judgements)
     by_threshold = Chart(
@@ -194,15 +194,10 @@ def counts(run: Run) -> Grid:
     for side in SIDES:
         counted = run.summary[side]
         rejected = {**counted["rejected"], **counted["dropped"]}
-        row = [
-            f"{side}: {counted['path']}",
-            f"{counted['read']:,}",
-            ", ".join(f"{count:,} {reason}" for reason, count in rejected.items()) or "0",
-            f"{counted['duplicates']:,}",
-            f"{counted['searched']:,}",
-            f"{counted['recall']:.1%}" if "recall" in counted else "all",
-        ]
-        rows.append(row)
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in rejected.items()) or "0"
+        read, *others = (f"{counted[name]:,}" for name in ("read", "duplicates", "searched"))
+        recall = f"{counted['recall']:.1%}" if "recall" in counted else "all"
+        rows.append([f"{side}: {counted['path']}", read, reasons, *others, recall])
     return Grid(["side", "read", "rejected", "duplicates", "searched", "recall"], rows)
 
 
@@ -242,7 +237,7 @@ def scores(run: Run, gold: Gold | None, quality: Quality) -> Section:
 def lengths(run: Run) -> Section:
     """Return the page's chart of the lengths of texts, for the template.
 
-    Keys are ``chart``, and ``ratio``, the median ratio of source to target characters.
+    Keys are ``chart``, and ``ratio``, the median ratio of source to target characters, each plus 1.
     """
     positions = np.linspace(0, len(run.pairs) - 1, min(MAX_DOTS, len(run.pairs))).astype(int)
     sizes = np.array([[len(text) for text in side] for side in run.texts], dtype=np.float64)
@@ -258,9 +253,10 @@ def lengths(run: Run) -> Section:
 
 
 def suspicious(run: Run) -> dict[str, Grid]:
-    """Return tables of pairs that filters would reject.
+    """Return tables of filters and of the pairs that they would reject.
 
-    ``caught`` counts them by filter, and ``listed`` has the 25 worst pairs of the better half.
+    ``caught`` counts them by filter. ``listed`` has the first 25 pairs of the better half by the
+    number of filters, then by the difference of lengths, even if no filter rejects them.
     """
     masks = {name: FILTERS[name](run.suspects) for name in SHOWN_FILTERS}
     half = (len(run.pairs) + 1) // 2
@@ -291,7 +287,7 @@ def rejected(run: Run) -> list[tuple[str, int, Grid]]:
 
 
 def hubs_of(run: Run) -> Grid:
-    """Tabulate the sentences per side, up to 10, that are in the most lists."""
+    """Tabulate up to 10 sentences per side that are in most neighbour lists."""
     rows = [
         [side.text(row), side.name, f"{count:,}", side.id(row)]
         for side, lists in zip(run.sides, run.lists, strict=True)
@@ -303,7 +299,8 @@ def hubs_of(run: Run) -> Grid:
 def examples(run: Run) -> list[Section]:
     """Return the middle pair of each tenth, best first, for the template.
 
-    Keys are ``text``, ``place``, ``score``, ``why`` (explanation), ``context`` and ``targets``.
+    Fewer than 10 pairs come once each. Keys are ``text``, ``place`` (from 0), ``score``, ``why``
+    (explanation), ``context`` and ``targets``.
     """
     sections = []
     for position in decile_ranks(len(run.pairs)):

@@ -1,7 +1,6 @@
 """Probabilities of a run's pairs, and thresholds for error rates.
 
-They come from the judge, and can be corrected by gold pairs or by the marks that the page of ``adit
-report`` exports.
+They come from the judge, gold pairs, or the marks that the page of ``adit report`` exports.
 Axes: ``P`` pairs, ``J`` labelled pairs.
 """
 
@@ -76,7 +75,7 @@ class Estimates:
         scores: of the pairs, float64 (P,), descending.
         probabilities: that a pair is correct, float64 (P,).
         labelled: the labels that the estimates come from, if any.
-        floor: the best score of other pairs, or else the run's threshold, or -inf.
+        floor: the greater of the best lower score of a pair and the run's threshold, or -inf.
     """
 
     scores: FloatArray
@@ -109,7 +108,7 @@ class Estimates:
     def interval(self, fdr: float) -> Interval | None:
         """Return the 95% interval of the error rate of ``kept(fdr)`` pairs.
 
-        It is Wilson's (1927), of labelled pairs, lowest share first, or None if none is kept.
+        It is Wilson's (1927), lowest share first, or None if no labelled pair is kept.
         """
         if self.labelled is None:
             return None
@@ -141,8 +140,8 @@ def estimates_from_judge(run: Run) -> Estimates:
 def read_labels(path: Place, run: Run) -> LabelledPairs:
     """Read labels of a run's pairs from a file.
 
-    Lines SOURCE_ID TAB TARGET_ID are all correct pairs, so all other pairs are wrong. If TAB
-    ``right`` or TAB ``wrong`` follows in the first, they are marks, and others have no label.
+    Lines SOURCE_ID TAB TARGET_ID are all correct pairs, so all other pairs are wrong. If the first
+    line has two tabs, lines end in TAB ``right`` or TAB ``wrong``, and other pairs have no label.
 
     Raises:
         ValueError: A line is malformed, marks of a pair differ, none of the marked pairs is the
@@ -197,7 +196,7 @@ def estimates_from_marks(run: Run, labelled: LabelledPairs) -> Estimates:
     labels are few. Without a judge, the priors are wide and the margin replaces the log odds.
 
     Raises:
-        ValueError: Fewer than ``MIN_MARKS`` pairs are labelled.
+        ValueError: Fewer than 30 pairs are labelled.
     """
     count, scores = len(labelled.positions), run.pairs.score
     if count < MIN_MARKS:
@@ -216,7 +215,6 @@ def estimates_from_marks(run: Run, labelled: LabelledPairs) -> Estimates:
 
 
 def _fit_odds(odds: FloatArray, correct: Mask, prior: tuple[float, float]) -> tuple[float, float]:
-    """Fit a slope and a shift of log odds to J labels, with normal priors."""
     slope, shift = 1.0, 0.0
     for _ in range(MAX_STEPS):
         predicted = logistic(slope * odds + shift)
@@ -235,7 +233,7 @@ def thresholds(estimates: Estimates) -> list[tuple[float, float, int, float, Int
 
     A row has the rate, the threshold, the number of pairs above it, the expected number of correct
     pairs among them, and the 95% interval of the rate. If no threshold has that rate or a lower
-    one, it is inf, with 0 pairs. The interval is None without labels.
+    one, it is inf, with 0 pairs. The interval is None if no pair above it is labelled.
     """
     expected_correct = np.append(0.0, np.cumsum(estimates.probabilities))
     rows = []
@@ -250,10 +248,10 @@ def write_calibrated(run: Run, estimates: Estimates, path: Place, *, fdr: float 
     """Write or replace a file of pairs with probabilities, as JSON lines.
 
     It has the best pairs with an error rate up to ``fdr``, or all if None. Their number is
-    returned.
+    returned. The run must have pairs.
 
     Raises:
-        ValueError: No threshold has an error rate as low as ``fdr``.
+        ValueError: No threshold has an error rate as low as ``fdr``, or an id is repeated.
         OutputError: The file cannot be written.
     """
     kept = len(estimates.scores) if fdr is None else estimates.kept(fdr)

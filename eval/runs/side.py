@@ -1,7 +1,6 @@
 """One corpus of a finished run, whose files are read only as needed.
 
-Sentences are read by row group, and arrays are memory-mapped. A file is compared with its SHA-256
-when it is first read.
+Sentences are read by row group, and arrays are memory-mapped, after a comparison of checksums.
 Axes: ``N`` searched rows, ``D`` dim.
 """
 
@@ -87,29 +86,29 @@ class Side:
         self._group = lru_cache(maxsize=KEPT_GROUPS)(self._read_group)
 
     def text(self, row: int) -> str:
-        """Return the sentence of an existing row."""
+        """Return the unique sentence at ``row``."""
         return self.texts([row])[0]
 
     def id(self, row: int) -> str:
-        """Return the id of the sentence of an existing row."""
+        """Return the id of the unique sentence at ``row``."""
         return self.ids([row])[0]
 
     def texts(self, rows: Rows) -> list[str]:
-        """Return the sentences of existing rows, in their order."""
+        """Return the unique sentences at ``rows``, in their order."""
         return self._column("text", rows)
 
     def ids(self, rows: Rows) -> list[str]:
-        """Return the ids of the sentences of existing rows, in their order."""
+        """Return the ids of the unique sentences at ``rows``, in their order."""
         return self._column("id", rows)
 
     def docs(self, rows: Rows) -> list[str]:
-        """Return the document of each existing row, "" if it has none."""
+        """Return the documents of unique sentences at ``rows``, "" for none."""
         return [doc or "" for doc in self._column("doc", rows)]
 
     def context(self, row: int) -> tuple[str, str]:
-        """Return the sentences before and after a row in its document.
+        """Return the sentences before and after a unique sentence's row.
 
-        Either is "" if it does not exist or was rejected, or if the corpus has no documents.
+        Either is "" if its document has none, it was rejected, or the corpus has no documents.
         """
         before, after = self._texts_in_docs(np.array([row - 1, row + 1]), 2 * self.docs([row]))
         return before, after
@@ -117,8 +116,8 @@ class Side:
     def pair_contexts(self, rows: Rows) -> tuple[list[str], list[str]]:
         """Return the sentences before and after each pair, by its first row.
 
-        ``rows`` are the first rows of the pairs on this side. A sentence is "" if it does not exist
-        or was rejected, or if the corpus has no documents.
+        ``rows`` are the first rows of the pairs on this side. A sentence is "" if its document has
+        none, it was rejected, or the corpus has no documents.
         """
         merged, starts = self._merged_rows(rows)
         docs = self.docs(rows)
@@ -167,7 +166,8 @@ class Side:
     def all_ids(self, rows: Rows, lines: Rows | None = None) -> list[Ids]:
         """Return the ids of each row and of all its duplicates.
 
-        The first id is the row's or, if ``lines`` is not None, that of the line, maybe a duplicate.
+        The first id is the row's or, if ``lines`` is not None, that of the record at the row's
+        line, which may be a duplicate.
 
         Raises:
             ValueError: An id is repeated.
@@ -200,7 +200,7 @@ class Side:
         return [rows.get(name) for name in ids]
 
     def check_ids(self) -> None:
-        """Check that ids are unique, which runs of earlier versions may lack.
+        """Check that ids are unique, which earlier versions did not ensure.
 
         Raises:
             ValueError: An id is repeated.
@@ -220,7 +220,7 @@ class Side:
 
     @property
     def first_id(self) -> str:
-        """The id of the first sentence."""
+        """The id of the first sentence that was not rejected."""
         return str(self._group(0, 0)["id"][0])
 
     @cached_property
@@ -236,16 +236,16 @@ class Side:
 
     @cached_property
     def neighbours(self) -> Neighbours:
-        """The neighbours of all searched rows, (N, K), with ids as rows."""
+        """The neighbours of searched rows, (N, K), as rows of the other side."""
         ids, cosines = (lists.all() for lists in self._nearest[self._scope])
         return Neighbours(ids=ids, cosines=cosines)
 
     def neighbours_at(self, positions: Rows) -> Neighbours:
-        """Return the neighbours at one or more positions, with ids as rows."""
+        """Return the neighbours at P > 0 positions, as rows of the other side."""
         return self._lists_at(self._scope, positions)
 
     def means_at(self, positions: Rows) -> FloatArray:
-        """Return positions' mean cosine to neighbours, float64, 0 without any."""
+        """Return mean cosines to neighbours at P > 0 positions, 0 without any."""
         return self._lists_at(self._margin_scope, positions).means()
 
     def _lists_at(self, scope: str, positions: Rows) -> Neighbours:

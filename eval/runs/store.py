@@ -39,8 +39,7 @@ class PairFile:
         self._folder, self._name = folder, name
 
     def __len__(self) -> int:
-        rows: int = self._file.metadata.num_rows
-        return rows
+        return int(self._file.metadata.num_rows)
 
     @cached_property
     def pairs(self) -> Pairs:
@@ -55,13 +54,13 @@ class PairFile:
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of the file, equal for runs with the same pairs."""
+        """The SHA-256 of the file, in hexadecimal."""
         return open_artefact(self._folder).files[self._name]
 
     def by_reason(self, count: int) -> dict[str, tuple[int, pa.Table]]:
         """Return a sample of the pairs that were rejected for each reason.
 
-        A value is the number of pairs, and a table of up to ``count`` random ones, in order.
+        A value is the number of pairs, and a table of up to ``count`` random ones, in file order.
         """
         table = self._file.read()
         samples = {}
@@ -74,7 +73,7 @@ class PairFile:
     def find(self, source: int, target: int) -> list[dict[str, Any]]:
         """Return all pairs that contain the source row or the target row.
 
-        Each is a dictionary of the file's columns, and its position as ``place``.
+        Each is a dictionary of the file's columns, and its position, from 0, as ``place``.
         """
         hits, start = [], 0
         for batch in self._file.iter_batches():
@@ -98,7 +97,8 @@ class Run:
         summary: the contents of ``run.json``.
         by_words: whether the judge scored the pairs by their words.
         score_name: name of the scores that order pairs and are compared with the threshold.
-        chosen: pairs selected by margin, before scoring and filters.
+        source, target, sides: the corpora, also as a pair.
+        chosen: pairs that were selected or given, before the judge and filters.
         judged: pairs that the judge scored, without identical ones; None without a judge.
         identical: judged pairs with the same text on both sides; None without a judge.
         rejected: pairs that filters rejected, each with a ``reason``; None without filters.
@@ -135,7 +135,7 @@ class Run:
     def best_unwritten_score(self) -> float:
         """The best score of a pair that is below all written pairs.
 
-        Without such a pair, it is the run's threshold, or -inf if it has none.
+        It is the run's threshold if that is higher or no such pair exists, or -inf without both.
         """
         scores = (self.chosen if self.judged is None else self.judged).scores
         limit = self.options["threshold"]
@@ -147,7 +147,7 @@ class Run:
     ) -> tuple[Column, Column]:
         """Call ``read`` with each side and its rows of pairs.
 
-        ``pairs`` are by default all. The results are of the source and of the target side.
+        ``pairs`` are by default all. The results are of the source, then of the target side.
         """
         pairs = self.pairs if pairs is None else pairs
         return read(self.source, pairs.source), read(self.target, pairs.target)
@@ -160,16 +160,21 @@ class Run:
         return lines
 
     def lines(self, sources: IntArray, targets: IntArray) -> IntArray | None:
-        """Return the first line of each given pair, from 0, int64.
+        """Return the first line of each given pair, from 0, int64 (P,).
 
-        ``sources`` and ``targets`` are rows of the pairs. It is None if pairs were mined.
+        ``sources`` and ``targets`` (P,) are the pairs' rows. It is None if pairs were mined or
+        aligned.
         """
         return None if self._lines is None else lines_of(self._lines, sources, targets)
 
     def all_ids(self, pairs: Pairs | None = None) -> tuple[list[Ids], list[Ids]]:
         """Return the ids of both sides of pairs, with duplicates' ids.
 
-        ``pairs`` are by default all. Results are from ``Side.all_ids``, sources first.
+        ``pairs`` are by default all. Sources come first. A sentence's first id is its own or, in
+        pairs given as lines, that of the pair's first line.
+
+        Raises:
+            ValueError: An id of a side is repeated.
         """
         pairs = self.pairs if pairs is None else pairs
         lines = self.lines(pairs.source, pairs.target)
@@ -215,7 +220,7 @@ class Run:
     def lists(self) -> tuple[IntArray, IntArray]:
         """The number of neighbour lists that contain each row, int64.
 
-        The first array is of source rows, the second of target rows, up to the last searched row.
+        The first array is of source rows, the second of target rows, up to the last with a vector.
         """
         return (
             occurrences(self.target.neighbours.ids, int(self.source.searched[-1]) + 1),
@@ -224,10 +229,9 @@ class Run:
 
     @cached_property
     def suspects(self) -> Suspects:
-        """The written pairs, as input of filters."""
+        """The written pairs, as input of filters that need no languages."""
         return Suspects.of(
-            *self.texts,
-            lists=(self.lists[0][self.pairs.source], self.lists[1][self.pairs.target]),
+            *self.texts, lists=(self.lists[0][self.pairs.source], self.lists[1][self.pairs.target])
         )
 
     def candidates(self) -> Candidates:
@@ -244,8 +248,6 @@ class Run:
 
 def open_run(directory: Place) -> Run:
     """Open a finished run in a work folder.
-
-    Files are read when they are needed.
 
     Raises:
         ValueError: The folder has no finished run, was cleaned, or is of an earlier version.

@@ -23,16 +23,16 @@ class TaskModule(Protocol):
         """Add the options of the task."""
 
     def run(self, args: argparse.Namespace, show: Callable[[str], None]) -> dict[str, Any]:
-        """Measure the encoder ``args.encoder``, and return the record for JSON.
+        """Measure the encoder or encoders of ``args``, and return the record.
 
-        ``show`` is called with each line when it is ready. All data and options are checked first.
+        The record can be written as JSON. ``show`` is called with each line when it is ready.
 
         Raises:
-            ValueError: The data or an option is wrong.
+            ValueError: The data, an option or an encoder is wrong.
         """
 
     def prepare(self, args: argparse.Namespace) -> "Suite":
-        """Load the data of a suite, which can then measure any encoder.
+        """Load or find the data of a suite, which can then measure any encoder.
 
         Raises:
             ValueError: The data or an option is wrong.

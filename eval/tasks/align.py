@@ -30,8 +30,8 @@ def judge_beads(beads: Collection[Bead], gold: Collection[Bead]) -> FloatArray:
     """Judge whether each bead is correct, by two rules.
 
     The result, float64 (B, 2), has a row per distinct bead, 1 if it is correct, or else 0. By the
-    first, strict rule, the same bead is gold. By the second, lax rule, a sentence pair of the bead
-    is in a gold bead. Beads without sentences are skipped.
+    first, strict rule, the same bead is gold. By the second, lax rule, it is gold, or a sentence
+    pair of it is in a gold bead. Beads without sentences are skipped.
     """
     gold_set = set(gold)
     partners: dict[int, set[int]] = {}
@@ -50,8 +50,8 @@ def score_beads(beads: Collection[Bead], gold: Collection[Bead]) -> list[dict[st
     """Return precision, recall and F1, by the strict and by the lax rule.
 
     The list has a dictionary for each rule of ``judge_beads``, with keys ``precision``, ``recall``
-    and ``f1``. A share of no beads is 0. Precision counts all beads, also with an empty side.
-    Recall counts only gold beads with two sides, as Vecalign's score.py does.
+    and ``f1``. A share of no beads is 0. Precision counts all beads with sentences, also with an
+    empty side. Recall counts only gold beads with two sides, as Vecalign's score.py does.
     """
     two_sided = ([bead for bead in side_beads if all(bead)] for side_beads in (gold, beads))
     judged = judge_beads(beads, gold), judge_beads(*two_sided)
@@ -102,7 +102,7 @@ def find_documents(directory: Path) -> dict[Path, tuple[Path, Path]]:
     A file ``NAME.xxyy`` is skipped without its documents ``NAME.xx`` and ``NAME.yy``.
 
     Raises:
-        ValueError: The folder contains none.
+        ValueError: ``directory`` is not a folder, or contains none.
     """
     documents = {}
     for gold, match in files_matching(directory, r".+\.([a-z]{2})([a-z]{2})").items():

@@ -31,7 +31,7 @@ class AlignedTexts:
 
     @property
     def languages(self) -> list[str]:
-        """The languages, in the order in which they were requested."""
+        """The names of the languages, in order."""
         return list(self.texts)
 
 
@@ -75,11 +75,11 @@ def english_of(languages: Sequence[str], directory: Path) -> str:
 def load_aligned(directory: Path, languages: Sequence[str] | None = None) -> AlignedTexts:
     """Load aligned texts from a folder.
 
-    ``languages`` are loaded in their order, or all if it is None.
+    ``languages`` are loaded in their order, or all if it is None. ``de`` also finds ``deu_Latn``.
 
     Raises:
         ValueError: The folder has no aligned texts, or two of a language, lacks a language, a file
-            is empty, or numbers of lines differ.
+            is empty or unreadable, or numbers of lines differ.
     """
     available = aligned_files(directory)
     requested = list(available) if languages is None else languages
@@ -97,7 +97,7 @@ def add_aligned_data(parser: argparse.ArgumentParser) -> None:
 
 
 def load_texts(args: argparse.Namespace) -> tuple[AlignedTexts, str]:
-    """Load the aligned texts of English and the requested languages.
+    """Load the aligned texts of English and the languages of options.
 
     Returns:
         The texts, and the name of English among their languages.
@@ -110,8 +110,8 @@ def load_texts(args: argparse.Namespace) -> tuple[AlignedTexts, str]:
     data = load_aligned(args.directory, [*chosen_languages(args, known), english])
     if data.languages == [english]:
         raise ValueError(
-            f"{args.directory}: English sentences have no other language to be found from; pass "
-            "one with --lang"
+            f"--lang {' '.join(args.lang)}: English is the only language; {args.directory} has "
+            f"{', '.join(known)}"
         )
     return data, english
 
@@ -132,9 +132,10 @@ def encoded_sides(
 ) -> Iterator[tuple[str, Matrix, Matrix]]:
     """Yield the vectors of each language and of English.
 
-    An item is a language other than English, its vectors, and English vectors, float32 (N, D), by
-    the parts of a joined encoder that know both languages. After the N lines, a side has a row for
-    each line of its language in ``more``. ``encode`` is by default ``Encoder.encode``.
+    An item is a language other than English, its vectors, and English vectors, float32 (N + M, D),
+    by the parts of a joined encoder that know both languages. The N lines come first, then the M
+    lines of the side's language in ``more``. ``encode`` is called with an encoder, sentences and
+    their language, and is by default ``Encoder.encode``.
     """
 
     def embed(model: Encoder, language: str) -> Matrix:

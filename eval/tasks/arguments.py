@@ -18,7 +18,7 @@ def add_directory(parser: argparse.ArgumentParser, *, holds: str) -> None:
 
 
 def add_bucc_data(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments ``directory``, of data in BUCC's layout, and ``pair``."""
+    """Add ``directory``, of data in BUCC's layout, and the option ``--pair``."""
     add_directory(parser, holds="xx-en/xx-en.SPLIT.xx, .en and .gold")
     text = "language pair; repeatable (default: all)"
     parser.add_argument("--pair", action="append", metavar="xx-en", help=text)
@@ -27,7 +27,8 @@ def add_bucc_data(parser: argparse.ArgumentParser) -> None:
 def chosen_pairs(args: argparse.Namespace) -> list[str]:
     """Return the distinct language pairs that options ask for.
 
-    ``args`` has the options of ``add_bucc_data``. By default, all pairs in the folder are returned.
+    ``args`` has the options of ``add_bucc_data``. By default, or for ``all``, these are all pairs
+    in the folder. Others are not checked.
 
     Raises:
         ValueError: ``directory`` has no BUCC data, and all are asked for.
@@ -41,7 +42,7 @@ def add_list(
 ) -> None:
     """Add an option with one or more values, which can be repeated.
 
-    All values are parsed as one list, or None without any. ``more`` are for ``add_argument``.
+    All values are one list, or ``default`` (None) without any. ``more`` are for ``add_argument``.
     """
     more |= {"nargs": "+", "action": "extend", "metavar": metavar, "help": text}
     parser.add_argument(option, **more)  # type: ignore[arg-type]
@@ -82,7 +83,7 @@ def languages_of_sides(args: argparse.Namespace) -> tuple[str, str] | None:
 
 
 def add_files_of_languages(parser: argparse.ArgumentParser, option: str, text: str) -> None:
-    """Add an option of values XX=FILE, each parsed as a language and a path."""
+    """Add an option of values XX=FILE, parsed as a list of language and path."""
     add_list(parser, option, "XX=FILE", text, type=_language_and_file, default=[])
 
 

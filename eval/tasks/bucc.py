@@ -48,8 +48,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--tune", metavar="SPLIT", help="split for the threshold (default: training)")
     add("--test", metavar="SPLIT", help="split to measure (default: sample)")
     add("-k", type=positive, default=4, metavar="K", help="nearest neighbours (default: 4)")
-    add("--margin", choices=MARGINS, default="ratio", help="margin function (default: ratio)")
-    add("--retrieval", choices=RETRIEVALS, default="max", help="selection of pairs (default: max)")
+    add("--margin", choices=MARGINS, default="ratio", help="as in adit mine (default: ratio)")
+    add("--retrieval", choices=RETRIEVALS, default="max", help="as in adit mine (default: max)")
     add("--score", choices=SCORES, help="score, as in adit mine (default: margin)")
     add("--align", action="store_const", const=WORDS, dest="score", help="same as --score words")
     text = "folder for the mined pairs, the ids of pairs above the threshold, and report.json"
@@ -60,8 +60,8 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     """Mine two splits of each language pair, and score the pairs.
 
     The threshold is chosen on the first split. Lines are passed to ``show``. The record has scores
-    by pair and role, ``tune`` or ``test``, and their means. Files in ``args.output_dir``, if any,
-    are replaced.
+    by pair and role, ``tune`` or ``test``, and their means. If ``args.output_dir`` is not None,
+    files in it are written or replaced.
 
     Raises:
         ValueError: A pair or split is missing or malformed, or a side has no vector.
@@ -96,7 +96,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
 def prepare(args: argparse.Namespace) -> Suite:
     """Find two splits of each language pair, as a suite.
 
-    The first chooses the threshold, the second is scored. Files are read only by measurements.
+    The first chooses the threshold, the second is scored. Sentences are read by each measurement.
 
     Raises:
         ValueError: A pair or split is missing.
@@ -157,7 +157,6 @@ def _row(label: str, role: str, record: Record) -> str:
 
 
 def _mean(records: Sequence[Record], samples: Sequence[FloatArray]) -> Record:
-    """Return the unweighted means over pairs, which are resampled separately."""
     means: Record = {}
     for name in ("precision", "recall", "f1", "oracle_f1", "seconds", "likely_f1"):
         if values := [record[name] for record in records if record[name] is not None]:

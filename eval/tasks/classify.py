@@ -83,7 +83,6 @@ def load_topics(directory: Path) -> dict[str, Examples]:
 
 
 def _read_reviews(path: Path) -> Examples:
-    """Read reviews' first words, as positive (over 3 stars) or negative."""
     rows = read_columns(path, label=0, sides=(1,))
     reviews = zip(rows.scores(), rows.sides[0], strict=True)
     kept = [(stars, text.split()[:FIRST_WORDS]) for stars, text in reviews if stars != FAIR]
@@ -98,7 +97,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--train-lang", metavar="XX", help="training language (default: English)")
     add_list(parser, "--lang", "XX", "languages to test (default: all)")
-    text = "logistic; mlp with a hidden layer of 10; mlp-512 with two of 512 (default: logistic)"
+    text = "logistic: regression; mlp: one layer of 10; mlp-512: two of 512 (default: logistic)"
     add("--classifier", choices=CLASSIFIERS, default="logistic", help=text)
     text = "also train on shares of each language's own data, with and without the first language"
     add("--few-shot", action="store_true", help=text)
@@ -167,7 +166,7 @@ def _load(args: argparse.Namespace) -> dict[str, Examples]:
         for part in (TRAIN, _tested_part(examples)):
             if not examples.part(part).any():
                 raise ValueError(
-                    f"{args.directory}: {name} has no sentence of the part {part}; omit it"
+                    f"{args.directory}: {name} has no sentence of part {part}; use other languages"
                 )
     return chosen
 
@@ -182,10 +181,7 @@ def _part(
 
 
 def _curve(classifier: frozen.Classifier, source: Part, language_part: Part, test: Part) -> Record:
-    """Return accuracies by share of a language's training part, such as 10%.
-
-    Under ``with``, the training language's examples are also used.
-    """
+    """Return accuracies by share of own data, with the first's and alone."""
     order = np.random.default_rng(classifier.seed).permutation(len(language_part.rows))
     curve: Record = {"with": {}, "alone": {}}
     for share in SHARES:

@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--data", type=Path, required=True, metavar="DIR", help="folder of the suites' folders")
     text = f"suites to run: {', '.join(SUITES)} (default: suites with a folder in DIR)"
     add_list(parser, "--suite", "NAME", text, choices=SUITES)
-    text = f"of {', '.join(SEARCHES)}, next to English (default: {' '.join(LANGUAGES)})"
+    text = f"languages for {', '.join(SEARCHES)}, next to English (default: {' '.join(LANGUAGES)})"
     add_list(parser, "--lang", "XX", text)
     add("--figure", type=Path, metavar="FILE.svg", help="write a chart of the suites' means")
     parser.set_defaults(encoder="")  # so that no option --encoder is added
@@ -54,11 +54,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, show: Show) -> Record:
     """Measure several encoders on each suite, and compare them.
 
-    Lines are passed to ``show``, and the record has the figures by suite. A chart replaces the file
-    ``args.figure``, if it is not None.
+    Lines are passed to ``show``, and the record has the figures by suite. A chart is written to the
+    file ``args.figure``, or replaces it, if that is not None.
 
     Raises:
-        ValueError: Fewer than two distinct encoders are named, or the folder of a suite is missing.
+        ValueError: Fewer than two encoders or one twice are named, an encoder cannot be loaded, or
+            the folder of a suite is missing or malformed.
     """
     if len(args.encoders) < 2 or len(set(args.encoders)) < len(args.encoders):
         raise ValueError(f"encoders {' '.join(args.encoders)}: pass two or more different ones")
@@ -136,7 +137,6 @@ def _compare(
 
 
 def _difference(row: Mapping[str, Figure], first: str, second: str) -> tuple[Record, str]:
-    """Return the second figure minus the first, as a record and as a cell."""
     difference = row[second].value - row[first].value
     difference_interval = interval(row[second].samples - row[first].samples)
     is_beyond = difference_interval[0] > 0 or difference_interval[1] < 0

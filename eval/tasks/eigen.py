@@ -31,7 +31,7 @@ def spectrum(vectors: Matrix, graph: str) -> FloatArray:
 
     They are float64 (N,), ascending. ``vectors`` (N, D) have unit length. In the ``graph``
     ``distances``, the weights of edges are cosine distances, because the paper does not define
-    them. In ``neighbours``, edges join each sentence and its NEIGHBOURS nearest.
+    them. In ``neighbours``, edges of weight 1 join each sentence and its 10 nearest.
     """
     cosines = vectors.astype(np.float64) @ vectors.T.astype(np.float64)
     np.fill_diagonal(cosines, -np.inf if graph == "neighbours" else 1)
@@ -65,7 +65,8 @@ def prepare(args: argparse.Namespace) -> Suite:
     """Load the aligned texts, and draw samples of lines, as a suite.
 
     Raises:
-        ValueError: Texts are missing or malformed, or ``--sentences`` is too high or too low.
+        ValueError: Texts are missing or malformed, or ``--sentences`` exceeds the lines or, for the
+            graph ``neighbours``, is below 12.
     """
     data, english = load_texts(args)
     count, size = len(data.texts[english]), args.sentences

@@ -114,7 +114,6 @@ def reliability(mined: MinedSplit) -> list[tuple[float, float, int]]:
 
 
 def _summary(kept_by_pair: Sequence[Sequence[Kept]]) -> list[str]:
-    """Format the mean, mean error and highest true rate of each wanted rate."""
     lines = []
     for same_rate in zip(*kept_by_pair, strict=True):
         wanted = same_rate[0].wanted

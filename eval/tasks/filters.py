@@ -20,12 +20,7 @@ from eval.tasks.arguments import add_bucc_data, chosen_pairs
 from eval.tasks.mined_splits import MinedSplit, mine_split, mined_texts, tune_and_test
 from miner.arrays import Mask
 from miner.choices import SCORES
-from miner.filters import (
-    FILTERS,
-    Suspects,
-    check_filter_languages,
-    occurrences,
-)
+from miner.filters import FILTERS, Suspects, check_filter_languages, occurrences
 from miner.judge.model import load_judge
 
 WORDS, MARGIN = SCORES
@@ -44,10 +39,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, show: Show) -> Record:
     """Measure the pairs that the margin, each filter and the judge keep.
 
-    Lines are passed to ``show``. The record has the figures by rule.
+    Lines are passed to ``show``. The record has the figures by rule. The judge is skipped if the
+    encoder is joined or has no word vectors.
 
     Raises:
-        ValueError: A pair or split is missing or malformed, or a filter does not know a language.
+        ValueError: A pair or split is missing or malformed, a side lacks vectors, or a filter does
+            not know a language.
     """
     names = chosen_pairs(args)
     for name in names:
@@ -94,11 +91,7 @@ def _mine(data: BuccSplit, encoder: Encoder, *, judged: bool) -> Split:
 
 
 def _measure(names: Sequence[str], splits: Sequence[Sequence[Split]], rule: str) -> Record:
-    """Return the F1 of a rule for each pair, and the pairs that it rejects.
-
-    F1 is by the threshold of the other split, and by the best threshold. ``right`` counts the
-    rejected pairs that are correct.
-    """
+    """Return the F1 of a rule for each pair, and counts of rejected pairs."""
     tune, test = ([_kept(split, rule) for split in part] for part in splits)
     results = [tune_and_test(*pair)[1] for pair in zip(tune, test, strict=True)]
     judged = [(mined.judgements.correct, masks) for mined, masks in splits[1]]

@@ -20,7 +20,7 @@ Learned = TypeVar("Learned")
 def add_classifier(parser: argparse.ArgumentParser, *, default: str) -> None:
     """Add the option ``--classifier``, one of ``CLASSIFIERS``."""
     text = (
-        "logistic: regression, penalty chosen on development data; mlp: one hidden layer, "
+        "logistic: regression, penalty chosen on held-out data; mlp: one hidden layer, "
         f"width and dropout chosen there (default: {default})"
     )
     parser.add_argument("--classifier", choices=CLASSIFIERS, default=default, help=text)
@@ -32,8 +32,8 @@ def make_learner(
     """Build a function that trains on the language ``first`` when needed.
 
     The function takes languages to test, and returns the result of ``learn`` for the encoder of
-    ``first``, and the encoders of the languages to test. If the parts of a joined encoder depend on
-    the languages, ``learn`` runs once per choice of parts.
+    ``first``, and the encoders of the languages to test. ``learn`` runs once or, if the parts of a
+    joined encoder depend on the languages, once per choice of parts.
     """
     results: dict[str, Learned] = {}
 
@@ -47,10 +47,11 @@ def make_learner(
 
 
 def scaled_features(sides: Sequence[Matrix], scale: np.float32, *, both: bool) -> Matrix:
-    """Return a classifier's input (N, F) from sentence vectors.
+    """Return a classifier's input from sentence vectors.
 
-    ``sides`` are the vectors (N, D) of sentences, or of both sides of pairs, which
-    ``pair_features`` combines. They are divided by ``scale`` first.
+    ``sides`` are the vectors (N, D) of sentences, or of both sides of pairs. They are divided by
+    ``scale``. The input is the vectors of sentences (N, D), or |u - v| and u * v of pairs (N, 2 D),
+    after u and v if ``both`` (N, 4 D).
     """
     scaled = [side / scale for side in sides]
     return scaled[0] if len(scaled) == 1 else frozen.pair_features(*scaled, both=both)
@@ -61,10 +62,10 @@ def classify(
 ) -> tuple[IntArray, IntArray]:
     """Classify sentences or pairs by their vectors.
 
-    The result is the predicted and the true classes of U examples, int64 (U,) each. Examples
-    without parts are all classified, by nested cross-validation. Otherwise the test part is, and
-    hyperparameters are chosen on the development part or, without one, by cross-validation. Vectors
-    keep their length, which is informative.
+    The result is the predicted and the true classes of U examples, as indices of sorted labels,
+    int64 (U,) each. Examples without parts are all classified, by nested cross-validation.
+    Otherwise the test part is, and hyperparameters are chosen on the development part or, without
+    one, by cross-validation. Vectors keep their length, which is informative.
     """
     (model,) = encoders_of_languages(encoder, [language])
     sides = [model.encode(side, normalize=False) for side in examples.sides]

@@ -24,7 +24,8 @@ DEFAULT_TUNE, DEFAULT_TEST = "training", "sample"  # splits
 class MinedSplit:
     """The pairs mined from one split, compared with gold pairs.
 
-    ``pairs`` and ``ranked`` are the same pairs, best first. ``seconds`` include encoding.
+    ``pairs`` and ``ranked`` are the same pairs, best first. ``seconds`` are of encoding, mining
+    and, for judged pairs, judging.
     """
 
     data: BuccSplit
@@ -37,10 +38,7 @@ class MinedSplit:
 
 @dataclass(frozen=True, kw_only=True)
 class SplitResult:
-    """The score of a mined split at a threshold, and at its best threshold.
-
-    ``score`` is at the chosen threshold, ``oracle`` at the threshold that is best for this split.
-    """
+    """A split's ``score`` at a chosen threshold, and ``oracle`` at its best."""
 
     mined: MinedSplit
     score: bucc.BuccScore
@@ -87,11 +85,13 @@ def mine_split(
 ) -> MinedSplit:
     """Mine one split, and compare the pairs with its gold pairs.
 
-    Duplicates are mined once, and count for all their ids. Gold pairs of sentences without a vector
-    count as missed. If ``judged``, pairs have the judge's scores and probabilities.
+    ``k``, ``margin`` and ``retrieval`` are as in ``adit mine``. Duplicates are mined once, and
+    count for all their ids. Gold pairs of sentences without a vector count as missed. If
+    ``judged``, pairs have the judge's scores and probabilities.
 
     Raises:
-        ValueError: No sentence of a side has a vector, or the encoder lacks word vectors.
+        ValueError: No sentence of a side has a vector, or ``judged`` requires word vectors of a
+            language that neither the encoder nor the bundled one has.
     """
     start = time.perf_counter()
     names = [side.ids_by_text() for side in (data.source, data.target)]
@@ -138,8 +138,8 @@ def choose_splits(
 
     A requested split, ``tune`` or ``test``, is used even if it is missing, so that loading it
     fails. By default they are ``training`` and ``sample``, or others of ``available``, at least
-    one. The third result is a remark, or None: it names other splits than the default ones, or
-    warns if both are the same.
+    one. The third result is a remark, or None. It names splits that were neither requested nor the
+    default, or warns if both are the same.
     """
     preferred = tune or DEFAULT_TUNE, test or DEFAULT_TEST
     tune = tune or _first_of((DEFAULT_TUNE,), available, but=preferred[1]) or preferred[1]

@@ -43,11 +43,8 @@ CLASSIFIERS: dict[str, frozen.Classifier] = {
 def _load_xnli(directory: Path) -> tuple[str, dict[str, Examples]]:
     """Load the test part, or else the development part, of each language.
 
-    Files are ``dev.xx.tsv`` and ``test.xx.tsv`` (label, premise, hypothesis) or, as published,
-    ``xnli.dev.tsv`` and ``xnli.test.tsv``, which contain all languages and a header.
-
     Raises:
-        ValueError: There are none, or languages differ in the number of rows or in labels.
+        ValueError: No part is in the folder, or languages differ in numbers of rows or labels.
     """
     for part in ("test", "dev"):
         if sets := _part(directory, part):
@@ -74,7 +71,7 @@ def _part(directory: Path, part: str) -> dict[str, Examples]:
 
 
 def _all_languages(path: Path) -> dict[str, Examples]:
-    header, *rows = [line.split("\t") for line in read_lines(path)]
+    header, *rows = [line.split("\t") for line in read_lines(path)] or [[]]
     try:
         language = header.index("language")
         columns = [header.index(name) for name in ("gold_label", "sentence1", "sentence2")]
@@ -107,7 +104,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--head", type=Path, metavar="ENCODER", help=text)
     add("--train-lang", default="en", metavar="XX", help="training language (default: en)")
     add_list(parser, "--lang", "XX", "languages to test (default: all)")
-    text = "mlp has hidden layers of 512 and 384 (default: mlp)"
+    text = "logistic: regression; mlp: hidden layers of 512 and 384 (default: mlp)"
     add("--classifier", choices=CLASSIFIERS, default="mlp", help=text)
     text = "also combine premises in one language with hypotheses in another, for all languages"
     add("--matrix", action="store_true", help=text)
@@ -174,10 +171,7 @@ def _learn(
 def _judge(
     learned: Callable[..., tuple[Learned, list[Encoder]]], tested: Mapping[str, Examples]
 ) -> Callable[[str, str], Mask]:
-    """Return a function of two languages that tells which pairs are correct.
-
-    It takes the languages of premises and of hypotheses.
-    """
+    """Return a function of the languages of both sides to correct pairs."""
     vectors: dict[tuple[str, str], list[Matrix]] = {}
     gold = _targets(next(iter(tested.values()))).argmax(axis=1)
 

@@ -66,7 +66,7 @@ def prepare(args: argparse.Namespace) -> Suite:
         raise ValueError(f"{args.directory}: no {missing[0]}.txt; omit the set, or pass its folder")
     sets = {name: _read(path) for name, path in paths.items() if path is not None}
     if not sets:
-        raise ValueError(f"{args.directory}: no probing task; expected bigram_shift.txt and others")
+        raise ValueError(f"{args.directory}: no probing task; expected bigram_shift.txt or others")
     classifier = CLASSIFIERS[args.classifier]()
     baselines = {name: _baselines(examples) for name, examples in sets.items()}
 
@@ -95,7 +95,7 @@ def _read(path: Path) -> Examples:
         labels[sentence].add(label)
     if ambiguous := sum(len(different) > 1 for different in labels.values()):
         logger.warning(
-            "%s: %d of %d different sentences have several labels, so no accuracy can be 100%%",
+            "%s: %d of %d different sentences have several labels, which limits accuracies",
             *(path, ambiguous, len(labels)),
         )
     return examples
@@ -122,8 +122,8 @@ def _baselines(examples: Examples) -> dict[str, float | None]:
 def naive_bayes(sentences: Sequence[str], labels: IntArray, train: Mask, size: int) -> IntArray:
     """Predict the classes of N sentences by naive Bayes, int64 (N,).
 
-    It learns the ``labels``, int64 (N,), of the sentences in the mask ``train`` (N,). Features are
-    counts of sequences of up to ``size`` words, with add-one smoothing.
+    It learns the ``labels``, int64 (N,), of the sentences in the bool mask ``train`` (N,). Features
+    are counts of sequences of up to ``size`` words, split at white space, with add-one smoothing.
     """
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.naive_bayes import MultinomialNB

@@ -27,9 +27,10 @@ def translation_ranks(
     """Rank each source's translation among other targets.
 
     Ranks are int64 (N,), from 1. Row i of ``target`` (N + M, D) translates row i of ``source`` (N,
-    D), of unit or zero rows. It competes with ``others`` further targets, drawn by ``seed`` and row
-    (999 in Guo et al. 2018 and Chidambaram et al. 2019, section 3.4), or all if None. Search is by
-    cosine or, if ``csls``, by CSLS. Ties go to the smaller row, and zero rows come last.
+    D), both of unit or zero rows. It competes with ``others`` further targets, drawn by ``seed``
+    and row (999 in Guo et al. 2018 and Chidambaram et al. 2019, section 3.4), or all if None.
+    Search is by cosine or, if ``csls``, by CSLS. Ties go to the smaller row, and zero rows come
+    last.
 
     Raises:
         ValueError: There are fewer than ``others`` other targets.
@@ -53,7 +54,6 @@ def translation_ranks(
 
 
 def _others(row: int, rows: int, others: int | None, seed: int) -> IntArray:
-    """Draw ``others`` rows other than ``row``, or return all of them."""
     if others is None:
         return np.delete(np.arange(rows), row)
     drawn = np.random.default_rng([seed, row]).choice(rows - 1, size=others, replace=False)
@@ -78,9 +78,7 @@ def _number_or_all(text: str) -> int | None:
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Load the aligned texts, to search from each language into English.
-
-    The suite also searches back from English.
+    """Load aligned texts, to search from each language to English and back.
 
     Raises:
         ValueError: Texts are missing or malformed, or ``--more`` or ``--idf`` does not fit them.

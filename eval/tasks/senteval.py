@@ -134,7 +134,6 @@ def _load(folders: Folders, name: str) -> Mapping[str, Any]:
 
 
 def _original(folders: Folders, name: str) -> Examples | None:
-    """Load a set from SentEval's folder, or return None if a file is missing."""
     layout = _LAYOUTS.get(name)
     files = _TWO_FILES[name] if layout is None else layout.files
     paths = {key: labelled.first_file(folders, file) for key, file in files.items()}
@@ -164,7 +163,7 @@ def _lines(path: Path) -> list[str]:
 
 
 def _read_trec(path: Path) -> Examples:
-    rows = [line.partition(" ") for line in _lines(path)]
+    rows = [line.partition(" ") for line in _lines(path) or [""]]
     for number, (label, _, _) in enumerate(rows, start=1):
         if ":" not in label:
             raise ValueError(f"{path} line {number}: expected COARSE:fine, not {label[:60]!r}")
@@ -179,7 +178,7 @@ def _load_sick(folders: Folders) -> dict[str, tuple[Examples, Examples]]:
     if path is None:
         inference, graded = (_original(folders, name) for name in ("SICK-E", "SICK-R"))
         return {} if inference is None or graded is None else {"en": (inference, graded)}
-    header = read_lines(path)[0].split("\t")
+    header = next(iter(read_lines(path)), "").split("\t")
     languages = [name.removesuffix("_A") for name in header if name.endswith("_A")]
     if not {"split", "label", "relatedness"} <= set(header) or not languages:
         raise ValueError(f"{path}: expected a header with split, label, relatedness, xx_A and xx_B")
@@ -198,7 +197,8 @@ def _load_year(folders: Folders, year: str) -> dict[str, Examples]:
     sets = {}
     paths = ((folder / "STS" / f"{year}-en-test").glob("STS.input.*.txt") for folder in folders)
     for path in (path for files in paths for path in sorted(files)):
-        scores = read_lines(path.with_name(path.name.replace("input", "gs", 1)))
+        gold = path.with_name(path.name.replace("input", "gs", 1))
+        scores = read_lines(gold)
         pairs = [line.split("\t") for line in read_lines(path)]
         if len(scores) != len(pairs) or any(len(pair) < 2 for pair in pairs):
             raise ValueError(
@@ -208,7 +208,7 @@ def _load_year(folders: Folders, year: str) -> dict[str, Examples]:
         kept = [row for row, score in enumerate(scores) if score.strip()]  # others have no score
         sides = tuple([pairs[row][side] for row in kept] for side in (0, 1))
         labels = [scores[row] for row in kept]
-        sets[path.name.split(".")[2]] = Examples(labels=labels, sides=sides, files=[path])
+        sets[path.name.split(".")[2]] = Examples(labels=labels, sides=sides, files=[path, gold])
     return sets
 
 
@@ -235,7 +235,6 @@ def _f1(sums: FloatArray) -> FloatArray:
 def _sick(
     encoder: Encoder, sick: Mapping[str, tuple[Examples, Examples]], classifier: frozen.Classifier
 ) -> Iterator[Figure]:
-    """Learn from English, or else the first language, and test on all."""
     first = next(iter(sick))
     inference, graded = ({name: sets[kind] for name, sets in sick.items()} for kind in (0, 1))
     names, _ = inference[first].classes()
@@ -269,17 +268,13 @@ def _graded(
 
 
 def _of_language(figure: Figure, language: str, first: str, examples: Examples) -> Figure:
-    """Name a figure by its language, and add published ones for the first."""
     if language != first:
         return replace(figure, name=f"{figure.name} {language}", in_mean=False)
     return replace(figure, beside=published("senteval", figure.name, size=len(examples)))
 
 
 def _by_cosine(encoder: Encoder, year: str, sets: Sets) -> Iterator[Figure]:
-    """Correlate the cosines of each set of a year, then average the sets.
-
-    The plain and the weighted mean resample all sets together, each with its own columns of sums.
-    """
+    """Correlate the cosines of each set of a year, then resample all together."""
     parts = []
     for name, examples in sets.items():
         (model,) = encoders_of_languages(encoder, ["en"])
@@ -297,7 +292,6 @@ def _by_cosine(encoder: Encoder, year: str, sets: Sets) -> Iterator[Figure]:
 
 
 def _weighted(sums: FloatArray, *, weights: FloatArray) -> FloatArray:
-    """Return the weighted mean of correlations from sums side by side."""
     parts = np.split(sums, len(weights), axis=1)
     return np.stack([pearson(part) for part in parts], axis=1) @ weights
 

@@ -43,8 +43,8 @@ def prepare(args: argparse.Namespace) -> Suite:
     pairs = {path: read_examples(path, sides=2) for path in dict.fromkeys(args.files)}
     scores = {path: examples.scores() for path, examples in pairs.items()}
     for path, values in scores.items():
-        if (count := len(set(values.tolist()))) < 2:
-            raise ValueError(f"{path}: {count} different scores; at least 2 are needed")
+        if len(set(values.tolist())) < 2:
+            raise ValueError(f"{path}: all scores are {values[0]:g}; at least 2 must differ")
     requested = languages_of_sides(args)
     languages = {path: requested or _detect(path, file.sides) for path, file in pairs.items()}
 

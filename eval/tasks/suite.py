@@ -1,7 +1,6 @@
 """Figures with intervals, and suites of them in one table.
 
-A suite is loaded once, and can then measure any encoder. Therefore ``adit evaluate compare``
-measures the same for several.
+A suite is loaded once, and can then measure any encoder, so several are measured on the same data.
 Axes: ``U`` units, ``C`` numbers per unit, ``R`` resamples.
 """
 
@@ -62,8 +61,8 @@ class Figure:
 def figure_of(name: str, units: FloatArray, statistic: Statistic, *, stream: int = 0) -> Figure:
     """Compute a figure from the summed numbers of U units, (U, C).
 
-    ``statistic`` maps sums (R, C) to figures (R,). It and ``stream`` are as in
-    ``eval.metrics.bootstrap.resample``, which makes the interval.
+    ``statistic`` maps sums of C numbers, (R, C), to figures (R,). 1,000 resamples of the units make
+    the interval. Calls with the same ``stream`` and U draw the same units.
     """
     value = float(statistic(units.sum(axis=0)[None])[0])
     samples = resample(units, statistic, stream=stream)
@@ -73,7 +72,7 @@ def figure_of(name: str, units: FloatArray, statistic: Statistic, *, stream: int
 def mean_figure(name: str, values: Mask | FloatArray, *, stream: int = 0) -> Figure:
     """Compute the mean of a value over U units, such as correctness.
 
-    ``values`` are (U,), with U > 0, and ``stream`` is as in ``eval.metrics.bootstrap.resample``.
+    ``values`` are (U,), with U > 0. Calls with the same ``stream`` and U draw the same resamples.
     """
     units = np.stack([np.ones(len(values)), values.astype(np.float64)], axis=1)
     return figure_of(name, units, lambda sums: sums[:, 1] / sums[:, 0], stream=stream)
@@ -95,7 +94,8 @@ def ranks(values: FloatArray) -> FloatArray:
 def mean_of(row: Sequence[Figure]) -> Figure:
     """Return the mean of one or more figures, as a figure.
 
-    Resamples and each other column are averaged. A column is None if any figure has None.
+    Resamples and each column of the first figure are averaged. A column is None if any figure has
+    None or lacks it.
     """
     columns = {name: [figure.beside.get(name) for figure in row] for name in row[0].beside}
     beside = {
@@ -144,10 +144,11 @@ class Suite:
 def run_suite(suite: Suite, spec: str, show: Show) -> Record:
     """Measure an encoder by a suite, and return the record for JSON.
 
-    ``spec`` is the encoder's spelling. A row per figure, their mean, and the signature are shown.
+    ``spec`` is the encoder's spelling. A row per figure, the mean of several, and the signature are
+    shown.
 
     Raises:
-        ValueError: The encoder cannot be loaded, or does not know a language.
+        ValueError: The encoder cannot be loaded, or does not know a language, or data are wrong.
     """
     encoder = load_encoder(spec)
     column_names = suite.before, (*suite.after, *publishers(suite.task))
@@ -182,7 +183,6 @@ def fields_of(paths: Sequence[Path], /, **more: object) -> dict[str, object]:
 
 @cache
 def _published() -> list[list[str]]:
-    """Return published figures, with the columns of ``assets/published.tsv``."""
     text = files("eval").joinpath("assets", "published.tsv").read_text(encoding="utf-8")
     return [line.split("\t") for line in text.splitlines() if not line.startswith("#")]
 
@@ -195,7 +195,8 @@ def publishers(task: str) -> tuple[str, ...]:
 def published(task: str, name: str, *, size: int) -> dict[str, float | None]:
     """Return the published figures of a set, by publication, 0 to 1.
 
-    A figure is None if the publication has none for the set ``name`` with ``size`` units.
+    A figure is None if the publication has none for the set ``name`` with ``size`` units. Several,
+    such as of both directions of search, are averaged.
     """
     means: dict[str, float | None] = dict.fromkeys(publishers(task))
     for task_name, set_name, set_size, source, figures in _published():

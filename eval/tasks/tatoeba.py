@@ -25,10 +25,10 @@ REMARK = (
 def tatoeba_languages(directory: Path) -> dict[str, Path]:
     """Find the file of each language's sentences in a folder.
 
-    They are by ISO 639-3 code, sorted.
+    They are by ISO 639-3 code, sorted. Files of English are not checked.
 
     Raises:
-        ValueError: The folder contains no Tatoeba data.
+        ValueError: ``directory`` is not a folder, or contains no Tatoeba data.
     """
     matches = files_matching(directory, r"tatoeba\.(\w+)-eng\.\1")
     if not matches:
@@ -42,7 +42,8 @@ def load_tatoeba(directory: Path, language: str) -> tuple[list[str], list[str]]:
     ``language`` is an ISO 639-1 or ISO 639-3 code.
 
     Raises:
-        ValueError: The language is missing, a file is empty, or numbers of lines differ.
+        ValueError: The folder lacks the language, a file is missing, empty or unreadable, or
+            numbers of lines differ.
     """
     files = tatoeba_languages(directory)
     path = choose(files, iso_639_3(language), f"{directory}: no language")

@@ -20,8 +20,8 @@ logger = logging.getLogger(__name__)
 def tatoeba_error(directory: Path, pairs: Collection[str]) -> Measure:
     """Return the measure of the Tatoeba error rate, for ``adit train``.
 
-    ``pairs`` are language pairs such as ``de-en``. Their languages are measured, and languages
-    without data skipped with a warning.
+    ``pairs`` are language pairs such as ``de-en``. Their languages except English are measured, and
+    languages without data are skipped with a warning. A figure is the mean of both directions.
 
     Raises:
         ValueError: The folder contains no sentences of these languages, or malformed ones.
@@ -44,8 +44,9 @@ def tatoeba_error(directory: Path, pairs: Collection[str]) -> Measure:
 def bucc_f1(directory: Path, pairs: Collection[str]) -> Measure:
     """Return the measure of the best F1 on comparable corpora.
 
-    The split is the one that ``adit evaluate bucc`` tunes on. A language pair of the folder is
-    measured if ``pairs`` contain both its languages.
+    ``directory`` has BUCC's layout. The split is the one that ``adit evaluate bucc`` tunes on. A
+    language pair of the folder is measured if ``pairs``, such as ``de-en``, contain both its
+    languages.
 
     Raises:
         ValueError: The folder contains no such pair, or a file is malformed.

@@ -41,8 +41,8 @@ Side = tuple[Sequence[str], Matrix]  # words and their vectors
 class WordPairs:
     """N word pairs of a file, with scores or as a dictionary.
 
-    ``scores``, float64 (N,), are human judgements, or None for a dictionary. ``kinds`` are then the
-    categories of pairs, "" if the file has none.
+    ``scores``, float64 (N,), are human judgements, or None for a dictionary. ``kinds`` are the
+    categories of a dictionary's pairs, "" for a line without one.
     """
 
     path: Path
@@ -52,9 +52,10 @@ class WordPairs:
     scores: FloatArray | None = None
 
     def translations(self, *, doubtful: bool = True) -> dict[str, set[str]]:
-        """Return the set of translations of each source word.
+        """Return the translations of each source word of a dictionary.
 
-        Words are in file order. Unless ``doubtful``, pairs of ``DOUBTFUL`` categories are skipped.
+        Words are in file order. Unless ``doubtful``, pairs in the categories ``pn`` and ``nw``,
+        names and non-words, are skipped.
         """
         translations: dict[str, set[str]] = {}
         for (source, target), kind in zip(self.pairs, self.kinds, strict=True):
@@ -66,13 +67,14 @@ class WordPairs:
 def read_words(path: Path, languages: Languages | None = None) -> WordPairs:
     """Read a file of scored word pairs, or a dictionary ``xx-yy.*``.
 
-    A file is scored if the third column, or the one that the header names, is a number. A line of a
-    dictionary has a word, its translation, and possibly a category.
+    Columns are separated by tabs, commas or white space. A file is scored if its header names a
+    column of scores, or the third column of its first line is a number. A line of a dictionary has
+    a word, its translation, and possibly a category. A dictionary's name must begin with its
+    languages. For scored pairs, ``languages`` apply if the name does not begin with any.
 
     Raises:
-        ValueError: The file is empty, a line is malformed, fewer than 2 scores differ, or languages
-            are missing. A dictionary's name must contain them. For scored pairs, ``languages``
-            apply if the name contains none.
+        ValueError: The file is empty or unreadable, a line is malformed, all scores are equal, or
+            languages are missing.
     """
     lines = read_lines(path)
     comma = bool(lines) and "\t" not in lines[0] and lines[0].count(",") > 1
@@ -132,7 +134,7 @@ def _is_number(text: str) -> bool:
 def read_vocabulary(path: Path) -> list[str]:
     """Read the distinct first words of lines, in order.
 
-    The header of a ``.vec`` file is skipped.
+    A word ends at a space. A first line of two numbers, as in ``.vec`` files, is skipped.
 
     Raises:
         ValueError: The file has no words or cannot be read.
@@ -195,7 +197,6 @@ def prepare(args: argparse.Namespace) -> Suite:
 
 
 def _vocabularies(dictionaries: Sequence[WordPairs], more: Vocabularies) -> Vocabularies:
-    """Return the words of each language, the words of ``more`` first."""
     vocabularies: dict[str, dict[str, None]] = {}
     for dictionary in dictionaries:
         for language in dictionary.languages:
@@ -249,7 +250,6 @@ def _similarity(
 
 
 def _harmonic(sums: FloatArray) -> FloatArray:
-    """Return the harmonic mean of r and rho, or 0 if one is not above 0."""
     r, rho = (np.maximum(pearson(part), 0) for part in np.split(sums, 2, axis=1))
     mean: FloatArray = np.divide(2 * r * rho, r + rho, out=np.zeros_like(r), where=r + rho > 0)
     return mean

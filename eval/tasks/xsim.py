@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, show: Show) -> Record:
     """Search from each language into English, or between all languages.
 
-    It searches between all if ``args.matrix`` is not None. The record has error rates.
+    The latter is if ``args.matrix`` is not None. Lines go to ``show``. The record has error rates.
 
     Raises:
         ValueError: Texts are missing or malformed, or there is one language only.

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from encoder import Encoder
-from encoder.joined import parse_joined, stored_parts
+from encoder.joined import absolute_spec, parse_joined, stored_parts
 from miner.arrays import Columns, Mask
 from miner.storage.artefacts import Draft, content_key, find, produce
 from miner.storage.layout import DROPPED, ROWS, SIDES, VECTORS
@@ -203,8 +203,9 @@ def _both_sides(run: RunContext, shards: Sequence[EmbeddedShard]) -> list[Embedd
 
 def _columns(encoder: str, widths: Mapping[str, int]) -> tuple[Columns, ...]:
     """Return the columns of a pair's encoder parts in stored vectors."""
+    widths = {absolute_spec(spec): width for spec, width in widths.items()}  # as on engines
     stops = dict(zip(widths, accumulate(widths.values()), strict=True))
     return tuple(
         Columns(stops[part.spec] - widths[part.spec], stops[part.spec], part.weight)
-        for part in (parse_joined(encoder) if widths else ())
+        for part in (parse_joined(absolute_spec(encoder)) if widths else ())
     )

@@ -243,7 +243,7 @@ def test_a_configuration_of_another_shape(folder: Path, changes: dict[str, objec
 )
 def test_a_configuration_with_what_is_no_number(folder: Path, change: tuple[str, object]) -> None:
     change_config(folder, **{change[0]: change[1]})
-    assert f"{CONFIG} has {change[0]} {change[1]!r}; expected a number" in refusal(folder)
+    assert f"{CONFIG} has {change[0]} {change[1]!r}; expected a whole number" in refusal(folder)
 
 
 def tensor_file(table: NDArray, scales: NDArray) -> bytes:

@@ -79,10 +79,10 @@ def test_weights_are_part_of_the_name() -> None:
     ("spec", "message"),
     [
         ("mini+mini", "has the part 'mini' twice"),
-        ("0*mini+use", "the weight '0' of mini must be a positive number"),
-        ("-1*use", "must be a positive number"),
-        ("nan*mini+use", "must be a positive number"),
-        ("inf*mini+use", "must be a positive number"),
+        ("0*mini+use", "the weight '0' of mini must be finite and above 0"),
+        ("-1*use", "must be finite and above 0"),
+        ("nan*mini+use", "must be finite and above 0"),
+        ("inf*mini+use", "must be finite and above 0"),
         ("much*mini", "the weight 'much' of mini"),
         ("mini+", "an empty part"),
         ("0.5*", "an empty part"),
@@ -117,6 +117,19 @@ def test_a_folder_may_have_a_plus_in_its_name(
     assert absolute_spec("a+b") == str(tmp_path / "a+b")
     Path("own").mkdir()
     assert absolute_spec("own+mini") == f"1.0*{tmp_path / 'own'}+0.5*mini"
+
+
+def test_paths_after_a_kind_become_absolute(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.pt").touch()
+    for kind in ("laser:", "laser3:", "st:"):
+        assert absolute_spec(f"{kind}a.pt") == f"{kind}{tmp_path / 'a.pt'}"
+        assert absolute_spec(f"2*{kind}a.pt+use") == f"2.0*{kind}{tmp_path / 'a.pt'}+1.0*use"
+    Path("best").mkdir()
+    for name in ("best", "mini", "st:owner/name", "laser:missing.pt"):
+        assert absolute_spec(name) == name
 
 
 def test_parts_that_lack_a_language_are_left_out(joined: JoinedEncoder) -> None:

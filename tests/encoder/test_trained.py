@@ -91,3 +91,6 @@ def test_what_cannot_be_loaded(tmp_path: Path, tokenizer: Tokenizer) -> None:
     assert refusal() == f"{WEIGHTS} lacks the tensor layers.0.fc1.weight"
     (folder / WEIGHTS).write_bytes(b"")
     assert "is damaged" in refusal()
+    save(folder, tokenizer, "transformer")
+    with pytest.raises(ValueError, match=f"enc: {WEIGHTS} cannot run in int8, which needs"):
+        load_encoder(str(folder), precision="int8")

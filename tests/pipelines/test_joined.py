@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import shutil
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from encoder import load_encoder
+from encoder import BUNDLED, folder_of, load_encoder
 from encoder.bag.encoder import BagEncoder
 from encoder.base import SAMPLE
 from encoder.use.encoder import UseEncoder
@@ -251,3 +252,12 @@ def test_mine_corpus_takes_best_by_default(tmp_path: Path, corpora: tuple[Path, 
     mining.mine_corpus(options)
     summary = json.loads((tmp_path / "own" / "run.json").read_text(encoding="utf-8"))
     assert summary["options"]["encoder"] == "0.5*mini+1.0*use"
+
+
+def test_a_folder_by_a_relative_name_is_resumed_on_beam(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(folder_of(BUNDLED), tmp_path / "own")
+    monkeypatch.chdir(tmp_path)
+    run("own+mini")
+    assert run("own+mini", "-k", "3", *ON_BEAM) == run("own+mini", "-k", "3", work="other")

@@ -69,7 +69,8 @@ class Bag(Model):
         """Return the encoder with the present table, and a function to save it.
 
         The function takes a folder and ``facts`` about the training. If ``whitening`` is not 0, the
-        table is whitened on the sentences ``sample`` with this power (``partly_whiten``).
+        table is whitened on the sentences ``sample`` with this power (``partly_whiten``). Use both
+        results before the next step, because they may share the table.
         """
         self.eval()
         rows = self._features.ngram_rows
@@ -82,7 +83,7 @@ class Bag(Model):
 
 
 def bag_sums(table: Tensor, tokens: Tokens, *, sparse: bool) -> Tensor:
-    """Sum the table rows in each list of row numbers, with a gradient.
+    """Sum the table rows in each of S lists of row numbers, with a gradient.
 
     ``table`` is float32 (V, D), and the sums are (S, D). If ``sparse``, so is the table's gradient.
     """
@@ -128,10 +129,10 @@ def _sums(table: Tensor, ids: Tensor, offsets: Tensor) -> Tensor:
 def partly_whiten(table: Matrix, vectors: Matrix, *, power: float) -> Matrix:
     """Reduce common directions of sentence vectors in a table.
 
-    ``table`` (V, D) is multiplied by the covariance of ``vectors`` (S, D), S at least 2, to the
-    power ``-power / 2``. Sentence vectors vary most in directions that are common to a kind of
-    text, which say little about translations. With power 1, all directions vary equally (Su et al.
-    2021, "Whitening Sentence Representations"). Power 0 changes nothing. It returns float32.
+    ``table`` (V, D) is multiplied by the covariance of ``vectors`` (S, D), S at least 2 and scaled
+    to the mean variance 1, to the power ``-power / 2``. Sentence vectors vary most in directions
+    that say little about translations. With power 1, all directions vary equally (Su et al. 2021,
+    "Whitening Sentence Representations"). The result is a new float32 table.
     """
     covariance = np.cov(vectors, rowvar=False, dtype=np.float64)
     variances, directions = np.linalg.eigh(covariance)

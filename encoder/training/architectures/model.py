@@ -34,6 +34,6 @@ class Model(nn.Module):
 
         The function takes a folder and ``facts`` about the training. A bag is whitened
         (``partly_whiten``) on the sentences ``sample``, with power ``whitening``; other models
-        ignore both. Subclasses implement it.
+        ignore both. Use both results before the next step changes them. Subclasses implement it.
         """
         raise NotImplementedError

@@ -80,10 +80,10 @@ class Network(Model):
     def forward(self, tokens: Tokens) -> Tensor:
         """Embed S sentences of pieces as vectors (S, D).
 
-        Each gets an end token. With more than ``at_once`` sentences, groups of them are embedded in
-        turn, and their activations computed again for the gradient, to limit memory. The loss is
-        still one over all vectors (Gao et al. 2021, "Scaling Deep Contrastive Learning Batch Size
-        under Memory Limited Setup").
+        Each is cut after 128 pieces, and gets an end token. With more than ``at_once`` sentences,
+        activations are computed again for the gradient, group by group, to limit memory. The loss
+        is still one over all vectors (Gao et al. 2021, "Scaling Deep Contrastive Learning Batch
+        Size under Memory Limited Setup").
         """
         groups = group_by_length(np.diff(tokens.offsets), -(-len(tokens) // self._at_once))
         order = np.concatenate(groups)
@@ -124,7 +124,7 @@ class Network(Model):
         """Return the encoder in float32, and a function to save it.
 
         The function takes a folder and ``facts`` about the training. ``sample`` and ``whitening``
-        are ignored, because only bags are whitened.
+        are ignored. Use both results before the next step, because they may share weights.
         """
         self.eval()
         network = self.fold()
@@ -155,14 +155,14 @@ def group_by_length(lengths: Rows, least: int = 1) -> list[Rows]:
     """Divide S sentences into groups of similar lengths and sizes.
 
     A group is the positions of its sentences, int64, by ascending length. ``lengths`` are numbers
-    of tokens. There are at least ``least`` groups, or up to 16 for many sentences.
+    of tokens. There is a group per 32 sentences, up to 16, but never fewer than ``least``.
     """
     order = np.argsort(lengths, kind="stable")
     return np.array_split(order, max(least, min(MAX_GROUPS, len(order) // MIN_GROUP_SENTENCES)))
 
 
 def pad(tokens: Tokens, *, end: int) -> tuple[Tensor, Tensor]:
-    """Pad sentences to one length, and return ids and lengths.
+    """Pad S sentences to the longest one's length, and return ids and lengths.
 
     Ids are int64 (S, T), and lengths int64 (S,). A sentence is cut after 128 tokens, then ended by
     ``end``, which also is the padding. Lengths include one end.
@@ -200,7 +200,8 @@ class Apart(Model):
     def export(self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float) -> Trained:
         """Return the encoder with the present weights, and a function to save it.
 
-        The function takes a folder and ``facts`` of the training. Other arguments are unused.
+        The function takes a folder and ``facts`` of the training. ``sample`` and ``whitening`` are
+        ignored. Use both results before the next step, because they may share weights.
         """
         own = {language: self.network_of(language) for language in self._networks}
         encoders = {

@@ -40,7 +40,7 @@ class ResponsePrediction(Task):
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
         """Return the mean loss of ranking answers in a batch, a scalar.
 
-        ``sides`` are the turns and their answers, embedded by ``model``. Others are unused.
+        ``sides`` are the turns and their answers, embedded by ``model``. The rest is unused.
         """
         inputs, answers = functional.normalize(model(join(sides))).chunk(2)
         return in_batch_loss(inputs, self.head(answers))
@@ -61,7 +61,7 @@ class QuickThought(Task):
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
         """Return the sum of the losses of both neighbours, a scalar.
 
-        ``sides`` are sentences and their successors, embedded by ``model``. Others are unused.
+        ``sides`` are sentences and their successors, embedded by ``model``. The rest is unused.
         """
         first, second = functional.normalize(model(join(sides))).chunk(2)
         input_head, successor_head, predecessor_head = self.heads.values()
@@ -114,8 +114,8 @@ class Inference(Task):
     def rate_factor(self, history: Sequence[Mapping[str, Any]]) -> float:
         """Return the factor of the learning rate after some evaluations.
 
-        ``history`` has the figures of all evaluations. The factor is 1, but with the schedule
-        ``sgd`` 0.99 per evaluation, and a fifth per loss of accuracy (Conneau et al. 2017).
+        ``history`` has the figures of all evaluations. With the schedule ``sgd``, the factor is
+        0.99 per evaluation, times 1/5 per drop of accuracy (Conneau et al. 2017), or else 1.
         """
         if not self._by_sgd:
             return 1.0

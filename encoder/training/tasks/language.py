@@ -54,11 +54,11 @@ class Masked(Task):
         self.bias = nn.Parameter(torch.zeros(setting.vocabulary + 1))
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """Return the mean cross entropy of the predicted tokens, a scalar."""
+        """Return the mean cross entropy of the predicted tokens of ``sides``."""
         return shared_mean(*self._predict(model, sides))
 
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
-        """Return the perplexity of held-out text, with fixed masks, by its name."""
+        """Return the ``perplexity`` of held-out text, with fixed masks, by name."""
         generator = torch.Generator().manual_seed(self._seed)
         batches = self.held_out_batches(model, held_out)
         return perplexity(self._predict(model, sides, generator) for _, _, sides in batches)
@@ -126,11 +126,9 @@ def mask_tokens(
 ) -> tuple[Tensor, Tensor]:
     """Choose tokens to predict, and hide, replace or keep them at random.
 
-    ``ids``, int64 (B, T), are ended and padded by ``end``, the last id. The end is predicted only
-    if no sentence has another token.
-
-    Returns:
-        The ids that a model sees, and where it predicts tokens, bool (B, T).
+    ``ids``, int64 (B, T), are ended and padded by ``end``, the last id. About 15% of the other
+    tokens are chosen, at least one; the end only if no sentence has another token. The result is
+    the ids that a model sees, and where it predicts tokens, bool (B, T).
     """
     draw = torch.rand(ids.shape, generator=generator).masked_fill(ids == end, 1)
     is_predicted = draw <= draw.min().clamp(min=PREDICTED_SHARE)  # at least one

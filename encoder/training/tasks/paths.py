@@ -38,7 +38,8 @@ def find_paths(languages: Sequence[str], options: PathsOptions) -> dict[str, Pat
     """Return a path for each choice of M source languages.
 
     Paths are by name, such as ``de+fr``. M are the numbers in ``options.sources``. Targets are the
-    languages of ``options.targets`` that are not sources. Paths of M sources share batches equally.
+    languages of ``options.targets`` that are not sources, at least one. Paths of M sources share
+    batches equally.
 
     Raises:
         ValueError: A target is not one of the languages, or M sources leave no target.
@@ -104,20 +105,20 @@ class Paths(Task):
         """Make a network with random weights for each source language.
 
         Raises:
-            ValueError: The architecture is not a BiLSTM, or drops tokens.
+            ValueError: The architecture is a bag, or drops tokens.
         """
         networks = {}
         for language in source_languages(_find_paths(options, texts)):
             network = make_model(options, features)
             if not isinstance(network, Network):
-                raise ValueError("--objective paths requires --architecture bilstm")
+                raise ValueError("--objective paths requires a network; use --architecture bilstm")
             networks[language] = network
         if rate := options.architecture.token_dropout:
             raise ValueError(f"token_dropout {rate} conflicts with objective paths; omit it")
         return Apart(networks)
 
     def batch_pairs(self, pairs: Sequence[TokenPairs]) -> Sequence[TokenPairs]:
-        """Return an item per path, whose rows are positions of N-way text."""
+        """Return an item per path, by its name, whose rows are of N-way text."""
         self._tokens = _tokens_by_language(pairs)
         weight = np.minimum.reduce([language_pair.weight for language_pair in pairs])
         return [
@@ -134,7 +135,7 @@ class Paths(Task):
         return torch.stack([shared_mean(*each) for each in predictions]).sum()
 
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
-        """Return the perplexity of held-out rows over all paths, by its name."""
+        """Return the ``perplexity`` of held-out rows over all paths, by name."""
         sentences = _tokens_by_language(held_out)
         return perplexity(
             prediction

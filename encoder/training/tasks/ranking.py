@@ -64,7 +64,7 @@ def translation_ranking(
     negatives. All are unit rows. Logits are ``scale * (cos(x_i, y_j) - margin * [i == j])``. The
     loss is the mean of the softmax cross entropies over rows and over columns (Chidambaram et al.
     2019, equation 2, in both directions, with the additive margin of Yang et al. 2019, equations 3
-    and 4). ``negatives`` (B, H, D) are H more wrong translations of each (section 2.2).
+    and 4). ``negatives`` (B, H, D) are H more wrong translations per source (section 2.2).
     """
     # Under autocast this product is bfloat16, five times as fast if the hardware has it. Its
     # rounding (0.04 in a logit at scale 20) is below the noise of the negatives.
@@ -84,9 +84,9 @@ def translation_ranking(
 def mine_negatives(model: Model, pairs: TokenPairs, *, count: int, seed: int) -> Rows:
     """Find similar wrong targets of each pair, as positions (P, ``count``).
 
-    They are int64, the most similar first by the model's vectors, among ``BLOCK`` random pairs
-    (Chidambaram et al. 2019, section 2.2). Targets of pairs that have a sentence in common with the
-    pair may be correct, and come last. If there are fewer than ``count``, they are repeated.
+    They are int64, the most similar first by the model's vectors, among up to 8192 random pairs
+    (Chidambaram et al. 2019, section 2.2). Its own target, and targets of pairs that have a
+    sentence in common with it, come last. If there are fewer than ``count`` pairs, they repeat.
     """
     vectors = _embed(model, pairs.target)
     equal = [torch.from_numpy(_number_sentences(side)) for side in (pairs.source, pairs.target)]

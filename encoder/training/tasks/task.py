@@ -68,10 +68,9 @@ class Decoder(nn.Module):
         """Predict the tokens of B sentences from their vectors (B, D).
 
         The vectors of the sentence and of the language number ``language`` are inputs of each step.
-
-        Returns:
-            Logits (N, V + 1) of the N tokens of all sentences, ends included, and tokens, int64
-            (N,), both by position, then sentence, the longest first.
+        The result is logits (N, V + 1), for V subwords and the end, of the N tokens of all
+        sentences, cut after 128 and ended, and these tokens, int64 (N,), both by position, then
+        sentence, the longest first.
         """
         device = vectors.device
         ids, lengths = pad(tokens, end=self._end)
@@ -127,7 +126,7 @@ class Task(nn.Module):
 
         ``sides`` are the tokens of these pairs' sources and targets, some maybe dropped, which
         ``model`` embeds. Rows are this process's share of a batch, whose loss is the processes'
-        mean.
+        mean. Subclasses implement it.
         """
         raise NotImplementedError
 
@@ -210,3 +209,7 @@ class Mixture(Task):
     def deploy(self, encoder: Encoder) -> Encoder:
         """Return the encoder to save, by the objective's task."""
         return self.main.deploy(encoder)
+
+    def rate_factor(self, history: Sequence[Mapping[str, Any]]) -> float:
+        """Return the factor of the learning rate by the objective's task."""
+        return self.main.rate_factor(history)

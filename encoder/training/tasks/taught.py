@@ -52,12 +52,7 @@ class Taught(Task):
         logger.info("encoding %d distinct sentences with the teacher", len(numbers))
         self._vectors = teacher.encode(list(numbers)).astype(np.float16)
 
-    def teacher_vectors(self, pairs: TokenPairs, rows: Rows, like: Tensor) -> list[Tensor]:
-        """Return the teacher's vectors of pairs, float32 (B, D) per side.
-
-        ``rows`` are positions in ``pairs``. Vectors have unit length, rounded to float16. The sides
-        are both, or only the target if the objective is one-sided. The device is ``like``'s.
-        """
+    def _teacher_vectors(self, pairs: TokenPairs, rows: Rows, like: Tensor) -> list[Tensor]:
         vectors = (self._vectors[side[rows]] for side in self._rows[pairs.name])
         return [torch.from_numpy(matrix).to(like.device).float() for matrix in vectors]
 
@@ -71,7 +66,7 @@ class Distillation(Taught):
         ``rows`` are positions of the pairs, and ``sides`` their tokens, embedded by ``model``.
         """
         student = functional.normalize(model(join(sides)).float())
-        return distillation(*student.split(len(rows)), *self.teacher_vectors(pairs, rows, student))
+        return distillation(*student.split(len(rows)), *self._teacher_vectors(pairs, rows, student))
 
 
 class Alignment(Taught):
@@ -96,12 +91,12 @@ class Alignment(Taught):
         """
         assert isinstance(self._options, AlignmentOptions)
         source = functional.normalize(model(sides[0]).float())
-        (target,) = self.teacher_vectors(pairs, rows, source)
+        (target,) = self._teacher_vectors(pairs, rows, source)
         both = parallel.gather(target), parallel.gather(source)
         return alignment(*both, negatives=self._options.negatives)
 
     def deploy(self, encoder: Encoder) -> Encoder:
-        """Return the teacher, which encodes the sources' languages by ``encoder``."""
+        """Return a copy of the teacher to which the sources' languages are added."""
         return self._teacher.with_languages(self._languages, lambda: encoder)
 
 
@@ -133,14 +128,14 @@ class Addition(Alignment):
         name_vectors = torch.from_numpy(self._teacher.encode(names_of_rows, normalize=False))
         own_vectors = model(sides[0])
         source = functional.normalize(own_vectors + name_vectors.to(own_vectors.device))
-        (target,) = self.teacher_vectors(pairs, rows, source)
+        (target,) = self._teacher_vectors(pairs, rows, source)
         both = parallel.gather(source), parallel.gather(target)
         return translation_ranking(*both, scale=self._options.scale, margin=self._options.margin)
 
     def deploy(self, encoder: Encoder) -> Encoder:
-        """Return the teacher, which encodes the sources' language by ``encoder``.
+        """Return a copy of the teacher to which the sources' languages are added.
 
-        ``encoder`` gets the teacher's vectors of names. Both are bags.
+        ``encoder`` encodes them, with the teacher's vectors of names added. Both are bags.
         """
         assert isinstance(encoder, BagEncoder) and isinstance(self._teacher, BagEncoder)
         return super().deploy(encoder.with_names(self._teacher))

@@ -46,7 +46,7 @@ class Translation(Task):
         return torch.stack([shared_mean(*prediction) for prediction in predicted]).mean()
 
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
-        """Return the perplexity of all held-out translations, by its name."""
+        """Return the perplexity of all held-out translations, as ``perplexity``."""
         return perplexity(
             prediction
             for batch in self.held_out_batches(model, held_out)
@@ -76,7 +76,7 @@ class Translation(Task):
 
 @torch.inference_mode()
 def perplexity(predicted: Iterable[tuple[Tensor, Tensor]]) -> dict[str, float]:
-    """Return the perplexity of predicted tokens, in a dictionary by its name.
+    """Return the perplexity of predicted tokens, by the key ``perplexity``.
 
     ``predicted`` has pairs of logits (N, V) and tokens, int64 (N,), at least one.
     """

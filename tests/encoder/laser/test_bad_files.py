@@ -130,6 +130,10 @@ def test_laser3_without_its_vocabulary(changed: Callable[..., Path], tmp_path: P
         f"{path}: needs laser3_cls_prenorm.cvocab in the same folder; copy it there, or pass it "
         "with --vocab"
     )
+    with_vocabulary = refusal(f"laser3:{path}", vocabulary=GOLDEN / "laser3.cvocab")
+    assert with_vocabulary.endswith(
+        "needs laser3_cls_prenorm.spm in the same folder; copy it there"
+    )
     assert "vocabulary file not found" in refusal(
         f"laser3:{path}", vocabulary=tmp_path / "x.cvocab"
     )

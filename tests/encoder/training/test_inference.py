@@ -1,7 +1,9 @@
 """--objective nli: inference of one language, learned without parallel text, and its head kept."""
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from encoder import load_encoder
 from encoder.checkpoint import HEAD, load_head
 from encoder.training.evaluation import LOG, PROGRESS
 from encoder.training.options import INFERENCE_LABELS
+from encoder.training.tasks.task import Mixture, Task
 from eval.cli.encoder import eval_encoder
 from pipelines.cli.train import train_encoder
 from tests.encoder.training.stopping import stopped_after
@@ -124,3 +127,11 @@ def test_the_schedule_of_plain_gradients(data: Path, tmp_path: Path) -> None:
         rate *= 0.99 * (0.2 if entry["accuracy"] < before else 1)
         before = entry["accuracy"]
     assert rate < 1e-5 and len(entries) < 4000
+
+
+def test_auxiliary_tasks_keep_the_schedule() -> None:
+    class Slowing(Task):
+        def rate_factor(self, history: Sequence[Mapping[str, Any]]) -> float:
+            return 0.5
+
+    assert Mixture("nli", Slowing(), {"mlm": Task()}).rate_factor([]) == 0.5

@@ -262,7 +262,7 @@ def test_a_damaged_folder_is_refused(whole: Path, tmp_path: Path, lacking: str) 
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (("--architecture", "bag"), "requires --architecture bilstm"),
+        (("--architecture", "bag"), "paths requires a network; use --architecture bilstm"),
         (("--targets", "qq"), "targets qq: the text has only xx, yy, zz; use these"),
         (("--sources", "3"), "sources 3: leaves no target language of xx, yy, zz"),
         (("--sources", "1:x"), "sources 1:x: expected numbers of languages and their shares"),

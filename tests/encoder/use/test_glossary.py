@@ -161,7 +161,7 @@ def test_what_is_damaged_or_of_another_encoder_is_refused(
     with pytest.raises(ValueError, match=r"weights\.safetensors is damaged; install or copy"):
         load_glossary(folder)
     (folder / CONFIG).write_text("{")
-    with pytest.raises(ValueError, match=r"config\.json is damaged; install or copy it again"):
+    with pytest.raises(ValueError, match=r"config\.json is missing or damaged; reinstall it"):
         load_glossary(folder)
 
 

@@ -39,8 +39,8 @@ def test_bom_crlf_and_blank_lines(file) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "file: empty; expected one sentence per line"),
-        ("\n\n", "file: empty; expected one sentence per line"),
+        ("", "file: no sentences; expected ID TAB sentence lines"),
+        ("\n\n", "file: no sentences; expected ID TAB sentence lines"),
         ("1\ta\nb c\n", "file line 2: expected ID TAB sentence, not 'b c'"),
         (" \tb\n", r"file line 1: expected ID TAB sentence, not ' \\tb'"),
         (
@@ -83,7 +83,7 @@ def test_gold_is_a_set(file) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "file: empty; expected SOURCE_ID TAB TARGET_ID lines"),
+        ("", "file: no gold pairs; expected SOURCE_ID TAB TARGET_ID lines"),
         ("1 a\n", "file line 1: expected SOURCE_ID TAB TARGET_ID, not '1 a'"),
         ("1\ta\n2\t\n", r"file line 2: expected SOURCE_ID TAB TARGET_ID, not '2\\t'"),
         ("1\ta\tb\n", "file line 1: expected SOURCE_ID TAB TARGET_ID"),

@@ -38,6 +38,7 @@ def test_codes_of_two_letters(tmp_path: Path, short: str, long: str) -> None:
 
 def test_codes_of_a_language() -> None:
     assert [iso_639_3(code) for code in ("pl", "pol", "nb", "cbk")] == ["pol", "pol", "nob", "cbk"]
+    assert iso_639_3("notalanguage") == "notalanguage"
     assert [iso_639_1(code) for code in ("pl", "pol", "nob", "cbk")] == ["pl", "pl", "nb", "cbk"]
 
 

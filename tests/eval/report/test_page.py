@@ -169,7 +169,7 @@ def test_hostile_text_is_shown_and_never_executed(browser: Any, tmp_path: Path) 
 def test_nothing_to_report(finished_run: Path) -> None:
     run = open_run(finished_run / "work")
     run.output.pairs = run.pairs.take(np.empty(0, dtype=np.int64))
-    with pytest.raises(ValueError, match="the run has no pairs to report"):
+    with pytest.raises(ValueError, match="the run wrote no pairs to report"):
         render(run)
 
 

@@ -262,4 +262,4 @@ def test_words_of_a_language_without_a_dictionary_are_refused(
 def test_equal_scores_correlate_with_nothing(tmp_path: Path, capsys: Captured) -> None:
     write(tmp_path / "pairs.tsv", [(1, "a", "b"), (1, "c", "d")])
     assert eval_encoder(["sts", str(tmp_path / "pairs.tsv")]) == 2
-    assert "1 different scores; at least 2 are needed" in capsys.readouterr().err
+    assert "pairs.tsv: all scores are 1; at least 2 must differ" in capsys.readouterr().err

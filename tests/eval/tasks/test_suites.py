@@ -32,6 +32,11 @@ def refused(capsys: Captured, *arguments: object) -> str:
     return captured.err
 
 
+def shown_error(capsys: Captured, *arguments: object) -> str:
+    assert eval_encoder([*map(str, arguments), "--encoder", "numbers"]) == 2
+    return capsys.readouterr().err
+
+
 def write(path: Path, rows: list[tuple[object, ...]]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join("\t".join(map(str, row)) + "\n" for row in rows), encoding="utf-8")
@@ -121,6 +126,26 @@ def test_sts_of_a_year_is_the_mean_of_its_sets(tmp_path: Path, capsys: Captured)
     assert found["STS14 weighted"]["value"] == pytest.approx(np.average(expected, weights=sizes))
     low, high = found["STS14"]["interval"]
     assert low < found["STS14"]["value"] < high
+    write(folder / "STS.gs.b.txt", [("1",)] * 29 + [("high",)])
+    assert "STS.gs.b.txt: the score 'high' is not" in shown_error(capsys, "senteval", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "message"),
+    [
+        ("sick.en-nl-pt-ja.tsv", ("senteval",), "expected a header with split, label"),
+        ("TREC/TREC_10.label", ("senteval",), "line 1: expected COARSE:fine, not ''"),
+        ("xnli.test.tsv", ("nli", "--train", "x"), "the header lacks a column"),
+    ],
+)
+def test_an_empty_file_is_refused_by_name(
+    tmp_path: Path, capsys: Captured, name: str, arguments: tuple[str, ...], message: str
+) -> None:
+    write(tmp_path / "TREC" / "train_5500.label", [("HUM:x who",)])
+    write(tmp_path / name, [])
+    task, *options = arguments
+    assert f"{tmp_path / name}" in (error := refused(capsys, task, tmp_path, *options))
+    assert message in error
 
 
 def test_sick_in_other_languages_is_judged_by_what_was_learned_in_english(
@@ -321,7 +346,8 @@ def test_reviews_are_positive_by_more_than_three_stars(tmp_path: Path, capsys: C
     told = record(capsys, "classify", tmp_path, "--classifier", "mlp-512", "--lang", "de")
     assert told["figures"]["de"]["value"] > 0.9
     write(tmp_path / "en.train.tsv", [("many", "a")])
-    assert "a score is not a number" in refused(capsys, "classify", tmp_path)
+    refusal = refused(capsys, "classify", tmp_path)
+    assert "en.train.tsv: the score 'many' is not a finite number" in refusal
 
 
 def test_word_translation(tmp_path: Path, capsys: Captured) -> None:

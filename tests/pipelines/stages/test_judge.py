@@ -253,7 +253,7 @@ def test_rejected_pairs_have_what_their_score_is_made_of(corpora: Corpora, tmp_p
 
 def test_what_is_not_covered_has_no_words(refused: Refused, run: list[str]) -> None:
     spoken = ["--src-lang", "de", "--tgt-lang", "tlh"]
-    assert "--score words: the encoder has no word vectors, and mini does not" in (
+    assert "--score words: precomputed embeddings have no word vectors, and mini does not" in (
         error := refused([*run, *spoken, "--score", "words"])
     )
     assert error.endswith("cover tlh well\n")
@@ -291,7 +291,7 @@ def test_why_words_are_not_compared_is_said(
     arguments = [part for part in run if part not in ("--score", "margin")]
     assert mine_corpus([*arguments, "--src-lang", "tlh"]) == 0
     (line,) = [line for line in caplog.messages if "by margin only (" in line]
-    assert "the encoder has no word vectors" in line
+    assert "precomputed embeddings have no word vectors" in line
 
 
 def test_given_vectors_are_scored_by_the_words_of_the_bundled_encoder(
