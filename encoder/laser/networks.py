@@ -279,7 +279,11 @@ def sinusoids(length: int, dim: int) -> Tensor:
 
 
 def read_setting(config: Config, name: str) -> Any:  # noqa: ANN401
-    """Return a setting by its name, or raise a ValueError if it is missing."""
+    """Return a setting by its name.
+
+    Raises:
+        ValueError: It is missing; the message lacks the file's name.
+    """
     if name not in config:
         raise ValueError(f"lacks the setting {name}")
     return config[name]
