@@ -12,11 +12,12 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
 
 from encoder import load_encoder
-from encoder.training.reading import ParallelText, find_parallel_text, read_parallel_text
+from encoder.training.reading import Files, ParallelText, find_parallel_text, read_parallel_text
 from encoder.words import word_encoders
 from eval.judge.facts import (
     choose_meanings,
@@ -47,11 +48,7 @@ def main() -> int:
     args = parser.parse_args()
     exclude = frozenset(args.exclude.split(","))
     found = [find_parallel_text(folder) for folder in args.folders]
-    texts = []
-    for number, language in enumerate(LANGUAGES):
-        files = (one.get(f"{language}-en") for one in found)
-        read = [read_parallel_text(each, exclude=exclude) if each else None for each in files]
-        texts.append(choose(read, kind=int(number >= LARGE), random=Random(language)))
+    texts = [choose(found, each, exclude, Random(each)) for each in LANGUAGES]
     names = choose_meanings([text.target for text in texts])
     encoder, sides, encoders = load_encoder(), [], set()
     for language, text in zip(LANGUAGES, texts, strict=True):
@@ -63,8 +60,13 @@ def main() -> int:
     return 0
 
 
-def choose(texts: list[ParallelText | None], *, kind: int, random: Random) -> ParallelText:
+def choose(
+    folders: Sequence[Mapping[str, Files]], language: str, exclude: frozenset[str], random: Random
+) -> ParallelText:
     """Return some pairs of a language's corpora, and those with rare listed words."""
+    kind = int(LANGUAGES.index(language) >= LARGE)
+    files = [folder.get(f"{language}-en") for folder in folders]
+    texts = [read_parallel_text(each, exclude=exclude) if each else None for each in files]
     listed = {word for group in listed_groups() for sense in group for word in sense}
     chosen: list[tuple[str, str]] = []
     rest: list[tuple[str, str]] = []

@@ -13,7 +13,6 @@ about 15 minutes on one core.
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -21,15 +20,22 @@ from pathlib import Path
 from random import Random
 
 import numpy as np
-from judge_facts import LANGUAGES, LARGE, choose
+from judge_facts import LANGUAGES, choose
 
 from encoder import Encoder, load_encoder
-from encoder.training.reading import find_parallel_text, read_parallel_text
+from encoder.training.reading import find_parallel_text
 from encoder.words import word_encoders
 from eval.data.bucc import bucc_pairs, bucc_splits
 from eval.data.languages import encoders_of_languages
-from eval.judge.facts import listed_groups
-from eval.judge.synthetic_corpora import Spoil, addition, comparable_corpora, name, negation, number
+from eval.judge.synthetic_corpora import (
+    Spoil,
+    addition,
+    comparable_corpora,
+    name,
+    negation,
+    number,
+    sense,
+)
 from eval.judge.training import Examples, fit_judge
 from miner.judge.features import (
     SEEN,
@@ -51,22 +57,6 @@ CHARACTERS = 45, 300  # of a line's English side
 ROUNDS = {True: 6, False: 2}  # how often a comparable or other corpus is changed
 COMPARABLE_WEIGHT = 3.0
 CLEAN_WEIGHTS = 5.5, 11, 11, 33  # of clean lines, compared with KINDS; drawn for each round
-GROUPS = [group for group in listed_groups() if len(group) > 1]
-SENSES = {
-    word: (group, sense) for group in GROUPS for sense in group for word in sense
-}  # the last group of a word
-
-
-def sense(text: str, random: Random, others: Sequence[str]) -> str:
-    """Replace a word by one that contradicts it."""
-    found = [match for match in re.finditer("[A-Za-z]+", text) if match[0].lower() in SENSES]
-    if not found:
-        return text
-    match = random.choice(found)
-    group, own = SENSES[match[0].lower()]
-    word = random.choice(random.choice([other for other in group if other is not own]))
-    word = word.capitalize() if match[0][0].isupper() else word
-    return text[: match.start()] + word + text[match.end() :]
 
 
 def cut(text: str, random: Random, others: Sequence[str]) -> str:
@@ -136,14 +126,11 @@ def corpora_of(args: argparse.Namespace) -> Iterator[tuple[str, Pairs, bool]]:
         worlds = (comparable_corpora(args.bucc, pair, one) for one in bucc_splits(args.bucc, pair))
         yield pair.partition("-")[0], sorted(gold for world in worlds for gold in world.gold), True
     found = [find_parallel_text(folder) for folder in args.folders]
-    for place, language in enumerate(LANGUAGES):
+    for language in LANGUAGES:
         if language in without:
             continue
-        files = (one.get(f"{language}-en") for one in found)
-        exclude = frozenset(args.exclude.split(","))
-        texts = [read_parallel_text(each, exclude=exclude) if each else None for each in files]
         random = Random(language)
-        text = choose(texts, kind=int(place >= LARGE), random=random)
+        text = choose(found, language, frozenset(args.exclude.split(",")), random)
         yield language, lines_of(list(zip(text.source, text.target, strict=True)), random), False
 
 
@@ -198,7 +185,7 @@ class Corpus:
         lists = search_both(*vectors, k=K)
         cosines = np.einsum("pd,pd->p", *vectors)
         near = NeighbourhoodStats(cosines, lists[0].means(), lists[1].means())
-        texts = read_texts(self.makers, *sides, languages=self.languages)
+        texts = read_texts(self.makers, *sides, languages=self.languages, is_given=True)
         best = np.argsort(-margin_scores(*near), kind="stable")[:STATISTICS_PAIRS]
         first = Texts(**{part: values[best] for part, values in vars(texts).items()})
         usual = RunStatistics.of(first, mean_spacing(lists), is_given=True)

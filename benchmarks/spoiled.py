@@ -201,7 +201,9 @@ class Own:
         self.makers = word_encoders(encoder, self.pair)
         vectors = self.encoders[0].encode(self.source), self.encoders[1].encode(self.english)
         self.vectors: tuple[Matrix, Matrix] = vectors
-        texts = read_texts(self.makers, self.source, self.english, languages=self.pair)
+        texts = read_texts(
+            self.makers, self.source, self.english, languages=self.pair, is_given=True
+        )
         spacing = mean_spacing(search_both(*vectors, k=K))
         self.usual = RunStatistics.of(texts, spacing, is_given=True)
         self.true = self.scores(np.arange(len(self.source)), [])
@@ -244,7 +246,7 @@ class Own:
         cosines = np.einsum("pd,pd->p", *vectors)
         near = NeighbourhoodStats(cosines, lists[0].means(), lists[1].means())
         sources = [self.source[row] for row in rows.tolist()]
-        texts = read_texts(self.makers, sources, targets, languages=self.pair)
+        texts = read_texts(self.makers, sources, targets, languages=self.pair, is_given=True)
         return JUDGE.scores(compute_features(texts, near, self.usual))
 
 

@@ -50,6 +50,12 @@ class WordEncoder(Protocol):
     def words(self, sentences: Sequence[str]) -> Words:
         """Return the words of S sentences, with vectors in the encoder's space."""
 
+    def split(self, sentence: str) -> list[str]:
+        """Split a sentence into the texts of its words.
+
+        They are the first of its words from ``words``, in order.
+        """
+
 
 def word_encoders(
     encoder: Encoder | None, languages: Sequence[str | None]

@@ -165,7 +165,7 @@ def add_common_options(parser: argparse.ArgumentParser) -> None:
     """Add ``--quiet`` and ``--verbose``, which exclude each other."""
     volume = parser.add_mutually_exclusive_group()
     volume.add_argument("-q", "--quiet", action="store_true", help="print errors only")
-    volume.add_argument("-v", "--verbose", action="store_true", help="print more, such as warnings")
+    volume.add_argument("-v", "--verbose", action="store_true", help="print debugging details")
 
 
 def error_line(error: Exception) -> str:

@@ -107,7 +107,10 @@ class Documents(Protocol):
 
 
 class DocumentsInMemory:
-    """The documents of a side, from arrays of vectors of any scale."""
+    """The documents of a side, from their sentence vectors of any scale.
+
+    ``documents`` are arrays (sentences, D), one or more, and ``names`` their names, if known.
+    """
 
     def __init__(self, documents: Sequence[Matrix], names: Sequence[str] = ()) -> None:
         self.names = names

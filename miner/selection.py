@@ -121,7 +121,7 @@ def best_of_both(pairs: Pairs) -> IntArray:
 
 
 def take_free(source: IntArray, target: IntArray, taken_sources: Mask, taken_targets: Mask) -> Mask:
-    """Select pairs greedily, in order, so that each row is in one pair.
+    """Select pairs greedily, in order, with each row in at most one pair.
 
     Args:
         source: source row of each pair, int64 (P,), below N.
@@ -165,8 +165,8 @@ def select(pairs: Pairs, *, retrieval: str = "max", threshold: float = -np.inf) 
     """Select among candidate pairs.
 
     The retrieval ``forward`` selects each source's best pair, ``backward`` each target's, and
-    ``intersect`` the pairs that both select. ``max`` matches the best pairs of both directions one
-    to one, best first (Artetxe & Schwenk 2019, section 3.2).
+    ``intersect`` the pairs that both select. ``max`` matches the pairs of ``best_of_both`` one to
+    one, best first (Artetxe & Schwenk 2019, section 3.2).
 
     Args:
         pairs: from ``candidate_pairs``.

@@ -27,7 +27,7 @@ _counts: list[int] = []  # of nested ``using_threads``; the last one counts
 def thread_count() -> int:
     """Return the number of threads that work may use in this process.
 
-    It is the innermost ``using_threads``' limit, or OMP_NUM_THREADS, or the number of usable cores.
+    It is the innermost ``using_threads``' limit, else OMP_NUM_THREADS, else the usable cores'.
     """
     return _counts[-1] if _counts else given_threads() or usable_cores()
 

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Sequence
 from copy import copy
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +20,7 @@ from encoder import Precision
 from encoder.bag.features import SCHEME, Features
 from encoder.base import BaseEncoder, as_list
 from encoder.rows import Matrix, PackedTable, normalize_rows, sum_rows
-from encoder.tokenizer import Tokenizer, Tokens
+from encoder.tokenizer import SPACE, Tokenizer, Tokens
 from encoder.words import Words, join_words
 
 if TYPE_CHECKING:
@@ -108,6 +109,13 @@ class BagEncoder(BaseEncoder):
         if self.namer is None:
             return own_words
         return join_words(own_words, self.namer.words(find_names(as_list(sentences))))
+
+    def split(self, sentence: str) -> list[str]:
+        """Split a sentence into the texts of its words, without its names."""
+        words, _ = self._features.words(self._tokenizer.encode([sentence]))
+        pieces, ends = self._tokenizer.pieces(), words.offsets.tolist()
+        parts = (words.ids[first:last] for first, last in pairwise(ends))
+        return ["".join(pieces[piece] for piece in part).replace(SPACE, "") for part in parts]
 
     def _sum_words(self, sentences: Sequence[str]) -> tuple[Tokens, Matrix]:
         """Return each sentence's word numbers, and vectors of the W words, (W, D).

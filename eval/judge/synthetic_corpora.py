@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from encoder.training.reading import ParallelText, find_parallel_text, read_parallel_text
 from eval.data.bucc import bucc_pairs, bucc_splits, load_bucc, text_key
 from eval.data.textfiles import choose
+from eval.judge.facts import listed_groups
 from eval.judge.mined import Mined
 
 # Shares of parallel sentences, and sentences without translation to add per side.
@@ -29,6 +30,10 @@ _CLAUSE = re.compile(r"[,;:.!?\u3001\u3002\uff0c\uff1a\uff1b]\s*")
 _VERB = re.compile(r"\b(is|are|was|were|will|can|must|should|has|have|does|do|did)\b(?! not)")
 _NOT = re.compile(r"n't\b| not\b| never\b")
 _NAME = re.compile(r"(?<=[^.!?:\W] )[A-Z\u0391-\u03a9\u0410-\u042f]\w{2,}")
+_GROUPS = [group for group in listed_groups() if len(group) > 1]
+_SENSES = {
+    word: (group, sense) for group in _GROUPS for sense in group for word in sense
+}  # the last group of a word
 
 # Changes a sentence so that it contradicts its translation; the last argument has other sentences.
 Spoil = Callable[[str, Random, Sequence[str]], str]
@@ -83,6 +88,18 @@ def addition(text: str, random: Random, others: Sequence[str]) -> str:
     """Add a random one of ``others`` (not empty) before or after a text."""
     other = random.choice(others)
     return f"{text} {other}" if random.random() < 0.5 else f"{other} {text}"
+
+
+def sense(text: str, random: Random, others: Sequence[str]) -> str:
+    """Replace a word by one that contradicts it."""
+    found = [match for match in re.finditer("[A-Za-z]+", text) if match[0].lower() in _SENSES]
+    if not found:
+        return text
+    match = random.choice(found)
+    group, own = _SENSES[match[0].lower()]
+    word = random.choice(random.choice([other for other in group if other is not own]))
+    word = word.capitalize() if match[0][0].isupper() else word
+    return text[: match.start()] + word + text[match.end() :]
 
 
 KINDS: tuple[Spoil, ...] = (half, half, clause, clause, number, name, negation, addition)

@@ -13,6 +13,7 @@ from miner.choices import LINES, MONOTONE
 from miner.judge.facts import facts_of, name_differences
 from miner.judge.features import NeighbourhoodStats, RunStatistics, compute_features, read_texts
 from miner.judge.model import bundled_judge
+from miner.judge.network import unmatched_words
 from miner.margin import margin_scores
 
 SHOWN = 5  # features to list for a pair, and against it
@@ -44,6 +45,8 @@ class Explanation:
         reasons: how much each feature raised the judge's score; empty without ``judged``.
         contradictions: pairs of English words that only the source and only the target say, "" for
             none; empty without ``judged``.
+        unmatched: words of the source and of the target without a counterpart, none without
+            ``judged``.
         verdict: one line of text on whether and why the pair was mined.
     """
 
@@ -59,6 +62,7 @@ class Explanation:
     judged: Mapping[str, Any] | None
     reasons: Mapping[str, float]
     contradictions: Sequence[tuple[str, str]]
+    unmatched: tuple[Sequence[str], Sequence[str]]
     verdict: str = ""
 
 
@@ -86,6 +90,7 @@ def explain(run: Run, source: int, target: int) -> Explanation:
         judged=judged,
         reasons=_reasons(run, judged) if judged else {},
         contradictions=_contradictions(run, source, target) if judged else [],
+        unmatched=_unmatched(run, source, target) if judged else ([], []),
     )
     return replace(why, verdict=_verdict(run, why))
 
@@ -164,8 +169,8 @@ def _reasons(run: Run, judged: Mapping[str, Any]) -> dict[str, float]:
         *(np.array([judged[name]]) for name in ("cosine", "source_mean", "target_mean"))
     )
     texts = (side.pair_texts(np.array([judged[f"{side.name}_row"]])) for side in run.sides)
-    pairs = read_texts(run.word_encoders, *texts, languages=run.languages)
     usual = RunStatistics(**run.summary["usual"])
+    pairs = read_texts(run.word_encoders, *texts, languages=run.languages, is_given=usual.is_given)
     return bundled_judge(is_given=usual.is_given).feature_contributions(
         compute_features(pairs, None if is_merged else stats, usual)[0]
     )
@@ -174,11 +179,19 @@ def _reasons(run: Run, judged: Mapping[str, Any]) -> dict[str, float]:
 def _contradictions(run: Run, source: int, target: int) -> list[tuple[str, str]]:
     makers = run.word_encoders
     facts = facts_of(makers)
-    rows = (np.array([row]) for row in (source, target))
-    texts = (side.pair_texts(row) for side, row in zip(run.sides, rows, strict=True))
-    words = [maker.words(text) for maker, text in zip(makers, texts, strict=True)]
+    texts = _texts(run, source, target)
+    words = [maker.words([text]) for maker, text in zip(makers, texts, strict=True)]
     has_words = all(len(side.ids) for side in words)
     return name_differences(words[0], words[1], facts) if facts and has_words else []
+
+
+def _unmatched(run: Run, source: int, target: int) -> tuple[list[str], list[str]]:
+    return unmatched_words(run.word_encoders, _texts(run, source, target))
+
+
+def _texts(run: Run, source: int, target: int) -> list[str]:
+    rows = (np.array([row]) for row in (source, target))
+    return [side.pair_texts(row)[0] for side, row in zip(run.sides, rows, strict=True)]
 
 
 def _find_pair(pairs: PairFile | None, source: int, target: int) -> dict[str, Any] | None:
@@ -216,6 +229,9 @@ def describe(run: Run, why: Explanation) -> str:
     if why.contradictions:
         both = (f"{one or 'nothing'} / {other or 'nothing'}" for one, other in why.contradictions)
         lines.append(f"contradictions: {'; '.join(both)}")
+    if any(why.unmatched):
+        both = (", ".join(words) or "none" for words in why.unmatched)
+        lines.append(f"words without a counterpart: {' / '.join(both)}")
     rows = why.source, why.target
     ends = zip(run.sides, rows, (why.targets, why.sources), strict=True)
     for (side, row, hits), other, partner in zip(ends, run.sides[::-1], rows[::-1], strict=True):

@@ -122,7 +122,9 @@ def _measure(clean: Sides, foreign: Foreign, encoder: Encoder, pair: tuple[str, 
     shares: Shares = {name: {} for name in (*MEASURED, "any", JUDGE, LOST)}
     words = word_encoders(encoder, pair)
     judge = bundled_judge(is_given=True)
-    usual = RunStatistics.of(read_texts(words, *clean, languages=pair), is_given=True)
+    usual = RunStatistics.of(
+        read_texts(words, *clean, languages=pair, is_given=True), is_given=True
+    )
     clean_scores = np.empty(0)
     for kind, (source, target) in {CLEAN: clean, **make_noise(*clean, foreign)}.items():
         if not source:
@@ -131,7 +133,8 @@ def _measure(clean: Sides, foreign: Foreign, encoder: Encoder, pair: tuple[str, 
         masks = {name: FILTERS[name](suspects) for name in MEASURED}
         for name, mask in {**masks, "any": np.any(list(masks.values()), axis=0)}.items():
             shares[name][kind] = float(mask.mean())
-        rows = compute_features(read_texts(words, source, target, languages=pair), None, usual)
+        texts = read_texts(words, source, target, languages=pair, is_given=True)
+        rows = compute_features(texts, None, usual)
         scores = judge.scores(rows)
         clean_scores = scores if kind == CLEAN else clean_scores
         probabilities = judge.probabilities([scores, clean_scores])

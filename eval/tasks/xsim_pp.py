@@ -207,7 +207,8 @@ def best_by_judge(
     ranks, rows = np.nonzero(ids >= 0)
     chosen = ids[ranks, rows].tolist()
     pairs = [source[row] for row in rows.tolist()], [targets[row] for row in chosen]
-    texts = read_texts(word_encoders(encoder, languages), *pairs, languages=languages)
+    makers = word_encoders(encoder, languages)
+    texts = read_texts(makers, *pairs, languages=languages, is_given=True)
     features = compute_features(texts, None, RunStatistics.of(texts, is_given=True))
     scores = np.full(ids.shape, -np.inf)
     scores[ranks, rows] = bundled_judge(is_given=True).scores(features)

@@ -54,7 +54,11 @@ def _products(rows: Any, others: Any) -> Any:
 
 
 @_part
-def _longest(offsets: Any) -> Any:
+def longest_sentence(offsets: Any) -> Any:
+    """Return the most words of a sentence, 0 without sentences.
+
+    ``offsets`` are the starts of the sentences, and the number of words, (S + 1,).
+    """
     longest = 0
     for sentence in range(len(offsets) - 1):
         longest = max(longest, offsets[sentence + 1] - offsets[sentence])
@@ -148,7 +152,7 @@ def describe_words(source: Any, target: Any, sides: Any, weights: Any) -> None:
     """
     vectors, word_weights, ids, offsets = source
     other_vectors, other_weights, other_ids, other_offsets = target
-    most, other_most = _longest(offsets), _longest(other_offsets)
+    most, other_most = longest_sentence(offsets), longest_sentence(other_offsets)
     rows = np.zeros((most + TILE, vectors.shape[1]))
     other_rows = np.zeros((other_most + TILE, vectors.shape[1]))
     best, match = np.empty(most, np.float32), np.empty(most, np.int64)
@@ -178,7 +182,7 @@ def find_missing_names(names: Any, others: Any, gaps: Any) -> None:
     """
     vectors, ids, offsets = names
     other_vectors, other_ids, other_offsets = others
-    most, other_most = _longest(offsets), _longest(other_offsets)
+    most, other_most = longest_sentence(offsets), longest_sentence(other_offsets)
     rows = np.zeros((most + TILE, vectors.shape[1]))
     other_rows = np.zeros((other_most + TILE, vectors.shape[1]))
     best, match = np.empty(most, np.float32), np.empty(most, np.int64)

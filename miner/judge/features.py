@@ -16,6 +16,7 @@ from miner.arrays import NO_NEIGHBOUR, FloatArray, Neighbours, Pairs, code_point
 from miner.judge.facts import compare_facts, facts_of
 from miner.judge.languages import own_language
 from miner.judge.names import compare_names
+from miner.judge.network import network_of
 from miner.judge.words import WordEmbedder, Words
 from miner.margin import margin_scores
 from miner.numbers import count_numbers, with_ascii_digits
@@ -55,6 +56,8 @@ NAMES = (
     *("names, lesser side", "names, greater side"),
 )
 SEEN = (*FEATURES, NUMBERS, *FACTS, *NAMES, LANGUAGE)  # also of the trees for given pairs
+CONTEXT = "words in context"
+COLUMNS = (*SEEN, CONTEXT)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +72,9 @@ class Texts:
         language: The lesser confidence that a side is in its language, float32 (P,); below 0 if
             another language is likelier, NaN if neither language is known.
         facts: Features from ``compare_facts``, float32 (P, 6).
-        names: Features from ``compare_names``, float32 (P, 4).
+        names: Features from ``compare_names``, float32 (P, 4), NaN for mined pairs.
+        context: Log odds that a pair is correct by the comparison network, float32 (P,), NaN for
+            mined pairs.
     """
 
     words: NDArray[np.float32]
@@ -79,6 +84,7 @@ class Texts:
     language: NDArray[np.float32]
     facts: NDArray[np.float32]
     names: NDArray[np.float32]
+    context: NDArray[np.float32]
 
 
 def read_texts(
@@ -87,6 +93,7 @@ def read_texts(
     target: Sequence[str],
     *,
     languages: Sequence[str | None] = (None, None),
+    is_given: bool = False,
     progress: Callable[[int], object] = lambda pairs: None,
 ) -> Texts:
     """Compute the features of the texts of P pairs, in threads.
@@ -96,10 +103,11 @@ def read_texts(
         source: Source texts, P in number, maybe 0.
         target: Target texts, as many.
         languages: ISO 639-1 codes of both corpora, None if unknown.
+        is_given: Whether to also compute the features of only the judge of given pairs.
         progress: Called after each block of pairs with their number, in any thread.
     """
     reading = threading.Lock()
-    model = facts_of(makers)
+    model, network = facts_of(makers), network_of(makers)
 
     def read_piece(piece: slice) -> tuple[NDArray[np.floating], ...]:
         texts = [with_ascii_digits(side[piece]) for side in (source, target)]
@@ -107,8 +115,13 @@ def read_texts(
         marks = np.stack([_marks_in(part) for part in texts], axis=1)
         own = np.fmin(*map(own_language, texts, languages))
         facts = compare_facts(words[0], words[1], model)
-        names = compare_names(makers, texts, words, languages)
-        columns = *match_words(*words), marks, count_numbers(*texts).T, own, facts, names
+        names = np.full((len(own), len(NAMES)), np.nan, dtype=np.float32)
+        context = np.full(len(own), np.nan, dtype=np.float32)
+        if is_given:
+            names = compare_names(makers, texts, words, languages)
+            context = network.judge(*words)[0] if network else context
+        numbers = count_numbers(*texts).T
+        columns = *match_words(*words), marks, numbers, own, facts, names, context
         with reading:
             progress(len(texts[0]))
         return columns
@@ -240,7 +253,7 @@ def compute_features(
         usual: Run statistics.
 
     Returns:
-        float32 (P, F), in the order of ``SEEN``. NaN is unknown.
+        float32 (P, F), in the order of ``COLUMNS``. NaN is unknown.
     """
     weights = _ratios(texts.weights) / usual.weights
     letters = _ratios(texts.marks[:, :, 0] + 1.0) / usual.letters
@@ -260,5 +273,6 @@ def compute_features(
         *texts.facts.T,
         *texts.names.T,
         texts.language - usual.language,
+        texts.context,
     ]
     return np.stack(columns, axis=1).astype(np.float32)

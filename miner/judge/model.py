@@ -21,6 +21,8 @@ from safetensors.numpy import save_file
 from miner.arrays import FloatArray
 from miner.judge.facts import BUNDLED as BUNDLED_FACTS
 from miner.judge.features import (
+    COLUMNS,
+    CONTEXT,
     EXCHANGED,
     FEATURES,
     LANGUAGE,
@@ -28,6 +30,7 @@ from miner.judge.features import (
     NUMBERS,
     SEEN,
 )
+from miner.judge.network import BUNDLED as BUNDLED_NETWORK
 from miner.judge.prior import NO_SCORES, SCORES, Peak, Peaks, Probabilities, count_scores
 from miner.threads import blocks, run_in_threads
 
@@ -36,7 +39,8 @@ GIVEN = BUNDLED.with_name("judge-given.safetensors")  # for pairs that were not 
 LEAF = 1 << 16
 THREAD_PAIRS = 4096
 # Log odds of given pairs: per unit of the score, and at 0. Single errors are rarer than learned.
-GIVEN_SLOPE, GIVEN_SHIFT = 2.0, 3.0
+GIVEN_SLOPE, GIVEN_SHIFT = 2.0, 3.6
+CONTEXT_WEIGHT = 0.25  # of the log odds of the comparison network, in the score of given pairs
 # From where a feature lowers a score, and by how much per unit.
 CORRECTIONS = {
     LANGUAGE: (0.0, 2.0),
@@ -82,10 +86,10 @@ class Judge:
     def name(self) -> str:
         """A hash of the model, since scores of two judges are not comparable."""
         arrays = [np.ascontiguousarray(array).tobytes() for array in self._arrays().values()]
-        rest = (
-            repr((self._correcting, GIVEN_SLOPE, GIVEN_SHIFT)).encode(),
-            BUNDLED_FACTS.read_bytes(),
-        )
+        rest = [repr(self._correcting).encode(), BUNDLED_FACTS.read_bytes()]
+        if self.is_given:
+            given = CONTEXT_WEIGHT, GIVEN_SLOPE, GIVEN_SHIFT
+            rest += [repr(given).encode(), BUNDLED_NETWORK.read_bytes()]
         return hashlib.sha256(b"".join([*arrays, *rest])).hexdigest()[:12]
 
     def _arrays(self) -> dict[str, NDArray[np.generic]]:
@@ -123,7 +127,7 @@ class Judge:
         """Return the scores of P pairs, log likelihood ratios, float64 (P,).
 
         Args:
-            features: In the order of ``SEEN``, float32 (P, F); NaN is unknown.
+            features: In the order of ``COLUMNS``, float32 (P, F); NaN is unknown.
         """
         from miner.judge.compiled import sum_leaves  # loads Numba
 
@@ -138,14 +142,11 @@ class Judge:
     def _corrections(
         self, sums: NDArray[np.int64], features: NDArray[np.float32]
     ) -> dict[str, NDArray[np.int64]]:
-        """Return the corrections of the trees' sums, by feature.
+        """Return the corrections of the trees' sums, int64 (P,) by feature.
 
         The trees learned from pairs that are hardly ever in a wrong language, and the mined ones
         seldom differ in one fact. No mined pair is lowered below the usual wrong pairs: their
-        scores say how probable the others are.
-
-        Returns:
-            int64 (P,) for each correcting feature, at most 0.
+        scores say how probable the others are. The network's log odds count for given pairs.
         """
         lowest = SCORES[0] if self.is_given else self.reference_peaks[0].place
         room, found = np.minimum(round(lowest * LEAF) - sums, 0), {}
@@ -154,6 +155,9 @@ class Judge:
             lowered = np.minimum(np.nan_to_num(excess * slope), 0)
             found[name] = np.maximum(np.rint(lowered * LEAF).astype(np.int64), room)
             room = room - found[name]
+        if self.is_given:
+            log_odds = np.nan_to_num(features[:, COLUMNS.index(CONTEXT)].astype(np.float64))
+            found[CONTEXT] = np.rint(log_odds * CONTEXT_WEIGHT * LEAF).astype(np.int64)
         return found
 
     def feature_contributions(self, row: NDArray[np.float32]) -> dict[str, float]:
@@ -161,12 +165,12 @@ class Judge:
 
         The contribution of a feature is the sum of the changes that its splits make to the mean
         score (Saabas 2014). Contributions and the mean scores of the roots add up to the score.
-        Keys are all names of ``SEEN``, in order, 0 if no split uses a feature.
+        Keys are all names of ``COLUMNS``, in order, 0 if no split uses a feature.
 
         Args:
-            row: In the order of ``SEEN``, float32 (F,).
+            row: In the order of ``COLUMNS``, float32 (F,).
         """
-        found, total = dict.fromkeys(SEEN, 0.0), 0
+        found, total = dict.fromkeys(COLUMNS, 0.0), 0
         for node in self.roots.tolist():
             while self.left[node] >= 0:
                 number, value = row[self.feature[node]], int(self.value[node])

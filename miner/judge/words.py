@@ -36,3 +36,9 @@ class WordEmbedder(Protocol):
 
     def words(self, sentences: Sequence[str]) -> Words:
         """Split P sentences, maybe empty ones, into words with vectors."""
+
+    def split(self, sentence: str) -> list[str]:
+        """Split a sentence into the texts of its words.
+
+        They are the first of its words from ``words``, in order.
+        """

@@ -135,10 +135,7 @@ def _similarity(problem: Problem, machine: Machine, precision: Precision) -> flo
 
 
 def _candidates(problem: Problem, machine: Machine, precision: Precision) -> float:
-    """Return seconds to keep and rescore candidates.
-
-    Of M columns in random order, column m is among the best C so far with odds C / m.
-    """
+    # Of M columns in random order, column m is among the best C so far with odds C / m.
     total = 0.0
     for rows, columns in ((problem.sources, problem.targets), (problem.targets, problem.sources)):
         kept = max(1, min(machine.kept[precision], columns))

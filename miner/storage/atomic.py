@@ -27,7 +27,7 @@ def atomic_file(path: AnyPath, *, is_probe: bool = False) -> Iterator[Path]:
     The file is in the folder of ``path``, under a hidden name with the same suffix. An existing
     ``path`` is replaced at the end. If the block raises any exception, or with ``is_probe``, the
     file is removed and ``path`` is unchanged. If ``path`` is a symbolic link, all this is about its
-    target. For a remote ``path``, the file is in the cache and is copied at the end, without
+    target. For a remote ``path``, the file is in the cache and is copied at the end, even if it
     ``is_probe``.
 
     Raises:

@@ -71,12 +71,12 @@ def shard_name(side: str, index: int) -> str:
 
 
 def list_files(name: str) -> tuple[str, str]:
-    """Return the names of the files of neighbours' ids and cosines."""
+    """Return ``NAME.ids.npy`` and ``NAME.cosines.npy``, of neighbours."""
     return f"{name}.ids.npy", f"{name}.cosines.npy"
 
 
 def places_file(side: str) -> str:
-    """Return the file name of the positions of a side's rows with neighbours."""
+    """Return ``SIDE.places.npy``, the file of positions with neighbours."""
     return f"{side}.places.npy"
 
 

@@ -264,7 +264,7 @@ def file_state(path: Place) -> tuple[int, ...]:
 
 
 def same_file(one: Place, other: Place) -> bool:
-    """Return whether local paths are the same file, or URIs are equal."""
+    """Return whether existing local paths are one file, or URIs are equal."""
     if isinstance(one, RemotePath) or isinstance(other, RemotePath):
         return one == other
     return one.samefile(other)

@@ -291,7 +291,7 @@ def contains_sentences(rows: Sequence[Sequence[str]], column: int) -> bool:
     """Return whether a column has sentences, rather than ids or names.
 
     ``column`` is a position in ``rows``. More than half of its cells must look like sentences and
-    differ by more than numbers, and its letters must not be few compared with the last column's.
+    differ by more than numbers, and it must have 0.4 times the letters of the last column.
     """
     cells = [row[column] for row in rows]
     last_cells = [row[-1] for row in rows]

@@ -118,13 +118,13 @@ def read_lines(path: AnyPath) -> list[str]:
 
 
 def refuse_container(path: AnyPath, head: bytes) -> None:
-    """Reject a file that is not text, or compressed in spite of its name.
+    """Reject an archive, a binary document, or an unexpected compression.
 
     ``head`` are the file's first bytes. ``.warc`` and ``.wet`` files may be compressed once.
 
     Raises:
-        CorpusError: The file is compressed otherwise than its suffix shows, or more than once. Or
-            it is an archive or a binary document (PDF, Office, Arrow), maybe compressed.
+        CorpusError: The file is compressed, but not as its suffix shows, or more than once. Or it
+            is an archive or a binary document (PDF, Office, Arrow), maybe compressed.
     """
     suffix, ending = split_compression(path)
     levels, refusal = look_into(head)
@@ -228,7 +228,7 @@ class Pipe:
     __str__ = __fspath__
 
     def open(self) -> IO[bytes]:
-        """Open the stream at its beginning."""
+        """Open the stream at its beginning, after ``release`` for the last time."""
         return BufferedReader(_Replay(self), HEAD_BYTES)
 
     def release(self) -> None:

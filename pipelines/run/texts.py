@@ -71,7 +71,7 @@ class TextRater:
         run = _with_languages(options, first)
         source, target = _usable_texts(run, first)[0]
         source, target = _take(source, target, ~same_texts(source, target))
-        texts = read_texts(run.word_encoders(), source, target, languages=run.languages)
+        texts = _read(run, source, target)
         statistics = RunStatistics.of(texts, is_given=True)
         best = _take(source, target, _judged(texts, statistics)[1] >= LIKELY)
         typical = Suspects.of(*best, languages=run.languages)
@@ -83,7 +83,7 @@ class TextRater:
         A line with a problem instead of a pair has NaN as score and probability.
         """
         (source, target), problems = _usable_texts(self.run, pairs)
-        texts = read_texts(self.run.word_encoders(), source, target, languages=self.run.languages)
+        texts = _read(self.run, source, target)
         scores, probabilities = _judged(texts, self.statistics)
         rated = zip(
             scores.tolist(),
@@ -159,6 +159,11 @@ def _judged(texts: Texts, statistics: RunStatistics) -> tuple[FloatArray, FloatA
     judge = bundled_judge(is_given=True)
     scores = judge.scores(compute_features(texts, None, statistics))
     return scores, judge.probabilities([scores]).predict(scores)
+
+
+def _read(run: RunContext, source: list[str], target: list[str]) -> Texts:
+    makers, languages = run.word_encoders(), run.languages
+    return read_texts(makers, source, target, languages=languages, is_given=True)
 
 
 def _take(source: list[str], target: list[str], mask: Mask) -> BothTexts:

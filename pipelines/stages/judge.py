@@ -102,9 +102,8 @@ def cut_pairs(run: RunContext, chosen: ChosenPairs) -> list[PairBatch]:
         if not rows:
             return {}
         lists = (shard.load(run.options.scopes[-1]) for shard in chosen.shards)
-        best = _read(run, *_best_texts(run, chosen, rows))
-        is_given = chosen.lines is not None
-        return asdict(RunStatistics.of(best, mean_spacing(lists), is_given=is_given))
+        best = _read(run, chosen, *_best_texts(run, chosen, rows))
+        return asdict(RunStatistics.of(best, mean_spacing(lists), is_given=_is_given(chosen)))
 
     with use_all_threads():
         key = _scores_key(run, chosen, "usual of texts")
@@ -152,7 +151,7 @@ def score_pairs(run: RunContext, batch: PairBatch) -> PairBatch:
                 numbers.append(table.select(numbers[0].schema.names))
                 both_texts = _texts_in(table)
                 same.append(same_texts(*both_texts))
-                texts = _read(run, *both_texts, meter.advance)
+                texts = _read(run, chosen, *both_texts, meter.advance)
                 # Merged sentences are in no list of neighbours.
                 neighbourhoods = None if chosen.merges else NeighbourhoodStats.of(pairs_of(table))
                 features = compute_features(texts, neighbourhoods, RunStatistics(**usual))
@@ -170,8 +169,12 @@ def score_pairs(run: RunContext, batch: PairBatch) -> PairBatch:
     return replace(batch, scores=produce(folder, key=key, write=write))
 
 
+def _is_given(chosen: ChosenPairs) -> bool:
+    return chosen.lines is not None
+
+
 def _judge(chosen: ChosenPairs) -> Judge:
-    return bundled_judge(is_given=chosen.lines is not None)
+    return bundled_judge(is_given=_is_given(chosen))
 
 
 def _scores_key(run: RunContext, chosen: ChosenPairs, stage: str, **more: object) -> str:
@@ -196,12 +199,19 @@ def _texts_in(table: pa.Table) -> BothTexts:
 
 def _read(
     run: RunContext,
+    chosen: ChosenPairs,
     source: list[str],
     target: list[str],
     progress: Callable[[int], object] = lambda pairs: None,
 ) -> Texts:
-    makers, languages = run.word_encoders(), run.languages
-    return read_texts(makers, source, target, languages=languages, progress=progress)
+    return read_texts(
+        run.word_encoders(),
+        source,
+        target,
+        languages=run.languages,
+        is_given=_is_given(chosen),
+        progress=progress,
+    )
 
 
 def judge_pairs(run: RunContext, scored: Sequence[PairBatch]) -> ChosenPairs:
@@ -305,14 +315,14 @@ def _leave_one_out_scores(
         means = {side: best.own_mean, other: best.other_mean}
         parts.append((rows[SOURCE], rows[TARGET], best.cosine, means[SOURCE], means[TARGET]))
     source, target, *neighbourhood = map(np.concatenate, zip(*parts, strict=True))
-    texts = [
+    source_texts, target_texts = (
         texts_of([shard.embedded.shard for shard in chosen.of_side(side)], rows)
         for side, rows in ((SOURCE, source), (TARGET, target))
-    ]
-    pair_texts = read_texts(run.word_encoders(), *texts, languages=run.languages)
-    features = compute_features(pair_texts, NeighbourhoodStats(*neighbourhood), usual)
+    )
+    texts = _read(run, chosen, source_texts, target_texts)
+    features = compute_features(texts, NeighbourhoodStats(*neighbourhood), usual)
     scores = _judge(chosen).scores(features)
-    return scores[~same_texts(*texts)]  # copies are not written
+    return scores[~same_texts(source_texts, target_texts)]  # copies are not written
 
 
 def lists_of(run: RunContext, shards: Sequence[ShardNeighbours], rows: IntArray) -> Neighbours:

@@ -83,7 +83,7 @@ def _measure_products(with_torch: bool) -> dict[Precision, float]:
             work = partial(find_hits, *encode_both(x, y, precision), *floors)
             rates[precision] = 2 * x.size * len(y) / seconds_of(work)
         except (RuntimeError, AttributeError, ValueError, ImportError) as error:  # of torch
-            logger.debug("no %s products here: %s", precision, error)
+            logger.debug("no %s products on this machine: %s", precision, error)
     shown = ", ".join(f"{name} {rate / 1e9:.0f}" for name, rate in rates.items())
     logger.debug("products of one thread, 10^9 operations a second: %s", shown)
     return rates
@@ -136,7 +136,7 @@ def choose(
         cost = 2 * source.shape[1] * (1 + SECOND_SEARCH * again) / rates.get(candidate, 1.0)
         cost += CANDIDATE * kept * (1 / len(source) + 1 / len(target))
         logger.debug(
-            "%s: %d candidates per row, %.0f %% of rows searched again",
+            "%s: %d candidates per row, %.0f%% of rows searched again",
             candidate,
             kept,
             100 * again,

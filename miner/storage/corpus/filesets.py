@@ -39,9 +39,9 @@ def may_hold_corpus(entry: Place) -> bool:
 def folder_files(folder: Place) -> tuple[list[NamedPlace], list[str]]:
     """List the corpus files in a folder at any depth, and all other names.
 
-    Each file has its path below ``folder`` as its name. The second list has the names of entries
-    that are hidden, about the corpus, such as README, or links to a folder that contains them; a
-    folder's ends in ``/``. Entries of a folder are in the order of their names' code points.
+    Each file has its path below ``folder`` as its name. The second list has the names of hidden
+    entries, files about the corpus, such as README, broken links, and links to a folder that
+    contains them; a folder's ends in ``/``. Entries are in the order of their names' code points.
 
     Raises:
         CorpusError: A folder may not be listed.
@@ -215,7 +215,7 @@ def _language(entry: Place) -> str | None:
     if len(codes) > 1:
         first, second = sorted(codes)
         raise CorpusError(
-            f"{entry}: could be {first} or {second}; rename it to one language, such as {first}.txt"
+            f"{entry}: could be {first} or {second}; keep the code of one language in its name"
         )
     return next(iter(codes), None)
 

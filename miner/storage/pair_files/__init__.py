@@ -88,10 +88,10 @@ def read_pairs(path: Place) -> Iterator[FilePair]:
 
 
 def pairs_format(path: Place) -> str:
-    """Return the suffix, such as ``.tsv``, without a compression's, or ""."""
+    """Return a path's lower-case suffix before a compression's, or ""."""
     return split_compression(path)[0]
 
 
 def file_of_pairs(path: Place) -> Place:
-    """Return the file of pairs, which a folder ``.dataset`` contains."""
+    """Return ``pairs.parquet`` in a folder ``.dataset``, or the path itself."""
     return path / "pairs.parquet" if pairs_format(path) == ".dataset" else path

@@ -25,7 +25,7 @@ def open_zip(path: Place, languages: Languages) -> PairFile:
     language of ``languages[0]``, or else ``XX``.
 
     Raises:
-        CorpusError: The zip file is damaged, or does not have exactly two such files.
+        CorpusError: The zip file is damaged, or does not have exactly one such pair.
     """
     with open_binary(path) as raw:
         try:
@@ -44,7 +44,7 @@ def open_zip(path: Place, languages: Languages) -> PairFile:
     ]
     if len(file_pairs) != 1:
         raise CorpusError(
-            f"{path}: is a zip archive without just two files such as NAME.de-en.de and "
+            f"{path}: is a zip archive without one pair of files such as NAME.de-en.de and "
             "NAME.de-en.en; unpack it"
         )
     [(code, other, first, second)] = file_pairs

@@ -21,7 +21,7 @@ from eval.judge.synthetic_corpora import (
     synthesise_corpora,
 )
 from eval.judge.training import Examples, examples, fit_judge, judge_of, train_judge
-from miner.judge.features import FEATURES, SEEN
+from miner.judge.features import COLUMNS, FEATURES, SEEN
 from miner.judge.model import LEAF, load_judge
 from miner.judge.prior import count_scores, fit_peak
 from tests.encoder.training.language import write_pairs
@@ -111,7 +111,8 @@ def test_examples_are_mined_pairs_with_what_gold_says() -> None:
 def made_up(name: str, seed: int, *, comparable: bool = False) -> Examples:
     random = np.random.default_rng(seed)
     right = random.random(600) < 0.3
-    features = random.normal(0, 1, (600, len(SEEN))).astype(np.float32)
+    features = np.zeros((600, len(COLUMNS)), dtype=np.float32)
+    features[:, : len(SEEN)] = random.normal(0, 1, (600, len(SEEN)))
     features[:, FEATURES.index("coverage, lesser side")] += 2 * right
     features[:, len(FEATURES) :] = 0
     return Examples(
@@ -138,7 +139,7 @@ def test_trees_score_as_scikit_learn_has_them(
     parts = [made_up("sample de-en", 1, comparable=True), made_up("de-en 0", 2)]
     if learned == SEEN:
         for part in parts:
-            part.features[:, len(FEATURES) :] = np.random.default_rng(5).random((600, 12))
+            part.features[:, len(FEATURES) : len(SEEN)] = np.random.default_rng(5).random((600, 12))
         judge = fit_judge(parts, np.full(1200, 1 / 1200), learned)
     else:
         judge = train_judge(parts)

@@ -137,3 +137,6 @@ def test_a_judged_run(judged_run: Path, capsys: pytest.CaptureFixture[str]) -> N
     contradicted = next(one for one in found if one.contradictions)
     first, second = (word or "nothing" for word in contradicted.contradictions[0])
     assert f"\ncontradictions: {first} / {second}" in describe(run, contradicted)
+    lacking = next(one for one in found if any(one.unmatched))
+    both = " / ".join(", ".join(words) or "none" for words in lacking.unmatched)
+    assert f"\nwords without a counterpart: {both}" in describe(run, lacking)

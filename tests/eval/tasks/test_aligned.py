@@ -195,6 +195,9 @@ def test_means_of_words_by_idf(seed: int) -> None:
     texts = [[*random.integers(6, size=random.integers(5))] for _ in range(9)]
 
     class OfWords(NumberEncoder):
+        def split(self, sentence: str) -> list[str]:
+            return sentence.split()
+
         def words(self, sentences: list[str]) -> Words:
             lists = [[int(word) for word in sentence.split()] for sentence in sentences]
             tokens = Tokens.of(lists)

@@ -106,6 +106,9 @@ def test_figures(folder: Path, capsys: Captured) -> None:
 class WordEncoder(NumberEncoder):
     """Its words are the numbers; the first of a sentence weighs most."""
 
+    def split(self, sentence: str) -> list[str]:
+        return sentence.split()
+
     def words(self, sentences: Sequence[str]) -> Words:
         numbers = [[word for word in text.split() if word.isdecimal()] for text in sentences]
         flat = [word for one in numbers for word in one]

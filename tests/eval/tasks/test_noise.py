@@ -1,6 +1,7 @@
 """eval-encoder noise: what is made of parallel text, and what filters remove of it."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from encoder import load_encoder
 from eval.cli.encoder import eval_encoder
 from eval.tasks.noise import SITE_LINES, make_noise
 from miner.filters import FILTERS, Suspects, main_script, median_log_ratio
-from miner.judge.features import RunStatistics, compute_features, read_texts
+from miner.judge.features import RunStatistics, Texts, compute_features, read_texts
 from miner.judge.model import bundled_judge
 from miner.judge.prior import LIKELY
 
@@ -49,7 +50,12 @@ def test_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert list(told) == ["de", "ru", "mean"]
     shares = told["de"]
     languages = ("de", "en")
-    usual = RunStatistics.of(read_texts([load_encoder()] * 2, GERMAN, ENGLISH, languages=languages))
+
+    def read(source: Sequence[str], target: Sequence[str]) -> Texts:
+        makers = [load_encoder()] * 2
+        return read_texts(makers, source, target, languages=languages, is_given=True)
+
+    usual = RunStatistics.of(read(GERMAN, ENGLISH))
     assert list(shares) == [
         *(name for name in FILTERS if name != "hub"),
         "any",
@@ -72,8 +78,7 @@ def test_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         for name, mask in zip(shares, masks, strict=False):
             assert shares[name][kind] == pytest.approx(mask.mean())
         either = [any(mask[row] for mask in masks) for row in range(len(source))]
-        texts = read_texts([load_encoder()] * 2, source, target, languages=languages)
-        seen = compute_features(texts, None, usual)
+        seen = compute_features(read(source, target), None, usual)
         scores[kind] = bundled_judge(is_given=True).scores(seen)
         found = bundled_judge(is_given=True).probabilities([scores[kind], scores["clean"]])
         assert shares["judge"][kind] == (found.predict(scores[kind]) < LIKELY).mean()

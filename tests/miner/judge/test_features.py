@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 from miner.arrays import NO_NEIGHBOUR, Neighbours
 from miner.judge import features as module
 from miner.judge.features import (
+    COLUMNS,
+    CONTEXT,
     FACTS,
     FEATURES,
     LANGUAGE,
     NAMES,
     NEIGHBOURHOOD,
     NUMBERS,
-    SEEN,
     NeighbourhoodStats,
     RunStatistics,
     Texts,
@@ -126,7 +127,7 @@ VOCABULARY = sorted({word for text in [*SOURCE, *TARGET] for word in text.split(
 
 
 def named(row):
-    return dict(zip(SEEN, row.tolist(), strict=True))
+    return dict(zip(COLUMNS, row.tolist(), strict=True))
 
 
 def test_marks_and_numbers():
@@ -171,7 +172,7 @@ def test_language_is_measured_by_the_surest_of_the_best_pairs():
         texts = replace(read_texts([Maker(), Maker()], ["a"] * 40, ["a"] * 40), language=own)
         usual = RunStatistics.of(texts)
         assert (usual.language < 0) is expected
-        own = compute_features(texts, None, usual)[:, SEEN.index(LANGUAGE)]
+        own = compute_features(texts, None, usual)[:, COLUMNS.index(LANGUAGE)]
         assert np.quantile(own, 0.9) == pytest.approx(0, abs=1e-6) or not expected
         assert expected or own[:rows].max() < 0 < own[rows:].min()
 
@@ -195,6 +196,7 @@ def test_the_features_of_a_pair_are_of_both_sides():
         language=random.random(5, dtype=np.float32),
         facts=random.random((5, 6), dtype=np.float32),
         names=random.random((5, 4), dtype=np.float32),
+        context=random.random(5, dtype=np.float32),
     )
     usual = RunStatistics(weights=1.3, letters=0.8, spacing=0.5, language=-0.25, is_given=False)
     for pair, row in enumerate(compute_features(texts, None, usual)):
@@ -217,6 +219,7 @@ def test_the_features_of_a_pair_are_of_both_sides():
         expected |= dict(zip(FACTS, texts.facts[pair], strict=True))
         expected |= dict(zip(NAMES, texts.names[pair], strict=True))
         expected[LANGUAGE] = texts.language[pair] + 0.25
+        expected[CONTEXT] = texts.context[pair]
         found = {name: value for name, value in named(row).items() if name not in NEIGHBOURHOOD}
         assert found == pytest.approx(expected, rel=1e-6)
 

@@ -7,9 +7,18 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from miner.judge.features import EXCHANGED, LANGUAGE, NEGATED, NUMBERS, SEEN
+from miner.judge.features import (
+    COLUMNS,
+    CONTEXT,
+    EXCHANGED,
+    LANGUAGE,
+    NEGATED,
+    NUMBERS,
+    SEEN,
+)
 from miner.judge.model import (
     BUNDLED,
+    CONTEXT_WEIGHT,
     CORRECTIONS,
     GIVEN,
     GIVEN_CORRECTIONS,
@@ -48,13 +57,15 @@ def walk(judge: Judge, row: np.ndarray) -> float:
     floor = min(total, round(lowest * LEAF))
     corrections = GIVEN_CORRECTIONS if judge.is_given else CORRECTIONS
     for name, (start, slope) in corrections.items():
-        change = (float(row[SEEN.index(name)]) - start) * slope
+        change = (float(row[COLUMNS.index(name)]) - start) * slope
         total = max(floor, total + round(min(0.0, change) * LEAF)) if change < 0 else total
+    if judge.is_given and not np.isnan(row[-1]):
+        total += round(float(row[COLUMNS.index(CONTEXT)]) * CONTEXT_WEIGHT * LEAF)
     return total / LEAF
 
 
 def test_a_tree_by_hand() -> None:
-    rows = np.zeros((5, len(SEEN)), dtype=np.float32)
+    rows = np.zeros((5, len(COLUMNS)), dtype=np.float32)
     rows[:, :2] = [[0.5, -1], [0.5, 0], [0.6, 0], [np.nan, np.nan], [np.nan, -2]]
     assert TREE.scores(rows).tolist() == [18, 20, 24, 20, 18]
 
@@ -66,9 +77,9 @@ def test_a_tree_by_hand() -> None:
 def test_a_pair_in_another_language_or_with_other_facts_scores_less(
     name: str, harmless: float, wrong: float
 ) -> None:
-    rows = np.zeros((5, len(SEEN)), dtype=np.float32)
+    rows = np.zeros((5, len(COLUMNS)), dtype=np.float32)
     start, slope = CORRECTIONS[name]
-    rows[:, SEEN.index(name)] = [0, harmless, np.nan, wrong, 100 * np.sign(slope) * -1]
+    rows[:, COLUMNS.index(name)] = [0, harmless, np.nan, wrong, 100 * np.sign(slope) * -1]
     full, lowest = float(TREE.scores(rows[:1])[0]), float(TREE.peaks[0, 0])
     lowered = (wrong - start) * slope
     assert TREE.scores(rows).tolist() == [full] * 3 + [full + lowered, lowest]
@@ -79,7 +90,7 @@ def test_a_pair_in_another_language_or_with_other_facts_scores_less(
 
 def random_rows(count: int) -> np.ndarray:
     random = np.random.default_rng(1)
-    rows = random.uniform(-1, 3, (count, len(SEEN))).astype(np.float32)
+    rows = random.uniform(-1, 3, (count, len(COLUMNS))).astype(np.float32)
     rows[random.random(rows.shape) < 0.1] = np.nan
     return rows
 
@@ -110,7 +121,7 @@ def test_a_judge_is_loaded_as_it_was_saved(tmp_path: Path) -> None:
     TREE.save(path, {"pairs": 3})
     again = load_judge(path)
     assert again.name == TREE.name != load_judge().name
-    rows = np.zeros((1, len(SEEN)), dtype=np.float32)
+    rows = np.zeros((1, len(COLUMNS)), dtype=np.float32)
     assert again.scores(rows) == TREE.scores(rows)
     load_judge(GIVEN).save(path.with_name("given"), {})
     assert load_judge(path.with_name("given")).learned == load_judge(GIVEN).learned == SEEN

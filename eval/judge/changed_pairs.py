@@ -1,0 +1,250 @@
+"""Pairs of parallel text and changes of them, for training of the judge.
+
+Axes: ``P`` pairs, ``B`` pairs of a batch, ``T`` English texts, ``W`` words of a sentence, ``R``
+different words, ``D`` dimensions.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from encoder import Encoder
+from encoder.training.reading import ParallelText
+from encoder.words import Words, word_encoders
+from eval.judge.synthetic_corpora import Spoil, name, negation, number, sense
+from miner.judge.facts import PARTS, whole_vectors
+from miner.numbers import with_ascii_digits
+from miner.threads import blocks
+
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+LENGTH = 64  # words of a sentence that are read
+WEIGHT_UNIT = 10.0
+SIMILAR_TEXTS, MAX_COSINE = [0, 3, 7], 0.92  # ranks of similar English texts; limit of cosines
+SIMILAR_WORDS = list(range(2, 40))  # ranks of similar words
+AT_ONCE = 2048  # rows whose cosines are in memory
+PARTNERS = 50  # pairs whose sentences may be added to the pair before them
+TEXT_CHANGES: tuple[Spoil, ...] = (name, negation, sense, number)
+# Changes, how often they are drawn, and whether the words are labelled that they add to a target.
+CHANGES = {
+    "name": (2.2, True),
+    "negation": (1.6, True),
+    "sense": (3.4, True),
+    "number": (0.8, True),
+    "similar target": (1.3, False),
+    "similar word": (2.0, True),
+    "cut target": (1.5, False),
+    "cut source": (1.5, False),
+    "added to target": (0.5, True),
+    "added to source": (0.5, False),
+    "random word": (0.6, True),
+    "removed word": (0.7, False),
+}
+KINDS = dict(zip(CHANGES, range(len(CHANGES)), strict=True))
+UNCHANGED = -1  # kind of pairs without a change
+
+
+class Lines(NamedTuple):
+    """The words of sentences.
+
+    ``vectors`` are float32 (B, W, D), and ``weights`` float32 (B, W). ``is_word`` is bool (B, W),
+    False after the end.
+    """
+
+    vectors: Tensor
+    weights: Tensor
+    is_word: Tensor
+
+
+@dataclass(frozen=True, kw_only=True)
+class Corpus:
+    """Pairs of several languages with English, as tensors.
+
+    Attributes:
+        vectors: Words in units of 1 / ``PARTS``, int8 (R, D): zero, then English, then other words.
+        weights: Weights of words in units of ``WEIGHT_UNIT``, float32 (R,).
+        similar: Rows of words similar to each row of English, int64.
+        sources: Rows of the words of sources, 0 after the end, int32 (P, LENGTH).
+        targets: Rows of the words of targets, then of changed targets, int32 (T, LENGTH).
+        others: Positions in ``targets`` of three texts by each of ``TEXT_CHANGES``, and of three
+            similar texts, int64 (P, TEXT_CHANGES + 1, 3). They are -1 if there is none.
+        encoders: Names of the word encoders.
+    """
+
+    vectors: Tensor
+    weights: Tensor
+    similar: Tensor
+    sources: Tensor
+    targets: Tensor
+    others: Tensor
+    encoders: frozenset[str]
+
+    def look_up(self, rows: Tensor) -> Lines:
+        """Return the words in rows (B, LENGTH).
+
+        A sentence without words has one, the zero vector.
+        """
+        rows = rows[:, : max(2, int((rows > 0).sum(dim=1).max()))]
+        is_word = rows > 0
+        is_word[:, 0] = True
+        return Lines(self.vectors[rows].float() / PARTS, self.weights[rows], is_word)
+
+
+def read_corpus(texts: Sequence[ParallelText], encoder: Encoder) -> Corpus:
+    """Read the words of parallel texts with English, and change the English."""
+    english = [line for text in texts for line in text.target]
+    others = np.full((len(english), len(TEXT_CHANGES) + 1, len(SIMILAR_TEXTS)), -1)
+    first = 0
+    for text in texts:
+        random = Random(text.name)
+        for row, line in enumerate(text.target, first):
+            for kind, change in enumerate(TEXT_CHANGES):
+                new = dict.fromkeys(change(line, random, text.target) for _ in range(2))
+                new.pop(line, None)
+                if new:
+                    others[row, kind] = np.resize(
+                        len(english) + np.arange(len(new)), len(SIMILAR_TEXTS)
+                    )
+                    english += new
+        sentences = _tensor(encoder.for_language("en").encode(text.target))
+        similar = _nearest(sentences, SIMILAR_TEXTS, MAX_COSINE).cpu().numpy()
+        others[first : first + len(text), -1] = first + similar
+        first += len(text)
+    vectors, weights = [np.zeros((1, encoder.dim), np.int8)], [np.zeros(1, np.float32)]
+    rows, sides = [], [english, *(text.source for text in texts)]
+    makers = word_encoders(encoder, ["en", *(text.name.partition("-")[0] for text in texts)])
+    for maker, lines in zip(makers, sides, strict=True):
+        words = maker.words(with_ascii_digits(lines))
+        rows.append(_rows(words, sum(map(len, vectors))))
+        vectors.append(whole_vectors(words.vectors).astype(np.int8))
+        weights.append(words.weights / np.float32(WEIGHT_UNIT))
+    table = _tensor(np.concatenate(vectors))
+    return Corpus(
+        vectors=table,
+        weights=_tensor(np.concatenate(weights)),
+        similar=_nearest(table[: 1 + len(vectors[1])].float() / PARTS, SIMILAR_WORDS, math.inf),
+        sources=_tensor(np.concatenate(rows[1:])),
+        targets=_tensor(rows[0]),
+        others=_tensor(others),
+        encoders=frozenset(maker.name for maker in makers),
+    )
+
+
+def _tensor(array: NDArray[Any]) -> Tensor:
+    return torch.from_numpy(array).to(DEVICE)
+
+
+def _rows(words: Words, first: int) -> NDArray[np.int32]:
+    """Return rows of sentences' words from ``first`` on, int32 (S, LENGTH)."""
+    counts = np.diff(words.offsets)
+    sentences = np.repeat(np.arange(len(counts)), counts)
+    places = np.arange(len(words.ids)) - np.repeat(words.offsets[:-1], counts)
+    rows, is_kept = np.zeros((len(counts), LENGTH), dtype=np.int32), places < LENGTH
+    rows[sentences[is_kept], places[is_kept]] = words.ids[is_kept] + first
+    return rows
+
+
+def _nearest(vectors: Tensor, ranks: list[int], most: float) -> Tensor:
+    """Return the rows of some ranks with cosines up to ``most``, int64."""
+    nearest = []
+    for part in blocks(len(vectors), AT_ONCE):
+        cosines = vectors[part] @ vectors.T
+        cosines.diagonal(part.start).fill_(-1)
+        cosines[cosines > most] = -1
+        nearest.append(cosines.topk(max(ranks) + 1).indices[:, ranks])
+    return torch.cat(nearest)
+
+
+def draw_kinds(corpus: Corpus, pairs: Tensor) -> Tensor:
+    """Draw a change of each pair by frequency, a position in ``CHANGES``.
+
+    A pair without changed texts of the drawn kind gets a similar word, or its target is cut.
+    """
+    frequencies = torch.tensor([[frequency for frequency, _ in CHANGES.values()]], device=DEVICE)
+    frequencies = frequencies.repeat(len(pairs), 1)
+    texts = corpus.others.shape[1]
+    missing = frequencies[:, :texts] * (corpus.others[pairs, :, 0] < 0)
+    frequencies[:, :texts] -= missing
+    for kind in ("similar word", "cut target"):
+        frequencies[:, KINDS[kind]] += missing.sum(dim=1) / 2
+    return frequencies.multinomial(1)[:, 0]
+
+
+def change_pairs(
+    corpus: Corpus, pairs: Tensor, kinds: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Change pairs by ``kinds`` (B,).
+
+    A kind is a position in ``CHANGES``, or ``UNCHANGED``.
+    If a change is impossible, as of the numbers of a text without any, a pair stays as it is.
+
+    Returns:
+        Rows of the words of sources and of targets, int64 (B, LENGTH); whether a target word was
+        not in the correct target, bool (B, LENGTH); whether a pair was changed, bool (B,).
+    """
+    partners = (pairs + torch.randint_like(pairs, 1, PARTNERS)) % len(corpus.sources)
+    source, target = corpus.sources[pairs].long(), corpus.targets[pairs].long()
+    other_source, other = corpus.sources[partners].long(), corpus.targets[partners].long()
+    kinds_of_texts = kinds.clamp(0, corpus.others.shape[1] - 1)
+    texts = corpus.others[pairs, kinds_of_texts, torch.randint_like(pairs, len(SIMILAR_TEXTS))]
+    text = corpus.targets[torch.where(texts < 0, pairs, texts)].long()
+    place, random_word = _draw_place(corpus, target), other.gather(1, _draw_place(corpus, other))
+    similar = corpus.similar[target.gather(1, place)[:, 0]]
+    similar_word = similar.gather(1, torch.randint_like(pairs, similar.shape[1])[:, None])
+    sources = {"cut source": _cut(source), "added to source": _add(source, other_source)}
+    targets = {
+        **dict.fromkeys(list(CHANGES)[: corpus.others.shape[1]], text),
+        "similar word": target.scatter(1, place, similar_word),
+        "random word": target.scatter(1, place, random_word),
+        "removed word": _compact(target.scatter(1, place, 0)),
+        "cut target": _cut(target),
+        "added to target": _add(target, other),
+    }
+    new_source, new_target = source, target
+    for kind, changed in sources.items():
+        new_source = torch.where((kinds == KINDS[kind])[:, None], changed, new_source)
+    for kind, changed in targets.items():
+        new_target = torch.where((kinds == KINDS[kind])[:, None], changed, new_target)
+    is_new = (new_target[:, :, None] != target[:, None]).all(dim=2) & (new_target > 0)
+    is_changed = ((new_source != source) | (new_target != target)).any(dim=1)
+    return new_source, new_target, is_new, is_changed
+
+
+def _draw_place(corpus: Corpus, rows: Tensor) -> Tensor:
+    """Draw a word of each sentence by weight, its position, int64 (B, 1)."""
+    return corpus.weights[rows].clamp(min=1e-6).multinomial(1)
+
+
+def _compact(rows: Tensor) -> Tensor:
+    """Move zeros to the ends of sentences, (B, W)."""
+    return rows.gather(1, (rows == 0).byte().argsort(dim=1, stable=True))
+
+
+def _uniform(rows: Tensor) -> Tensor:
+    return torch.rand(len(rows), 1, device=rows.device)
+
+
+def _cut(rows: Tensor) -> Tensor:
+    """Remove 15% to 60% of the words of sentences, in one place."""
+    counts = (rows > 0).sum(dim=1, keepdim=True)
+    removed = (counts * (0.15 + 0.45 * _uniform(rows))).round().long().clamp(min=1)
+    where, start = _uniform(rows), (_uniform(rows) * (counts - removed + 1)).long()
+    start = torch.where(where < 0.65, counts - removed, start) * (where >= 0.3)
+    places = torch.arange(rows.shape[1], device=rows.device)
+    return _compact(rows * ((places < start) | (places >= start + removed)))
+
+
+def _add(rows: Tensor, others: Tensor) -> Tensor:
+    """Add other sentences or 25% to 75% of them, before or after."""
+    shares = torch.where(_uniform(rows) < 0.6, 0.25 + 0.5 * _uniform(rows), 1)
+    counts = ((others > 0).sum(dim=1, keepdim=True) * shares).long().clamp(min=1)
+    others = others * (torch.arange(rows.shape[1], device=rows.device) < counts)
+    after, before = torch.cat([rows, others], dim=1), torch.cat([others, rows], dim=1)
+    both = torch.where(_uniform(rows) < 0.5, before, after)
+    return _compact(both)[:, : rows.shape[1]]

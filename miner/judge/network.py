@@ -1,0 +1,243 @@
+"""A network that compares the words of both sides of a pair.
+
+It sees the vectors of the words of both sides. A convolution and self-attention put each word into
+its context. Then it attends to the words of the other side, and is compared with them (Parikh et
+al. 2016, "A Decomposable Attention Model"). It learned from parallel text with changed words, see
+``eval/judge/network.py``.
+
+All products of matrices are of whole numbers below 2^24 and exact, so they are the same on every
+CPU. Axes: ``P`` pairs, ``N`` words of all their sentences, ``U`` different words, ``D`` dimensions,
+``H`` hidden units.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import safe_open
+
+from miner.judge.facts import PARTS, whole_vectors
+from miner.judge.words import WordEmbedder, Words
+from miner.threads import blocks
+
+BUNDLED = Path(__file__).parents[1] / "assets" / "judge-network.safetensors"
+HEADS = 4
+MAX_BYTE = 127
+UNITS = np.float32(32)  # whole numbers per unit of queries and keys
+MAX_UNITS = 511  # so that sums of 64 products are below 2^24
+UNMATCHED = 0.0  # log odds from which a word has no counterpart
+HEAVY = np.float32(0.1)  # factor of the weights of words
+PAIRS_AT_ONCE = 128  # pairs whose words are in memory, about 10 MB
+
+Floats = NDArray[np.float32]
+Ids = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layer:
+    """A linear layer of K inputs and L outputs, of whole numbers.
+
+    Attributes:
+        steps: Whole numbers per unit of each input, float32 (K,).
+        weight: Whole numbers, float32 (K, L).
+        scale: Factors of products of whole numbers, float32 (L,).
+        bias: Added to them, float32 (L,).
+    """
+
+    steps: Floats
+    weight: Floats
+    scale: Floats
+    bias: Floats
+
+    def __call__(self, inputs: Floats) -> Floats:
+        """Return the outputs of N inputs (N, K), float32 (N, L)."""
+        return self.finish(self.whole(inputs) @ self.weight)
+
+    def whole(self, inputs: Floats) -> Floats:
+        """Return inputs (N, K) as whole numbers of at most 127, float32."""
+        return _clip(inputs * self.steps, MAX_BYTE)
+
+    def finish(self, products: Floats) -> Floats:
+        """Return the outputs for products (N, L), which are changed."""
+        products *= self.scale
+        products += self.bias
+        return products
+
+
+@dataclass(frozen=True, kw_only=True)
+class Network:
+    """The layers of a comparison network, in the order of use.
+
+    Attributes:
+        encoders: Names of the word encoders whose vectors it reads.
+        mixing: Factors of cosine and of distance, and the logit of no word, float32 (3,).
+    """
+
+    encoders: frozenset[str]
+    mixing: Floats
+    inputs: Layer
+    context: Layer
+    attention: Layer
+    attended: Layer
+    queries: Layer
+    compare: Layer
+    compare_again: Layer
+    word: Layer
+    pool: Layer
+    score: Layer
+
+    def judge(self, source: Words, target: Words) -> tuple[Floats, Floats, Floats]:
+        """Judge the words and sentences of P pairs.
+
+        Returns:
+            Log odds that a pair is correct, float32 (P,), NaN if a side has no words. Log odds that
+            each word has no counterpart, float32, of the source and of the target.
+        """
+        scores = np.empty(len(source.offsets) - 1, np.float32)
+        words: tuple[list[Floats], list[Floats]] = ([], [])
+        for part in blocks(len(scores), PAIRS_AT_ONCE):
+            # BLAS may flag numbers that are not part of a small product.
+            with np.errstate(invalid="ignore"):
+                scores[part], *found = self._judge_part(source, target, part)
+            for side, log_odds in zip(words, found, strict=True):
+                side.append(log_odds)
+        own, other = (np.concatenate([np.empty(0, np.float32), *side]) for side in words)
+        return scores, own, other
+
+    def _judge_part(self, source: Words, target: Words, part: slice) -> tuple[Floats, ...]:
+        from miner.judge.compiled_attention import (
+            STATISTICS,
+            attend_across,
+            attend_within,
+            pool_words,
+        )
+
+        vectors, weights, ids, offsets = _join(source, target, part)
+        whole = whole_vectors(vectors)
+        different = _relu(self.inputs.finish(whole @ self.inputs.weight))
+        hidden = self._in_context(different, ids, offsets)
+        size = hidden.shape[1]
+        within = self.attention(hidden).reshape(len(ids), 3, size)
+        within[:, :2] = _units(within[:, :2])
+        attended, scale = np.zeros_like(hidden), UNITS**-2
+        attend_within(within, HEADS, scale * np.float32((size // HEADS) ** -0.5), offsets, attended)
+        hidden += self.attended(attended)
+        described = np.zeros((len(ids), 4 * size + STATISTICS), np.float32)
+        described[:, :size] = hidden
+        scales = np.array([1 / PARTS**2, scale * np.float32(size**-0.5)], np.float32)
+        both = _units(self.queries(hidden)), _units(hidden)
+        attend_across(whole, ids, *both, scales, self.mixing, weights, offsets, described)
+        units = _relu(self.compare_again(_relu(self.compare(described))))
+        pooled = np.zeros((len(offsets) - 1, 3 * units.shape[1]), np.float32)
+        pool_words(units, weights, offsets, pooled)
+        score, other = np.split(self.score(_relu(self.pool(pooled)))[:, 0], 2)
+        log_odds = self.word(units)[:, 0]
+        is_empty = np.diff(offsets).reshape(2, -1).min(axis=0) == 0
+        middle = offsets[len(offsets) // 2]
+        return np.where(is_empty, np.nan, score + other), log_odds[:middle], log_odds[middle:]
+
+    def _in_context(self, different: Floats, ids: Ids, offsets: Ids) -> Floats:
+        """Return the hidden units of words in context, float32 (N, H).
+
+        ``different`` are the hidden units of the different words, (U, H).
+        """
+        size = different.shape[1]
+        layer = self.context
+        whole = _clip(different * layer.steps[:size], MAX_BYTE)
+        before, own, after = (whole @ part for part in np.split(layer.weight, 3))
+        products = own[ids]
+        is_first, is_last = np.zeros((2, len(ids)), np.bool_)
+        is_first[offsets[:-1][offsets[:-1] < len(ids)]] = True
+        is_last[offsets[1:][offsets[1:] > 0] - 1] = True
+        follows = np.flatnonzero(~is_first)
+        products[follows] += before[ids[follows - 1]]
+        precedes = np.flatnonzero(~is_last)
+        products[precedes] += after[ids[precedes + 1]]
+        return different[ids] + _relu(layer.finish(products))
+
+
+def unmatched_words(
+    makers: Sequence[WordEmbedder], texts: Sequence[str]
+) -> tuple[list[str], list[str]]:
+    """Find the words of a pair without a counterpart on the other side.
+
+    Words of each side are in their order. There are none without a network for both encoders, or
+    if a side has no words.
+    """
+    network = network_of(makers)
+    words = [maker.words([text]) for maker, text in zip(makers, texts, strict=True)]
+    if network is None or not all(len(side.ids) for side in words):
+        return [], []
+    _, *log_odds = network.judge(words[0], words[1])
+    source, target = (
+        [word for word, value in zip(maker.split(text), values, strict=False) if value > UNMATCHED]
+        for maker, text, values in zip(makers, texts, log_odds, strict=True)
+    )
+    return source, target
+
+
+def _join(source: Words, target: Words, part: slice) -> tuple[Floats, Floats, Ids, Ids]:
+    """Join the words of both sides of some pairs.
+
+    Returns:
+        Vectors of different words, float32 (U, D); weights, float32 (N,), and rows, int64 (N,), of
+        all words; starts of the sentences of both sides, and N, int64 (2 P + 1,).
+    """
+    vectors, weights, ids, offsets, words = [], [], [], [np.zeros(1, np.int64)], 0
+    for side in (source, target):
+        ends = side.offsets[part.start : part.stop + 1]
+        used, rows = np.unique(side.ids[ends[0] : ends[-1]], return_inverse=True)
+        vectors.append(side.vectors[used])
+        weights.append(side.weights[used][rows] * HEAVY)
+        ids.append(rows + words)
+        offsets.append(ends[1:] - ends[0] + offsets[-1][-1])
+        words += len(used)
+    joined = np.concatenate(vectors), np.concatenate(weights)
+    return *joined, np.concatenate(ids), np.concatenate(offsets)
+
+
+def _relu(values: Floats) -> Floats:
+    """Replace negative values by 0, in place."""
+    return np.maximum(values, np.float32(0), out=values)
+
+
+def _units(values: Floats) -> Floats:
+    """Round values times ``UNITS`` to whole numbers."""
+    return _clip(values * UNITS, MAX_UNITS)
+
+
+def _clip(values: Floats, most: int) -> Floats:
+    """Round values to whole numbers of at most ``most``, in place."""
+    np.rint(values, out=values)
+    return np.clip(values, -most, most, out=values)
+
+
+@cache
+def load_network(path: Path = BUNDLED) -> Network:
+    """Load a comparison network from a file of safetensors.
+
+    Raises:
+        FileNotFoundError: The file is missing.
+        SafetensorError: The file is damaged.
+    """
+    with safe_open(path, framework="numpy") as file:
+        arrays = {name: file.get_tensor(name).astype(np.float32) for name in file.keys()}
+        encoders = json.loads(file.metadata()["encoders"])
+    mixing = arrays.pop("mixing")
+    parts: dict[str, dict[str, Floats]] = {}
+    for name, array in arrays.items():
+        layer, _, field = name.partition(".")
+        parts.setdefault(layer, {})[field] = array
+    layers = {name: Layer(**part) for name, part in parts.items()}
+    return Network(encoders=frozenset(encoders), mixing=mixing, **layers)
+
+
+def network_of(makers: Sequence[WordEmbedder]) -> Network | None:
+    """Return the bundled network, or None if it does not know all encoders."""
+    network = load_network()
+    names = {getattr(maker, "name", "") for maker in makers}
+    return network if names <= network.encoders else None
