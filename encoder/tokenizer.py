@@ -135,7 +135,8 @@ def train_tokenizer(
             minloglevel=1,
         )
     except RuntimeError as error:
-        reason = str(error).rpartition("] ")[2] or "the text is empty"
+        message = str(error).rpartition("] ")[2]
+        reason = message.partition(". Increase vocab_size")[0] or "the text is empty"
         raise ValueError(
             f"no vocabulary of {vocabulary_size} subwords (--vocabulary-size) can be made of this "
             f"text: {reason}"

@@ -114,7 +114,7 @@ class RunContext:
         """Return the encoders of single words of source and target.
 
         Raises:
-            ValueError: The run's encoder has no words, and the bundled one lacks a language.
+            ValueError: The run's encoder has no words, and the bundled one is weak in a language.
         """
         encoder = None if self.options.source.embeddings is not None else self.encoder()
         return self._encoders.words(encoder, *self.languages)

@@ -31,7 +31,8 @@ class MapOptions(TextOptions):
     """Options of ``adit map``, whose corpora may be word vectors (``VEC``).
 
     Attributes:
-        start: One of ``STARTS``, or a file with a word and its translation per line.
+        start: "identical", "similarity", "adversarial", "adversarial-alone", or a file with a word
+            and its translation per line.
         refinements: How often the map is refitted to mutual nearest neighbours.
         vec: Folder to write the mapped word vectors to, None for no such files.
         words: Options for learning word vectors.

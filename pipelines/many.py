@@ -149,10 +149,7 @@ def write_multiway(many: ManyOptions, job: Job) -> None:
 def _pairs(
     job: Job, runs: Mapping[str, Run], offsets: Mapping[str, int]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the sentences (P,) (P,) and scores (P,) of all pairs, best first.
-
-    Sentences are numbered through all languages, which begin at ``offsets``.
-    """
+    """Return P pairs' sentences, numbered from ``offsets``, and scores."""
     parts = []
     for name, run in runs.items():
         pairs = run.pairs

@@ -39,7 +39,7 @@ def show_size(size: float) -> str:
 
 
 def physical_bytes() -> int:
-    """Return the memory of this machine or container in bytes, or 1 GiB."""
+    """Return the machine's or container's bytes of memory, 1 GiB if unknown."""
     try:
         physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):
@@ -51,7 +51,7 @@ def physical_bytes() -> int:
 
 
 def process_count(options: MiningOptions) -> int:
-    """Return the number of a run's processes on this machine, at least 1."""
+    """Return 1, or with several workers their number and 1 for this process."""
     return options.workers + 1 if options.workers > 1 else 1
 
 

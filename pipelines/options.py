@@ -140,7 +140,7 @@ class MiningOptions:
 
     @property
     def keeps_repeats(self) -> bool:
-        """Whether duplicate sentences are kept, as monotone alignment requires."""
+        """Whether duplicates are kept, by ``keep_duplicates`` or ``is_monotone``."""
         return self.keep_duplicates or self.is_monotone
 
     @property
@@ -249,13 +249,13 @@ def check_options(options: MiningOptions) -> None:
     """
     from miner.storage.pairs import check_output
 
-    if options.k < 1:
-        raise ValueError(f"-k {options.k}: must be at least 1")
     choices.check_choice("margin", options.margin, choices.MARGINS)
     check_kept(options)
     choices.check_choice("order", options.order, choices.ORDERS)
     choices.check_choice("retrieval", options.retrieval, choices.RETRIEVALS)
     _check_search_precision(options.search_precision)
+    if options.k < 1:
+        raise ValueError(f"-k {options.k}: must be at least 1")
     for name, minimum in (("shards", 1), ("workers", 1), ("max_rejected", 0), ("top", 1)):
         if (count := getattr(options, name)) is not None and count < minimum:
             raise ValueError(f"--{name.replace('_', '-')} {count}: must be at least {minimum}")

@@ -76,7 +76,7 @@ class LogLines(Meter):
         self._next = self._start + LOG_SECONDS
 
     def advance(self, count: int) -> None:
-        """Count ``count`` more units, and log a line ten seconds after the last."""
+        """Count ``count`` more units, and log a line if the last is 10 s old."""
         self._done += count
         now = time.monotonic()
         if now >= self._next:
@@ -125,7 +125,10 @@ class Monitor:
 
     @contextmanager
     def stage(self, name: str, total: int | None, unit: str, part: str = "") -> Iterator[Meter]:
-        """Yield a meter "NAME PART" of ``total`` units (None if unknown)."""
+        """Yield a meter of ``total`` units (None if unknown), and close it.
+
+        ``part`` is added to its name.
+        """
         meter = self._meter(" ".join(filter(None, [name, self._part, part])), total, unit)
         try:
             yield meter

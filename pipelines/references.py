@@ -65,11 +65,11 @@ class Shard:
         return self.corpus.file(layout.shard_file(self.index))
 
     def read(self, columns: list[str]) -> pa.Table:
-        """Read columns of all sentences, of ``row``, ``id``, ``doc`` and ``text``."""
+        """Read ``columns`` (of row, id, doc and text) of all sentences."""
         return pq.read_table(self._file, columns=columns)
 
     def batches(self, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
-        """Yield such columns of all sentences, at most ``rows`` at a time."""
+        """Yield ``columns`` (of row, id, doc, text), ``rows`` or fewer at a time."""
         with pq.ParquetFile(self._file) as file:
             yield from file.iter_batches(batch_size=rows, columns=columns)
 
@@ -85,9 +85,7 @@ class Shard:
 
 @dataclass(frozen=True, kw_only=True)
 class EmbeddedShard:
-    """A shard with the vectors of its n sentences that have one.
-
-    ``len`` of it is n.
+    """A shard with the vectors, ``len`` of them, of sentences that have one.
 
     Attributes:
         shard: The shard; its sentences may include some without a vector.
@@ -103,11 +101,11 @@ class EmbeddedShard:
         return self.shard.rows - sum(self.vectors.facts["dropped"].values())
 
     def row_ids(self) -> IntArray:
-        """Return the row of each vector's sentence, int64 (n,), ascending."""
+        """Return the row of each vector's sentence, int64 (vectors,), ascending."""
         return np.load(self.vectors.file(layout.ROWS))
 
     def docs(self) -> pa.Array:
-        """Return the document of each vector's sentence, strings (n,), "" if none."""
+        """Return each vector's document, strings (vectors,), "" if none."""
         sentences = self.shard.read(["row", "doc"])
         has_vector = np.isin(sentences["row"].to_numpy(), self.row_ids())
         return sentences["doc"].combine_chunks().filter(pa.array(has_vector))
@@ -149,8 +147,8 @@ class EmbeddedShard:
     def stored(self) -> NDArray[np.floating]:
         """Map all stored vectors into memory, read-only, without weights.
 
-        They have all stored dimensions, whatever ``columns`` selects. Each call maps
-        the file again, because pages that were read stay in memory.
+        They have all dimensions, whatever ``columns`` selects. Each call maps the file again,
+        because pages that were read stay in memory.
         """
         return np.load(self.vectors.file(layout.VECTORS), mmap_mode="r")
 
@@ -175,7 +173,7 @@ class SideVectors:
         return self._shards[0].dim
 
     def take(self, positions: IntArray, *, places: IntArray | None = None) -> Matrix:
-        """Read P vectors at ascending positions as units, float32 (P, ``dim``).
+        """Read P unit vectors at ascending positions, float32 (P, ``dim``).
 
         Vector i becomes row ``places[i]`` of the result, or row i if ``places`` is None.
         """
@@ -257,7 +255,7 @@ class SearchTile:
 
     @property
     def name(self) -> str:
-        """A name that is unique among the tiles of a run."""
+        """A name that is unique among the tiles of a stage."""
         return f"{self.scope} {self.first} {self.cells or ''}"
 
 
@@ -270,7 +268,7 @@ class RecallSample:
 
     @property
     def name(self) -> str:
-        """A name that is unique among the samples and tiles of a run."""
+        """A name that is unique among the samples and tiles of a stage."""
         return f"recall of {self.shards[0].shard.side}"
 
 
@@ -343,10 +341,7 @@ class ShardNeighbours(ShardReference):
         return [sorted(artefact.files.items()) for artefact in self.neighbours.values()]
 
     def load(self, scope: str) -> Neighbours:
-        """Load each vector's neighbours in the scope "corpus" or "document".
-
-        Vectors are in order, and ids are rows of the other side.
-        """
+        """Load each vector's neighbours (rows) in a scope, "corpus" or "document"."""
         return load_list(self.neighbours[scope].file, self.shard.side)
 
 
@@ -428,7 +423,7 @@ def element_name(element: object) -> str:
 
 
 def tile_list(embedded: EmbeddedShard) -> str:
-    """Return the name of a shard's neighbours in the artefact of a tile."""
+    """Return a shard's name in the artefact of a tile, such as source.00001."""
     return f"{embedded.shard.side}.{embedded.shard.index:05d}"
 
 
@@ -459,8 +454,7 @@ def save_row_neighbours(
 ) -> list[int]:
     """Save the neighbours of vectors at ascending positions (P,) of a side.
 
-    Returns:
-        For each shard, the index of its first position among these, then P.
+    The index of each shard's first position among these, then P, are returned.
     """
     starts = np.searchsorted(positions, vectors.starts)
     shards = np.repeat(vectors.starts[:-1], np.diff(starts))
@@ -474,8 +468,7 @@ def shard_parts(
 ) -> list[tuple[EmbeddedShard, range, Artefact]]:
     """Divide the rows that ``save_row_neighbours`` saved among shards.
 
-    Returns:
-        Each shard, its range of the saved rows, and the artefact without facts, to stay small.
+    Each shard, its range of the saved rows, and the artefact without facts are returned.
     """
     starts, bare = saved.facts["starts"], replace(saved, facts={})
     return [

@@ -21,7 +21,7 @@ from encoder import Precision
 from encoder.base import SAMPLE
 from encoder.laser import subwords
 from encoder.laser.languages import SHARED
-from encoder.laser.networks import BiLSTM, Transformer
+from encoder.laser.networks import BiLSTM, Transformer, read_setting
 from encoder.laser.preprocess import make_normalizer, make_tokenizer
 from encoder.network import NetworkEncoder, prepare
 
@@ -166,7 +166,7 @@ def load_laser3(
             f"{cvocab}: has {count:,} tokens including special tokens, and {path} "
             f"vectors for {network.vocabulary:,}; pass this encoder's .cvocab with --vocab"
         )
-    prepend_bos = bool(config["prepend_bos"])
+    prepend_bos = bool(_built(path, lambda: read_setting(config, "prepend_bos")))
     words = subwords.Vocabulary(ids, prepend_bos=prepend_bos, capacity=network.capacity)
     files, tokenizer = [path, cvocab], subwords.TextTokenizer(words)
     if not pretokenized:

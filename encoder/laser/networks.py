@@ -137,10 +137,10 @@ class Transformer(nn.Module):
         layers = sum(name.endswith(".fc1.weight") for name in weights)
         self._pool = _choice(config, "sentemb_criterion", POOLS)
         activation = _choice(config, "activation_fn", ACTIVATIONS)
-        heads = _setting(config, "encoder_attention_heads")
+        heads = read_setting(config, "encoder_attention_heads")
         if not isinstance(heads, int) or heads < 1 or self.dim % heads:
             raise ValueError(f"has encoder_attention_heads {heads!r} for {self.dim} dimensions")
-        if self._pool is _first and not _setting(config, "prepend_bos"):
+        if self._pool is _first and not read_setting(config, "prepend_bos"):
             raise ValueError("is pooled at <s> (sentemb_criterion cls) but has no prepend_bos")
         self._dropout = dropout
         self._scale = 1.0 if config.get("no_scale_embedding") else math.sqrt(self.dim)
@@ -154,7 +154,7 @@ class Transformer(nn.Module):
                 self.embed_positions = nn.Embedding(*learned.shape)
             if "layernorm_embedding.weight" in weights:
                 self.layernorm_embedding = nn.LayerNorm(self.dim)
-            before = bool(_setting(config, "encoder_normalize_before"))
+            before = bool(read_setting(config, "encoder_normalize_before"))
             kind = {"before": before, "activation": activation, "dropout": dropout}
             sizes = self.dim, inner, heads
             self.layers = nn.ModuleList(Layer(*sizes, **kind) for _ in range(layers))
@@ -278,14 +278,19 @@ def sinusoids(length: int, dim: int) -> Tensor:
     return functional.pad(torch.cat([angles.sin(), angles.cos()], dim=1), (0, dim % 2))
 
 
-def _setting(config: Config, name: str) -> Any:  # noqa: ANN401
+def read_setting(config: Config, name: str) -> Any:  # noqa: ANN401
+    """Return a setting by its name.
+
+    Raises:
+        ValueError: It is missing; the message lacks the file's name.
+    """
     if name not in config:
         raise ValueError(f"lacks the setting {name}")
     return config[name]
 
 
 def _choice(config: Config, name: str, choices: Mapping[str, Any]) -> Any:  # noqa: ANN401
-    value = _setting(config, name)
+    value = read_setting(config, name)
     if value not in choices:
         raise ValueError(f"has {name} {value!r}; expected one of {', '.join(choices)}")
     return choices[value]

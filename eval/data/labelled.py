@@ -20,7 +20,7 @@ class Examples:
 
     Attributes:
         labels: of each example, as text.
-        sides: a list of N sentences, or of first and one of second sentences of pairs.
+        sides: one list of N sentences, or two, of the first and the second sentences of pairs.
         parts: ``tr``, ``va`` or ``te`` of each example; empty if the examples are not divided.
         files: the files that were read.
     """
@@ -34,7 +34,7 @@ class Examples:
         return len(self.labels)
 
     def part(self, name: str) -> Mask:
-        """Return a bool mask (N,) of part ``tr``, ``va`` or ``te``, (0,) if none."""
+        """Return a bool mask (N,) of ``tr``, ``va`` or ``te``, (0,) without parts."""
         return np.array([part == name for part in self.parts], dtype=bool)
 
     def classes(self) -> tuple[list[str], IntArray]:
@@ -133,8 +133,7 @@ def read_parts(
 def concat(parts: Mapping[str, Examples]) -> Examples:
     """Concatenate examples, and name the part of each by its key.
 
-    They must have as many sides. Parts that they have are replaced. Without any, the result is
-    empty.
+    All must have equally many sides. Their own parts are replaced. Without any, it is empty.
     """
     sides = zip(*(examples.sides for examples in parts.values()), strict=True)
     return Examples(

@@ -34,7 +34,7 @@ def spread(scores: FloatArray) -> tuple[float, float]:
 
 
 def gold_curve(judgements: Judgements) -> list[BuccScore]:
-    """Score at 200 equally spaced thresholds, from the lowest score upwards."""
+    """Score at 200 even thresholds from the lowest to below the highest score."""
     thresholds = np.linspace(*spread(judgements.scores), CURVE_POINTS, endpoint=False).tolist()
     return [score_at(judgements, threshold) for threshold in thresholds]
 

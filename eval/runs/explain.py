@@ -43,7 +43,8 @@ class Explanation:
         line: line of the pair, from 0, if the run rates given lines; else None.
         judged: the fields of the pair in the judge's file, or None if it is not in it.
         reasons: how much each feature raised the judge's score; empty without ``judged``.
-        contradictions: English words that only one side says; empty without ``judged``.
+        contradictions: pairs of English words that only the source and only the target say, "" for
+            none; empty without ``judged``.
         unmatched: words of the source and of the target without a counterpart, none without
             ``judged``.
         verdict: one line of text on whether and why the pair was mined.

@@ -249,7 +249,6 @@ def _add_mining_options(parser: argparse.ArgumentParser, *, is_rating: bool = Fa
 
 
 def _filters(text: str) -> tuple[str, ...]:
-    """Parse names of filters, and replace sets by their filters."""
     filters = chain.from_iterable(
         choices.FILTER_SETS.get(name, (name,)) for name in parse_names(text)
     )
@@ -271,10 +270,7 @@ def add_corpora(
 
 
 def add_output(parser: argparse.ArgumentParser, text: str, *, ending: str) -> None:
-    """Add the option ``-o``, for commands that can write to standard output.
-
-    ``text`` is its help, and ``ending`` the format of standard output.
-    """
+    """Add ``-o`` with the help ``text``, and stdout as default, as ``ending``."""
     text = f"{text} (default: -, standard output, as {ending}; a terminal needs an explicit -)"
     parser.add_argument("-o", "--output", type=place, metavar="OUT", help=text)
 
@@ -325,10 +321,7 @@ def add_encoder(group: Group) -> None:
 
 
 def add_texts(parser: argparse.ArgumentParser, source: str, target: str) -> None:
-    """Add SRC and TGT, with these help texts, and the options of texts.
-
-    They are ``-o``, ``--input-format``, and both required languages.
-    """
+    """Add SRC, TGT, ``-o``, ``--input-format``, and both required languages."""
     add_corpora(parser, source, target)
     text = "output folder"
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="OUT", help=text)

@@ -54,7 +54,6 @@ def command_lines(
 
 
 def _positionals_in(argv: Sequence[str], parser: argparse.ArgumentParser) -> bool:
-    """Return whether a command line has arguments that are not options."""
     names = [action.dest for action in parser._actions if not action.option_strings]
     for action in parser._actions:
         action.required = False

@@ -25,8 +25,8 @@ def decide_documents(args: argparse.Namespace, corpora: Sequence[Place] = ()) ->
     """Set the options on documents that ``args`` leave open, in place.
 
     They are ``scope``, ``alignment`` and formats. If all ``corpora`` are folders of documents,
-    these are paired and their sentences aligned in order, unless options request another method.
-    ``--document-pairs auto`` becomes None.
+    these are paired and their sentences aligned in order, unless options of the search, precomputed
+    vectors or ``--plan`` are given. ``--document-pairs auto`` becomes None.
 
     Raises:
         ValueError: The scope is "corpus", but document pairs are given.
@@ -90,10 +90,7 @@ def add_pairing(parser: argparse.ArgumentParser) -> None:
 @command(add_pairing, "adit pair")
 @supports_pipes("source", "target", ending="tsv")
 def pair_command(args: argparse.Namespace) -> int:
-    """Pair the documents of two corpora that translate each other, one to one.
-
-    Pairs are found by content and by name.
-    """
+    """Pair documents that are translations one to one, by content and name."""
     from miner.storage.artefacts import open_artefact
     from miner.storage.atomic import atomic_file, check_writable
     from pipelines.options import job_of
@@ -136,7 +133,7 @@ def split_command(args: argparse.Namespace) -> int:
     """Split raw documents into sentences, as a corpus for mining.
 
     Raises:
-        ValueError: The output's suffix is unknown, or IN has no sentences.
+        ValueError: The output's suffix is unknown, or IN has no readable sentence.
     """
     from miner.storage.atomic import atomic_file, check_writable
     from miner.storage.documents import split

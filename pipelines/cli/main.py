@@ -43,10 +43,7 @@ MINING_COMMANDS = ("encoders", *WORK_FOLDER_COMMANDS)
 
 
 def adit(argv: Sequence[str] | None = None) -> int:
-    """Run ``adit`` with its arguments, and return the exit status.
-
-    ``argv`` are by default the arguments of this process.
-    """
+    """Run ``adit`` by ``argv``, else the process's, and return the status."""
     argv = sys.argv[1:] if argv is None else argv
     name = _parser().parse_args(argv[:1]).command
     return run(name, argv[1:], f"adit {name}")

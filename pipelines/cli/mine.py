@@ -54,7 +54,8 @@ def _mine_corpora(argv: Sequence[str], prog: str) -> int:
     to_stdout = args.output in (None, STANDARD)
     for option in ("pairs", "multiway", *(() if to_stdout else ("format",))):
         if getattr(args, option):
-            parser.error(f"--{option} requires --languages")
+            advice = "; to choose a format, name OUT with its suffix" if option == "format" else ""
+            parser.error(f"--{option} requires --languages{advice}")
     return _mine(args)
 
 
@@ -100,7 +101,6 @@ def _parse(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Nam
 
 
 def _split(argv: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the command's own arguments, and Beam's after ``--``."""
     end = argv.index("--") if "--" in argv else len(argv)
     return argv[:end], argv[end + 1 :]
 

@@ -45,9 +45,9 @@ STREAMED = (
 def rated_pairs(args: argparse.Namespace) -> Iterator[Callable[[Place], None]]:
     """Prepare a run of ``adit rate``, and yield a function that writes OUT.
 
-    Corpora, languages and the order in ``args`` are set: a file of pairs, or repaired corpora, are
-    written as two files of lines to the work folder, or to a temporary one. The function takes the
-    work folder of the finished run. It does nothing if the run itself writes.
+    Corpora, format, languages and order in ``args`` are set. A file of pairs, or repaired corpora,
+    are written as two files of lines to the work folder, or to a temporary one. The function takes
+    the work folder of the finished run. It does nothing if the run itself writes.
 
     Raises:
         ValueError: The file is not recognised, or options conflict.
@@ -191,11 +191,7 @@ def _pairs_to_rate(args: argparse.Namespace) -> PairFile:
 
 
 def _open(args: argparse.Namespace) -> PairFile:
-    """Open a file of pairs, and set languages that only the file names.
-
-    Raises:
-        ValueError: The file is not recognised, or is the output.
-    """
+    """Open a file of pairs, and set languages that only the file names."""
     from miner.storage.pair_files import file_of_pairs, open_pairs
 
     if not isinstance(args.source, Pipe):

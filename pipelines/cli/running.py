@@ -56,9 +56,10 @@ def supports_pipes(
 ) -> Callable[[Work], Work]:
     """Build a decorator of commands that read pipes and write to stdout.
 
-    Standard output is used if OUT is ``-``, or without OUT if it is not a terminal; otherwise a
-    ValueError says what to pass. The command finds the paths of temporary files in its arguments.
-    Input from pipes is saved while the command runs, because corpora are read more than once.
+    Standard output is used if OUT is ``-``, or without OUT if it is not a terminal. The command
+    finds the paths of temporary files in its arguments. Input from pipes is saved while it runs,
+    because corpora are read more than once. It raises ValueError without OUT on a terminal, and for
+    pipes with ``--runner`` or two corpora from standard input.
 
     Args:
         *inputs: Arguments that name corpora.

@@ -272,13 +272,8 @@ def map_command(args: argparse.Namespace) -> int:
     """Make an encoder from text in two languages, without translations.
 
     Learn word vectors for each language, and map the source's to the target's.
-
-    Raises:
-        ValueError: An option is out of range.
     """
     monitor = set_up_logging(args)
-    if args.refinements < 0:
-        raise ValueError(f"--refinements {args.refinements}: must be at least 0")
     from pipelines.run.map_words import map_languages
 
     options = making.MapOptions(
@@ -311,7 +306,8 @@ def _add_bootstrap(parser: argparse.ArgumentParser) -> None:
 def rounds(args: argparse.Namespace) -> int:
     """Improve an encoder in rounds of mining and training on the best pairs.
 
-    Rounds end if the number of held-out sentences with a mutual nearest neighbour stops growing.
+    Rounds end after --rounds, or if the number of held-out sentences with a mutual nearest
+    neighbour stops growing.
     """
     monitor = set_up_logging(args)
     from pipelines.run.bootstrap import bootstrap

@@ -19,12 +19,7 @@ def add_work_dir(parser: argparse.ArgumentParser) -> None:
 
 @command(add_work_dir, "adit status")
 def status(args: argparse.Namespace) -> int:
-    """Show the stages, rates and time left of the run in a work folder.
-
-    Raises:
-        ValueError: The folder contains no run.
-        NotADirectoryError: It is not a folder.
-    """
+    """Show the stages, rates and time left of the run in a work folder."""
     folder, stages = WorkFolder(args.work_dir), _stages(args.work_dir)
     workers: Sequence[state.WorkerState] = ()
     if state.is_locked(args.work_dir):

@@ -321,10 +321,7 @@ def _runs_on_flink(master: str, name: str) -> bool:
 
 
 def _run_with_workers(pipeline: beam.Pipeline, running: Path) -> PipelineResult:
-    """Run on worker processes, which end when this function does.
-
-    Beam runs in a thread, because on an interrupt it would wait for its workers.
-    """
+    """Run in a thread, since Beam would wait for its workers on an interrupt."""
     ended: Future[PipelineResult] = Future()
 
     def run() -> None:

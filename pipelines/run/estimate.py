@@ -74,7 +74,6 @@ def describe_faster(options: MiningOptions, used: str, seconds: float) -> list[s
 
 
 def _is_long(options: MiningOptions, seconds: float) -> bool:
-    """Return whether the default encoder made a run long."""
     given = all(options.side(side).embeddings for side in SIDES)
     return seconds >= LONG_SECONDS and options.encoder == encoder.BEST and not given
 
@@ -244,7 +243,7 @@ def _describe_times(
 
 
 def show_time(seconds: float) -> str:
-    """Format seconds with a unit and two digits or more, as 3.5 min or 119 s."""
+    """Format seconds, rounded, in s, min, h or days, as 3.5 min or 119 s."""
     units = ("days", 86400), ("h", 3600), ("min", 60)
     unit, length = next((entry for entry in units if seconds >= 2 * entry[1]), ("s", 1))
     value = seconds / length

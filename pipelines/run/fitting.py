@@ -64,7 +64,7 @@ Sizes: TypeAlias = Mapping[str, SideSize]
 
 @dataclass(frozen=True, kw_only=True)
 class Fit:
-    """A run that fits into memory.
+    """The estimated memory of a run.
 
     Attributes:
         options: Its options, with rows per shard that fit, and k of at most the larger side.

@@ -128,6 +128,8 @@ def _check_options(options: MapOptions) -> None:
         raise ValueError(
             f"both languages are {options.languages[0]}; pass the languages of SRC and TGT"
         )
+    if options.refinements < 0:
+        raise ValueError(f"--refinements {options.refinements}: must be at least 0")
     check_folder(options.output)
     if options.vec is not None:
         check_folder(options.vec)

@@ -193,7 +193,7 @@ def _notes(folder: Place) -> Iterator[dict[str, Any]]:
 def exclusive_run(work_dir: Place) -> AbstractContextManager[None]:
     """Lock an existing work folder against other runs while a context is open.
 
-    If its file system has no locks, a warning is logged instead.
+    If its local file system has no locks, a warning is logged instead.
 
     Raises:
         ValueError: Another run is using it, when the context is opened.

@@ -42,7 +42,7 @@ class Block(NamedTuple):
     """Vectors of consecutive sentences, NaN where the encoder failed.
 
     Attributes:
-        vectors: (n, D) of any float type; NaN where the encoder failed.
+        vectors: A row per sentence, of any float type; NaN where the encoder failed.
         failed: The error message by position of such a vector.
     """
 
@@ -154,7 +154,6 @@ def _precomputed_blocks(side: CorpusOptions, path: Place, shard: Shard) -> Itera
 def _write_vectors(
     run: RunContext, shard: Shard, blocks: Iterator[Block], draft: Draft
 ) -> Mapping[str, int]:
-    """Write the usable vectors, and count the others by reason."""
     usable: list[Mask] = []
     failures: dict[int, str] = {}
     counts = Counter[str]()
@@ -185,7 +184,7 @@ def _write_vectors(
 
 
 def share_corpora(run: RunContext, shards: Sequence[EmbeddedShard]) -> list[Element]:
-    """Return an element per pair of corpora, a list of both sides' shards."""
+    """Return an element per pair of corpora, a list of its two sides' shards."""
     return [Element(pair, _both_sides(run.for_part(pair), shards)) for pair in run.job.pairs]
 
 

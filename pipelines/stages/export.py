@@ -37,10 +37,7 @@ PAIR_BYTES = 200  # bytes of a pair without its texts
 
 
 def export_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
-    """Write or replace the file of pairs, and the file of rejected pairs.
-
-    The latter is written if there are filters. ``chosen`` is returned.
-    """
+    """Write or replace ``options.outputs``, and return ``chosen``."""
     options = run.options
     _export(run, chosen, PAIRS, "export", options.output)
     if options.filters:
@@ -89,7 +86,6 @@ def _replace_by_lines(chosen: ChosenPairs, table: pa.Table) -> pa.Table:
 
 
 def _add_originals(run: RunContext, table: pa.Table) -> pa.Table:
-    """Add the texts of each pair's line before their repair."""
     folder = run.options.source.path.parent
     originals = texts_at(folder / ORIGINALS_FILE, table["source_row"].to_numpy())
     for name in originals.column_names:
@@ -184,7 +180,7 @@ def _number_batches(pairs: pq.ParquetFile, rows: range, size: int) -> Iterator[p
 
 
 def texts_of(shards: Sequence[Shard], rows: IntArray) -> list[str]:
-    """Return the texts of a side's rows (P,), in their order, also repeated."""
+    """Return the texts of a side's rows (P,), which may be in any order."""
     if not len(rows):
         return []
     return _Sentences(shards, pa.array(rows)).columns(0, len(rows))["text"].to_pylist()

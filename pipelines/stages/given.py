@@ -26,9 +26,7 @@ BLOCK = 1 << 13  # pairs per block of vectors
 
 
 def check_lines(run: RunContext, lines: Sequence[int]) -> None:
-    """Check that both corpora have the same number of lines.
-
-    ``lines`` are the numbers of lines of source and target.
+    """Check that both numbers of ``lines``, of source and target, are equal.
 
     Raises:
         ValueError: The numbers differ.

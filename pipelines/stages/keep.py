@@ -49,7 +49,6 @@ def _keep_rule(options: MiningOptions) -> tuple[str, float]:
 
 
 def _range_of_rule(run: RunContext, chosen: ChosenPairs) -> range:
-    """Return the positions of the pairs that the rule can keep."""
     rule = _keep_rule(run.options)
     if rule[0] in ("all", "fdr"):  # a share of wrong pairs depends on all better pairs
         return range(MAX_PAIRS)
@@ -129,7 +128,6 @@ def _estimate(
 
 
 def _write_rejected(chosen: ChosenPairs, least: float, draft: Draft) -> tuple[int, dict[str, int]]:
-    """Write the rejected pairs from a score on, and count them by filter."""
     assert chosen.rejected is not None
     rows, counts = 0, Counter[str]()
     with (

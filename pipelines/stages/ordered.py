@@ -62,10 +62,7 @@ def order_lines(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
 
 
 class _Verdicts:
-    """Score, probability and reason of each different pair.
-
-    The last entry is of lines without a pair.
-    """
+    """Score, probability and reason of each pair, last of lines without one."""
 
     def __init__(self, pairs: IntArray) -> None:
         self._width = int(pairs[1].max(initial=0)) + 1
@@ -121,10 +118,7 @@ def _verdicts(run: RunContext, chosen: ChosenPairs, pairs: IntArray) -> _Verdict
 
 
 def _places(chosen: ChosenPairs, verdicts: _Verdicts) -> tuple[IntArray, dict[int, str]]:
-    """Return the place (N,) of each line's pair, and rejected lines' reasons.
-
-    The place is -1 if a line has no pair.
-    """
+    """Return each line's pair (N,), -1 without, and rejected lines' reasons."""
     sides: list[IntArray] = []
     unusable: dict[int, str] = {}
     for side in SIDES:

@@ -50,10 +50,7 @@ def write_sorted(
 ) -> int:
     """Write the pairs above the margin threshold to a draft, best first.
 
-    The file is ``PAIRS``.
-
-    Returns:
-        The number of written pairs.
+    The file is ``PAIRS``. The number of written pairs is returned.
     """
     count, size, threshold = 0, range_pairs(options), options.margin_threshold
     with draft.file(PAIRS) as path, pq.ParquetWriter(path, numbers_schema()) as writer:

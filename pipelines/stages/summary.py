@@ -66,7 +66,6 @@ def write_summary(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
 
 
 def _signature(summary: Mapping[str, Any], options: MiningOptions) -> str:
-    """Return in one line the settings of a run, to compare it with others."""
     recalls = [f"{summary[side]['recall']:.3f}" for side in SIDES if "recall" in summary[side]]
     kept = summary.get("kept", {}).get("by", "all")
     limits = {name: getattr(options, name) for name in ("fdr", "threshold", "top")}
@@ -96,7 +95,6 @@ def removal_fields(options: MiningOptions) -> dict[str, str]:
 
 
 def _side(run: RunContext, chosen: ChosenPairs, side: str) -> dict[str, Any]:
-    """Count the sentences of a side by their fate."""
     parts = chosen.of_side(side)
     shards = [part.embedded for part in parts]
     unusable = count_dropped(shards)

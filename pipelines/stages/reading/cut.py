@@ -23,7 +23,7 @@ def shard_sizes(
 ) -> Iterator[int]:
     """Yield the maximum number of sentences of each shard, without end.
 
-    If the corpus, in ``files``, only grew since an earlier run, they begin as in that run. The last
+    If ``files`` only grew since a run with the same options, they begin as in that run. The last
     shards of a side may be smaller or unused. ``count_kept`` returns the number of the side's
     sentences, and is called only if the cut depends on it.
     """
@@ -77,7 +77,7 @@ def _digest_once(path: Place, *state: int) -> str:
 
 
 def digest_of_beginning(path: Place, size: int) -> str:
-    """Return the SHA-256 of up to ``size`` first bytes, "" if unreadable."""
+    """Return the hex SHA-256 of up to ``size`` first bytes, "" if unreadable."""
     digest = hashlib.sha256()
     try:
         with path.open("rb") as stream:

@@ -70,8 +70,6 @@ def _read_once(path: Place, *state: int) -> DocumentPairs:
 def check_documents(run: RunContext, side: str, shards: Sequence[Shard]) -> None:
     """Check that a side has documents that can be paired.
 
-    It is called before anything is encoded.
-
     Raises:
         ValueError: No sentence is in a document, or in one of the list that the user gave; or this
             list is empty or malformed, or repeats a document despite monotone alignment.

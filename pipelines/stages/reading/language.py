@@ -125,9 +125,9 @@ def _read_sample(run: RunContext, side: str, *, remember: bool) -> Sample:
 def only_language(options: MiningOptions, side: str) -> str | None:
     """Return the language to which a side's documents are restricted, or None.
 
-    It is a ``known_label``. ``side`` is "source" or "target". It is None, so that all sentences
-    stay, if the language is unknown to the run or the identifier, or the side has precomputed
-    vectors, or if both sides have the same language and different paths.
+    It is the language identifier's label. ``side`` is "source" or "target". It is None, so that all
+    sentences stay, if the language is unknown to the run or the identifier, the side has
+    precomputed vectors, or both sides have the same language and different paths.
     """
     corpus = options.side(side)
     language = corpus.effective_language

@@ -211,7 +211,6 @@ def _cut(tables: Iterable[pa.Table], sizes: Iterator[int]) -> Iterator[tuple[int
 
 
 def _add_places(rejected: pa.Table, files: Sequence[str], starts: Sequence[int]) -> pa.Table:
-    """Return rejected rows with their files and lines, as ``PLACED``."""
     rows = rejected["row"].to_numpy()
     number = np.searchsorted(starts, rows, side="right") - 1
     names, lines = np.array(files, object)[number], rows - np.array(starts)[number] + 1
@@ -257,7 +256,6 @@ def _write_rejected(run: RunContext, side: str, shards: Sequence[EmbeddedShard])
 
 
 def _dropped_texts(embedded: EmbeddedShard) -> pa.Table:
-    """Return a shard's sentences without a vector, as ``REJECTED_FIELDS``."""
     dropped = pq.read_table(embedded.vectors.file(DROPPED))
     texts = []
     for batch in embedded.shard.batches(["row", "text"], READ_ROWS):

@@ -86,10 +86,7 @@ def _choose_method(options: MiningOptions, sides: Mapping[str, Shards]) -> Corpu
 
 
 def _trained_cells(run: RunContext, spec: CellSpec, all_shards: Sequence[Shards]) -> Artefact:
-    """Train cells on evenly spaced vectors of both sides, and seal them.
-
-    Neither the sample nor its order depends on how the sides are cut into shards.
-    """
+    """Train cells on a sample of both sides, which does not depend on shards."""
     sides = [SideVectors(shards) for shards in all_shards]
     count = spec.count or default_cells(max(map(len, sides)))
     content = [shard.content for shards in all_shards for shard in shards]
@@ -147,6 +144,9 @@ def fill_index(run: RunContext, shard: SearchableShard) -> SearchableShard:
     """Fill the index of a shard, or find its rows' cells, and save it.
 
     The shard is returned with the result, unchanged if the search is exact.
+
+    Raises:
+        ValueError: FAISS cannot add the vectors.
     """
     if shard.index is None:
         return shard
@@ -162,7 +162,6 @@ def fill_index(run: RunContext, shard: SearchableShard) -> SearchableShard:
 def _assigned_cells(
     run: RunContext, spec: CellSpec, embedded: EmbeddedShard, cells: Artefact
 ) -> Artefact:
-    """Find the nearest cells of a shard's vectors, and seal them."""
     key = content_key(
         "assign",
         cells=cells.files[CENTROIDS],

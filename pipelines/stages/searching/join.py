@@ -106,7 +106,7 @@ def cells_of(searchable: SearchableShard) -> Artefact:
 
 
 def cell_tiles(whole: SearchTile, floors: Sequence[Artefact] = ()) -> list[SearchTile]:
-    """Cut a tile of whole sides into tiles of cells, of about two shards each."""
+    """Cut whole sides into tiles of cells with ``floors``, about two shards."""
     sides = whole.sources, whole.targets
     stride = -(-max(map(_rows, sides)) // CUT_BY)
     cells = (
@@ -120,7 +120,7 @@ def cell_tiles(whole: SearchTile, floors: Sequence[Artefact] = ()) -> list[Searc
 
 
 def number_tiles(tiles: Sequence[SearchTile]) -> list[SearchTile]:
-    """Set ``part`` of tiles to their number and total (2/6), "" if only one."""
+    """Return tiles with number and total (2/6) as ``part``, "" if only one."""
     total = len(tiles)
     return [
         replace(tile, part=f"{number}/{total}" if total > 1 else "")
@@ -133,10 +133,7 @@ def _rows_of_two_shards(tile: SearchTile) -> int:
 
 
 def join_tile(run: RunContext, tile: SearchTile, cells: range) -> Artefact:
-    """Search cells of a tile, and save the rows that have neighbours there.
-
-    Ids of neighbours are rows of the other side.
-    """
+    """Search cells of a tile, and save neighbours (rows) of rows with any."""
 
     def write(draft: Draft) -> Mapping[str, Any]:
         sides, k = [_Rows.load(tile, side) for side in SIDES], list_length(run, tile)

@@ -77,10 +77,8 @@ def measure_recall(sampled: SampledNeighbours, neighbours: Neighbours) -> Mappin
     """Count how many true neighbours of a sample an approximate search found.
 
     ``neighbours`` are the approximate neighbours of all vectors of the shard. A neighbour counts if
-    its cosine is at least the cosine of the last true neighbour.
-
-    Returns:
-        The numbers "recall_wanted" (true neighbours) and "recall_found".
+    its cosine is at least that of the last true neighbour. The result has the numbers
+    "recall_wanted" (true neighbours) and "recall_found".
     """
     places, exact = sampled.load()
     total = exact.cosines.size

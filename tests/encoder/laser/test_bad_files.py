@@ -123,6 +123,14 @@ def test_a_transformer_that_does_not_fit_together(changed: Callable[..., Path], 
     assert expected in refusal(f"laser3:{path}", **options)
 
 
+def test_a_transformer_lacks_the_setting_of_its_tokens(changed: Callable[..., Path]) -> None:
+    name = "laser3_maxpool_leftpad_learnedpos"
+    path = changed(name, lambda content: config(content).pop("prepend_bos"))
+    assert "lacks the setting prepend_bos; the file is damaged" in refusal(
+        f"laser3:{path}", pretokenized=True, vocabulary=GOLDEN / "laser3.cvocab"
+    )
+
+
 def test_laser3_without_its_vocabulary(changed: Callable[..., Path], tmp_path: Path) -> None:
     path = changed("laser3_cls_prenorm", lambda content: None)
     message = refusal(f"laser3:{path}", pretokenized=True)

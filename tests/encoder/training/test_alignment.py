@@ -119,3 +119,7 @@ def test_who_can_be_no_teacher(
     options = ("--objective", "alignment", "--teacher", "mini+mini")
     assert train_encoder([*command, *options]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+    assert train_encoder([*command, *options[:2]]) == 2
+    assert "--objective alignment requires --teacher ENCODER" in capsys.readouterr().err
+    assert train_encoder([*command, "--objective", "ranking", *options[2:]]) == 2
+    assert "--objective ranking has no teacher; omit --teacher" in capsys.readouterr().err

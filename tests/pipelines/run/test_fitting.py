@@ -68,6 +68,7 @@ def test_sizes_are_shown_rounded_up() -> None:
     assert show_size((1 << 30) + 1) == "1.1 GiB"
     assert show_size(3 << 29) == "1.5 GiB"
     assert show_size(999) == "999 bytes"
+    assert show_size(998.1) == "999 bytes"
     assert show_size((700 << 20) + 1) == "701 MiB"
     assert show_size(700 << 20) == "700 MiB"
 

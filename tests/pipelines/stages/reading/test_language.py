@@ -167,3 +167,14 @@ def test_what_an_earlier_version_has_seen_stays(tmp_path: Path) -> None:
     del known["escapes"], known["entity"]
     path.write_text(json.dumps(known), encoding="utf-8")
     assert escapes(tmp_path, *escaped) == 0
+
+
+def test_skipped_encoders_name_an_unknown_language(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    options = replace(options_for(tmp_path), encoder="mini+use")
+    write_lines(options.source.path, ["7", "?"])
+    target = replace(options.target, language="la")
+    caplog.set_level("INFO")
+    decide_languages(RunContext(job_of(replace(options, target=target))))
+    assert "skipping use: not for unknown-la" in caplog.text
