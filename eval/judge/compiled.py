@@ -23,11 +23,11 @@ def find_levels(words: Any, ids: Any, offsets: Any, joining: Any, levels: Any, p
         joining: Level that is added for two neighbouring words.
         levels: Filled with levels, float32 (B, M).
         places: Filled with twice the index in ``ids`` of the word with the level, plus 1 if it is
-            the first of two words, int32 (B, M). Unchanged in a sentence without words.
+            the first of two words, int32 (B, M). -1 in a sentence without words.
     """
     for sentence in range(len(levels)):
         level, place = levels[sentence], places[sentence]
-        level[:] = -np.inf
+        level[:], place[:] = -np.inf, -1
         for at in range(offsets[sentence], offsets[sentence + 1]):
             word = words[ids[at]]
             for meaning in range(len(level)):
@@ -53,6 +53,8 @@ def spread_gradients(gradients: Any, places: Any, ids: Any, of_words: Any) -> An
     for sentence in range(len(gradients)):
         for meaning in range(gradients.shape[1]):
             gradient, place = gradients[sentence, meaning], places[sentence, meaning]
+            if place < 0:
+                continue
             of_words[ids[place >> 1], meaning] += gradient
             if place & 1:
                 of_words[ids[(place >> 1) + 1], meaning] += gradient

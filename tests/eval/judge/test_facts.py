@@ -8,6 +8,7 @@ import pytest
 
 from encoder.training.reading import ParallelText
 from eval.judge import facts
+from eval.judge.compiled import find_levels, spread_gradients
 from eval.judge.facts import (
     choose_meanings,
     english_words,
@@ -93,3 +94,14 @@ def test_a_trained_model_knows_what_words_say(
     assert missing.argmax() == 2
     assert missing[2] > 0
     assert model.names == ["not", "monday", "tuesday"]
+
+
+def test_a_sentence_without_words_changes_no_word() -> None:
+    levels, places = np.zeros((2, 3), np.float32), np.full((2, 3), 7, np.int32)
+    ids, offsets = np.array([1, 0], np.int32), np.array([0, 0, 2])
+    find_levels(np.eye(2, 3, dtype=np.float32), ids, offsets, np.float32(-1), levels, places)
+    assert (levels[0] == -np.inf).all()
+    assert (places[0] == -1).all()
+    of_words = np.zeros((2, 3), np.float32)
+    spread_gradients(np.ones((2, 3), np.float32), places, ids, of_words)
+    assert of_words.sum() == 3
