@@ -109,7 +109,8 @@ class Documents(Protocol):
 class DocumentsInMemory:
     """The documents of a side, from their sentence vectors of any scale.
 
-    ``documents`` are arrays (sentences, D), one or more, and ``names`` their names, if known.
+    ``documents`` are one or more arrays (sentences, D) of finite vectors, which may be zero. Each
+    has at least one sentence, which is not checked. ``names`` are their names, if known.
     """
 
     def __init__(self, documents: Sequence[Matrix], names: Sequence[str] = ()) -> None:

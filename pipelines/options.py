@@ -296,7 +296,7 @@ def check_kept(options: MiningOptions) -> None:
     if options.score is not None:
         choices.check_choice("--score", options.score, choices.SCORES)
     if options.all and (options.fdr is not None or options.threshold != -math.inf):
-        raise ValueError("--all conflicts with --fdr and --threshold; omit one of them")
+        raise ValueError("--all conflicts with --fdr and --threshold; omit --all, or the others")
     if options.fdr is None:
         return
     if not 0 < options.fdr < 1:

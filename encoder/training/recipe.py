@@ -220,7 +220,7 @@ def _check_output(folder: Path) -> None:
     if not ancestor.is_dir():
         raise ValueError(f"{ancestor}: is a file; the encoder needs a folder")
     if not os.access(ancestor, os.W_OK):
-        raise ValueError(f"{folder}: is not writable; check its permissions")
+        raise ValueError(f"{ancestor}: is not writable; check its permissions")
 
 
 def _read_texts(recipe: Recipe) -> tuple[Texts, Texts]:

@@ -45,10 +45,11 @@ def comparable_rows(vectors: Matrix) -> Matrix:
 
 def _unit(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    if not (np.isfinite(lengths).all() and lengths.all()):
+    bad = np.flatnonzero(~(np.isfinite(lengths) & (lengths > 0)))
+    if len(bad):
         raise ValueError(
-            "the vector of a word is zero or not finite, perhaps after centring; use other vectors "
-            "or more text"
+            f"the vector of word {bad[0] + 1} is zero or not finite, perhaps after centring; use "
+            "other vectors or more text"
         )
     return np.asarray(rows / lengths)
 

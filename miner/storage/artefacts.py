@@ -245,7 +245,10 @@ class Draft:
 
     @contextmanager
     def file(self, name: str) -> Iterator[Path]:
-        """Yield a temporary path to write, which becomes the artefact's ``name``."""
+        """Yield a temporary path, to which the block writes a file.
+
+        It becomes the artefact's file ``name`` when the whole artefact is complete.
+        """
         temporary = self.names.enter_context(atomic_file(self._folder / name))
         yield temporary
         self.digests[name] = file_digest(temporary)

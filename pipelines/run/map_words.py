@@ -50,9 +50,7 @@ def map_languages(options: MapOptions, monitor: Monitor) -> Sequence[float]:
     tokenizer = _tokenizer(options, [*texts.values(), *words])
     by_language = sides_read | _learn(options, texts, tokenizer, monitor)
     sides = [by_language[language] for language in options.languages]
-    source, target = (
-        replace(side.words, vectors=comparable_rows(side.words.vectors)) for side in sides
-    )
+    source, target = map(_comparable, options.languages, sides)
     rounds: list[float] = []
 
     def note_criterion(number: int, value: float) -> None:
@@ -186,6 +184,13 @@ def _learn(
 
         run_in_threads(learn, texts)
     return sides
+
+
+def _comparable(language: str, side: Side) -> WordVectors:
+    try:
+        return replace(side.words, vectors=comparable_rows(side.words.vectors))
+    except ValueError as error:
+        raise ValueError(f"{language}: {error}") from error
 
 
 def _sentences(path: Place, input_format: str) -> list[str]:

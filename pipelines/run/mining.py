@@ -34,8 +34,10 @@ def mine_corpus(options: MiningOptions, monitor: Monitor | None = None) -> None:
     overlap if their work folders and outputs differ.
 
     Raises:
-        ValueError: An option or input is invalid, or another run uses the work folder.
-        OSError: A file cannot be read or written, or the engine failed.
+        ValueError: An option or input is invalid, or another run uses the work folder. On workers
+            or an engine, also if a file cannot be read or written, or memory is missing.
+        OSError: A file cannot be read or written in this process, or the engine failed.
+        RuntimeError: A local worker failed for another reason.
         ModuleNotFoundError: A required extra is not installed.
     """
     run_job(job_of(options), monitor)
@@ -57,8 +59,10 @@ def run_steps(job: Job, steps: Sequence[Step], monitor: Monitor | None = None) -
     The options of the job must have passed ``check_options``.
 
     Raises:
-        ValueError: An input is invalid, or another run uses the work folder.
-        OSError: A file cannot be read or written, or the engine failed.
+        ValueError: An input is invalid, or another run uses the work folder. On workers or an
+            engine, also if a file cannot be read or written, or memory is missing.
+        OSError: A file cannot be read or written in this process, or the engine failed.
+        RuntimeError: A local worker failed for another reason.
     """
     if job.whole.encoder == encoder.BEST:
         job = job.with_options(encoder=encoder.best_encoder())

@@ -87,9 +87,9 @@ def int8_kernels() -> ModuleType | None:
 
 
 def compiled_int8() -> ModuleType | None:
-    """Return the module of ``int8_kernels``, if it is the best choice.
+    """Return the module of compiled int8 products, if it is the best choice.
 
-    It is None if ``int8_kernels`` is, or if torch is loaded and faster.
+    It is None if the CPU has no fast instructions for it, or if torch is loaded and faster.
     """
     kernels = int8_kernels()
     return kernels if kernels and not (torch_is_loaded() and _torch_is_faster()) else None

@@ -61,15 +61,16 @@ def line_parser(
         text_format: ``lines``, ``bucc``, ``tsv``, ``jsonl``, or ``auto``, for which the first line
             that is not blank decides between ``bucc``, ``jsonl`` and ``lines``.
         lines: The first lines of the file.
-        is_given: Whether the user passed the format. If not, ``check_lines`` checks ``lines`` and
-            ``tsv``.
+        is_given: Whether the user passed the format. If not, a file read as ``lines`` or ``tsv``
+            must not look like another format.
 
     Returns:
         A function that takes lines and a dictionary of rejected positions, to which it adds, and
         returns ids, documents and texts.
 
     Raises:
-        CorpusError: A ``tsv`` has neither two columns nor three, or the file has another format.
+        CorpusError: A ``tsv`` has neither two columns nor three, or, unless ``is_given``, the file
+            looks like another format.
     """
     filled = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
     number, first = next(filled, (1, ""))

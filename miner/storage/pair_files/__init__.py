@@ -93,5 +93,8 @@ def pairs_format(path: Place) -> str:
 
 
 def file_of_pairs(path: Place) -> Place:
-    """Return ``pairs.parquet`` in a folder ``.dataset``, or the path itself."""
+    """Return the file of pairs of a path, by its suffix.
+
+    It is ``pairs.parquet`` in a path such as ``x.dataset``, and any other path itself.
+    """
     return path / "pairs.parquet" if pairs_format(path) == ".dataset" else path

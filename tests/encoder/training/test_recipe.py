@@ -261,7 +261,7 @@ def test_a_folder_that_may_not_be_written_is_refused_at_once(
     forbidden: list[Path] = [tmp_path]
     monkeypatch.setattr("os.access", lambda path, mode: path not in forbidden)
     assert run(data, "-o", tmp_path / "enc") == 2
-    assert last_line(capsys) == f"{tmp_path / 'enc'}: is not writable; check its permissions"
+    assert last_line(capsys) == f"{tmp_path}: is not writable; check its permissions"
 
 
 @pytest.mark.parametrize(
