@@ -194,8 +194,6 @@ def attend_across(
         first, last = offsets[pair], offsets[pair + 1]
         start, stop = offsets[pairs + pair], offsets[pairs + pair + 1]
         words, others = last - first, stop - start
-        if words == 0 or others == 0:
-            continue
         for word in range(words):
             rows[0, word] = vectors[ids[first + word]]
         for word in range(others):
@@ -224,7 +222,7 @@ def pool_words(units: Any, weights: Any, offsets: Any, out: Any) -> None:
         weights: The weight of each word, float32 (N,).
         offsets: Starts of S sentences in N words, and N, int64 (S + 1,).
         out: Zeros, float32 (S, 3 G), to which the greatest, the mean and the weighted mean of
-            each unit are added. They stay for sentences without words.
+            each unit are added.
     """
     size = units.shape[1]
     for sentence in range(len(offsets) - 1):
@@ -238,5 +236,5 @@ def pool_words(units: Any, weights: Any, offsets: Any, out: Any) -> None:
                 row[size + place] += unit
                 row[2 * size + place] += unit * weights[word]
         for place in range(size):
-            row[size + place] /= np.float32(max(stop - start, 1))
+            row[size + place] /= np.float32(stop - start)
             row[2 * size + place] /= max(total, np.float32(1e-3))

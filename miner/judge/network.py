@@ -32,6 +32,7 @@ MAX_UNITS = 511  # so that sums of 64 products are below 2^24
 UNMATCHED = 0.0  # log odds from which a word has no counterpart
 HEAVY = np.float32(0.1)  # factor of the weights of words
 PAIRS_AT_ONCE = 128  # pairs whose words are in memory, about 10 MB
+LONGEST = 1000  # words of a sentence: time and memory grow with the square
 
 Floats = NDArray[np.float32]
 Ids = NDArray[np.int64]
@@ -94,21 +95,38 @@ class Network:
         """Judge the words and sentences of P pairs.
 
         Returns:
-            Log odds that a pair is correct, float32 (P,), NaN if a side has no words. Log odds that
-            each word has no counterpart, float32, of the source and of the target.
+            Log odds that a pair is correct, float32 (P,). Log odds that each word has no
+            counterpart, float32, of the source and of the target. All are NaN if a side has no
+            words, or more than ``LONGEST``.
         """
-        scores = np.empty(len(source.offsets) - 1, np.float32)
-        words: tuple[list[Floats], list[Floats]] = ([], [])
-        for part in blocks(len(scores), PAIRS_AT_ONCE):
+        sides = source, target
+        counts = np.stack([np.diff(side.offsets) for side in sides])
+        scores = np.full(counts.shape[1], np.nan, np.float32)
+        own, other = (np.full(len(side.ids), np.nan, np.float32) for side in sides)
+        pairs = np.flatnonzero((counts.min(axis=0) > 0) & (counts.max(axis=0) <= LONGEST))
+        for part in blocks(len(pairs), PAIRS_AT_ONCE):
+            rows = pairs[part]
+            places = [_words_of(side, rows) for side in sides]
             # BLAS may flag numbers that are not part of a small product.
             with np.errstate(invalid="ignore"):
-                scores[part], *found = self._judge_part(source, target, part)
-            for side, log_odds in zip(words, found, strict=True):
-                side.append(log_odds)
-        own, other = (np.concatenate([np.empty(0, np.float32), *side]) for side in words)
+                scores[rows], log_odds = self._judge_part(sides, places, counts[:, rows].ravel())
+            middle = len(places[0])
+            own[places[0]], other[places[1]] = log_odds[:middle], log_odds[middle:]
         return scores, own, other
 
-    def _judge_part(self, source: Words, target: Words, part: slice) -> tuple[Floats, ...]:
+    def _judge_part(
+        self, sides: Sequence[Words], places: Sequence[Ids], counts: Ids
+    ) -> tuple[Floats, Floats]:
+        """Judge pairs whose sides have words.
+
+        Args:
+            sides: Words of the source and the target.
+            places: Positions of the pairs' words in both sides.
+            counts: Number of words of each source and each target, int64 (2 P,).
+
+        Returns:
+            Log odds of pairs, float32 (P,), and of words, float32 (N,), the sources' first.
+        """
         from miner.judge.compiled_attention import (
             STATISTICS,
             attend_across,
@@ -116,7 +134,8 @@ class Network:
             pool_words,
         )
 
-        vectors, weights, ids, offsets = _join(source, target, part)
+        vectors, weights, ids = _join(sides, places)
+        offsets = np.concatenate([[0], np.cumsum(counts)])
         whole = whole_vectors(vectors)
         different = _relu(self.inputs.finish(whole @ self.inputs.weight))
         hidden = self._in_context(different, ids, offsets)
@@ -135,10 +154,7 @@ class Network:
         pooled = np.zeros((len(offsets) - 1, 3 * units.shape[1]), np.float32)
         pool_words(units, weights, offsets, pooled)
         score, other = np.split(self.score(_relu(self.pool(pooled)))[:, 0], 2)
-        log_odds = self.word(units)[:, 0]
-        is_empty = np.diff(offsets).reshape(2, -1).min(axis=0) == 0
-        middle = offsets[len(offsets) // 2]
-        return np.where(is_empty, np.nan, score + other), log_odds[:middle], log_odds[middle:]
+        return score + other, self.word(units)[:, 0]
 
     def _in_context(self, different: Floats, ids: Ids, offsets: Ids) -> Floats:
         """Return the hidden units of words in context, float32 (N, H).
@@ -151,8 +167,8 @@ class Network:
         before, own, after = (whole @ part for part in np.split(layer.weight, 3))
         products = own[ids]
         is_first, is_last = np.zeros((2, len(ids)), np.bool_)
-        is_first[offsets[:-1][offsets[:-1] < len(ids)]] = True
-        is_last[offsets[1:][offsets[1:] > 0] - 1] = True
+        is_first[offsets[:-1]] = True
+        is_last[offsets[1:] - 1] = True
         follows = np.flatnonzero(~is_first)
         products[follows] += before[ids[follows - 1]]
         precedes = np.flatnonzero(~is_last)
@@ -170,7 +186,7 @@ def unmatched_words(
     """
     network = network_of(makers)
     words = [maker.words([text]) for maker, text in zip(makers, texts, strict=True)]
-    if network is None or not all(len(side.ids) for side in words):
+    if network is None:
         return [], []
     _, *log_odds = network.judge(words[0], words[1])
     source, target = (
@@ -180,24 +196,28 @@ def unmatched_words(
     return source, target
 
 
-def _join(source: Words, target: Words, part: slice) -> tuple[Floats, Floats, Ids, Ids]:
-    """Join the words of both sides of some pairs.
+def _words_of(side: Words, rows: Ids) -> Ids:
+    """Return the positions of the words of some sentences, in order."""
+    counts = np.diff(side.offsets)[rows]
+    starts = side.offsets[rows] - (np.cumsum(counts) - counts)
+    return np.repeat(starts, counts) + np.arange(counts.sum())
+
+
+def _join(sides: Sequence[Words], places: Sequence[Ids]) -> tuple[Floats, Floats, Ids]:
+    """Join the words at some positions of both sides.
 
     Returns:
         Vectors of different words, float32 (U, D); weights, float32 (N,), and rows, int64 (N,), of
-        all words; starts of the sentences of both sides, and N, int64 (2 P + 1,).
+        all words.
     """
-    vectors, weights, ids, offsets, words = [], [], [], [np.zeros(1, np.int64)], 0
-    for side in (source, target):
-        ends = side.offsets[part.start : part.stop + 1]
-        used, rows = np.unique(side.ids[ends[0] : ends[-1]], return_inverse=True)
+    vectors, weights, ids, words = [], [], [], 0
+    for side, own in zip(sides, places, strict=True):
+        used, rows = np.unique(side.ids[own], return_inverse=True)
         vectors.append(side.vectors[used])
         weights.append(side.weights[used][rows] * HEAVY)
         ids.append(rows + words)
-        offsets.append(ends[1:] - ends[0] + offsets[-1][-1])
         words += len(used)
-    joined = np.concatenate(vectors), np.concatenate(weights)
-    return *joined, np.concatenate(ids), np.concatenate(offsets)
+    return np.concatenate(vectors), np.concatenate(weights), np.concatenate(ids)
 
 
 def _relu(values: Floats) -> Floats:

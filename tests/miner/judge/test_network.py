@@ -121,6 +121,20 @@ def test_pairs_have_the_same_bits_alone(monkeypatch: pytest.MonkeyPatch) -> None
     np.testing.assert_array_equal(together, network.judge(source, target)[0])
 
 
+def test_long_sentences_are_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    network = made_network()
+    source, target = (words_of(lengths, seed, DIM) for seed, lengths in enumerate(LENGTHS))
+    expected, *words = network.judge(source, target)
+    monkeypatch.setattr(module, "LONGEST", 4)
+    scores, *short = network.judge(source, target)
+    is_judged = np.array([0 < min(both) <= max(both) <= 4 for both in zip(*LENGTHS, strict=True)])
+    assert 0 < is_judged.sum() < np.isfinite(expected).sum()
+    np.testing.assert_array_equal(scores, np.where(is_judged, expected, np.nan))
+    for lengths, own, all_words in zip(LENGTHS, short, words, strict=True):
+        kept = np.repeat(is_judged, lengths)
+        np.testing.assert_array_equal(own, np.where(kept, all_words, np.nan))
+
+
 def test_no_pairs_have_no_log_odds() -> None:
     nothing = words_of([], 1, DIM)
     assert [len(each) for each in made_network().judge(nothing, nothing)] == [0, 0, 0]
