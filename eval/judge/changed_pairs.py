@@ -20,12 +20,12 @@ from encoder.training.reading import ParallelText
 from encoder.words import Words, word_encoders
 from eval.judge.synthetic_corpora import Spoil, name, negation, number, sense
 from miner.judge.facts import PARTS, whole_vectors
+from miner.judge.network import HEAVY
 from miner.numbers import with_ascii_digits
 from miner.threads import blocks
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 LENGTH = 64  # words of a sentence that are read
-WEIGHT_UNIT = 10.0
 SIMILAR_TEXTS, MAX_COSINE = [0, 3, 7], 0.92  # ranks of similar English texts; limit of cosines
 SIMILAR_WORDS = list(range(2, 40))  # ranks of similar words
 AT_ONCE = 2048  # rows whose cosines are in memory
@@ -68,7 +68,7 @@ class Corpus:
 
     Attributes:
         vectors: Words in units of 1 / ``PARTS``, int8 (R, D): zero, then English, then other words.
-        weights: Weights of words in units of ``WEIGHT_UNIT``, float32 (R,).
+        weights: Weights of words times ``HEAVY``, float32 (R,).
         similar: Rows of words similar to each row of English, int64.
         sources: Rows of the words of sources, 0 after the end, int32 (P, LENGTH).
         targets: Rows of the words of targets, then of changed targets, int32 (T, LENGTH).
@@ -123,7 +123,7 @@ def read_corpus(texts: Sequence[ParallelText], encoder: Encoder) -> Corpus:
         words = maker.words(with_ascii_digits(lines))
         rows.append(_rows(words, sum(map(len, vectors))))
         vectors.append(whole_vectors(words.vectors).astype(np.int8))
-        weights.append(words.weights / np.float32(WEIGHT_UNIT))
+        weights.append(words.weights * HEAVY)
     table = _tensor(np.concatenate(vectors))
     return Corpus(
         vectors=table,

@@ -34,8 +34,9 @@ from eval.judge.changed_pairs import (
     draw_kinds,
 )
 from miner.judge.facts import MAX_BYTE, PARTS
+from miner.judge.network import HEADS
 
-HIDDEN, POOLED, HEADS = 64, 64, 4
+HIDDEN, POOLED = 64, 64
 MIXING = 12.0, 2.0, 0.0  # initial factors of cosines and of distances; score of no counterpart
 INPUT_FACTOR = 4.0  # of vectors
 BATCH, VIEWS = 512, 6  # correct pairs; pairs that each becomes, one of them unchanged

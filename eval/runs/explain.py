@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from encoder.words import WordEncoder
 from eval.runs.side import Side
 from eval.runs.store import PairFile, Run
 from miner.arrays import NO_NEIGHBOUR
@@ -77,6 +78,7 @@ def explain(run: Run, source: int, target: int) -> Explanation:
     hits = [neighbour for neighbour in targets if neighbour.row == target]
     hits += [neighbour for neighbour in sources if neighbour.row == source]
     judged = _find_pair(run.judged, source, target) or _find_pair(run.identical, source, target)
+    makers, texts = (run.word_encoders, _texts(run, source, target)) if judged else ((), [])
     why = Explanation(
         source=source,
         target=target,
@@ -89,8 +91,8 @@ def explain(run: Run, source: int, target: int) -> Explanation:
         line=_line_of_pair(run, source, target),
         judged=judged,
         reasons=_reasons(run, judged) if judged else {},
-        contradictions=_contradictions(run, source, target) if judged else [],
-        unmatched=_unmatched(run, source, target) if judged else ([], []),
+        contradictions=_contradictions(makers, texts) if judged else [],
+        unmatched=unmatched_words(makers, texts) if judged else ([], []),
     )
     return replace(why, verdict=_verdict(run, why))
 
@@ -176,17 +178,11 @@ def _reasons(run: Run, judged: Mapping[str, Any]) -> dict[str, float]:
     )
 
 
-def _contradictions(run: Run, source: int, target: int) -> list[tuple[str, str]]:
-    makers = run.word_encoders
+def _contradictions(makers: Sequence[WordEncoder], texts: Sequence[str]) -> list[tuple[str, str]]:
     facts = facts_of(makers)
-    texts = _texts(run, source, target)
     words = [maker.words([text]) for maker, text in zip(makers, texts, strict=True)]
     has_words = all(len(side.ids) for side in words)
     return name_differences(words[0], words[1], facts) if facts and has_words else []
-
-
-def _unmatched(run: Run, source: int, target: int) -> tuple[list[str], list[str]]:
-    return unmatched_words(run.word_encoders, _texts(run, source, target))
 
 
 def _texts(run: Run, source: int, target: int) -> list[str]:

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import safe_open
 
-from miner.judge.words import WordEmbedder, Words
+from miner.judge.words import WordEmbedder, Words, encoder_names
 from miner.threads import blocks
 
 BUNDLED = Path(__file__).parents[1] / "assets" / "judge-facts.safetensors"
@@ -102,8 +102,7 @@ def load_facts(path: Path = BUNDLED) -> Facts:
 def facts_of(makers: Sequence[WordEmbedder]) -> Facts | None:
     """Return the bundled model, or None if it lacks the name of an encoder."""
     facts = load_facts()
-    names = {getattr(maker, "name", "") for maker in makers}
-    return facts if names <= facts.encoders else None
+    return facts if encoder_names(makers) <= facts.encoders else None
 
 
 def compare_facts(source: Words, target: Words, facts: Facts | None) -> NDArray[np.float32]:

@@ -107,7 +107,7 @@ def read_texts(
         progress: Called after each block of pairs with their number, in any thread.
     """
     reading = threading.Lock()
-    model, network = facts_of(makers), network_of(makers)
+    model, network = facts_of(makers), network_of(makers) if is_given else None
 
     def read_piece(piece: slice) -> tuple[NDArray[np.floating], ...]:
         texts = [with_ascii_digits(side[piece]) for side in (source, target)]

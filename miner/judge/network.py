@@ -20,13 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import safe_open
 
-from miner.judge.facts import PARTS, whole_vectors
-from miner.judge.words import WordEmbedder, Words
+from miner.judge.facts import MAX_BYTE, PARTS, whole_vectors
+from miner.judge.words import WordEmbedder, Words, encoder_names
 from miner.threads import blocks
 
 BUNDLED = Path(__file__).parents[1] / "assets" / "judge-network.safetensors"
 HEADS = 4
-MAX_BYTE = 127
 UNITS = np.float32(32)  # whole numbers per unit of queries and keys
 MAX_UNITS = 511  # so that sums of 64 products are below 2^24
 UNMATCHED = 0.0  # log odds from which a word has no counterpart
@@ -107,7 +106,7 @@ class Network:
         for part in blocks(len(pairs), PAIRS_AT_ONCE):
             rows = pairs[part]
             places = [_words_of(side, rows) for side in sides]
-            # BLAS may flag numbers that are not part of a small product.
+            # BLAS once flagged a product of finite numbers as invalid.
             with np.errstate(invalid="ignore"):
                 scores[rows], log_odds = self._judge_part(sides, places, counts[:, rows].ravel())
             middle = len(places[0])
@@ -259,5 +258,4 @@ def load_network(path: Path = BUNDLED) -> Network:
 def network_of(makers: Sequence[WordEmbedder]) -> Network | None:
     """Return the bundled network, or None if it does not know all encoders."""
     network = load_network()
-    names = {getattr(maker, "name", "") for maker in makers}
-    return network if names <= network.encoders else None
+    return network if encoder_names(makers) <= network.encoders else None

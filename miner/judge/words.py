@@ -42,3 +42,8 @@ class WordEmbedder(Protocol):
 
         They are the first of its words from ``words``, in order.
         """
+
+
+def encoder_names(makers: Sequence[WordEmbedder]) -> frozenset[str]:
+    """Return the names of word encoders, "" for one without a name."""
+    return frozenset(getattr(maker, "name", "") for maker in makers)
