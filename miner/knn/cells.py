@@ -26,7 +26,7 @@ from miner.arrays import (
 )
 from miner.knn.core import passes
 from miner.knn.core.codes import Codes, Precision, codes_of, encode_both
-from miner.knn.core.passes import Candidates
+from miner.knn.core.passes import TopK, growing_blocks
 from miner.knn.core.products import DEPTH, LARGE, loops
 from miner.knn.core.rescore import check_search, unit_rows
 from miner.knn.core.tuning import PART_TRIAL_ROWS, choose, type_of_integers
@@ -220,9 +220,8 @@ def _nearest(rows: Matrix, centroids: Matrix, count: int) -> tuple[IntArray, Mat
         row_codes = codes_of(padded, integers)
         # A row's own step does not change the order of its products.
         unscaled = replace(row_codes, scale=np.ones(len(padded), np.float32))
-        best = passes.best_columns(unscaled, columns, kept=kept)
-        cells[block] = best.ids
-        gaps[block] = (best.bounds[:, :1] - best.bounds) * row_codes.scale[:, None]
+        bounds, cells[block] = passes.best_columns(unscaled, columns, kept=kept)
+        gaps[block] = (bounds[:, :1] - bounds) * row_codes.scale[:, None]
 
     run_in_threads(assign, blocks(len(rows), TILE))
     return cells, gaps
@@ -311,42 +310,24 @@ class _Side(NamedTuple):
             return cls(rows, codes, order)
         return cls(take_rows(rows, order.rows), codes.take(order.rows), order)
 
-    def below(self, cosines: Matrix) -> Matrix:
-        """Return the exclusive lower bound of each row's neighbours, (N,)."""
-        return np.nextafter(cosines[self.order.rows], np.float32(-np.inf))
+    def nearest(self, k: int, least: Matrix | None = None) -> TopK:
+        """Return unused neighbours, whose cosines must reach ``least``, (N,)."""
+        nearest = TopK.empty(len(self.rows), k)
+        if least is not None:
+            nearest.floors[:] = np.nextafter(least[self.order.rows], np.float32(-np.inf))
+        return nearest
 
-    def floors(self, base: Self, candidates: Candidates, k: int) -> Matrix:
-        """Return each row's k-th candidate cosine, in the original order."""
-        neighbours, _ = passes.verify(self[:2], base[:2], candidates, k=k)
-        floors = np.empty(len(self.rows), dtype=np.float32)
-        floors[self.order.rows] = neighbours.cosines[:, -1]
-        return floors
-
-    def complete(
-        self, base: Self, candidates: Candidates, k: int, floors: Matrix | None
-    ) -> Neighbours:
-        queries, others, k = self[:2], base[:2], min(k, len(base.rows))
-        below = None if floors is None else self.below(floors)
-        neighbours, incomplete = passes.verify(queries, others, candidates, k=k, floors=below)
-        tiles = _tiles(self.order, base.order, only=incomplete)
-        passes.fallback_search(queries, others, neighbours, tiles)
-        neighbours.cosines[neighbours.ids == NO_NEIGHBOUR] = -np.inf
-        return neighbours.take(np.argsort(self.order.rows))
+    def in_order(self, nearest: TopK) -> Neighbours:
+        """Return neighbours in the rows' original order."""
+        return nearest.neighbours.take(np.argsort(self.order.rows))
 
 
 def _tiles(
-    left: _CellOrder,
-    right: _CellOrder,
-    cut: Callable[[int, int], list[slice]] = even_blocks,
-    only: IntArray | None = None,
+    left: _CellOrder, right: _CellOrder, cut: Callable[[int, int], list[slice]]
 ) -> Iterator[passes.Tile]:
-    """Yield tiles of each cell's rows, or of ``only`` some rows, and columns."""
-    wanted = np.full(len(left.rows), only is None)
-    if only is not None:
-        wanted[only] = True
+    """Yield tiles of each cell's rows and columns."""
     for cell in range(len(left.start) - 1):
         rows, columns = left.members(cell), right.members(cell)
-        rows = rows[wanted[rows]]
         for top in cut(len(rows), TILE):
             for side in cut(len(columns), TILE):
                 yield passes.Tile(rows=rows[top], columns=columns[side])
@@ -383,13 +364,12 @@ def join_cells(
     Raises:
         ValueError: ``k`` is below 1, dimensions differ, or the precision is unknown or overflows.
     """
-    k = min(k, max(*map(len, sides), 1))
-    left, right, kept = _prepare(sides, cells, part, k, precision, names)
-    forward, backward = _generate(left, right, kept, progress, floors)
-    source_floors, target_floors = floors or (None, None)
-    return left.complete(right, forward, k, source_floors), right.complete(
-        left, backward, k, target_floors
-    )
+    left, right = _prepare(sides, cells, part, k, precision, names)
+    least = floors or (None, None)
+    forward = left.nearest(min(k, len(right.rows)), least[0])
+    backward = right.nearest(min(k, len(left.rows)), least[1])
+    _compare(left, right, (forward, backward), even_blocks if floors else growing_blocks, progress)
+    return left.in_order(forward), right.in_order(backward)
 
 
 def find_floors(
@@ -408,9 +388,10 @@ def find_floors(
     Arguments and errors are as there.
     """
     k = min(k, max(*map(len, sides), 1))
-    left, right, _ = _prepare(sides, (cells[0][:, :1], cells[1][:, :1]), part, k, precision)
-    forward, backward = _generate(left, right, k + 1, progress)
-    return left.floors(right, forward, k), right.floors(left, backward, k)
+    left, right = _prepare(sides, (cells[0][:, :1], cells[1][:, :1]), part, k, precision)
+    forward, backward = left.nearest(k), right.nearest(k)
+    _compare(left, right, (forward, backward), growing_blocks, progress)
+    return left.in_order(forward).cosines[:, -1], right.in_order(backward).cosines[:, -1]
 
 
 def _prepare(
@@ -420,33 +401,29 @@ def _prepare(
     k: int,
     precision: Precision | None,
     names: tuple[IntArray, IntArray] | None = None,
-) -> tuple[_Side, _Side, int]:
+) -> tuple[_Side, _Side]:
     check_search(*sides, k=k)
     orders = [_CellOrder.of(own, part) for own in cells]
     source, target = (rows[at] for rows, at in zip(sides, _in_some_cells(*orders), strict=True))
-    tuned = choose(source, target, k=k, precision=precision, tried=PART_TRIAL_ROWS)
-    codes = encode_both(*sides, tuned.precision)
-    left, right = map(_Side.of, sides, codes, orders, names or (None, None))
-    return left, right, tuned.kept
+    chosen = choose(source, target, k=k, precision=precision, tried=PART_TRIAL_ROWS)
+    left, right = map(_Side.of, sides, encode_both(*sides, chosen), orders, names or (None, None))
+    return left, right
 
 
-def _generate(
-    left: _Side, right: _Side, kept: int, progress: Progress, floors: Both | None = None
-) -> tuple[Candidates, Candidates]:
-    forward = Candidates.empty(len(left.rows), min(kept, len(right.rows)))
-    backward = Candidates.empty(len(right.rows), min(kept, len(left.rows)))
-    if floors is not None:
-        forward.floor[:], backward.floor[:] = left.below(floors[0]), right.below(floors[1])
-    cut = passes.growing_blocks if floors is None else even_blocks
-    tiles = _tiles(left.order, right.order, cut)
+def _compare(
+    left: _Side,
+    right: _Side,
+    both: tuple[TopK, TopK],
+    cut: Callable[[int, int], list[slice]],
+    progress: Progress,
+) -> None:
     compared = int(left.order.loads() @ right.order.loads())
     share = len(left.rows) * len(right.rows) / max(1, compared)
-    passes.generate_candidates(
-        *(left.codes, right.codes, tiles, (forward, backward)),
+    passes.compare(
+        *(left[:2], right[:2], _tiles(left.order, right.order, cut), both),
         repeated=True,
         progress=lambda products: progress(round(products * share)),
     )
-    return forward, backward
 
 
 def _in_some_cells(*sides: _CellOrder) -> list[IntArray]:

@@ -13,11 +13,12 @@ import numpy as np
 
 from miner.arrays import Matrix, Neighbours
 from miner.knn.core import passes
-from miner.knn.core.codes import Codes, Precision, encode_both
-from miner.knn.core.passes import Candidates, Side
+from miner.knn.core.codes import Precision, encode_both
+from miner.knn.core.passes import Side, TopK
 from miner.knn.core.products import bfloat16_rows, torch_pays
-from miner.knn.core.tuning import Tuning, choose
-from miner.threads import blocks, run_in_threads, thread_count
+from miner.knn.core.rescore import rescore
+from miner.knn.core.tuning import candidates_per_row, choose
+from miner.threads import blocks, thread_count
 
 if TYPE_CHECKING:
     import torch
@@ -40,10 +41,9 @@ def search_tiles(
     """Find the k nearest rows in both directions, tile by tile.
 
     Arguments and results are as in ``miner.knn.exact.search_unit_rows``, where ``precision`` None
-    is the fastest. A product in low precision bounds every cosine from above. The candidates with
-    the largest bounds are rescored in float64. A row that may have a better neighbour is searched
-    again by its bounds. The product costs 2 * N * M * D operations. Memory contains the codes of
-    both sides, the candidates, and a tile per thread.
+    is the fastest. A product in low precision bounds every cosine from above; exact cosines are
+    computed where the bound may be among the k best. The product costs 2 * N * M * D operations.
+    Memory contains the codes of both sides, and a tile per thread.
     """
     pays = torch_pays(2 * len(source) * len(target) * source.shape[1])
     if pays and precision in (None, "bfloat16") and (devices := _usable_devices()):
@@ -53,36 +53,42 @@ def search_tiles(
             return _search_on_devices(source, target, k, devices, progress)
         except DeviceError as error:
             logger.warning("%s; searching on the CPU instead", error)
-    tuned = choose(source, target, k=k, precision=precision)
-    left, right = encode_both(source, target, tuned.precision)
-    forward = passes.initial_candidates(left, right, kept=tuned.kept)
-    both = forward, passes.initial_candidates(right, left, kept=tuned.kept)
-    tiles = _tiles(len(left), len(right))
-    passes.generate_candidates(left, right, tiles, both, repeated=False, progress=progress)
-    return _complete_both((source, left), (target, right), both, k)
+    chosen = choose(source, target, k=k, precision=precision)
+    both = (
+        TopK.empty(len(source), min(k, len(target))),
+        TopK.empty(len(target), min(k, len(source))),
+    )
+    both[0].floors[:] = passes.initial_floors(source, target, k=k)
+    both[1].floors[:] = passes.initial_floors(target, source, k=k)
+    left, right = zip((source, target), encode_both(source, target, chosen), strict=True)
+    passes.compare(left, right, _tiles(len(source), len(target)), both, progress=progress)
+    return both[0].neighbours, both[1].neighbours
 
 
 def search_one_way(
-    queries: Matrix, base: Matrix, *, k: int, tuned: Tuning, progress: Progress = lambda done: None
+    queries: Matrix,
+    base: Matrix,
+    *,
+    k: int,
+    precision: Precision,
+    progress: Progress = lambda done: None,
 ) -> Neighbours:
     """Find the k nearest rows of ``base`` for each query, exactly.
 
-    Queries (Q, D) and base (M, D) are unit rows, and ``tuned`` is from
+    Queries (Q, D) and base (M, D) are unit rows, and ``precision`` is from
     ``miner.knn.core.tuning.choose``. Neighbours are (Q, min(k, M)), best first. Ids are positions
     in ``base``. ``progress`` is called with numbers of similarities, which sum to Q * M.
     """
-    left, right = encode_both(queries, base, tuned.precision)
-    candidates = Candidates.empty(len(left), min(tuned.kept, len(right)))
-
-    def search(block: slice) -> None:
-        best = passes.best_columns(left.take(block), right, kept=candidates.ids.shape[1])
-        for whole, part in zip(candidates, best, strict=True):
-            whole[block] = part
-        progress(len(best.ids) * len(base))
-
-    rows = max(FEWEST_ROWS, -(-len(left) // thread_count()))  # shares few rows among all threads
-    run_in_threads(search, blocks(len(left), min(rows, passes.TILE_ROWS)))
-    return _complete((queries, left), (base, right), candidates, k)
+    left, right = zip((queries, base), encode_both(queries, base, precision), strict=True)
+    nearest = TopK.empty(len(queries), min(k, len(base)))
+    rows = max(FEWEST_ROWS, -(-len(queries) // thread_count()))  # all threads have some
+    tiles = (
+        passes.Tile(top, side)
+        for side in passes.growing_blocks(len(base), passes.TILE_COLUMNS)
+        for top in blocks(len(queries), min(rows, passes.TILE_ROWS))
+    )
+    passes.compare(left, right, tiles, (nearest, TopK.empty(len(base), 0)), progress=progress)
+    return nearest.neighbours
 
 
 @cache
@@ -100,45 +106,36 @@ def _search_on_devices(
     # Devices generate candidates, and rank by products, so vectors are not centred.
     from miner.knn.gpu.cuda import generate_on_devices
 
-    kept = choose(source, target, k=k, precision="bfloat16").kept
-    left, right = encode_both(source, target, "bfloat16", centred=False)
-    rows = [bfloat16_rows(codes.numbers) for codes in (left, right)]
-    on_devices = generate_on_devices(*rows, kept=kept, devices=devices, progress=progress)
-    both = _with_bounds(on_devices[0], left, right), _with_bounds(on_devices[1], right, left)
-    return _complete_both((source, left), (target, right), both, k)
+    kept = candidates_per_row(source, target, k=k, precision="bfloat16")
+    codes = encode_both(source, target, "bfloat16", centred=False)
+    rows = [bfloat16_rows(side.numbers) for side in codes]
+    candidates = generate_on_devices(*rows, kept=kept, devices=devices, progress=progress)
+    left, right = zip((source, target), codes, strict=True)
+    return _complete(left, right, candidates[0], k), _complete(right, left, candidates[1], k)
 
 
-def _with_bounds(candidates: DeviceCandidates, queries: Codes, base: Codes) -> Candidates:
-    """Return a device's candidates, with a floor for all other cosines.
+def _complete(queries: Side, base: Side, candidates: DeviceCandidates, k: int) -> Neighbours:
+    """Rescore candidates, and search for rows that may have better ones again.
 
-    The floor is the least kept product plus the largest rounding error.
+    All other cosines of a row are at most its least product plus the largest rounding error.
     """
     from miner.knn.gpu.cuda import ROUNDING
 
-    rounding = ROUNDING * base.numbers.shape[1] + base.bias.max(initial=-np.inf)
-    floor = candidates.floor.astype(np.float64) + queries.bias + rounding
-    return Candidates(
-        bounds=np.full(candidates.ids.shape, np.inf, dtype=np.float32),
-        ids=candidates.ids.astype(np.int32),
-        floor=np.nextafter(floor.astype(np.float32), np.float32(np.inf)),
+    (rows, codes), (others, other_codes) = queries, base
+    neighbours = rescore(rows, others, candidates.ids, k=min(k, len(others)))
+    rounding = ROUNDING * others.shape[1] + other_codes.bias.max(initial=-np.inf)
+    highest = candidates.floor.astype(np.float64) + codes.bias + rounding
+    last = neighbours.cosines[:, -1]
+    incomplete = np.flatnonzero(highest >= np.nextafter(last, np.float32(-np.inf)))
+    logger.debug("%d of %d rows are searched again", len(incomplete), len(rows))
+    nearest = TopK(neighbours.ids, neighbours.cosines, np.nextafter(last, np.float32(-np.inf)))
+    tiles = (
+        passes.Tile(incomplete[top], side)
+        for side in blocks(len(others), passes.TILE_COLUMNS)
+        for top in blocks(len(incomplete), passes.TILE_ROWS)
     )
-
-
-def _complete_both(
-    source: Side, target: Side, both: tuple[Candidates, Candidates], k: int
-) -> tuple[Neighbours, Neighbours]:
-    return _complete(source, target, both[0], k), _complete(target, source, both[1], k)
-
-
-def _complete(queries: Side, base: Side, candidates: Candidates, k: int) -> Neighbours:
-    neighbours, incomplete = passes.verify(queries, base, candidates, k=min(k, len(base[0])))
-    if candidates.ids.shape[1] < len(base[0]):
-        tiles = (
-            passes.Tile(incomplete[top], left)
-            for left in blocks(len(base[0]), passes.TILE_COLUMNS)
-            for top in blocks(len(incomplete), passes.TILE_ROWS)
-        )
-        passes.fallback_search(queries, base, neighbours, tiles)
+    if candidates.ids.shape[1] < len(others):
+        passes.compare(queries, base, tiles, (nearest, TopK.empty(len(others), 0)), repeated=True)
     return neighbours
 
 

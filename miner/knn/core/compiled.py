@@ -12,6 +12,7 @@ BLOCK = 32
 LANES = 8
 TINY = np.finfo(np.float32).tiny
 TO_WHOLE = 1.5 * 2.0**52  # adding it rounds a float64 to an integer
+BELOW = np.float32(-np.inf)
 HALF = np.float32(2.0**112)  # factor of float16 exponent bits read as float32
 
 # Reordered sums and fused products don't change results: bounds include their rounding, and cosines
@@ -35,18 +36,6 @@ def _as_float_of(value: Any) -> Any:
         return np.float32(value)
 
     return of_bits if value == types.uint16 else of_number
-
-
-@_part
-def _insert(bounds: Any, ids: Any, bound: Any, number: Any) -> None:
-    """Insert a candidate into a row sorted best first, dropping the last."""
-    place = len(bounds) - 1
-    while place > 0 and bounds[place - 1] < bound:
-        bounds[place] = bounds[place - 1]
-        ids[place] = ids[place - 1]
-        place -= 1
-    bounds[place] = bound
-    ids[place] = number
 
 
 @_part
@@ -112,30 +101,23 @@ def hits(tile: Any, slack: Any, row_codes: Any, column_codes: Any) -> Any:
 
 
 @_compile
-def take(
-    tile_hits: Any, of_rows: Any, of_columns: Any, forward: Any, backward: Any, repeated: Any
-) -> None:
-    """Insert a tile's hits into the candidates of its rows and columns.
+def keep_largest(tile_hits: Any, numbers: Any, bounds: Any, ids: Any) -> None:
+    """Insert a tile's hits into lists of each row's largest bounds.
 
-    ``tile_hits`` are from ``hits``. ``forward`` and ``backward`` are ``Candidates`` of the sides of
-    rows and of columns, which are updated in place. ``of_rows`` are the positions in ``forward``
-    and the ids of the tile's R rows, (R,) each, ``of_columns`` the positions in ``backward`` and
-    the ids of its C columns. ``repeated`` is true if other tiles may contain the same pairs.
+    ``tile_hits`` are from ``hits``, and ``numbers`` (C,) the ids of the tile's columns. ``bounds``
+    and ``ids`` (R, K) are the lists, largest first, updated in place. Of equal bounds, those that
+    were inserted first stay.
     """
-    (places, hit_bounds), (bounds, ids, floor) = tile_hits, forward
-    (row_places, row_ids), (column_places, column_ids) = of_rows, of_columns
-    column_bounds, column_lists, column_floor = backward
-    columns = np.uint32(len(column_ids))
-    for place, bound in zip(places, hit_bounds):  # noqa: B905  # Numba knows no strict
-        own, beside = divmod(np.uint32(place), columns)
-        number, other = column_ids[beside], row_ids[own]
-        row, column = row_places[own], column_places[beside]
-        if bound > floor[row] and not (repeated and _holds(ids[row], number)):
-            _insert(bounds[row], ids[row], bound, number)
-            floor[row] = max(floor[row], bounds[row, -1])
-        if bound > column_floor[column] and not (repeated and _holds(column_lists[column], other)):
-            _insert(column_bounds[column], column_lists[column], bound, other)
-            column_floor[column] = max(column_floor[column], column_bounds[column, -1])
+    columns = np.uint32(len(numbers))
+    for place, bound in zip(*tile_hits):  # noqa: B905  # Numba knows no strict
+        row, column = divmod(np.uint32(place), columns)
+        rank = bounds.shape[1] - 1
+        if not bound > bounds[row, rank]:
+            continue
+        while rank > 0 and bounds[row, rank - 1] < bound:
+            bounds[row, rank], ids[row, rank] = bounds[row, rank - 1], ids[row, rank - 1]
+            rank -= 1
+        bounds[row, rank], ids[row, rank] = bound, numbers[column]
 
 
 @_compile
@@ -268,53 +250,65 @@ def merge(ids: Any, cosines: Any, rows: Any, other_ids: Any, other_cosines: Any)
                 _place(ids[row], cosines[row], number, cosine)
 
 
-@_compile
-def verify(
-    queries: Any, base: Any, names: Any, of_rows: Any, ids: Any, cosines: Any, incomplete: Any
-) -> None:
-    """Fill the neighbours of queries by the exact cosines of their candidates.
-
-    A row is done at the first bound below its K-th cosine. Queries (N, D) and base (M, D) are unit
-    rows, and ``names`` (M,) are ids of the base. ``of_rows`` are ``Candidates`` of the queries,
-    whose ids are positions in the base. The function fills ``ids`` (N, K), -1 at first, ``cosines``
-    (N, K), at first the cosines to exceed, and the mask ``incomplete`` (N,) of rows that may have
-    better ones.
-    """
-    bounds, candidates, floor = of_rows
-    for row in range(len(queries)):
-        for place in range(candidates.shape[1]):
-            number = np.int64(candidates[row, place])
-            if number < 0 or bounds[row, place] < cosines[row, -1]:
-                break
-            cosine = _cosine(queries[row], base[number])
-            _place(ids[row], cosines[row], np.int64(names[number]), cosine)
-        last = cosines[row, -1]
-        incomplete[row] = floor[row] > last or (floor[row] == last and ids[row, -1] >= 0)
+@_part
+def _rough_cosine(x: Any, y: Any) -> Any:
+    total = np.float32(0)
+    for place in range(len(x)):
+        total += x[place] * y[place]
+    return total
 
 
 @_compile
-def fallback_search(
-    tile_hits: Any,
-    queries: Any,
-    row_places: Any,
-    base: Any,
-    column_places: Any,
-    names: Any,
-    lists: Any,
+def take(
+    tile_hits: Any, places: Any, rows: Any, names: Any, both: Any, rounding: Any, repeated: Any
 ) -> None:
-    """Insert a tile's hits into the ``lists`` of its rows, by exact cosines.
+    """Insert a tile's hits into the neighbours of its rows and columns.
 
-    ``tile_hits`` are from ``hits``. ``row_places`` (R,) and ``column_places`` (C,) are the tile's
-    positions in ``queries`` and ``base``, and ``names`` (M,) are the ids of ``base``. ``lists`` are
-    ids and cosines of the tile's rows, (R, K) each, updated in place. A pair's cosine is computed
-    if its bound reaches the row's K-th cosine.
+    A pair's exact cosine is computed if its bound, and its cosine in float32, may exceed the floor
+    of its row or column. Each of the following is a tuple, for the side of rows and that of
+    columns.
+
+    Args:
+        tile_hits: from ``hits``.
+        places: the positions of the tile's rows (R,) and columns (C,) in their sides.
+        rows: unit rows (N, D) and (M, D).
+        names: the ids of all rows, (N,) and (M,).
+        both: ``TopK`` of all rows, which are updated in place.
+        rounding: the largest error of a cosine in float32.
+        repeated: whether other tiles may contain the same pairs.
     """
+    (row_places, column_places), (x, y), (row_names, column_names) = places, rows, names
+    (ids, cosines, floors), (column_ids, column_cosines, column_floors) = both
     columns = np.uint32(len(column_places))
-    (places, bounds), (ids, cosines) = tile_hits, lists
-    for place, bound in zip(places, bounds):  # noqa: B905  # Numba knows no strict
-        row, column = divmod(np.uint32(place), columns)
-        other = column_places[column]
-        number = np.int64(names[other])
-        if bound >= cosines[row, -1] and not _holds(ids[row], number):
-            cosine = _cosine(queries[row_places[row]], base[other])
-            _place(ids[row], cosines[row], number, cosine)
+    for place, bound in zip(*tile_hits):  # noqa: B905  # Numba knows no strict
+        own, beside = divmod(np.uint32(place), columns)
+        row, column = row_places[own], column_places[beside]
+        floor, column_floor = floors[row], column_floors[column]
+        if not bound > min(floor, column_floor):
+            continue
+        if not _rough_cosine(x[row], y[column]) + rounding > min(floor, column_floor):
+            continue
+        cosine = _cosine(x[row], y[column])
+        name, column_name = np.int64(row_names[row]), np.int64(column_names[column])
+        if cosine > floor and not (repeated and _holds(ids[row], column_name)):
+            _place(ids[row], cosines[row], column_name, cosine)
+            floors[row] = max(floor, np.nextafter(cosines[row, -1], BELOW))
+        if cosine > column_floor and not (repeated and _holds(column_ids[column], name)):
+            _place(column_ids[column], column_cosines[column], name, cosine)
+            column_floors[column] = max(
+                column_floor, np.nextafter(column_cosines[column, -1], BELOW)
+            )
+
+
+@_compile
+def rescore(queries: Any, base: Any, candidates: Any, ids: Any, cosines: Any) -> None:
+    """Insert candidates into the neighbours of queries, by exact cosines.
+
+    Queries (N, D) and base (M, D) are unit rows. ``candidates`` (N, C) are distinct positions in
+    the base, or -1. ``ids`` and ``cosines`` (N, K) are the neighbours, updated in place.
+    """
+    for row in range(len(queries)):
+        for number in candidates[row]:
+            if number >= 0:
+                cosine = _cosine(queries[row], base[number])
+                _place(ids[row], cosines[row], np.int64(number), cosine)

@@ -2,10 +2,11 @@
 
 A tile is a set of rows of one side and a set of rows of the other (the tile's columns) whose
 products are computed together. The tiles of an exact search cover all pairs, the tiles of a cell
-join the pairs in shared cells. Axes: ``N`` rows, ``C`` candidates per row, ``K`` neighbours.
+join the pairs in shared cells. Products of codes bound cosines from above. Where a bound exceeds
+the K-th best cosine so far of its row or column, the exact cosine is computed. Axes: ``N`` rows,
+``K`` neighbours.
 """
 
-import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -14,16 +15,14 @@ from typing import NamedTuple, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from miner.arrays import NO_NEIGHBOUR, Matrix, Neighbours, Rows, evenly_spaced, take_rows
-from miner.knn.core.codes import Codes
+from miner.arrays import NO_NEIGHBOUR, Matrix, Neighbours, Rows, evenly_spaced
+from miner.knn.core.codes import Codes, product_rounding
 from miner.knn.core.products import LARGE, compiled_int8, int8_kernels, loops, product
 from miner.threads import blocks, run_in_threads, thread_count
 
 # Positions and bounds, see ``miner.knn.core.compiled.hits``.
 Hits: TypeAlias = tuple[NDArray[np.int32], NDArray[np.float32]]
 Side: TypeAlias = tuple[Matrix, Codes]  # unit rows (N, D) and their codes
-
-logger = logging.getLogger(__name__)
 
 TILE_ROWS, TILE_COLUMNS = 512, 2048  # 4 MiB of products, which stay in the cache
 # Blocks grow, because without candidates all products are hits.
@@ -40,30 +39,28 @@ class Tile(NamedTuple):
     columns: Rows
 
 
-class Candidates(NamedTuple):
-    """The C candidates of each of N rows, largest bounds first.
+class TopK(NamedTuple):
+    """The K nearest neighbours so far of each of N rows.
 
-    ``bounds``, float32 (N, C), is -inf and ``ids``, int32 (N, C), is -1 for unused candidates.
-    ``floor``, float32 (N,), is at least each row's last bound. All compared rows that are not
-    candidates have bounds up to the floor.
+    ``ids``, int64 (N, K), and ``cosines``, float32 (N, K), are best first, ties by id, and -1 and
+    -inf if unused. Only cosines above ``floors``, float32 (N,), are inserted.
     """
 
-    bounds: NDArray[np.float32]
-    ids: NDArray[np.int32]
-    floor: NDArray[np.float32]
+    ids: NDArray[np.int64]
+    cosines: NDArray[np.float32]
+    floors: NDArray[np.float32]
 
     @classmethod
-    def empty(cls, rows: int, kept: int) -> Self:
-        """Return ``kept`` unused candidates per row, with floors of -inf."""
-        return cls(
-            bounds=np.full((rows, kept), -np.inf, dtype=np.float32),
-            ids=np.full((rows, kept), NO_NEIGHBOUR, dtype=np.int32),
-            floor=np.full(rows, -np.inf, dtype=np.float32),
-        )
+    def empty(cls, rows: int, k: int) -> Self:
+        """Return ``k`` unused neighbours per row, with floors of -inf, or above all without k."""
+        none = Neighbours.empty(rows, k)
+        floors = np.full(rows, -np.inf if k else LARGE, dtype=np.float32)
+        return cls(ids=none.ids, cosines=none.cosines, floors=floors)
 
-    def take(self, rows: Rows) -> Self:
-        """Return the candidates of the rows in a slice or at positions, in order."""
-        return type(self)(*(take_rows(field, rows) for field in self))
+    @property
+    def neighbours(self) -> Neighbours:
+        """The neighbours without floors, which share their memory."""
+        return Neighbours(ids=self.ids, cosines=self.cosines)
 
 
 class RowLocks:
@@ -101,37 +98,41 @@ class RowLocks:
                 self._freed.notify_all()
 
 
-def generate_candidates(
-    left: Codes,
-    right: Codes,
+def compare(
+    left: Side,
+    right: Side,
     tiles: Iterable[Tile],
-    candidates: tuple[Candidates, Candidates],
+    both: tuple[TopK, TopK],
     *,
-    repeated: bool,
-    progress: Callable[[int], None],
+    repeated: bool = False,
+    progress: Callable[[int], None] = lambda products: None,
 ) -> None:
-    """Compare the pairs of all tiles, and update both sides' candidates.
+    """Compare the pairs of all tiles, and update both sides' neighbours.
 
     Args:
-        left: codes of one side.
-        right: codes of the other side.
+        left: unit rows of one side, and their codes.
+        right: unit rows of the other side, and their codes.
         tiles: tiles of the pairs to compare. Rows are of ``left``, columns of ``right``.
-        candidates: candidates of ``left``, and of ``right``, updated in place.
-        repeated: whether several tiles may contain the same pair.
+        both: neighbours of ``left``, and of ``right``, updated in place. With a K of 0, those of a
+            side are not searched.
+        repeated: whether pairs may be in several tiles, or in the neighbours already.
         progress: called with the number of products after each tile, by one thread at a time.
     """
-    forward, backward = candidates
-    claims = RowLocks(len(left), len(right), threads=thread_count())
+    (x, left_codes), (y, right_codes) = left, right
+    floors = [side.floors for side in both]
+    claims = RowLocks(len(x), len(y), threads=thread_count())
     counting = threading.Lock()
+    rounding = np.float32(2 * product_rounding("float32", x.shape[1]))
 
     def take(tile: Tile) -> None:
-        x, y = left.take(tile.rows), right.take(tile.columns)
-        hits = find_hits(x, y, forward.floor[tile.rows], backward.floor[tile.columns])
-        rows, columns = _places(tile.rows), _places(tile.columns)
+        rows, columns = left_codes.take(tile.rows), right_codes.take(tile.columns)
+        hits = find_hits(rows, columns, floors[0][tile.rows], floors[1][tile.columns])
+        places = _places(tile.rows), _places(tile.columns)
+        names = left_codes.ids, right_codes.ids
         with claims.acquire(tile.rows, tile.columns):
-            loops().take(hits, (rows, rows), (columns, columns), forward, backward, repeated)
+            loops().take(hits, places, (x, y), names, both, rounding, repeated)
         with counting:
-            progress(len(x) * len(y))
+            progress(len(rows) * len(columns))
 
     run_in_threads(take, tiles, count=claims.threads)
 
@@ -140,40 +141,42 @@ def _places(rows: Rows) -> NDArray[np.integer]:
     return np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
 
 
-def initial_candidates(rows: Codes, columns: Codes, *, kept: int) -> Candidates:
-    """Return ``kept`` unused candidates per row, with floors.
+def initial_floors(rows: Matrix, columns: Matrix, *, k: int) -> NDArray[np.float32]:
+    """Return a floor just below each row's k-th cosine among sampled columns.
 
-    A row's floor is just below its ``kept`` largest bounds among sampled columns, or -inf with
-    fewer than ``MIN_COLUMNS_TO_SEED`` columns, or ``kept`` above ``SEEDS``. ``kept`` is limited to
-    the number of columns.
+    ``rows`` (N, D) and ``columns`` (M, D) are unit rows. The floors, float32 (N,), are -inf if
+    there are fewer than ``MIN_COLUMNS_TO_SEED`` columns, or k is above ``SEEDS``.
     """
-    kept = min(kept, len(columns))
-    candidates = Candidates.empty(len(rows), kept)
-    if len(columns) < MIN_COLUMNS_TO_SEED or kept > SEEDS:
-        return candidates
-    sample = columns.take(evenly_spaced(len(columns), SEEDS))
+    floors = np.full(len(rows), -np.inf, dtype=np.float32)
+    if len(columns) < MIN_COLUMNS_TO_SEED or k > SEEDS:
+        return floors
+    sample = columns[evenly_spaced(len(columns), SEEDS)].T
+    rounding = np.float32(2 * product_rounding("float32", rows.shape[1]))
 
     def seed(block: slice) -> None:
-        floor = best_columns(rows.take(block), sample, kept=kept).floor
-        candidates.floor[block] = np.nextafter(floor, np.float32(-np.inf))
+        products = rows[block] @ sample
+        floors[block] = np.partition(products, SEEDS - k, axis=1)[:, SEEDS - k] - rounding
 
     run_in_threads(seed, blocks(len(rows), TILE_ROWS))
-    return candidates
+    return floors
 
 
-def best_columns(rows: Codes, columns: Codes, *, kept: int) -> Candidates:
+def best_columns(rows: Codes, columns: Codes, *, kept: int) -> tuple[Matrix, NDArray[np.int32]]:
     """Return the ``kept`` columns with the largest bounds for each row.
 
-    Of equal bounds, the first columns stay. Ids are from ``columns``, -1 if there are fewer.
+    Of equal bounds, the first columns stay.
+
+    Returns:
+        Bounds, float32 (R, kept), largest first, and ids, int32 (R, kept), from ``columns``: -inf
+        and -1 if there are fewer columns.
     """
-    candidates, own = Candidates.empty(len(rows), kept), (np.arange(len(rows)), rows.ids)
+    bounds = np.full((len(rows), kept), -np.inf, dtype=np.float32)
+    ids = np.full((len(rows), kept), NO_NEIGHBOUR, dtype=np.int32)
     for block in growing_blocks(len(columns), TILE_COLUMNS):
         part = columns.take(block)
-        unwanted = Candidates.empty(len(part), 1)
-        unwanted.floor[:] = LARGE
-        hits, beside = find_hits(rows, part, candidates.floor, unwanted.floor), np.arange(len(part))
-        loops().take(hits, own, (beside, part.ids), candidates, unwanted, False)
-    return candidates
+        hits = find_hits(rows, part, bounds[:, -1], np.full(len(part), LARGE, dtype=np.float32))
+        loops().keep_largest(hits, part.ids, bounds, ids)
+    return bounds, ids
 
 
 def growing_blocks(rows: int, size: int) -> list[slice]:
@@ -205,60 +208,3 @@ def find_hits(rows: Codes, columns: Codes, row_floor: Matrix, column_floor: Matr
     else:
         hits = loops().hits(product(rows.numbers, columns.numbers), rows.slack, *codes)
     return hits
-
-
-def verify(
-    queries: Side, base: Side, candidates: Candidates, *, k: int, floors: Matrix | None = None
-) -> tuple[Neighbours, NDArray[np.int64]]:
-    """Return the best k candidates by exact cosines, and incomplete rows.
-
-    Args:
-        queries: unit rows (N, D) and their codes.
-        base: unit rows (M, D) and their codes. Ids of neighbours are from these codes.
-        candidates: candidates of the queries. Ids are positions in ``base``.
-        k: neighbours per row.
-        floors: cosines that neighbours must exceed, float32 (N,), or None. They fill unused
-            columns.
-
-    Returns:
-        Neighbours (N, k), best first, and the rows that may have better ones, int64, ascending.
-    """
-    (rows, _), (others, other_codes) = queries, base
-    neighbours = Neighbours.empty(len(rows), k)
-    if floors is not None:
-        neighbours.cosines[:] = floors[:, None]
-    incomplete = np.zeros(len(rows), dtype=np.bool_)
-
-    def verify_block(block: slice) -> None:
-        lists = neighbours.ids[block], neighbours.cosines[block], incomplete[block]
-        loops().verify(rows[block], others, other_codes.ids, candidates.take(block), *lists)
-
-    if k:
-        run_in_threads(verify_block, blocks(len(rows), TILE_ROWS))
-    open_rows = np.flatnonzero(incomplete)
-    logger.debug("%d of %d rows are searched a second time", len(open_rows), len(rows))
-    return neighbours, open_rows
-
-
-def fallback_search(
-    queries: Side, base: Side, neighbours: Neighbours, tiles: Iterable[Tile]
-) -> None:
-    """Insert the best columns of tiles into the neighbours of their rows.
-
-    ``neighbours`` (N, k) are updated in place. ``queries`` and ``base`` are unit rows and their
-    codes. A row's are complete if its tiles have all columns that it is compared with.
-    """
-    (left, left_codes), (right, right_codes) = queries, base
-    claims = RowLocks(len(left), threads=thread_count())
-
-    def search(tile: Tile) -> None:
-        x, y = left_codes.take(tile.rows), right_codes.take(tile.columns)
-        below = np.nextafter(neighbours.cosines[tile.rows, -1], np.float32(-np.inf))
-        hits = find_hits(x, y, below, np.full(len(y), LARGE, dtype=np.float32))
-        rows, columns = _places(tile.rows), _places(tile.columns)
-        with claims.acquire(tile.rows):
-            lists = take_rows(neighbours.ids, rows), take_rows(neighbours.cosines, rows)
-            loops().fallback_search(hits, left, rows, right, columns, right_codes.ids, lists)
-            neighbours.ids[rows], neighbours.cosines[rows] = lists
-
-    run_in_threads(search, tiles, count=claims.threads)

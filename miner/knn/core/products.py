@@ -15,7 +15,7 @@ from contextlib import suppress
 from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
-from time import thread_time
+from time import process_time
 from timeit import repeat
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -151,7 +151,7 @@ def largest_code() -> int:
 
 def seconds_of(work: Callable[[], object]) -> float:
     """Return the least CPU seconds of this thread in five calls of ``work``."""
-    return max(1e-9, min(repeat(work, timer=thread_time, number=1, repeat=REPEATS)))
+    return max(1e-9, min(repeat(work, timer=process_time, number=1, repeat=REPEATS)))
 
 
 def numbers_of(tile: NDArray[Any]) -> NDArray[np.float32]:

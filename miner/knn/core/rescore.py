@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from miner.arrays import NO_NEIGHBOUR, IntArray, Matrix, Neighbours
+from miner.arrays import IntArray, Matrix, Neighbours
 from miner.knn.core.products import loops
 from miner.threads import blocks, run_in_threads
 
@@ -133,14 +133,15 @@ def rescore(queries: Matrix, base: Matrix, candidates: IntArray, *, k: int) -> N
     ``queries`` (N, D) and ``base`` (M, D) are rows from ``unit_rows``. ``candidates``, int64 (N,
     C), are distinct positions in ``base``, or -1. The result has min(k, C) columns.
     """
-    cosines = np.empty(candidates.shape, dtype=np.float32)
-    rows = max(1, BLOCK_BYTES // (8 * max(1, base.shape[1] * candidates.shape[1])))
-    for start in range(0, len(queries), rows):
-        block = slice(start, start + rows)
-        gathered = base[candidates[block]].astype(np.float64)
-        cosines[block] = np.einsum("ncd,nd->nc", gathered, queries[block].astype(np.float64))
-    cosines[candidates == NO_NEIGHBOUR] = -np.inf
-    return best(Neighbours(ids=candidates, cosines=cosines), k=k)
+    neighbours = Neighbours.empty(len(queries), min(k, candidates.shape[1]))
+
+    def fill(block: slice) -> None:
+        lists = neighbours.ids[block], neighbours.cosines[block]
+        loops().rescore(queries[block], base, candidates[block], *lists)
+
+    if neighbours.ids.shape[1]:
+        run_in_threads(fill, blocks(len(queries), BLOCK_ROWS))
+    return neighbours
 
 
 def best(neighbours: Neighbours, *, k: int) -> Neighbours:

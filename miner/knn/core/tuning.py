@@ -1,18 +1,13 @@
-"""Choose the fastest precision, and the number of candidates per row.
-
-Neither changes a result: candidates of any precision are rescored and proven complete.
-"""
+"""Choose the fastest precision, which changes no result of a search."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from functools import cache, partial
-from typing import NamedTuple
 
 import numpy as np
 
-from miner.arrays import IntArray, Matrix
+from miner.arrays import IntArray, Matrix, evenly_spaced
 from miner.knn.core.codes import Precision, encode_both
 from miner.knn.core.passes import find_hits
 from miner.knn.core.products import (
@@ -34,22 +29,12 @@ logger = logging.getLogger(__name__)
 
 TRIAL_ROWS, TRIAL_COLUMNS = 128, 8192  # rows per side of a trial, columns per block
 PART_TRIAL_ROWS = 32  # per side, if the search is one of many parts
-MAX_KEPT = 64  # candidates per row
-SPARE = 4  # candidates per row beyond k
-SHARE = 0.98  # of rows with enough candidates; the others are searched again
-# Cost of a row's second search, in products: the product, and exact cosines of all rows as similar,
-# which may be many more than a trial finds.
-SECOND_SEARCH = 4
-CANDIDATE = 1e-6  # seconds until it is rescored (20,000 lines per side, 256 dimensions)
+# Seconds of an exact cosine per dimension (65,536 rows, 1,024 dimensions, AVX2).
+COSINE = 2e-10
+# Candidates per row on devices, and the share of rows for which they are enough.
+MAX_KEPT, SPARE, SHARE = 64, 4, 0.98
 SEARCHED: tuple[Precision, ...] = ("int8", "int16", "bfloat16", "float32")
 FLOAT32_MAX_DIMENSIONS = 1040  # 127 * 127 * D stays below 2**24: float32 sums it exactly
-
-
-class Tuning(NamedTuple):
-    """The precision of products, and the number of candidates per row."""
-
-    precision: Precision
-    kept: int
 
 
 def product_rates() -> dict[Precision, float]:
@@ -107,62 +92,79 @@ def type_of_integers(dim: int, operations: float) -> type[np.number]:
 
 def choose(
     source: Matrix, target: Matrix, *, k: int, precision: Precision | None, tried: int = TRIAL_ROWS
-) -> Tuning:
-    """Choose the number of candidates, and the ``precision`` if it is None.
+) -> Precision:
+    """Return ``precision``, or the fastest one if it is None.
 
     ``source`` and ``target`` are unit rows (N, D) and (M, D), and ``k`` is the number of
-    neighbours. ``tried`` rows of each side are searched in float32. Rows are searched again if a
-    precision's rounding could hide more rows than candidates are kept, which counts as its cost.
-    With an empty side, nothing is checked, and the default precision is float32.
+    neighbours. ``tried`` rows of each side are searched in float32. The more a precision rounds,
+    the more bounds exceed the k-th cosine, and exact cosines take time. With an empty side, it is
+    float32.
 
     Raises:
-        ValueError: The precision is unknown, overflows, or is inexact on this CPU.
+        ValueError: ``tried`` rows overflow in a precision, or are inexact on this CPU.
     """
-    if len(source) == 0 or len(target) == 0:
-        return Tuning(precision=precision or "float32", kept=k)
-    trials = _trial(source, target, k, tried), _trial(target, source, k, tried)
-    pays = low_precision_pays(2 * source.size * len(target))
-    rates = product_rates() if pays else {"float32": 1.0}
-    chosen, least = Tuning(precision="float32", kept=k + SPARE), np.inf
-    for candidate in (precision,) if precision else SEARCHED:
-        if not (precision or candidate in rates):
-            continue
+    if precision or len(source) == 0 or len(target) == 0:
+        return precision or "float32"
+    operations = 2 * source.size * len(target)
+    rates = product_rates() if low_precision_pays(operations) else {}
+    if not rates:
+        return "float32"
+    trials = [_Trial(*sides, k, tried) for sides in ((source, target), (target, source))]
+    seconds: dict[Precision, float] = {}
+    for candidate in SEARCHED:
         integers = candidate in ("int8", "int16")
-        if integers and source.shape[1] >= INT8_DIMENSIONS and not precision:
+        if candidate not in rates or (integers and source.shape[1] >= INT8_DIMENSIONS):
             continue
-        hidden = np.concatenate([trial(candidate) for trial in trials])
-        kept = int(np.clip(np.quantile(hidden, SHARE) + 2, k + SPARE, max(MAX_KEPT, k + SPARE)))
-        again = float((hidden >= kept).mean())
-        cost = 2 * source.shape[1] * (1 + SECOND_SEARCH * again) / rates.get(candidate, 1.0)
-        cost += CANDIDATE * kept * (1 / len(source) + 1 / len(target))
-        logger.debug(
-            "%s: %d candidates per row, %.0f%% of rows searched again",
-            candidate,
-            kept,
-            100 * again,
-        )
-        if cost < least:
-            chosen, least = Tuning(precision=candidate, kept=kept), cost
-    return chosen
+        hits = len(source) * trials[0].hits(candidate) + len(target) * trials[1].hits(candidate)
+        seconds[candidate] = operations / rates[candidate] + hits * source.shape[1] * COSINE
+        logger.debug("%s: %.3g exact cosines", candidate, hits)
+    return min(seconds, key=lambda candidate: seconds[candidate])
 
 
-def _trial(side: Matrix, other: Matrix, k: int, count: int) -> Callable[[Precision], IntArray]:
-    """Return a count of each row's bounds above its k-th cosine, by precision."""
-    rows = side[:: max(1, -(-len(side) // count))]
-    cosines, ids = _nearest(rows, other, max(MAX_KEPT, k) + 1)
-    place = min(k, len(other)) - 1
-    last, gaps = other[ids[:, place]], cosines[:, place, None] - cosines
+def candidates_per_row(source: Matrix, target: Matrix, *, k: int, precision: Precision) -> int:
+    """Return how many products of a row contain its k nearest, for most rows.
 
-    def hidden(precision: Precision) -> IntArray:
-        left, right = encode_both(rows, last, precision)
+    ``source`` (N, D) and ``target`` (M, D) are unit rows, which are not empty. The number is from k
+    + 4 to the larger of 64 and that.
+    """
+    counts = [
+        _Trial(*sides, k, TRIAL_ROWS, kept=MAX_KEPT + 1).hidden(precision)
+        for sides in ((source, target), (target, source))
+    ]
+    least = k + SPARE
+    return int(np.clip(np.quantile(np.concatenate(counts), SHARE) + 2, least, max(MAX_KEPT, least)))
+
+
+class _Trial:
+    """A search for the k nearest of ``count`` rows of a side in float32."""
+
+    def __init__(self, side: Matrix, other: Matrix, k: int, count: int, kept: int = 0) -> None:
+        self._rows = side[:: max(1, -(-len(side) // count))]
+        self._other = other
+        cosines, ids = _nearest(self._rows, other, max(kept, k))
+        place = min(k, len(other)) - 1
+        self._last = other[ids[:, place]]
+        self._least = cosines[:, place]
+        self._cosines = cosines
+
+    def hits(self, precision: Precision) -> float:
+        """Return the estimated number of a row's bounds above its k-th cosine."""
+        sample = self._other[evenly_spaced(len(self._other), min(TRIAL_COLUMNS, len(self._other)))]
+        lowest = (self._least - self._excess(precision))[:, None]
+        return float((self._rows @ sample.T >= lowest).mean()) * len(self._other)
+
+    def hidden(self, precision: Precision) -> IntArray:
+        """Count the nearest rows whose bounds may exceed the k-th cosine, (R,)."""
+        lowest = (self._least - self._excess(precision))[:, None]
+        return np.asarray((self._cosines >= lowest).sum(axis=1))
+
+    def _excess(self, precision: Precision) -> float:
+        # Of nearest rows: with relative rounding, their bounds exceed cosines by most.
+        left, right = encode_both(self._rows, self._last, precision)
         codes = numbers_of(left.numbers), numbers_of(right.numbers)
         products = np.einsum("nd,nd->n", *codes) * left.scale * right.scale
         bounds = products + left.slack * np.abs(products) + left.bias + right.bias
-        # Of nearest rows: with relative rounding, their bounds exceed cosines by most.
-        excess = (bounds - np.einsum("nd,nd->n", rows, last)).mean()
-        return np.asarray((gaps <= excess).sum(axis=1))
-
-    return hidden
+        return float((bounds - np.einsum("nd,nd->n", self._rows, self._last)).mean())
 
 
 def _nearest(queries: Matrix, base: Matrix, count: int) -> tuple[Matrix, IntArray]:

@@ -54,13 +54,15 @@ def search_sample(run: RunContext, sample: RecallSample) -> list[SampledNeighbou
     def write(draft: Draft) -> Mapping[str, Any]:
         queries, base = SideVectors(sample.shards), SideVectors(sample.others)
         positions = sampled_positions(queries)
-        rows, start, tuned = queries.take(positions), 0, None
+        rows, start, chosen = queries.take(positions), 0, None
         exact = Neighbours.empty(len(rows), 0)
         blocks = itertools.chain.from_iterable(shard.unit_blocks() for shard in sample.others)
         with run.monitor.stage("recall", len(rows) * len(base), "similarities", side) as meter:
             for block in blocks:
-                tuned = tuned or choose(rows, block, k=k, precision=None, tried=PART_TRIAL_ROWS)
-                neighbours = search_one_way(rows, block, k=k, tuned=tuned, progress=meter.advance)
+                chosen = chosen or choose(rows, block, k=k, precision=None, tried=PART_TRIAL_ROWS)
+                neighbours = search_one_way(
+                    rows, block, k=k, precision=chosen, progress=meter.advance
+                )
                 neighbours.ids[:] += start
                 exact = merge([exact, neighbours], k=k)
                 start += len(block)
