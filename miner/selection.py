@@ -96,7 +96,6 @@ def _own_best(pairs: Pairs, side: Direction) -> IntArray:
 
 
 def _retrieve_max(pairs: Pairs) -> IntArray:
-    """Match the best pairs of both directions one to one, in O(P log P)."""
     ranked = best_of_both(pairs)
     sources, source = np.unique(pairs.source[ranked], return_inverse=True)
     targets, target = np.unique(pairs.target[ranked], return_inverse=True)

@@ -160,7 +160,6 @@ def prefetch(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[
 
 
 def _compute_in_one_thread() -> None:
-    """Have NumPy and torch compute this thread's products in it alone."""
     torch, numpy = map(sys.modules.get, ("torch._C", "numpy._core._multiarray_umath"))
     if torch:
         torch.get_num_threads()  # at its first use, torch sets this thread's numbers

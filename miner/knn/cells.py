@@ -167,8 +167,8 @@ def nearest_cells(
         reach: from ``fit_probe_radius``, for ``probes`` on average; None for ``probes`` per row.
 
     Returns:
-        Cells, nearest first: int64 (N, min(probes, C)). With ``reach``, there are ``PROBE_SLACK``
-        more columns, and -1 for cells outside the radius.
+        Cells, nearest first: int64 (N, min(probes, C)). With ``reach``, up to ``PROBE_SLACK`` more
+        columns, at most C in all, and -1 for cells outside the radius.
     """
     if reach is None:
         return _nearest(rows, centroids, probes)[0]
@@ -185,8 +185,8 @@ def fit_probe_radius(
 ) -> ProbeRadius:
     """Fit the probe radius to rows and their nearest rows of the other side.
 
-    ``rows`` and ``nearest`` are unit rows (N, D): a sample, and the nearest row of the other side
-    for each. ``centroids`` and ``probes`` are arguments of ``nearest_cells``. All but one in
+    ``rows`` and ``nearest`` are unit rows (N, D), N >= 1: a sample, and the nearest row of the
+    other side for each. ``centroids`` and ``probes`` are as in ``nearest_cells``. All but one in
     ``FARTHEST`` of these pairs share a cell within half the ``farthest`` gap, if that many pairs
     share one at all. With at least as many probes as cells, the radius is unlimited.
     """
@@ -370,10 +370,10 @@ def join_cells(
         cells: cells of both sides' rows, from ``nearest_cells``.
         part: the cells to join.
         k: neighbours per row.
-        names: ids of both sides' rows, int64 (N,) and (M,) (default: positions).
+        names: ids of both sides' rows, int64 (N,) and (M,), below 2**31 (default: positions).
         floors: least cosines of neighbours, float32 (N,) and (M,), or None. Floors from
             ``find_floors`` save a third of the time.
-        precision: of the products (default: the fastest), which changes no result.
+        precision: as in ``miner.knn.exact.search_both`` (default: the fastest).
         progress: called with numbers of similarities, which sum to about N * M.
 
     Returns:
@@ -382,6 +382,7 @@ def join_cells(
 
     Raises:
         ValueError: ``k`` is below 1, dimensions differ, or the precision is unknown or overflows.
+        ModuleNotFoundError: The precision needs torch, which is not installed.
     """
     k = min(k, max(*map(len, sides), 1))
     left, right, kept = _prepare(sides, cells, part, k, precision, names)

@@ -34,7 +34,8 @@ class UniqueRows(NamedTuple):
     """G groups of equal rows among N rows, in the order of their first rows.
 
     ``first`` (G,) are the positions of the first rows, and ``group`` (N,) is each row's group.
-    ``members`` (N,) are all rows by group: group g has ``members[start[g] : start[g + 1]]``.
+    ``members`` (N,) are all rows by group: with ``start`` (G + 1,), group g has ``members[start[g]
+    : start[g + 1]]``.
     """
 
     first: IntArray
@@ -190,9 +191,8 @@ def expand(neighbours: Neighbours, queries: UniqueRows, base: UniqueRows, *, k: 
     """Expand neighbours among unique rows to neighbours among all rows.
 
     ``neighbours`` are the k nearest groups in ``base`` of each group in ``queries``. The result has
-    a row per row of the queries, and k columns, with ids of rows. The k nearest rows are in
-    these groups, because rows of other groups come after the first row of each. From the group at
-    position p, at most the first k - p rows count.
+    a row per row of the queries, and k columns, with ids of rows, -1 if there are fewer. They are
+    in these groups, because rows of other groups come after the first row of each.
     """
     parts = [
         _expand(neighbours.take(block), base, k)

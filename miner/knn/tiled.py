@@ -39,11 +39,10 @@ def search_tiles(
 ) -> tuple[Neighbours, Neighbours]:
     """Find the k nearest rows in both directions, tile by tile.
 
-    Arguments and results are as in ``miner.knn.exact.search_unit_rows``, where ``precision`` None
-    is the fastest. A product in low precision bounds every cosine from above. The candidates with
-    the largest bounds are rescored in float64. A row that may have a better neighbour is searched
-    again by its bounds. The product costs 2 * N * M * D operations. Memory contains the codes of
-    both sides, the candidates, and a tile per thread.
+    Arguments, results and errors are as in ``miner.knn.exact.search_unit_rows``, but dimensions are
+    not checked. A product in low precision bounds every cosine from above. The candidates with the
+    largest bounds are rescored in float64. A row that may have a better neighbour is searched again
+    by its bounds. Memory contains the codes of both sides, the candidates, and a tile per thread.
     """
     pays = torch_pays(2 * len(source) * len(target) * source.shape[1])
     if pays and precision in (None, "bfloat16") and (devices := _usable_devices()):
@@ -109,10 +108,7 @@ def _search_on_devices(
 
 
 def _with_bounds(candidates: DeviceCandidates, queries: Codes, base: Codes) -> Candidates:
-    """Return a device's candidates, with a floor for all other cosines.
-
-    The floor is the least kept product plus the largest rounding error.
-    """
+    """Return candidates with a floor, the least product plus rounding errors."""
     from miner.knn.gpu.cuda import ROUNDING
 
     rounding = ROUNDING * base.numbers.shape[1] + base.bias.max(initial=-np.inf)

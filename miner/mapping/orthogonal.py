@@ -37,7 +37,7 @@ def comparable_rows(vectors: Matrix) -> Matrix:
     As in Artetxe et al. 2018. The result is float32 (N, D).
 
     Raises:
-        ValueError: A row is zero or not finite.
+        ValueError: A row is zero or not finite, maybe only after centring.
     """
     rows = _unit(vectors.astype(np.float64))
     return _unit(rows - rows.mean(axis=0)).astype(np.float32)

@@ -64,6 +64,7 @@ class Artefact:
         A remote file is fetched, unless the cache has it.
 
         Raises:
+            KeyError: The artefact has no file ``name``.
             ArtefactError: The file is missing or damaged.
             PlaceError: A remote file cannot be read.
         """
@@ -221,7 +222,7 @@ def npy_rows(path: Path) -> Iterator[Callable[[NDArray[Any]], None]]:
 
 
 class Draft:
-    """The files of an artefact that is being written.
+    """The files of an artefact that is being written to ``folder``.
 
     They get their names as the context ``names`` ends. ``digests`` are their SHA-256 by name.
     """

@@ -81,7 +81,7 @@ def naming_errors(place: object) -> Iterator[None]:
 
 
 def write_text(path: AnyPath, text: str) -> None:
-    """Write or replace a UTF-8 file, or raise OSError."""
+    """Write or replace a UTF-8 file, or raise OutputError or PlaceError."""
     with atomic_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
 

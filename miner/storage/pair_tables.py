@@ -42,7 +42,7 @@ def table_of(pairs: Pairs) -> pa.Table:
 
 
 def pairs_of(table: pa.Table) -> Pairs:
-    """Return the pairs of a table of ``table_of``, judged with a ``margin``."""
+    """Return the pairs of ``table_of``, ``JudgedPairs`` with a ``margin``."""
     directions = [_DIRECTIONS.index(name) for name in table["direction"].to_pylist()]
     judged = "margin" in table.schema.names
     names = numbers_schema(judged=judged).names
@@ -52,7 +52,10 @@ def pairs_of(table: pa.Table) -> Pairs:
 
 
 class Merges:
-    """The merged sentences of ``source`` or ``target``, from a Parquet file."""
+    """The merged sentences of a ``side``, from a Parquet file at ``path``.
+
+    ``side`` is ``source`` or ``target``, and the file has ``MERGE_FIELDS``.
+    """
 
     def __init__(self, path: Path, side: str) -> None:
         table = pq.read_table(path, filters=pc.field("side") == side).sort_by("row")

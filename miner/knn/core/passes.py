@@ -69,7 +69,7 @@ class Candidates(NamedTuple):
 class RowLocks:
     """Locks of single rows of shared tables, for threads.
 
-    ``tables`` are the numbers of rows of each table, and ``threads`` of working threads. All
+    Each of ``tables`` is a table's number of rows, and ``threads`` that of working threads. All
     requested rows are locked at once or none, so threads cannot deadlock. One thread locks nothing.
     """
 

@@ -92,8 +92,8 @@ def _measure_products(with_torch: bool) -> dict[Precision, float]:
 def type_of_integers(dim: int, operations: float) -> type[np.number]:
     """Return the fastest NumPy type with exact products of codes up to 127.
 
-    ``dim`` is the number of codes per row, and ``operations`` the number to compute. float64 counts
-    as half as fast as float32, because it has half as many lanes.
+    It is int8, int16, float32, or float64, which counts as half as fast as float32. ``dim`` is the
+    number of codes per row, and ``operations`` the number to compute, two for each multiply-add.
     """
     narrow = dim <= FLOAT32_MAX_DIMENSIONS
     floats = np.float32 if narrow else np.float64
@@ -117,6 +117,7 @@ def choose(
 
     Raises:
         ValueError: The precision is unknown, overflows, or is inexact on this CPU.
+        ModuleNotFoundError: int8 products need torch, which is not installed.
     """
     if len(source) == 0 or len(target) == 0:
         return Tuning(precision=precision or "float32", kept=k)

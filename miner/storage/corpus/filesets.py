@@ -44,7 +44,8 @@ def folder_files(folder: Place) -> tuple[list[NamedPlace], list[str]]:
     contains them; a folder's ends in ``/``. Entries are in the order of their names' code points.
 
     Raises:
-        CorpusError: A folder may not be listed.
+        CorpusError: Permission to list a folder is missing.
+        FileNotFoundError: The local ``folder`` does not exist.
     """
     files: list[NamedPlace] = []
     others: list[str] = []
@@ -81,7 +82,7 @@ def describe_folder(folder: Place) -> str:
     """Return a line with the first files of a folder that are read or skipped.
 
     Raises:
-        CorpusError: The folder contains no file of a corpus, or may not be listed.
+        CorpusError: The folder contains no file of a corpus, or cannot be listed.
     """
     files, others = _list_corpus(folder)
     line = f"{folder}: reads {summarise_names([name for name, _ in files])} as sentences"
@@ -110,7 +111,8 @@ def corpus_files(path: Place, *, input_format: str = "auto") -> list[NamedPlace]
     ids does not depend on the names of files. Unreadable files are last.
 
     Raises:
-        CorpusError: ``path`` is a folder without a file of a corpus, or may not be listed.
+        CorpusError: ``path`` is a folder without a file of a corpus, or cannot be listed.
+        ValueError: ``path`` is a folder, and ``input_format`` is not in ``INPUT_FORMATS``.
     """
     if not path.is_dir():
         return [(path.name, path)]
@@ -129,10 +131,11 @@ def corpus_files(path: Place, *, input_format: str = "auto") -> list[NamedPlace]
 class CorpusReader:
     """An iterable over the records of files, as if they were one file.
 
-    It yields ``Records`` in batches. If one of several files cannot be read to its end, one
-    rejected record stands for the rest. If the only file cannot be read, iteration raises
-    CorpusError. ``starts`` are the first rows of the files that were read so far. ``escapes`` is
-    the number of levels of HTML entities to replace in texts.
+    ``files`` are pairs of a name and a place, and ``input_format`` is as in ``open_corpus``. It
+    yields ``Records`` in batches. If one of several files cannot be read to its end, one rejected
+    record stands for the rest. If the only file cannot be read, iteration raises CorpusError.
+    ``starts`` are the first rows of the files that were read so far. ``escapes`` is the number of
+    levels of HTML entities to replace in texts.
     """
 
     def __init__(

@@ -37,7 +37,8 @@ def measure_files(files: Sequence[Place], *, input_format: str = "auto") -> Corp
 
     Raises:
         CorpusError: The only file cannot be read.
-        ValueError: The format is unknown.
+        PlaceError: A remote file cannot be reached.
+        ValueError: The format is not in ``INPUT_FORMATS``.
     """
     sizes = []
     for file in files:
@@ -90,7 +91,9 @@ def open_corpus(
 
     Raises:
         CorpusError: The file is missing, unreadable, empty, damaged, or has another format.
+        PlaceError: A remote file cannot be reached.
         ValueError: The format is unknown.
+        ModuleNotFoundError: Documents need the extra ``documents``, which is not installed.
     """
     if input_format not in INPUT_FORMATS:
         raise ValueError(

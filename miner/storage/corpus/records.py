@@ -23,7 +23,11 @@ class CorpusError(ValueError):
 
 
 class Rejection(StrEnum):
-    """Reasons to reject a record, in the words of reports."""
+    """Reasons to reject a record, in the words of reports.
+
+    They are ``BLANK``, ``UNDECODABLE``, ``NUL``, ``TOO_LONG``, ``MALFORMED``, ``UNREADABLE`` (the
+    rest of a file) and ``FOREIGN`` (in another language).
+    """
 
     BLANK = "blank"
     UNDECODABLE = "undecodable"

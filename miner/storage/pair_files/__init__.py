@@ -47,6 +47,7 @@ def open_pairs(
     Raises:
         CorpusError: The file cannot be read, its format or columns are not recognised, or lack
             ``columns``. A remedy is given.
+        PlaceError: A remote file cannot be reached.
     """
     from miner.storage.pair_files import moses, records, tables, tmx
 
@@ -78,6 +79,7 @@ def read_pairs(path: Place) -> Iterator[FilePair]:
 
     Raises:
         CorpusError: The file cannot be read, or a line is not a pair. The message names the line.
+        PlaceError: A remote file cannot be reached.
     """
     for pair in open_pairs(path).read():
         if pair.problem == BLANK:
@@ -88,7 +90,7 @@ def read_pairs(path: Place) -> Iterator[FilePair]:
 
 
 def pairs_format(path: Place) -> str:
-    """Return a path's lower-case suffix before a compression's, or ""."""
+    """Return a path's suffix before a compression's, as ``.tsv``, or ""."""
     return split_compression(path)[0]
 
 

@@ -31,8 +31,8 @@ BATCH_LINES = 1 << 13
 def write_sides(pairs: PairFile, folder: Place) -> tuple[Place, Place]:
     """Write the sources and the targets of pairs to two files of lines.
 
-    Line i of both is the file's line or record i. Both are empty if that is not a pair. The folder
-    is made, and existing files are replaced. The paths are returned, source first.
+    Line i of both is the file's line or record i, ``on_a_line``. Both are empty if that is not a
+    pair. The folder is made, and files are replaced. The paths are returned, source first.
 
     Raises:
         CorpusError: The file has no pair.
@@ -115,7 +115,11 @@ def _texts(path: Place, input_format: str) -> Iterator[tuple[str, str]]:
 
 
 def pair_schema(pairs: Sequence[FilePair]) -> pa.Schema:
-    """Return the Arrow schema of both texts, and of fields that pairs have."""
+    """Return the Arrow schema of both texts, and of fields that pairs have.
+
+    Fields are ``score``, ``probability``, ``source_ids``, ``target_ids``, ``source_text``,
+    ``target_text``, and ``ORIGINALS``.
+    """
     import pyarrow as pa
 
     fields = [

@@ -184,7 +184,6 @@ def _are_numbers(rows: Sequence[Sequence[str]], column: int) -> bool:
 
 
 def _has_reasons(rows: Sequence[Sequence[str]], texts: tuple[int, int]) -> bool:
-    """Return whether the column after the texts has reasons of filters."""
     last = max(texts) + 1
     cells = {name for row in rows if len(row) > last for name in row[last].split(",")}
     return bool(cells) and cells <= {*FILTERS, "identical"}
