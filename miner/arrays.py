@@ -32,7 +32,7 @@ def take_rows(array: NDArray[Any], rows: Rows) -> NDArray[Any]:
 def evenly_spaced(rows: int, count: int) -> IntArray:
     """Return ``count`` positions at an even stride, from 0 to below ``rows``.
 
-    They are int64 (count,), ascending, and repeat if ``count`` exceeds ``rows``, at least 1.
+    They are int64 (count,), ascending, and repeat if ``count`` exceeds ``rows`` (at least 1).
     """
     return np.arange(count) * rows // count
 

@@ -89,7 +89,7 @@ def log_ratios(source: Sequence[str], target: Sequence[str]) -> FloatArray:
 
 
 def median_log_ratio(source: Sequence[str], target: Sequence[str]) -> float:
-    """Return the median of ``log_ratios`` of the first ``RATIO_PAIRS`` pairs.
+    """Return the median of ``log_ratios`` of the first 32,768 pairs.
 
     Pass the best pairs first. Without pairs, the median is 0.
     """

@@ -55,7 +55,7 @@ def language_shares(texts: Sequence[str]) -> dict[str, float]:
 def language_of(text: str) -> str:
     """Return the ISO 639 code of the most probable language of any text.
 
-    Most codes have two letters. ``zxx`` stands for text in no language, such as numbers.
+    Most codes have two letters. ``zxx`` stands for no language. A blank text also gets a code.
     """
     return str(identifier().classify(text)[0])
 

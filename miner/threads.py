@@ -89,8 +89,7 @@ def run_in_threads(
 
     ``count`` defaults to ``thread_count``. A single thread is the caller's own. Items are drawn one
     at a time, so there may be millions. Threads see the caller's context variables, such as a run's
-    cache folder. In several threads, products of OpenMP and MKL use one thread each, which is a
-    fifth faster than one product in all threads.
+    cache folder. In several threads, products of OpenMP and MKL use one thread each.
 
     Raises:
         BaseException: The first error of ``work`` or ``items``. Calls that have begun finish first,

@@ -226,7 +226,7 @@ def sum_leaves(features: Any, nodes: Any, roots: Any, sums: Any) -> None:
     """Add each pair's leaves, one per tree, to ``sums`` in place.
 
     ``features`` are float32 (P, F), where NaN follows ``missing_left``. ``nodes`` are six arrays of
-    ``Judge``, from ``feature`` to ``value``, ``roots`` its own, and ``sums`` int64 (P,).
+    ``Judge``, from ``feature`` to ``value``, ``roots`` are its roots, and ``sums`` int64 (P,).
     """
     feature, threshold, missing_left, left, right, value = nodes
     for pair in range(len(features)):

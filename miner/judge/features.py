@@ -193,7 +193,7 @@ class RunStatistics:
     def of(
         cls, texts: Texts, spacing: float = math.nan, *, is_given: bool = False
     ) -> "RunStatistics":
-        """Compute the statistics of the first pairs, the best by margin.
+        """Compute the statistics of the first 1,000 pairs, the best by margin.
 
         ``spacing`` is from ``mean_spacing``, and ``is_given`` says that the pairs were not mined.
         Without pairs, ratios are 1 and ``language`` is 0.

@@ -94,9 +94,9 @@ class Network:
         """Judge the words and sentences of P pairs.
 
         Returns:
-            Log odds that a pair is correct, float32 (P,), and that each word of the W sources and
-            of the targets has no counterpart, float32 (W,) each. All of a pair are NaN if a side
-            has no words, or more than ``LONGEST``.
+            Log odds that a pair is correct, float32 (P,), and that each word has no counterpart, of
+            the sources and of the targets, float32 (W,) each. A pair's are NaN if a side has no
+            words, or more than ``LONGEST``.
         """
         sides = source, target
         counts = np.stack([np.diff(side.offsets) for side in sides])

@@ -34,8 +34,8 @@ class UniqueRows(NamedTuple):
     """G groups of equal rows among N rows, in the order of their first rows.
 
     ``first`` (G,) are the positions of the first rows, and ``group`` (N,) is each row's group.
-    ``members`` (N,) are all rows by group: with ``start`` (G + 1,), group g has ``members[start[g]
-    : start[g + 1]]``.
+    ``members`` (N,) are all rows by group, whose beginnings are ``start`` (G + 1,): group g has
+    ``members[start[g] : start[g + 1]]``.
     """
 
     first: IntArray
@@ -128,8 +128,7 @@ def search_documents(
 ) -> tuple[Neighbours, Neighbours]:
     """Find the k nearest rows in both directions, within paired documents.
 
-    This is the local mining of Schwenk et al. 2021, "WikiMatrix: Mining 135M Parallel Sentences in
-    1620 Language Pairs from Wikipedia".
+    This is the local mining of Schwenk et al. 2021, "WikiMatrix".
 
     Args:
         source: unit rows (N, D).

@@ -39,10 +39,10 @@ def search_tiles(
 ) -> tuple[Neighbours, Neighbours]:
     """Find the k nearest rows in both directions, tile by tile.
 
-    Arguments, results and errors are as in ``miner.knn.exact.search_unit_rows``, but dimensions are
-    not checked. A product in low precision bounds every cosine from above. The candidates with the
-    largest bounds are rescored in float64. A row that may have a better neighbour is searched again
-    by its bounds. Memory contains the codes of both sides, the candidates, and a tile per thread.
+    Arguments, results and errors are as in ``miner.knn.exact.search_unit_rows``, but ``k`` and
+    dimensions are not checked. A product in low precision bounds every cosine from above. The
+    candidates with the largest bounds are rescored in float64. A row that may have a better
+    neighbour is searched again. Memory contains codes, candidates, and a tile per thread.
     """
     pays = torch_pays(2 * len(source) * len(target) * source.shape[1])
     if pays and precision in (None, "bfloat16") and (devices := _usable_devices()):

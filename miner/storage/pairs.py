@@ -25,11 +25,15 @@ def pairs_schema(
 ) -> pa.Schema:
     """Return the Arrow schema of pairs in JSON lines and Parquet.
 
+    Columns are ``score``, then ``id``, ``doc``, ``text`` and ``row`` of each side, such as
+    ``source_id``, and ``cosine``, ``source_mean``, ``target_mean``, ``rank``, ``direction``,
+    ``source_duplicates`` and ``target_duplicates``.
+
     Args:
         judged: Add ``probability`` and ``margin``.
-        merged: Make ids and rows lists, because sentences were merged, and omit rank, direction
-            and duplicates.
-        originals: Add the texts before their repair.
+        merged: Make ids and rows lists, such as ``source_ids``, because sentences were merged, and
+            omit rank, direction and duplicates.
+        originals: Add ``source_original`` and ``target_original``, the texts before their repair.
         reasons: Add ``reason``, why a pair was rejected.
     """
     import pyarrow as pa

@@ -56,7 +56,7 @@ class Stat(NamedTuple):
 
 
 class RemotePath:
-    """A file or folder at a URI.
+    """A file or folder at a URI, built by ``place``.
 
     In ``s3://bucket/folder?region=eu-west-1``, the options of Arrow's file system follow ``?``, and
     apply to all paths below. ``str`` shows neither these nor a key and secret before ``@``. Unless

@@ -193,7 +193,6 @@ class _Vectors:
             self.hold(range(len(rows)))
 
     def hold(self, lines: range) -> None:
-        """Ensure that lines are on the device, instead of other lines."""
         if lines.start < self._span.start or lines.stop > self._span.stop:
             self.release()
             block = self._rows[lines.start : lines.stop].to(self._device)

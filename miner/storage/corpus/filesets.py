@@ -175,6 +175,7 @@ def languages_of(folder: Place) -> tuple[dict[str, Place], list[Place]]:
 
     Raises:
         CorpusError: Two corpora have the same language, or the name of one has two languages.
+        OSError: The folder cannot be listed.
     """
     corpora: dict[str, Place] = {}
     by_tag: dict[str, Place] = {}
@@ -198,7 +199,7 @@ def describe_languages(folder: Place) -> str:
     """Return a line with a folder's corpora and its first skipped entries.
 
     Raises:
-        CorpusError: Two corpora have the same language, or the name of one has two languages.
+        CorpusError, OSError: As in ``languages_of``.
     """
     corpora, skipped = languages_of(folder)
     line = f"{folder}: reads {', '.join(entry.name for entry in corpora.values()) or 'nothing'}"

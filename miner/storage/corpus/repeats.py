@@ -93,7 +93,7 @@ class SortedRecords:
 
 
 class Repeats(NamedTuple):
-    """The duplicate records of a corpus, and the number of its unique texts.
+    """The duplicate records of a corpus, and the number of unique ones.
 
     ``repeats`` contains duplicates, as ``REPEAT``, with the row of the first record with the same
     text, and ``unique`` is the number of records that are neither duplicates nor rejected.

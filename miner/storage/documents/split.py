@@ -137,7 +137,7 @@ def describe_documents(folder: Place) -> str:
     """Return a line with the first files of documents in a folder.
 
     Raises:
-        CorpusError: The folder has no file of documents.
+        CorpusError, ModuleNotFoundError: As in ``document_files``.
     """
     files = filesets.summarise_names([name for name, _ in document_files(folder)])
     return f"{folder}: reads {files} as documents, which are split into sentences"
@@ -165,10 +165,12 @@ def document_files(path: Place) -> list[NamedPlace]:
 def open_side(path: Place, input_format: str, *, escapes: int = 0) -> filesets.CorpusReader:
     """Return the reader of a corpus of sentences or documents.
 
-    ``escapes`` is the number of levels of HTML entities to replace in its texts.
+    ``input_format`` is one of ``INPUT_FORMATS``, and ``escapes`` the number of levels of HTML
+    entities to replace in texts.
 
     Raises:
         CorpusError: ``path`` is a folder without a file of a corpus, or has no documents.
+        ModuleNotFoundError: Documents need the extra ``documents``, which is not installed.
     """
     if is_documents(path, input_format):
         files, input_format = document_files(path), "documents"

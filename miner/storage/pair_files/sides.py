@@ -31,8 +31,8 @@ BATCH_LINES = 1 << 13
 def write_sides(pairs: PairFile, folder: Place) -> tuple[Place, Place]:
     """Write the sources and the targets of pairs to two files of lines.
 
-    Line i of both is the file's line or record i, ``on_a_line``. Both are empty if that is not a
-    pair. The folder is made, and files are replaced. The paths are returned, source first.
+    Line i of both is the file's line or record i, with spaces for tabs and line ends. Both are
+    empty if it is not a pair. The folder is made, and files are replaced. Both paths are returned.
 
     Raises:
         CorpusError: The file has no pair.
