@@ -122,7 +122,7 @@ def write_pairs(
 
 @contextmanager
 def open_compressed(path: Path, compression: str) -> Iterator[IO[bytes]]:
-    """Open a file to write with a compression, and close it at the end.
+    """Open a file to write in a ``with`` block, with a compression.
 
     ``compression`` is ``.gz``, ``.zst``, or "" for none. An existing file is replaced. Equal
     contents give equal bytes, because no names or times are stored.

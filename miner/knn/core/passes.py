@@ -80,7 +80,7 @@ class RowLocks:
 
     @contextmanager
     def acquire(self, *rows: Rows) -> Iterator[None]:
-        """Wait until rows of each table are free, and lock them in the block.
+        """Lock rows of each table in a ``with`` block, once all are free.
 
         Pass one slice or array of ascending positions per table.
         """

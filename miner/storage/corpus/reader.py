@@ -141,7 +141,7 @@ def _read_parquet(path: AnyPath, first_row: int) -> Iterator[Records]:
 
 @contextmanager
 def parquet_file(path: AnyPath, remedy: str = "") -> Iterator[pq.ParquetFile]:
-    """Open a Parquet file in a block, whose errors count as its damage.
+    """Open a Parquet file in a ``with`` block, whose errors are its damage.
 
     Raises:
         CorpusError: The file cannot be opened, or the block raised OSError or ValueError. Unless

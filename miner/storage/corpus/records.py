@@ -59,7 +59,7 @@ class Records:
         rejected_texts: the beginning of the data at each rejected position.
         trimmed: the first position whose id or document had spaces at its ends, which are removed.
         first_row: the row of position 0.
-        texts: the texts, ``JoinedLines`` if the file has only lines.
+        texts: the texts, as a list, or maybe ``JoinedLines`` if the file has only lines.
     """
 
     first_row: int

@@ -90,7 +90,7 @@ def read_pairs(path: Place) -> Iterator[FilePair]:
 
 
 def pairs_format(path: Place) -> str:
-    """Return a path's suffix before a compression's, as ``.tsv``, or ""."""
+    """Return the lower-case suffix before a compression's, as ``.tsv``, or ""."""
     return split_compression(path)[0]
 
 

@@ -54,7 +54,7 @@ def open_table(path: Place, lines: Sequence[str], columns: Sequence[str]) -> Pai
     ``columns`` are names or numbers (from 1) of source and target, or empty.
 
     Raises:
-        CorpusError: The lines are not a table, or its columns of text are in doubt.
+        CorpusError: The lines are not a table or lack ``columns``, or their texts are in doubt.
     """
     filled = [line for line in lines if line.strip()]
     table = _table(path, filled)
