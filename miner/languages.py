@@ -27,7 +27,10 @@ _CODE = re.compile(r"([a-z]{2,3})([-_][a-z0-9]{2,8})*", re.IGNORECASE)
 
 
 def is_code(text: str) -> bool:
-    """Return whether a text is the code of a known language, such as de-AT."""
+    """Return whether a text is in ``CODES``, maybe with a region, as de-AT.
+
+    Case does not matter, nor ``_`` instead of ``-``. Most of ISO 639-3 is not in ``CODES``.
+    """
     match = _CODE.fullmatch(text)
     if match is None or match[1].lower() not in CODES:
         return False

@@ -80,10 +80,7 @@ def order_best_first(pairs: Pairs) -> IntArray:
 
 
 def _best_of_each(pairs: Pairs, ranked: IntArray, side: Direction) -> tuple[IntArray, IntArray]:
-    """Return the best pair per source (FORWARD) or target, and all its ties.
-
-    ``ranked`` is from ``order_best_first``. The first of tied pairs in that order is the best.
-    """
+    """Return the first best pair per source (FORWARD) or target, and all ties."""
     listed = ranked[(pairs.direction[ranked] & side) != 0]
     rows = (pairs.source if side is Direction.FORWARD else pairs.target)[listed]
     _, first, row = np.unique(rows, return_index=True, return_inverse=True)

@@ -57,8 +57,8 @@ def using_threads(count: int) -> Iterator[None]:
 def use_all_threads() -> AbstractContextManager[None]:
     """Return a context whose ``thread_count`` is that of all workers.
 
-    It is for work that other workers wait for. ``ADIT_ALL_THREADS`` is the number, by default that
-    of ``thread_count``.
+    It is for work that other workers wait for. The environment's ``ADIT_ALL_THREADS`` is the
+    number, or else it stays.
     """
     return using_threads(given_threads(ALL_THREADS) or thread_count())
 

@@ -39,7 +39,7 @@ Ids = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True)
 class Layer:
-    """A linear layer of K inputs and L outputs, of whole numbers.
+    """A linear layer, called with (N, K) inputs for (N, L) float32 outputs.
 
     Attributes:
         steps: Whole numbers per unit of each input, float32 (K,).

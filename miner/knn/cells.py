@@ -83,8 +83,7 @@ def _balance_loads(centroids: Matrix, sample: Matrix) -> Matrix:
 
     Some centroids are similar to many rows (hubs: Radovanović et al. 2010), and a cell costs the
     square of its load. The penalty is subtracted from a row's cosine to the centroid. It is
-    proportional to the logarithm of the load and to the gap between a row's nearest cells, so a
-    row's next cell is then nearly as good.
+    proportional to the logarithm of the load and to the gap between a row's nearest cells.
     """
     count = min(len(sample), BALANCE_ROWS_PER_CELL * len(centroids))
     rows = sample[evenly_spaced(len(sample), count)]
@@ -270,11 +269,7 @@ def _cells_in_range(cells: Cells, part: range) -> tuple[Cells, Cells]:
 
 
 class _CellOrder(NamedTuple):
-    """A side's rows by nearest cell, so that compared rows are adjacent.
-
-    ``rows`` (N,) are the rows in that order. ``places`` are positions in it, by cell: cell c has
-    the positions ``places[start[c] : start[c + 1]]``.
-    """
+    """A side's ``rows`` by nearest cell, and ``places`` in them by each cell."""
 
     rows: IntArray
     places: IntArray

@@ -19,8 +19,8 @@ GAIN = 1e-4  # of the mean cosine
 def similarity_start(source: Matrix, target: Matrix, *, seed: int) -> Mapping:
     """Fit a map from similarities within each side, then by self-learning.
 
-    ``source`` (N, D) and ``target`` (M, D) are unit vectors of words, most frequent first. 2,000
-    per side count. At first, a word is matched by its sorted similarities to the others. ``seed``
+    ``source`` (N, D) and ``target`` (M, D) are unit vectors of words, most frequent first. Up to
+    2,000 count. At first, a word is matched by its sorted similarities to the others. ``seed``
     is of the self-learning's random choices.
     """
     source, target = _frequent(source, target)

@@ -26,15 +26,18 @@ _SENTENCE_COLUMNS = ("_id", "_doc", "_text", "_duplicates")
 def numbers_schema(*, judged: bool = False) -> pa.Schema:
     """Return the Arrow schema of pairs without sentences.
 
-    It excludes ids, texts, documents and duplicates of ``pairs_schema``. ``judged`` adds
-    ``probability`` and ``margin``.
+    It has ``score``, ``source_row``, ``target_row``, ``cosine``, ``source_mean``, ``target_mean``,
+    ``rank`` and ``direction``. ``judged`` adds ``probability`` and ``margin``.
     """
     schema = pairs_schema(judged=judged)
     return pa.schema([field for field in schema if not field.name.endswith(_SENTENCE_COLUMNS)])
 
 
 def table_of(pairs: Pairs) -> pa.Table:
-    """Convert pairs to a table of ``numbers_schema``, in their order."""
+    """Convert pairs to a table of ``numbers_schema``, in their order.
+
+    Directions become ``forward``, ``backward``, ``both``, or "" for 0.
+    """
     schema = numbers_schema(judged=isinstance(pairs, JudgedPairs))
     columns = {name: getattr(pairs, _FIELD_OF_COLUMN.get(name, name)) for name in schema.names}
     columns["direction"] = pa.array(_DIRECTIONS).take(pa.array(pairs.direction))

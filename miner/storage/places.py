@@ -280,7 +280,7 @@ def lies_in(path: Place, folder: Place) -> bool:
 
 
 def remove_tree(folder: Place) -> None:
-    """Remove a folder and its contents, if it exists, ignoring local errors."""
+    """Remove a folder tree, if it exists, ignoring errors unless it is remote."""
     if not isinstance(folder, RemotePath):
         shutil.rmtree(folder, ignore_errors=True)
     elif folder.is_dir():

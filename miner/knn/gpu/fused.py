@@ -137,7 +137,6 @@ def fault(tiling: Tiling, device: torch.device, dtype: torch.dtype) -> str:
 
 
 def _are_hits(hits: Hits, table: torch.Tensor, floors: torch.Tensor, *, first: int) -> bool:
-    """Return whether hits match a table (N, M), up to their capacity."""
     above = table > floors[:, None]
     positions = torch.arange(first, first + table.shape[1]).expand(table.shape)
     expected = keys.pack(table, positions).masked_fill(~above, keys.EMPTY)

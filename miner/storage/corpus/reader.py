@@ -227,6 +227,7 @@ def read_document_pairs(path: AnyPath) -> list[tuple[str, str]]:
 
     Raises:
         CorpusError: The list is empty or cannot be read, or a line is something else.
+        PlaceError: A remote list cannot be reached.
     """
     pairs: dict[tuple[str, str], None] = {}
     for number, line in enumerate(streams.read_lines(path), 1):

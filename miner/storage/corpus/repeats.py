@@ -49,7 +49,7 @@ class SortedRecords:
         return self._written + self._buffered
 
     def append(self, records: NDArray[np.void]) -> None:
-        """Add records in any order."""
+        """Add records of the given ``dtype``, in any order."""
         while len(records):
             part = records[: self._block - self._buffered]
             self._buffer[self._buffered : self._buffered + len(part)] = part

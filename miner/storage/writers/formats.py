@@ -37,7 +37,6 @@ _COLUMNS = {
 
 
 def _write_cells(file: IO[bytes], *columns: pa.ChunkedArray) -> None:
-    """Write each row's texts as one line, with tabs between them."""
     kind = pa.large_string()
     cells = (pc.replace_substring_regex(texts, BREAKS, " ").cast(kind) for texts in columns)
     lines = pc.binary_join_element_wise(*cells, pa.scalar("\t", kind))
@@ -50,7 +49,7 @@ def write_lines(files: Files, tables: Tables, schema: pa.Schema, origin: Origin)
     """Write the source texts to the first of two files, targets to the second.
 
     A pair is one line in each. Tabs and ends of lines in texts become spaces. ``files`` are open
-    binary files, and ``tables`` Arrow tables with the columns of ``schema``.
+    binary files, and ``tables`` Arrow tables of ``schema``.
     """
     for table in tables:
         for file, name in zip(files, ("source_text", "target_text"), strict=True):
@@ -60,9 +59,9 @@ def write_lines(files: Files, tables: Tables, schema: pa.Schema, origin: Origin)
 def write_tsv(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -> None:
     """Write score TAB source text TAB target text, without header or quoting.
 
-    Arguments are as in ``write_lines``, with one file. The score has all its digits. An unknown
-    score is ``nan``, and without a column ``score`` it is omitted. Tabs and ends of lines in texts
-    become spaces. A column ``reason`` comes last.
+    ``files`` is one open binary file, and ``tables`` are Arrow tables of ``schema``. The score has
+    all its digits. An unknown one is ``nan``, and without a column ``score`` it is omitted. Tabs
+    and ends of lines in texts become spaces. A column ``reason`` comes last.
     """
     names = ["source_text", "target_text", *(["reason"] if "reason" in schema.names else [])]
     for table in tables:
@@ -76,8 +75,8 @@ def write_tsv(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -
 def write_jsonl(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -> None:
     """Write one object per line in UTF-8, with all columns.
 
-    Arguments are as in ``write_lines``, with one file. Numbers that are not finite are null. Some
-    readers treat U+0085, U+2028 and U+2029 as the end of a line, so they are escaped.
+    ``files`` is one open binary file, and ``tables`` are Arrow tables of ``schema``. Numbers that
+    are not finite are null. U+0085, U+2028 and U+2029 are escaped.
     """
     encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
     for table in tables:
@@ -95,7 +94,7 @@ def write_jsonl(files: Files, tables: Tables, schema: pa.Schema, origin: Origin)
 def write_parquet(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -> None:
     """Write Parquet with the signature as metadata, a row group per table.
 
-    Arguments are as in ``write_lines``, with one file.
+    ``files`` is one open binary file, and ``tables`` are Arrow tables of ``schema``.
     """
     if origin.signature:
         schema = schema.with_metadata({"signature": origin.signature})
@@ -107,8 +106,8 @@ def write_parquet(files: Files, tables: Tables, schema: pa.Schema, origin: Origi
 def write_dataset(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -> None:
     """Write Parquet to the first file, and a card in Markdown to the second.
 
-    Hugging Face's ``datasets`` can load the folder that contains both. Arguments are as in
-    ``write_lines``.
+    Hugging Face's ``datasets`` can load the folder of both. ``files`` are open binary files, and
+    ``tables`` Arrow tables of ``schema``.
     """
     sizes = []
 
@@ -143,9 +142,9 @@ def write_dataset(files: Files, tables: Tables, schema: pa.Schema, origin: Origi
 def write_tmx(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -> None:
     """Write Translation Memory eXchange 1.4, level 1, valid by its DTD.
 
-    Arguments are as in ``write_lines``, with one file, and both languages in ``origin``. Score,
-    probability, margin, cosine, rank, direction and reason are properties of a unit, and ids and
-    documents of its sentences. Other columns are omitted. Characters unknown to XML become spaces.
+    ``files`` is one open binary file, ``tables`` are Arrow tables of ``schema``, and ``origin`` has
+    both languages. Score, probability, margin, cosine, rank, direction and reason are properties of
+    a unit, ids and documents of its sentences. Characters that XML cannot express become spaces.
     """
     languages = tuple(str(language) for language in origin.languages)
     header = (
