@@ -297,7 +297,7 @@ def leave_one_out_pairs(
 
     Args:
         partners: Row that each sentence is paired with, int64 (Q,).
-        lists: Neighbours of the sentences, (Q, K).
+        lists: Neighbours of the sentences, (Q, K), K at least 1.
         other_means: Neighbourhood mean of each neighbour, float64 (Q, K).
         mined: Highest margin of a mined pair of each neighbour, float64 (Q, K); -inf if none.
         margin: One of ``miner.margin.MARGINS``; any other raises ValueError.

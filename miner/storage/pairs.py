@@ -83,7 +83,8 @@ def write_pairs(
 
     Args:
         path: Its suffix decides the format (``miner.storage.writers``).
-        batches: The pairs in their order. Their division makes no difference to the bytes.
+        batches: Arrow tables or record batches of pairs, in order. Their division makes no
+            difference to the bytes.
         origin: Languages, encoder and signature, which some formats store.
         schema: The columns to write. Default: ``pairs_schema(**kinds)``.
         stream: Open binary file to write to, uncompressed, instead of ``path``.

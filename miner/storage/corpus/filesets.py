@@ -39,8 +39,8 @@ def may_hold_corpus(entry: Place) -> bool:
 def folder_files(folder: Place) -> tuple[list[NamedPlace], list[str]]:
     """List the corpus files in a folder at any depth, and all other names.
 
-    Each file has its path below ``folder`` as its name. The second list has the names of hidden
-    entries, files about the corpus, such as README, broken links, and links to a folder that
+    A file is a pair of its path below ``folder`` and its place. The second list has the names of
+    hidden entries, files about the corpus, such as README, broken links, and links to a folder that
     contains them; a folder's ends in ``/``. Entries are in the order of their names' code points.
 
     Raises:
@@ -104,7 +104,7 @@ def summarise_names(names: Sequence[str]) -> str:
 
 
 def corpus_files(path: Place, *, input_format: str = "auto") -> list[NamedPlace]:
-    """Return the files of the corpus at ``path``, with their names.
+    """Return pairs of name and place of the files of the corpus at ``path``.
 
     A path that is not a folder is returned unchecked. Files are at any depth in a folder, sorted by
     the ids of their first records, shorter ids first, then by name. So the order of records with

@@ -146,7 +146,8 @@ def describe_documents(folder: Place) -> str:
 def document_files(path: Place) -> list[NamedPlace]:
     """Return the files of documents at a path, or at any depth below it.
 
-    Hidden files, files about the corpus, such as README.md, and unknown suffixes are skipped.
+    They are pairs of name and place. Hidden files, files about the corpus, such as README.md, and
+    unknown suffixes are skipped.
 
     Raises:
         CorpusError: ``path`` has no file of documents.
@@ -184,8 +185,8 @@ def find_documents(
 ) -> Iterator[tuple[int, AnyDocument]]:
     """Yield pairs of a file's position and one of its documents, in order.
 
-    ``files`` are from ``document_files``. A damaged file gives a broken document, unless
-    ``is_only_file``.
+    ``files`` are from ``document_files``, and ``extract`` parses a document. A damaged file gives a
+    broken one, unless ``is_only_file``.
 
     Raises:
         CorpusError: The only file is damaged.

@@ -141,7 +141,6 @@ def _chosen(
 
 
 def _is_own(rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether rows have a score, two texts and perhaps a reason."""
     width = len(rows[0]) if rows else 0
     return (width == 3 or (width == 4 and _has_reasons(rows, (1, 2)))) and _are_numbers(rows, 0)
 

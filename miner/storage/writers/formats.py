@@ -199,8 +199,8 @@ WRITERS = {
 def regroup(batches: Batches, schema: pa.Schema, rows: int) -> Tables:
     """Yield pairs in tables of ``rows`` rows each, the last maybe shorter.
 
-    Tables have the columns of ``schema``, which all batches must have, and one chunk per column.
-    Without pairs, there are none.
+    Tables have the columns of ``schema``, which all ``batches``, Arrow tables or record batches,
+    must have, and one chunk per column. Without pairs, there are none.
     """
     tables: list[pa.Table] = []
     row_count = 0
