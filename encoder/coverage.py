@@ -17,8 +17,7 @@ class Coverage:
 
     Attributes:
         error: the share, 0 to 1, of sentences whose nearest neighbour is not their translation.
-        measured: the test set, ``ntrex`` (by ratio margin), or ``tatoeba`` or ``held-out`` (by
-            cosine).
+        measured: the test set, ``ntrex`` (ratio margin), ``tatoeba`` or ``held-out`` (cosine).
     """
 
     error: float
@@ -54,7 +53,8 @@ def read_coverage(spec: str) -> dict[str, Coverage]:
     """Read the coverage of each language, by ISO 639 code, of an encoder.
 
     ``spec`` is a single encoder. Languages of the encoder added in its subfolder ``more`` are
-    included. The result is empty if the encoder lists no languages, as LASER's, or is unknown.
+    included. The result is empty if the encoder lists no languages, as LASER's, or is unknown. A
+    ValueError is raised if a configuration is not JSON.
     """
     coverages: dict[str, Coverage] = {}
     for folder in (folder_of(spec) / MORE, folder_of(spec)):

@@ -148,7 +148,10 @@ def sentences_by_language(texts: Texts) -> dict[str, list[str]]:
 
 
 def all_pairs(texts: Texts, languages: Sequence[str]) -> list[ParallelText]:
-    """Return the parallel text of each two of ``languages`` of N-way text."""
+    """Return the parallel text of each two of ``languages`` of N-way text.
+
+    ``texts``, from ``join_targets``, have them all. Languages keep their order, as in ``de-en``.
+    """
     texts_of, corpus = sentences_by_language(texts), texts[0].corpus
     return [
         ParallelText(name=f"{a}-{b}", source=texts_of[a], target=texts_of[b], corpus=corpus)

@@ -100,8 +100,9 @@ class Glossary:
 class GlossaryWords:
     """A cache of a language's words, numbered after the network's pieces.
 
-    ``columns`` are each word's rows of the glossary, and ``shares`` the weights of these rows, both
-    (W, NEAREST). Weights are 0 for a word without a vector in the bundled encoder.
+    ``language`` is the bundled encoder of the language. ``columns``, int32 (W, 8), are each word's
+    rows of the glossary, and ``shares``, float32 (W, 8), the weights of these rows, 0 for a word
+    without a vector in the bundled encoder.
     """
 
     def __init__(self, glossary: Glossary, language: Encoder) -> None:
@@ -125,7 +126,7 @@ class GlossaryWords:
     def encode(self, sentences: Sequence[str]) -> Tokens:
         """Return the numbers of each sentence's words and pieces.
 
-        They are between BEGIN and END. A blank sentence has UNKNOWN. New words are cached.
+        They are between BEGIN (1) and END (2). A blank sentence has UNKNOWN (0).
         """
         cuts = [split(sentence) for sentence in sentences]
         self._add(dict.fromkeys(itertools.chain(*cuts)))
@@ -190,7 +191,7 @@ def load_glossary(folder: Path = FOLDER) -> Glossary:
     """Load the glossary in ``folder``, by default the package's.
 
     Raises:
-        ValueError: It is damaged, or was trained with another bundled encoder.
+        ValueError: It is damaged, lacks its configuration, or is of another bundled encoder.
         FileNotFoundError: Its weights are missing.
     """
     config = _config(folder)

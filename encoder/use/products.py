@@ -26,7 +26,6 @@ ROWS = 6  # rows of a block of products, which has int8.COLUMNS columns
 
 @intrinsic
 def _multiply_block(typing: Any, first: Any, panel: Any, rows: Any, panels: Any, out: Any) -> Any:
-    """Write the products of ROWS rows from ``first`` and a panel to ``out``."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         left, right, products = (

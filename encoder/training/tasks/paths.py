@@ -37,9 +37,8 @@ class Path:
 def find_paths(languages: Sequence[str], options: PathsOptions) -> dict[str, Path]:
     """Return a path for each choice of M source languages.
 
-    Paths are by name, such as ``de+fr``. M are the numbers in ``options.sources``. Targets are the
-    languages of ``options.targets`` that are not sources, at least one. Paths of M sources share
-    batches equally.
+    Paths are by name, such as ``de+fr``. M are the numbers in ``options.sources``. Targets are one
+    or more of ``options.targets`` that are not sources. Paths of M sources share batches equally.
 
     Raises:
         ValueError: A target is not one of the languages, or M sources leave no target.
@@ -74,7 +73,7 @@ def source_languages(paths: Mapping[str, Path]) -> list[str]:
 
 
 class Paths(Task):
-    """The task to translate from the mean of the vectors of a path's sources."""
+    """The task, made of a ``Setting``, to translate from sources' mean vector."""
 
     def __init__(self, setting: Setting) -> None:
         super().__init__()
@@ -105,7 +104,7 @@ class Paths(Task):
         """Make a network with random weights for each source language.
 
         Raises:
-            ValueError: The architecture is a bag, or drops tokens.
+            ValueError: The architecture is a bag, drops tokens, or does not fit its dimensions.
         """
         networks = {}
         for language in source_languages(_find_paths(options, texts)):
@@ -118,7 +117,7 @@ class Paths(Task):
         return Apart(networks)
 
     def batch_pairs(self, pairs: Sequence[TokenPairs]) -> Sequence[TokenPairs]:
-        """Return an item per path, by its name, whose rows are of N-way text."""
+        """Keep N-way ``pairs`` for ``loss``, and return an item per path, by name."""
         self._tokens = _tokens_by_language(pairs)
         weight = np.minimum.reduce([language_pair.weight for language_pair in pairs])
         return [
