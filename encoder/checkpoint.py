@@ -44,9 +44,8 @@ def save_encoder(
     """Write a bag into a folder, and replace an encoder in it.
 
     ``table`` has the vectors of V pieces, then of n-grams, float32 (V + ngram_rows, D). It is
-    stored with 4 bits per number. ``facts`` are JSON values about the training, for the
-    configuration. The folder is made if it is missing. Files are replaced when all are complete, or
-    an OSError is raised.
+    stored with 4 bits per number. ``facts`` are JSON values about the training. The folder is made
+    if it is missing. Files are replaced when all are complete, or an OSError is raised.
     """
     packed = pack(table)
     vocabulary, dim = len(table) - ngram_rows, table.shape[1]
@@ -160,7 +159,7 @@ def read_config(folder: Path) -> dict[str, Any]:
 def save_head(folder: Path, tensors: "Mapping[str, torch.Tensor]") -> None:
     """Write the weights of an inference head into its encoder's folder.
 
-    ``tensors`` are ``0.weight``, ``0.bias``, ``2.weight`` and ``2.bias``. A head is replaced.
+    ``tensors`` are ``0.weight``, ``0.bias``, ``2.weight`` and ``2.bias``, and replace a head.
 
     Raises:
         ValueError: The folder has no readable encoder.

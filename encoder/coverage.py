@@ -25,7 +25,10 @@ class Coverage:
 
     @property
     def quality(self) -> str:
-        """The rating ``good``, ``fair`` or ``weak``, by error and test set."""
+        """The rating ``good``, ``fair`` or ``weak``, by error and test set.
+
+        It is ``weak`` above the error 0.15, and ``good`` up to 0.05 unless ``held-out``.
+        """
         if self.error > MAX_FAIR:
             return "weak"
         return "good" if self.error <= MAX_GOOD and self.measured != "held-out" else "fair"

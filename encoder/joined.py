@@ -199,8 +199,7 @@ class Part:
 class JoinedEncoder(BaseEncoder):
     """An encoder that concatenates the vectors of its parts.
 
-    A sentence is zero if any of ``parts`` gives the zero vector. If ``stored``, rows are not
-    normalised.
+    A sentence's vector is 0 if any of ``parts`` gives 0. If ``stored``, rows are not normalised.
     """
 
     def __init__(self, parts: Sequence[Part], *, stored: bool = False) -> None:
@@ -263,7 +262,8 @@ def load_joined(parts: Sequence[Weighted], *, precision: Precision) -> JoinedEnc
     Bags always run in float32. With ``auto``, all networks run in one precision.
 
     Raises:
-        ValueError: A part is unknown or damaged, or cannot have the precision.
+        ValueError: A part is unknown or damaged, cannot have the precision, or has a network per
+            language and no means.
         ModuleNotFoundError: A package that a part needs is not installed.
     """
     loaded = [_load(part, precision) for part in parts]

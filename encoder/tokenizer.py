@@ -1,7 +1,6 @@
 """Subword tokenisers, which turn sentences into one flat array of ids.
 
-Axes in this package: ``S`` sentences, ``T`` tokens in all of them, ``V`` vocabulary rows, ``D``
-dimensions.
+Axes in this package: ``S`` sentences, ``T`` tokens in all, ``V`` vocabulary rows, ``D`` dimensions.
 """
 
 import io

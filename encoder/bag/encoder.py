@@ -33,8 +33,8 @@ CHUNK_SENTENCES = 16_384  # sentences per step, to limit memory
 class BagEncoder(BaseEncoder):
     """An encoder that sums the vectors of a sentence's pieces and n-grams.
 
-    ``table``, (V + ngram_rows, D), has rows of the V pieces of ``tokenizer``, then ``ngram_rows``
-    rows of n-grams, by default none. ``scheme`` is the version of ``Features``, 3 to 5 (default).
+    ``table``, float32 or packed, has rows of the V pieces of ``tokenizer``, then ``ngram_rows`` of
+    n-grams, by default none. ``scheme`` is the version of ``Features``, 3 to 5 (default).
 
     Raises:
         ValueError: The table has another number of rows than V + ``ngram_rows``.

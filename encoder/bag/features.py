@@ -3,7 +3,7 @@
 Names, numbers and words of common origin are spelled similarly in many languages, but the pieces of
 a subword vocabulary cut them in different places. N-grams with marks at the ends of a word match
 nevertheless (Bojanowski et al. 2017, "Enriching Word Vectors with Subword Information", section
-3.2, here of romanised words). In scripts without spaces, characters and pairs of characters match.
+3.2, here of romanised words). In scripts without spaces, characters and their pairs match.
 """
 
 import re
@@ -76,7 +76,7 @@ class Features:
         return sentences, self.rows(words.take(first))
 
     def drop_words(self, tokens: Tokens, rate: float, generator: np.random.Generator) -> Tokens:
-        """Return sentences of pieces, without words at probability ``rate``."""
+        """Return sentences of pieces, each word removed with probability ``rate``."""
         words, _ = self.words(tokens)
         return tokens.keep(np.repeat(generator.random(len(words)) >= rate, np.diff(words.offsets)))
 
@@ -102,7 +102,7 @@ class Features:
         return np.add.reduceat(hashes, words.offsets[:-1])
 
     def rows(self, words: Tokens) -> Tokens:
-        """Return the row numbers of each word's features, its pieces first."""
+        """Return row numbers of the features of words of pieces, the pieces first."""
         if not self.ngram_rows:
             return words
         rows = self._compiled_rows if "encoder.compiled" in sys.modules else self._rows

@@ -114,6 +114,6 @@ def romanize_three_alphabets(text: str) -> str:
 def to_sounds(letters: str) -> str:
     """Reduce a text from ``romanize`` to classes of consonants and digits.
 
-    Newlines stay. Vowels, h, v, w, y are removed, and repeats merged: ``london`` becomes ``lntn``.
+    Newlines stay. Vowels, h, v, w, y are removed, repeated letters merged: ``london`` is ``lntn``.
     """
     return _REPEATED.sub(r"\1", letters.replace("ng", "n").translate(_CLASSES))

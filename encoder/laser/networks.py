@@ -69,7 +69,7 @@ class BiLSTM(nn.Module):
 def adopt(module: nn.Module, tensors: Tensors) -> None:
     """Set a module's parameters to tensors, by name, converted to float32.
 
-    Float32 is not copied. The module is put into evaluation mode, its parameters get no gradients.
+    Float32 tensors are not copied. The module is put into evaluation mode, without gradients.
 
     Raises:
         ValueError: A tensor is missing or unknown, or has another shape than the parameter.
@@ -230,8 +230,7 @@ class Layer(nn.Module):
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """Map token vectors (B, T, D) to new ones of the same shape.
 
-        ``mask`` is bool, broadcast to (B, H, T, T) for H heads, and true where a token may attend
-        to another. None is all true.
+        ``mask``, bool, is broadcast to (B, H, T, T) for H heads. Tokens attend where it is true.
         """
         if self._before:
             x = x + self._attend(self.self_attn_layer_norm(x), mask)

@@ -95,7 +95,7 @@ class PerlTokenizer(MosesTokenizer):
         return bool(self._ALPHA.search(text))
 
     def handles_nonbreaking_prefixes(self, text: str) -> str:
-        """Put a space before full stops, except abbreviations' before the end."""
+        """Put a space before a final full stop, and others except abbreviations'."""
         return super().handles_nonbreaking_prefixes(self._LAST_STOP.sub(r"\1 .", text))
 
     def __call__(self, line: str) -> str:

@@ -2,8 +2,7 @@
 
 Byte-pair encoding (Sennrich, Haddow & Birch 2016, "Neural Machine Translation of Rare Words with
 Subword Units", section 3.2) works as in fastBPE, with its vocabulary filter and files. A line of
-``.fcodes`` has the two parts of a merge and a count, in order of merging, and one of ``.fvocab`` a
-token and a count.
+``.fcodes`` has both parts of a merge and a count, and one of ``.fvocab`` a token and a count.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

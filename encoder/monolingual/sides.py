@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 
 def scale_to(vectors: Matrix, weights: Matrix) -> Matrix:
-    """Copy ``vectors`` (V, D), of lengths ``weights`` (V,) except 0, float32."""
+    """Scale a copy of vectors, float32 (V, D), except 0, to ``weights`` (V,)."""
     rows = vectors.copy()
     normalize_rows(rows)
     return rows * weights[:, None]
@@ -78,10 +78,9 @@ def spelling_table(
 ) -> Matrix:
     """Draw random rows, so that words with common features are similar.
 
-    The table is float32 (``rows``, ``dim``). A row's expected length is in proportion to the
-    logarithm of the inverse share of sentences that have its feature, estimated from the words. All
-    are scaled so that words have, on average in the text, the lengths ``weights``. ``words`` are
-    the row numbers of each language's V words, and ``weights`` (V,) their idf.
+    The table is float32 (``rows``, ``dim``). ``words`` are the row numbers of each language's V
+    words, and ``weights`` (V,) their idf, float32. A row's expected length is in proportion to its
+    feature's idf, such that words have, on average in the text, the lengths ``weights``.
     """
     all_shares = [np.exp(-part.astype(np.float64)) for part in weights]  # of the sentences
     feature_shares = np.full(rows, MIN_SHARE)

@@ -146,7 +146,8 @@ def find_parallel_text(folder: Path) -> dict[str, Files]:
 def read_text(name: str, files: Files, exclude: frozenset[str]) -> ParallelText:
     """Read the text of one name from ``find_text``.
 
-    A language pair has text without corpora in ``exclude``, others sentences or labelled pairs.
+    A language pair has parallel text, without the corpora in ``exclude``. Another name has
+    sentences or labelled pairs.
 
     Raises:
         ValueError: A file is malformed, or no pairs remain.
@@ -230,7 +231,7 @@ def read_sentences(name: str, files: Files) -> ParallelText:
 def read_successors(name: str, files: Files) -> ParallelText:
     """Read pairs of consecutive lines of documents.
 
-    Blank lines end documents. A line is the target of one pair, with its first different precursor.
+    Blank lines end documents. A line is the target of one pair, with the first other line before.
 
     Raises:
         ValueError: The files have no two consecutive lines, or are not UTF-8.

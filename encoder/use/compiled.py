@@ -178,9 +178,9 @@ def int8_layer(weights: Any, scales: Any, offsets: Any, branch_bias: Any, hidden
     """Add the second convolution to a branch's channels, by int8 products.
 
     ``weights`` are panels of codes, the number added to each code (``panels_of``), and the largest
-    code to which a hidden row is rounded. ``scales`` are factors (C,) of hidden rows before they
-    are rounded, and the scales of the weights' columns (places C,). Other arguments are as in
-    ``float_layer``, and ``hidden`` is changed in place.
+    code to which a hidden row is rounded. ``scales`` are factors (C,), C = 256, of hidden rows
+    before they are rounded, and scales of the weights' columns (places C,). Other arguments are as
+    in ``float_layer``, and ``hidden`` is changed in place.
     """
     (panels, raised, largest), (factors, column_scales), begin = (
         weights,

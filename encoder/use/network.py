@@ -128,7 +128,7 @@ class Network:
     def vectors(self, sums: Matrix, counts: NDArray[np.int64]) -> Matrix:
         """Compute S sentence vectors, float32 (S, 512), not of unit length.
 
-        ``sums`` (S, 1280) are from ``sums``, and ``counts`` (S,) are numbers of tokens.
+        ``sums`` (S, 1280) are from the method ``sums``, and ``counts`` (S,) numbers of tokens.
         """
         layers, number = self._residual, counts[:, None].astype(np.float32)
         mean: Matrix = self._out.multiplied(sums) + number * self._bias
@@ -154,7 +154,7 @@ def quantize(
 
 
 def channel_sizes(hidden: Matrix) -> Matrix:
-    """Return the root mean square of each column in rows (R, C), as (C,)."""
+    """Return the root mean square of each column in rows (R, C), float32 (C,)."""
     return np.sqrt(np.square(hidden).mean(axis=0))  # row after row: the same bytes on every CPU
 
 

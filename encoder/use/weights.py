@@ -33,7 +33,7 @@ SHA256 = {
 DIGEST = hashlib.sha256("".join(SHA256.values()).encode()).hexdigest()[:12]
 PARTS = 17  # row i of the table is row i // PARTS of part i % PARTS, which has its own scale
 UNKNOWN, BEGIN, END = 0, 1, 2  # pieces
-LONG = 500  # characters of a text that the package's tokeniser cuts
+LONG = 500  # characters of a text that the package's tokeniser cuts, with scores in float64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,8 +84,7 @@ class PieceTokenizer:
 
     It has the ``model`` of SentencePiece. Pieces are between BEGIN (1) and END (2). As in the
     package, each character without a piece is an UNKNOWN (0), and so is a sentence without pieces.
-    Texts of 500 or more characters get the pieces of the package's own tokeniser. It adds scores in
-    float64, while SentencePiece's float32 may choose another one of two nearly equal cuts.
+    Texts of 500 or more characters get the pieces of the package's own tokeniser.
     """
 
     def __init__(self, model: bytes) -> None:

@@ -85,7 +85,7 @@ def in_batch_loss(inputs: Tensor, answers: Tensor) -> Tensor:
 
 
 class Inference(Task):
-    """The task, made of a ``Setting``, to label premises with hypotheses."""
+    """The task, made of a ``Setting``, to classify entailment in pairs."""
 
     def __init__(self, setting: Setting) -> None:
         super().__init__()
@@ -97,7 +97,7 @@ class Inference(Task):
 
     @torch.inference_mode()
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
-        """Return the ``accuracy`` of labels of the setting's held-out pairs."""
+        """Return the ``accuracy``, 0 to 1, on the setting's held-out pairs."""
         predictions = [
             self.logits(model, sides).argmax(dim=1).cpu().numpy()
             for _, _, sides in self.held_out_batches(model, held_out)

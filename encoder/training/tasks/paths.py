@@ -96,7 +96,10 @@ class Paths(Task):
 
     @classmethod
     def evaluation_texts(cls, held_out: Texts, options: TrainingOptions) -> Texts:
-        """Return the held-out text of each two source languages."""
+        """Return the held-out text of each two source languages.
+
+        A ValueError is raised if ``options`` do not fit the languages.
+        """
         return all_pairs(held_out, source_languages(_find_paths(options, held_out)))
 
     @classmethod
@@ -104,7 +107,7 @@ class Paths(Task):
         """Make a network with random weights for each source language.
 
         Raises:
-            ValueError: The architecture is a bag, drops tokens, or does not fit its dimensions.
+            ValueError: The architecture is a bag, drops tokens, or has unfit dimensions or paths.
         """
         networks = {}
         for language in source_languages(_find_paths(options, texts)):

@@ -48,8 +48,8 @@ class Setting:
 class Decoder(nn.Module):
     """A network that predicts tokens from a sentence's vector and a language.
 
-    It is LASER's (Artetxe & Schwenk 2019, section 3.1), with ``hidden`` units, for ``languages``
-    languages, and predicts each token from the earlier ones.
+    It is LASER's (Artetxe & Schwenk 2019, section 3.1), made of a ``Setting``, with ``hidden``
+    units and a number of ``languages``, and predicts each token from the earlier ones.
     """
 
     def __init__(self, setting: Setting, *, languages: int, hidden: int) -> None:
@@ -66,10 +66,9 @@ class Decoder(nn.Module):
     def forward(self, vectors: Tensor, tokens: Tokens, language: int) -> tuple[Tensor, Tensor]:
         """Predict the tokens of B sentences from their vectors (B, D).
 
-        The vectors of the sentence and of the language number ``language`` are inputs of each step.
-        The result is logits (N, V + 1), for V subwords and the end, of the N tokens of all
-        sentences, cut after 128 and ended, and these tokens, int64 (N,), both by position, then
-        sentence, the longest first.
+        ``language`` is the number of their language. The result is logits (N, V + 1), for V
+        subwords and the end, of the N tokens of all sentences, cut after 128 and ended, and these
+        tokens, int64 (N,), both by position, then sentence, the longest first.
         """
         device = vectors.device
         ids, lengths = pad(tokens, end=self._end)
