@@ -44,8 +44,8 @@ def save_encoder(
     """Write a bag into a folder, and replace an encoder in it.
 
     ``table`` has the vectors of V pieces, then of n-grams, float32 (V + ngram_rows, D). It is
-    stored with 4 bits per number. ``facts`` are JSON values about the training. The folder is made
-    if it is missing. Files are replaced when all are complete, or an OSError is raised.
+    stored with 4 bits per number. ``facts`` are JSON values by name. The folder is made if it is
+    missing. Files are replaced when all are complete, or an OSError is raised.
     """
     packed = pack(table)
     vocabulary, dim = len(table) - ngram_rows, table.shape[1]
@@ -57,7 +57,7 @@ def save_encoder(
 def write_folder(folder: Path, config: Facts, tokenizer_model: bytes, weights: bytes) -> None:
     """Write an encoder's files into a folder, and replace earlier ones.
 
-    The configuration ``config`` (JSON values) gets the checksum of the other files. The folder is
+    ``config``, JSON values by name, gets the checksum of the other files. The folder is
     made if it is missing. Files are replaced when all are complete, or an OSError is raised.
     """
     full_config = {**config, "sha256": _checksum(tokenizer_model, weights)}

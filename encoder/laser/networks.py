@@ -1,9 +1,8 @@
 """LASER's BiLSTM (LASER1 and LASER2) and transformer (LASER3).
 
 Artetxe & Schwenk 2019, "Massively Multilingual Sentence Embeddings for Zero-Shot Cross-Lingual
-Transfer and Beyond", section 3; Heffernan, Çelebi & Schwenk 2022, "Bitext Mining Using Distilled
-Sentence Representations for Low-Resource Languages". Axes: ``B`` sentences, ``T`` tokens, ``D``
-outputs, ``H`` heads.
+Transfer and Beyond", section 3; Heffernan et al. 2022, "Bitext Mining Using Distilled Sentence
+Representations for Low-Resource Languages". Axes: ``B`` sentences, ``T`` tokens, ``D`` outputs.
 """
 
 import math
@@ -278,7 +277,7 @@ def sinusoids(length: int, dim: int) -> Tensor:
 
 
 def read_setting(config: Config, name: str) -> Any:  # noqa: ANN401
-    """Return a setting by its name.
+    """Return a setting in the mapping ``config`` by its name.
 
     Raises:
         ValueError: It is missing; the message lacks the file's name.

@@ -166,8 +166,8 @@ def save_sides(
 
     ``sides`` are by language. The second language's bag goes to ``folder``, the first one's to the
     subfolder ``more``, as an added language. Both are replaced, or made. In 256 further dimensions,
-    both have the same random rows, for names and numbers. ``facts`` are JSON values about the
-    training. An OSError is raised if a file cannot be written.
+    both have the same random rows, for names and numbers. ``facts`` are JSON values by name. An
+    OSError is raised if a file cannot be written.
     """
     features = Features(tokenizer.pieces(), options.ngram_rows)
     count, weights = len(features), [side.weights for side in sides.values()]

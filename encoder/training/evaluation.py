@@ -81,8 +81,8 @@ def held_out_error(texts: Texts) -> Measure:
 def retrieval_error(encoder: Encoder, text: ParallelText) -> float:
     """Return the share of sentences with a wrong nearest neighbour, 0 to 1.
 
-    It is the mean of both directions, among all sentences of ``text``, by cosine. Languages are in
-    the text's name, such as ``de-en``.
+    It is the mean of both directions, among all sentences of ``text``, not empty, by cosine.
+    Languages are in the text's name, such as ``de-en``.
     """
     source, target = map(encoder.for_language, text.name.partition("-")[::2])
     cosines = source.encode(text.source) @ target.encode(text.target).T

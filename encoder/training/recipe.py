@@ -241,7 +241,7 @@ def sample_sentences(
 
     The number per text is proportional to its size to the power of ``exponent``, with the mean
     ``mean_count`` (Conneau & Lample 2019, section 3.1), but at most its size, the sum of its pairs'
-    weights. There are no targets if the objective embeds sources only. Sentences are drawn by their
+    weights. Targets are omitted if the objective embeds sources only. Sentences are drawn by their
     corpus's weight, from ``recipe``, without repetition.
     """
     one_sided = recipe.options.objective.one_sided

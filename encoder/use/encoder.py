@@ -59,7 +59,7 @@ class UseEncoder(BaseEncoder):
     def __init__(self, network: Network, words: glossary.GlossaryWords | None = None) -> None:
         """Read sentences by pieces, or by the ``words`` of an added language.
 
-        Errors are those of ``load_use``.
+        It raises the errors of ``load_use``.
         """
         suffix = f"+{words.name}" if words else ""
         self.name = f"{USE}@{DIGEST}{suffix}-{network.name}"

@@ -61,7 +61,7 @@ def split(sentence: str) -> list[str]:
 
 
 def find_nearest(keys: Weights, vectors: Matrix) -> tuple[NDArray[np.int32], Matrix]:
-    """Find the nearest keys of each of W unit vectors (W, D).
+    """Find the nearest keys of each of W unit vectors, float32 (W, D).
 
     ``keys`` are K vectors (D, K), at least 8. Ties go to the first key. The result, which for a
     vector does not depend on the others, is the numbers of the 8 nearest keys, nearest first, int32
@@ -153,7 +153,7 @@ class GlossaryWords:
         self.shares = np.concatenate([self.shares, shares])
 
     def places(self, ids: Ids) -> tuple[Ids, Ids]:
-        """Return the positions of words in ``ids``, and their rows in ``columns``."""
+        """Return words' positions in ``ids``, and rows in ``columns``, both int64."""
         is_word = np.flatnonzero(ids >= self._first)
         return is_word, ids[is_word] - self._first
 

@@ -142,7 +142,7 @@ class Network:
 def quantize(
     rows: Matrix, kind: type[np.int8 | np.int16], largest: int
 ) -> tuple[NDArray[Any], Matrix]:
-    """Round rows (R, C) to codes of type ``kind``, with a scale per row.
+    """Round float32 rows (R, C) to codes of type ``kind``, with scales.
 
     Codes are from -``largest`` to ``largest``, and scales float32 (R,). A row is about its codes
     times its scale. Both are returned, codes first.

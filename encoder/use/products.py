@@ -86,7 +86,7 @@ class Weights:
         self._panels = np.ascontiguousarray(panels, dtype=np.float32)
 
     def multiplied(self, rows: Matrix) -> Matrix:
-        """Multiply contiguous float32 rows (R, D) by the weights, to (R, N)."""
+        """Multiply contiguous float32 rows (R, D) by weights, to float32 (R, N)."""
         panels, _, columns = self._panels.shape
         out = np.empty((len(rows), panels * columns), dtype=np.float32)
         _multiply(rows, self._panels, out)

@@ -157,8 +157,8 @@ class Network(Model):
 def group_by_length(lengths: Rows, least: int = 1) -> list[Rows]:
     """Divide S sentences into groups of similar lengths and sizes.
 
-    A group is the positions of its sentences, int64, by ascending length. ``lengths`` are numbers
-    of tokens. There is a group per 32 sentences, up to 16, but never fewer than ``least``.
+    A group is the positions of its sentences, int64, by ascending length. ``lengths``, int64 (S,),
+    count tokens. There is a group per 32 sentences, up to 16, but never fewer than ``least``.
     """
     order = np.argsort(lengths, kind="stable")
     return np.array_split(order, max(least, min(MAX_GROUPS, len(order) // MIN_GROUP_SENTENCES)))

@@ -165,7 +165,7 @@ class Task(nn.Module):
 
 
 class Mixture(Task):
-    """The task ``main`` of ``objective``, and tasks ``beside`` by text's name."""
+    """The task ``main`` of ``objective``, and auxiliary tasks by text's name."""
 
     def __init__(self, objective: str, main: Task, beside: Mapping[str, Task]) -> None:
         super().__init__()
