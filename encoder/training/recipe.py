@@ -143,7 +143,6 @@ def _tokenize_texts(recipe: Recipe, tokenizer: Tokenizer, texts: Texts) -> list[
 def _auxiliary_pairs(
     recipe: Recipe, pairs: Sequence[TokenPairs], auxiliary: Sequence[TokenPairs]
 ) -> list[TokenPairs]:
-    """Return pairs drawn their task's weight times as often as parallel text."""
     exponent = recipe.options.language_exponent
     size = sum(float(one.weight.sum()) ** exponent * one.times for one in pairs)
     return [
