@@ -149,13 +149,14 @@ class Learner:
     """Parameters of the model during training with Adam (Kingma & Ba 2015).
 
     Attributes:
-        values: ``hidden`` float32 (D, H), ``outputs`` (M, H), ``biases`` (M,) and ``joining`` (1,).
+        values: float32 ``hidden`` (D, H), ``outputs`` (M, H), ``biases`` (M,) and ``joining`` (1,),
+            by name, for D dimensions, H hidden units and M meanings.
     """
 
     def __init__(self, dim: int, rates: NDArray[np.float64]) -> None:
         """Draw random parameters for vectors of ``dim`` dimensions.
 
-        ``rates`` (M,) are the shares of sentences that have each meaning.
+        ``rates`` (M,) are the shares, above 0, of sentences that have each meaning.
         """
         random = np.random.default_rng(1)
         self.values: dict[str, NDArray[np.float32]] = {
@@ -169,7 +170,7 @@ class Learner:
         self._steps = 0
 
     def step(self, side: Side, rows: NDArray[np.int64], rate: float) -> float:
-        """Train on the sentences at positions ``rows`` of a side for one step.
+        """Train on the sentences at positions ``rows`` (B,) of a side for one step.
 
         Parameters change in place. ``rate`` is the learning rate. The mean loss is returned.
         """
@@ -275,7 +276,6 @@ def save_facts(
 
 
 def _numbered_groups(names: Sequence[str]) -> list[list[list[int]]]:
-    """Return the listed groups with known meanings, as their numbers."""
     numbers = {name: number for number, name in enumerate(names)}
     groups = []
     for group in listed_groups():

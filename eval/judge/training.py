@@ -51,7 +51,10 @@ class Examples:
 
 
 def examples(corpora: LabelledCorpora, encoder: Encoder) -> Examples:
-    """Mine labelled corpora, and return the pairs with a known label."""
+    """Mine labelled corpora, and return the pairs with a known label.
+
+    The errors of ``mine_texts`` and ``Mined.features`` are raised.
+    """
     mined = mine_texts((corpora.source, corpora.target), encoder, corpora.languages)
     labels = corpora.labels(mined)
     is_known = labels != UNKNOWN
@@ -67,7 +70,8 @@ def examples(corpora: LabelledCorpora, encoder: Encoder) -> Examples:
 def gather(all_corpora: Iterable[LabelledCorpora]) -> Iterator[Examples]:
     """Yield examples of all corpora, mined with each of ``ENCODERS``.
 
-    An encoder drops parts that lack a language. If two are then equal, one is used.
+    An encoder drops parts that lack a language. If two are then equal, one is used. The errors of
+    ``examples`` and of ``all_corpora`` are raised on the way.
     """
     loaded = [load_encoder(spec) for spec in ENCODERS]
     for corpora in all_corpora:
@@ -199,7 +203,6 @@ def judge_of(
 
 
 def _expected(nodes: NDArray[np.void]) -> NDArray[np.float64]:
-    """Return leaf values, and the mean below each other node, (V,)."""
     value: NDArray[np.float64] = nodes["value"].copy()
     for node in np.flatnonzero(nodes["is_leaf"] == 0)[::-1].tolist():  # children come after parents
         below = [int(nodes[side][node]) for side in ("left", "right")]

@@ -31,7 +31,7 @@ def render(run: Run, gold: Gold | None = None) -> str:
     If ``gold`` is not None, the run is compared with it.
 
     Raises:
-        ValueError: The run wrote no pairs, or its files changed.
+        ValueError: The run wrote no pairs, its files changed, or an id is repeated.
     """
     if not len(run.pairs):
         raise ValueError(f"{run.directory}: the run wrote no pairs to report")

@@ -189,7 +189,7 @@ def _missing(run: Run, gold: Gold) -> Grid:
 
 
 def counts(run: Run) -> Grid:
-    """Tabulate numbers of read, rejected and searched records of both sides."""
+    """Tabulate numbers of records of both sides, such as read or rejected ones."""
     rows = []
     for side in SIDES:
         counted = run.summary[side]
@@ -272,8 +272,8 @@ def suspicious(run: Run) -> dict[str, Grid]:
 def rejected(run: Run) -> list[tuple[str, int, Grid]]:
     """Return samples of rejected pairs by reason, most frequent reasons first.
 
-    There are up to 12 reasons, each with its name, number of pairs, and a table of some. The list
-    is empty if no filters ran.
+    There are up to 12 reasons, each with its name, number of pairs, and a table of up to 10. The
+    list is empty if no filters ran.
     """
     if run.rejected is None:
         return []

@@ -71,7 +71,8 @@ def explain(run: Run, source: int, target: int) -> Explanation:
     """Explain why the pair of a source and a target row was mined or not.
 
     Raises:
-        ValueError: A row was not searched, because it has no vector, or a file of the run changed.
+        ValueError: A row has no vector, a file of the run changed, or a judged pair's language has
+            no word vectors.
     """
     source_mean, targets = _read_list(run, run.source, source, run.target)
     target_mean, sources = _read_list(run, run.target, target, run.source)
@@ -208,7 +209,10 @@ def _rivals(run: Run, source: int, target: int) -> list[str]:
 
 
 def describe(run: Run, why: Explanation) -> str:
-    """Format an explanation as lines of text, the verdict first."""
+    """Format an explanation as lines of text, the verdict first.
+
+    A repeated id of the run raises ValueError.
+    """
     cosine = "unknown" if why.cosine is None else f"{why.cosine:.4f}"
     margin = "none" if why.margin is None else f"{why.margin:.4f}"
     lines = [

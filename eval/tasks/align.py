@@ -125,10 +125,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, show: Show) -> Record:
     """Align documents, and score the alignments against gold ones.
 
-    Lines are passed to ``show``. The record has the scores by gold file.
+    ``args`` has the options and ``encoder``. Lines are passed to ``show``. In the record,
+    ``documents`` has the scores by name of the gold file.
 
     Raises:
-        ValueError: Data are missing, malformed, or do not fit the gold alignment.
+        ValueError: Data are missing, malformed, or do not fit the gold alignment or encoder.
     """
     files = find_documents(args.directory)
     texts = {path: [read_lines(file) for file in sides] for path, sides in files.items()}

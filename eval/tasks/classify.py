@@ -108,6 +108,7 @@ def prepare(args: argparse.Namespace) -> Suite:
 
     Raises:
         ValueError: The folder has no sets, a file is malformed, or a language or part is missing.
+        ModuleNotFoundError: scikit-learn is not installed.
     """
     require("sklearn")
     sets = _load(args)
@@ -181,7 +182,6 @@ def _part(
 
 
 def _curve(classifier: frozen.Classifier, source: Part, language_part: Part, test: Part) -> Record:
-    """Return accuracies by share of own data, with the first's and alone."""
     order = np.random.default_rng(classifier.seed).permutation(len(language_part.rows))
     curve: Record = {"with": {}, "alone": {}}
     for share in SHARES:

@@ -48,10 +48,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, show: Show) -> Record:
     """Mine each language pair, and measure the true error rates.
 
-    Lines are passed to ``show``. The record has the figures by language pair.
+    ``args`` has the options and ``encoder``. Lines are passed to ``show``. In the record, ``pairs``
+    has the figures by language pair.
 
     Raises:
-        ValueError: A pair or split is missing or malformed, or a side has no vector.
+        ValueError: A pair or split is missing or malformed, or the encoder does not fit it.
     """
     names = chosen_pairs(args)
     data = {name: load_bucc(args.directory, name, args.split) for name in names}

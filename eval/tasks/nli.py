@@ -116,6 +116,7 @@ def prepare(args: argparse.Namespace) -> Suite:
     Raises:
         ValueError: Data are missing or malformed, or not exactly one of ``--train`` and ``--head``
             is passed.
+        ModuleNotFoundError: scikit-learn is not installed.
     """
     require("sklearn")
     part, tested = _load_xnli(args.directory)
@@ -171,7 +172,6 @@ def _learn(
 def _judge(
     learned: Callable[..., tuple[Learned, list[Encoder]]], tested: Mapping[str, Examples]
 ) -> Callable[[str, str], Mask]:
-    """Return a function of the languages of both sides to correct pairs."""
     vectors: dict[tuple[str, str], list[Matrix]] = {}
     gold = _targets(next(iter(tested.values()))).argmax(axis=1)
 

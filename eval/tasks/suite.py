@@ -47,7 +47,7 @@ class Figure:
     in_mean: bool = True
 
     def cells(self) -> tuple[Cell, Cell]:
-        """Return the table cells of the value and of its 95% interval."""
+        """Return the cells of the value and of its 95% interval for ``Table``."""
         low, high = interval(self.samples)
         if self.percent:
             return self.value, (low, high)
@@ -177,7 +177,7 @@ def run_suite(suite: Suite, spec: str, show: Show) -> Record:
 
 
 def fields_of(paths: Sequence[Path], /, **more: object) -> dict[str, object]:
-    """Return ``more``, and as ``sha256`` the ``fingerprint`` of files."""
+    """Return ``more`` and ``sha256``, the ``fingerprint`` of files, or OSError."""
     return {**more, "sha256": fingerprint(*paths)}
 
 
@@ -188,7 +188,7 @@ def _published() -> list[list[str]]:
 
 
 def publishers(task: str) -> tuple[str, ...]:
-    """Return the names of the publications that have figures of a task."""
+    """Return the names of publications that have figures of a task, or ()."""
     return tuple(dict.fromkeys(source for name, _, _, source, _ in _published() if name == task))
 
 

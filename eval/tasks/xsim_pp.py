@@ -83,7 +83,6 @@ def hard_negatives(sentences: Sequence[str], *, seed: int = 0) -> list[HardNegat
 
 
 def _numbers(sentence: str, names: Sequence[str], random: np.random.Generator) -> Iterator[str]:
-    """Replace one number at a time, by a number of the same length or a word."""
     for match in _DIGITS.finditer(sentence):
         yield _substitute(sentence, match, _other_digits(match[0], random))
     for match in _NUMBER_WORD.finditer(sentence):
@@ -104,7 +103,6 @@ def _other_digits(digits: str, random: np.random.Generator) -> str:
 
 
 def _entities(sentence: str, names: Sequence[str], random: np.random.Generator) -> Iterator[str]:
-    """Replace one name at a time by a name of another sentence."""
     names_here = {match[0] for match in _names_in(sentence)}
     if others := [name for name in names if name not in names_here]:
         for match in _names_in(sentence):
@@ -112,7 +110,6 @@ def _entities(sentence: str, names: Sequence[str], random: np.random.Generator) 
 
 
 def _negations(sentence: str, names: Sequence[str], random: np.random.Generator) -> Iterator[str]:
-    """Insert or remove ``not``, or replace a word by its opposite."""
     for match in _NOT.finditer(sentence):
         yield _substitute(sentence, match, "")
     for match in _AUXILIARY.finditer(sentence):
@@ -202,6 +199,9 @@ def best_by_judge(
 
     Returns:
         Ids of ``targets``, int64 (N,); -1 if a sentence has no neighbours.
+
+    Raises:
+        ValueError: Neither the encoder nor the bundled one has word vectors of a language.
     """
     ids = nearest.ids.T  # the first neighbours come first: run statistics are of them
     ranks, rows = np.nonzero(ids >= 0)
