@@ -19,8 +19,6 @@ _work_folder = lru_cache(maxsize=64)(WorkFolder)
 
 
 class _Encoders:
-    """The encoder of a run by parts and language, and its words, loaded once."""
-
     def __init__(self) -> None:
         self._loading = threading.Lock()
         self._loaded: Encoder | None = None
@@ -96,7 +94,8 @@ class RunContext:
     def encoder_name(self) -> str:
         """The names of the source's and the target's encoder.
 
-        They are joined by "+" unless equal. With precomputed vectors, it is "precomputed".
+        They are joined by "+" unless equal. With precomputed vectors, it is "precomputed". It
+        raises the errors of ``encoder``.
         """
         if self.options.source.embeddings is not None:
             return "precomputed"
@@ -114,7 +113,8 @@ class RunContext:
         """Return the encoders of single words of source and target.
 
         Raises:
-            ValueError: The run's encoder has no words, and the bundled one is weak in a language.
+            ValueError: The run's encoder has no words, and the bundled one is weak in a language,
+                or ``encoder`` raises it or ModuleNotFoundError.
         """
         encoder = None if self.options.source.embeddings is not None else self.encoder()
         return self._encoders.words(encoder, *self.languages)

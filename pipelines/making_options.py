@@ -45,7 +45,11 @@ class MapOptions(TextOptions):
 
 
 class RoundOptions(ValidatedOptions):
-    """Options of each round of mining and training."""
+    """Options of each round of mining and training.
+
+    Raises:
+        ValueError: An option is below its ``low`` or above its ``high``.
+    """
 
     rounds: int = option(3, "maximum number of rounds", low=1)
     fdr: float = option(0.1, "maximum estimated error rate of the pairs", low=0.0001, high=0.5)

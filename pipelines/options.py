@@ -174,7 +174,10 @@ class MiningOptions:
 
     @property
     def outputs(self) -> list[Place]:
-        """The paths of the output and, if there are filters, ``rejected_output``."""
+        """The paths of the output and, with ``filters``, of ``rejected_output``.
+
+        It raises the error of ``rejected_output``.
+        """
         return [self.output, *([self.rejected_output] if self.filters else [])]
 
     @property
@@ -199,7 +202,10 @@ class MiningOptions:
 
 
 class Element(NamedTuple):
-    """An input or output of a stage, with the part of the job it belongs to."""
+    """An input or output of a stage, with the part of the job it belongs to.
+
+    ``reference`` is an object of ``pipelines.references``, a list of these, or a side's name.
+    """
 
     part: str
     reference: Any

@@ -56,10 +56,11 @@ def supports_pipes(
 ) -> Callable[[Work], Work]:
     """Build a decorator of commands that read pipes and write to stdout.
 
-    Standard output is used if OUT is ``-``, or without OUT if it is not a terminal. The command
-    finds the paths of temporary files in its arguments. Input from pipes is saved while it runs,
-    because corpora are read more than once. It raises ValueError without OUT on a terminal, and for
-    pipes with ``--runner`` or two corpora from standard input.
+    Standard output is used (``args.to_stdout``) if OUT is ``-``, or without OUT if it is not a
+    terminal. The command finds the paths of temporary files in its arguments. Input from pipes is
+    saved while it runs, because corpora are read more than once. The decorated command raises
+    ValueError without OUT on a terminal, and for pipes with ``--runner``, several output files, or
+    two corpora from standard input.
 
     Args:
         *inputs: Arguments that name corpora.
@@ -98,7 +99,7 @@ def supports_pipes(
 
 
 def shown_output(args: argparse.Namespace) -> str:
-    """Return the name of the output in messages, or ``standard output``."""
+    """Return the output in messages, for ``to_stdout`` "standard output"."""
     return "standard output" if args.to_stdout else str(args.output)
 
 
@@ -146,6 +147,8 @@ def mining_options(
 ) -> MiningOptions:
     """Build the options of a run from arguments with the fields' names.
 
+    Other arguments are ignored, and fields without one have their default.
+
     Raises:
         ValueError: ``--memory`` is not a size.
     """
@@ -157,7 +160,10 @@ def mining_options(
 
 
 def sides_of(args: argparse.Namespace) -> list[CorpusOptions]:
-    """Build the options of the source and of the target corpus, in this order."""
+    """Build the options of the source and of the target corpus, in this order.
+
+    ``args`` are of ``add_corpora``, ``add_languages`` and ``add_input_formats``.
+    """
     values = vars(args)
     return [
         CorpusOptions(
@@ -180,6 +186,7 @@ def work_dir_of(args: argparse.Namespace) -> Iterator[Place]:
 
     Raises:
         ValueError: A run on an engine with a remote output has no ``--work-dir``.
+        OSError: The temporary folder cannot be made.
     """
     if args.work_dir is not None:
         yield args.work_dir
