@@ -106,7 +106,9 @@ def score_line(score: BuccScore) -> str:
 
 
 def score_record(score: BuccScore) -> Record:
-    """Return a score for JSON, its fields with ``precision``, ``recall``, ``f1``.
+    """Return a score for JSON, with ``precision``, ``recall`` and ``f1``.
+
+    It also has the score's fields.
 
     An infinite threshold is None.
     """

@@ -170,7 +170,7 @@ class Learner:
         self._steps = 0
 
     def step(self, side: Side, rows: NDArray[np.int64], rate: float) -> float:
-        """Train on the sentences at positions ``rows`` (B,) of a side for one step.
+        """Train on the sentences at positions ``rows`` of a side for a step.
 
         Parameters change in place. ``rate`` is the learning rate. The mean loss is returned.
         """

@@ -99,7 +99,10 @@ class Chart:
 
 
 def ticks(low: float, high: float) -> list[float]:
-    """Return up to 6 multiples of 1, 2 or 5 times 10**n from low to high > low."""
+    """Return up to 6 multiples of 1, 2 or 5 times 10**n from low to high.
+
+    ``low`` is below ``high``.
+    """
     rough = (high - low) / MAX_STEPS
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * (1 - 1e-9))

@@ -189,7 +189,7 @@ def _missing(run: Run, gold: Gold) -> Grid:
 
 
 def counts(run: Run) -> Grid:
-    """Tabulate numbers of records of both sides, such as read or rejected ones."""
+    """Tabulate counts of records of both sides, such as rejected, and recall."""
     rows = []
     for side in SIDES:
         counted = run.summary[side]

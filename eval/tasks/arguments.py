@@ -83,7 +83,7 @@ def languages_of_sides(args: argparse.Namespace) -> tuple[str, str] | None:
 
 
 def add_files_of_languages(parser: argparse.ArgumentParser, option: str, text: str) -> None:
-    """Add an option of values XX=FILE, a list of tuples (language, path) or []."""
+    """Add an option of values XX=FILE, tuples (language, path), by default []."""
     add_list(parser, option, "XX=FILE", text, type=_language_and_file, default=[])
 
 

@@ -177,7 +177,7 @@ def run_suite(suite: Suite, spec: str, show: Show) -> Record:
 
 
 def fields_of(paths: Sequence[Path], /, **more: object) -> dict[str, object]:
-    """Return ``more`` and ``sha256``, the ``fingerprint`` of files, or OSError."""
+    """Return ``more``, and as ``sha256`` the ``fingerprint`` of files."""
     return {**more, "sha256": fingerprint(*paths)}
 
 

@@ -61,7 +61,7 @@ def _mine_corpora(argv: Sequence[str], prog: str) -> int:
 
 
 def rate_corpus(argv: Sequence[str] | None = None, prog: str = "adit rate") -> int:
-    """Run ``adit rate`` by ``argv``, else the process's, and return the status.
+    """Run ``adit rate`` by ``argv`` or the process's, and return the status.
 
     Errors are printed, and return 2. Wrong arguments raise SystemExit.
     """

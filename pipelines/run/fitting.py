@@ -113,7 +113,7 @@ def fit_shards(run: RunContext) -> int:
     not.
 
     Raises:
-        ValueError: A pair needs more than ``options.memory``.
+        ValueError: A pair needs more than ``options.memory``, or ``measure_side`` raises it.
     """
     pairs = [run.for_part(name) for name in run.job.pairs]
     if run.options.memory is not None:
@@ -139,7 +139,7 @@ def fit_run(run: RunContext, sizes: Sizes) -> Fit:
     ``sizes`` are by side. Libraries are loaded to measure them.
 
     Raises:
-        ValueError: The run needs more than ``options.memory``.
+        ValueError: The run needs more than ``options.memory``, or an encoder cannot be used.
     """
     rows = [size.rows for size in sizes.values()]
     options = replace(run.options, k=min(run.options.k, max(*rows, 1)))
@@ -194,7 +194,7 @@ def load_libraries(run: RunContext, dim: int = MAX_TRIED) -> int:
     """Load a run's libraries and encoders, and return this process's bytes.
 
     The words that encoders will cache count. For this, vectors of ``dim`` dimensions, at most 256,
-    are searched.
+    are searched. The errors of ``RunContext.encoder`` and ``word_encoders`` are raised.
     """
     import pipelines.run.steps
 
@@ -212,7 +212,10 @@ def load_libraries(run: RunContext, dim: int = MAX_TRIED) -> int:
 
 
 def known_bytes(run: RunContext) -> int:
-    """Return the maximum bytes of words that a run's encoders will cache."""
+    """Return the maximum bytes of words that a run's encoders will cache.
+
+    The errors of ``RunContext.encoder`` and ``word_encoders`` are raised.
+    """
     encoders: list[Encoder | WordEncoder] = []
     if run.options.source.embeddings is None:
         encoders += [run.for_part(part).side_encoder(side) for part, side in run.job.corpora]

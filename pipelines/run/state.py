@@ -82,7 +82,7 @@ class Failure:
 
 
 class Ledger:
-    """A writer of this process's progress to the ledger in a work folder."""
+    """A writer of this process's progress to the ledger in ``folder``."""
 
     def __init__(self, folder: WorkFolder) -> None:
         self._folder = folder.progress
@@ -95,7 +95,8 @@ class Ledger:
     def note_done(self, stage: str, element: str, *, made: int, seconds: float) -> None:
         """Record that a stage finished an element.
 
-        ``element`` is its name, ``made`` the number of its results, and ``seconds`` the time.
+        ``element`` is its name, ``made`` the number of its results, and ``seconds`` the time. An
+        OSError is raised if this cannot be written.
         """
         done = {"stage": stage, "element": element, "made": made, "seconds": seconds}
         self._add(done | {"since": time.time() - seconds, "worker": self._name})
@@ -235,10 +236,7 @@ def _system_lock(path: Path) -> Iterator[None]:
 
 
 def _acquire(lock: TextIO) -> None:
-    """Acquire the lock for this run only, or fail with a BlockingIOError.
-
-    ``is_locked`` shares the lock for a moment, so this waits for it; a run never shares it.
-    """
+    # ``is_locked`` shares the lock for a moment, so this waits for it; a run never shares it.
     while True:
         fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
         with suppress(BlockingIOError):

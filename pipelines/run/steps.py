@@ -198,7 +198,8 @@ def sources_of_elements(steps: Sequence[Step], job: Job) -> dict[str, int | str]
 class StageRunner:
     """A caller of stages in this process, which records each call.
 
-    Records are in the ledger. A call takes a ``MapStep`` and an element, and returns the results.
+    Records are in the ledger of ``run``. A call takes a ``MapStep`` and an element, and returns the
+    results as a list of elements. The error of a stage is recorded and raised.
     """
 
     def __init__(self, run: RunContext) -> None:

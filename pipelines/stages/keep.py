@@ -107,7 +107,6 @@ def keep_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
 def _estimate(
     chosen: ChosenPairs, scores: FloatArray, wrong: FloatArray, kept: int
 ) -> dict[str, Any]:
-    """Estimate how many kept pairs are wrong, and a threshold that keeps them."""
     assert chosen.identical is not None
     threshold = None
     if kept and (kept == len(scores) or scores[kept] < scores[kept - 1]):
@@ -225,7 +224,6 @@ def _filter(run: RunContext, chosen: ChosenPairs, rows: range, draft: Draft) -> 
 
 
 def _list_counts(chosen: ChosenPairs, scope: str) -> dict[str, IntArray]:
-    """Return, for each row of a side, how many lists of the other have it."""
     counts = {}
     for side, other in ((SOURCE, TARGET), (TARGET, SOURCE)):
         rows = chosen.of_side(side)[0].shard.corpus.facts["read"]
@@ -266,7 +264,6 @@ def drop_near_copies(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
 def _signatures(
     run: RunContext, chosen: ChosenPairs, rows: range, path: Path
 ) -> NDArray[np.uint32]:
-    """Map the signatures of pairs into memory, uint32 (P, HASHES)."""
     stage = pair_meter(run, chosen, PAIRS, "near-copies", limit=rows.stop)
     with stage as meter, path.open("wb") as file:
         for table in completed_pairs(run, chosen, PAIRS, rows=rows):

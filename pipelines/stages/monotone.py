@@ -59,7 +59,8 @@ def cut_documents(run: RunContext, shards: Sequence[ShardNeighbours]) -> list[Do
     """Divide the document pairs into batches, at most one per source shard.
 
     Raises:
-        ValueError: A document is in several pairs, or the list is empty or malformed.
+        ValueError: A document is in several pairs, the list is empty or malformed, or a shard is
+            missing or repeated.
     """
     sources, targets = collect_sides(shards).values()
     count, sides = min(len(sources), len(one_to_one_pairs(run))), [*sources, *targets]
@@ -67,7 +68,10 @@ def cut_documents(run: RunContext, shards: Sequence[ShardNeighbours]) -> list[Do
 
 
 def align_documents(run: RunContext, batch: DocumentBatch) -> DocumentBatch:
-    """Align the sentences of a batch of documents, and save beads but no gaps."""
+    """Align the sentences of a batch of documents, and save beads but no gaps.
+
+    The batch is returned with its ``beads``. The errors of ``one_to_one_pairs`` are raised.
+    """
     sides = [[part.embedded for part in batch.shards if part.shard.side == side] for side in SIDES]
     pairs = one_to_one_pairs(run)
     start, stop = (len(pairs) * index // batch.total for index in (batch.index, batch.index + 1))
@@ -107,7 +111,6 @@ def _vector_maker(run: RunContext, shards: Sequence[EmbeddedShard]) -> object:
 
 
 def _documents(shards: Sequence[EmbeddedShard], names: Sequence[str]) -> dict[str, Sentences]:
-    """Read the sentences of the named documents from shards that have any."""
     listed_names = pa.array(names, pa.string())
     parts, start = [], 0
     for embedded in shards:
@@ -130,7 +133,6 @@ def _documents(shards: Sequence[EmbeddedShard], names: Sequence[str]) -> dict[st
 
 
 def _blocks(run: RunContext, shards: Sequence[EmbeddedShard], document: Sentences) -> Blocks:
-    """Encode merged sentences, or sum their precomputed vectors."""
     side = shards[0].shard.side
     if run.options.side(side).embeddings is None:
         encoder = run.side_encoder(side)
@@ -145,7 +147,6 @@ def _blocks(run: RunContext, shards: Sequence[EmbeddedShard], document: Sentence
 
 
 def _beads(documents: Sequence[Sentences], blocks: Sequence[Blocks]) -> pa.Table:
-    """Align a document with its translation, and return beads without gaps."""
     from miner.monotone.align import align  # loads Numba
 
     beads = [bead for bead in align(*blocks).beads() if all(bead)]

@@ -31,8 +31,8 @@ NEAR_COPY = "near-copy"
 def order_lines(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     """Save the score, probability and reason of each line, in order.
 
-    The artefact is ``ordered`` in the work folder, and ``chosen`` is returned. Duplicate pairs have
-    the score of the first. The reason is "" for pairs that are kept, and else why they are not.
+    ``chosen`` are of ``adit rate``, and are returned. The artefact is ``ordered`` in the work
+    folder. Duplicate pairs have the score of the first. The reason is "" for pairs that are kept.
     Lines that lack a sentence have NaN as score and probability. With scores by margin, each
     probability is NaN.
     """
@@ -62,8 +62,7 @@ def order_lines(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
 
 
 class _Verdicts:
-    """Score, probability and reason of each pair, last of lines without one."""
-
+    # Of each pair, last of lines without one.
     def __init__(self, pairs: IntArray) -> None:
         self._width = int(pairs[1].max(initial=0)) + 1
         self._codes = pairs[0] * self._width + pairs[1]
@@ -73,17 +72,14 @@ class _Verdicts:
         self.reasons[-1] = self.number(UNUSABLE)
 
     def number(self, reason: str) -> int:
-        """Return the number that stands for a reason."""
         if reason not in self.texts:
             self.texts.append(reason)
         return self.texts.index(reason)
 
     def places(self, source: IntArray, target: IntArray) -> IntArray:
-        """Return the places of pairs of rows."""
         return np.searchsorted(self._codes, source * self._width + target)
 
     def batches(self, artefact: Artefact | None, name: str) -> Iterator[tuple[IntArray, Any]]:
-        """Yield the pairs in a file, each batch after their places."""
         if artefact is None:
             return
         with pq.ParquetFile(artefact.file(name)) as file:
@@ -92,7 +88,6 @@ class _Verdicts:
                 yield self.places(source, target), batch
 
     def score(self, artefact: Artefact | None, name: str, reason: str) -> None:
-        """Enter the scores and probabilities of the pairs in a file, and a reason."""
         for places, batch in self.batches(artefact, name):
             self.reasons[places] = self.number(reason)
             self.scores[places] = batch["score"].to_numpy()

@@ -24,6 +24,8 @@ from pipelines.stages.reading.documents import rows_by_document
 class ShardedDocuments:
     """The documents of a side in shards, in the order of first sentences.
 
+    ``sums`` are the artefacts of ``sum_documents``, one per shard in order.
+
     Attributes:
         names: Name of each of the d documents.
         sizes: Number of vectors of each document, int64 (d,).
@@ -94,7 +96,7 @@ def pair_documents(run: RunContext, shards: Sequence[EmbeddedShard]) -> Sequence
     ``shards`` are returned.
 
     Raises:
-        ValueError: No documents match, or a name contains a tab or a line end.
+        ValueError: No documents match, a name contains a tab or a line end, or a shard is missing.
     """
     options, sides = run.options, collect_sides(shards)
     sums = {side: [_sums(run, embedded) for embedded in parts] for side, parts in sides.items()}

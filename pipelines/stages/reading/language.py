@@ -76,10 +76,7 @@ def decide_languages(run: RunContext, *, remember: bool = True) -> RunContext:
 
 
 def _decide_encoders(run: RunContext) -> RunContext:
-    """Return the run with the encoder parts that cover each pair's languages.
-
-    A corpus is encoded with all parts that any of its pairs uses.
-    """
+    # A corpus is encoded with all parts that any of its pairs uses.
     whole = run.options.encoder
     if not joined.parse_joined(whole):
         return run
@@ -105,7 +102,6 @@ def _decide_encoders(run: RunContext) -> RunContext:
 
 
 def _read_sample(run: RunContext, side: str, *, remember: bool) -> Sample:
-    """Return the sample of a corpus, as stored if it is unchanged."""
     corpus, path = run.options.side(side), run.folder.seen_languages(side)
     texts = language_sample(corpus.path, corpus.input_format)
     if path.exists():

@@ -131,7 +131,6 @@ class SplitCorpus:
         self.starts += [row] * (len(self.names) - len(self.starts))
 
     def _batches(self) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Yield sentences in batches, each with the number of its first file."""
         first_file = 0
         for files, whole in self._groups:
             for number in range(whole.facts["parts"]):
@@ -168,7 +167,6 @@ class SplitCorpus:
             )
 
     def _begin_files(self, numbers: NDArray[np.int64], row: int) -> None:
-        """Add the start of each file, for an empty file that of the next one."""
         for number, position in zip(*np.unique(numbers, return_index=True), strict=True):
             self.starts += [row + int(position)] * (int(number) + 1 - len(self.starts))
 
@@ -197,7 +195,6 @@ def _split(run: RunContext, group: DocumentFiles) -> Artefact:
 def _part(
     folder: Place, key: str, documents: Iterator[tuple[int, AnyDocument]], language: str | None
 ) -> Artefact:
-    """Split and seal the next documents, or skip them if they are sealed."""
     part = islice(documents, PART_DOCUMENTS)
     if (sealed := find(folder, key=key)) is not None:
         deque(part, maxlen=0)

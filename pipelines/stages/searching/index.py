@@ -86,7 +86,6 @@ def _choose_method(options: MiningOptions, sides: Mapping[str, Shards]) -> Corpu
 
 
 def _trained_cells(run: RunContext, spec: CellSpec, all_shards: Sequence[Shards]) -> Artefact:
-    """Train cells on a sample of both sides, which does not depend on shards."""
     sides = [SideVectors(shards) for shards in all_shards]
     count = spec.count or default_cells(max(map(len, sides)))
     content = [shard.content for shards in all_shards for shard in shards]
@@ -113,7 +112,6 @@ def _sample(sides: Sequence[SideVectors], size: int) -> Matrix:
 
 
 def _sampled(run: RunContext, sides: Sequence[Shards]) -> tuple[Matrix, Matrix]:
-    """Return sampled rows (N, D) of both sides, and each row's nearest one."""
     rows, nearest = [], []
     for sample in recall_samples(*sides):
         queries, base = SideVectors(sample.shards), SideVectors(sample.others)

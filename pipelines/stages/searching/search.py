@@ -145,10 +145,7 @@ def search_tile(run: RunContext, tile: SearchTile | RecallSample) -> Sequence[Ne
 
 
 def _search_groups(run: RunContext, tile: SearchTile) -> Artefact:
-    """Search shard by shard, and seal the neighbours in the other group.
-
-    Two shards are in memory at a time. The lists of targets wait on disk for further sources.
-    """
+    # Two shards are in memory at a time. The lists of targets wait on disk for further sources.
     k = run.options.k
     documents: dict[str, object] = {}
     if isinstance(tile.method, PairedDocuments):
@@ -191,7 +188,6 @@ def _search_groups(run: RunContext, tile: SearchTile) -> Artefact:
 def _search(
     run: RunContext, tile: SearchTile, source: SearchableShard, target: SearchableShard
 ) -> tuple[Neighbours, Neighbours]:
-    """Search both directions of two shards, with positions in them as ids."""
     queries, base, options = source.embedded, target.embedded, run.options
     search: Callable[..., tuple[Neighbours, Neighbours]]
     if isinstance(tile.method, PairedDocuments):
