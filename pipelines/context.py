@@ -45,12 +45,8 @@ class _Encoders:
 class RunContext:
     """A part of a run, with its options and the run's encoders.
 
-    Attributes:
-        job: All parts of the run, with their options.
-        monitor: Receives the run's progress.
-        part: Name of this part in ``job.parts``.
-        options: Options of this part.
-        folder: Paths in the work folder of this part.
+    ``part`` is the name of this part in ``job.parts``. ``options`` are its options, and ``folder``
+    has the paths in its work folder. ``monitor`` receives the run's progress.
     """
 
     job: Job

@@ -35,7 +35,6 @@ class MapOptions(TextOptions):
             and its translation per line.
         refinements: How often the map is refitted to mutual nearest neighbours.
         vec: Folder to write the mapped word vectors to, None for no such files.
-        words: Options for learning word vectors.
     """
 
     start: str = IDENTICAL
@@ -72,10 +71,8 @@ class RoundOptions(ValidatedOptions):
 class BootstrapOptions(TextOptions):
     """Options of ``adit bootstrap``.
 
-    Attributes:
-        encoder: Encoder of the first round, named as for ``--encoder``.
-        known: File of gold pairs that every round is also trained on, or None.
-        each: Options of each round.
+    ``encoder`` is that of the first round, named as for ``--encoder``. ``known`` is a file of gold
+    pairs that every round is also trained on, or None.
     """
 
     encoder: str

@@ -215,10 +215,8 @@ class Element(NamedTuple):
 class Job:
     """A run of one or more pairs of corpora.
 
-    Attributes:
-        parts: Options by name of a part; the part ``WHOLE_JOB`` has the options of the whole run.
-        corpora: The corpora to read, each as a part and the name of its side.
-        pairs: The parts to mine.
+    ``parts`` are options by name of a part, ``WHOLE_JOB`` for the whole run. ``corpora`` are to be
+    read, each a part and the name of its side. ``pairs`` are the parts to mine.
     """
 
     parts: Mapping[str, MiningOptions]

@@ -156,10 +156,8 @@ class EmbeddedShard:
 class SideVectors:
     """The vectors of a side's ``shards``, in order and at least one.
 
-    Positions count through all shards.
-
-    Attributes:
-        starts: A list of the first position of each shard, then the number of all vectors.
+    Positions count through all shards. ``starts`` is a list of the first position of each shard,
+    then the number of all vectors.
     """
 
     def __init__(self, shards: Sequence[EmbeddedShard]) -> None:
@@ -302,11 +300,8 @@ class SavedNeighbours(ShardReference):
 class TileNeighbours(SavedNeighbours):
     """A shard's neighbours in some shards, or cells, of the other side.
 
-    Attributes:
-        others: Indices of these shards, or the cells.
-        total: Number of all shards of the other side, or of all cells.
-        scope: "corpus" or "document".
-        k: Maximum neighbours of a row in all tiles.
+    ``others`` are the indices of these shards, or the cells, and ``total`` is the number of all.
+    ``scope`` is "corpus" or "document". A row has up to ``k`` neighbours in all tiles.
     """
 
     others: range

@@ -18,11 +18,8 @@ TRAIN, DEV, TEST = PARTS = ("tr", "va", "te")
 class Examples:
     """N labelled sentences or sentence pairs.
 
-    Attributes:
-        labels: of each example, as text.
-        sides: one list of N sentences, or two, of the first and the second sentences of pairs.
-        parts: ``tr``, ``va`` or ``te`` of each example; empty if the examples are not divided.
-        files: the files that were read.
+    ``sides`` has one list of N sentences, or two, of the first and the second sentences of pairs.
+    ``parts`` has ``tr``, ``va`` or ``te`` of each example, or is empty. ``files`` were read.
     """
 
     labels: Sequence[str]

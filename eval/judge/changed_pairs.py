@@ -53,7 +53,7 @@ UNCHANGED = -1  # kind of pairs without a change
 class Lines(NamedTuple):
     """The words of B sentences, W in the longest.
 
-    ``vectors`` are float32 (B, W, D), and ``weights`` float32 (B, W). ``is_word`` is bool (B, W),
+    ``vectors`` are float32 (B, W, D), ``weights`` float32 (B, W). ``is_word``, bool (B, W), is
     False after the end.
     """
 
@@ -219,7 +219,6 @@ def change_pairs(
 
 
 def _draw_place(corpus: Corpus, rows: Tensor) -> Tensor:
-    """Draw a word of each sentence by weight, its position, int64 (B, 1)."""
     return corpus.weights[rows].clamp(min=1e-6).multinomial(1)
 
 
@@ -232,7 +231,6 @@ def _uniform(rows: Tensor) -> Tensor:
 
 
 def _cut(rows: Tensor) -> Tensor:
-    """Remove 15% to 60% of the words of sentences, in one place."""
     counts = (rows > 0).sum(dim=1, keepdim=True)
     removed = (counts * (0.15 + 0.45 * _uniform(rows))).round().long().clamp(min=1)
     where, start = _uniform(rows), (_uniform(rows) * (counts - removed + 1)).long()
@@ -242,7 +240,6 @@ def _cut(rows: Tensor) -> Tensor:
 
 
 def _add(rows: Tensor, others: Tensor) -> Tensor:
-    """Add other sentences or 25% to 75% of them, before or after."""
     shares = torch.where(_uniform(rows) < 0.6, 0.25 + 0.5 * _uniform(rows), 1)
     counts = ((others > 0).sum(dim=1, keepdim=True) * shares).long().clamp(min=1)
     others = others * (torch.arange(rows.shape[1], device=rows.device) < counts)

@@ -53,8 +53,7 @@ _WORD = re.compile(r"[a-z]+n['\u2019]t\b|[a-z]+|%")
 def english_words(text: str) -> list[str]:
     """Split a text into lower-case words of a to z, in order.
 
-    "Can't" becomes "not" and "ca", like other negations. "%" is a word. All other characters
-    separate words.
+    "Can't" becomes "not", "ca", like other negations. "%" is a word. All else separates words.
     """
     words = []
     for word in _WORD.findall(text.lower()):
@@ -122,12 +121,9 @@ class Side:
 def sides_of(
     text: ParallelText, makers: Sequence[WordEncoder], names: Sequence[str]
 ) -> Iterator[Side]:
-    """Yield the source, then the target side of parallel text with English.
+    """Yield the source, then the target side of parallel text into English.
 
-    Args:
-        text: Pairs with English as target.
-        makers: The word encoders of both sides.
-        names: The words that are meanings.
+    ``makers`` are the word encoders of both sides, and ``names`` the words that are meanings.
     """
     numbers = {name: number for number, name in enumerate(names)}
     meanings = [
@@ -208,13 +204,10 @@ class Learner:
 def train_facts(
     sides: Sequence[Side], names: Sequence[str], steps: int, report: Callable[[int, float], object]
 ) -> Learner:
-    """Train the model on batches of sentences, each of one side.
+    """Train the model on ``steps`` batches of sentences, each of one side.
 
-    Args:
-        sides: Sides of parallel text.
-        names: The meanings.
-        steps: Batches, each of ``BATCH`` sentences.
-        report: Called every ``REPORT_STEPS`` steps with the step and the mean loss since then.
+    ``names`` are the meanings. A batch has ``BATCH`` sentences. ``report`` is called every
+    ``REPORT_STEPS`` steps with the step and the mean loss since then.
     """
     rates, random = _base_rates(sides, len(names)), np.random.default_rng(2)
     learner, losses = Learner(sides[0].vectors.shape[1], rates), []
@@ -243,12 +236,9 @@ def save_facts(
 ) -> None:
     """Write or replace the model of the listed meanings, in whole numbers.
 
-    Args:
-        path: File, which ``miner.judge.facts`` reads.
-        learner: Trained parameters.
-        sides: Sides of parallel text, whose words scale the hidden units.
-        names: The meanings that were trained. Meanings in no group are not written.
-        encoders: Names of the encoders of the words.
+    ``miner.judge.facts`` reads it. Words of ``sides`` scale the hidden units. ``names`` are the
+    meanings of ``learner``. Meanings in no group are not written. ``encoders`` are the names of the
+    encoders of the words.
     """
     values = learner.values
     unit = np.abs(values["hidden"]).max() / MAX_BYTE

@@ -173,13 +173,9 @@ def train_network(
 ) -> Network:
     """Train a network on changed pairs.
 
-    Half of each batch is of text that no encoder was trained on.
-
-    Args:
-        corpus: Pairs, first of text that encoders were trained on, then of other text.
-        seen: The number of the first pairs, from 1 to below all.
-        steps: Batches.
-        report: Called every ``REPORT_STEPS`` steps with the step and the mean loss since then.
+    The first ``seen`` pairs, from 1 to below all, are of text that encoders were trained on. Half
+    of each of ``steps`` batches is of other text. ``report`` is called every ``REPORT_STEPS`` steps
+    with the step and the mean loss since then.
     """
     torch.manual_seed(1)
     network = Network(corpus.vectors.shape[1]).to(DEVICE)

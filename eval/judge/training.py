@@ -99,12 +99,9 @@ def fit_judge(
 ) -> Judge:
     """Train a judge that compares the features ``learned``.
 
-    One pair in 4 is repeated without features of neighbours, to judge pairs without any.
-
-    Args:
-        all_examples: Examples with P pairs in all, of both labels.
-        weights: Weights of the pairs, float64 (P,).
-        learned: ``FEATURES``, or ``SEEN`` for the judge of given pairs.
+    ``learned`` are ``FEATURES``, or ``SEEN`` for the judge of given pairs. ``weights``, float64
+    (P,), are of the P pairs of all examples, which have both labels. One pair in 4 is repeated
+    without features of neighbours, to judge pairs without any.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
 
@@ -139,10 +136,7 @@ def _reference_peaks(
     weights: NDArray[np.float64],
     offset: float,
 ) -> NDArray[np.float64]:
-    """Fit the peaks of wrong and correct pairs, (2, 3), with equal corpora.
-
-    Each language's pairs, or each corpus's of one language, are scored by trees of the others.
-    """
+    # Each language's pairs, or each corpus's of one language, are scored by trees of the others.
     from sklearn.model_selection import GroupKFold, cross_val_predict
 
     names = [example.languages for example in all_examples]

@@ -64,12 +64,10 @@ class Chart:
 
     Attributes:
         labels: of the x axis and the y axis.
-        x: the lowest and the highest value of the x axis.
-        y: the lowest and the highest value of the y axis.
+        x, y: the lowest and the highest value of the axis.
         scale: transforms heights; a square root keeps low bars visible.
         bars: histograms over the whole width, each a CSS class and the heights.
         lines: each a CSS class and the points.
-        dots: points that are drawn as dots.
         uprights: vertical lines, each a value of x and a label.
     """
 

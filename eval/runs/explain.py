@@ -33,21 +33,17 @@ class Explanation:
     """Facts that explain why a pair of rows was mined or was not.
 
     Attributes:
-        source: row of the source sentence.
-        target: row of the target sentence.
-        targets: neighbours of the source, nearest first.
-        sources: neighbours of the target, nearest first.
-        source_mean: the source's neighbourhood mean, with which margins are computed.
-        target_mean: the target's.
+        source, target: rows of the sentences.
+        targets, sources: neighbours of the source, and of the target, nearest first.
+        source_mean, target_mean: neighbourhood means, with which margins are computed.
         cosine: cosine of the pair, None if neither sentence is a neighbour of the other.
         margin: margin of the pair, None if ``cosine`` is.
         line: line of the pair, from 0, if the run rates given lines; else None.
         judged: the fields of the pair in the judge's file, or None if it is not in it.
-        reasons: how much each feature raised the judge's score; empty without ``judged``.
-        contradictions: pairs of English words that only the source and only the target say, "" for
-            none; empty without ``judged``.
-        unmatched: words of the source and of the target without a counterpart, none without
-            ``judged``.
+        reasons: how much each feature raised the judge's score; without ``judged``, this and the
+            next two are empty.
+        contradictions: pairs of English words that only one side says, "" for none, source first.
+        unmatched: words of the source and of the target without a counterpart.
         verdict: one line of text on whether and why the pair was mined.
     """
 

@@ -166,8 +166,7 @@ class Run:
     def lines(self, sources: IntArray, targets: IntArray) -> IntArray | None:
         """Return the first line of each given pair, from 0, int64 (P,).
 
-        ``sources`` and ``targets`` (P,) are the pairs' rows. It is None if pairs were mined or
-        aligned.
+        ``sources`` and ``targets`` (P,) are the pairs' rows. It is None if the run rated no lines.
         """
         return None if self._lines is None else lines_of(self._lines, sources, targets)
 

@@ -51,8 +51,7 @@ def load_topics(directory: Path) -> dict[str, Examples]:
     TAB text``); and reviews, ``xx.train.tsv`` and ``xx.test.tsv`` (``STARS TAB text``).
 
     Keys are ``xxx_Yyyy``, MLDoc's codes such as ``en``, and ``xx`` for reviews. Reviews are
-    positive above 3 stars, and negative below. Reviews of 3 stars are skipped, and others cut after
-    64 words.
+    positive above 3 stars, negative below, skipped if of 3, and cut after 64 words.
 
     Raises:
         ValueError: The folder contains no such files, or a file is malformed.

@@ -114,10 +114,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
 
 
 def _measure(clean: Sides, foreign: Foreign, encoder: Encoder, pair: tuple[str, str]) -> Shares:
-    """Return the shares that filters and the judge reject, by kind of pairs.
-
-    Statistics come from the clean pairs. The judge scores as many clean pairs with each kind.
-    """
+    # Statistics come from the clean pairs. The judge scores as many clean pairs with each kind.
     typical = Suspects.of(*clean, languages=pair)
     shares: Shares = {name: {} for name in (*MEASURED, "any", JUDGE, LOST)}
     words = word_encoders(encoder, pair)

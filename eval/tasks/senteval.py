@@ -273,7 +273,6 @@ def _of_language(figure: Figure, language: str, first: str, examples: Examples) 
 
 
 def _by_cosine(encoder: Encoder, year: str, sets: Sets) -> Iterator[Figure]:
-    """Correlate the cosines of each set of a year, then resample all together."""
     parts = []
     for name, examples in sets.items():
         (model,) = encoders_of_languages(encoder, ["en"])
@@ -303,7 +302,6 @@ def _predict(
     *,
     both: bool,
 ) -> Iterator[tuple[str, frozen.Part]]:
-    """Learn from the first language, and yield predictions of each test part."""
     first = next(iter(sets))
 
     def learn(model: Encoder) -> tuple[frozen.Predictor, np.float32]:

@@ -93,7 +93,6 @@ def _numbers(sentence: str, names: Sequence[str], random: np.random.Generator) -
 
 
 def _other_digits(digits: str, random: np.random.Generator) -> str:
-    """Draw a number of the same length, with the same outer zeros."""
     core = digits.strip("0") or "0"
     while True:
         first = str(random.integers(1, 10))
@@ -190,15 +189,9 @@ def best_by_judge(
 ) -> IntArray:
     """Choose each sentence's neighbour with the judge's best score.
 
-    Args:
-        encoder: Encoder whose word vectors the judge compares.
-        languages: ISO 639 codes of both sides.
-        source: N sentences.
-        targets: M sentences of the other side.
-        nearest: K neighbours of each sentence, ids of ``targets``.
-
-    Returns:
-        Ids of ``targets``, int64 (N,); -1 if a sentence has no neighbours.
+    The judge compares word vectors of ``encoder``. ``languages`` are ISO 639 codes of both sides.
+    ``nearest`` has neighbours of the N sentences of ``source``, as positions in ``targets``. The
+    result also is such positions, int64 (N,), -1 if a sentence has no neighbours.
 
     Raises:
         ValueError: Neither the encoder nor the bundled one has word vectors of a language.

@@ -312,7 +312,7 @@ def _runs_on_flink(master: str, name: str) -> bool:
 
 
 def _run_with_workers(pipeline: beam.Pipeline, running: Path) -> PipelineResult:
-    """Run in a thread, since Beam would wait for its workers on an interrupt."""
+    # In a thread, since Beam would wait for its workers on an interrupt.
     ended: Future[PipelineResult] = Future()
 
     def run() -> None:

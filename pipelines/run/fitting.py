@@ -66,10 +66,8 @@ Sizes: TypeAlias = Mapping[str, SideSize]
 class Fit:
     """The estimated memory of a run.
 
-    Attributes:
-        options: Its options, with rows per shard that fit, and k of at most the larger side.
-        libraries: Bytes that loaded libraries and encoders use.
-        stages: Bytes that each stage needs in addition, by name.
+    ``options`` have rows per shard that fit, and k of at most the larger side. ``libraries`` is
+    bytes that libraries and encoders use. ``stages`` are further bytes of each stage, by name.
     """
 
     options: MiningOptions
@@ -109,8 +107,8 @@ def measure_side(run: RunContext, side: str) -> SideSize:
 def fit_shards(run: RunContext) -> int:
     """Return the maximum rows per shard with which all pairs fit into memory.
 
-    If ``options.memory`` is None, they fit into half of the machine's, unless even 32,768 rows do
-    not.
+    At most ``options.rows_per_shard`` are returned. If ``options.memory`` is None, it is half of
+    the machine's, and at least 32,768 are returned.
 
     Raises:
         ValueError: A pair needs more than ``options.memory``, or ``measure_side`` raises it.

@@ -44,12 +44,9 @@ _SINCE = itemgetter("since")  # of a note
 class StageState:
     """The progress of a stage in a run.
 
-    Attributes:
-        name: Name of the stage.
-        done: Number of different elements that are done.
-        expected: Number of all its elements, None if unknown.
-        seconds: Total seconds of all processes in it.
-        since: When its first element started, in seconds since 1970; 0 if none has.
+    ``done`` is the number of different elements that are done, and ``expected`` that of all, None
+    if unknown. ``seconds`` are of all processes. Its first element started ``since`` seconds after
+    1970, or 0 if none has.
     """
 
     name: str
@@ -128,8 +125,7 @@ class Ledger:
 def start_ledger(folder: WorkFolder, elements: Mapping[str, int | str]) -> None:
     """Remove the ledger of earlier runs, and record the stages of this run.
 
-    ``elements`` has each stage's number of elements, or the name of the stage whose references they
-    are.
+    ``elements`` has each stage's number of elements, or the name of the stage that makes them.
     """
     remove_tree(folder.progress)
     folder.progress.mkdir(parents=True)

@@ -50,10 +50,8 @@ BothTexts: TypeAlias = tuple[list[str], list[str]]
 class TextRater:
     """A rater of sentence pairs by their texts only.
 
-    Attributes:
-        run: The run, whose options have the languages.
-        statistics: Run statistics of the first pairs.
-        typical: Probably correct pairs, with whose length ratio and scripts filters compare others.
+    The options of ``run`` have the languages. ``statistics`` are of the first pairs. Filters
+    compare others with the length ratio and scripts of ``typical``, probably correct pairs.
     """
 
     run: RunContext

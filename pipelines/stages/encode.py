@@ -41,9 +41,7 @@ FAILED = "encoder failed"
 class Block(NamedTuple):
     """Vectors of consecutive sentences, NaN where the encoder failed.
 
-    Attributes:
-        vectors: A row per sentence, of any float type; NaN where the encoder failed.
-        failed: The error message by position of such a vector.
+    ``vectors`` has a row per sentence, and ``failed`` the error message by position of a NaN row.
     """
 
     vectors: NDArray[np.floating]

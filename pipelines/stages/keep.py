@@ -37,7 +37,6 @@ MIN_HELD = 1 << 16
 
 
 def _keep_rule(options: MiningOptions) -> tuple[str, float]:
-    """Return the rule that keeps pairs, and its limit (0 for "all")."""
     if not options.scores_by_words:
         return "all", 0.0
     if options.fdr is not None:
@@ -56,7 +55,6 @@ def _range_of_rule(run: RunContext, chosen: ChosenPairs) -> range:
 
 
 def _scores(pairs: Artefact, *, by_words: bool) -> tuple[FloatArray, FloatArray]:
-    """Return scores (P,) and probabilities of being wrong, 0 without judge."""
     columns = ["score", *(["probability"] if by_words else [])]
     table = pq.read_table(pairs.file(PAIRS), columns=columns)
     scores = table["score"].to_numpy()
@@ -149,7 +147,6 @@ def _write_rejected(chosen: ChosenPairs, least: float, draft: Draft) -> tuple[in
 
 
 def _write_masked(pairs: Artefact, kept: Mask, draft: Draft) -> None:
-    """Write the pairs under a mask, which may be shorter than the file."""
     start = 0
     with (
         pq.ParquetFile(pairs.file(PAIRS)) as file,
@@ -165,9 +162,8 @@ def _write_masked(pairs: Artefact, kept: Mask, draft: Draft) -> None:
 def filter_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     """Apply ``options.filters``, and save kept and rejected pairs.
 
-    Both are in separate files. Pairs below the limit of ``options.threshold`` or of a probability
-    of at least 0.5, if that applies, are in neither. Without filters, ``chosen`` is returned
-    unchanged.
+    Both are in separate files. Pairs below ``options.threshold`` or a probability of 0.5, if that
+    rule applies, are in neither. Without filters, ``chosen`` is returned unchanged.
     """
     options = run.options
     if not options.filters:

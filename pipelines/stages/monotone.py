@@ -42,12 +42,10 @@ BEAD_FIELDS = pa.schema({"source_rows": _ROWS, "target_rows": _ROWS, "cosine": p
 
 
 class Sentences(NamedTuple):
-    """The sentences of a document, in order.
+    """The n sentences of a document, in order.
 
-    Attributes:
-        rows: Rows in the corpus, int64 (n,).
-        positions: Positions of the vectors in the side, int64 (n,); -1 without a vector.
-        texts: The n texts, empty without a vector.
+    ``rows`` in the corpus and ``positions`` of vectors in the side, -1 without one, are int64 (n,).
+    Texts without a vector are "".
     """
 
     rows: IntArray
@@ -168,7 +166,6 @@ class _NeighbourhoodMeans:
         self._means = np.concatenate([shard.load(scope).means() for shard in of_side])
 
     def of_beads(self, beads: pa.ChunkedArray) -> FloatArray:
-        """Return each bead's mean over rows with a vector, NaN if it has none."""
         rows, sizes = pc.list_flatten(beads).to_numpy(), pc.list_value_length(beads).to_numpy()
         positions = np.minimum(np.searchsorted(self._rows, rows), len(self._rows) - 1)
         hits = self._rows[positions] == rows

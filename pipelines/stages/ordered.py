@@ -113,7 +113,6 @@ def _verdicts(run: RunContext, chosen: ChosenPairs, pairs: IntArray) -> _Verdict
 
 
 def _places(chosen: ChosenPairs, verdicts: _Verdicts) -> tuple[IntArray, dict[int, str]]:
-    """Return each line's pair (N,), -1 without, and rejected lines' reasons."""
     sides: list[IntArray] = []
     unusable: dict[int, str] = {}
     for side in SIDES:
@@ -160,9 +159,8 @@ def write_lines(
 ) -> None:
     """Write lines with their score, probability and reason to an open file.
 
-    Tabs separate cells, and NaN is empty. The ``header`` of their file, if any, is the first line.
-    If a pair is not a line of its file, its source and target text are written. ``add_texts`` adds
-    these as columns.
+    Tabs separate cells, and NaN is empty. The ``header`` of their file, unless None, comes first.
+    A pair that is not a line of its file is written as both texts. ``add_texts`` adds these.
     """
     if header is not None:
         _write_cells(file, header, *COLUMNS, *(SIDES if add_texts else ()))

@@ -33,10 +33,8 @@ CONTRADICTED = 0.1  # share of a sample below which a corpus is not in its given
 class Sample(NamedTuple):
     """The languages and the HTML entities in a sample of a corpus.
 
-    Attributes:
-        shares: Share (0 to 1) of each language, largest first.
-        escapes: How often entities are to be unescaped, usually 0.
-        entity: An example of an entity, empty without entities.
+    ``shares`` (0 to 1) are by language, largest first. Entities are to be unescaped ``escapes``
+    times, usually 0. ``entity`` is an example of an entity, or "".
     """
 
     shares: Mapping[str, float]
@@ -138,8 +136,7 @@ def only_language(options: MiningOptions, side: str) -> str | None:
 def language_sample(path: Place, input_format: str) -> list[str]:
     """Return a sample of a corpus's sentences, empty if it is unreadable.
 
-    It is the beginning, or for a folder of over 20 files of documents, some sentences of evenly
-    spaced files.
+    It is the beginning or, in a folder of over 20 documents, some sentences of evenly spaced files.
     """
     try:
         is_folder = path.is_dir() and is_documents(path, input_format)

@@ -104,8 +104,7 @@ class SplitCorpus:
     document gets a number, as in ``NAME (2)``.
 
     Attributes:
-        names: Name of each file in the corpus.
-        files: Path of each file.
+        names, files: Name in the corpus, and path, of each file.
         starts: Row at which each file begins; complete after an iteration.
     """
 
