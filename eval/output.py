@@ -108,9 +108,7 @@ def score_line(score: BuccScore) -> str:
 def score_record(score: BuccScore) -> Record:
     """Return a score for JSON, with ``precision``, ``recall`` and ``f1``.
 
-    It also has the score's fields.
-
-    An infinite threshold is None.
+    It also has the score's fields. An infinite threshold is None.
     """
     shares = {"precision": score.precision, "recall": score.recall, "f1": score.f1}
     threshold = score.threshold if math.isfinite(score.threshold) else None

@@ -204,7 +204,7 @@ class MiningOptions:
 class Element(NamedTuple):
     """An input or output of a stage, with the part of the job it belongs to.
 
-    ``reference`` is an object of ``pipelines.references``, a list of these, or a side's name.
+    ``reference`` is that input or output, such as a ``Shard``, a list of these, or a side's name.
     """
 
     part: str

@@ -42,7 +42,7 @@ class Shard:
     """A shard of the sentences of a side.
 
     ``index`` counts from 0, and ``rows`` is the number of sentences. ``corpus`` is the artefact of
-    all sentences of the side, with facts of the whole side.
+    the side's sentences, with facts of the whole side. It lists only files that the shard needs.
     """
 
     side: str

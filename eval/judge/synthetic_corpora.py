@@ -40,9 +40,9 @@ Spoil = Callable[[str, Random, Sequence[str]], str]
 
 
 def half(text: str, random: Random, others: Sequence[str]) -> str:
-    """Keep a random half of the words, or of the characters of up to 3 words.
+    """Keep one half of the words, or of the characters of up to 3 words.
 
-    ``others`` is unused.
+    ``random`` chooses the first or the second. ``others`` is unused.
     """
     words = text.split(" ")
     units, joint = (words, " ") if len(words) > 3 else (list(text), "")

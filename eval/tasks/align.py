@@ -69,7 +69,7 @@ def read_beads(path: Path) -> list[Bead]:
     1]:0.4137``. Blank lines are skipped.
 
     Raises:
-        ValueError: A line is malformed, or the file has no beads.
+        ValueError: A line is malformed, or the file has no beads or cannot be read.
     """
     beads: list[Bead] = []
     for number, line in enumerate(map(str.strip, read_lines(path)), 1):

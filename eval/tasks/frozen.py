@@ -31,9 +31,9 @@ def make_learner(
 ) -> Callable[..., tuple[Learned, list[Encoder]]]:
     """Build a function that trains on the language ``first`` when needed.
 
-    The function takes languages to test, and returns the result of ``learn`` for the encoder of
-    ``first``, and the encoders of the languages to test. ``learn`` runs once or, if the parts of a
-    joined encoder depend on the languages, once per choice of parts.
+    The function takes languages to test as arguments, and returns the result of ``learn`` for the
+    encoder of ``first``, and the encoders of the languages to test. ``learn`` runs once or, if the
+    parts of a joined encoder depend on the languages, once per choice of parts.
     """
     results: dict[str, Learned] = {}
 

@@ -182,7 +182,7 @@ def _write_vectors(
 
 
 def share_corpora(run: RunContext, shards: Sequence[EmbeddedShard]) -> list[Element]:
-    """Return an element per pair of corpora, a list of its two sides' shards."""
+    """Return an element per pair of corpora, a list of shards, sources first."""
     return [Element(pair, _both_sides(run.for_part(pair), shards)) for pair in run.job.pairs]
 
 

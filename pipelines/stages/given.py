@@ -46,6 +46,7 @@ def rate_lines(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPair
 
     Raises:
         ValueError: The sides have different numbers of lines, or a shard is missing or repeated.
+        OSError: A file cannot be written.
     """
     sources, targets = collect_sides(shards).values()
     sides, options = [*sources, *targets], run.options

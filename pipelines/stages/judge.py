@@ -92,7 +92,8 @@ def _decided_score(run: RunContext, prefix: str) -> str:
 def cut_pairs(run: RunContext, chosen: ChosenPairs) -> list[PairBatch]:
     """Divide the chosen pairs into batches, and save the run statistics.
 
-    The statistics are of the best pairs by margin. Without the judge, there is one empty batch.
+    The statistics are of the best pairs by margin. Without the judge, there is one empty batch. The
+    errors of ``produce`` are raised.
     """
     if not run.options.scores_by_words:
         return [PairBatch(chosen=chosen, index=0, total=1, rows=range(0), usual=None)]
@@ -134,7 +135,7 @@ def score_pairs(run: RunContext, batch: PairBatch) -> PairBatch:
     """Score a batch of pairs by the judge, and save it.
 
     Pairs are sorted by ascending score. Pairs with the same text on both sides are in a separate
-    file. A batch without run statistics is returned unchanged.
+    file. A batch without run statistics is returned unchanged. ``produce`` raises errors.
     """
     if batch.usual is None:
         return batch
@@ -222,6 +223,7 @@ def judge_pairs(run: RunContext, scored: Sequence[PairBatch]) -> ChosenPairs:
 
     Raises:
         ValueError: A batch is missing or repeated.
+        OSError: A file cannot be written.
     """
     scored = sorted(scored, key=lambda part: part.index)
     batch = scored[0]

@@ -68,7 +68,7 @@ def cut_documents(run: RunContext, shards: Sequence[ShardNeighbours]) -> list[Do
 def align_documents(run: RunContext, batch: DocumentBatch) -> DocumentBatch:
     """Align the sentences of a batch of documents, and save beads but no gaps.
 
-    The batch is returned with its ``beads``. The errors of ``one_to_one_pairs`` are raised.
+    The batch is returned with its ``beads``. ``one_to_one_pairs`` and ``produce`` raise errors.
     """
     sides = [[part.embedded for part in batch.shards if part.shard.side == side] for side in SIDES]
     pairs = one_to_one_pairs(run)
@@ -184,6 +184,7 @@ def select_beads(run: RunContext, parts: Sequence[DocumentBatch]) -> ChosenPairs
 
     Raises:
         ValueError: A batch is missing or repeated.
+        OSError: A file cannot be written.
     """
     parts = sorted(parts, key=lambda part: part.index)
     check_complete([part.index for part in parts], parts[0].total, "batches of documents")

@@ -34,7 +34,7 @@ def order_lines(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     ``chosen`` are of ``adit rate``, and are returned. The artefact is ``ordered`` in the work
     folder. Duplicate pairs have the score of the first. The reason is "" for pairs that are kept.
     Lines that lack a sentence have NaN as score and probability. With scores by margin, each
-    probability is NaN.
+    probability is NaN. The errors of ``produce`` are raised.
     """
     lines = chosen.lines
     assert lines is not None
@@ -144,7 +144,7 @@ class RatedLine(NamedTuple):
 def ordered_lines(pairs: PairFile, ordered: Artefact) -> Iterator[RatedLine]:
     """Yield the lines of a file of pairs, with the ratings that were saved.
 
-    ``ordered`` is the artefact of ``order_lines``. Both must have the same number of lines.
+    ``ordered`` is the artefact of ``order_lines``. Different numbers of lines raise ValueError.
     """
     columns = (
         np.load(ordered.file(name), mmap_mode="r") for name in (SCORES, PROBABILITIES, REASONS)

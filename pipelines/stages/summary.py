@@ -250,11 +250,9 @@ def read_summaries(job: Job) -> dict[str, dict[str, Any]]:
 
 
 def write_table(path: Place, summaries: Summaries) -> None:
-    """Write or replace a table of ``COLUMNS``, with a line per language pair.
+    """Write or replace a table of ``COLUMNS``, or raise OSError.
 
-    It raises OSError if it cannot.
-
-    Tabs separate cells. "threshold" and "wrong" (the estimated error rate) are empty if unknown.
+    It has a line per pair. "threshold" and "wrong", the error rate, are empty if unknown.
     """
     lines: list[Sequence[object]] = [COLUMNS]
     for pair, summary in summaries.items():

@@ -136,7 +136,7 @@ def only_language(options: MiningOptions, side: str) -> str | None:
 def language_sample(path: Place, input_format: str) -> list[str]:
     """Return a sample of a corpus's sentences, empty if it is unreadable.
 
-    It is the beginning or, in a folder of over 20 documents, some sentences of evenly spaced files.
+    It is the beginning or, in a folder of over 20 files of documents, sentences of some of these.
     """
     try:
         is_folder = path.is_dir() and is_documents(path, input_format)

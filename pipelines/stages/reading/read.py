@@ -58,7 +58,7 @@ def read_side(run: RunContext, side: str) -> list[Shard]:
     Raises:
         ValueError: The corpus cannot be read, none of its sentences is usable, or none is in a
             document that ``options.scope`` can pair.
-        OSError: A remote file cannot be read.
+        OSError: A remote file cannot be read, or a file cannot be written.
     """
     options, corpus = run.options, run.options.side(side)
     source, digests, lines = _open(run, side)
@@ -222,6 +222,7 @@ def collect_rejected(run: RunContext, sides: Mapping[str, Sequence[EmbeddedShard
 
     Raises:
         ValueError: More than ``options.max_rejected`` records of both sides were rejected.
+        OSError: A file cannot be written.
     """
     counts = [_write_rejected(run, side, shards) for side, shards in sides.items()]
     total, maximum = sum(counts), run.options.max_rejected

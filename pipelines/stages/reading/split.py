@@ -60,7 +60,8 @@ class DocumentFiles:
 def group_files(run: RunContext, side: str) -> list[DocumentFiles]:
     """Divide the files of the side "source" or "target" into groups, in order.
 
-    If the side does not consist of raw documents, it is one group without files.
+    If the side does not consist of raw documents, it is one group without files. The errors of
+    ``document_files`` are raised.
     """
     corpus = run.options.side(side)
     if not is_documents(corpus.path, corpus.input_format):
@@ -85,7 +86,7 @@ def split_group(run: RunContext, group: DocumentFiles) -> DocumentFiles:
     """Split a group's documents into sentences, and save these.
 
     They are in the work folder's ``split/SIDE/NNNNN``, unless they were saved before or the group
-    has no files. The group is returned.
+    has no files. The group is returned. The errors of ``produce`` are raised.
     """
     if group.files:
         _split(run, group)
@@ -100,8 +101,8 @@ def join_side(run: RunContext, groups: Sequence[DocumentFiles]) -> str:
 class SplitCorpus:
     """An iterable over a side's sentences and broken documents, as records.
 
-    Construction splits the documents that are not split yet. A document with the name of an earlier
-    document gets a number, as in ``NAME (2)``.
+    Construction splits the documents that are not split yet, with the errors of ``group_files`` and
+    ``split_group``. A document with the name of an earlier one gets a number, as in ``NAME (2)``.
 
     Attributes:
         names, files: Name in the corpus, and path, of each file.

@@ -42,8 +42,9 @@ def prepare_sides(run: RunContext, shards: Shards) -> list[list[SearchableShard]
     join, the trained cells.
 
     Raises:
-        ValueError: A side has no usable vector, the sides differ in dimensions, or more than
-            ``options.max_rejected`` records were rejected.
+        ValueError: A side has no usable vector, the sides differ in dimensions, a shard is missing,
+            or more than ``options.max_rejected`` records were rejected.
+        OSError: A file cannot be written.
     """
     options = run.options
     sides = collect_sides(shards)
@@ -129,6 +130,7 @@ def train_side(run: RunContext, side: Sequence[SearchableShard]) -> Sequence[Sea
 
     Raises:
         ValueError: The index cannot be trained on these sentences.
+        OSError: A file cannot be written.
     """
     if not isinstance(method := side[0].method, IndexSpec):
         return side
@@ -145,6 +147,7 @@ def fill_index(run: RunContext, shard: SearchableShard) -> SearchableShard:
 
     Raises:
         ValueError: FAISS cannot add the vectors.
+        OSError: A file cannot be written.
     """
     if shard.index is None:
         return shard

@@ -37,6 +37,7 @@ def trained_index(run: RunContext, shards: Sequence[EmbeddedShard], spec: IndexS
 
     Raises:
         ValueError: The index cannot be trained on these vectors.
+        OSError: A file cannot be written.
     """
     content = [embedded.content for embedded in shards]
     side = shards[0].shard.side
@@ -76,6 +77,7 @@ def filled_index(run: RunContext, embedded: EmbeddedShard, trained: Artefact) ->
 
     Raises:
         ValueError: FAISS cannot add the vectors.
+        OSError: A file cannot be written.
     """
     key = content_key("fill", trained=trained.files[TRAINED], vectors=embedded.content)
 

@@ -41,7 +41,8 @@ def cut_nearest(run: RunContext, shards: Sequence[SearchableShard]) -> list[Sear
     """Divide the join of nearest cells into tiles.
 
     This cheap first join finds lower bounds (floors) for the join of all cells (``join_cells``). If
-    the search needs none, the result is one tile of all shards without ``cells``.
+    the search needs none, the result is one tile of all shards without ``cells``. A missing shard
+    raises ValueError.
     """
     sides, method = collect_sides(shards), shards[0].method
     whole = SearchTile(sources=sides[SOURCE], targets=sides[TARGET], method=method)
@@ -55,7 +56,7 @@ def join_nearest(run: RunContext, tile: SearchTile) -> SearchTile:
 
     The tile is returned with ``floors``, one artefact: of each side, the positions, int64 (n,), of
     its n rows in these cells, and their floors, float32 (n,), -inf for none. A tile without
-    ``cells`` is returned unchanged.
+    ``cells`` is returned unchanged. The errors of ``produce`` are raised.
     """
     cells = tile.cells
     if cells is None:
@@ -139,7 +140,7 @@ def _rows_of_two_shards(tile: SearchTile) -> int:
 def join_tile(run: RunContext, tile: SearchTile, cells: range) -> Artefact:
     """Search cells of a tile, and save neighbours (rows) of rows with any.
 
-    The artefact is as ``shard_parts`` takes it.
+    The artefact is as ``shard_parts`` takes it. The errors of ``produce`` are raised.
     """
 
     def write(draft: Draft) -> Mapping[str, Any]:

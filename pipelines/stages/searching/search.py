@@ -104,7 +104,7 @@ def search_tile(run: RunContext, tile: SearchTile | RecallSample) -> Sequence[Ne
     """Search a tile in both directions, or a recall sample.
 
     Neighbours are returned by shard. For FAISS indexes, which ``find_neighbours`` searches, a
-    pending search is returned instead.
+    pending search is returned instead. The errors of ``produce`` are raised.
     """
     if isinstance(tile, RecallSample):
         return search_sample(run, tile)
@@ -210,6 +210,7 @@ def find_neighbours(run: RunContext, parts: Sequence[NeighbourPart]) -> ShardNei
 
     Raises:
         ValueError: A tile is missing or repeated.
+        OSError: A file cannot be written.
     """
     return ShardNeighbours(
         embedded=parts[0].embedded,
