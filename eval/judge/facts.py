@@ -237,8 +237,7 @@ def save_facts(
     """Write or replace the model of the listed meanings, in whole numbers.
 
     ``miner.judge.facts`` reads it. Words of ``sides`` scale the hidden units. ``names`` are the
-    meanings of ``learner``. Meanings in no group are not written. ``encoders`` are the names of the
-    encoders of the words.
+    meanings of ``learner``, written if in a group. ``encoders`` are names of word encoders.
     """
     values = learner.values
     unit = np.abs(values["hidden"]).max() / MAX_BYTE

@@ -168,9 +168,8 @@ def judge_of(
 ) -> Judge:
     """Convert scikit-learn's fitted trees to a judge.
 
-    Scores are the trees' log odds plus ``offset``. ``peaks``, float64 (2, 3), have a row of wrong
-    and a row of correct pairs: the place, rise and fall of their reference peak. ``learned`` names
-    the trees' features.
+    Scores are the log odds of ``trees``, with features ``learned``, plus ``offset``. ``peaks``, (2,
+    3), have the place, rise and fall of the reference peak of wrong, then of correct pairs.
     """
     parts = [predictors[0].nodes for predictors in trees._predictors]
     sizes = [len(part) for part in parts]

@@ -125,9 +125,8 @@ class Perceptron:
     """A perceptron of a ``shape`` from ``dim`` numbers to ``classes``.
 
     Adam trains it in batches of 64 rows as in SentEval. Every 4 epochs, the development rows are
-    scored. Training ends after 5 scores without a new best one, or 200 epochs, and the best weights
-    are kept. ``weights`` are the weights and biases of each layer in turn. ``seed`` draws weights,
-    batches and dropout.
+    scored. Training ends after 5 scores without a new best, or 200 epochs, and the best weights are
+    kept. ``weights`` are weights and biases by layer. ``seed`` draws weights, batches and dropout.
     """
 
     def __init__(self, dim: int, classes: int, shape: Shape, *, seed: int) -> None:

@@ -90,7 +90,8 @@ def overview(run: Run, quality: Quality) -> Section:
 
     Keys are ``cards``, ``thresholds`` and ``documents``. Cards are a heading, a figure and a
     remark. Thresholds are the rows of ``calibration.thresholds`` with any pairs. Documents are None
-    or a number of document pairs, and up to 50 with the most pairs and expected correct pairs.
+    or a number of document pairs, and a list of up to 50 with the most pairs: their names, and the
+    numbers of their pairs and of expected correct pairs.
     """
     estimates, kept = quality.estimates, run.summary.get("kept")
     note = f"of {run.summary['candidates']:,} candidates"

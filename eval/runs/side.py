@@ -155,7 +155,7 @@ class Side:
         return lists.flatten().to_numpy(), list_offsets(lists)
 
     def pair_texts(self, rows: Rows) -> list[str]:
-        """Return the text of each pair, by its first row, joined if merged."""
+        """Return pairs' texts, by first rows, by ``joined_texts`` if merged."""
         if self._merges is None:
             return self.texts(rows)
         merged, starts = self._merged_rows(rows)
@@ -257,7 +257,7 @@ class Side:
         return Neighbours(ids=ids, cosines=cosines)
 
     def vectors(self) -> Matrix:
-        """Return the vectors of the searched rows, float32 (N, D)."""
+        """Return searched rows' vectors, not scaled to length 1, float32 (N, D)."""
         return take_columns(self._vectors.all(), self._columns).astype(np.float32, copy=False)
 
     @cached_property

@@ -29,9 +29,10 @@ _LINE = re.compile(r"\[([\d, ]*)\]:\[([\d, ]*)\](?::\S*)?")
 def judge_beads(beads: Collection[Bead], gold: Collection[Bead]) -> FloatArray:
     """Judge whether each bead is correct, by two rules.
 
-    The result, float64 (B, 2), has a row per distinct bead, 1 if it is correct, or else 0. By the
-    first, strict rule, the same bead is gold. By the second, lax rule, it is gold, or a sentence
-    pair of it is in a gold bead. Beads without sentences are skipped.
+    A bead is a tuple of source positions, and one of target positions. The result, float64 (B, 2),
+    has a row per distinct bead, 1 if it is correct, or else 0. By the first, strict rule, the same
+    bead is gold. By the second, lax rule, it is gold, or a sentence pair of it is in a gold bead.
+    Beads without sentences are skipped.
     """
     gold_set = set(gold)
     partners: dict[int, set[int]] = {}

@@ -62,7 +62,10 @@ def chosen_languages(args: argparse.Namespace, known: Iterable[str]) -> list[str
 
 
 def add_sides(parser: argparse.ArgumentParser, *, default: str) -> None:
-    """Add ``--lang``, one or two languages of the sides of pairs."""
+    """Add ``--lang``, one or two languages of the sides of pairs.
+
+    ``default`` says in the help which languages apply without it.
+    """
     text = f"language of both sides, or languages of the first and second side (default: {default})"
     add_list(parser, "--lang", "XX", text, type=parse_option)
 

@@ -80,8 +80,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
 def measure(mined: MinedSplit, wanted: Sequence[float] = WANTED) -> list[Kept]:
     """Score the pairs that are kept for each error rate, then likely pairs.
 
-    ``mined`` has judged pairs. Results are in the order of ``wanted``, then one for the pairs with
-    a probability of at least 0.5.
+    ``mined`` has judged pairs. Results are in the order of ``wanted``, then for the likely pairs.
     """
     assert isinstance(mined.pairs, JudgedPairs)
     scores, wrong = mined.pairs.score, 1 - mined.pairs.probability

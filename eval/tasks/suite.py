@@ -93,8 +93,7 @@ def ranks(values: FloatArray) -> FloatArray:
 def mean_of(row: Sequence[Figure]) -> Figure:
     """Return the mean of one or more figures, as a figure.
 
-    Resamples and each column of the first figure are averaged. A column that is None or missing in
-    any figure is None.
+    Resamples and the columns of the first figure are averaged, to None if any is None or missing.
     """
     columns = {name: [figure.beside.get(name) for figure in row] for name in row[0].beside}
     beside = {

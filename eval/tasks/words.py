@@ -73,8 +73,8 @@ def read_words(path: Path, languages: Languages | None = None) -> WordPairs:
     languages. For scored pairs, ``languages`` apply if the name does not begin with any.
 
     Raises:
-        ValueError: The file is empty or unreadable, a line is malformed, all scores are equal, or
-            languages are missing.
+        ValueError: The file is empty, unreadable or malformed, or scores are equal, or languages
+            are missing.
     """
     lines = read_lines(path)
     comma = bool(lines) and "\t" not in lines[0] and lines[0].count(",") > 1

@@ -83,7 +83,7 @@ def rated_pairs(args: argparse.Namespace) -> Iterator[Callable[[Place], None]]:
 def check_streamed(options: Mapping[str, object]) -> None:
     """Check the options that are set together with ``--score texts``.
 
-    ``options`` are their values by name without dashes.
+    ``options`` are their values by name without leading dashes, such as ``src-lang``.
 
     Raises:
         ValueError: An option, or its value, conflicts with rating while lines are read.
@@ -104,8 +104,7 @@ def check_streamed(options: Mapping[str, object]) -> None:
 def rate_in_passing(args: argparse.Namespace, monitor: Monitor) -> int:
     """Rate lines by their texts while they are read (``--score texts``).
 
-    ``args`` are of ``adit rate``. It writes standard output, or writes or replaces a file. The exit
-    status 0 is returned.
+    ``args`` are of ``adit rate``. It writes stdout, or writes or replaces a file, and returns 0.
 
     Raises:
         ValueError: The file of pairs is not recognised or has no pair, options conflict, or a

@@ -66,8 +66,7 @@ def supports_pipes(
         *inputs: Arguments that name corpora.
         ending: Suffix of the format of standard output, unless the arguments have a ``format``.
             None if the decorator must not write to standard output.
-        streams: Returns whether a command with arguments reads a ``Pipe`` and writes to stdout
-            itself.
+        streams: Returns whether a command with arguments itself reads a ``Pipe`` and writes stdout.
     """
 
     def decorate(work: Work) -> Work:
@@ -99,7 +98,7 @@ def supports_pipes(
 
 
 def shown_output(args: argparse.Namespace) -> str:
-    """Return the output in messages, for ``to_stdout`` "standard output"."""
+    """Return the name of OUT in messages, or "standard output" if used."""
     return "standard output" if args.to_stdout else str(args.output)
 
 
@@ -181,8 +180,7 @@ def sides_of(args: argparse.Namespace) -> list[CorpusOptions]:
 def work_dir_of(args: argparse.Namespace) -> Iterator[Place]:
     """Yield the work folder of a run, for the ``with`` block.
 
-    Without ``--work-dir``, it is a temporary folder, next to OUT unless that is remote, which is
-    removed at the block's end.
+    Without ``--work-dir``, it is a temporary folder for the block, next to OUT unless it is remote.
 
     Raises:
         ValueError: A run on an engine with a remote output has no ``--work-dir``.

@@ -44,9 +44,8 @@ _SINCE = itemgetter("since")  # of a note
 class StageState:
     """The progress of a stage in a run.
 
-    ``done`` is the number of different elements that are done, and ``expected`` that of all, None
-    if unknown. ``seconds`` are of all processes. Its first element started ``since`` seconds after
-    1970, or 0 if none has.
+    ``done`` is the number of different elements that are done, ``expected`` that of all, None if
+    unknown. ``seconds`` are of all processes. It began ``since`` seconds after 1970, 0 if not yet.
     """
 
     name: str

@@ -132,7 +132,7 @@ def _best_texts(run: RunContext, chosen: ChosenPairs, rows: int) -> BothTexts:
 
 
 def score_pairs(run: RunContext, batch: PairBatch) -> PairBatch:
-    """Score a batch of pairs by the judge, and save it.
+    """Score a batch of pairs by the judge, and return it with ``scores``.
 
     Pairs are sorted by ascending score. Pairs with the same text on both sides are in a separate
     file. A batch without run statistics is returned unchanged. ``produce`` raises errors.

@@ -24,7 +24,7 @@ from pipelines.stages.reading.documents import rows_by_document
 class ShardedDocuments:
     """The documents of a side in shards, in the order of first sentences.
 
-    ``sums`` are the artefacts of ``sum_documents``, one per shard in order.
+    The argument ``sums`` has the artefacts that ``sum_documents`` saved, one per shard in order.
 
     Attributes:
         names: Name of each of the d documents.

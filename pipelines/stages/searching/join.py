@@ -40,9 +40,8 @@ SLACK = 1.05  # rows of a tile over two shards' rows that are joined at once; bl
 def cut_nearest(run: RunContext, shards: Sequence[SearchableShard]) -> list[SearchTile]:
     """Divide the join of nearest cells into tiles.
 
-    This cheap first join finds lower bounds (floors) for the join of all cells (``join_cells``). If
-    the search needs none, the result is one tile of all shards without ``cells``. A missing shard
-    raises ValueError.
+    This first join finds lower bounds (floors) for the join of all cells. If the search needs none,
+    the result is a tile of all shards without ``cells``. A missing shard raises ValueError.
     """
     sides, method = collect_sides(shards), shards[0].method
     whole = SearchTile(sources=sides[SOURCE], targets=sides[TARGET], method=method)

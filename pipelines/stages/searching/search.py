@@ -91,7 +91,7 @@ def _group_tiles(run: RunContext, whole: SearchTile) -> list[SearchTile]:
 def group_sizes(shards: int, earlier: Sequence[int] = ()) -> list[int]:
     """Divide a number of shards into groups, and return the groups' sizes.
 
-    ``earlier`` groups of another run come first unless they exceed ``shards``. Else, up to 32 do.
+    ``earlier`` groups of another run come first unless they exceed ``shards``, else at most 32.
     """
     sizes = list(earlier) if sum(earlier) <= shards else []  # else of a larger side
     length = -(-shards // MAX_GROUPS)
