@@ -16,7 +16,8 @@ VEC = ".vec"
 class TextOptions:
     """The options that ``adit map`` and ``adit bootstrap`` share.
 
-    ``source`` and ``target`` are corpora, ``languages`` their codes, and ``output`` is a folder.
+    ``source`` and ``target`` are corpora, ``languages`` their codes, ``input_format`` their format
+    as for ``--input-format``, and ``output`` is a folder.
     """
 
     source: Place

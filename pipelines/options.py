@@ -36,7 +36,7 @@ class CorpusOptions:
         language: BCP 47 tag that the user gave, None to detect the language.
         shares: Share (0 to 1) of each language in a sample, largest first; empty if not detected.
         escapes: How often HTML entities in the text are to be unescaped, usually 0.
-        input_format: Format of the corpus, "auto" to recognise it.
+        input_format: Format of the corpus, as for ``--input-format``; "auto" recognises it.
         embeddings: File with a precomputed vector for each line, None to encode the text.
         dim: Dimensions of ``embeddings`` without a header, None for an ``.npy`` file or for text.
     """

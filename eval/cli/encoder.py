@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def eval_encoder(argv: Sequence[str] | None = None, prog: str = "eval-encoder") -> int:
-    """Run ``adit evaluate``, and return the exit status.
+    """Run ``adit evaluate`` under the name ``prog``, and return the status.
 
     ``argv`` is by default the process's arguments. If it is wrong, SystemExit is raised. Errors of
     data, options and encoders are printed, and return 2.

@@ -121,7 +121,7 @@ KINDS: tuple[Spoil, ...] = (half, half, clause, clause, number, name, negation, 
 
 
 class Known:
-    """The translations in parallel ``texts``, ignoring case and punctuation."""
+    """The translations in parallel ``*texts``, without case and punctuation."""
 
     def __init__(self, *texts: ParallelText) -> None:
         self._targets: defaultdict[str, set[str]] = defaultdict(set)

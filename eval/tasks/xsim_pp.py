@@ -51,7 +51,7 @@ _WITH_OPPOSITE = re.compile(rf"\b({'|'.join(_OPPOSITE)})\b")
 
 
 class HardNegative(NamedTuple):
-    """A changed copy of the sentence at ``row``, with the kind of change."""
+    """A changed copy of the sentence at ``row``, with a kind of ``KINDS``."""
 
     row: int
     kind: str

@@ -33,7 +33,7 @@ TWO_CORPORA = (
 
 
 def mine_corpus(argv: Sequence[str] | None = None, prog: str = "mine-corpus") -> int:
-    """Run ``adit mine``, and return the exit status.
+    """Run ``adit mine`` under the name ``prog``, and return the exit status.
 
     ``argv`` is by default the arguments of the process. If ``prog`` is ``mine-corpus``, it also
     runs ``MINING_COMMANDS``, such as ``mine-corpus status``. Errors are printed, and return 2.
