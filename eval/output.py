@@ -87,7 +87,7 @@ def encoder_names(encoder: Encoder, languages: Iterable[str]) -> str:
     """Return an encoder's name, with its added encoders for the languages.
 
     Names are joined by +, except for names that begin with the encoder's own. Of a joined encoder,
-    only its own is returned. The errors of ``Encoder.for_language`` are raised.
+    only its own is returned. The ValueError of ``Encoder.for_language`` is raised.
     """
     if isinstance(encoder, JoinedEncoder):
         return encoder.name

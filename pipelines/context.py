@@ -90,8 +90,8 @@ class RunContext:
     def encoder_name(self) -> str:
         """The names of the source's and the target's encoder.
 
-        They are joined by "+" unless equal. With precomputed vectors, it is "precomputed". It
-        raises the errors of ``encoder``.
+        They are joined by "+" unless equal. With precomputed vectors, it is "precomputed".
+        ``encoder`` raises ValueError and ModuleNotFoundError.
         """
         if self.options.source.embeddings is not None:
             return "precomputed"
@@ -101,7 +101,7 @@ class RunContext:
     def words_name(self) -> str:
         """The names of the source's and the target's word encoder.
 
-        They are joined by "+" unless equal. It raises the errors of ``word_encoders``.
+        They are joined by "+" unless equal. It raises the exceptions of ``word_encoders``.
         """
         return _joined(self.word_encoders())
 
@@ -110,7 +110,8 @@ class RunContext:
 
         Raises:
             ValueError: The run's encoder has no words, and the bundled one is weak in a language,
-                or ``encoder`` raises it or ModuleNotFoundError.
+                or the run's encoder is unknown or damaged.
+            ModuleNotFoundError: A package that the encoder needs is not installed.
         """
         encoder = None if self.options.source.embeddings is not None else self.encoder()
         return self._encoders.words(encoder, *self.languages)

@@ -176,7 +176,7 @@ class MiningOptions:
     def outputs(self) -> list[Place]:
         """The paths of the output and, with ``filters``, of ``rejected_output``.
 
-        It raises the error of ``rejected_output``.
+        It raises the ValueError of ``rejected_output``.
         """
         return [self.output, *([self.rejected_output] if self.filters else [])]
 

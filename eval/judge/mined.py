@@ -51,17 +51,17 @@ class Mined:
 
     @cached_property
     def seen(self) -> Texts:
-        """The features of the texts of the pairs, or the error of ``makers``."""
+        """The features of the pairs' texts, or the ValueError of ``makers``."""
         return self._read(self.pairs.source, self.pairs.target)
 
     @cached_property
     def usual(self) -> RunStatistics:
-        """The run statistics for features, or the error of ``makers``."""
+        """The run statistics for features, or the ValueError of ``makers``."""
         return RunStatistics.of(self.seen, mean_spacing(self.lists))
 
     @cached_property
     def features(self) -> NDArray[np.float32]:
-        """The F features of P pairs, float32 (P, F), or the error of ``makers``."""
+        """The F features of P pairs, (P, F), or the ValueError of ``makers``."""
         return compute_features(self.seen, NeighbourhoodStats.of(self.pairs), self.usual)
 
     def left_out(self, places: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -70,7 +70,7 @@ class Mined:
         They are wrong by design: each sentence of the pairs at indices ``places`` is paired with
         the best neighbour other than its partner. Source sentences come first. A sentence is
         omitted if ``leave_one_out_pairs`` omits it, so L is at most twice the number of places. It
-        raises the error of ``makers``.
+        raises the ValueError of ``makers``.
         """
         ends, parts = (self.pairs.source, self.pairs.target), []
         for own, other in ((0, 1), (1, 0)):
@@ -91,7 +91,7 @@ class Mined:
     def judged(self, judge: Judge | None = None) -> JudgedPairs:
         """Return the pairs scored by a judge, best first.
 
-        The judge is by default the bundled one. It raises the error of ``makers``.
+        The judge is by default the bundled one. It raises the ValueError of ``makers``.
         """
         judge = judge or load_judge()
         scores = judge.scores(self.features)

@@ -53,7 +53,7 @@ class Examples:
 def examples(corpora: LabelledCorpora, encoder: Encoder) -> Examples:
     """Mine labelled corpora, and return the pairs with a known label.
 
-    The errors of ``mine_texts`` and ``Mined.features`` are raised.
+    A ValueError is raised if the encoder has no network for a language, or no word vectors.
     """
     mined = mine_texts((corpora.source, corpora.target), encoder, corpora.languages)
     labels = corpora.labels(mined)
@@ -70,8 +70,8 @@ def examples(corpora: LabelledCorpora, encoder: Encoder) -> Examples:
 def gather(all_corpora: Iterable[LabelledCorpora]) -> Iterator[Examples]:
     """Yield examples of all corpora, mined with each of ``ENCODERS``.
 
-    An encoder drops parts that lack a language. If two are then equal, one is used. The errors of
-    ``examples`` and of ``all_corpora`` are raised on the way.
+    An encoder drops parts that lack a language. If two are then equal, one is used. The ValueError
+    of ``examples`` and errors of ``all_corpora`` are raised on the way.
     """
     loaded = [load_encoder(spec) for spec in ENCODERS]
     for corpora in all_corpora:

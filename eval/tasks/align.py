@@ -100,7 +100,8 @@ def _check_beads(beads: Iterable[Bead], source: int, target: int, *, path: Path)
 def find_documents(directory: Path) -> dict[Path, tuple[Path, Path]]:
     """Find the gold alignments in a folder, with both documents.
 
-    A file ``NAME.xxyy`` is skipped without its documents ``NAME.xx`` and ``NAME.yy``.
+    Keys are paths ``NAME.xxyy``, sorted, and values paths of the documents ``NAME.xx`` and
+    ``NAME.yy``. A file without both is skipped.
 
     Raises:
         ValueError: ``directory`` is not a folder, or contains none.

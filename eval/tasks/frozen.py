@@ -66,7 +66,7 @@ def classify(
     int64 (U,) each. Examples without parts are all classified, by nested cross-validation.
     Otherwise the test part is, and hyperparameters are chosen on the development part or, without
     one, by cross-validation. Vectors keep their length, which is informative. ``language`` is the
-    code of all sentences. The errors of ``encoders_of_languages`` are raised.
+    code of all sentences. The ValueError of ``encoders_of_languages`` is raised.
     """
     (model,) = encoders_of_languages(encoder, [language])
     sides = [model.encode(side, normalize=False) for side in examples.sides]

@@ -41,11 +41,6 @@ CLASSIFIERS: dict[str, frozen.Classifier] = {
 
 
 def _load_xnli(directory: Path) -> tuple[str, dict[str, Examples]]:
-    """Load the test part, or else the development part, of each language.
-
-    Raises:
-        ValueError: No part is in the folder, or languages differ in numbers of rows or labels.
-    """
     for part in ("test", "dev"):
         if sets := _part(directory, part):
             first = next(iter(sets))

@@ -53,6 +53,7 @@ def plan_run(options: MiningOptions) -> str:
     Raises:
         ValueError: The run would reject its options or inputs, or its scope is "document".
         OSError: An input cannot be read.
+        ModuleNotFoundError: A required extra is not installed.
     """
     lines, seconds = _plan(options)
     if _is_long(options, seconds):

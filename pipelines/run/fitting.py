@@ -192,7 +192,7 @@ def load_libraries(run: RunContext, dim: int = MAX_TRIED) -> int:
     """Load a run's libraries and encoders, and return this process's bytes.
 
     The words that encoders will cache count. For this, vectors of ``dim`` dimensions, at most 256,
-    are searched. The errors of ``RunContext.encoder`` and ``word_encoders`` are raised.
+    are searched. ``run``'s encoders raise ValueError and ModuleNotFoundError.
     """
     import pipelines.run.steps
 
@@ -212,7 +212,7 @@ def load_libraries(run: RunContext, dim: int = MAX_TRIED) -> int:
 def known_bytes(run: RunContext) -> int:
     """Return the maximum bytes of words that a run's encoders will cache.
 
-    The errors of ``RunContext.encoder`` and ``word_encoders`` are raised.
+    Encoders that cannot be used raise ValueError and ModuleNotFoundError.
     """
     encoders: list[Encoder | WordEncoder] = []
     if run.options.source.embeddings is None:

@@ -223,7 +223,7 @@ class StageRunner:
 
 
 def execute(run: RunContext, steps: Sequence[Step]) -> None:
-    """Run steps in this process, one element at a time, up to an error."""
+    """Run steps in this process by element, or raise the error of a stage."""
     call = StageRunner(run)
     elements = list(run.job.corpora)
     for step in steps:

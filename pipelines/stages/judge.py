@@ -92,8 +92,8 @@ def _decided_score(run: RunContext, prefix: str) -> str:
 def cut_pairs(run: RunContext, chosen: ChosenPairs) -> list[PairBatch]:
     """Divide the chosen pairs into batches, and save the run statistics.
 
-    The statistics are of the best pairs by margin. Without the judge, there is one empty batch. The
-    errors of ``produce`` are raised.
+    The statistics are of the best pairs by margin. Without the judge, there is one empty batch.
+    ``produce`` raises OSError, ArtefactError.
     """
     if not run.options.scores_by_words:
         return [PairBatch(chosen=chosen, index=0, total=1, rows=range(0), usual=None)]
@@ -135,7 +135,7 @@ def score_pairs(run: RunContext, batch: PairBatch) -> PairBatch:
     """Score a batch of pairs by the judge, and return it with ``scores``.
 
     Pairs are sorted by ascending score. Pairs with the same text on both sides are in a separate
-    file. A batch without run statistics is returned unchanged. ``produce`` raises errors.
+    file. A batch without run statistics is returned unchanged. A full disk raises OSError.
     """
     if batch.usual is None:
         return batch

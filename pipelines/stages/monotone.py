@@ -68,7 +68,8 @@ def cut_documents(run: RunContext, shards: Sequence[ShardNeighbours]) -> list[Do
 def align_documents(run: RunContext, batch: DocumentBatch) -> DocumentBatch:
     """Align the sentences of a batch of documents, and save beads but no gaps.
 
-    The batch is returned with its ``beads``. ``one_to_one_pairs`` and ``produce`` raise errors.
+    The batch is returned with its ``beads``. A bad list of pairs or a damaged file raises
+    ValueError, and a file that cannot be read or written OSError.
     """
     sides = [[part.embedded for part in batch.shards if part.shard.side == side] for side in SIDES]
     pairs = one_to_one_pairs(run)

@@ -34,7 +34,7 @@ def order_lines(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     ``chosen`` are of ``adit rate``, and are returned. The artefact is ``ordered`` in the work
     folder. Duplicate pairs have the score of the first. The reason is "" for pairs that are kept.
     Lines that lack a sentence have NaN as score and probability. With scores by margin, each
-    probability is NaN. The errors of ``produce`` are raised.
+    probability is NaN. ``produce`` raises OSError, ArtefactError.
     """
     lines = chosen.lines
     assert lines is not None

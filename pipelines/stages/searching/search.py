@@ -104,7 +104,7 @@ def search_tile(run: RunContext, tile: SearchTile | RecallSample) -> Sequence[Ne
     """Search a tile in both directions, or a recall sample.
 
     Neighbours are returned by shard. For FAISS indexes, which ``find_neighbours`` searches, a
-    pending search is returned instead. The errors of ``produce`` are raised.
+    pending search is returned instead. ``produce`` raises OSError, ArtefactError.
     """
     if isinstance(tile, RecallSample):
         return search_sample(run, tile)
