@@ -22,8 +22,8 @@ MIN_COSINE = 0.9995
 class BaseEncoder(ABC):
     """Base class of encoders.
 
-    Subclasses set ``name``, unique to their vectors, and ``dim``, the dimensions D, and implement
-    ``_embed``, which encodes a list of sentences.
+    Subclasses set ``name``, unique to their vectors, ``dim``, the dimensions D, and ``precision``,
+    and implement ``_embed``, which encodes a list of sentences.
     """
 
     name: str
@@ -33,15 +33,18 @@ class BaseEncoder(ABC):
     def with_languages(self, languages: Collection[str], load: Callable[[], Encoder]) -> Self:
         """Return a copy that encodes some languages by another encoder.
 
-        ``languages`` are ISO 639 codes. ``load`` returns the other encoder, which has the same
-        space. It is called once, when ``for_language`` first gets one of the languages.
+        ``languages`` are ISO 639 codes. ``load`` returns the other encoder, of the same space. It
+        is called when ``for_language``, which raises its errors, first gets one of the languages.
         """
         copied = copy(self)
         copied._added = {**self._added, **dict.fromkeys(map(language_key, languages), cache(load))}
         return copied
 
     def for_language(self, language: str | None) -> Self:
-        """Return the encoder added for a language (ISO 639), or else this one."""
+        """Return the encoder added for a language (ISO 639), or else this one.
+
+        A ValueError is raised if the added encoder is damaged.
+        """
         load = self._added.get(language_key(language or ""))
         return self if load is None else load()
 

@@ -44,8 +44,8 @@ def save_encoder(
     """Write a bag into a folder, and replace an encoder in it.
 
     ``table`` has the vectors of V pieces, then of n-grams, float32 (V + ngram_rows, D). It is
-    stored with 4 bits per number. ``facts`` are JSON values about the training, for the
-    configuration. The folder is made if it is missing. Files are replaced when all are complete.
+    stored with 4 bits per number. ``facts`` are JSON values by name. The folder is made if it is
+    missing. Files are replaced when all are complete, or an OSError is raised.
     """
     packed = pack(table)
     vocabulary, dim = len(table) - ngram_rows, table.shape[1]
@@ -57,8 +57,8 @@ def save_encoder(
 def write_folder(folder: Path, config: Facts, tokenizer_model: bytes, weights: bytes) -> None:
     """Write an encoder's files into a folder, and replace earlier ones.
 
-    The configuration ``config`` (JSON values) gets the checksum of the other files. The folder is
-    made if it is missing. Earlier files are replaced when all new files are complete.
+    ``config``, JSON values by name, gets the checksum of the other files. The folder is
+    made if it is missing. Files are replaced when all are complete, or an OSError is raised.
     """
     full_config = {**config, "sha256": _checksum(tokenizer_model, weights)}
     text = json.dumps(full_config, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
@@ -159,10 +159,11 @@ def read_config(folder: Path) -> dict[str, Any]:
 def save_head(folder: Path, tensors: "Mapping[str, torch.Tensor]") -> None:
     """Write the weights of an inference head into its encoder's folder.
 
-    ``tensors`` are by name. An earlier head is replaced.
+    ``tensors`` are ``0.weight``, ``0.bias``, ``2.weight`` and ``2.bias``, and replace a head.
 
     Raises:
         ValueError: The folder has no readable encoder.
+        OSError: The file cannot be written.
     """
     from safetensors.torch import save as save_tensors
 
@@ -173,7 +174,7 @@ def save_head(folder: Path, tensors: "Mapping[str, torch.Tensor]") -> None:
 def load_head(folder: Path) -> Callable[[Matrix], Matrix]:
     """Load an inference head, a function from sentence vectors to logits.
 
-    It maps (u, v, |u - v|, u * v) of N pairs, float32 (N, 4 D), to logits of the classes
+    It maps (u, v, |u - v|, u * v) of N pairs, joined to float32 (N, 4 D), to logits of the classes
     entailment, neutral and contradiction, float32 (N, 3). Rows u and v are the vectors of both
     sentences, of D dimensions, scaled to the length sqrt(D).
 

@@ -27,7 +27,6 @@ _part = compiled_part()
 
 @intrinsic
 def _fetch(context: Any, array: Any, row: Any, column: Any) -> Any:
-    """Prefetch an element of a matrix that is needed soon."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind = signature.args[0]
@@ -65,7 +64,8 @@ def _add(total: Any, row: Any) -> None:
 def sum_floats(table: Any, ids: Any, offsets: Any, sums: Any) -> None:
     """Fill ``sums``, float32 (S, D), with sums of rows of a table (V, D).
 
-    Sum i is of rows ``ids[offsets[i] : offsets[i + 1]]`` of ``table`` (float32), or 0.
+    ``table`` is float32, ``ids`` int32, and ``offsets`` int64 (S + 1,). Sum i is of the rows
+    ``ids[offsets[i] : offsets[i + 1]]``, or 0 without rows.
     """
     for owner in range(len(sums)):
         total = sums[owner]
@@ -79,8 +79,8 @@ def sum_floats(table: Any, ids: Any, offsets: Any, sums: Any) -> None:
 def sum_packed(codes: Any, scales: Any, ids: Any, offsets: Any, sums: Any) -> None:
     """Fill ``sums``, float32 (S, D), with sums of rows of a packed table.
 
-    ``codes`` and ``scales`` are from ``encoder.rows.PackedTable``. Sum i is of the rows
-    ``ids[offsets[i] : offsets[i + 1]]``, or 0 without rows.
+    ``codes`` and ``scales`` are from ``encoder.rows.PackedTable``. Sum i is of the rows (int32)
+    ``ids[offsets[i] : offsets[i + 1]]``, or 0 without rows. ``offsets`` are int64 (S + 1,).
     """
     half, last = codes.shape[1], len(ids) - 1
     upper, lower = np.empty(half, F), np.empty(half, F)
@@ -106,8 +106,7 @@ def sum_packed(codes: Any, scales: Any, ids: Any, offsets: Any, sums: Any) -> No
 def normalize(rows: Any, lengths: Any, least: Any) -> None:
     """Divide rows by their lengths in place.
 
-    ``rows`` are float32 (S, D). ``lengths``, float32 (S,), are filled with the lengths before. A
-    row is divided by at least ``least``.
+    ``rows`` are float32 (S, D), ``lengths``, float32 (S,), filled, and divisors at least ``least``.
     """
     dim = np.uint64(rows.shape[1])
     whole = dim - dim % LANES

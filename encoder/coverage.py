@@ -17,8 +17,7 @@ class Coverage:
 
     Attributes:
         error: the share, 0 to 1, of sentences whose nearest neighbour is not their translation.
-        measured: the test set, ``ntrex`` (by ratio margin), or ``tatoeba`` or ``held-out`` (by
-            cosine).
+        measured: the test set, ``ntrex`` (ratio margin), ``tatoeba`` or ``held-out`` (cosine).
     """
 
     error: float
@@ -26,7 +25,10 @@ class Coverage:
 
     @property
     def quality(self) -> str:
-        """The rating ``good``, ``fair`` or ``weak``, by error and test set."""
+        """The rating ``good``, ``fair`` or ``weak``, by error and test set.
+
+        It is ``weak`` above the error 0.15, and ``good`` up to 0.05 unless ``held-out``.
+        """
         if self.error > MAX_FAIR:
             return "weak"
         return "good" if self.error <= MAX_GOOD and self.measured != "held-out" else "fair"
@@ -54,7 +56,8 @@ def read_coverage(spec: str) -> dict[str, Coverage]:
     """Read the coverage of each language, by ISO 639 code, of an encoder.
 
     ``spec`` is a single encoder. Languages of the encoder added in its subfolder ``more`` are
-    included. The result is empty if the encoder lists no languages, as LASER's, or is unknown.
+    included. The result is empty if the encoder lists no languages, as LASER's, or is unknown. A
+    ValueError is raised if a configuration is not JSON.
     """
     coverages: dict[str, Coverage] = {}
     for folder in (folder_of(spec) / MORE, folder_of(spec)):

@@ -80,8 +80,8 @@ def spell_joined(parts: Iterable[Weighted]) -> str:
 def drop_uncovered_parts(spec: str, languages: Sequence[str | None]) -> str:
     """Spell a joined encoder without the parts that lack one of ``languages``.
 
-    A language None is unknown, and ignored. A part that lists no languages stays. If all parts lack
-    a language, or for a single encoder, ``spec`` is returned unchanged.
+    The result has explicit weights. A language None is unknown, and ignored. A part that lists no
+    languages stays. If all parts lack one, or for a single encoder, ``spec`` is returned unchanged.
     """
     kept = [part for part in parse_joined(spec) if covers(part.spec, languages)]
     return spell_joined(kept) or spec
@@ -91,6 +91,7 @@ def absolute_spec(spec: str) -> str:
     """Return ``spec`` with absolute paths of existing files and folders.
 
     Joined encoders also get explicit weights. Paths may follow ``laser:``, ``laser3:`` or ``st:``.
+    The names ``mini``, ``use`` and ``best`` stay.
     """
     if parts := parse_joined(spec):
         return spell_joined(part._replace(spec=absolute_spec(part.spec)) for part in parts)
@@ -103,7 +104,8 @@ def absolute_spec(spec: str) -> str:
 def union_spec(specs: Iterable[str]) -> str:
     """Spell the encoder with the parts of all joined encoders in ``specs``.
 
-    A part's last weight counts. If all of ``specs`` are single encoders, it is the first.
+    A part's last weight counts. If all of ``specs``, one or more, are single encoders, it is the
+    first; single encoders next to joined ones are ignored.
     """
     all_specs = list(specs)
     parts = {part.spec: part for spec in all_specs for part in parse_joined(spec)}
@@ -113,7 +115,8 @@ def union_spec(specs: Iterable[str]) -> str:
 def select_parts(encoder: Encoder, spec: str) -> Encoder:
     """Return a joined encoder with only the parts and weights in ``spec``.
 
-    KeyError is raised if ``spec`` names another part. A single encoder is returned unchanged.
+    ``spec`` is a joined spelling, and a KeyError names a part in it that ``encoder`` lacks. If
+    ``encoder`` is single, it is returned unchanged.
     """
     if not isinstance(encoder, JoinedEncoder):
         return encoder
@@ -176,6 +179,7 @@ class Part:
         """Return the part for a language, with the mean of its rows.
 
         ``language`` is an ISO 639 code. None, and a language without a mean, have the mean of all.
+        A ValueError is raised if it has no network, or the means are damaged.
         """
         encoder = self.whole.for_language(language)
         return replace(self, encoder=encoder, mean=_find_mean(self.spec, encoder, language))
@@ -195,7 +199,7 @@ class Part:
 class JoinedEncoder(BaseEncoder):
     """An encoder that concatenates the vectors of its parts.
 
-    A sentence has the zero vector if any part gives it. ``stored`` rows are not normalised.
+    A sentence's vector is 0 if any of ``parts`` gives 0. If ``stored``, rows are not normalised.
     """
 
     def __init__(self, parts: Sequence[Part], *, stored: bool = False) -> None:
@@ -211,6 +215,7 @@ class JoinedEncoder(BaseEncoder):
         """Return the joined encoder of text in a language.
 
         ``language`` is an ISO 639 code, or None if unknown. Parts subtract the language's mean.
+        A ValueError is raised if a part has no network for it.
         """
         parts = [part.for_language(language) for part in self.parts]
         return JoinedEncoder(parts, stored=self._stored)
@@ -257,7 +262,8 @@ def load_joined(parts: Sequence[Weighted], *, precision: Precision) -> JoinedEnc
     Bags always run in float32. With ``auto``, all networks run in one precision.
 
     Raises:
-        ValueError: A part is unknown or damaged, or cannot have the precision.
+        ValueError: A part is unknown or damaged, cannot have the precision, or has a network per
+            language and no means.
         ModuleNotFoundError: A package that a part needs is not installed.
     """
     loaded = [_load(part, precision) for part in parts]

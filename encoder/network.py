@@ -44,9 +44,9 @@ class SentenceTokenizer(ABC):
 
 
 class PreparedNetwork:
-    """A network on a device and in a precision.
+    """A ``network``, moved to ``device``, which already is in ``precision``.
 
-    A ``ragged`` network can embed sentences of several lengths in one batch, others of one length.
+    If ``ragged``, as in int8, it can embed sentences of several lengths in one batch, else of one.
     """
 
     def __init__(self, network: nn.Module, *, precision: Precision, device: torch.device) -> None:
@@ -70,9 +70,9 @@ class PreparedNetwork:
 def prepare(network: nn.Module, precision: Precision, sample: Tokens) -> PreparedNetwork:
     """Move a network to the GPU, if any, and convert it to a precision.
 
-    ``auto`` tries bfloat16 on GPUs. On CPUs with instructions for them, it tries int8 for BiLSTMs,
-    then bfloat16. It uses the first in which each sentence of ``sample`` has a cosine of at least
-    0.9995 (``MIN_COSINE``) to its vector in float32, else float32.
+    A bfloat16 or int8 network is a copy. ``auto`` tries bfloat16 on GPUs. On CPUs with instructions
+    for them, it tries int8 for BiLSTMs, then bfloat16. It uses the first in which each sentence of
+    ``sample``, not empty, has a cosine of at least 0.9995 to its vector in float32, else float32.
 
     Raises:
         ValueError: The network cannot run in this precision.
@@ -119,7 +119,7 @@ def _in_precision(
 
 
 class NetworkEncoder(BaseEncoder):
-    """An encoder that embeds the tokens of sentences by a network."""
+    """An encoder that embeds ``tokenizer``'s ids by a ``PreparedNetwork``."""
 
     def __init__(
         self, *, name: str, tokenizer: SentenceTokenizer, network: PreparedNetwork
@@ -132,7 +132,8 @@ class NetworkEncoder(BaseEncoder):
         """Return the encoder with the tokeniser of a language, in its name.
 
         ``language`` is an ISO 639 code. None returns this encoder. With one tokeniser for all
-        languages, it is the encoder added for the language, or else this one.
+        languages, it is the encoder added for the language, or else this one. ModuleNotFoundError
+        is raised if LASER1 lacks a package for the language.
         """
         tokenizer = self._tokenizer.for_language(language) if language else self._tokenizer
         if tokenizer is self._tokenizer:
@@ -141,7 +142,6 @@ class NetworkEncoder(BaseEncoder):
         return NetworkEncoder(name=name, tokenizer=tokenizer, network=self._network)
 
     def _embed(self, sentences: Sequence[str], *, normalize: bool) -> Matrix:
-        """Encode each distinct sentence once, while the next chunk is tokenised."""
         numbers: dict[str, int] = {}
         rows = np.array([numbers.setdefault(line, len(numbers)) for line in sentences], np.int64)
         unique = list(numbers)

@@ -25,7 +25,7 @@ RECURRENT = "rnn.weight_hh_l"  # the prefix of names of a recurrent layer's weig
 
 
 class SentenceNetwork(nn.Module):
-    """Base class of networks from ids (B, T) of V tokens to vectors (B, D)."""
+    """Base of networks from ids (B, T) below ``vocabulary`` to vectors (B, D)."""
 
     dim: int
 
@@ -38,8 +38,7 @@ class SentenceNetwork(nn.Module):
     def forward(self, ids: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Embed B sentences of token ids (B, T) as vectors (B, D).
 
-        ``ids`` are int64. ``lengths``, int64 (B,), are the sentences' numbers of tokens; ids after
-        them are ignored. None means that all have T tokens.
+        Ids, int64, are ignored after ``lengths``, int64 (B,), above 0, which are all T if None.
         """
         if lengths is None:
             lengths = torch.full((len(ids),), ids.shape[1])
@@ -85,7 +84,6 @@ class _Recurrent(SentenceNetwork):
         return POOLS[self._pool](states, is_token)
 
     def _attend(self, states: Tensor, is_token: Tensor) -> Tensor:
-        """Weight states by softmax(tanh(W h + b) . u) for each context vector u."""
         scores = self.contexts(torch.tanh(self.project(states)))  # (B, T, contexts)
         weights = scores.masked_fill(~is_token.unsqueeze(2), -torch.inf).softmax(dim=1)
         return torch.einsum("btc,bth->bch", weights, states).flatten(1)

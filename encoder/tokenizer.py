@@ -1,7 +1,6 @@
 """Subword tokenisers, which turn sentences into one flat array of ids.
 
-Axes in this package: ``S`` sentences, ``T`` tokens in all of them, ``V`` vocabulary rows, ``D``
-dimensions.
+Axes in this package: ``S`` sentences, ``T`` tokens in all, ``V`` vocabulary rows, ``D`` dimensions.
 """
 
 import io
@@ -78,7 +77,7 @@ class Tokenizer:
     """A SentencePiece model, whose normaliser applies NFKC and case folding.
 
     Raises:
-        RuntimeError: The bytes are no such model.
+        RuntimeError: The bytes ``model`` are no such model.
     """
 
     def __init__(self, model: bytes) -> None:
@@ -111,11 +110,10 @@ def train_tokenizer(
     """Train a SentencePiece model, and return it serialised.
 
     ``model_type`` is ``unigram`` (Kudo 2018) or ``bpe`` (Sennrich et al. 2016). Text is normalised
-    by NFKC, and case is folded. Sentences of more than 2000 bytes are skipped. Coverage 0.9999
-    keeps the rarer Chinese and Japanese characters.
+    by NFKC, and case is folded. Sentences of more than 2000 bytes are skipped.
 
     Raises:
-        ValueError: ``vocabulary_size`` is too large for the text, or too small for its alphabet.
+        ValueError: The text is empty, or ``vocabulary_size`` too large or too small for it.
     """
     import sentencepiece
 

@@ -51,7 +51,7 @@ def build_network(architecture: str, tensors: Tensors, *, dropout: float = 0.0) 
 
 
 class EndingTokenizer(SentenceTokenizer):
-    """A tokeniser that ends each sentence with a token of the next free id."""
+    """A ``Tokenizer``'s pieces, then an end token of the next free id."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
@@ -64,12 +64,16 @@ class EndingTokenizer(SentenceTokenizer):
 
 
 class TrainedNetwork(NetworkEncoder):
-    """An encoder that ``adit train`` wrote, from which training can start."""
+    """An encoder that ``adit train`` wrote, from which training can start.
+
+    ``network`` has embeddings of the pieces of ``tokenizer``, then of an end token.
+    ``tokenizer_model`` is serialised, and ``weights()`` returns the network's tensors by name.
+    """
 
     def __init__(self, *, name: str, tokenizer: Tokenizer, network: PreparedNetwork) -> None:
         super().__init__(name=name, tokenizer=EndingTokenizer(tokenizer), network=network)
         self.tokenizer_model = tokenizer.model
-        self.weights = network.weights  # returns all tensors, in the network's precision
+        self.weights = network.weights
 
 
 def save_networks(
@@ -83,7 +87,8 @@ def save_networks(
     """Write an encoder of one network, or of one network per language.
 
     ``networks`` are by language, or one by the key "". ``folder`` is made if it is missing, and an
-    encoder in it replaced. ``facts`` are JSON values about the training, for the configuration.
+    encoder in it replaced. ``facts`` are JSON values by name, for the configuration. An OSError is
+    raised if a file cannot be written.
     """
     from safetensors.torch import save
 
@@ -152,7 +157,8 @@ def _saved_network(config: checkpoint.Facts, tensors: Tensors, pieces: int) -> T
 class ApartEncoder(BaseEncoder):
     """An encoder with one network per language, in one space.
 
-    ``for_language`` chooses the network. This encoder's own ``encode`` raises a ValueError.
+    ``for_language`` chooses from ``encoders``, by language and not empty. This encoder's own
+    ``encode`` raises a ValueError.
     """
 
     def __init__(self, *, name: str, encoders: Mapping[str, Encoder]) -> None:

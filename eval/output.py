@@ -31,7 +31,7 @@ class Table:
     """The format of a table of text, with a label and cells per line.
 
     A float is a fraction, shown in percent. A pair of floats is an interval of fractions. None is
-    an empty cell. Any other cell is shown as text.
+    an empty cell. Any other cell is shown as text. The label has at least ``width`` characters.
     """
 
     label: str
@@ -87,7 +87,7 @@ def encoder_names(encoder: Encoder, languages: Iterable[str]) -> str:
     """Return an encoder's name, with its added encoders for the languages.
 
     Names are joined by +, except for names that begin with the encoder's own. Of a joined encoder,
-    only its own is returned.
+    only its own is returned. The ValueError of ``Encoder.for_language`` is raised.
     """
     if isinstance(encoder, JoinedEncoder):
         return encoder.name
@@ -108,7 +108,7 @@ def score_line(score: BuccScore) -> str:
 def score_record(score: BuccScore) -> Record:
     """Return a score for JSON, with ``precision``, ``recall`` and ``f1``.
 
-    An infinite threshold is None.
+    It also has the score's fields. An infinite threshold is None.
     """
     shares = {"precision": score.precision, "recall": score.recall, "f1": score.f1}
     threshold = score.threshold if math.isfinite(score.threshold) else None

@@ -36,8 +36,8 @@ def read_candidates(path: Path, sides: Sides | None) -> bucc.Candidates:
     only, such as a gap of an alignment, is skipped.
 
     Raises:
-        ValueError: A line is malformed, or a pair has no score above -inf, or no ids or texts in
-            ``sides``.
+        ValueError: The file is unreadable, a line is malformed, or a pair has no score above -inf,
+            or no ids or texts in ``sides``.
     """
     ids_of = sides and tuple(side.ids_by_text() for side in sides)
     scores, ids = [], []
@@ -89,9 +89,10 @@ def _ids_of_text(pair: FilePair, side: str, text: str, ids_of: Mapping[str, bucc
 class ScoringOptions:
     """The inputs of a scoring, and the file to write.
 
-    ``pairs`` is the file to score. Without ``gold``, pairs are only extracted. ``sides``, the files
-    of both sides, is needed for pairs with texts but no ids. Pairs are extracted by ``threshold``,
-    which ``optimized`` chooses by F1. Their ids are written to ``output``, unless that is None.
+    ``pairs`` is the file to score. Without ``gold``, pairs are only extracted. ``sides`` is needed
+    for pairs with texts but no ids. Each side is one file of sentences with ids, or a file of
+    sentences and one of ids. Pairs are extracted by ``threshold``, which ``optimized`` chooses by
+    F1. Their ids are written to ``output``, unless that is None.
 
     Raises:
         ValueError: ``gold`` is None, and ``output`` or a threshold above -inf is missing.
@@ -121,7 +122,8 @@ class ScoringOptions:
 class ScoringReport:
     """The result of a scoring, as a line of text and as a record for JSON.
 
-    ``remark`` says that ids do not fit the gold pairs, or is None.
+    ``record`` has ``extracted``, ``pairs``, ``signature`` and, with gold pairs, the fields of
+    ``score_record``. ``remark`` says that ids do not fit the gold pairs, or is None.
     """
 
     line: str

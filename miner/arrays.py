@@ -32,7 +32,7 @@ def take_rows(array: NDArray[Any], rows: Rows) -> NDArray[Any]:
 def evenly_spaced(rows: int, count: int) -> IntArray:
     """Return ``count`` positions at an even stride, from 0 to below ``rows``.
 
-    They are int64 (count,), ascending, and repeat if ``count`` exceeds ``rows``.
+    They are int64 (count,), ascending, and repeat if ``count`` exceeds ``rows`` (at least 1).
     """
     return np.arange(count) * rows // count
 
@@ -40,7 +40,7 @@ def evenly_spaced(rows: int, count: int) -> IntArray:
 def code_points(texts: Sequence[str]) -> tuple[NDArray[np.uint32], IntArray]:
     """Return the code points of N texts, joined, and the offsets of the texts.
 
-    Code points are uint32. Text i has the code points from ``offsets[i]`` to ``offsets[i + 1] -
+    Code points are read-only uint32. Text i has those from ``offsets[i]`` to ``offsets[i + 1] -
     1``. Offsets are int64 (N + 1,), from 0.
     """
     codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), dtype="<u4")

@@ -86,10 +86,10 @@ def command(
 ) -> Callable[[Callable[[argparse.Namespace], int]], Command]:
     """Build a decorator that turns a function of arguments into a command.
 
-    The function takes the arguments that the parser of ``add_arguments`` returns. The command
-    ``name`` takes a list of arguments (default: the process's) and optionally another name
-    for its help and errors, and returns an exit status by ``run_command``. The function's docstring
-    before ``Raises`` is the description in its help.
+    ``add_arguments`` adds options to a parser, which parses the function's arguments. The command
+    ``name`` takes a list of arguments (default: the process's) and optionally another name for its
+    help and errors. It returns an exit status by ``run_command``, or exits as argparse does. The
+    function's docstring before ``Raises`` is the description in its help.
     """
 
     def decorate(work: Callable[[argparse.Namespace], int]) -> Command:
@@ -107,7 +107,7 @@ def command(
 def command_parser(
     add_arguments: AddArguments, prog: str, description: str | None = None
 ) -> argparse.ArgumentParser:
-    """Build a parser with the options of ``add_arguments`` and ``--version``."""
+    """Build a parser, call ``add_arguments`` with it, and add ``--version``."""
     parser = argparse.ArgumentParser(prog=prog, description=description)
     add_arguments(parser)
     add_version(parser)

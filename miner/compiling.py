@@ -45,8 +45,8 @@ def compiled(fastmath: bool | set[str] = False) -> Callable[[Any], Any]:
 def compiled_part(fastmath: bool | set[str] = False) -> Callable[[Any], Any]:
     """Build a decorator that inlines a function into its compiled callers.
 
-    Otherwise, the function would be optimised again for each caller. A process that compiles would
-    then sum in another order than a process that loads the cache.
+    Otherwise, a process that compiles would sum in another order than a process that loads the
+    cache. ``fastmath`` is as in ``numba.njit``.
     """
     return cast("Callable[[Any], Any]", njit(forceinline=True, **_options(fastmath)))
 

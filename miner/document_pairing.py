@@ -107,10 +107,10 @@ class Documents(Protocol):
 
 
 class DocumentsInMemory:
-    """The documents of a side, from their sentence vectors of any scale.
+    """The ``Documents`` of a side, from their sentence vectors of any scale.
 
-    ``documents`` are one or more arrays (sentences, D) of finite vectors, which may be zero. Each
-    has at least one sentence, which is not checked. ``names`` are their names, if known.
+    ``documents`` are one or more float32 arrays (sentences, D), finite, with zero rows allowed, and
+    one or more sentences each, which is not checked. ``names`` are their names (default: unknown).
     """
 
     def __init__(self, documents: Sequence[Matrix], names: Sequence[str] = ()) -> None:
@@ -168,8 +168,8 @@ def pair_sides(
     """Pair documents like ``pair_documents``, and also by their names.
 
     Documents with ``same_names`` are compared, and score higher. ``k`` is the number of other
-    candidates per document. Pairs that score below ``threshold`` are omitted. Raises ValueError if
-    dimensions differ, a document has no sentences, or ``k`` is below 1.
+    candidates per document. Pairs that score below ``threshold`` are omitted. An empty side gives
+    none. Raises ValueError if dimensions differ, a document has no sentences, or ``k`` is below 1.
     """
     vectors = document_vectors(source), document_vectors(target)
     same_named = same_names(source.names, target.names)

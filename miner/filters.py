@@ -37,7 +37,7 @@ class Suspects:
 
     ``source`` and ``target`` are texts, and ``ratio`` is the ``median_log_ratio`` of the corpus.
     The filter ``hub`` needs ``lists``: the numbers of neighbour lists that contain each source and
-    each target, (P,) each. ``language`` needs ``languages``, the codes of both sides, and
+    each target, (P,) each. ``language`` needs ``languages``, ISO 639-1 codes of both sides, and
     ``script`` needs ``scripts``, the ``main_script`` of both sides, None to accept any.
     """
 
@@ -89,7 +89,7 @@ def log_ratios(source: Sequence[str], target: Sequence[str]) -> FloatArray:
 
 
 def median_log_ratio(source: Sequence[str], target: Sequence[str]) -> float:
-    """Return the median of ``log_ratios`` of the first ``RATIO_PAIRS`` pairs.
+    """Return the median of ``log_ratios`` of the first 32,768 pairs.
 
     Pass the best pairs first. Without pairs, the median is 0.
     """
@@ -122,10 +122,10 @@ def _scripts(texts: Iterable[str]) -> Counter[str]:
 
 
 def main_script(texts: Sequence[str]) -> str | None:
-    """Return the script of most letters in the first texts, such as LATIN.
+    """Return the script of most letters in the first 1,000 texts.
 
-    It is the first word of the letters' Unicode names, or CJK for Chinese and Japanese. It is None
-    if the first texts have no letters.
+    It is the first word of the letters' Unicode names, such as LATIN, or CJK for Chinese and
+    Japanese. It is None if these texts have no letters.
     """
     most = _scripts(texts[:SCRIPT_TEXTS]).most_common(1)
     return most[0][0] if most else None
@@ -174,7 +174,7 @@ def numbers(suspects: Suspects) -> Mask:
 
 
 def urls(suspects: Suspects) -> Mask:
-    """Return a mask (P,) of the pairs with different web or mail addresses."""
+    """Return a mask (P,) of the pairs whose sides differ in ``addresses_in``."""
     return suspects.each(lambda source, target: addresses_in(source) != addresses_in(target))
 
 

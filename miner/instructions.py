@@ -36,8 +36,9 @@ Multiply = Callable[[Any, Any, Sequence[Any], Sequence[Any]], Any]
 class Way(NamedTuple):
     """One instruction's way to multiply codes of one type.
 
-    ``multiply`` adds the products of ``steps`` lanes at once to the sums. A lane of 32 bits has
-    ``codes`` codes. ``raised`` is the number that must be added to the codes of columns, 0 if none.
+    ``multiply`` takes an LLVM builder, a register of sums, and ``steps`` registers of column and of
+    row codes, and returns the sums plus products. A lane of 32 bits has ``codes`` codes. ``raised``
+    is the number that must be added to the codes of columns, 0 if none.
     """
 
     multiply: Multiply
@@ -67,9 +68,9 @@ class InstructionSet:
 
 
 def declared(builder: Any, name: str, returned: Any, *given: Any) -> Any:
-    """Declare LLVM's function ``name`` in the builder's module.
+    """Declare LLVM's function ``name`` in the module of an llvmlite builder.
 
-    ``returned`` and ``given`` are the types of its result and arguments. The function is returned.
+    ``returned`` and ``given`` are llvmlite types of result and arguments. Returns the function.
     """
     return cgutils.get_or_insert_function(builder.module, ir.FunctionType(returned, given), name)
 
@@ -77,7 +78,6 @@ def declared(builder: Any, name: str, returned: Any, *given: Any) -> Any:
 def _call(
     builder: Any, name: str, returned: Any, totals: Sequence[Any], bits: int, codes: Sequence[Any]
 ) -> Any:
-    """Call an instruction on ``totals`` and on registers of codes of ``bits``."""
     kind = ir.VectorType(ir.IntType(bits), codes[0].type.count * 32 // bits)
     kinds = [returned] * len(totals) + [kind] * len(codes)
     function = declared(builder, name, returned, *kinds)
@@ -139,7 +139,6 @@ def _features() -> binding.FeatureMap:
 
 
 def _kernel_reports(feature: int) -> bool:
-    """Return whether Linux reports a feature, a bit of a CPU's capabilities."""
     with suppress(OSError, AttributeError):
         return bool(ctypes.CDLL(None).getauxval(HARDWARE_FEATURES) & feature)
     return False

@@ -27,7 +27,10 @@ _CODE = re.compile(r"([a-z]{2,3})([-_][a-z0-9]{2,8})*", re.IGNORECASE)
 
 
 def is_code(text: str) -> bool:
-    """Return whether a text is the code of a known language, such as de-AT."""
+    """Return whether a text is in ``CODES``, maybe with a region, as de-AT.
+
+    Case does not matter, nor ``_`` instead of ``-``. Most of ISO 639-3 is not in ``CODES``.
+    """
     match = _CODE.fullmatch(text)
     if match is None or match[1].lower() not in CODES:
         return False
@@ -40,8 +43,8 @@ def is_code(text: str) -> bool:
 def language_shares(texts: Sequence[str]) -> dict[str, float]:
     """Return the share of each language in a sample of texts, largest first.
 
-    Languages are ISO 639-1 codes. At most 200 texts are sampled: evenly spaced ones, or the first
-    if there are fewer than 400. A sample of fewer than 20 texts counts as one text, whose most
+    Languages are as in ``language_of``. At most 200 texts are sampled: evenly spaced ones, or the
+    first if there are fewer than 400. A sample of fewer than 20 texts counts as one, whose most
     probable language is returned with its probability. The result is empty without texts.
     """
     sample = texts[:: max(1, len(texts) // SAMPLED)][:SAMPLED]
@@ -53,12 +56,15 @@ def language_shares(texts: Sequence[str]) -> dict[str, float]:
 
 
 def language_of(text: str) -> str:
-    """Return the most probable language of any text, an ISO 639-1 code."""
+    """Return the ISO 639 code of the most probable language of any text.
+
+    Most codes have two letters. ``zxx`` stands for no language. A blank text also gets a code.
+    """
     return str(identifier().classify(text)[0])
 
 
 def language_probabilities(text: str) -> dict[str, float]:
-    """Return the probabilities of the identifier's languages, largest first."""
+    """Return the probability of each label in ``identifier``, largest first."""
     return {str(code): float(chance) for code, chance in identifier().rank(text)}
 
 
@@ -83,8 +89,8 @@ def main_language(shares: Mapping[str, float]) -> str | None:
 def seen_language(texts: Sequence[str]) -> str | None:
     """Return the language of at least half the texts in a sample, or None.
 
-    It is an ISO 639-1 code. Of 400 or more texts, 200 evenly spaced ones count, of fewer the first
-    200. Fewer than 20 texts count as one, whose language needs a probability of at least half.
+    It is as in ``language_of``. Of 400 or more texts, 200 evenly spaced ones count, of fewer the
+    first 200. Fewer than 20 count as one, whose language needs a probability of at least half.
     """
     return main_language(language_shares(texts))
 
@@ -93,7 +99,7 @@ _loading = threading.Lock()
 
 
 def identifier() -> Any:  # noqa: ANN401 - the library has no types
-    """Return py3langid's identifier, loaded once for all threads."""
+    """Return py3langid's ``LanguageIdentifier``, loaded once for all threads."""
     with _loading:
         return _loaded()
 

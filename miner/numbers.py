@@ -118,7 +118,7 @@ def count_numbers(source: Sequence[str], target: Sequence[str]) -> FloatArray:
 
 
 def with_ascii_digits(texts: Sequence[str]) -> Sequence[str]:
-    """Return texts with ASCII digits instead of the digits of other scripts."""
+    """Return ``texts`` with ASCII digits, or itself if it has no others."""
     codes, starts = code_points(texts)
     places, values = _foreign_digits(codes)
     if not (values < 10).any():

@@ -117,11 +117,7 @@ def _fill_reverse_ranks(
     mean: FloatArray,
     rank: NDArray[np.int32],
 ) -> None:
-    """Fill in each neighbour's ``mean`` cosine, and the row's ``rank`` there.
-
-    ``rows`` (Q,) have the ``neighbours`` (Q, K). Of these, ``ids`` (R,), ascending, have the
-    ``lists`` (R, K) and ``means`` (R,).
-    """
+    """Fill in each neighbour's ``mean`` cosine, and the row's ``rank`` there."""
     first, last = ids[0], ids[-1]
     for row in range(len(rows)):
         for column in range(neighbours.shape[1]):
@@ -201,7 +197,7 @@ class SortedPairsFile:
     side: Direction
 
     def records(self) -> NDArray[np.void]:
-        """Map the file into memory, as ``RECORD`` or ``JUDGED_RECORD``, (P,)."""
+        """Map the file read-only, as ``RECORD`` or ``JUDGED_RECORD``, (P,)."""
         return np.asarray(np.load(self.path, mmap_mode="r"))
 
 
@@ -264,8 +260,8 @@ def merge_in_ranges(
 ) -> Iterator[Pairs]:
     """Yield all pairs that score above ``threshold``, best first, in blocks.
 
-    Ties are ordered by source, then target. A block comes from about ``size`` pairs, or more of
-    equal scores, and may be empty. Two blocks are in memory.
+    They are ``JudgedPairs`` if the files' are. Ties are ordered by source, then target. A block
+    comes from about ``size`` pairs, or more of equal scores, and may be empty. Two are in memory.
     """
 
     def load(bounds: tuple[float, float]) -> Pairs:

@@ -80,10 +80,7 @@ def order_best_first(pairs: Pairs) -> IntArray:
 
 
 def _best_of_each(pairs: Pairs, ranked: IntArray, side: Direction) -> tuple[IntArray, IntArray]:
-    """Return the best pair per source (FORWARD) or target, and all its ties.
-
-    ``ranked`` is from ``order_best_first``. The first of tied pairs in that order is the best.
-    """
+    """Return the first best pair per source (FORWARD) or target, and all ties."""
     listed = ranked[(pairs.direction[ranked] & side) != 0]
     rows = (pairs.source if side is Direction.FORWARD else pairs.target)[listed]
     _, first, row = np.unique(rows, return_index=True, return_inverse=True)
@@ -96,7 +93,6 @@ def _own_best(pairs: Pairs, side: Direction) -> IntArray:
 
 
 def _retrieve_max(pairs: Pairs) -> IntArray:
-    """Match the best pairs of both directions one to one, in O(P log P)."""
     ranked = best_of_both(pairs)
     sources, source = np.unique(pairs.source[ranked], return_inverse=True)
     targets, target = np.unique(pairs.target[ranked], return_inverse=True)

@@ -57,7 +57,8 @@ def using_threads(count: int) -> Iterator[None]:
 def use_all_threads() -> AbstractContextManager[None]:
     """Return a context whose ``thread_count`` is that of all workers.
 
-    It is for work that other workers wait for. Without workers, the number of threads stays.
+    It is for work that other workers wait for. The environment's ``ADIT_ALL_THREADS`` is the
+    number, or else it stays.
     """
     return using_threads(given_threads(ALL_THREADS) or thread_count())
 
@@ -89,8 +90,7 @@ def run_in_threads(
 
     ``count`` defaults to ``thread_count``. A single thread is the caller's own. Items are drawn one
     at a time, so there may be millions. Threads see the caller's context variables, such as a run's
-    cache folder. In several threads, products of OpenMP and MKL use one thread each, which is a
-    fifth faster than one product in all threads.
+    cache folder. In several threads, products of OpenMP and MKL use one thread each.
 
     Raises:
         BaseException: The first error of ``work`` or ``items``. Calls that have begun finish first,
@@ -160,7 +160,6 @@ def prefetch(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[
 
 
 def _compute_in_one_thread() -> None:
-    """Have NumPy and torch compute this thread's products in it alone."""
     torch, numpy = map(sys.modules.get, ("torch._C", "numpy._core._multiarray_umath"))
     if torch:
         torch.get_num_threads()  # at its first use, torch sets this thread's numbers

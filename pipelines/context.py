@@ -19,8 +19,6 @@ _work_folder = lru_cache(maxsize=64)(WorkFolder)
 
 
 class _Encoders:
-    """The encoder of a run by parts and language, and its words, loaded once."""
-
     def __init__(self) -> None:
         self._loading = threading.Lock()
         self._loaded: Encoder | None = None
@@ -47,12 +45,8 @@ class _Encoders:
 class RunContext:
     """A part of a run, with its options and the run's encoders.
 
-    Attributes:
-        job: All parts of the run, with their options.
-        monitor: Receives the run's progress.
-        part: Name of this part in ``job.parts``.
-        options: Options of this part.
-        folder: Paths in the work folder of this part.
+    ``part`` is the name of this part in ``job.parts``. ``options`` are its options, and ``folder``
+    has the paths in its work folder. ``monitor`` receives the run's progress.
     """
 
     job: Job
@@ -97,6 +91,7 @@ class RunContext:
         """The names of the source's and the target's encoder.
 
         They are joined by "+" unless equal. With precomputed vectors, it is "precomputed".
+        ``encoder`` raises ValueError and ModuleNotFoundError.
         """
         if self.options.source.embeddings is not None:
             return "precomputed"
@@ -106,7 +101,7 @@ class RunContext:
     def words_name(self) -> str:
         """The names of the source's and the target's word encoder.
 
-        They are joined by "+" unless equal. It raises the errors of ``word_encoders``.
+        They are joined by "+" unless equal. It raises the exceptions of ``word_encoders``.
         """
         return _joined(self.word_encoders())
 
@@ -114,7 +109,9 @@ class RunContext:
         """Return the encoders of single words of source and target.
 
         Raises:
-            ValueError: The run's encoder has no words, and the bundled one is weak in a language.
+            ValueError: The run's encoder has no words, and the bundled one is weak in a language,
+                or the run's encoder is unknown or damaged.
+            ModuleNotFoundError: A package that the encoder needs is not installed.
         """
         encoder = None if self.options.source.embeddings is not None else self.encoder()
         return self._encoders.words(encoder, *self.languages)

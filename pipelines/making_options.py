@@ -16,7 +16,8 @@ VEC = ".vec"
 class TextOptions:
     """The options that ``adit map`` and ``adit bootstrap`` share.
 
-    ``source`` and ``target`` are corpora, ``languages`` their codes, and ``output`` is a folder.
+    ``source`` and ``target`` are corpora, ``languages`` their codes, ``input_format`` their format
+    as for ``--input-format``, and ``output`` is a folder.
     """
 
     source: Place
@@ -35,7 +36,6 @@ class MapOptions(TextOptions):
             and its translation per line.
         refinements: How often the map is refitted to mutual nearest neighbours.
         vec: Folder to write the mapped word vectors to, None for no such files.
-        words: Options for learning word vectors.
     """
 
     start: str = IDENTICAL
@@ -45,7 +45,11 @@ class MapOptions(TextOptions):
 
 
 class RoundOptions(ValidatedOptions):
-    """Options of each round of mining and training."""
+    """Options of each round of mining and training.
+
+    Raises:
+        ValueError: An option is below its ``low`` or above its ``high``.
+    """
 
     rounds: int = option(3, "maximum number of rounds", low=1)
     fdr: float = option(0.1, "maximum estimated error rate of the pairs", low=0.0001, high=0.5)
@@ -68,10 +72,8 @@ class RoundOptions(ValidatedOptions):
 class BootstrapOptions(TextOptions):
     """Options of ``adit bootstrap``.
 
-    Attributes:
-        encoder: Encoder of the first round, named as for ``--encoder``.
-        known: File of gold pairs that every round is also trained on, or None.
-        each: Options of each round.
+    ``encoder`` is that of the first round, named as for ``--encoder``. ``known`` is a file of gold
+    pairs that every round is also trained on, or None.
     """
 
     encoder: str

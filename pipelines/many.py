@@ -123,10 +123,12 @@ def write_multiway(many: ManyOptions, job: Job) -> None:
     """Write the clusters of translations in all languages of a finished job.
 
     The file in ``many.output``, ``multiway.jsonl`` if outputs are JSON lines, or else
-    ``multiway.tsv``, is replaced. A cluster has at most one sentence per language.
+    ``multiway.tsv``, is written or replaced. A line has a cluster's number of languages, number of
+    links, score of the weakest link, and at most one sentence per language.
 
     Raises:
-        ValueError: There are more than 64 languages.
+        ValueError: There are more than 64 languages, or a run is not finished.
+        OutputError: The file cannot be written.
     """
     runs = {name: open_run(job.parts[name].work_dir) for name in job.pairs}
     sides: dict[str, Side] = {}
@@ -149,7 +151,6 @@ def write_multiway(many: ManyOptions, job: Job) -> None:
 def _pairs(
     job: Job, runs: Mapping[str, Run], offsets: Mapping[str, int]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return P pairs' sentences, numbered from ``offsets``, and scores."""
     parts = []
     for name, run in runs.items():
         pairs = run.pairs

@@ -36,7 +36,7 @@ class CorpusOptions:
         language: BCP 47 tag that the user gave, None to detect the language.
         shares: Share (0 to 1) of each language in a sample, largest first; empty if not detected.
         escapes: How often HTML entities in the text are to be unescaped, usually 0.
-        input_format: Format of the corpus, "auto" to recognise it.
+        input_format: Format of the corpus, as for ``--input-format``; "auto" recognises it.
         embeddings: File with a precomputed vector for each line, None to encode the text.
         dim: Dimensions of ``embeddings`` without a header, None for an ``.npy`` file or for text.
     """
@@ -174,7 +174,10 @@ class MiningOptions:
 
     @property
     def outputs(self) -> list[Place]:
-        """The paths of the output and, if there are filters, ``rejected_output``."""
+        """The paths of the output and, with ``filters``, of ``rejected_output``.
+
+        It raises the ValueError of ``rejected_output``.
+        """
         return [self.output, *([self.rejected_output] if self.filters else [])]
 
     @property
@@ -199,7 +202,10 @@ class MiningOptions:
 
 
 class Element(NamedTuple):
-    """An input or output of a stage, with the part of the job it belongs to."""
+    """An input or output of a stage, with the part of the job it belongs to.
+
+    ``reference`` is that input or output, such as a ``Shard``, a list of these, or a side's name.
+    """
 
     part: str
     reference: Any
@@ -209,10 +215,8 @@ class Element(NamedTuple):
 class Job:
     """A run of one or more pairs of corpora.
 
-    Attributes:
-        parts: Options by name of a part; the part ``WHOLE_JOB`` has the options of the whole run.
-        corpora: The corpora to read, each as a part and the name of its side.
-        pairs: The parts to mine.
+    ``parts`` are options by name of a part, ``WHOLE_JOB`` for the whole run. ``corpora`` are to be
+    read, each a part and the name of its side. ``pairs`` are the parts to mine.
     """
 
     parts: Mapping[str, MiningOptions]

@@ -38,7 +38,7 @@ class Meter:
 
 
 class Bar(Meter):
-    """A progress bar on stderr, which must be a terminal."""
+    """A progress bar on stderr, which must be a terminal, else OSError."""
 
     def __init__(self, name: str, total: int | None, unit: str) -> None:
         from tqdm import tqdm
@@ -99,6 +99,8 @@ class Monitor:
     Attributes:
         seconds: Seconds by stage, of all processes; ``start`` is the time before the first stage.
         peak_bytes: Largest memory in bytes of a worker process so far, 0 without workers.
+
+    ``meter`` makes the meters of stages from name, total (None if unknown) and unit.
     """
 
     def __init__(self, meter: Callable[[str, int | None, str], Meter] = LogLines) -> None:
@@ -125,9 +127,9 @@ class Monitor:
 
     @contextmanager
     def stage(self, name: str, total: int | None, unit: str, part: str = "") -> Iterator[Meter]:
-        """Yield a meter of ``total`` units (None if unknown), and close it.
+        """Yield a meter of ``total`` units (None if unknown) for a ``with`` block.
 
-        ``part`` is added to its name.
+        ``part`` is added to its name. The meter is closed at the end.
         """
         meter = self._meter(" ".join(filter(None, [name, self._part, part])), total, unit)
         try:

@@ -42,7 +42,7 @@ class Shard:
     """A shard of the sentences of a side.
 
     ``index`` counts from 0, and ``rows`` is the number of sentences. ``corpus`` is the artefact of
-    all sentences of the side, with facts of the whole side.
+    the side's sentences, with facts of the whole side. It lists only files that the shard needs.
     """
 
     side: str
@@ -154,10 +154,10 @@ class EmbeddedShard:
 
 
 class SideVectors:
-    """The vectors of a side, with positions through all shards.
+    """The vectors of a side's ``shards``, in order and at least one.
 
-    Attributes:
-        starts: A list of the first position of each shard, then the number of all vectors.
+    Positions count through all shards. ``starts`` is a list of the first position of each shard,
+    then the number of all vectors.
     """
 
     def __init__(self, shards: Sequence[EmbeddedShard]) -> None:
@@ -195,7 +195,6 @@ class SideVectors:
         return rows
 
     def _parts(self, positions: IntArray) -> Iterator[tuple[EmbeddedShard, int, slice]]:
-        """Yield each shard that has positions, its start, and the slice of these."""
         parts = pairwise(np.searchsorted(positions, self.starts))
         for embedded, start, (first, last) in zip(self._shards, self.starts, parts, strict=False):
             if first < last:
@@ -285,7 +284,7 @@ class SavedNeighbours(ShardReference):
     def load(self) -> tuple[IntArray, Neighbours]:
         """Load the positions in the shard of P rows, and their neighbours.
 
-        Positions are integers (P,), ascending. Ids of neighbours are as they were saved.
+        Positions are int64 or int32 (P,), ascending. Ids of neighbours are as they were saved.
         """
         if self.part is None:
             lists = load_list(self.artefact.file, tile_list(self.embedded))
@@ -301,11 +300,8 @@ class SavedNeighbours(ShardReference):
 class TileNeighbours(SavedNeighbours):
     """A shard's neighbours in some shards, or cells, of the other side.
 
-    Attributes:
-        others: Indices of these shards, or the cells.
-        total: Number of all shards of the other side, or of all cells.
-        scope: "corpus" or "document".
-        k: Maximum neighbours of a row in all tiles.
+    ``others`` are the indices of these shards, or the cells, and ``total`` is the number of all.
+    ``scope`` is "corpus" or "document". A row has up to ``k`` neighbours in all tiles.
     """
 
     others: range
@@ -349,7 +345,7 @@ class ShardNeighbours(ShardReference):
 class DocumentBatch:
     """A batch of document pairs, number ``index`` of ``total``.
 
-    ``beads`` is the artefact of their aligned sentences, None before they are aligned.
+    ``shards`` are of both sides. ``beads`` is the artefact of their aligned sentences, None before.
     """
 
     index: int
@@ -468,7 +464,8 @@ def shard_parts(
 ) -> list[tuple[EmbeddedShard, range, Artefact]]:
     """Divide the rows that ``save_row_neighbours`` saved among shards.
 
-    Each shard, its range of the saved rows, and the artefact without facts are returned.
+    The fact ``starts`` of ``saved`` must have its results by side. Each shard, its range of the
+    saved rows, and the artefact without facts are returned.
     """
     starts, bare = saved.facts["starts"], replace(saved, facts={})
     return [

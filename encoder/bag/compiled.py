@@ -39,21 +39,22 @@ def number_texts(
 ) -> Any:
     """Assign numbers to the texts of sentences, by a hash table.
 
-    Texts are between spaces. Equal texts have equal numbers. In a sentence with a text that is too
-    long for ``table``, all numbers are 0.
+    Texts are between spaces, maybe empty. Equal texts have equal numbers. In a sentence with a text
+    that is too long for ``table``, all numbers are 0.
 
     Args:
         text: uint8, the bytes of S sentences.
         lengths: int64 (S,), the number of bytes of each sentence.
-        table: a hash table, which is extended: keys, uint64, of a power of two of slots; each
-            slot's text number, int32, -1 if empty; and uint8, a row per text of length and bytes.
-        before: the number of the first new text, above those in the table.
-        numbers: int32, receives the numbers of each sentence's texts.
+        table: a tuple, which is extended: keys, uint64, of a power of two of slots; each slot's
+            text number, int32, -1 if empty; and uint8, a row per number of length and bytes.
+        before: the number of the first new text, above 0 and those in the table.
+        numbers: int32, receives the number of each text, in order.
         counts: int64 (S,), receives how many texts each sentence has.
         new: uint8, receives the texts that were added to the table, each with a space after it.
 
     Returns:
-        The next new number, and the used bytes of ``new``; -1 and 0 if over half the slots fill.
+        The next new number, and the used bytes of ``new``; -1 and 0, with ``table`` partly
+        extended, if a number would reach half the slots.
     """
     keys, values, kept = table
     last = np.uint64(len(keys) - 1)
@@ -109,9 +110,9 @@ def _extend_hash(hash_value: Any, character: Any) -> Any:
 def enter_pieces(characters: Any, offsets: Any, hashes: Any, slots: Any) -> None:
     """Enter V pieces into a hash table, in place.
 
-    Piece i has the code points ``characters[offsets[i] : offsets[i + 1]]``, int32. ``hashes``,
-    uint64 (V,), get the pieces' hashes. ``slots``, int32, a power of two above V in number, are -1
-    at first, and get the number of the piece in each used slot.
+    Piece i has the code points ``characters[offsets[i] : offsets[i + 1]]``, int32, with int64
+    offsets (V + 1,). ``hashes``, uint64 (V,), get the pieces' hashes. ``slots``, int32, a power of
+    two above V in number, are -1 at first, and get the number i of the piece in each used slot.
     """
     last = np.uint64(len(slots) - 1)
     for piece in range(len(hashes)):
@@ -138,12 +139,13 @@ def _find_piece(hash_value: Any, hashes: Any, slots: Any) -> Any:
 def compare_cuts(
     characters: Any, offsets: Any, table: Any, unknown: Any, longest: Any, margins: Any, costs: Any
 ) -> None:
-    """Compare the best two cuts of each word into pieces.
+    """Compare the best two cuts of each of W words into pieces.
 
-    ``margins`` and ``costs``, float32 (W,), are filled as in ``Cuts.margins``. Word i has the code
-    points ``characters[offsets[i] : offsets[i + 1]]``. ``table`` has the hashes and slots of
-    ``enter_pieces``, and the pieces' scores. ``unknown`` is the score of a character without a
-    piece, and ``longest`` the largest number of characters in a piece.
+    Word i has the code points ``characters[offsets[i] : offsets[i + 1]]``, int32. ``table`` is a
+    tuple of hashes and slots of ``enter_pieces``, and the pieces' scores, float64. ``unknown`` is
+    the score of a character without a piece, and ``longest`` the characters of the longest piece.
+    ``costs``, float32 (W,), get the negative score of the best cut. ``margins``, float32 (W,), get
+    its lead over the second best per character, infinite if there is one cut.
     """
     hashes, slots, scores = table
     max_length = 0
@@ -212,13 +214,13 @@ def rows_of_words(
     """Find the rows of each word's features in a bag's table.
 
     Args:
-        words: ids and offsets of the pieces of W words.
-        spelling: ids and offsets of each piece's letters, consonants, and rows of characters.
+        words: ids, int32, and offsets, int64 (W + 1,), of the pieces of W words.
+        spelling: such a tuple for each piece's letters, its sounds, and its characters' rows.
         marks: the codes that mark both ends of a word's letters, and of its sounds.
-        sizes: sizes of the n-grams of letters, of the n-grams of sounds, and of word stems.
+        sizes: three int64 arrays, the sizes of n-grams of letters, of sounds, and of word stems.
         hashing: a number above all letters, the first row of n-grams, and the number of their rows.
-        rows: int32, receives the rows.
-        ends: int64 (W,), receives the end of each word's rows.
+        rows: int32, receives the rows, each word's pieces first.
+        ends: int64 (W,), receives the exclusive end in ``rows`` of each word's rows.
     """
     ids, offsets = words
     letters, sounds, characters = spelling

@@ -33,8 +33,8 @@ CHUNK_SENTENCES = 16_384  # sentences per step, to limit memory
 class BagEncoder(BaseEncoder):
     """An encoder that sums the vectors of a sentence's pieces and n-grams.
 
-    ``table``, (V + ngram_rows, D), has rows of pieces, then of n-grams. ``scheme`` is a version of
-    ``Features``.
+    ``table``, float32 or packed, has rows of the V pieces of ``tokenizer``, then ``ngram_rows`` of
+    n-grams, by default none. ``scheme`` is the version of ``Features``, 3 to 5 (default).
 
     Raises:
         ValueError: The table has another number of rows than V + ``ngram_rows``.
@@ -88,7 +88,7 @@ class BagEncoder(BaseEncoder):
         return vectors
 
     def rows(self) -> Matrix:
-        """Return a copy of the table, float32 (V + ngram_rows, D)."""
+        """Return a copy of the vectors of pieces, then n-grams, float32 (R, D)."""
         return np.array(self._table[np.arange(len(self._table))])
 
     def words(self, sentences: str | Sequence[str]) -> Words:
@@ -111,17 +111,14 @@ class BagEncoder(BaseEncoder):
         return join_words(own_words, self.namer.words(find_names(as_list(sentences))))
 
     def split(self, sentence: str) -> list[str]:
-        """Split a sentence into the texts of its words, without its names."""
+        """Split a sentence into its words' texts, normalised, without names."""
         words, _ = self._features.words(self._tokenizer.encode([sentence]))
         pieces, ends = self._tokenizer.pieces(), words.offsets.tolist()
         parts = (words.ids[first:last] for first, last in pairwise(ends))
         return ["".join(pieces[piece] for piece in part).replace(SPACE, "") for part in parts]
 
     def _sum_words(self, sentences: Sequence[str]) -> tuple[Tokens, Matrix]:
-        """Return each sentence's word numbers, and vectors of the W words, (W, D).
-
-        The vectors are valid until the next call.
-        """
+        # Word numbers by sentence, and vectors of words (W, D), both valid until the next call.
         uses_cache = self._known is not None or len(sentences) >= KNOWN_FROM
         if len(sentences) and uses_cache and "encoder.compiled" in sys.modules:
             if self._known is None:
@@ -137,8 +134,7 @@ def find_names(sentences: Sequence[str]) -> list[str]:
     """Return the names in each sentence, joined by spaces, or "".
 
     A name is a text between spaces that begins with a capital letter, maybe after punctuation, and
-    is not the first of the sentence. A sentence with more names than half of its words, such as a
-    headline, has none. Names are spelled similarly in many languages.
+    is not the first of the sentence. A sentence with more names than half of its words has none.
     """
     words_by_sentence = map(_name_pattern().findall, sentences)
     return [

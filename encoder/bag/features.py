@@ -3,7 +3,7 @@
 Names, numbers and words of common origin are spelled similarly in many languages, but the pieces of
 a subword vocabulary cut them in different places. N-grams with marks at the ends of a word match
 nevertheless (Bojanowski et al. 2017, "Enriching Word Vectors with Subword Information", section
-3.2, here of romanised words). In scripts without spaces, characters and pairs of characters match.
+3.2, here of romanised words). In scripts without spaces, characters and their pairs match.
 """
 
 import re
@@ -44,16 +44,17 @@ _FIBONACCI = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio (Knuth, volume
 class Features:
     """The features of words, each a row of a bag's table.
 
-    A word's vector is the sum of its features' rows. Features depend on the word's pieces only. The
-    V pieces of a tokeniser have rows 0 to V - 1. All n-grams share the next ``ngram_rows`` rows by
-    a hash. A piece begins a word if it starts with a space or, in scripts without spaces, always.
+    A word's vector is the sum of its features' rows. The V pieces of a tokeniser have the first V
+    rows, and n-grams share the next rows by a hash. A piece begins a word if it starts with a space
+    or is in a script without spaces.
     """
 
     def __init__(self, pieces: Sequence[str], ngram_rows: int = 0, *, scheme: int = SCHEME) -> None:
         """Prepare the features of words made of ``pieces``.
 
-        ``pieces`` are from ``Tokenizer.pieces``. ``scheme`` is their version, by default the
-        present one. Scheme 4 has no stems, and scheme 3 also no sounds and only three alphabets.
+        ``pieces`` are from ``Tokenizer.pieces``. N-grams share ``ngram_rows`` rows, or are not used
+        if 0. ``scheme`` is the features' version, 3 to 5. Scheme 4 has no stems, and scheme 3 also
+        no sounds and only three alphabets.
         """
         self.pieces, self.ngram_rows = len(pieces), ngram_rows
         self._scheme, self._stem_sizes = scheme, STEM_SIZES if scheme > 4 else ()
@@ -67,8 +68,7 @@ class Features:
     def split(self, tokens: Tokens) -> tuple[Tokens, Tokens]:
         """Split sentences of pieces into words, numbered from 0 to W - 1.
 
-        The result is the word numbers of each sentence, and the table rows of each of the W
-        distinct words.
+        The result is each sentence's word numbers, and the table rows of each of W distinct words.
         """
         words, offsets = self.words(tokens)
         _, first, numbers = np.unique(self._hashes(words), return_index=True, return_inverse=True)
@@ -76,7 +76,7 @@ class Features:
         return sentences, self.rows(words.take(first))
 
     def drop_words(self, tokens: Tokens, rate: float, generator: np.random.Generator) -> Tokens:
-        """Return sentences with words removed, each with probability ``rate``."""
+        """Return sentences of pieces, each word removed with probability ``rate``."""
         words, _ = self.words(tokens)
         return tokens.keep(np.repeat(generator.random(len(words)) >= rate, np.diff(words.offsets)))
 
@@ -84,8 +84,7 @@ class Features:
         """Divide sentences of pieces into words.
 
         The first result has each word's pieces, in order, with repetitions. The second has offsets
-        of S sentences: sentence i has the words from ``offsets[i]`` to ``offsets[i + 1] - 1``,
-        int64 (S + 1,).
+        of S sentences, int64 (S + 1,): ``offsets[i]`` is the first word of sentence i.
         """
         begins = np.zeros(len(tokens.ids) + 1, dtype=np.bool_)
         begins[:-1] = self._begins_word[tokens.ids]
@@ -103,7 +102,7 @@ class Features:
         return np.add.reduceat(hashes, words.offsets[:-1])
 
     def rows(self, words: Tokens) -> Tokens:
-        """Return the rows of each word's features, its pieces' rows first."""
+        """Return feature rows of words, given as pieces, whose rows come first."""
         if not self.ngram_rows:
             return words
         rows = self._compiled_rows if "encoder.compiled" in sys.modules else self._rows
@@ -144,7 +143,6 @@ class Features:
         return Tokens(ids=rows[: ends[-1]], offsets=ends)
 
     def _rows(self, words: Tokens) -> Tokens:
-        """Like ``_compiled_rows``, but in NumPy, which is faster for few words."""
         owners = words.owners
         distinct_pieces, ids = np.unique(words.ids, return_inverse=True)
         spellings = self._spell([self._texts[piece] for piece in distinct_pieces.tolist()])
@@ -198,13 +196,11 @@ def _mark(words: Tokens, spellings: Tokens, mark: int) -> Tokens:
 
 
 def _group(parts: Sequence[Owned], count: int) -> Tokens:
-    """Return one list per owner, in the order of ``parts``."""
     ids, owners = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     return Tokens.group(ids, owners, count)
 
 
 def _mix(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Mix the bits of each number by the finaliser of splitmix64."""
     numbers = numbers * _FIBONACCI
     numbers ^= numbers >> np.uint64(32)
     numbers *= np.uint64(0xD6E8FEB86659FD93)

@@ -27,7 +27,7 @@ UNKNOWN = 10.0  # how much a character without a piece scores below all pieces
 
 
 class Cuts:
-    """The pieces of a unigram model (Kudo 2018), to compare cuts of words."""
+    """Pieces and scores of a unigram ``Tokenizer``, to compare cuts of words."""
 
     def __init__(self, pieces: Sequence[str], scores: Sequence[float]) -> None:
         self._scores = np.array(scores)
@@ -64,7 +64,7 @@ class Cuts:
 
 
 class WordCache:
-    """A cache of the words in texts between spaces, emptied when it is full."""
+    """A cache of words' vectors, by a bag's tokeniser, features and table."""
 
     def __init__(
         self, tokenizer: Tokenizer, features: Features, table: Matrix | PackedTable

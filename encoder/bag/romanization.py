@@ -68,8 +68,6 @@ _TABLE = {
 
 
 class _Spellings(dict[int, str]):
-    """Romanised spelling of each character, computed when first asked for."""
-
     def __missing__(self, code: int) -> str:
         character = chr(code)
         digit = unicodedata.digit(character, None)
@@ -96,7 +94,7 @@ _REPEATED = re.compile(r"([a-z])\1+")
 
 
 def romanize(text: str) -> str:
-    """Spell a text in the characters a to z, 0 to 9 and line ends.
+    """Spell a text in the characters a to z, 0 to 9 and newline.
 
     Most letters are spelled by sound. Other characters are removed, such as spaces, Chinese
     characters, syllables of Yi and Inuktitut, and signs without a letter's name.
@@ -107,7 +105,7 @@ def romanize(text: str) -> str:
 def romanize_three_alphabets(text: str) -> str:
     """Romanise Greek, Latin and most Cyrillic letters, and remove all others.
 
-    Digits and line ends stay, spaces do not. Features of scheme 3 use it.
+    ASCII digits and newlines stay, spaces do not. Features of scheme 3 use it.
     """
     bare = unicodedata.normalize("NFKD", text.lower())
     return _NOT_LETTERS.sub("", bare.translate(_THREE_ALPHABETS))
@@ -116,6 +114,6 @@ def romanize_three_alphabets(text: str) -> str:
 def to_sounds(letters: str) -> str:
     """Reduce a text from ``romanize`` to classes of consonants and digits.
 
-    Vowels, h, w and y are removed, and repeated classes merged: ``london`` becomes ``lntn``.
+    Newlines stay. Vowels, h, v, w, y are removed, repeated letters merged: ``london`` is ``lntn``.
     """
     return _REPEATED.sub(r"\1", letters.replace("ng", "n").translate(_CLASSES))

@@ -109,11 +109,11 @@ def lstm_step(
     Args:
         scales: of the codes of the input tokens, float32 (B,).
         fixed: the scales of a layer's input and hidden weights, and its biases, float32 (G,) each,
-            for G = 4 H gates of H hidden units.
+            for G = 4 H gates (input, forget, cell, output) of H hidden units.
         products: of the codes of inputs and of hidden states with these weights, int32 (B, G) each.
         states: the cells' states, float32 (B, H), and the hidden states, int8 (B, H) with scales
             float32 (B,), of the step before; receives the new ones.
-        gates: working memory of G numbers.
+        gates: working memory, float32 (G,).
         out: float32 (B, D), receives the hidden states in columns from ``first`` on.
         first: the first column.
     """
@@ -139,9 +139,9 @@ Weights = tuple[Product, Product, tuple[NDArray[np.float32], ...]]
 
 
 class Int8BiLSTM(nn.Module):
-    """A ``BiLSTM`` with int8 products, for CPUs that have such instructions.
+    """A copy of a ``BiLSTM`` with int8 products, for CPUs.
 
-    Its vectors are close to the float32 vectors, and take a third of the time.
+    Its vectors are close to the float32 vectors of the ``network`` that it is made from.
     """
 
     def __init__(self, network: BiLSTM) -> None:

@@ -67,12 +67,13 @@ def fetch_laser(language: str, folder: Path, *, publisher: str, offline: bool = 
     """Download the missing files of a language's encoder into ``folder``.
 
     Interrupted downloads are resumed, and each file is compared with its checksum. ``publisher`` is
-    the address of the folder of the published files. The folder is made if it is missing. The
-    checksum of a file that is not in the folder's SHA256SUMS yet is added to it. The path of the
-    checkpoint is returned.
+    the address of the published files. The folder is made if it is missing. A checksum that its
+    SHA256SUMS lacks is added to it. The path of the checkpoint is returned.
 
     Raises:
-        ValueError: LASER lacks the language, or a file cannot be fetched or has another checksum.
+        ValueError: LASER lacks the language; or a file cannot be fetched, is missing while
+            ``offline``, or has another checksum.
+        OSError: A file cannot be written.
     """
     names = files_of(language)
     missing = [name for name in names if not (folder / name).is_file()]

@@ -1,8 +1,7 @@
 """LASER's checkpoints as encoders, with checks that files fit together.
 
-torch's restricted unpickler reads them as data, and executes nothing in them. Objects of the
-classes in LASER's and fairseq's configurations become plain mappings. Other classes and functions
-are rejected.
+torch's restricted unpickler reads them as data, and executes nothing in them. Objects of LASER's
+and fairseq's configurations become plain mappings. Other classes and functions are rejected.
 """
 
 import argparse

@@ -1,9 +1,8 @@
 """LASER's BiLSTM (LASER1 and LASER2) and transformer (LASER3).
 
 Artetxe & Schwenk 2019, "Massively Multilingual Sentence Embeddings for Zero-Shot Cross-Lingual
-Transfer and Beyond", section 3; Heffernan, Çelebi & Schwenk 2022, "Bitext Mining Using Distilled
-Sentence Representations for Low-Resource Languages". Axes: ``B`` sentences, ``T`` tokens, ``D``
-outputs, ``H`` heads.
+Transfer and Beyond", section 3; Heffernan et al. 2022, "Bitext Mining Using Distilled Sentence
+Representations for Low-Resource Languages". Axes: ``B`` sentences, ``T`` tokens, ``D`` outputs.
 """
 
 import math
@@ -33,7 +32,7 @@ class BiLSTM(nn.Module):
     def __init__(self, tensors: Tensors, *, dropout: float = 0.0) -> None:
         """Build the network from its weights, by LASER's names of tensors.
 
-        ``dropout`` is the share of each layer's inputs that training drops.
+        Weights become float32. ``dropout`` is the share of each layer's inputs that training drops.
 
         Raises:
             ValueError: A tensor is missing or does not fit.
@@ -55,8 +54,7 @@ class BiLSTM(nn.Module):
     def forward(self, ids: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Embed B sentences of token ids (B, T) as vectors (B, D).
 
-        ``ids`` are int64. ``lengths``, int64 (B,), are the sentences' numbers of tokens; ids after
-        them are ignored. None means that all have T tokens.
+        Ids, int64, are ignored after ``lengths``, int64 (B,), above 0, which are all T if None.
         """
         x = functional.dropout(self.embed_tokens(ids), self._dropout, self.training)
         if lengths is None:
@@ -70,7 +68,7 @@ class BiLSTM(nn.Module):
 def adopt(module: nn.Module, tensors: Tensors) -> None:
     """Set a module's parameters to tensors, by name, converted to float32.
 
-    The module is put into evaluation mode, and its parameters get no gradients.
+    Float32 tensors are not copied. The module is put into evaluation mode, without gradients.
 
     Raises:
         ValueError: A tensor is missing or unknown, or has another shape than the parameter.
@@ -125,7 +123,8 @@ class Transformer(nn.Module):
     def __init__(self, tensors: Tensors, config: Config, *, dropout: float = 0.0) -> None:
         """Build the network from its weights, and fairseq's ``cfg.model``.
 
-        ``dropout`` is the share of the embeddings and of each block's outputs that training drops.
+        Weights become float32. ``dropout`` is the share of the embeddings and of each block's
+        outputs that training drops. The attribute ``capacity`` limits T, unless it is None.
 
         Raises:
             ValueError: A tensor or a setting is missing or does not fit.
@@ -165,8 +164,7 @@ class Transformer(nn.Module):
     def forward(self, ids: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Embed B sentences of token ids (B, T) as vectors (B, D).
 
-        ``ids`` are int64. ``lengths``, int64 (B,), are the sentences' numbers of tokens; ids after
-        them are ignored. None means that all have T tokens.
+        Ids, int64, are ignored after ``lengths``, int64 (B,), above 0, which are all T if None.
         """
         is_token = None if lengths is None else token_mask(lengths, ids.shape[1], ids.device)
         return self._pool(self.states(ids, is_token), is_token)
@@ -210,8 +208,9 @@ class Transformer(nn.Module):
 class Layer(nn.Module):
     """A layer of fairseq's ``TransformerEncoder``, with its parameter names.
 
-    ``dim`` is D, a multiple of ``heads``, and ``inner`` the width between the two linear maps. With
-    ``before``, norms precede the blocks.
+    ``dim`` is D, a multiple of ``heads``, and ``inner`` the width between the two linear maps, with
+    ``activation`` in it. With ``before``, norms precede the blocks. ``dropout`` is the share of
+    each block's outputs that training drops.
     """
 
     def __init__(
@@ -230,8 +229,7 @@ class Layer(nn.Module):
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """Map token vectors (B, T, D) to new ones of the same shape.
 
-        ``mask`` is bool, broadcast to (B, H, T, T) for H heads, and true where a token may attend
-        to another. None is all true.
+        ``mask``, bool, is broadcast to (B, H, T, T) for H heads. Tokens attend where it is true.
         """
         if self._before:
             x = x + self._attend(self.self_attn_layer_norm(x), mask)
@@ -279,7 +277,7 @@ def sinusoids(length: int, dim: int) -> Tensor:
 
 
 def read_setting(config: Config, name: str) -> Any:  # noqa: ANN401
-    """Return a setting by its name.
+    """Return a setting in the mapping ``config`` by its name.
 
     Raises:
         ValueError: It is missing; the message lacks the file's name.

@@ -52,7 +52,7 @@ def normalize_punctuation(language: str) -> Step:
 class PerlTokenizer(MosesTokenizer):
     """A callable that tokenises a line as ``tokenizer.perl -no-escape``.
 
-    It is made for an ISO 639-1 code, from sacremoses's, and returns tokens between spaces.
+    It is made for an ISO 639-1 code, from sacremoses's, and returns a str of tokens between spaces.
     """
 
     COMMA_SEPARATE_1 = regex.compile(r"(\P{N}),"), r"\1 , "
@@ -95,7 +95,7 @@ class PerlTokenizer(MosesTokenizer):
         return bool(self._ALPHA.search(text))
 
     def handles_nonbreaking_prefixes(self, text: str) -> str:
-        """Split full stops, except after abbreviations, but always the last."""
+        """Put a space before a final full stop, and others except abbreviations'."""
         return super().handles_nonbreaking_prefixes(self._LAST_STOP.sub(r"\1 .", text))
 
     def __call__(self, line: str) -> str:

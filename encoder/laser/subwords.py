@@ -2,8 +2,7 @@
 
 Byte-pair encoding (Sennrich, Haddow & Birch 2016, "Neural Machine Translation of Rare Words with
 Subword Units", section 3.2) works as in fastBPE, with its vocabulary filter and files. A line of
-``.fcodes`` has the two parts of a merge and a count, in order of merging, and one of ``.fvocab`` a
-token and a count.
+``.fcodes`` has both parts of a merge and a count, and one of ``.fvocab`` a token and a count.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -33,7 +32,8 @@ OVERWRITE = " #fairseq:overwrite"
 class BPE:
     """A callable that splits a line into tokens by byte-pair encoding.
 
-    It reads fastBPE's ``.fcodes`` and ``.fvocab``. Words of a line are between spaces.
+    It reads fastBPE's ``.fcodes`` and ``.fvocab``, and returns a list. Words are between spaces. A
+    ValueError is raised if a file is missing or malformed.
     """
 
     def __init__(self, codes: Path, vocabulary: Path) -> None:
@@ -95,8 +95,8 @@ def _lines(path: Path) -> list[bytes]:
 class Vocabulary:
     """The ids of tokens, by which sentences are encoded.
 
-    A sentence gets ``</s>`` at its end, and ``<s>`` before it with ``prepend_bos``. It is cut
-    before ``</s>`` so that it has at most ``capacity`` ids; None is unlimited.
+    ``ids`` are by token, and special tokens have 0 to 3. A sentence gets ``</s>`` at its end, and
+    ``<s>`` before it with ``prepend_bos``. It is cut to ``capacity`` ids; None is unlimited.
     """
 
     def __init__(
@@ -150,8 +150,8 @@ class TextTokenizer(SentenceTokenizer):
     """A tokeniser that preprocesses lines and splits them into subwords.
 
     ``split`` splits lines into tokens, by ``BPE`` (LASER1) or ``read_pieces`` (LASER2 and LASER3),
-    by default at spaces. ``steps`` makes the preprocessing of a language: ``make_tokenizer`` or
-    ``make_normalizer`` of ``encoder.laser.preprocess``, by default none.
+    by default at spaces. ``steps`` makes the preprocessing of ``language``, None for English:
+    ``make_tokenizer`` or ``make_normalizer`` of ``encoder.laser.preprocess``, by default none.
     """
 
     def __init__(
@@ -165,7 +165,10 @@ class TextTokenizer(SentenceTokenizer):
         self._prepare = steps(language) if steps else str
 
     def for_language(self, language: str | None) -> "TextTokenizer":
-        """Return this tokeniser for a language (ISO 639), or English if None."""
+        """Return this tokeniser for a language (ISO 639), or English if None.
+
+        A ModuleNotFoundError names a package that LASER1 lacks for the language.
+        """
         if self._steps is None:
             return self
         return TextTokenizer(self._vocabulary, self._split, self._steps, language)
@@ -176,7 +179,7 @@ class TextTokenizer(SentenceTokenizer):
 
 
 def read_pieces(path: Path) -> Split:
-    """Read a SentencePiece model as a function from lines to their pieces.
+    """Read a SentencePiece model as a function from lines to lists of pieces.
 
     Raises:
         ValueError: The file is missing, or is not a SentencePiece model.

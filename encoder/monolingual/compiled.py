@@ -40,7 +40,6 @@ def _add(total: Any, row: Any, factor: Any) -> None:
 
 @_part
 def _learn(hidden: Any, gradient: Any, output: Any, label: Any, rate: Any) -> None:
-    """Take a step of logistic regression on the output row and the gradient."""
     error = rate * (label - F(1) / (F(1) + np.exp(-_dot(hidden, output))))
     for column in range(len(hidden)):
         value = output[column]
@@ -52,7 +51,6 @@ def _learn(hidden: Any, gradient: Any, output: Any, label: Any, rate: Any) -> No
 def _learn_word(
     inputs: Any, word_rows: Any, outputs: Any, context: Any, sampling: Any, rate: Any, state: Any
 ) -> None:
-    """Train a word, the mean of its rows, to predict its context words."""
     dim, (noise, share) = inputs.shape[1], sampling
     hidden, gradient = np.zeros(dim, F), np.zeros(dim, F)
     for row in word_rows:
@@ -71,8 +69,8 @@ def train_sentences(words: Any, text: Any, sampling: Any, rate: Any, state: Any)
     """Train word vectors once on S sentences, in place.
 
     Args:
-        words: R inputs, float32 (R, D); the outputs of the V words as contexts, float32 (V, D); the
-            rows of inputs of each word, int32; and their offsets, int64 (V + 1,).
+        words: a tuple of R inputs, float32 (R, D); the outputs of the V words as contexts, float32
+            (V, D); the rows of inputs of each word, int32; and their offsets, int64 (V + 1,).
         text: the words of the sentences, int32, and their offsets, int64 (S + 1,).
         sampling: the probability to keep a word, float32 (V,); words, int32, from which negatives
             are drawn; the most context words per side; negatives per context word, float32.

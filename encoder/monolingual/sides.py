@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 
 def scale_to(vectors: Matrix, weights: Matrix) -> Matrix:
-    """Copy ``vectors`` (V, D), each but 0 at the length in ``weights`` (V,)."""
+    """Scale a copy of vectors, float32 (V, D), except 0, to ``weights`` (V,)."""
     rows = vectors.copy()
     normalize_rows(rows)
     return rows * weights[:, None]
@@ -44,9 +44,9 @@ def scale_to(vectors: Matrix, weights: Matrix) -> Matrix:
 def fit_table(words: Tokens, wanted: Matrix, *, rows: int, penalty: float) -> Matrix:
     """Fit table rows whose sums over each word's features approach ``wanted``.
 
-    ``words`` are the row numbers of each of V words, below R = ``rows``, and ``wanted`` (V, D)
-    their vectors. The table is float32 (R, D). It is ridge regression, with a ``penalty`` above 0
-    on the squared rows, by 20 steps of conjugate gradients (Hestenes & Stiefel 1952).
+    ``words`` are the row numbers of each of V words, below R = ``rows``, and ``wanted``, float32
+    (V, D), their vectors. The table is float32 (R, D). It is ridge regression, with a ``penalty``
+    above 0 on the squared rows, by 20 steps of conjugate gradients (Hestenes & Stiefel 1952).
     """
     owners = Tokens.group(words.owners.astype(np.int32), words.ids, rows)
     table = np.zeros((rows, wanted.shape[1]), dtype=np.float32)
@@ -78,10 +78,9 @@ def spelling_table(
 ) -> Matrix:
     """Draw random rows, so that words with common features are similar.
 
-    The table is float32 (``rows``, ``dim``). A row's expected length is in proportion to the
-    logarithm of the inverse share of sentences that have its feature, estimated from the words. All
-    are scaled so that words have, on average in the text, the lengths ``weights``. ``words`` are
-    the row numbers of each language's V words, and ``weights`` (V,) their idf.
+    The table is float32 (``rows``, ``dim``). ``words`` are the row numbers of each language's V
+    words, and ``weights`` (V,) their idf, float32. A row's expected length is in proportion to its
+    feature's idf, such that words have, on average in the text, the lengths ``weights``.
     """
     all_shares = [np.exp(-part.astype(np.float64)) for part in weights]  # of the sentences
     feature_shares = np.full(rows, MIN_SHARE)
@@ -106,7 +105,7 @@ class Side:
 
 
 def side_of_vectors(words: WordVectors) -> Side:
-    """Return given words, the most frequent first, with idf by Zipf's law."""
+    """Return given words, with log(1 + rank) as their idf (Zipf's law)."""
     return Side(words=words, weights=np.log(np.arange(2, len(words) + 2)).astype(np.float32))
 
 
@@ -125,6 +124,7 @@ def learn_side(
 
     Raises:
         ValueError: The text is too short, training diverges, or ``state`` is damaged or another's.
+        OSError: ``state`` cannot be written, such as into a missing folder.
     """
     identity: dict[str, Any] = {
         **asdict(options),
@@ -150,7 +150,7 @@ def _digest(content: bytes) -> str:
 
 
 def feature_rows(words: Sequence[str], tokenizer: Tokenizer, features: Features) -> Tokens:
-    """Return the rows of a bag's table that each word is the sum of."""
+    """Return the row numbers in a bag's table of each of one or more words."""
     parts = []
     for start in range(0, len(words), CHUNK_SENTENCES):
         strings, rows = features.split(tokenizer.encode(words[start : start + CHUNK_SENTENCES]))
@@ -165,10 +165,9 @@ def save_sides(
     """Write bags whose words have about the vectors and weights of two sides.
 
     ``sides`` are by language. The second language's bag goes to ``folder``, the first one's to the
-    subfolder ``more``, as an added language. Both are replaced. One table is fitted to both
-    languages, and each language's table differs from it by its words' residuals. In 256 further
-    dimensions, of about the same total length, both have the same random rows, for names and
-    numbers.
+    subfolder ``more``, as an added language. Both are replaced, or made. In 256 further dimensions,
+    both have the same random rows, for names and numbers. ``facts`` are JSON values by name. An
+    OSError is raised if a file cannot be written.
     """
     features = Features(tokenizer.pieces(), options.ngram_rows)
     count, weights = len(features), [side.weights for side in sides.values()]

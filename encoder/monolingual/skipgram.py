@@ -54,8 +54,7 @@ def read_vocabulary(sentences: Sequence[str], tokenizer: Tokenizer, min_count: i
 
     Words are between spaces, without punctuation at their ends, and normalised by the tokeniser. In
     scripts without spaces, each subword is a word. A word with fewer than ``min_count`` occurrences
-    or with unknown characters, and words after the 200,000 most frequent, are skipped. Ties are in
-    the order of code points.
+    or unknown characters, and words after the 200,000 most frequent, are skipped. Ties are sorted.
 
     Raises:
         ValueError: The text has fewer than two words of ``min_count`` occurrences.
@@ -105,9 +104,10 @@ def _number_words(texts: Sequence[str], tokenizer: Tokenizer, numbers: dict[str,
 class SkipGram:
     """Skip-gram vectors of a vocabulary, in training.
 
-    ``epoch`` is the number of passes over the text so far. ``inputs`` are rows of the V words and
-    of the features after them, and ``outputs`` of words as contexts. A word's vector is the mean of
-    its own and its features' inputs. ``features`` are each word's rows, below ``feature_count``.
+    ``epoch`` is the number of passes over the text so far. ``inputs``, float32, are rows of the V
+    words and of the features after them, and ``outputs`` of words as contexts. A word's vector is
+    the mean of its own and its features' inputs. The argument ``features`` has the features of each
+    word of ``vocabulary``, below ``feature_count``.
     """
 
     def __init__(
@@ -158,7 +158,8 @@ class SkipGram:
     def save(self, path: Path, identity: Mapping[str, Any]) -> None:
         """Write the state of the training to a file, and replace an earlier one.
 
-        Its folder exists. ``identity`` are JSON values that ``restore`` must match.
+        ``identity`` are JSON values that ``restore`` must match. An OSError is raised if the folder
+        is missing or the file cannot be written.
         """
         tensors = {"inputs": self.inputs, "outputs": self.outputs}
         save_state(path, State(identity=identity, tensors=tensors, step=self.epoch))
@@ -167,7 +168,7 @@ class SkipGram:
         """Continue from the state that ``save`` wrote with the same ``identity``.
 
         Raises:
-            ValueError: The file is damaged, or of another identity.
+            ValueError: The file is missing, damaged, or of another identity.
         """
         state = load_state(path, identity)
         self.inputs, self.outputs = state.tensors["inputs"], state.tensors["outputs"]
@@ -175,7 +176,6 @@ class SkipGram:
 
 
 def _add_word_rows(features: Tokens) -> Tokens:
-    """Return the rows of V words, each with its own row before its features'."""
     count = len(features)
     ids = np.insert(features.ids + np.int32(count), features.offsets[:-1], np.arange(count))
     return Tokens(ids=ids.astype(np.int32), offsets=features.offsets + np.arange(count + 1))

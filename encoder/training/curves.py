@@ -15,8 +15,9 @@ LEGEND_ROWS = 12
 def draw_curves(history: Sequence[Mapping[str, Any]], titles: Mapping[str, str]) -> bytes:
     """Draw the learning curves of a training, and return the bytes of an SVG.
 
-    ``history`` has entries of ``Keeper``, at least one, and ``titles`` the title of each measure,
-    by name. A plot is of a measure in percent, with a curve per part if it has several, or of a
+    ``history`` has an entry per evaluation, at least one, as in ``State``: ``step``, whether it is
+    ``best`` so far, figures by name, and by measure and part in ``parts``. ``titles`` are by
+    measure. A plot is of a measure in percent, with a curve per part if it has several, or of a
     loss or the perplexity, if any. A line marks the best evaluation.
 
     Raises:

@@ -87,7 +87,7 @@ def sample_batches(
     pairs or, with ``in_tokens``, as many as have up to ``batch_size`` tokens in their longer sides,
     at least one. The item is drawn with probability proportional to (sum of its weights) **
     ``exponent``, multiplied by its ``times``. Each pass over it is a new shuffle that keeps a
-    sentence pair with probability equal to its weight.
+    sentence pair with probability equal to its weight. A batch may span passes.
     """
     generator = np.random.default_rng(seed)
     sizes = np.array([float(p.weight.sum()) ** exponent * p.times for p in pairs])
@@ -148,7 +148,10 @@ def sentences_by_language(texts: Texts) -> dict[str, list[str]]:
 
 
 def all_pairs(texts: Texts, languages: Sequence[str]) -> list[ParallelText]:
-    """Return the parallel text of each two of ``languages`` of N-way text."""
+    """Return the parallel text of each two of ``languages`` of N-way text.
+
+    ``texts``, from ``join_targets``, have them all. Languages keep their order, as in ``de-en``.
+    """
     texts_of, corpus = sentences_by_language(texts), texts[0].corpus
     return [
         ParallelText(name=f"{a}-{b}", source=texts_of[a], target=texts_of[b], corpus=corpus)

@@ -27,13 +27,13 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Measure:
-    """A figure of an encoder, 0 to 1, per language or language pair.
+    """A figure of an encoder per language or language pair.
 
     Attributes:
         name: its name in the log.
         title: its name in messages and plots.
         parts: the languages or language pairs.
-        take: returns the figure of an encoder for each part, by name.
+        take: returns the figure of an encoder, 0 to 1, for each part, by name.
         higher_is_better: whether the best figure is the highest.
     """
 
@@ -81,8 +81,8 @@ def held_out_error(texts: Texts) -> Measure:
 def retrieval_error(encoder: Encoder, text: ParallelText) -> float:
     """Return the share of sentences with a wrong nearest neighbour, 0 to 1.
 
-    It is the mean of both directions, among all sentences of ``text``, by cosine. Languages are in
-    the text's name, such as ``de-en``.
+    It is the mean of both directions, among all sentences of ``text``, not empty, by cosine.
+    Languages are in the text's name, such as ``de-en``.
     """
     source, target = map(encoder.for_language, text.name.partition("-")[::2])
     cosines = source.encode(text.source) @ target.encode(text.target).T
@@ -97,7 +97,7 @@ class Keeper:
     The best encoder by ``best_by``, of equal ones the latest, is saved in ``folder`` with
     ``facts``. The state after each evaluation is saved in ``folder/training``, with a log and
     curves of all evaluations. ``measures`` are evaluated. ``finish`` returns the encoder with the
-    present weights, and a function to save it.
+    present weights, and a function to save it. ``state`` is changed in place.
     """
 
     folder: Path
@@ -114,7 +114,8 @@ class Keeper:
     def keep(self, training: Training, figures: Mapping[str, float]) -> None:
         """Evaluate, save the encoder if none was better, and save the state.
 
-        Files are replaced. ``figures`` are further figures by name, such as the loss.
+        Files are replaced. ``figures`` are further figures by name, such as the loss, and have that
+        of ``best_by`` if no measure has. An OSError is raised if a file cannot be written.
         """
         encoder, save = self.finish()
         parts = {measure.name: dict(measure.take(encoder)) for measure in self.measures}

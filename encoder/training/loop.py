@@ -28,8 +28,8 @@ class RowAdam(torch.optim.Optimizer):
     """An Adam optimiser for float32 tables with sparse gradients, on a CPU.
 
     It updates only rows that have a gradient, in one pass. It computes the same, with the same
-    names in its state, as ``torch.optim.SparseAdam``. Memory traffic limits it: 28 bytes per number
-    in these rows, a fourth of torch's.
+    names in its state, as ``torch.optim.SparseAdam``, of decay rates ``betas``. The learning rate
+    is 0 until it is set in ``param_groups``.
     """
 
     def __init__(self, parameters: Iterable[nn.Parameter], *, betas: tuple[float, float]) -> None:
@@ -37,7 +37,7 @@ class RowAdam(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]
-        """Update parameters, which have a sparse gradient or none, in place."""
+        """Update parameters with a sparse gradient in place, ignore ``closure``."""
         for group in self.param_groups:
             for table in group["params"]:
                 if table.grad is not None:
@@ -84,12 +84,13 @@ def _update_rows(
 class Training:
     """A model and a task in training, after ``step`` steps.
 
-    A step depends only on its number, the seed, the weights and the optimisers' moments.
+    It is made of ``model``, ``task`` and ``options``. A step depends only on its number, the seed,
+    the weights and the optimisers' moments. ``rate_factor``, 1 at first, scales the learning rate.
     """
 
     def __init__(self, model: Model, task: Task, options: TrainingOptions) -> None:
         self.step = 0
-        self.rate_factor = 1.0  # a factor of the learning rate
+        self.rate_factor = 1.0
         self.model = model
         self.task = task
         self.options = options
@@ -106,6 +107,8 @@ class Training:
 
     def advance(self, batches: list[Batch]) -> float:
         """Train for one step, and return the mean loss of the batches.
+
+        A batch is from ``sample_batches``.
 
         Raises:
             ValueError: The loss is not finite, because training diverged.
@@ -151,7 +154,7 @@ class Training:
         return 0.0 if self._by_sgd and rate < LOWEST_RATE else rate
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return all tensors that the next steps depend on, by name."""
+        """Return all tensors that the next steps depend on, by name, not copied."""
         tensors = {name: tensor.detach() for name, tensor in self._modules.state_dict().items()}
         for number, optimizer in enumerate(self._optimizers):
             for index, moments in optimizer.state_dict()["state"].items():
@@ -184,7 +187,6 @@ class Training:
 
 
 def _optimizers(modules: nn.Module) -> list[torch.optim.Optimizer]:
-    """Make Adam (Kingma & Ba 2015), for a bag's table one that updates rows."""
     dense = dict(modules.named_parameters())
     optimizers: list[torch.optim.Optimizer] = []
     if (table := dense.pop("model.table", None)) is not None:

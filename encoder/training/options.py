@@ -402,7 +402,7 @@ def _choose(name: str, value: str, choices: Mapping[str, type]) -> type:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskBeside:
-    """An auxiliary task, its folder of text, and its batches per main batch."""
+    """A task of ``AUXILIARY_TASKS``, its text, and its batches per main batch."""
 
     name: str
     folder: Path
@@ -437,7 +437,9 @@ class Recipe(ValidatedOptions):
         corpus_weights: the probability that a pass uses a pair of a corpus, by default 1.
         pair_weights: factors of the rate at which a language pair is drawn, by default 1.
         tasks: auxiliary tasks by name (from ``named_tasks``).
-        best_by: the measure by which the best encoder is chosen.
+        best_by: the name of the measure by which the best encoder is chosen.
+
+    A ValueError is raised if an option or a weight is out of range, or options conflict.
     """
 
     files: Mapping[str, tuple[Path, ...]]

@@ -24,7 +24,7 @@ PATIENCE = timedelta(days=1)  # while the first process evaluates; torchrun stop
 
 @contextmanager
 def process_group() -> Iterator[None]:
-    """Connect the processes of torchrun, if it runs, during a block."""
+    """Connect the processes of torchrun, if it runs, in a context manager."""
     if not distributed.is_torchelastic_launched():
         yield
         return

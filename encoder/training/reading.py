@@ -78,9 +78,9 @@ Rows = Iterable[tuple[str, str, str]]  # source, target and corpus
 def find_text(folder: Path, objective: type[ObjectiveOptions]) -> dict[str, Files]:
     """Find the files of an objective's text in a folder.
 
-    Files are by language pair, such as ``de-en``. If an objective can use other text, the folder
-    has some (``NAME.XX.txt``), and no parallel text in one file, these are listed, by language.
-    Labelled pairs are listed under the objective's name.
+    Tuples of files are by language pair, such as ``de-en``. If an objective can use other text, the
+    folder has some (``NAME.XX.txt``), and no parallel text in one file, these are returned, by
+    language. Labelled pairs are returned by the objective's name.
 
     Raises:
         ValueError: The folder or its text is missing, or a name lacks a language pair.
@@ -99,7 +99,7 @@ def find_text(folder: Path, objective: type[ObjectiveOptions]) -> dict[str, File
 
 
 def find_files(folder: Path, suffix: str) -> Files:
-    """List the files of a folder with a suffix, sorted by name.
+    """Return a tuple of a folder's files with a suffix, sorted by name.
 
     The suffix of a compression may follow.
 
@@ -119,9 +119,9 @@ def _list_files(folder: Path) -> list[Path]:
 
 
 def find_parallel_text(folder: Path) -> dict[str, Files]:
-    """Find the files of each language pair in a folder, by pair, sorted.
+    """Find the tuple of files of each language pair in a folder, sorted.
 
-    Of two files of lines, ``XX-YY.XX`` and ``XX-YY.YY``, the first is listed.
+    Of two files of lines, ``XX-YY.XX`` and ``XX-YY.YY``, the first is returned.
 
     Raises:
         ValueError: The folder or its text is missing, or a name lacks a language pair.
@@ -231,8 +231,7 @@ def read_sentences(name: str, files: Files) -> ParallelText:
 def read_successors(name: str, files: Files) -> ParallelText:
     """Read pairs of consecutive lines of documents.
 
-    Blank lines end documents. A line is the target of one pair only, with the first different
-    line before it.
+    Blank lines end documents. A line is the target of one pair, with the first other line before.
 
     Raises:
         ValueError: The files have no two consecutive lines, or are not UTF-8.

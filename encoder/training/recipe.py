@@ -48,16 +48,10 @@ def train_encoder(
 
     Each evaluation saves the state, and the encoder if it is the best so far, and replaces the
     files of earlier ones. If ``output`` has the state of the same training, training resumes.
-
-    Args:
-        recipe: data, vocabulary and training options.
-        output: the folder to write.
-        teacher: the encoder to learn from, if the objective needs one.
-        start: the base encoder, of the same architecture, whose vocabulary and weights the training
-            starts from; by default weights are random.
-        measures: figures to evaluate in addition to the held-out error.
-        on_begin: called with the number of steps already done, when training starts.
-        on_step: called after each step.
+    ``teacher`` is the encoder to learn from, if the objective needs one. ``start`` is the base
+    encoder, of the same architecture, whose vocabulary and weights the training starts from, by
+    default random. ``measures`` are evaluated in addition to the held-out error. ``on_begin`` is
+    called with the number of steps already done, when training starts, and ``on_step`` after each.
 
     Returns:
         The figures of the saved encoder, by measure and part; empty if this is not process 0.
@@ -149,7 +143,6 @@ def _tokenize_texts(recipe: Recipe, tokenizer: Tokenizer, texts: Texts) -> list[
 def _auxiliary_pairs(
     recipe: Recipe, pairs: Sequence[TokenPairs], auxiliary: Sequence[TokenPairs]
 ) -> list[TokenPairs]:
-    """Return pairs drawn their task's weight times as often as parallel text."""
     exponent = recipe.options.language_exponent
     size = sum(float(one.weight.sum()) ** exponent * one.times for one in pairs)
     return [
@@ -161,7 +154,6 @@ def _auxiliary_pairs(
 def _initial_state(
     recipe: Recipe, texts: Texts, start: Encoder | None, identity: dict[str, Any], path: Path
 ) -> State:
-    """Return the saved state, or a new one with its vocabulary."""
     if path.exists():
         return load_state(path, identity)
     if isinstance(start, BagEncoder | TrainedNetwork):
@@ -178,7 +170,6 @@ def _initial_state(
 def _identity(
     recipe: Recipe, texts: Texts, teacher: Encoder | None, start: Encoder | None, measures: Measures
 ) -> dict[str, Any]:
-    """Return everything that determines the saved weights, as JSON values."""
     handled_below = ("files", "options", "tasks")
     return {
         **{name: value for name, value in vars(recipe).items() if name not in handled_below},
@@ -249,8 +240,8 @@ def sample_sentences(
 
     The number per text is proportional to its size to the power of ``exponent``, with the mean
     ``mean_count`` (Conneau & Lample 2019, section 3.1), but at most its size, the sum of its pairs'
-    weights. Targets are fewer because nearly all texts have the same target language. There are
-    none if the objective embeds sources only. Sentences are drawn by their corpus's weight.
+    weights. Targets are omitted if the objective embeds sources only. Sentences are drawn by their
+    corpus's weight, from ``recipe``, without repetition.
     """
     one_sided = recipe.options.objective.one_sided
     generator = np.random.default_rng(recipe.options.seed)

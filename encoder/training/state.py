@@ -37,7 +37,7 @@ class State:
 
 
 def save_state(path: Path, state: State) -> None:
-    """Write the state of a training to a file, or replace it when complete."""
+    """Write a training's state to a file in an existing folder, or replace it."""
     from safetensors.numpy import save
 
     tokenizer = np.frombuffer(state.tokenizer_model, dtype=np.uint8)

@@ -51,10 +51,10 @@ def first_layer(pieces: Any, scales: Any, ids: Any, offsets: Any, bias: Any, hid
     """Compute the first convolution of all branches.
 
     ``hidden``, float32 (T, 3 C), is filled for T tokens and 3 branches of C = 256 channels.
-    ``pieces`` has a row per piece: its vector (512), the layer's input (3 C), and the products of
-    this input with the weights of each place in each branch's window (C each). ``scales`` multiply
-    each C numbers of a row. ``ids`` (T,) are rows of tokens' pieces, ``offsets`` each sentence's
-    first token, and T, and ``bias`` is (3 C,).
+    ``pieces``, float32 or int16 (P, 15 C), has a row per piece: its vector (2 C), the layer's input
+    (3 C), and the products of this input with the weights of each place in each branch's window.
+    ``scales``, float32 (P, 15), multiply each C numbers of a row. ``ids``, int32 (T,), are rows of
+    tokens' pieces, ``offsets``, int64, each sentence's first token, and T, and ``bias`` is (3 C,).
     """
     for sentence in range(len(offsets) - 1):
         first, stop = offsets[sentence], offsets[sentence + 1]
@@ -165,9 +165,9 @@ def _add_windows(
 def float_layer(products: Any, offsets: Any, branch_bias: Any, hidden: Any) -> None:
     """Add the second convolution to a branch's channels in ``hidden``.
 
-    ``branch_bias`` are the branch's number and bias (C,), C = 256. Hidden rows of T tokens and 3
-    branches, float32 (T, 3 C), are changed in place. ``products`` (T, places C) are the products of
-    tokens with each place of the window, and ``offsets`` each sentence's first token, and T.
+    ``branch_bias`` are the branch's number, 0 to 2, and bias (C,), C = 256. Hidden rows of T tokens
+    and 3 branches, float32 (T, 3 C), are changed in place. ``products``, float32 (T, places C), are
+    of tokens with each place of the window, and ``offsets`` each sentence's first token, and T.
     """
     ones = np.ones(max(products.shape), F)
     _add_windows(products, ones, ones, offsets, branch_bias, hidden)
@@ -178,9 +178,9 @@ def int8_layer(weights: Any, scales: Any, offsets: Any, branch_bias: Any, hidden
     """Add the second convolution to a branch's channels, by int8 products.
 
     ``weights`` are panels of codes, the number added to each code (``panels_of``), and the largest
-    code to which a hidden row is rounded. ``scales`` are factors (C,) of hidden rows before they
-    are rounded, and the scales of the weights' columns (places C,). Other arguments are as in
-    ``float_layer``, and ``hidden`` is changed in place.
+    code to which a hidden row is rounded. ``scales`` are factors (C,), C = 256, of hidden rows
+    before they are rounded, and scales of the weights' columns (places C,). Other arguments are as
+    in ``float_layer``, and ``hidden`` is changed in place.
     """
     (panels, raised, largest), (factors, column_scales), begin = (
         weights,
@@ -202,7 +202,6 @@ def int8_layer(weights: Any, scales: Any, offsets: Any, branch_bias: Any, hidden
 
 @_part
 def _moments(row: Any, epsilon: Any) -> Any:
-    """Return the mean of a row, and 1 / sqrt(variance + ``epsilon``)."""
     mean = _sum(row, F(0)) / F(len(row))
     return mean, F(1) / np.sqrt(_sum_of_squares(row, mean) / F(len(row)) + epsilon)
 
@@ -212,7 +211,7 @@ def normalize(rows: Any, epsilon: Any, scale: Any, shift: Any, out: Any) -> None
     """Scale rows (R, N) to mean 0 and variance 1, into ``out``.
 
     They are then multiplied by ``scale`` (N,), and ``shift`` (N,) is added. ``epsilon`` is added to
-    variances. N is a multiple of 16.
+    variances. N is a multiple of 16. All are float32.
     """
     for number in range(len(rows)):
         mean, norm = _moments(rows[number], epsilon)
@@ -224,8 +223,8 @@ def normalize(rows: Any, epsilon: Any, scale: Any, shift: Any, out: Any) -> None
 def pool(pieces: Any, scales: Any, ids: Any, offsets: Any, hidden: Any, eps: Any, out: Any) -> None:
     """Sum the normalised features of each sentence's tokens, into ``out``.
 
-    ``out`` is (S, 1280). A token's features are its piece's vector and its ``hidden`` row. ``eps``
-    is added to variances. The first four arguments are as for ``first_layer``.
+    ``out`` is float32 (S, 1280). A token's features are its piece's vector and its ``hidden`` row.
+    ``eps`` is added to variances. The first four arguments are as for ``first_layer``.
     """
     features, total = np.empty(FEATURES, F), np.empty(FEATURES, np.float64)
     for sentence in range(len(offsets) - 1):
@@ -244,10 +243,10 @@ def pool(pieces: Any, scales: Any, ids: Any, offsets: Any, hidden: Any, eps: Any
 
 @_compile
 def round_rows(rows: Any, codes: Any, largest: Any, scales: Any) -> None:
-    """Round rows (R, C) to codes with a scale per row.
+    """Round rows, float32 (R, C), to codes with a scale per row.
 
-    ``codes`` (R, C) and ``scales`` (R,) are filled. Codes are whole numbers from -``largest`` to
-    ``largest``, about the numbers divided by their row's scale.
+    ``codes``, integers (R, C), and ``scales``, float32 (R,), are filled. Codes are from
+    -``largest``, float32, to ``largest``, about the numbers divided by their row's scale.
     """
     for number in range(len(codes)):
         top = F(0)

@@ -57,7 +57,10 @@ class UseEncoder(BaseEncoder):
     """An encoder with the network of ``encoder.use.network``."""
 
     def __init__(self, network: Network, words: glossary.GlossaryWords | None = None) -> None:
-        """Read sentences by pieces, or by the ``words`` of an added language."""
+        """Read sentences by pieces, or by the ``words`` of an added language.
+
+        It raises the errors of ``load_use``.
+        """
         suffix = f"+{words.name}" if words else ""
         self.name = f"{USE}@{DIGEST}{suffix}-{network.name}"
         self.dim, self.precision = DIM, network.precision
@@ -73,7 +76,8 @@ class UseEncoder(BaseEncoder):
         """Return the encoder of a language.
 
         ``language`` is an ISO 639 code, or None if unknown. A language of the glossary has an
-        encoder that reads its words as English words. For others, it is this encoder.
+        encoder that reads its words as English words. For others, it is this encoder. A ValueError
+        is raised if the glossary is missing or damaged.
         """
         if language_key(language or "") not in glossary.added_languages():
             return self
@@ -84,7 +88,7 @@ class UseEncoder(BaseEncoder):
         return self._readers[bag.name]
 
     def channel_sizes(self, sentences: Sequence[str]) -> Matrix:
-        """Return the root mean squares of the hidden channels, float32 (768,)."""
+        """Return hidden channels' root mean squares in text, float32 (768,)."""
         tokens, pieces = self._tokenizer.encode(sentences), self._prepared
         slots = Tokens(ids=pieces.find(tokens.ids), offsets=tokens.offsets)
         return channel_sizes(self._network.hidden(pieces.numbers, pieces.scales, slots))
@@ -119,9 +123,9 @@ class UseEncoder(BaseEncoder):
 class PreparedPieces:
     """A cache of pieces that the network has prepared.
 
-    It has P pieces, from ``Network.prepare``, and the least recently used ones are replaced.
-    ``numbers`` (P, PREPARED) are to be multiplied by ``scales``, one per CHANNELS numbers. For a
-    network in int8 they are int16, which halves the memory to read.
+    ``rows`` returns float32 vectors of piece ids, int64, for ``network``. The cache has P pieces,
+    and the least recently used ones are replaced. ``numbers`` (P, 3840), int16 for a network in
+    int8, else float32, are to be multiplied by ``scales`` (P, 15), one per 256 numbers.
     """
 
     def __init__(self, rows: RowsOf, network: Network) -> None:
@@ -135,7 +139,7 @@ class PreparedPieces:
         self.scales = np.ones((count, PREPARED // CHANNELS), dtype=np.float32)
 
     def find(self, ids: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return the rows (T,) of pieces ``ids`` (T,), until the next call."""
+        """Return rows in ``numbers`` of pieces, int32 (T,), until the next call."""
         distinct, inverse = np.unique(ids, return_inverse=True)
         numbers = distinct.tolist()
         if len(numbers) > len(self.numbers):
@@ -168,7 +172,6 @@ class PreparedPieces:
 
 
 def _batches(offsets: NDArray[np.int64]) -> Iterator[slice]:
-    """Yield slices of consecutive sentences with about BATCH_TOKENS tokens."""
     start = 0
     while start < len(offsets) - 1:
         stop = int(np.searchsorted(offsets, offsets[start] + BATCH_TOKENS, side="right")) - 1

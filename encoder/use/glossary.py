@@ -3,9 +3,8 @@
 A word is replaced by the English words with the nearest vectors in the bundled encoder, which knows
 both languages. Instead of a piece, the network gets the mean of these words' rows, weighted by a
 softmax of the cosines. Numbers and signs stay pieces. The rows started as the rows of English
-pieces, and were trained so that sentences get the vectors of their English translations. They do
-not depend on the language. Axes: ``W`` words, ``K`` English words, ``D`` dimensions of the bundled
-encoder.
+pieces, and were trained so that sentences get the vectors of their English translations. Axes:
+``W`` words, ``K`` English words, ``D`` dimensions of the bundled encoder.
 """
 
 import hashlib
@@ -62,7 +61,7 @@ def split(sentence: str) -> list[str]:
 
 
 def find_nearest(keys: Weights, vectors: Matrix) -> tuple[NDArray[np.int32], Matrix]:
-    """Find the nearest keys of each of W unit vectors (W, D).
+    """Find the nearest keys of each of W unit vectors, float32 (W, D).
 
     ``keys`` are K vectors (D, K), at least 8. Ties go to the first key. The result, which for a
     vector does not depend on the others, is the numbers of the 8 nearest keys, nearest first, int32
@@ -100,8 +99,9 @@ class Glossary:
 class GlossaryWords:
     """A cache of a language's words, numbered after the network's pieces.
 
-    ``columns`` are each word's rows of the glossary, and ``shares`` the weights of these rows, both
-    (W, NEAREST). Weights are 0 for a word without a vector in the bundled encoder.
+    ``language`` is the bundled encoder of the language. ``columns``, int32 (W, 8), are each word's
+    rows of the glossary, and ``shares``, float32 (W, 8), the weights of these rows, 0 for a word
+    without a vector in the bundled encoder.
     """
 
     def __init__(self, glossary: Glossary, language: Encoder) -> None:
@@ -125,7 +125,7 @@ class GlossaryWords:
     def encode(self, sentences: Sequence[str]) -> Tokens:
         """Return the numbers of each sentence's words and pieces.
 
-        They are between BEGIN and END. A blank sentence has UNKNOWN. New words are cached.
+        They are between BEGIN (1) and END (2). A blank sentence has UNKNOWN (0).
         """
         cuts = [split(sentence) for sentence in sentences]
         self._add(dict.fromkeys(itertools.chain(*cuts)))
@@ -153,7 +153,7 @@ class GlossaryWords:
         self.shares = np.concatenate([self.shares, shares])
 
     def places(self, ids: Ids) -> tuple[Ids, Ids]:
-        """Return the positions of words in ``ids``, and their rows in ``columns``."""
+        """Return words' positions in ``ids``, and rows in ``columns``, both int64."""
         is_word = np.flatnonzero(ids >= self._first)
         return is_word, ids[is_word] - self._first
 
@@ -190,7 +190,7 @@ def load_glossary(folder: Path = FOLDER) -> Glossary:
     """Load the glossary in ``folder``, by default the package's.
 
     Raises:
-        ValueError: It is damaged, or was trained with another bundled encoder.
+        ValueError: It is damaged, lacks its configuration, or is of another bundled encoder.
         FileNotFoundError: Its weights are missing.
     """
     config = _config(folder)

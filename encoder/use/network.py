@@ -44,12 +44,8 @@ def _float_layer(weights: Matrix, branch_bias: tuple[int, Matrix]) -> Layer:
 
 
 def _int8_layer(weights: Matrix, branch_bias: tuple[int, Matrix], sizes: Matrix) -> Layer:
-    """Return a layer in int8, with a scale per row and per column.
-
-    ``sizes`` are the root mean squares of the channels (C,). The square root of a channel's size
-    moves from the rows to the weights, so that a large channel doesn't coarsen the codes of the
-    others (Xiao et al. 2023, SmoothQuant, section 4).
-    """
+    # The square root of a channel's size moves from rows to weights, so that a large channel does
+    # not coarsen the codes of the others (Xiao et al. 2023, SmoothQuant, section 4).
     columns = np.ascontiguousarray(weights.T)
     factors = np.sqrt(channel_sizes(columns) / sizes)
     codes, column_scales = quantize(columns / factors, np.int8, WEIGHT_MAX)
@@ -64,7 +60,7 @@ class Network:
     def __init__(self, tensors: Mapping[str, Matrix], sizes: Matrix | None = None) -> None:
         """Build the network from its tensors by name.
 
-        It uses int8 if ``sizes`` (B C,), root mean squares of hidden channels, are not None.
+        It uses int8 if ``sizes`` (768,), root mean squares of hidden channels, are not None.
         """
         self.precision: Precision = "float32" if sizes is None else "int8"
         self.name = "float32" if sizes is None else f"int8-{WEIGHT_MAX}-{ROW_MAX}"
@@ -112,7 +108,7 @@ class Network:
         """Compute the hidden rows, float32 (T, 768), of T tokens.
 
         They are the result of the first convolution, with its input added. The ids of ``slots`` are
-        rows of ``PreparedPieces``, which are ``numbers`` times ``scales``.
+        rows of ``numbers`` (P, 3840) and ``scales`` (P, 15), of ``PreparedPieces``.
         """
         hidden = np.empty((len(slots.ids), HIDDEN), dtype=np.float32)
         compiled.first_layer(numbers, scales, slots.ids, slots.offsets, self._biases, hidden)
@@ -132,7 +128,7 @@ class Network:
     def vectors(self, sums: Matrix, counts: NDArray[np.int64]) -> Matrix:
         """Compute S sentence vectors, float32 (S, 512), not of unit length.
 
-        ``sums`` (S, 1280) are from ``sums``, and ``counts`` (S,) are numbers of tokens.
+        ``sums`` (S, 1280) are from the method ``sums``, and ``counts`` (S,) numbers of tokens.
         """
         layers, number = self._residual, counts[:, None].astype(np.float32)
         mean: Matrix = self._out.multiplied(sums) + number * self._bias
@@ -146,7 +142,7 @@ class Network:
 def quantize(
     rows: Matrix, kind: type[np.int8 | np.int16], largest: int
 ) -> tuple[NDArray[Any], Matrix]:
-    """Round rows (R, C) to codes of type ``kind``, with a scale per row.
+    """Round float32 rows (R, C) to codes of type ``kind``, with scales.
 
     Codes are from -``largest`` to ``largest``, and scales float32 (R,). A row is about its codes
     times its scale. Both are returned, codes first.
@@ -158,7 +154,7 @@ def quantize(
 
 
 def channel_sizes(hidden: Matrix) -> Matrix:
-    """Return the root mean square of each column in rows (R, C), as (C,)."""
+    """Return the root mean square of each column in rows (R, C), float32 (C,)."""
     return np.sqrt(np.square(hidden).mean(axis=0))  # row after row: the same bytes on every CPU
 
 

@@ -26,7 +26,6 @@ ROWS = 6  # rows of a block of products, which has int8.COLUMNS columns
 
 @intrinsic
 def _multiply_block(typing: Any, first: Any, panel: Any, rows: Any, panels: Any, out: Any) -> Any:
-    """Write the products of ROWS rows from ``first`` and a panel to ``out``."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         left, right, products = (
@@ -87,7 +86,7 @@ class Weights:
         self._panels = np.ascontiguousarray(panels, dtype=np.float32)
 
     def multiplied(self, rows: Matrix) -> Matrix:
-        """Multiply contiguous float32 rows (R, D) by the weights, to (R, N)."""
+        """Multiply contiguous float32 rows (R, D) by weights, to float32 (R, N)."""
         panels, _, columns = self._panels.shape
         out = np.empty((len(rows), panels * columns), dtype=np.float32)
         _multiply(rows, self._panels, out)

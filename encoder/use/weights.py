@@ -33,15 +33,15 @@ SHA256 = {
 DIGEST = hashlib.sha256("".join(SHA256.values()).encode()).hexdigest()[:12]
 PARTS = 17  # row i of the table is row i // PARTS of part i % PARTS, which has its own scale
 UNKNOWN, BEGIN, END = 0, 1, 2  # pieces
-LONG = 500  # characters of a text that the package's tokeniser cuts
+LONG = 500  # characters of a text that the package's tokeniser cuts, with scores in float64
 
 
 @dataclass(frozen=True, kw_only=True)
 class Weights:
     """The table of V pieces, and the tensors of the network by name.
 
-    ``codes`` are uint8 (V, 512). A number of row i is its code times ``scale[i % PARTS]`` plus
-    ``lo[i % PARTS]``, both among the tensors.
+    ``codes`` are uint8 (V, 512). A number of row i is its code times ``scale[i % 17]`` plus
+    ``lo[i % 17]``, both among the tensors.
     """
 
     codes: NDArray[np.uint8]
@@ -82,10 +82,9 @@ def load_tokenizer() -> "PieceTokenizer":
 class PieceTokenizer:
     """A tokeniser that splits sentences into the package's pieces.
 
-    Pieces are between BEGIN and END. SentencePiece finds them. As in the package, each character
-    without a piece is an UNKNOWN, and so is a sentence without pieces. Texts of LONG or more
-    characters get the pieces of the package's own tokeniser. It adds scores in float64, while
-    SentencePiece's float32 sometimes chooses another one of two nearly equal cuts in such texts.
+    It has the ``model`` of SentencePiece. Pieces are between BEGIN (1) and END (2). As in the
+    package, each character without a piece is an UNKNOWN (0), and so is a sentence without pieces.
+    Texts of 500 or more characters get the pieces of the package's own tokeniser.
     """
 
     def __init__(self, model: bytes) -> None:

@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 
 
 def eval_encoder(argv: Sequence[str] | None = None, prog: str = "eval-encoder") -> int:
-    """Run ``adit evaluate``, with the process's arguments if ``argv`` is None.
+    """Run ``adit evaluate`` under the name ``prog``, and return the status.
 
-    An exit status is returned.
+    ``argv`` is by default the process's arguments. If it is wrong, SystemExit is raised. Errors of
+    data, options and encoders are printed, and return 2.
     """
     argv = sys.argv[1:] if argv is None else argv
     args = encoder_parser(prog, argv[:1]).parse_args(argv)
@@ -25,7 +26,8 @@ def eval_encoder(argv: Sequence[str] | None = None, prog: str = "eval-encoder") 
 def encoder_parser(prog: str, tasks: Collection[str] = TASKS) -> argparse.ArgumentParser:
     """Build the parser of ``adit evaluate``.
 
-    The modules of ``tasks`` are imported, and have their options. Others have only a name and help.
+    The modules of ``tasks`` are imported, and have their options. Other tasks have only a name and
+    help. Unknown names are ignored.
     """
     parser = argparse.ArgumentParser(
         prog=prog,

@@ -24,6 +24,9 @@ def train_judge(args: argparse.Namespace) -> int:
     """Retrain the judge, which scores whether a mined pair is correct.
 
     It learns from corpora made of parallel text, and from comparable corpora with gold pairs.
+
+    Raises:
+        SystemExit: The list of arguments (default: the process's) is wrong. Other errors return 2.
     """
     require("sklearn")
     from eval.judge.training import ENCODERS, gather
@@ -61,10 +64,10 @@ def add_sources(parser: argparse.ArgumentParser) -> None:
 
 
 def corpora_of(args: argparse.Namespace) -> "Iterator[LabelledCorpora]":
-    """Load the labelled corpora that the options name, one by one.
+    """Load the labelled corpora that the options of ``add_sources`` name.
 
     Raises:
-        ValueError: Text is missing or malformed.
+        ValueError: Text is missing or malformed, when the iterator reaches it.
     """
     from eval.judge.synthetic_corpora import labelled_corpora
 

@@ -21,7 +21,11 @@ def _add_report(parser: argparse.ArgumentParser) -> None:
 
 @command(_add_report, "adit report")
 def report(args: argparse.Namespace) -> int:
-    """Write or replace a web page about a finished run."""
+    """Write or replace a web page about a finished run.
+
+    Raises:
+        SystemExit: The list of arguments (default: the process's) is wrong. Other errors return 2.
+    """
     from eval.data.bucc import read_gold
     from eval.report.page import render
     from eval.runs.calibration import Gold
@@ -45,7 +49,8 @@ def why(args: argparse.Namespace) -> int:
     """Show why a pair was or was not mined, with neighbours and rivals.
 
     Raises:
-        ValueError: The run is not finished, an id is unknown or not unique, or has no vector.
+        SystemExit: The list of arguments (default: the process's) is wrong. Other errors return 2.
+        ValueError: Printed, with status 2 returned: an id is unknown, not unique or without vector.
     """
     from eval.output import print_line
     from eval.runs.explain import describe, explain
@@ -93,8 +98,8 @@ def calibrate(args: argparse.Namespace) -> int:
     from labelled pairs.
 
     Raises:
-        ValueError: The run wrote no pairs or has no probabilities, an id is repeated, labels are
-            too few, or a file's name or lines do not fit.
+        SystemExit: The list of arguments (default: the process's) is wrong. Other errors return 2.
+        ValueError: Printed, with status 2 returned: the run lacks pairs, or OUT is not .jsonl.
     """
     from eval.output import Table, print_line
     from eval.runs import calibration

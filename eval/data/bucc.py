@@ -170,8 +170,7 @@ def bucc_pairs(directory: Path) -> dict[str, dict[str, BuccFiles]]:
     """Find the files of each language pair, by pair and by split.
 
     The files are in ``directory``, or in a folder in it that is named after the pair, such as
-    ``de-en``. A split counts if it has two files of sentences and one of gold pairs. Pairs and
-    splits are sorted by name.
+    ``de-en``. A split has two files of sentences and one of gold pairs. Results are sorted by name.
 
     Raises:
         ValueError: ``directory`` is not a folder, or contains no complete split.

@@ -18,11 +18,8 @@ TRAIN, DEV, TEST = PARTS = ("tr", "va", "te")
 class Examples:
     """N labelled sentences or sentence pairs.
 
-    Attributes:
-        labels: of each example, as text.
-        sides: one list of N sentences, or two, of the first and the second sentences of pairs.
-        parts: ``tr``, ``va`` or ``te`` of each example; empty if the examples are not divided.
-        files: the files that were read.
+    ``sides`` has one list of N sentences, or two, of the first and the second sentences of pairs.
+    ``parts`` has ``tr``, ``va`` or ``te`` of each example, or is empty. ``files`` were read.
     """
 
     labels: Sequence[str]
@@ -38,7 +35,7 @@ class Examples:
         return np.array([part == name for part in self.parts], dtype=bool)
 
     def classes(self) -> tuple[list[str], IntArray]:
-        """Return sorted distinct labels, and each example's index, int64 (N,)."""
+        """Return sorted distinct labels, and each one's index in them, int64 (N,)."""
         names, numbers = np.unique(np.array(self.labels, dtype=np.str_), return_inverse=True)
         return names.tolist(), numbers.astype(np.int64)
 
@@ -133,7 +130,8 @@ def read_parts(
 def concat(parts: Mapping[str, Examples]) -> Examples:
     """Concatenate examples, and name the part of each by its key.
 
-    All must have equally many sides. Their own parts are replaced. Without any, it is empty.
+    All must have equally many sides, else a ValueError is raised. Their own parts are replaced.
+    Without any, the result has no examples and no sides.
     """
     sides = zip(*(examples.sides for examples in parts.values()), strict=True)
     return Examples(
@@ -145,6 +143,6 @@ def concat(parts: Mapping[str, Examples]) -> Examples:
 
 
 def first_file(directories: Sequence[Path], name: str) -> Path | None:
-    """Return the first file ``name`` or ``name.xz`` in folders, or None."""
+    """Return the first ``name`` or ``name.xz`` in folders, in order, or None."""
     paths = (folder / file for folder in directories for file in (name, f"{name}.xz"))
     return next((path for path in paths if path.is_file()), None)

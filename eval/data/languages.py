@@ -28,7 +28,10 @@ def iso_639_3(code: str) -> str:
 
 
 def iso_639_1(code: str) -> str:
-    """Return a language's ISO 639-1 code, or else 639-3, without a script."""
+    """Return a language's ISO 639-1 code, or else 639-3, without a script.
+
+    Of an unknown language, the code without script and region is returned.
+    """
     base = base_language(code)
     return _MACROLANGUAGES.get(base, base)
 

@@ -32,7 +32,7 @@ def read_aligned(*paths: Path) -> list[list[str]]:
 
 
 def fingerprint(*paths: Path) -> str:
-    """Return 8 hexadecimal digits of the SHA-256 of files, concatenated."""
+    """Return 8 hex digits of the SHA-256 of joined files, or raise OSError."""
     digest = hashlib.sha256()
     for path in paths:
         digest.update(path.read_bytes())
@@ -42,7 +42,8 @@ def fingerprint(*paths: Path) -> str:
 def files_matching(directory: Path, pattern: str) -> dict[Path, re.Match[str]]:
     """Return the entries of a folder whose whole name matches a pattern.
 
-    ``pattern`` is a regular expression. Files and folders are sorted by name. They may be none.
+    ``pattern`` is a regular expression. Files and folders, maybe none, are sorted by name, each
+    with the match of its name.
 
     Raises:
         ValueError: ``directory`` is not a folder.

@@ -51,9 +51,9 @@ UNCHANGED = -1  # kind of pairs without a change
 
 
 class Lines(NamedTuple):
-    """The words of sentences.
+    """The words of B sentences, W in the longest.
 
-    ``vectors`` are float32 (B, W, D), and ``weights`` float32 (B, W). ``is_word`` is bool (B, W),
+    ``vectors`` are float32 (B, W, D), ``weights`` float32 (B, W). ``is_word``, bool (B, W), is
     False after the end.
     """
 
@@ -67,13 +67,13 @@ class Corpus:
     """Pairs of several languages with English, as tensors.
 
     Attributes:
-        vectors: Words in units of 1 / ``PARTS``, int8 (R, D): zero, then English, then other words.
+        vectors: R words in units of 1 / ``PARTS``, int8 (R, D): 0, E English words, others.
         weights: Weights of words times ``HEAVY``, float32 (R,).
-        similar: Rows of words similar to each row of English, int64.
-        sources: Rows of the words of sources, 0 after the end, int32 (P, LENGTH).
-        targets: Rows of the words of targets, then of changed targets, int32 (T, LENGTH).
-        others: Positions in ``targets`` of three texts by each of ``TEXT_CHANGES``, and of three
-            similar texts, int64 (P, TEXT_CHANGES + 1, 3). They are -1 if there is none.
+        similar: Rows of 38 English words similar to each of the first rows, int64 (E + 1, 38).
+        sources: Rows of the words of P sources, 0 after the end, int32 (P, LENGTH).
+        targets: Rows of the words of P targets, then of changed targets, int32 (T, LENGTH).
+        others: Positions in ``targets`` of three texts (maybe repeated) by each of C
+            ``TEXT_CHANGES``, -1 for none, and of three similar texts, int64 (P, C + 1, 3).
         encoders: Names of the word encoders.
     """
 
@@ -86,9 +86,9 @@ class Corpus:
     encoders: frozenset[str]
 
     def look_up(self, rows: Tensor) -> Lines:
-        """Return the words in rows (B, LENGTH).
+        """Return the words in rows (B, LENGTH), integers as in ``sources``.
 
-        A sentence without words has one, the zero vector.
+        A sentence without words has one, the zero vector. W is at least 2.
         """
         rows = rows[:, : max(2, int((rows > 0).sum(dim=1).max()))]
         is_word = rows > 0
@@ -97,7 +97,10 @@ class Corpus:
 
 
 def read_corpus(texts: Sequence[ParallelText], encoder: Encoder) -> Corpus:
-    """Read the words of parallel texts with English, and change the English."""
+    """Read the words of texts whose target is English, and change the English.
+
+    ``encoder`` must have word vectors. The ValueError of ``word_encoders`` is raised.
+    """
     english = [line for text in texts for line in text.target]
     others = np.full((len(english), len(TEXT_CHANGES) + 1, len(SIMILAR_TEXTS)), -1)
     first = 0
@@ -141,7 +144,6 @@ def _tensor(array: NDArray[Any]) -> Tensor:
 
 
 def _rows(words: Words, first: int) -> NDArray[np.int32]:
-    """Return rows of sentences' words from ``first`` on, int32 (S, LENGTH)."""
     counts = np.diff(words.offsets)
     sentences = np.repeat(np.arange(len(counts)), counts)
     places = np.arange(len(words.ids)) - np.repeat(words.offsets[:-1], counts)
@@ -151,7 +153,6 @@ def _rows(words: Words, first: int) -> NDArray[np.int32]:
 
 
 def _nearest(vectors: Tensor, ranks: list[int], most: float) -> Tensor:
-    """Return the rows of some ranks with cosines up to ``most``, int64."""
     nearest = []
     for part in blocks(len(vectors), AT_ONCE):
         cosines = vectors[part] @ vectors.T
@@ -164,7 +165,8 @@ def _nearest(vectors: Tensor, ranks: list[int], most: float) -> Tensor:
 def draw_kinds(corpus: Corpus, pairs: Tensor) -> Tensor:
     """Draw a change of each pair by frequency, a position in ``CHANGES``.
 
-    A pair without changed texts of the drawn kind gets a similar word, or its target is cut.
+    ``pairs`` are positions in ``corpus``, int64 (B,), and the result is int64 (B,). Kinds for which
+    a pair lacks changed texts are replaced by a similar word or a cut target.
     """
     frequencies = torch.tensor([[frequency for frequency, _ in CHANGES.values()]], device=DEVICE)
     frequencies = frequencies.repeat(len(pairs), 1)
@@ -181,8 +183,8 @@ def change_pairs(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Change pairs by ``kinds`` (B,).
 
-    A kind is a position in ``CHANGES``, or ``UNCHANGED``.
-    If a change is impossible, as of the numbers of a text without any, a pair stays as it is.
+    ``pairs`` are positions in ``corpus``, int64 (B,). A kind is a position in ``CHANGES``, or
+    ``UNCHANGED``. A pair stays as it is if a change is impossible, as of numbers in a text without.
 
     Returns:
         Rows of the words of sources and of targets, int64 (B, LENGTH); whether a target word was
@@ -217,12 +219,10 @@ def change_pairs(
 
 
 def _draw_place(corpus: Corpus, rows: Tensor) -> Tensor:
-    """Draw a word of each sentence by weight, its position, int64 (B, 1)."""
     return corpus.weights[rows].clamp(min=1e-6).multinomial(1)
 
 
 def _compact(rows: Tensor) -> Tensor:
-    """Move zeros to the ends of sentences, (B, W)."""
     return rows.gather(1, (rows == 0).byte().argsort(dim=1, stable=True))
 
 
@@ -231,7 +231,6 @@ def _uniform(rows: Tensor) -> Tensor:
 
 
 def _cut(rows: Tensor) -> Tensor:
-    """Remove 15% to 60% of the words of sentences, in one place."""
     counts = (rows > 0).sum(dim=1, keepdim=True)
     removed = (counts * (0.15 + 0.45 * _uniform(rows))).round().long().clamp(min=1)
     where, start = _uniform(rows), (_uniform(rows) * (counts - removed + 1)).long()
@@ -241,7 +240,6 @@ def _cut(rows: Tensor) -> Tensor:
 
 
 def _add(rows: Tensor, others: Tensor) -> Tensor:
-    """Add other sentences or 25% to 75% of them, before or after."""
     shares = torch.where(_uniform(rows) < 0.6, 0.25 + 0.5 * _uniform(rows), 1)
     counts = ((others > 0).sum(dim=1, keepdim=True) * shares).long().clamp(min=1)
     others = others * (torch.arange(rows.shape[1], device=rows.device) < counts)

@@ -20,7 +20,7 @@ def find_levels(words: Any, ids: Any, offsets: Any, joining: Any, levels: Any, p
         words: Levels of U words, float32 (U, M).
         ids: Rows in ``words`` of the words of all sentences, int32 (W,).
         offsets: First word of each sentence, and W, int64 (B + 1,).
-        joining: Level that is added for two neighbouring words.
+        joining: Level that is added for two neighbouring words, a float.
         levels: Filled with levels, float32 (B, M).
         places: Filled with twice the index in ``ids`` of the word with the level, plus 1 if it is
             the first of two words, int32 (B, M). -1 in a sentence without words.
@@ -45,9 +45,9 @@ def find_levels(words: Any, ids: Any, offsets: Any, joining: Any, levels: Any, p
 def spread_gradients(gradients: Any, places: Any, ids: Any, of_words: Any) -> Any:
     """Add gradients of levels to words' gradients, and return ``joining``'s.
 
-    ``gradients``, float32 (B, M), are of the levels at ``places`` (B, M), which ``find_levels``
-    filled from ``ids``. ``of_words``, float32 (U, M), is changed in place. The gradient of
-    ``joining`` is returned.
+    ``gradients``, float32 (B, M), are of the levels at ``places``, int32 (B, M), which
+    ``find_levels`` filled from ``ids``, int32 (W,). ``of_words``, float32 (U, M), is changed in
+    place. The gradient of ``joining`` is a float.
     """
     joining = 0.0
     for sentence in range(len(gradients)):

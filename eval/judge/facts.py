@@ -53,8 +53,7 @@ _WORD = re.compile(r"[a-z]+n['\u2019]t\b|[a-z]+|%")
 def english_words(text: str) -> list[str]:
     """Split a text into lower-case words of a to z, in order.
 
-    "Can't" becomes "not" and "ca", like other negations. "%" is a word. All other characters
-    separate words.
+    "Can't" becomes "not", "ca", like other negations. "%" is a word. All else separates words.
     """
     words = []
     for word in _WORD.findall(text.lower()):
@@ -122,12 +121,9 @@ class Side:
 def sides_of(
     text: ParallelText, makers: Sequence[WordEncoder], names: Sequence[str]
 ) -> Iterator[Side]:
-    """Yield the source, then the target side of parallel text with English.
+    """Yield the source, then the target side of parallel text into English.
 
-    Args:
-        text: Pairs with English as target.
-        makers: The word encoders of both sides.
-        names: The words that are meanings.
+    ``makers`` are the word encoders of both sides, and ``names`` the words that are meanings.
     """
     numbers = {name: number for number, name in enumerate(names)}
     meanings = [
@@ -149,13 +145,14 @@ class Learner:
     """Parameters of the model during training with Adam (Kingma & Ba 2015).
 
     Attributes:
-        values: ``hidden`` float32 (D, H), ``outputs`` (M, H), ``biases`` (M,) and ``joining`` (1,).
+        values: float32 ``hidden`` (D, H), ``outputs`` (M, H), ``biases`` (M,) and ``joining`` (1,),
+            by name, for D dimensions, H hidden units and M meanings.
     """
 
     def __init__(self, dim: int, rates: NDArray[np.float64]) -> None:
         """Draw random parameters for vectors of ``dim`` dimensions.
 
-        ``rates`` (M,) are the shares of sentences that have each meaning.
+        ``rates`` (M,) are the shares, above 0, of sentences that have each meaning.
         """
         random = np.random.default_rng(1)
         self.values: dict[str, NDArray[np.float32]] = {
@@ -169,7 +166,7 @@ class Learner:
         self._steps = 0
 
     def step(self, side: Side, rows: NDArray[np.int64], rate: float) -> float:
-        """Train on the sentences at positions ``rows`` of a side for one step.
+        """Train on the sentences at positions ``rows`` of a side for a step.
 
         Parameters change in place. ``rate`` is the learning rate. The mean loss is returned.
         """
@@ -207,13 +204,10 @@ class Learner:
 def train_facts(
     sides: Sequence[Side], names: Sequence[str], steps: int, report: Callable[[int, float], object]
 ) -> Learner:
-    """Train the model on batches of sentences, each of one side.
+    """Train the model on ``steps`` batches of sentences, each of one side.
 
-    Args:
-        sides: Sides of parallel text.
-        names: The meanings.
-        steps: Batches, each of ``BATCH`` sentences.
-        report: Called every ``REPORT_STEPS`` steps with the step and the mean loss since then.
+    ``names`` are the meanings. A batch has ``BATCH`` sentences. ``report`` is called every
+    ``REPORT_STEPS`` steps with the step and the mean loss since then.
     """
     rates, random = _base_rates(sides, len(names)), np.random.default_rng(2)
     learner, losses = Learner(sides[0].vectors.shape[1], rates), []
@@ -242,12 +236,8 @@ def save_facts(
 ) -> None:
     """Write or replace the model of the listed meanings, in whole numbers.
 
-    Args:
-        path: File, which ``miner.judge.facts`` reads.
-        learner: Trained parameters.
-        sides: Sides of parallel text, whose words scale the hidden units.
-        names: The meanings that were trained. Meanings in no group are not written.
-        encoders: Names of the encoders of the words.
+    ``miner.judge.facts`` reads it. Words of ``sides`` scale the hidden units. ``names`` are the
+    meanings of ``learner``, written if in a group. ``encoders`` are names of word encoders.
     """
     values = learner.values
     unit = np.abs(values["hidden"]).max() / MAX_BYTE
@@ -275,7 +265,6 @@ def save_facts(
 
 
 def _numbered_groups(names: Sequence[str]) -> list[list[list[int]]]:
-    """Return the listed groups with known meanings, as their numbers."""
     numbers = {name: number for number, name in enumerate(names)}
     groups = []
     for group in listed_groups():

@@ -51,25 +51,26 @@ class Mined:
 
     @cached_property
     def seen(self) -> Texts:
-        """The features of the texts of the pairs."""
+        """The features of the pairs' texts, or the ValueError of ``makers``."""
         return self._read(self.pairs.source, self.pairs.target)
 
     @cached_property
     def usual(self) -> RunStatistics:
-        """The run statistics that normalise features."""
+        """The run statistics for features, or the ValueError of ``makers``."""
         return RunStatistics.of(self.seen, mean_spacing(self.lists))
 
     @cached_property
     def features(self) -> NDArray[np.float32]:
-        """The features of the pairs, float32 (P, F)."""
+        """The F features of P pairs, (P, F), or the ValueError of ``makers``."""
         return compute_features(self.seen, NeighbourhoodStats.of(self.pairs), self.usual)
 
     def left_out(self, places: NDArray[np.int64]) -> NDArray[np.float32]:
         """Compute the features of leave-one-out pairs, float32 (L, F).
 
-        They are wrong by design: each sentence of the pairs at ``places``, int64, is paired with
+        They are wrong by design: each sentence of the pairs at indices ``places`` is paired with
         the best neighbour other than its partner. Source sentences come first. A sentence is
-        omitted if ``leave_one_out_pairs`` omits it, so L is at most twice the number of places.
+        omitted if ``leave_one_out_pairs`` omits it, so L is at most twice the number of places. It
+        raises the ValueError of ``makers``.
         """
         ends, parts = (self.pairs.source, self.pairs.target), []
         for own, other in ((0, 1), (1, 0)):
@@ -88,7 +89,10 @@ class Mined:
         return np.concatenate(parts)
 
     def judged(self, judge: Judge | None = None) -> JudgedPairs:
-        """Return the pairs scored by a judge (None for the bundled), best first."""
+        """Return the pairs scored by a judge, best first.
+
+        The judge is by default the bundled one. It raises the ValueError of ``makers``.
+        """
         judge = judge or load_judge()
         scores = judge.scores(self.features)
         first = judge.probabilities([scores])
@@ -119,7 +123,8 @@ def mine_texts(
     """Encode two corpora, source and target, and mine pairs.
 
     Sentences with a zero vector are dropped. ``k``, ``margin`` and ``retrieval`` are as in ``adit
-    mine``. The result has no pairs if a side has no vectors.
+    mine``. The result has no pairs if a side has no vectors. ``languages`` are the codes of both
+    sides. A ValueError is raised for unknown names, or by ``encoders_of_languages``.
     """
     vectors, kept = [], []
     for side, side_encoder in zip(texts, encoders_of_languages(encoder, languages), strict=True):

@@ -49,7 +49,10 @@ GROUPS = {"compare": [HIDDEN] * 4 + [1] * 7, "pool": [HIDDEN] * 3}  # inputs wit
 
 
 class Network(nn.Module):
-    """The comparison network, whose layers have the names in its file."""
+    """The comparison network of words in ``dim`` dimensions.
+
+    Its layers have the names in its file.
+    """
 
     def __init__(self, dim: int) -> None:
         super().__init__()
@@ -66,11 +69,11 @@ class Network(nn.Module):
         self.mixing = nn.Parameter(torch.tensor(MIXING))
 
     def forward(self, source: Lines, target: Lines) -> tuple[Tensor, Tensor, Tensor]:
-        """Return log odds.
+        """Return float log odds for B pairs.
 
         Returns:
-            That the sides translate each other (B,), and that source words (B, N) and target words
-            (B, M) have no counterpart.
+            That the sides translate each other (B,), and that the N words of each source (B, N) and
+            M words of each target (B, M) have no counterpart.
         """
         own, other = self._with_context(source), self._with_context(target)
         score, words = self._compare(source, own, target, other)
@@ -78,7 +81,6 @@ class Network(nn.Module):
         return score + other_score, words, other_words
 
     def _with_context(self, lines: Lines) -> Tensor:
-        """Return the hidden units of words, zero after the end, (B, N, H)."""
         is_word = lines.is_word[..., None]
         hidden = torch.relu(self.inputs(lines.vectors * INPUT_FACTOR)) * is_word
         before, after = (functional.pad(hidden, (0, 0, shift, -shift)) for shift in (1, -1))
@@ -95,7 +97,6 @@ class Network(nn.Module):
     def _compare(
         self, own: Lines, hidden: Tensor, other: Lines, other_hidden: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Return one side's part of scores (B,), and log odds of its words (B, N)."""
         cosines = own.vectors @ other.vectors.mT
         distances = (_positions(own) - _positions(other).mT).abs()
         is_absent, is_word = ~other.is_word[:, None], own.is_word[..., None]
@@ -123,7 +124,6 @@ class Network(nn.Module):
 
 
 def _positions(lines: Lines) -> Tensor:
-    """Return the relative position of each word in its sentence, (B, N, 1)."""
     places = torch.arange(lines.is_word.shape[1], device=lines.is_word.device) + 0.5
     return (places / lines.is_word.sum(dim=1, keepdim=True)).clamp(max=1)[..., None]
 
@@ -135,11 +135,12 @@ def loss_of(
     is_new: Tensor,
     is_changed: Tensor,
 ) -> Tensor:
-    """Return the loss of log ``odds`` of pairs in VIEWS views.
+    """Return the loss, a scalar, of log ``odds`` of pairs in VIEWS views.
 
-    The first view is unchanged. The loss sums cross entropies of pairs, of target words, and of the
-    source words of unchanged pairs, and how far changed pairs are not below the same pairs without
-    a change.
+    All pairs of a view come before the next, and the first view is unchanged. ``odds`` are the
+    results of ``forward`` for ``sides``, and the other arguments are of ``change_pairs``. The loss
+    sums cross entropies of pairs, of target words, and of the source words of unchanged pairs, and
+    how far changed pairs are not below the same pairs without a change.
     """
     entropy = partial(functional.binary_cross_entropy_with_logits, reduction="none")
     scores, source_odds, target_odds = (each.float() for each in odds)
@@ -163,7 +164,6 @@ def _mean(values: Tensor, is_counted: Tensor) -> Tensor:
 
 
 def _add_noise(lines: Lines, rows: Tensor, noise: Tensor, factors: Tensor) -> Lines:
-    """Add noise to words, the same to the same word of a pair in all views."""
     added = noise[rows[:, : lines.vectors.shape[1]] % NOISES]
     return lines._replace(vectors=lines.vectors + added * factors.repeat(VIEWS)[:, None, None])
 
@@ -173,13 +173,9 @@ def train_network(
 ) -> Network:
     """Train a network on changed pairs.
 
-    Half of each batch is of text that no encoder was trained on.
-
-    Args:
-        corpus: Pairs. The first are of text that encoders were trained on.
-        seen: The number of the first pairs.
-        steps: Batches.
-        report: Called every ``REPORT_STEPS`` steps with the step and the mean loss since then.
+    The first ``seen`` pairs, from 1 to below all, are of text that encoders were trained on. Half
+    of each of ``steps`` batches is of other text. ``report`` is called every ``REPORT_STEPS`` steps
+    with the step and the mean loss since then.
     """
     torch.manual_seed(1)
     network = Network(corpus.vectors.shape[1]).to(DEVICE)
@@ -213,7 +209,10 @@ def train_network(
 
 @torch.no_grad()
 def rate_changes(network: Network, corpus: Corpus) -> dict[str, float]:
-    """Return the area under the ROC curve by the change of wrong pairs."""
+    """Return the area under the ROC curve by name of the wrong pairs' change.
+
+    Changes that no pair allows are missing.
+    """
     torch.manual_seed(5)
     pairs, by_kind = torch.arange(len(corpus.sources), device=DEVICE), []
     for kind in range(UNCHANGED, len(CHANGES)):
@@ -237,7 +236,7 @@ def save_network(path: Path, network: Network, corpus: Corpus, about: dict[str, 
     A layer is ``clip(rint(x * steps), -127, 127) @ weight * scale + bias``. ``NAME.steps`` is
     float32 (K,), ``NAME.weight`` int8 (K, O), and ``NAME.scale`` and ``NAME.bias`` float32 (O,).
     Changed pairs of ``corpus`` choose the steps. ``mixing`` is float32 (3,). The metadata are the
-    encoders and ``about``, as JSON.
+    encoders and ``about``, whose values become JSON.
     """
     arrays, steps = {"mixing": _array(network.mixing)}, _steps_of(network, corpus)
     for name, layer in network.named_children():
@@ -260,7 +259,6 @@ def _array(tensor: Tensor) -> NDArray[Any]:
 
 @torch.no_grad()
 def _steps_of(network: Network, corpus: Corpus) -> dict[str, NDArray[np.float32]]:
-    """Return whole numbers per unit of each input of layers, float32 (K,)."""
     torch.manual_seed(3)
     most: dict[str, NDArray[np.float64]] = {}
 

@@ -40,7 +40,10 @@ Spoil = Callable[[str, Random, Sequence[str]], str]
 
 
 def half(text: str, random: Random, others: Sequence[str]) -> str:
-    """Keep half of a text's words, or of its characters if it has up to 3."""
+    """Keep one half of the words, or of the characters of up to 3 words.
+
+    ``random`` chooses the first or the second. ``others`` is unused.
+    """
     words = text.split(" ")
     units, joint = (words, " ") if len(words) > 3 else (list(text), "")
     middle = len(units) // 2
@@ -61,13 +64,19 @@ def clause(text: str, random: Random, others: Sequence[str]) -> str:
 
 
 def number(text: str, random: Random, others: Sequence[str]) -> str:
-    """Shift all digits by one random number from 1 to 8, modulo 10."""
+    """Shift all digits by one random number from 1 to 8, modulo 10.
+
+    A text without digits is returned unchanged. ``others`` is unused.
+    """
     shift = random.randrange(1, 9)
     return re.sub(r"\d", lambda digit: str((int(digit[0]) + shift) % 10), text)
 
 
 def name(text: str, random: Random, others: Sequence[str]) -> str:
-    """Replace a random name in a text by one of 8 random ``others``, if any."""
+    """Replace a random name in a text by a name in one of 8 random ``others``.
+
+    Without both names, the text is returned unchanged.
+    """
     matches = list(_NAME.finditer(text))
     drawn = random.sample(others, min(8, len(others)))
     names: list[str] = [match for other in drawn for match in _NAME.findall(other)]
@@ -78,7 +87,10 @@ def name(text: str, random: Random, others: Sequence[str]) -> str:
 
 
 def negation(text: str, random: Random, others: Sequence[str]) -> str:
-    """Remove an English text's first negation, or else negate its first verb."""
+    """Remove an English text's first negation, or else negate its first verb.
+
+    Without both, the text is returned unchanged. ``random`` and ``others`` are unused.
+    """
     if _NOT.search(text):
         return _NOT.sub("", text, count=1)
     return _VERB.sub(r"\1 not", text, count=1)
@@ -91,7 +103,10 @@ def addition(text: str, random: Random, others: Sequence[str]) -> str:
 
 
 def sense(text: str, random: Random, others: Sequence[str]) -> str:
-    """Replace a word by one that contradicts it."""
+    """Replace a random English word by a listed word that contradicts it.
+
+    Without such a word, the text is returned unchanged. ``others`` is unused.
+    """
     found = [match for match in re.finditer("[A-Za-z]+", text) if match[0].lower() in _SENSES]
     if not found:
         return text
@@ -106,7 +121,7 @@ KINDS: tuple[Spoil, ...] = (half, half, clause, clause, number, name, negation, 
 
 
 class Known:
-    """The translations in parallel text, ignoring case and punctuation."""
+    """The translations in parallel ``*texts``, without case and punctuation."""
 
     def __init__(self, *texts: ParallelText) -> None:
         self._targets: defaultdict[str, set[str]] = defaultdict(set)
@@ -260,7 +275,6 @@ def synthesise_corpora(
 
 
 def _distinct(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return the pairs with two sentences that no earlier pair has."""
     distinct, seen = [], (set[str](), set[str]())
     for pair in pairs:
         if pair[0] not in seen[0] and pair[1] not in seen[1] and pair[0] != pair[1]:
@@ -283,7 +297,6 @@ def _long(text: ParallelText) -> ParallelText:
 def _among(
     corpora: LabelledCorpora, others: ParallelText, count: int, random: Random
 ) -> LabelledCorpora:
-    """Add sentences of ``others`` to both sides, without their translations."""
     rows = random.sample(range(len(others)), 2 * count)
     source = [*corpora.source, *(text_key(others.source[row]) for row in rows[:count])]
     target = [*corpora.target, *(text_key(others.target[row]) for row in rows[count:])]

@@ -51,7 +51,10 @@ class Examples:
 
 
 def examples(corpora: LabelledCorpora, encoder: Encoder) -> Examples:
-    """Mine labelled corpora, and return the pairs with a known label."""
+    """Mine labelled corpora, and return the pairs with a known label.
+
+    A ValueError is raised if the encoder has no network for a language, or no word vectors.
+    """
     mined = mine_texts((corpora.source, corpora.target), encoder, corpora.languages)
     labels = corpora.labels(mined)
     is_known = labels != UNKNOWN
@@ -67,7 +70,8 @@ def examples(corpora: LabelledCorpora, encoder: Encoder) -> Examples:
 def gather(all_corpora: Iterable[LabelledCorpora]) -> Iterator[Examples]:
     """Yield examples of all corpora, mined with each of ``ENCODERS``.
 
-    An encoder drops parts that lack a language. If two are then equal, one is used.
+    An encoder drops parts that lack a language. If two are then equal, one is used. The ValueError
+    of ``examples`` and errors of ``all_corpora`` are raised on the way.
     """
     loaded = [load_encoder(spec) for spec in ENCODERS]
     for corpora in all_corpora:
@@ -95,12 +99,9 @@ def fit_judge(
 ) -> Judge:
     """Train a judge that compares the features ``learned``.
 
-    One pair in 4 is repeated without features of neighbours, to judge pairs without any.
-
-    Args:
-        all_examples: Examples with P pairs in all, of both labels.
-        weights: Weights of the pairs, float64 (P,).
-        learned: ``FEATURES``, or ``SEEN`` for the judge of given pairs.
+    ``learned`` are ``FEATURES``, or ``SEEN`` for the judge of given pairs. ``weights``, float64
+    (P,), are of the P pairs of all examples, which have both labels. One pair in 4 is repeated
+    without features of neighbours, to judge pairs without any.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
 
@@ -135,10 +136,7 @@ def _reference_peaks(
     weights: NDArray[np.float64],
     offset: float,
 ) -> NDArray[np.float64]:
-    """Fit the peaks of wrong and correct pairs, (2, 3), with equal corpora.
-
-    Each language's pairs, or each corpus's of one language, are scored by trees of the others.
-    """
+    # Each language's pairs, or each corpus's of one language, are scored by trees of the others.
     from sklearn.model_selection import GroupKFold, cross_val_predict
 
     names = [example.languages for example in all_examples]
@@ -170,9 +168,8 @@ def judge_of(
 ) -> Judge:
     """Convert scikit-learn's fitted trees to a judge.
 
-    Scores are the trees' log odds plus ``offset``. ``peaks``, float64 (2, 3), have a row of wrong
-    and a row of correct pairs: the place, rise and fall of their reference peak. ``learned`` names
-    the trees' features.
+    Scores are the log odds of ``trees``, with features ``learned``, plus ``offset``. ``peaks``, (2,
+    3), have the place, rise and fall of the reference peak of wrong, then of correct pairs.
     """
     parts = [predictors[0].nodes for predictors in trees._predictors]
     sizes = [len(part) for part in parts]
@@ -199,7 +196,6 @@ def judge_of(
 
 
 def _expected(nodes: NDArray[np.void]) -> NDArray[np.float64]:
-    """Return leaf values, and the mean below each other node, (V,)."""
     value: NDArray[np.float64] = nodes["value"].copy()
     for node in np.flatnonzero(nodes["is_leaf"] == 0)[::-1].tolist():  # children come after parents
         below = [int(nodes[side][node]) for side in ("left", "right")]

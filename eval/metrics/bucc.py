@@ -159,9 +159,8 @@ def score_at(judgements: Judgements, threshold: float) -> BuccScore:
 def best_score(judgements: Judgements) -> BuccScore:
     """Score the candidates at the threshold with the best F1.
 
-    If several thresholds are best, the highest is used. It is about halfway between the lowest kept
-    and the highest dropped score, just below the lowest if all are kept, and inf if none is
-    correct.
+    Of several best thresholds, the highest is used. It is about halfway between the lowest kept and
+    the highest dropped score, just below the lowest if all are kept, or inf if none is correct.
     """
     scores = judgements.scores
     next_scores = np.append(scores, -np.inf)[1:]

@@ -75,7 +75,10 @@ def softmax_regression(train: Part, penalty: float) -> Matrix:
 
 
 def probabilities(rows: Matrix, weights: Matrix) -> Matrix:
-    """Predict class probabilities (N, C) of rows (N, D) by fitted ``weights``."""
+    """Predict class probabilities (N, C) of rows (N, D), by fitted weights.
+
+    ``weights`` (D + 1, C) are of ``softmax_regression``.
+    """
     return _softmax(rows @ weights[:-1] + weights[-1])
 
 
@@ -119,11 +122,11 @@ ACTIVATIONS: dict[str, tuple[Callable[[Matrix], Matrix], Callable[[Matrix], Matr
 
 
 class Perceptron:
-    """A perceptron from ``dim`` numbers to ``classes``, fit as in SentEval.
+    """A perceptron of a ``shape`` from ``dim`` numbers to ``classes``.
 
-    Adam trains it in batches of 64 rows. Every 4 epochs, the development rows are scored. Training
-    ends after 5 scores without a new best one, or 200 epochs, and the best weights are kept.
-    ``weights`` are the weights and biases of each layer in turn.
+    Adam trains it in batches of 64 rows as in SentEval. Every 4 epochs, the development rows are
+    scored. Training ends after 5 scores without a new best, or 200 epochs, and the best weights are
+    kept. ``weights`` are weights and biases by layer. ``seed`` draws weights, batches and dropout.
     """
 
     def __init__(self, dim: int, classes: int, shape: Shape, *, seed: int) -> None:
@@ -223,8 +226,8 @@ class Logistic:
     def fit(self, train: Part, dev: Part | None = None) -> Predictor:
         """Fit the regression with the best penalty, and return its predictor.
 
-        The penalty is chosen by ``dev``. If that is None, it is chosen by 10-fold cross-validation
-        in ``train``. The predictor maps rows (N, D) to class probabilities (N, C).
+        The penalty is chosen by ``dev`` or, if that is None, by cross-validation in ``train``, in
+        10 folds or as many as rows. The predictor maps rows (N, D) to class probabilities (N, C).
         """
         if dev is not None:
             trials = iter([(train, dev)])
@@ -310,7 +313,10 @@ def root_mean_square(vectors: Matrix) -> np.float32:
 
 
 def pair_features(first: Matrix, second: Matrix, *, both: bool) -> Matrix:
-    """Concatenate |u - v| and u * v of rows (N, D), after u and v if ``both``."""
+    """Concatenate |u - v| and u * v of rows (N, D), as (N, 2 D).
+
+    If ``both``, u and v precede them, as (N, 4 D).
+    """
     sides = [first, second] if both else []
     return np.hstack([*sides, np.abs(first - second), first * second])
 

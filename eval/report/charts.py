@@ -22,19 +22,22 @@ LEFT, RIGHT, TOP, BOTTOM = 56, 24, 24, 38  # margins of a chart, in pixels
 
 
 def histogram(scores: FloatArray, *, low: float, high: float, bins: int = BINS) -> list[int]:
-    """Count scores in bins from ``low`` to ``high``, others in the end bins."""
+    """Count scores in equal bins from ``low`` to ``high``, others in end bins."""
     counts, _ = np.histogram(np.clip(scores, low, high), bins=bins, range=(low, high))
     return list(map(int, counts))
 
 
 def spread(scores: FloatArray) -> tuple[float, float]:
-    """Return the lowest and highest score, or 0.5 below and above if equal."""
+    """Return the lowest and highest score (P > 0), or 0.5 beyond if equal."""
     low, high = float(scores.min()), float(scores.max())
     return (low, high) if low < high else (low - 0.5, high + 0.5)
 
 
 def gold_curve(judgements: Judgements) -> list[BuccScore]:
-    """Score at 200 even thresholds from the lowest to below the highest score."""
+    """Score at 200 even thresholds from the lowest to below the highest score.
+
+    They come from ``spread``, so that at least one candidate is needed.
+    """
     thresholds = np.linspace(*spread(judgements.scores), CURVE_POINTS, endpoint=False).tolist()
     return [score_at(judgements, threshold) for threshold in thresholds]
 
@@ -61,12 +64,10 @@ class Chart:
 
     Attributes:
         labels: of the x axis and the y axis.
-        x: the lowest and the highest value of the x axis.
-        y: the lowest and the highest value of the y axis.
+        x, y: the lowest and the highest value of the axis.
         scale: transforms heights; a square root keeps low bars visible.
         bars: histograms over the whole width, each a CSS class and the heights.
         lines: each a CSS class and the points.
-        dots: points that are drawn as dots.
         uprights: vertical lines, each a value of x and a label.
     """
 
@@ -96,7 +97,10 @@ class Chart:
 
 
 def ticks(low: float, high: float) -> list[float]:
-    """Return up to 6 multiples of 1, 2 or 5 times 10**n from low to high."""
+    """Return up to 6 multiples of 1, 2 or 5 times 10**n from low to high.
+
+    ``low`` is below ``high``.
+    """
     rough = (high - low) / MAX_STEPS
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * (1 - 1e-9))

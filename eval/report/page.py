@@ -31,7 +31,7 @@ def render(run: Run, gold: Gold | None = None) -> str:
     If ``gold`` is not None, the run is compared with it.
 
     Raises:
-        ValueError: The run wrote no pairs, or its files changed.
+        ValueError: The run wrote no pairs, its files changed, or an id is repeated.
     """
     if not len(run.pairs):
         raise ValueError(f"{run.directory}: the run wrote no pairs to report")
@@ -88,10 +88,7 @@ def _columns(run: Run, gold: Gold | None, quality: Quality) -> Columns:
 
 
 def _context(side: Side, rows: IntArray, texts: list[str]) -> Columns:
-    """Return the sentences before and after the table's pairs, each once.
-
-    A position refers to ``texts`` or, beyond its length, to ``SIDE_others``; -1 to none.
-    """
+    # A position refers to ``texts`` or, beyond its length, to ``SIDE_others``; -1 to none.
     positions = {"": -1}
     for position, text in enumerate(texts):
         positions.setdefault(text, position)

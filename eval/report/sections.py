@@ -90,7 +90,8 @@ def overview(run: Run, quality: Quality) -> Section:
 
     Keys are ``cards``, ``thresholds`` and ``documents``. Cards are a heading, a figure and a
     remark. Thresholds are the rows of ``calibration.thresholds`` with any pairs. Documents are None
-    or a number of document pairs, and up to 50 with the most pairs and expected correct pairs.
+    or a number of document pairs, and a list of up to 50 with the most pairs: their names, and the
+    numbers of their pairs and of expected correct pairs.
     """
     estimates, kept = quality.estimates, run.summary.get("kept")
     note = f"of {run.summary['candidates']:,} candidates"
@@ -189,7 +190,7 @@ def _missing(run: Run, gold: Gold) -> Grid:
 
 
 def counts(run: Run) -> Grid:
-    """Tabulate numbers of read, rejected and searched records of both sides."""
+    """Tabulate counts of records of both sides, such as rejected, and recall."""
     rows = []
     for side in SIDES:
         counted = run.summary[side]
@@ -272,8 +273,8 @@ def suspicious(run: Run) -> dict[str, Grid]:
 def rejected(run: Run) -> list[tuple[str, int, Grid]]:
     """Return samples of rejected pairs by reason, most frequent reasons first.
 
-    There are up to 12 reasons, each with its name, number of pairs, and a table of some. The list
-    is empty if no filters ran.
+    There are up to 12 reasons, each with its name, number of pairs, and a table of up to 10. The
+    list is empty if no filters ran.
     """
     if run.rejected is None:
         return []

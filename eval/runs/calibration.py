@@ -75,7 +75,7 @@ class Estimates:
         scores: of the pairs, float64 (P,), descending.
         probabilities: that a pair is correct, float64 (P,).
         labelled: the labels that the estimates come from, if any.
-        floor: the greater of the best lower score of a pair and the run's threshold, or -inf.
+        floor: the best score of an unwritten pair or the run's threshold, if greater; else -inf.
     """
 
     scores: FloatArray
@@ -141,11 +141,12 @@ def read_labels(path: Place, run: Run) -> LabelledPairs:
     """Read labels of a run's pairs from a file.
 
     Lines SOURCE_ID TAB TARGET_ID are all correct pairs, so all other pairs are wrong. If the first
-    line has two tabs, lines end in TAB ``right`` or TAB ``wrong``, and other pairs have no label.
+    line has two tabs, lines end in TAB ``right`` or TAB ``wrong``, spaces join the ids of a merged
+    side, and other pairs have no label.
 
     Raises:
-        ValueError: A line is malformed, marks of a pair differ, none of the marked pairs is the
-            run's, or an id of the run is not unique.
+        ValueError: The file is unreadable, a line is malformed, marks of a pair differ, none of the
+            marked pairs is the run's, or an id of the run is not unique.
     """
     lines = read_lines(path)
     first_line = next(filter(str.strip, lines), "")
@@ -248,7 +249,8 @@ def write_calibrated(run: Run, estimates: Estimates, path: Place, *, fdr: float 
     """Write or replace a file of pairs with probabilities, as JSON lines.
 
     It has the best pairs with an error rate up to ``fdr``, or all if None. Their number is
-    returned. The run must have pairs.
+    returned. The run must have pairs. Fields are ``score``, ``probability``, ``fdr``, and texts,
+    ids and ids of duplicates of both sides.
 
     Raises:
         ValueError: No threshold has an error rate as low as ``fdr``, or an id is repeated.

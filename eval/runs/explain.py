@@ -33,21 +33,17 @@ class Explanation:
     """Facts that explain why a pair of rows was mined or was not.
 
     Attributes:
-        source: row of the source sentence.
-        target: row of the target sentence.
-        targets: neighbours of the source, nearest first.
-        sources: neighbours of the target, nearest first.
-        source_mean: the source's neighbourhood mean, with which margins are computed.
-        target_mean: the target's.
+        source, target: rows of the sentences.
+        targets, sources: neighbours of the source, and of the target, nearest first.
+        source_mean, target_mean: neighbourhood means, with which margins are computed.
         cosine: cosine of the pair, None if neither sentence is a neighbour of the other.
         margin: margin of the pair, None if ``cosine`` is.
         line: line of the pair, from 0, if the run rates given lines; else None.
         judged: the fields of the pair in the judge's file, or None if it is not in it.
-        reasons: how much each feature raised the judge's score; empty without ``judged``.
-        contradictions: pairs of English words that only the source and only the target say, "" for
-            none; empty without ``judged``.
-        unmatched: words of the source and of the target without a counterpart, none without
-            ``judged``.
+        reasons: how much each feature raised the judge's score; without ``judged``, this and the
+            next two are empty.
+        contradictions: pairs of English words that only one side says, "" for none, source first.
+        unmatched: words of the source and of the target without a counterpart.
         verdict: one line of text on whether and why the pair was mined.
     """
 
@@ -71,7 +67,8 @@ def explain(run: Run, source: int, target: int) -> Explanation:
     """Explain why the pair of a source and a target row was mined or not.
 
     Raises:
-        ValueError: A row was not searched, because it has no vector, or a file of the run changed.
+        ValueError: A row has no vector, a file of the run changed, or a judged pair's language has
+            no word vectors.
     """
     source_mean, targets = _read_list(run, run.source, source, run.target)
     target_mean, sources = _read_list(run, run.target, target, run.source)
@@ -208,7 +205,10 @@ def _rivals(run: Run, source: int, target: int) -> list[str]:
 
 
 def describe(run: Run, why: Explanation) -> str:
-    """Format an explanation as lines of text, the verdict first."""
+    """Format an explanation as lines of text, the verdict first.
+
+    A repeated id of the run raises ValueError.
+    """
     cosine = "unknown" if why.cosine is None else f"{why.cosine:.4f}"
     margin = "none" if why.margin is None else f"{why.margin:.4f}"
     lines = [

@@ -30,7 +30,11 @@ KEPT_GROUPS = 32  # row groups of sentences in memory
 
 
 class ShardedArray:
-    """An array of all shards' rows, in order, memory-mapped when read."""
+    """An array of all shards' rows, in order, memory-mapped when read.
+
+    They are in the ``.npy`` files called ``file`` in ``artefacts``, one per shard. If one changed,
+    a ValueError is raised when it is read.
+    """
 
     def __init__(self, artefacts: Sequence[Artefact], file: str) -> None:
         self._artefacts, self._file = artefacts, file
@@ -50,7 +54,7 @@ class ShardedArray:
         return self.parts[0] if len(self.parts) == 1 else np.concatenate(self.parts)
 
     def take(self, positions: Rows) -> NDArray[Any]:
-        """Return the rows at one or more positions, in their order."""
+        """Return the rows at P > 0 positions, (P, ...), in their order."""
         shards = np.searchsorted(self.starts, positions, side="right") - 1
         offsets = zip(shards, positions - self.starts[shards], strict=True)
         return np.stack([self.parts[shard][offset] for shard, offset in offsets])
@@ -61,7 +65,8 @@ class Side:
 
     A row is the index of a record in the corpus. Duplicates have the row of their first occurrence.
     Rows with a vector are *searched*. A position is the index of a row among these. Methods take
-    rows that exist, and raise ``ValueError`` if a file of the run changed.
+    rows that exist, and raise ``ValueError`` if a file of the run changed. ``summary`` is that of
+    the run, and ``name`` "source" or "target".
     """
 
     def __init__(self, work: layout.WorkFolder, name: str, summary: Mapping[str, Any]) -> None:
@@ -144,14 +149,13 @@ class Side:
         return list(texts)
 
     def _merged_rows(self, rows: Rows) -> tuple[IntArray, IntArray]:
-        """Return all rows of the pairs that begin at ``rows``, and offsets."""
         if self._merges is None:
             return np.asarray(rows, dtype=np.int64), np.arange(len(rows) + 1)
         lists = self._merges.rows_of(pa.array(rows, pa.int64()))
         return lists.flatten().to_numpy(), list_offsets(lists)
 
     def pair_texts(self, rows: Rows) -> list[str]:
-        """Return the text of each pair, by its first row, joined if merged."""
+        """Return pairs' texts, by first rows, by ``joined_texts`` if merged."""
         if self._merges is None:
             return self.texts(rows)
         merged, starts = self._merged_rows(rows)
@@ -253,7 +257,7 @@ class Side:
         return Neighbours(ids=ids, cosines=cosines)
 
     def vectors(self) -> Matrix:
-        """Return the vectors of the searched rows, float32 (N, D)."""
+        """Return searched rows' vectors, not scaled to length 1, float32 (N, D)."""
         return take_columns(self._vectors.all(), self._columns).astype(np.float32, copy=False)
 
     @cached_property
@@ -293,7 +297,6 @@ class Side:
         return list(values)
 
     def _row_groups(self, rows: IntArray) -> Iterator[tuple[pa.Table, IntArray]]:
-        """Yield each row group that can contain some rows, and their indices."""
         order = np.argsort(rows, kind="stable")
         firsts = [first for first, _, _ in self._groups]
         bounds = np.searchsorted(rows[order], [*firsts, np.iinfo(np.int64).max]).tolist()

@@ -33,7 +33,10 @@ Texts = tuple[list[str], list[str]]
 
 
 class PairFile:
-    """A file of pairs, best first, read when it is needed."""
+    """The file ``name`` of pairs, best first, in the artefact ``folder``.
+
+    It is read when it is needed. If it changed, a ValueError is raised.
+    """
 
     def __init__(self, folder: Place, name: str = PAIRS) -> None:
         self._folder, self._name = folder, name
@@ -94,11 +97,12 @@ class Run:
     """A finished run, with both corpora and its pairs.
 
     Attributes:
-        summary: the contents of ``run.json``.
+        directory: the work folder.
+        summary, options: the contents of ``run.json``, and the options in it.
         by_words: whether the judge scored the pairs by their words.
-        score_name: name of the scores that order pairs and are compared with the threshold.
-        source, target, sides: the corpora, also as a pair.
-        chosen: pairs that were selected or given, before the judge and filters.
+        score_name: "score" or "margin", which orders pairs and is compared with the threshold.
+        source, target, sides: the corpora, each a ``Side``, also as a pair.
+        chosen: ``PairFile`` of the pairs selected or given, before the judge and filters.
         judged: pairs that the judge scored, without identical ones; None without a judge.
         identical: judged pairs with the same text on both sides; None without a judge.
         rejected: pairs that filters rejected, each with a ``reason``; None without filters.
@@ -162,8 +166,7 @@ class Run:
     def lines(self, sources: IntArray, targets: IntArray) -> IntArray | None:
         """Return the first line of each given pair, from 0, int64 (P,).
 
-        ``sources`` and ``targets`` (P,) are the pairs' rows. It is None if pairs were mined or
-        aligned.
+        ``sources`` and ``targets`` (P,) are the pairs' rows. It is None if the run rated no lines.
         """
         return None if self._lines is None else lines_of(self._lines, sources, targets)
 
@@ -205,7 +208,8 @@ class Run:
         """The word encoders of the source and the target side.
 
         Raises:
-            ValueError: The bundled encoder is needed, and does not know a language well.
+            ValueError: The bundled encoder is needed and does not know a language well, or the
+                run's encoder cannot be loaded.
         """
         has_vectors = self.summary["encoder"] == "precomputed"
         encoder = None if has_vectors else load_encoder(self.options["encoder"])

@@ -29,9 +29,10 @@ _LINE = re.compile(r"\[([\d, ]*)\]:\[([\d, ]*)\](?::\S*)?")
 def judge_beads(beads: Collection[Bead], gold: Collection[Bead]) -> FloatArray:
     """Judge whether each bead is correct, by two rules.
 
-    The result, float64 (B, 2), has a row per distinct bead, 1 if it is correct, or else 0. By the
-    first, strict rule, the same bead is gold. By the second, lax rule, it is gold, or a sentence
-    pair of it is in a gold bead. Beads without sentences are skipped.
+    A bead is a tuple of source positions, and one of target positions. The result, float64 (B, 2),
+    has a row per distinct bead, 1 if it is correct, or else 0. By the first, strict rule, the same
+    bead is gold. By the second, lax rule, it is gold, or a sentence pair of it is in a gold bead.
+    Beads without sentences are skipped.
     """
     gold_set = set(gold)
     partners: dict[int, set[int]] = {}
@@ -69,7 +70,7 @@ def read_beads(path: Path) -> list[Bead]:
     1]:0.4137``. Blank lines are skipped.
 
     Raises:
-        ValueError: A line is malformed, or the file has no beads.
+        ValueError: A line is malformed, or the file has no beads or cannot be read.
     """
     beads: list[Bead] = []
     for number, line in enumerate(map(str.strip, read_lines(path)), 1):
@@ -99,7 +100,8 @@ def _check_beads(beads: Iterable[Bead], source: int, target: int, *, path: Path)
 def find_documents(directory: Path) -> dict[Path, tuple[Path, Path]]:
     """Find the gold alignments in a folder, with both documents.
 
-    A file ``NAME.xxyy`` is skipped without its documents ``NAME.xx`` and ``NAME.yy``.
+    Keys are paths ``NAME.xxyy``, sorted, and values paths of the documents ``NAME.xx`` and
+    ``NAME.yy``. A file without both is skipped.
 
     Raises:
         ValueError: ``directory`` is not a folder, or contains none.
@@ -125,10 +127,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, show: Show) -> Record:
     """Align documents, and score the alignments against gold ones.
 
-    Lines are passed to ``show``. The record has the scores by gold file.
+    ``args`` has the options and ``encoder``. Lines are passed to ``show``. In the record,
+    ``documents`` has the scores by name of the gold file.
 
     Raises:
-        ValueError: Data are missing, malformed, or do not fit the gold alignment.
+        ValueError: Data are missing, malformed, or do not fit the gold alignment or encoder.
     """
     files = find_documents(args.directory)
     texts = {path: [read_lines(file) for file in sides] for path, sides in files.items()}

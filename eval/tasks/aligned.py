@@ -41,7 +41,7 @@ def aligned_files(directory: Path) -> dict[str, Path]:
     Files are sorted by language, which is part of the name.
 
     Raises:
-        ValueError: The folder contains no such file, or several of one language.
+        ValueError: ``directory`` is not a folder with such files, or has several of one language.
     """
     files: dict[str, Path] = {}
     for path, match in files_matching(directory, LAYOUT).items():
@@ -97,7 +97,7 @@ def add_aligned_data(parser: argparse.ArgumentParser) -> None:
 
 
 def load_texts(args: argparse.Namespace) -> tuple[AlignedTexts, str]:
-    """Load the aligned texts of English and the languages of options.
+    """Load the aligned texts of English and of ``add_aligned_data``'s options.
 
     Returns:
         The texts, and the name of English among their languages.
@@ -135,7 +135,8 @@ def encoded_sides(
     An item is a language other than English, its vectors, and English vectors, float32 (N + M, D),
     by the parts of a joined encoder that know both languages. The N lines come first, then the M
     lines of the side's language in ``more``. ``encode`` is called with an encoder, sentences and
-    their language, and is by default ``Encoder.encode``.
+    their language, and is by default ``Encoder.encode``. An encoder that has one network per
+    language and lacks one raises ValueError.
     """
 
     def embed(model: Encoder, language: str) -> Matrix:

@@ -62,7 +62,10 @@ def chosen_languages(args: argparse.Namespace, known: Iterable[str]) -> list[str
 
 
 def add_sides(parser: argparse.ArgumentParser, *, default: str) -> None:
-    """Add ``--lang``, one or two languages of the sides of pairs."""
+    """Add ``--lang``, one or two languages of the sides of pairs.
+
+    ``default`` says in the help which languages apply without it.
+    """
     text = f"language of both sides, or languages of the first and second side (default: {default})"
     add_list(parser, "--lang", "XX", text, type=parse_option)
 
@@ -83,7 +86,7 @@ def languages_of_sides(args: argparse.Namespace) -> tuple[str, str] | None:
 
 
 def add_files_of_languages(parser: argparse.ArgumentParser, option: str, text: str) -> None:
-    """Add an option of values XX=FILE, parsed as a list of language and path."""
+    """Add an option of values XX=FILE, tuples (language, path), by default []."""
     add_list(parser, option, "XX=FILE", text, type=_language_and_file, default=[])
 
 

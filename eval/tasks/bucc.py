@@ -59,12 +59,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, show: Show) -> Record:
     """Mine two splits of each language pair, and score the pairs.
 
-    The threshold is chosen on the first split. Lines are passed to ``show``. The record has scores
-    by pair and role, ``tune`` or ``test``, and their means. If ``args.output_dir`` is not None,
-    files in it are written or replaced.
+    ``args`` has the options and ``encoder``. The threshold is chosen on the first split. Lines are
+    passed to ``show``. The record has scores, in ``pairs`` by pair and role, ``tune`` or ``test``,
+    and in ``mean`` by role. Files in ``args.output_dir`` are written or replaced, if not None.
 
     Raises:
-        ValueError: A pair or split is missing or malformed, or a side has no vector.
+        ValueError: A pair or split is missing or malformed, or the encoder does not fit it.
+        OSError: A file cannot be written.
     """
     splits = {pair: _splits(args, pair) for pair in chosen_pairs(args)}
     if args.output_dir is not None:

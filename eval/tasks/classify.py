@@ -51,8 +51,7 @@ def load_topics(directory: Path) -> dict[str, Examples]:
     TAB text``); and reviews, ``xx.train.tsv`` and ``xx.test.tsv`` (``STARS TAB text``).
 
     Keys are ``xxx_Yyyy``, MLDoc's codes such as ``en``, and ``xx`` for reviews. Reviews are
-    positive above 3 stars, and negative below. Reviews of 3 stars are skipped, and others cut after
-    64 words.
+    positive above 3 stars, negative below, skipped if of 3, and cut after 64 words.
 
     Raises:
         ValueError: The folder contains no such files, or a file is malformed.
@@ -108,6 +107,7 @@ def prepare(args: argparse.Namespace) -> Suite:
 
     Raises:
         ValueError: The folder has no sets, a file is malformed, or a language or part is missing.
+        ModuleNotFoundError: scikit-learn is not installed.
     """
     require("sklearn")
     sets = _load(args)
@@ -181,7 +181,6 @@ def _part(
 
 
 def _curve(classifier: frozen.Classifier, source: Part, language_part: Part, test: Part) -> Record:
-    """Return accuracies by share of own data, with the first's and alone."""
     order = np.random.default_rng(classifier.seed).permutation(len(language_part.rows))
     curve: Record = {"with": {}, "alone": {}}
     for share in SHARES:

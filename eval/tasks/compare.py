@@ -54,12 +54,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, show: Show) -> Record:
     """Measure several encoders on each suite, and compare them.
 
-    Lines are passed to ``show``, and the record has the figures by suite. A chart is written to the
-    file ``args.figure``, or replaces it, if that is not None.
+    Lines are passed to ``show``, and the record has the figures in ``suites``, by suite. A chart is
+    written to the file ``args.figure``, or replaces it, if that is not None.
 
     Raises:
         ValueError: Fewer than two encoders or one twice are named, an encoder cannot be loaded, or
             the folder of a suite is missing or malformed.
+        OSError: The chart cannot be written.
+        ModuleNotFoundError: A suite needs scikit-learn, which is not installed.
     """
     if len(args.encoders) < 2 or len(set(args.encoders)) < len(args.encoders):
         raise ValueError(f"encoders {' '.join(args.encoders)}: pass two or more different ones")
@@ -105,7 +107,6 @@ def _prepare(name: str, data: Path, languages: Sequence[str] | None) -> Suite:
 def _compare(
     name: str, suite: Suite, encoders: dict[str, Encoder], show: Show
 ) -> tuple[Record, list[Figure]]:
-    """Show the figures of a suite and their mean, and return both."""
     pairs = list(combinations(encoders, 2))
     columns = [part for spec in encoders for part in (spec, "95% interval")]
     differences = [f"{second} - {first}" for first, second in pairs]

@@ -48,10 +48,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, show: Show) -> Record:
     """Mine each language pair, and measure the true error rates.
 
-    Lines are passed to ``show``. The record has the figures by language pair.
+    ``args`` has the options and ``encoder``. Lines are passed to ``show``. In the record, ``pairs``
+    has the figures by language pair.
 
     Raises:
-        ValueError: A pair or split is missing or malformed, or a side has no vector.
+        ValueError: A pair or split is missing or malformed, or the encoder does not fit it.
     """
     names = chosen_pairs(args)
     data = {name: load_bucc(args.directory, name, args.split) for name in names}
@@ -79,8 +80,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
 def measure(mined: MinedSplit, wanted: Sequence[float] = WANTED) -> list[Kept]:
     """Score the pairs that are kept for each error rate, then likely pairs.
 
-    ``mined`` has judged pairs. Results are in the order of ``wanted``, then one for the pairs with
-    a probability of at least 0.5.
+    ``mined`` has judged pairs. Results are in the order of ``wanted``, then for the likely pairs.
     """
     assert isinstance(mined.pairs, JudgedPairs)
     scores, wrong = mined.pairs.score, 1 - mined.pairs.probability

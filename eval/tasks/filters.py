@@ -39,12 +39,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, show: Show) -> Record:
     """Measure the pairs that the margin, each filter and the judge keep.
 
-    Lines are passed to ``show``. The record has the figures by rule. The judge is skipped if the
-    encoder is joined or has no word vectors.
+    ``args`` has the options and ``encoder``. Lines are passed to ``show``. In the record, ``rules``
+    has the figures by rule. The judge is skipped if the encoder is joined or has no word vectors.
 
     Raises:
-        ValueError: A pair or split is missing or malformed, a side lacks vectors, or a filter does
-            not know a language.
+        ValueError: A pair or split is missing or malformed, the encoder does not fit it, or a
+            filter does not know a language.
     """
     names = chosen_pairs(args)
     for name in names:
@@ -91,7 +91,6 @@ def _mine(data: BuccSplit, encoder: Encoder, *, judged: bool) -> Split:
 
 
 def _measure(names: Sequence[str], splits: Sequence[Sequence[Split]], rule: str) -> Record:
-    """Return the F1 of a rule for each pair, and counts of rejected pairs."""
     tune, test = ([_kept(split, rule) for split in part] for part in splits)
     results = [tune_and_test(*pair)[1] for pair in zip(tune, test, strict=True)]
     judged = [(mined.judgements.correct, masks) for mined, masks in splits[1]]

@@ -31,9 +31,9 @@ def make_learner(
 ) -> Callable[..., tuple[Learned, list[Encoder]]]:
     """Build a function that trains on the language ``first`` when needed.
 
-    The function takes languages to test, and returns the result of ``learn`` for the encoder of
-    ``first``, and the encoders of the languages to test. ``learn`` runs once or, if the parts of a
-    joined encoder depend on the languages, once per choice of parts.
+    The function takes languages to test as arguments, and returns the result of ``learn`` for the
+    encoder of ``first``, and the encoders of the languages to test. ``learn`` runs once or, if the
+    parts of a joined encoder depend on the languages, once per choice of parts.
     """
     results: dict[str, Learned] = {}
 
@@ -65,7 +65,8 @@ def classify(
     The result is the predicted and the true classes of U examples, as indices of sorted labels,
     int64 (U,) each. Examples without parts are all classified, by nested cross-validation.
     Otherwise the test part is, and hyperparameters are chosen on the development part or, without
-    one, by cross-validation. Vectors keep their length, which is informative.
+    one, by cross-validation. Vectors keep their length, which is informative. ``language`` is the
+    code of all sentences. The ValueError of ``encoders_of_languages`` is raised.
     """
     (model,) = encoders_of_languages(encoder, [language])
     sides = [model.encode(side, normalize=False) for side in examples.sides]

@@ -46,7 +46,7 @@ class SplitResult:
 
     @cached_property
     def f1_samples(self) -> FloatArray:
-        """The F1 of 1,000 resamples, at the threshold of ``score``, float64 (R,)."""
+        """The F1 of 1,000 resamples at ``score``'s threshold, float64 (1000,)."""
         return resample(self.f1_units, f1_of_sums)
 
     @property

@@ -41,11 +41,6 @@ CLASSIFIERS: dict[str, frozen.Classifier] = {
 
 
 def _load_xnli(directory: Path) -> tuple[str, dict[str, Examples]]:
-    """Load the test part, or else the development part, of each language.
-
-    Raises:
-        ValueError: No part is in the folder, or languages differ in numbers of rows or labels.
-    """
     for part in ("test", "dev"):
         if sets := _part(directory, part):
             first = next(iter(sets))
@@ -116,6 +111,7 @@ def prepare(args: argparse.Namespace) -> Suite:
     Raises:
         ValueError: Data are missing or malformed, or not exactly one of ``--train`` and ``--head``
             is passed.
+        ModuleNotFoundError: scikit-learn is not installed.
     """
     require("sklearn")
     part, tested = _load_xnli(args.directory)
@@ -171,7 +167,6 @@ def _learn(
 def _judge(
     learned: Callable[..., tuple[Learned, list[Encoder]]], tested: Mapping[str, Examples]
 ) -> Callable[[str, str], Mask]:
-    """Return a function of the languages of both sides to correct pairs."""
     vectors: dict[tuple[str, str], list[Matrix]] = {}
     gold = _targets(next(iter(tested.values()))).argmax(axis=1)
 

@@ -68,13 +68,11 @@ def make_noise(source: Sequence[str], target: Sequence[str], foreign: Foreign) -
 
 
 def _half(text: str) -> str:
-    """Return the first half of the words, or of the characters of few words."""
     words = text.split()
     return " ".join(words[: len(words) // 2]) if len(words) > 3 else text[: len(text) // 2]
 
 
 def _other_number(text: str) -> str:
-    """Raise every digit by one, and 9 to 1."""
     return re.sub(r"\d", lambda digit: str(int(digit[0]) % 9 + 1), text)
 
 
@@ -87,10 +85,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, show: Show) -> Record:
     """Measure the shares of noise that filters and the judge reject.
 
-    Lines are passed to ``show``. The record has the shares by language.
+    ``args`` has the options and ``encoder``. Lines are passed to ``show``. In the record,
+    ``removed`` has the shares by language, by filter and by kind.
 
     Raises:
-        ValueError: A language's text is missing, or a filter does not know a language.
+        ValueError: A language's text is missing or malformed, or a filter or the encoder does not
+            know a language.
     """
     available = load_aligned(args.directory).languages
     english = english_of(available, args.directory)
@@ -114,10 +114,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
 
 
 def _measure(clean: Sides, foreign: Foreign, encoder: Encoder, pair: tuple[str, str]) -> Shares:
-    """Return the shares that filters and the judge reject, by kind of pairs.
-
-    Statistics come from the clean pairs. The judge scores as many clean pairs with each kind.
-    """
+    # Statistics come from the clean pairs. The judge scores as many clean pairs with each kind.
     typical = Suspects.of(*clean, languages=pair)
     shares: Shares = {name: {} for name in (*MEASURED, "any", JUDGE, LOST)}
     words = word_encoders(encoder, pair)
@@ -144,7 +141,6 @@ def _measure(clean: Sides, foreign: Foreign, encoder: Encoder, pair: tuple[str, 
 
 
 def _mean(measured: Sequence[Shares]) -> Shares:
-    """Return the means over languages, for each kind over its languages."""
     means: Shares = {}
     for name in measured[0]:
         rows = [shares[name] for shares in measured]

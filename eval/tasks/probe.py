@@ -58,6 +58,7 @@ def prepare(args: argparse.Namespace) -> Suite:
 
     Raises:
         ValueError: A requested set is missing, the folder contains none, or a file is malformed.
+        ModuleNotFoundError: scikit-learn is not installed.
     """
     require("sklearn")
     names = args.set or FILES

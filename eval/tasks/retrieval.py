@@ -29,8 +29,7 @@ def translation_ranks(
     Ranks are int64 (N,), from 1. Row i of ``target`` (N + M, D) translates row i of ``source`` (N,
     D), both of unit or zero rows. It competes with ``others`` further targets, drawn by ``seed``
     and row (999 in Guo et al. 2018 and Chidambaram et al. 2019, section 3.4), or all if None.
-    Search is by cosine or, if ``csls``, by CSLS. Ties go to the smaller row, and zero rows come
-    last.
+    Search is by cosine or, if ``csls``, CSLS. Ties go to the smaller row. Zero rows come last.
 
     Raises:
         ValueError: There are fewer than ``others`` other targets.

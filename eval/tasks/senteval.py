@@ -86,6 +86,7 @@ def prepare(args: argparse.Namespace) -> Suite:
 
     Raises:
         ValueError: A requested set is missing, the folders contain none, or a file is malformed.
+        ModuleNotFoundError: scikit-learn is not installed.
     """
     require("sklearn")
     names = args.set or NAMES
@@ -117,7 +118,6 @@ def prepare(args: argparse.Namespace) -> Suite:
 
 
 def _load(folders: Folders, name: str) -> Mapping[str, Any]:
-    """Return the examples of a set by language or part, for SICK in pairs."""
     if name == "SICK":
         return _load_sick(folders)
     if name in STS_YEARS:
@@ -250,7 +250,6 @@ def _sick(
 def _graded(
     encoder: Encoder, name: str, sets: Sets, classifier: frozen.Classifier, *, lowest: int
 ) -> Iterator[Figure]:
-    """Learn distributions over grades from the first language, then test."""
     first = next(iter(sets))
     regression = replace(classifier, score=frozen.grade_correlation)
     stream = NAMES.index(name.partition("-")[0])
@@ -274,7 +273,6 @@ def _of_language(figure: Figure, language: str, first: str, examples: Examples) 
 
 
 def _by_cosine(encoder: Encoder, year: str, sets: Sets) -> Iterator[Figure]:
-    """Correlate the cosines of each set of a year, then resample all together."""
     parts = []
     for name, examples in sets.items():
         (model,) = encoders_of_languages(encoder, ["en"])
@@ -304,7 +302,6 @@ def _predict(
     *,
     both: bool,
 ) -> Iterator[tuple[str, frozen.Part]]:
-    """Learn from the first language, and yield predictions of each test part."""
     first = next(iter(sets))
 
     def learn(model: Encoder) -> tuple[frozen.Predictor, np.float32]:

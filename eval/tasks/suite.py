@@ -28,7 +28,6 @@ class Figure:
 
     Attributes:
         name: the name of the figure, such as a language.
-        value: the figure.
         samples: the figure of each resample, float64 (R,).
         units: number of units, such as sentences; None for a mean of figures.
         beside: other columns of the table by heading, such as published figures.
@@ -47,7 +46,7 @@ class Figure:
     in_mean: bool = True
 
     def cells(self) -> tuple[Cell, Cell]:
-        """Return the table cells of the value and of its 95% interval."""
+        """Return the cells of the value and of its 95% interval for ``Table``."""
         low, high = interval(self.samples)
         if self.percent:
             return self.value, (low, high)
@@ -94,8 +93,7 @@ def ranks(values: FloatArray) -> FloatArray:
 def mean_of(row: Sequence[Figure]) -> Figure:
     """Return the mean of one or more figures, as a figure.
 
-    Resamples and each column of the first figure are averaged. A column is None if any figure has
-    None or lacks it.
+    Resamples and the columns of the first figure are averaged, to None if any is None or missing.
     """
     columns = {name: [figure.beside.get(name) for figure in row] for name in row[0].beside}
     beside = {
@@ -112,7 +110,6 @@ class Suite:
     """A task of evaluation with its data, which can measure encoders.
 
     Attributes:
-        task: the name of the task.
         fields: the fields of its signature.
         measure: yields the figures of an encoder.
         label: heading of the names of figures.
@@ -144,8 +141,8 @@ class Suite:
 def run_suite(suite: Suite, spec: str, show: Show) -> Record:
     """Measure an encoder by a suite, and return the record for JSON.
 
-    ``spec`` is the encoder's spelling. A row per figure, the mean of several, and the signature are
-    shown.
+    ``spec`` is as for ``--encoder``. A row per figure, the mean of several and the signature are
+    shown. The record has ``figures``, with ``value`` and ``interval``, and the ``signature``.
 
     Raises:
         ValueError: The encoder cannot be loaded, or does not know a language, or data are wrong.
@@ -188,7 +185,7 @@ def _published() -> list[list[str]]:
 
 
 def publishers(task: str) -> tuple[str, ...]:
-    """Return the names of the publications that have figures of a task."""
+    """Return the names of publications that have figures of a task, or ()."""
     return tuple(dict.fromkeys(source for name, _, _, source, _ in _published() if name == task))
 
 

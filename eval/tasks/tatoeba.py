@@ -88,8 +88,9 @@ def language_errors(
 ) -> tuple[Mask, Mask]:
     """Find the errors of search from a language into English, and back.
 
-    Row i of ``english`` translates row i of ``foreign``. Both results are bool (N,), true if the
-    nearest neighbour is not the translation.
+    Sentence i of ``english`` translates that of ``foreign``, of N. Both results are bool (N,),
+    true if the nearest neighbour is not the translation. An encoder that has one network per
+    language and lacks one, or N = 0, raises ValueError.
     """
     model, english_model = encoders_of_languages(encoder, (language, "en"))
     return search_errors(model.encode(foreign), english_model.encode(english))

@@ -44,9 +44,8 @@ def tatoeba_error(directory: Path, pairs: Collection[str]) -> Measure:
 def bucc_f1(directory: Path, pairs: Collection[str]) -> Measure:
     """Return the measure of the best F1 on comparable corpora.
 
-    ``directory`` has BUCC's layout. The split is the one that ``adit evaluate bucc`` tunes on. A
-    language pair of the folder is measured if ``pairs``, such as ``de-en``, contain both its
-    languages.
+    ``directory`` has BUCC's layout. The split is the one that ``adit evaluate bucc`` tunes on.
+    Pairs of the folder are measured if ``pairs``, such as ``de-en``, have both their languages.
 
     Raises:
         ValueError: The folder contains no such pair, or a file is malformed.

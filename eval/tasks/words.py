@@ -73,8 +73,8 @@ def read_words(path: Path, languages: Languages | None = None) -> WordPairs:
     languages. For scored pairs, ``languages`` apply if the name does not begin with any.
 
     Raises:
-        ValueError: The file is empty or unreadable, a line is malformed, all scores are equal, or
-            languages are missing.
+        ValueError: The file is empty, unreadable or malformed, or scores are equal, or languages
+            are missing.
     """
     lines = read_lines(path)
     comma = bool(lines) and "\t" not in lines[0] and lines[0].count(",") > 1
@@ -163,7 +163,8 @@ def prepare(args: argparse.Namespace) -> Suite:
     """Load files of word pairs and vocabularies, as a suite.
 
     Raises:
-        ValueError: A file is malformed, or a vocabulary's language has no dictionary.
+        ValueError: A file is malformed, a vocabulary's language has no dictionary, or languages are
+            missing or more than two.
     """
     listings = [sorted(path.iterdir()) if path.is_dir() else [path] for path in args.files]
     paths = [path for listing in listings for path in listing]

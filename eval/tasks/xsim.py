@@ -38,10 +38,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, show: Show) -> Record:
     """Search from each language into English, or between all languages.
 
-    The latter is if ``args.matrix`` is not None. Lines go to ``show``. The record has error rates.
+    The latter is if ``args.matrix`` is not None: then the record has ``rates`` by both languages
+    and their ``mean``, or else that of ``run_suite``. Lines go to ``show``.
 
     Raises:
-        ValueError: Texts are missing or malformed, or there is one language only.
+        ValueError: Texts are missing or malformed, of one language, or do not fit ``args.encoder``.
     """
     if args.matrix is not None:
         return _matrix(args, show)

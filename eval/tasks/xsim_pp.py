@@ -51,7 +51,7 @@ _WITH_OPPOSITE = re.compile(rf"\b({'|'.join(_OPPOSITE)})\b")
 
 
 class HardNegative(NamedTuple):
-    """A changed copy of the sentence at ``row``, with the kind of change."""
+    """A changed copy of the sentence at ``row``, with a kind of ``KINDS``."""
 
     row: int
     kind: str
@@ -83,7 +83,6 @@ def hard_negatives(sentences: Sequence[str], *, seed: int = 0) -> list[HardNegat
 
 
 def _numbers(sentence: str, names: Sequence[str], random: np.random.Generator) -> Iterator[str]:
-    """Replace one number at a time, by a number of the same length or a word."""
     for match in _DIGITS.finditer(sentence):
         yield _substitute(sentence, match, _other_digits(match[0], random))
     for match in _NUMBER_WORD.finditer(sentence):
@@ -94,7 +93,6 @@ def _numbers(sentence: str, names: Sequence[str], random: np.random.Generator) -
 
 
 def _other_digits(digits: str, random: np.random.Generator) -> str:
-    """Draw a number of the same length, with the same outer zeros."""
     core = digits.strip("0") or "0"
     while True:
         first = str(random.integers(1, 10))
@@ -104,7 +102,6 @@ def _other_digits(digits: str, random: np.random.Generator) -> str:
 
 
 def _entities(sentence: str, names: Sequence[str], random: np.random.Generator) -> Iterator[str]:
-    """Replace one name at a time by a name of another sentence."""
     names_here = {match[0] for match in _names_in(sentence)}
     if others := [name for name in names if name not in names_here]:
         for match in _names_in(sentence):
@@ -112,7 +109,6 @@ def _entities(sentence: str, names: Sequence[str], random: np.random.Generator) 
 
 
 def _negations(sentence: str, names: Sequence[str], random: np.random.Generator) -> Iterator[str]:
-    """Insert or remove ``not``, or replace a word by its opposite."""
     for match in _NOT.finditer(sentence):
         yield _substitute(sentence, match, "")
     for match in _AUXILIARY.finditer(sentence):
@@ -193,15 +189,12 @@ def best_by_judge(
 ) -> IntArray:
     """Choose each sentence's neighbour with the judge's best score.
 
-    Args:
-        encoder: Encoder whose word vectors the judge compares.
-        languages: ISO 639 codes of both sides.
-        source: N sentences.
-        targets: M sentences of the other side.
-        nearest: K neighbours of each sentence, ids of ``targets``.
+    The judge compares word vectors of ``encoder``. ``languages`` are ISO 639 codes of both sides.
+    ``nearest`` has neighbours of the N sentences of ``source``, as positions in ``targets``. The
+    result also is such positions, int64 (N,), -1 if a sentence has no neighbours.
 
-    Returns:
-        Ids of ``targets``, int64 (N,); -1 if a sentence has no neighbours.
+    Raises:
+        ValueError: Neither the encoder nor the bundled one has word vectors of a language.
     """
     ids = nearest.ids.T  # the first neighbours come first: run statistics are of them
     ranks, rows = np.nonzero(ids >= 0)

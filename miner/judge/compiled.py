@@ -37,7 +37,6 @@ def _take_whole(vectors: Any, ids: Any, rows: Any) -> None:
 
 @_part_exact
 def _products(rows: Any, others: Any) -> Any:
-    """Return the products of two rows with ``TILE`` others."""
     first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
     fifth, sixth, seventh, eighth = 0.0, 0.0, 0.0, 0.0
     for place in range(rows.shape[1]):
@@ -57,7 +56,7 @@ def _products(rows: Any, others: Any) -> Any:
 def longest_sentence(offsets: Any) -> Any:
     """Return the most words of a sentence, 0 without sentences.
 
-    ``offsets`` are the starts of the sentences, and the number of words, (S + 1,).
+    ``offsets`` are the starts of the sentences, and the number of words, int (S + 1,).
     """
     longest = 0
     for sentence in range(len(offsets) - 1):
@@ -129,10 +128,7 @@ def _describe_links(weights: Any, one: Any, other_match: Any, total: float, out:
 
 @_part
 def _describe_side(weights: Any, one: Any, other_match: Any, out: Any) -> Any:
-    """Write the ``SIDE`` features of a sentence, and return its weight.
-
-    ``one`` are cosine and place of each word's match, ``other_match`` the other side's places.
-    """
+    """Write the ``SIDE`` features of a sentence, and return its weight."""
     total = 0.0
     for word in range(len(weights)):
         total += np.float64(weights[word])
@@ -174,7 +170,7 @@ def describe_words(source: Any, target: Any, sides: Any, weights: Any) -> None:
 
 @_compile
 def find_missing_names(names: Any, others: Any, gaps: Any) -> None:
-    """Fill ``gaps`` (P,) with 1 minus the least cosine of a pair's names.
+    """Fill ``gaps``, float32 (P,), with 1 minus the names' least cosine.
 
     The cosine of a name is to its most similar word on the other side. ``names`` and ``others`` are
     tuples of ``vectors``, ``ids`` and ``offsets`` of ``miner.judge.words.Words``: the names of one
@@ -205,8 +201,8 @@ def count_marks(codes: Any, offsets: Any, counts: Any) -> None:
 
     ``counts``, float32 (P, 6), are zeros at first, and in the order of letters, question marks,
     colons, opening brackets, commas and capitals (Latin, Greek, Russian). Semicolons count as
-    colons, and all other characters after the slash as letters, except for U+3002. Text i has the
-    code points ``codes[offsets[i] : offsets[i + 1]]``, uint32.
+    colons, and all other characters after the slash as letters, except for U+3002. Capitals are
+    also letters. Text i has the code points ``codes[offsets[i] : offsets[i + 1]]``, uint32.
     """
     for text in range(len(offsets) - 1):
         for place in range(offsets[text], offsets[text + 1]):
@@ -230,7 +226,7 @@ def sum_leaves(features: Any, nodes: Any, roots: Any, sums: Any) -> None:
     """Add each pair's leaves, one per tree, to ``sums`` in place.
 
     ``features`` are float32 (P, F), where NaN follows ``missing_left``. ``nodes`` are six arrays of
-    ``Judge``, from ``feature`` to ``value``, ``roots`` trees' first nodes, and ``sums`` int64.
+    ``Judge``, from ``feature`` to ``value``, ``roots`` are its roots, and ``sums`` int64 (P,).
     """
     feature, threshold, missing_left, left, right, value = nodes
     for pair in range(len(features)):
@@ -273,8 +269,8 @@ def beat_languages(codes: Any, offsets: Any, model: Any, own: Any, leads: Any) -
     """Fill ``leads`` with how far ``own`` languages exceed all others.
 
     It is the best score of the languages in the mask ``own`` (L,) minus the best of the others. It
-    is float64 (P,), 0 for a text without known n-grams. ``model`` is py3langid's, with L languages.
-    Text i has the bytes ``codes[offsets[i] : offsets[i + 1]]``.
+    is float64 (P,), 0 for a text without known n-grams. ``model`` is a named tuple of py3langid's
+    arrays (``miner.judge.languages``). Text i has the bytes ``codes[offsets[i] : offsets[i + 1]]``.
     """
     counts = np.zeros(len(model.weights), np.int16)
     seen, scores = np.empty(len(model.weights), np.int32), np.empty(len(own), np.int32)
@@ -298,7 +294,7 @@ def beat_languages(codes: Any, offsets: Any, model: Any, own: Any, leads: Any) -
 def round_products(products: Any, scale: Any, most: Any, levels: Any) -> None:
     """Fill ``levels``, int16 (U, M), with rounded products times ``scale``.
 
-    Levels are clipped to -``most`` to ``most``. ``products`` are float32 (U, M).
+    Levels are clipped to -``most`` to ``most``. ``products``, (U, M), and ``scale`` are float32.
     """
     for word in range(len(products)):
         row, of_word = products[word], levels[word]
@@ -356,11 +352,11 @@ def _raise_senses(levels: Any, members: Any, senses: Any, of_senses: Any) -> Non
 def compare_meanings(
     source: Any, target: Any, biases: Any, joining: Any, groups: Any, features: Any
 ) -> None:
-    """Fill ``features`` (P, 6) with the features of ``compare_facts``.
+    """Fill ``features``, float32 (P, 6), like ``compare_facts``.
 
-    A side has levels of its different words, int16 (U, M), ids of its words, and offsets of its
-    sentences. ``biases`` and ``joining`` are fields of ``Facts``, and ``groups`` are its members,
-    senses and groups. A pair with a side without words gets NaN.
+    A side is a tuple: levels of its U different words, int16 (U, M), the ids of all words, and the
+    offsets of P sentences, (P + 1,). ``biases`` and ``joining`` are of ``Facts``, and ``groups`` is
+    a tuple of its members, senses and groups. A pair with a side without words gets NaN.
     """
     members, senses, firsts = groups
     levels = np.empty((2, len(biases)), np.int16)

@@ -27,7 +27,6 @@ _part_exact = compiled_part(fastmath={"nnan", "nsz", "contract", "reassoc"})
 
 @_part_exact
 def _products(rows: Any, others: Any, out: Any) -> None:
-    """Fill ``out`` with the products of whole rows with others."""
     for row in range(len(rows)):
         for other in range(len(others)):
             total = np.float32(0)
@@ -38,10 +37,7 @@ def _products(rows: Any, others: Any, out: Any) -> None:
 
 @_part
 def _exponential(value: Any) -> Any:
-    """Return e to the power of a number from ``LEAST`` to 0.
-
-    A lesser number counts as ``LEAST``.
-    """
+    """Return e to the power of a number from ``LEAST`` to 0."""
     value = max(value, LEAST)
     halvings = np.int32(value * -PER_HALVING)
     rest = value + np.float32(halvings) * HALVING
@@ -51,10 +47,7 @@ def _exponential(value: Any) -> Any:
 
 @_part
 def _normalise(weights: Any, more: Any) -> Any:
-    """Replace the logits of words by shares, and return the share of ``more``.
-
-    All shares are positive and have a sum of 1 (softmax).
-    """
+    """Replace logits by shares (softmax), and return the share of ``more``."""
     greatest = more
     for word in range(len(weights)):
         greatest = max(greatest, weights[word])
@@ -71,7 +64,6 @@ def _normalise(weights: Any, more: Any) -> Any:
 
 @_part
 def _copy_head(words: Any, start: int, first: int, out: Any) -> None:
-    """Copy the queries, keys and values of a head and a sentence."""
     for part in range(len(out)):
         for word in range(out.shape[1]):
             for place in range(out.shape[2]):
@@ -87,7 +79,7 @@ def attend_within(words: Any, heads: int, scale: Any, offsets: Any, out: Any) ->
             numbers. Equal parts of H belong to the heads.
         heads: Number of heads.
         scale: Factor of products of queries and keys, float32.
-        offsets: Starts of the sentences in N words, and N, int64.
+        offsets: Starts of S sentences in N words, and N, int64 (S + 1,).
         out: Filled with the means of the values, weighted by attention, float32 (N, H).
     """
     most, size = longest_sentence(offsets), words.shape[2] // heads
@@ -117,7 +109,6 @@ def attend_within(words: Any, heads: int, scale: Any, offsets: Any, out: Any) ->
 def _describe(
     cosines: Any, products: Any, there: Any, mixing: Any, scale: Any, weight: Any, out: Any
 ) -> None:
-    """Describe the words of a side as ``attend_across`` says."""
     words, others = cosines.shape
     size = (out.shape[1] - STATISTICS) // 4
     attention = np.empty(others, np.float32)
@@ -176,7 +167,7 @@ def attend_across(
         vectors: Whole numbers of the different words, float32 (U, D).
         ids: The rows of ``vectors`` of all words, int64 (N,).
         queries: Whole numbers of all words, float32 (N, H).
-        keys: Likewise.
+        keys: Whole numbers to multiply by the other side's queries, float32 (N, H).
         scales: Factors of products of vectors, and of queries and keys, float32 (2,).
         mixing: Factors of cosine and of distance, and the logit of no word, float32 (3,).
         weights: The weight of each word, float32 (N,).
@@ -215,7 +206,7 @@ def attend_across(
 
 @_compile
 def pool_words(units: Any, weights: Any, offsets: Any, out: Any) -> None:
-    """Pool the units of each sentence's words.
+    """Pool the units of each sentence's words, one or more.
 
     Args:
         units: Float32 (N, G), not negative.

@@ -100,7 +100,7 @@ def load_facts(path: Path = BUNDLED) -> Facts:
 
 
 def facts_of(makers: Sequence[WordEmbedder]) -> Facts | None:
-    """Return the bundled model, or None if it lacks the name of an encoder."""
+    """Return the bundled model, or None if it does not know all encoders."""
     facts = load_facts()
     return facts if encoder_names(makers) <= facts.encoders else None
 
@@ -149,7 +149,7 @@ def name_differences(source: Words, target: Words, facts: Facts) -> list[tuple[s
 
     Returns:
         Pairs of an English word that only the source says, and one that only the target says, most
-        certain first. For a negation, the word of the side without it is empty. It may be empty.
+        certain first; maybe none. For a negation, the word of the side without it is "".
     """
     senses, names = np.split(facts.members, facts.senses[1:-1]), []
     levels = [_levels_of(side, facts) for side in (source, target)]

@@ -66,15 +66,14 @@ class Texts:
 
     Attributes:
         words: Features of matched words, float32 (P, 2, SIDE).
-        weights: Sums of the weights of words, float64 (P, 2).
+        weights: Sums of the weights of words, float64 (P, 2), 0 if a side has no words.
         marks: Counts of letters, punctuation marks and capitals, float32 (P, 2, MARKS).
         numbers: Counts of shared, unshared and contradicting numbers, float64 (P, 3).
         language: The lesser confidence that a side is in its language, float32 (P,); below 0 if
             another language is likelier, NaN if neither language is known.
         facts: Features from ``compare_facts``, float32 (P, 6).
         names: Features from ``compare_names``, float32 (P, 4), NaN for mined pairs.
-        context: Log odds that a pair is correct by the comparison network, float32 (P,), NaN for
-            mined pairs.
+        context: Log odds of ``Network.judge``, float32 (P,), NaN for mined pairs or if unknown.
     """
 
     words: NDArray[np.float32]
@@ -194,7 +193,7 @@ class RunStatistics:
     def of(
         cls, texts: Texts, spacing: float = math.nan, *, is_given: bool = False
     ) -> "RunStatistics":
-        """Compute the statistics of the first pairs, the best by margin.
+        """Compute the statistics of the first 1,000 pairs, the best by margin.
 
         ``spacing`` is from ``mean_spacing``, and ``is_given`` says that the pairs were not mined.
         Without pairs, ratios are 1 and ``language`` is 0.
@@ -221,7 +220,7 @@ def mean_spacing(lists: Iterable[Neighbours]) -> float:
     (Rényi 1953). First neighbours may be translations, and are skipped.
 
     Returns:
-        The mean of s over all lists, NaN if no list has three neighbours.
+        The mean of s over all lists of three or more neighbours, NaN without these or if it is 0.
     """
     parts = [(0, 0)]
     run_in_threads(lambda found: parts.append(_spacings(found)), lists)

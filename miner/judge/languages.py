@@ -29,8 +29,6 @@ _CLOSE = (
 
 
 class _Model(NamedTuple):
-    """The model's automaton, weights (F, L) and priors (L,)."""
-
     moves: NDArray[np.uint32]
     rows: NDArray[np.int64]
     found: NDArray[np.int32]

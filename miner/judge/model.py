@@ -84,7 +84,7 @@ class Judge:
 
     @property
     def name(self) -> str:
-        """A hash of the model, since scores of two judges are not comparable."""
+        """A hash of the model, in 12 hexadecimal digits."""
         arrays = [np.ascontiguousarray(array).tobytes() for array in self._arrays().values()]
         rest = [repr(self._correcting).encode(), BUNDLED_FACTS.read_bytes()]
         if self.is_given:
@@ -163,9 +163,9 @@ class Judge:
     def feature_contributions(self, row: NDArray[np.float32]) -> dict[str, float]:
         """Return the contribution of each feature of a pair to its score.
 
-        The contribution of a feature is the sum of the changes that its splits make to the mean
-        score (Saabas 2014). Contributions and the mean scores of the roots add up to the score.
-        Keys are all names of ``COLUMNS``, in order, 0 if no split uses a feature.
+        It is the sum of the changes that the feature's splits make to the mean score (Saabas 2014),
+        and of the score's correction by it, if any. Contributions and the mean scores of the roots
+        add up to the score. Keys are all names of ``COLUMNS``, in order, 0 without a change.
 
         Args:
             row: In the order of ``COLUMNS``, float32 (F,).
@@ -184,7 +184,11 @@ class Judge:
         return found
 
     def save(self, path: Path, facts: dict[str, object]) -> None:
-        """Write or replace a model, with JSON values ``facts`` on its training."""
+        """Write or replace a model, with JSON values ``facts`` on its training.
+
+        Raises:
+            SafetensorError: The file cannot be written.
+        """
         about = {"features": json.dumps(self.learned), "facts": json.dumps(facts, sort_keys=True)}
         save_file(self._arrays(), path, metadata=about)
 

@@ -15,7 +15,7 @@ _WORD = re.compile(r"(?<=\s)[^\w\s]*([^\W\d_]\w+)")  # not the first word of a t
 
 
 def names_in(text: str) -> list[str]:
-    """Return the capitalised words of a text, without its first word."""
+    """Return capitalised words of 3 or more characters, after the first word."""
     return [word for word in _WORD.findall(text) if word[0].isupper() and len(word) >= MIN_LETTERS]
 
 

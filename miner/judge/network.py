@@ -39,7 +39,7 @@ Ids = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True)
 class Layer:
-    """A linear layer of K inputs and L outputs, of whole numbers.
+    """A linear layer, called with (N, K) inputs for (N, L) float32 outputs.
 
     Attributes:
         steps: Whole numbers per unit of each input, float32 (K,).
@@ -58,7 +58,7 @@ class Layer:
         return self.finish(self.whole(inputs) @ self.weight)
 
     def whole(self, inputs: Floats) -> Floats:
-        """Return inputs (N, K) as whole numbers of at most 127, float32."""
+        """Return inputs (N, K) as whole numbers from -127 to 127, float32."""
         return _clip(inputs * self.steps, MAX_BYTE)
 
     def finish(self, products: Floats) -> Floats:
@@ -94,8 +94,8 @@ class Network:
         """Judge the words and sentences of P pairs.
 
         Returns:
-            Log odds that a pair is correct, float32 (P,). Log odds that each word has no
-            counterpart, float32, of the source and of the target. All are NaN if a side has no
+            Log odds that a pair is correct, float32 (P,), and that each word has no counterpart, of
+            the sources and of the targets, float32 (W,) each. A pair's are NaN if a side has no
             words, or more than ``LONGEST``.
         """
         sides = source, target
@@ -116,16 +116,7 @@ class Network:
     def _judge_part(
         self, sides: Sequence[Words], places: Sequence[Ids], counts: Ids
     ) -> tuple[Floats, Floats]:
-        """Judge pairs whose sides have words.
-
-        Args:
-            sides: Words of the source and the target.
-            places: Positions of the pairs' words in both sides.
-            counts: Number of words of each source and each target, int64 (2 P,).
-
-        Returns:
-            Log odds of pairs, float32 (P,), and of words, float32 (N,), the sources' first.
-        """
+        """Return the log odds of pairs, (P,), and of words, the sources' first."""
         from miner.judge.compiled_attention import (
             STATISTICS,
             attend_across,
@@ -156,10 +147,7 @@ class Network:
         return score + other, self.word(units)[:, 0]
 
     def _in_context(self, different: Floats, ids: Ids, offsets: Ids) -> Floats:
-        """Return the hidden units of words in context, float32 (N, H).
-
-        ``different`` are the hidden units of the different words, (U, H).
-        """
+        """Return the hidden units of words in context, float32 (N, H)."""
         size = different.shape[1]
         layer = self.context
         whole = _clip(different * layer.steps[:size], MAX_BYTE)
@@ -180,8 +168,8 @@ def unmatched_words(
 ) -> tuple[list[str], list[str]]:
     """Find the words of a pair without a counterpart on the other side.
 
-    Words of each side are in their order. There are none without a network for both encoders, or
-    if a side has no words.
+    Encoders split the two ``texts`` into words, in order. There are none without a network for both
+    encoders, or if a side has no words or more than ``LONGEST``.
     """
     network = network_of(makers)
     words = [maker.words([text]) for maker, text in zip(makers, texts, strict=True)]
@@ -203,12 +191,7 @@ def _words_of(side: Words, rows: Ids) -> Ids:
 
 
 def _join(sides: Sequence[Words], places: Sequence[Ids]) -> tuple[Floats, Floats, Ids]:
-    """Join the words at some positions of both sides.
-
-    Returns:
-        Vectors of different words, float32 (U, D); weights, float32 (N,), and rows, int64 (N,), of
-        all words.
-    """
+    """Return vectors of different words, and weights and rows of all words."""
     vectors, weights, ids, words = [], [], [], 0
     for side, own in zip(sides, places, strict=True):
         used, rows = np.unique(side.ids[own], return_inverse=True)
@@ -225,7 +208,6 @@ def _relu(values: Floats) -> Floats:
 
 
 def _units(values: Floats) -> Floats:
-    """Round values times ``UNITS`` to whole numbers."""
     return _clip(values * UNITS, MAX_UNITS)
 
 

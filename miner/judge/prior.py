@@ -63,7 +63,7 @@ class Peak(NamedTuple):
         return math.log(self.rise * self.fall / (self.rise + self.fall))
 
     def log_densities(self) -> FloatArray:
-        """Return the log density at the centre of each bin of ``SCORES``, (B,)."""
+        """Return the log density at each bin of ``SCORES``, float64 (B,)."""
         away = SCORES - self.place
         return self.height - np.where(away > 0, self.fall, -self.rise) * away
 
@@ -119,8 +119,8 @@ class Tail(NamedTuple):
 def fit_tail(counts: FloatArray, start: float) -> Tail:
     """Fit an exponential tail to the pairs with scores above ``start``.
 
-    ``counts``, float64 (B,), are pairs per bin of ``SCORES``, not all below ``start``. That is
-    lowered to below the last bin.
+    ``counts``, float64 (B,), are pairs per bin of ``SCORES``, some above ``start``. That is lowered
+    to below the last bin.
     """
     start = min(start, float(SCORES[-2]))
     above = np.maximum(SCORES - start, 0)
@@ -198,10 +198,7 @@ def logistic(odds: FloatArray) -> FloatArray:
 
 
 def _fit_mixture(peaks: Peaks, counts: FloatArray, known: FloatArray) -> tuple[Tail, Peak, float]:
-    """Fit a tail of wrong pairs, a peak of correct ones, and its share.
-
-    ``counts`` are pairs per bin, ``known`` pairs that are wrong, (B,) each.
-    """
+    """Fit a tail of wrong pairs, a peak of correct ones, and its share."""
     below, above = (peak.log_densities() for peak in peaks)
     counted = zip(
         map(np.exp, (below, above)), (PRIOR_WRONG_PAIRS, PRIOR_CORRECT_PAIRS), strict=True
@@ -300,7 +297,7 @@ def leave_one_out_pairs(
 
     Args:
         partners: Row that each sentence is paired with, int64 (Q,).
-        lists: Neighbours of the sentences, (Q, K).
+        lists: Neighbours of the sentences, (Q, K), K at least 1.
         other_means: Neighbourhood mean of each neighbour, float64 (Q, K).
         mined: Highest margin of a mined pair of each neighbour, float64 (Q, K); -inf if none.
         margin: One of ``miner.margin.MARGINS``; any other raises ValueError.

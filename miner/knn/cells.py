@@ -83,8 +83,7 @@ def _balance_loads(centroids: Matrix, sample: Matrix) -> Matrix:
 
     Some centroids are similar to many rows (hubs: Radovanović et al. 2010), and a cell costs the
     square of its load. The penalty is subtracted from a row's cosine to the centroid. It is
-    proportional to the logarithm of the load and to the gap between a row's nearest cells, so a
-    row's next cell is then nearly as good.
+    proportional to the logarithm of the load and to the gap between a row's nearest cells.
     """
     count = min(len(sample), BALANCE_ROWS_PER_CELL * len(centroids))
     rows = sample[evenly_spaced(len(sample), count)]
@@ -167,8 +166,8 @@ def nearest_cells(
         reach: from ``fit_probe_radius``, for ``probes`` on average; None for ``probes`` per row.
 
     Returns:
-        Cells, nearest first: int64 (N, min(probes, C)). With ``reach``, there are ``PROBE_SLACK``
-        more columns, and -1 for cells outside the radius.
+        Cells, nearest first: int64 (N, min(probes, C)). With ``reach``, up to ``PROBE_SLACK`` more
+        columns, at most C in all, and -1 for cells outside the radius.
     """
     if reach is None:
         return _nearest(rows, centroids, probes)[0]
@@ -185,8 +184,8 @@ def fit_probe_radius(
 ) -> ProbeRadius:
     """Fit the probe radius to rows and their nearest rows of the other side.
 
-    ``rows`` and ``nearest`` are unit rows (N, D): a sample, and the nearest row of the other side
-    for each. ``centroids`` and ``probes`` are arguments of ``nearest_cells``. All but one in
+    ``rows`` and ``nearest`` are unit rows (N, D), N >= 1: a sample, and the nearest row of the
+    other side for each. ``centroids`` and ``probes`` are as in ``nearest_cells``. All but one in
     ``FARTHEST`` of these pairs share a cell within half the ``farthest`` gap, if that many pairs
     share one at all. With at least as many probes as cells, the radius is unlimited.
     """
@@ -269,11 +268,7 @@ def _cells_in_range(cells: Cells, part: range) -> tuple[Cells, Cells]:
 
 
 class _CellOrder(NamedTuple):
-    """A side's rows by nearest cell, so that compared rows are adjacent.
-
-    ``rows`` (N,) are the rows in that order. ``places`` are positions in it, by cell: cell c has
-    the positions ``places[start[c] : start[c + 1]]``.
-    """
+    """A side's ``rows`` by nearest cell, and ``places`` in them by each cell."""
 
     rows: IntArray
     places: IntArray
@@ -351,10 +346,10 @@ def join_cells(
         cells: cells of both sides' rows, from ``nearest_cells``.
         part: the cells to join.
         k: neighbours per row.
-        names: ids of both sides' rows, int64 (N,) and (M,) (default: positions).
+        names: ids of both sides' rows, int64 (N,) and (M,), below 2**31 (default: positions).
         floors: least cosines of neighbours, float32 (N,) and (M,), or None. Floors from
             ``find_floors`` save a third of the time.
-        precision: of the products (default: the fastest), which changes no result.
+        precision: as in ``miner.knn.exact.search_both`` (default: the fastest).
         progress: called with numbers of similarities, which sum to about N * M.
 
     Returns:
@@ -363,6 +358,7 @@ def join_cells(
 
     Raises:
         ValueError: ``k`` is below 1, dimensions differ, or the precision is unknown or overflows.
+        ModuleNotFoundError: The precision needs torch, which is not installed.
     """
     left, right = _prepare(sides, cells, part, k, precision, names)
     least = floors or (None, None)

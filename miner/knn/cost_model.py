@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from miner.arrays import Matrix, Neighbours
+from miner.arrays import Matrix
 from miner.knn.core.codes import Codes, Precision, codes_of, encode_both
 from miner.knn.core.passes import (
     MIN_COLUMNS_TO_SEED,
     SEEDS,
     TILE_COLUMNS,
     TILE_ROWS,
-    Candidates,
+    TopK,
     find_hits,
 )
 from miner.knn.core.products import (
@@ -27,10 +27,9 @@ from miner.knn.core.products import (
     compiled_int8,
     loops,
     low_precision_pays,
-    numbers_of,
 )
 from miner.knn.core.rescore import unit_rows
-from miner.knn.core.tuning import MAX_KEPT, SPARE, choose, product_rates, type_of_integers
+from miner.knn.core.tuning import choose, product_rates, type_of_integers
 from miner.knn.exact import find_distinct
 from miner.knn.method import POINTS, PROBES, ROUNDS, default_cells
 from miner.threads import on_one_thread, run_in_threads, thread_count
@@ -38,7 +37,6 @@ from miner.threads import on_one_thread, run_in_threads, thread_count
 # The cell join.
 UNEVEN = 1.3  # compared pairs, relative to even cells
 PARTS = 4.8  # parts of both rounds that contain a row, which each prepares
-TAKEN = 2  # hits per kept candidate
 SPLIT = 1.2  # cells after splitting, relative to the requested number
 SAMPLED = 1021  # rows per side whose exact neighbours measure recall
 # FAISS.
@@ -54,9 +52,9 @@ THREAD_BYTES = 24 << 20  # a tile of products (4 MiB), the library's copies, a r
 REPEATS = 3
 SUSTAINED = 0.3  # seconds in all threads; an idle CPU takes some tenths to reach its speed
 ROWS = 8192  # per side: 8 MiB of 256 dimensions, more than a core's caches
-# Typical candidates per row.
-KEPT: dict[Precision, int] = {"int8": 16, "int16": 16, "bfloat16": 16, "float32": 8}
-WANTED = 4  # hits per row and column of a tile, to time insertions
+# Typical bounds of a row that exceed its k-th cosine, though their cosines don't.
+HIDDEN = 8
+HITS = 1 << 15
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,17 +83,15 @@ class Machine:
 
     ``int8`` names the instruction set or library of int8 products, or is ``none``. Per second, a
     thread does ``products`` operations by precision, and ``integers`` operations to assign rows to
-    cells. ``kept`` is the number of candidates per row by precision. The others are seconds:
-    ``insertion`` of a candidate, ``fetch`` of a vector to rescore, and ``preparation`` of a row.
+    cells. The others are seconds: ``cosine`` of an exact cosine and its insertion, and
+    ``preparation`` of a row.
     """
 
     threads: int
     int8: str
     products: Mapping[Precision, float]
     integers: float
-    kept: Mapping[Precision, int]
-    insertion: float
-    fetch: float
+    cosine: float
     preparation: float
 
 
@@ -122,7 +118,7 @@ def exact_cost(problem: Problem, machine: Machine, precision: Precision | None =
     )
     seconds = min(
         (problem.similarities + seeds) * _similarity(problem, machine, choice)
-        + _candidates(problem, machine, choice)
+        + _hits(problem) * machine.cosine
         + problem.rows * machine.preparation
         for choice in choices
     )
@@ -134,13 +130,12 @@ def _similarity(problem: Problem, machine: Machine, precision: Precision) -> flo
     return 2 * problem.dim / machine.products[precision]
 
 
-def _candidates(problem: Problem, machine: Machine, precision: Precision) -> float:
-    # Of M columns in random order, column m is among the best C so far with odds C / m.
+def _hits(problem: Problem) -> float:
+    # Of M columns in random order, column m is among the best k so far with odds k / m.
     total = 0.0
     for rows, columns in ((problem.sources, problem.targets), (problem.targets, problem.sources)):
-        kept = max(1, min(machine.kept[precision], columns))
-        total += rows * kept * (1 + math.log(max(1.0, columns / kept))) * machine.insertion
-        total += rows * kept * machine.fetch
+        k = max(1, min(problem.k, columns))
+        total += rows * (HIDDEN + k * (1 + math.log(max(1.0, columns / k))))
     return total
 
 
@@ -154,7 +149,7 @@ def cells_cost(problem: Problem, machine: Machine) -> Cost:
     precision = min(machine.products, key=lambda choice: _similarity(problem, machine, choice))
     similarities = share * problem.similarities + problem.rows * SAMPLED
     assigned = problem.rows * SPLIT * cells + (2 * ROUNDS + 1) * POINTS * cells * cells
-    row = machine.kept[precision] * (TAKEN * machine.insertion + machine.fetch)
+    row = (HIDDEN + problem.k) * machine.cosine
     seconds = (
         similarities * _similarity(problem, machine, precision)
         + 2 * assigned * problem.dim / machine.integers
@@ -183,11 +178,10 @@ def index_cost(problem: Problem, machine: Machine, cells: int) -> Cost:
 def tile_bytes(problem: Problem, *, threads: int) -> int:
     """Return an upper bound of the memory of an exact search, in bytes.
 
-    Unit rows are float32, and distinct rows may be copied. Codes take up to two bytes per number, a
-    candidate 8 bytes, and a neighbour 12, up to three times.
+    Unit rows are float32, and distinct rows may be copied. Codes take up to two bytes per number,
+    and a neighbour 12, up to three times.
     """
-    kept = max(MAX_KEPT, problem.k + SPARE)
-    row = problem.dim * (4 + 4 + 2) + 8 * kept + 3 * 12 * problem.k + ROW_BYTES
+    row = problem.dim * (4 + 4 + 2) + 3 * 12 * problem.k + ROW_BYTES
     return problem.rows * row + threads * THREAD_BYTES
 
 
@@ -219,13 +213,11 @@ def _measure(dim: int, k: int) -> Machine:
     wide = dim >= INT8_DIMENSIONS
     rates = product_rates()
     usable = [each for each in rates if not (wide and each in ("int8", "int16"))]
-    kept = {precision: max(KEPT[precision], k + SPARE) for precision in usable}
-    products, insertions = {}, []
+    products = {}
     x, y = (unit_rows(random.standard_normal((ROWS, dim))) for _ in range(2))
     for precision in usable:
         left, right = encode_both(x[:TILE_ROWS], y[:TILE_COLUMNS], precision)
-        products[precision], insertion = _passing(left, right, kept[precision])
-        insertions.append(insertion)
+        products[precision] = _rate(left, right)
     integers = type_of_integers(dim, TORCH_FROM)
     left, right = (codes_of(side, integers) for side in (x[:TILE_ROWS], y[:TILE_COLUMNS]))
     kernels = compiled_int8()
@@ -234,9 +226,7 @@ def _measure(dim: int, k: int) -> Machine:
         int8=kernels.CHOSEN.name if kernels else "torch" if "int8" in products else "none",
         products=products,
         integers=_rate(left, right),
-        kept=kept,
-        insertion=float(np.mean(insertions)),
-        fetch=_fetching(x, y, k),
+        cosine=_taking(x, y, k),
         preparation=_preparing(x, y, k),
     )
 
@@ -257,58 +247,31 @@ def _sustained(work: Callable[[], object]) -> float:
     return float(np.mean(means))
 
 
-def _passing(left: Codes, right: Codes, kept: int) -> tuple[float, float]:
-    """Return a thread's rate in tiles without hits, and seconds per insertion."""
-    bounds = numbers_of(left.numbers) @ numbers_of(right.numbers).T * left.scale[:, None]
-    bounds = bounds * right.scale + left.bias[:, None] + right.bias
-    # Floors as after many rows, when a tile has few hits per row.
-    some = [np.partition(bounds, -WANTED, axis=axis).take(-WANTED, axis=axis) for axis in (1, 0)]
-    hits = find_hits(left, right, *some)
-    sides = [(np.arange(len(codes)), codes.ids) for codes in (left, right)]
-
-    def take() -> float:
-        lists = []
-        for floor in some:
-            candidates = Candidates.empty(len(floor), kept)
-            candidates.bounds[:], candidates.floor[:] = floor[:, None], floor
-            lists.append(candidates)
-        start = time.perf_counter()
-        loops().take(hits, *sides, *lists, False)
-        return time.perf_counter() - start
-
-    taking = min(take() for _ in range(1 + REPEATS)) / (WANTED * (len(left) + len(right)))
-    return _rate(left, right), taking
-
-
 def _rate(left: Codes, right: Codes) -> float:
+    """Return a thread's operations per second in tiles without hits."""
     floors = np.full(len(left), LARGE, np.float32), np.full(len(right), LARGE, np.float32)
     seconds = _sustained(lambda: find_hits(left, right, *floors))
     operations: float = 2.0 * len(left) * left.numbers.shape[1] * len(right)
     return operations / seconds
 
 
-def _fetching(x: Matrix, y: Matrix, k: int) -> float:
-    random = np.random.default_rng(1)
-    queries = x[:TILE_ROWS]
-    candidates = Candidates.empty(len(queries), 2 * k)
-    candidates.bounds[:] = 2
-    candidates.ids[:] = random.integers(len(y), size=candidates.ids.shape)
+def _taking(x: Matrix, y: Matrix, k: int) -> float:
+    """Return a thread's seconds per hit, of random pairs of rows."""
+    pairs = np.random.default_rng(1).integers(len(x) * len(y), size=HITS, dtype=np.int32)
+    hits, places = (pairs, np.full(HITS, 2, dtype=np.float32)), (np.arange(ROWS), np.arange(ROWS))
 
-    def verify() -> float:
+    def take() -> float:
+        both = TopK.empty(len(x), k), TopK.empty(len(y), k)
         start = time.perf_counter()
-        neighbours = Neighbours.empty(len(queries), k)
-        names, incomplete = np.arange(len(y)), np.zeros(len(queries), dtype=np.bool_)
-        loops().verify(
-            queries, y, names, candidates, neighbours.ids, neighbours.cosines, incomplete
-        )
+        loops().take(hits, places, (x, y), places, both, np.float32(0), False)
         return time.perf_counter() - start
 
-    return min(verify() for _ in range(1 + REPEATS)) / candidates.ids.size
+    return min(take() for _ in range(1 + REPEATS)) / HITS
 
 
 def _preparing(x: Matrix, y: Matrix, k: int) -> float:
     start = time.perf_counter()
     x, y = unit_rows(x), unit_rows(y)
     find_distinct(x), find_distinct(y)
-    encode_both(x, y, choose(x, y, k=k, precision=None).precision)
+    encode_both(x, y, choose(x, y, k=k, precision=None))
     return (time.perf_counter() - start) / (len(x) + len(y))

@@ -34,7 +34,8 @@ class UniqueRows(NamedTuple):
     """G groups of equal rows among N rows, in the order of their first rows.
 
     ``first`` (G,) are the positions of the first rows, and ``group`` (N,) is each row's group.
-    ``members`` (N,) are all rows by group: group g has ``members[start[g] : start[g + 1]]``.
+    ``members`` (N,) are all rows by group, whose beginnings are ``start`` (G + 1,): group g has
+    ``members[start[g] : start[g + 1]]``.
     """
 
     first: IntArray
@@ -127,8 +128,7 @@ def search_documents(
 ) -> tuple[Neighbours, Neighbours]:
     """Find the k nearest rows in both directions, within paired documents.
 
-    This is the local mining of Schwenk et al. 2021, "WikiMatrix: Mining 135M Parallel Sentences in
-    1620 Language Pairs from Wikipedia".
+    This is the local mining of Schwenk et al. 2021, "WikiMatrix".
 
     Args:
         source: unit rows (N, D).
@@ -190,9 +190,8 @@ def expand(neighbours: Neighbours, queries: UniqueRows, base: UniqueRows, *, k: 
     """Expand neighbours among unique rows to neighbours among all rows.
 
     ``neighbours`` are the k nearest groups in ``base`` of each group in ``queries``. The result has
-    a row per row of the queries, and k columns, with ids of rows. The k nearest rows are in
-    these groups, because rows of other groups come after the first row of each. From the group at
-    position p, at most the first k - p rows count.
+    a row per row of the queries, and k columns, with ids of rows, -1 if there are fewer. They are
+    in these groups, because rows of other groups come after the first row of each.
     """
     parts = [
         _expand(neighbours.take(block), base, k)

@@ -149,7 +149,8 @@ def add_rows(index: faiss.Index, rows: Matrix, *, factory: str) -> None:
 def set_breadth(index: faiss.Index, spec: IndexSpec) -> None:
     """Set search parameters of an index to defaults, then to ``spec.search``.
 
-    By default, an inverted file searches 1/16 of its cells, and HNSW has a breadth of 128.
+    By default, an inverted file searches 1/16 of its cells, and HNSW has a breadth of 128. The spec
+    must pass ``check_index``.
     """
     inverted = faiss.try_extract_index_ivf(index)
     if inverted is not None:
@@ -216,7 +217,6 @@ def _reason_of(error: RuntimeError) -> str:
 
 
 def _parts(index: Any) -> Iterator[Any]:  # noqa: ANN401 (kinds differ in their parts)
-    """Yield an index and its inner indexes and quantisers."""
     yield index
     for name in ("base_index", "index", "storage", "quantizer"):
         if hasattr(index, name):

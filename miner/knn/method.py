@@ -70,8 +70,8 @@ Method: TypeAlias = CorpusMethod | PairedDocuments
 def parse_method(text: str) -> CorpusMethod:
     """Parse the name of a search method.
 
-    Names are ``exact``, ``cells``, ``cells4096`` and ``cells4096:probes=8``. Any other text counts
-    as a string for FAISS, which ``miner.knn.faiss_index.check_index`` checks.
+    ``exact`` gives ``Exact``, and ``cells``, ``cells4096`` and ``cells4096:probes=8`` a
+    ``CellSpec``. Any other text gives an ``IndexSpec``, which ``faiss_index.check_index`` checks.
 
     Raises:
         ValueError: The text begins with ``cells`` and is not such a name.
@@ -95,7 +95,7 @@ def parse_method(text: str) -> CorpusMethod:
 
 
 def auto_method(sources: int, targets: int) -> CorpusMethod:
-    """Choose exact search up to 10**11 similarities, or else the cell join."""
+    """Return ``Exact`` up to 10**11 similarities, or else a ``CellSpec``."""
     return Exact() if sources * targets <= EXACT_SIMILARITIES else CellSpec()
 
 
@@ -103,9 +103,8 @@ def default_cells(rows: int) -> int:
     """Return the number of cells if the larger side has ``rows`` rows.
 
     With p ``PROBES``, it is a power of two of about p sqrt(rows) / 2, and at most ``rows``.
-    Assigning rows to C cells costs C (N + M) products, and the join of uneven cells 1.5 p * p * N *
-    M / C: equal at 0.9 p sqrt(rows). All workers wait for the training, 7 * POINTS * C * C
-    products.
+    Assigning rows to C cells costs C (N + M) products, and the join 1.5 p * p * N * M / C: equal at
+    0.9 p sqrt(rows). All workers wait for the training, 7 * POINTS * C * C products.
     """
     even = round(math.log2(max(1.0, PROBES / 2 * math.sqrt(rows))))
     return 1 << max(0, min(even, rows.bit_length() - 1))

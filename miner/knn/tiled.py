@@ -40,10 +40,10 @@ def search_tiles(
 ) -> tuple[Neighbours, Neighbours]:
     """Find the k nearest rows in both directions, tile by tile.
 
-    Arguments and results are as in ``miner.knn.exact.search_unit_rows``, where ``precision`` None
-    is the fastest. A product in low precision bounds every cosine from above; exact cosines are
-    computed where the bound may be among the k best. The product costs 2 * N * M * D operations.
-    Memory contains the codes of both sides, and a tile per thread.
+    Arguments, results and errors are as in ``miner.knn.exact.search_unit_rows``, but ``k`` and
+    dimensions are not checked. A product in low precision bounds every cosine from above. Exact
+    cosines are computed where a bound may be among the k best. Memory contains codes, and a tile
+    per thread.
     """
     pays = torch_pays(2 * len(source) * len(target) * source.shape[1])
     if pays and precision in (None, "bfloat16") and (devices := _usable_devices()):
@@ -125,10 +125,10 @@ def _complete(queries: Side, base: Side, candidates: DeviceCandidates, k: int) -
     neighbours = rescore(rows, others, candidates.ids, k=min(k, len(others)))
     rounding = ROUNDING * others.shape[1] + other_codes.bias.max(initial=-np.inf)
     highest = candidates.floor.astype(np.float64) + codes.bias + rounding
-    last = neighbours.cosines[:, -1]
-    incomplete = np.flatnonzero(highest >= np.nextafter(last, np.float32(-np.inf)))
+    floors = np.nextafter(neighbours.cosines[:, -1], np.float32(-np.inf))
+    incomplete = np.flatnonzero(highest >= floors)
     logger.debug("%d of %d rows are searched again", len(incomplete), len(rows))
-    nearest = TopK(neighbours.ids, neighbours.cosines, np.nextafter(last, np.float32(-np.inf)))
+    nearest = TopK(neighbours.ids, neighbours.cosines, floors)
     tiles = (
         passes.Tile(incomplete[top], side)
         for side in blocks(len(others), passes.TILE_COLUMNS)

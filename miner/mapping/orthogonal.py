@@ -37,7 +37,7 @@ def comparable_rows(vectors: Matrix) -> Matrix:
     As in Artetxe et al. 2018. The result is float32 (N, D).
 
     Raises:
-        ValueError: A row is zero or not finite.
+        ValueError: A row is zero or not finite, maybe only after centring.
     """
     rows = _unit(vectors.astype(np.float64))
     return _unit(rows - rows.mean(axis=0)).astype(np.float32)
@@ -58,8 +58,7 @@ def procrustes(source: Matrix, target: Matrix) -> Matrix:
     """Return the orthogonal matrix that best maps source rows to target rows.
 
     The matrix W, float32 (D, D), minimises ``|source @ W - target|`` of P pairs of rows, (P, D)
-    each. Conneau et al. 2018, equation 2: of the singular value decomposition U S V' of X'Y, W is U
-    V'.
+    each (Conneau et al. 2018, equation 2).
     """
     left, _, right = np.linalg.svd(source.T.astype(np.float64) @ target.astype(np.float64))
     return np.asarray(left @ right, dtype=np.float32)

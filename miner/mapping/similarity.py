@@ -19,8 +19,8 @@ GAIN = 1e-4  # of the mean cosine
 def similarity_start(source: Matrix, target: Matrix, *, seed: int) -> Mapping:
     """Fit a map from similarities within each side, then by self-learning.
 
-    ``source`` (N, D) and ``target`` (M, D) are unit vectors of words, most frequent first. At
-    first, a word is matched by its sorted similarities to all frequent words of its side. ``seed``
+    ``source`` (N, D) and ``target`` (M, D) are unit vectors of words, most frequent first. Up to
+    2,000 count. At first, a word is matched by its sorted similarities to the others. ``seed``
     is of the self-learning's random choices.
     """
     source, target = _frequent(source, target)
@@ -33,7 +33,7 @@ def learn_by_itself(source: Matrix, target: Matrix, matrix: Matrix, *, seed: int
 
     Each round fits a map to the nearest neighbours of both sides by CSLS. Only a random share of
     the similarities counts, which avoids poor local optima. The share grows to 1. The criterion is
-    the mean cosine of frequent source words and their neighbours.
+    the mean cosine of source words and their neighbours. The first 2,000 words of a side count.
 
     Args:
         source: unit vectors of words (N, D), most frequent first.
@@ -73,7 +73,6 @@ def _profiles(rows: Matrix) -> Matrix:
 
 
 def _csls(cosines: Matrix) -> Matrix:
-    """Subtract the means of each row's and column's best from 2 cos."""
     count = min(NEIGHBOURS, len(cosines))
     rows, columns = (
         np.partition(cosines, -count, axis=axis)

@@ -85,10 +85,7 @@ def _align(
     path: tuple[IntArray, IntArray] | None = None,
     merge: float = MERGE,
 ) -> Alignment:
-    """Align within ``MARGIN`` of a ``path`` of boundaries, or anywhere by 1-1.
-
-    The path also gives the ratio of lengths and the cost of gaps.
-    """
+    """Align within ``MARGIN`` of a ``path`` of boundaries, or anywhere by 1-1."""
     if path is None:
         ratio, weight, opening, count = 1.0, 0.0, OPENING, len(source) + 1
         band = np.zeros(count, dtype=np.int64), np.full(count, len(target) + 1)

@@ -42,7 +42,7 @@ class Blocks:
 
 
 def merged_blocks(sums: Matrix, lengths: FloatArray) -> Blocks:
-    """Build blocks whose vectors are unit sums of sentence vectors.
+    """Build blocks of 1 to 5 sentences, with unit sums of sentence vectors.
 
     ``sums``, float32 (N, D), are sentence vectors before normalisation, and ``lengths``, float64
     (N,), numbers of characters.
@@ -58,9 +58,9 @@ def merged_blocks(sums: Matrix, lengths: FloatArray) -> Blocks:
 def text_blocks(texts: Sequence[str], encode: Callable[..., Matrix], *, is_bag: bool) -> Blocks:
     """Encode the blocks of a document's N sentences.
 
-    ``encode`` is the method of an ``encoder.Encoder``, which is called with texts and
-    ``normalize``. If that is a bag of words (``is_bag``), each sentence is encoded once and vectors
-    are added. Otherwise, each block is encoded as one text, which takes five times as long.
+    ``encode(texts, normalize=...)`` is the method of an ``encoder.Encoder``. If that is a bag of
+    words (``is_bag``), each sentence is encoded once and vectors are added. Otherwise, each block
+    of 1 to 5 sentences is encoded as one text, which takes five times as long.
     """
     lengths = np.array([len(text.strip()) for text in texts], dtype=np.float64)
     if is_bag:

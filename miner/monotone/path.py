@@ -78,7 +78,7 @@ def cheapest_path(
         noises: mean of 1 - cosine between a block and all of the other side, (A, N) and (B, M).
         ends: summed lengths before each position, in typical sentences, (N + 1,) and (M + 1,).
         beads: sizes of the beads, int64 (K, 2).
-        gap: cost of opening a gap, and per typical sentence in it.
+        gap: cost of opening a gap, and per typical sentence in it, a pair of floats.
         merge: cost per sentence of a bead beyond 1-1.
         weight: weight of the lengths' ratio.
         band: first column of each row, and the column after its last: int64 (N + 1,), ascending; no

@@ -64,6 +64,7 @@ class Artefact:
         A remote file is fetched, unless the cache has it.
 
         Raises:
+            KeyError: The artefact has no file ``name``.
             ArtefactError: The file is missing or damaged.
             PlaceError: A remote file cannot be read.
         """
@@ -193,10 +194,10 @@ def write_array(path: Path, values: NDArray[Any]) -> None:
 
 @contextmanager
 def npy_rows(path: Path) -> Iterator[Callable[[NDArray[Any]], None]]:
-    """Yield a function that appends blocks (n, ...) to a new ``.npy`` file.
+    """Yield a function to a ``with`` block, which appends to a ``.npy`` file.
 
-    An existing file is replaced. All blocks must have the same dtype and shape after the first
-    axis, and at least one is needed. An OSError has the reason, such as a full disk.
+    An existing file is replaced. The function takes one or more arrays (n, ...) of the same dtype
+    and shape after the first axis. An OSError has the reason, such as a full disk.
     """
     import numpy as np
 
@@ -221,7 +222,7 @@ def npy_rows(path: Path) -> Iterator[Callable[[NDArray[Any]], None]]:
 
 
 class Draft:
-    """The files of an artefact that is being written.
+    """The files of an artefact that is being written to ``folder``.
 
     They get their names as the context ``names`` ends. ``digests`` are their SHA-256 by name.
     """
@@ -233,7 +234,7 @@ class Draft:
 
     @contextmanager
     def scratch(self) -> Iterator[Path]:
-        """Yield a temporary local folder, which is removed at the block's end.
+        """Yield a temporary local folder for the ``with`` block, then remove it.
 
         Raises:
             OutputError: The block cannot write, such as on a full disk.
@@ -245,7 +246,7 @@ class Draft:
 
     @contextmanager
     def file(self, name: str) -> Iterator[Path]:
-        """Yield a temporary path, to which the block writes a file.
+        """Yield a temporary path, to which the ``with`` block writes a file.
 
         It becomes the artefact's file ``name`` when the whole artefact is complete.
         """
@@ -262,9 +263,9 @@ class Draft:
 
     @contextmanager
     def rows(self, name: str) -> Iterator[Callable[[NDArray[Any]], None]]:
-        """Yield a function that appends blocks to the ``.npy`` file ``name``.
+        """Yield a function to a ``with`` block, which appends to a ``.npy`` file.
 
-        All blocks (n, ...) have the same dtype and shape after the first axis, and one is needed.
+        Like ``npy_rows``, for the file ``name`` of the artefact.
         """
         with self.file(name) as path, npy_rows(path) as append:
             yield append

@@ -22,10 +22,10 @@ class OutputError(OSError):
 
 @contextmanager
 def atomic_file(path: AnyPath, *, is_probe: bool = False) -> Iterator[Path]:
-    """Yield an empty file that becomes ``path`` if the block succeeds.
+    """Yield an empty file that becomes ``path`` after a ``with`` block.
 
     The file is in the folder of ``path``, under a hidden name with the same suffix. An existing
-    ``path`` is replaced at the end. If the block raises any exception, or with ``is_probe``, the
+    ``path`` is replaced at the end. If the block raises any exception, or if ``is_probe``, the
     file is removed and ``path`` is unchanged. If ``path`` is a symbolic link, all this is about its
     target. For a remote ``path``, the file is in the cache and is copied at the end, even if it
     ``is_probe``.
@@ -66,7 +66,7 @@ def atomic_file(path: AnyPath, *, is_probe: bool = False) -> Iterator[Path]:
 
 @contextmanager
 def naming_errors(place: object) -> Iterator[None]:
-    """Add the name of a place to errors without a file, such as a full disk.
+    """Name ``place`` in errors of a ``with`` block, such as a full disk.
 
     Raises:
         OSError: The error of the block, if it has a file, has no number, or is a broken pipe.
@@ -81,7 +81,7 @@ def naming_errors(place: object) -> Iterator[None]:
 
 
 def write_text(path: AnyPath, text: str) -> None:
-    """Write or replace a UTF-8 file, or raise OSError."""
+    """Write or replace a UTF-8 file, or raise OutputError or PlaceError."""
     with atomic_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
 

@@ -57,7 +57,7 @@ def shared_folder() -> Path:
 
 @contextmanager
 def run_cache() -> Iterator[Path]:
-    """Yield a separate cache folder for the block, and remove it afterwards.
+    """Yield a separate cache folder for the ``with`` block, then remove it.
 
     It is in ``ADIT_CACHE`` if that is set, or else in the folder of temporary files. Only this
     thread, and threads that it starts with its context, use the folder.
@@ -73,7 +73,7 @@ def run_cache() -> Iterator[Path]:
 
 @contextmanager
 def temporary_file(suffix: str) -> Iterator[Path]:
-    """Yield a new empty file of the cache folder, removed at the block's end."""
+    """Yield a new, empty cache file for a ``with`` block, then remove it."""
     path = cache_folder() / f".{secrets.token_hex(8)}{suffix}"
     path.touch(mode=0o600)
     try:

@@ -89,7 +89,6 @@ def floor_files(side: str) -> tuple[str, str]:
 
 
 def _place(template: str) -> Callable[..., Place]:
-    """Return a method that formats the template to a place in a work folder."""
     return lambda folder, *names: folder.root / template.format(*names)
 
 
@@ -101,8 +100,8 @@ def _side_place(template: str) -> Callable[..., Place]:
 class WorkFolder:
     """The paths of all artefacts and files in a work folder.
 
-    Nothing is made or checked. ``corpora`` are the names of the source and target corpus: by
-    default the sides, or languages if pairs of languages share sentences and vectors.
+    Nothing is made or checked. ``root`` is the folder. ``corpora`` are the names of the source and
+    target corpus: by default the sides, or languages if their pairs share sentences and vectors.
     """
 
     split = _side_place("split/{}/{:05d}")  # sentences of a group of files of documents

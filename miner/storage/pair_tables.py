@@ -26,15 +26,18 @@ _SENTENCE_COLUMNS = ("_id", "_doc", "_text", "_duplicates")
 def numbers_schema(*, judged: bool = False) -> pa.Schema:
     """Return the Arrow schema of pairs without sentences.
 
-    It excludes ids, texts, documents and duplicates of ``pairs_schema``. ``judged`` adds
-    ``probability`` and ``margin``.
+    It has ``score``, ``source_row``, ``target_row``, ``cosine``, ``source_mean``, ``target_mean``,
+    ``rank`` and ``direction``. ``judged`` adds ``probability`` and ``margin``.
     """
     schema = pairs_schema(judged=judged)
     return pa.schema([field for field in schema if not field.name.endswith(_SENTENCE_COLUMNS)])
 
 
 def table_of(pairs: Pairs) -> pa.Table:
-    """Convert pairs to a table of ``numbers_schema``, in their order."""
+    """Convert pairs to a table of ``numbers_schema``, in their order.
+
+    Directions become ``forward``, ``backward``, ``both``, or "" for 0.
+    """
     schema = numbers_schema(judged=isinstance(pairs, JudgedPairs))
     columns = {name: getattr(pairs, _FIELD_OF_COLUMN.get(name, name)) for name in schema.names}
     columns["direction"] = pa.array(_DIRECTIONS).take(pa.array(pairs.direction))
@@ -42,7 +45,7 @@ def table_of(pairs: Pairs) -> pa.Table:
 
 
 def pairs_of(table: pa.Table) -> Pairs:
-    """Return the pairs of a table of ``table_of``, judged with a ``margin``."""
+    """Return the pairs of ``table_of``, ``JudgedPairs`` with a ``margin``."""
     directions = [_DIRECTIONS.index(name) for name in table["direction"].to_pylist()]
     judged = "margin" in table.schema.names
     names = numbers_schema(judged=judged).names
@@ -52,7 +55,10 @@ def pairs_of(table: pa.Table) -> Pairs:
 
 
 class Merges:
-    """The merged sentences of ``source`` or ``target``, from a Parquet file."""
+    """The merged sentences of a ``side``, from a Parquet file at ``path``.
+
+    ``side`` is ``source`` or ``target``, and the file has ``MERGE_FIELDS``.
+    """
 
     def __init__(self, path: Path, side: str) -> None:
         table = pq.read_table(path, filters=pc.field("side") == side).sort_by("row")

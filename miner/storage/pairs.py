@@ -25,11 +25,15 @@ def pairs_schema(
 ) -> pa.Schema:
     """Return the Arrow schema of pairs in JSON lines and Parquet.
 
+    Columns are ``score``, then ``id``, ``doc``, ``text`` and ``row`` of each side, such as
+    ``source_id``, and ``cosine``, ``source_mean``, ``target_mean``, ``rank``, ``direction``,
+    ``source_duplicates`` and ``target_duplicates``.
+
     Args:
         judged: Add ``probability`` and ``margin``.
-        merged: Make ids and rows lists, because sentences were merged, and omit rank, direction
-            and duplicates.
-        originals: Add the texts before their repair.
+        merged: Make ids and rows lists, such as ``source_ids``, because sentences were merged, and
+            omit rank, direction and duplicates.
+        originals: Add ``source_original`` and ``target_original``, the texts before their repair.
         reasons: Add ``reason``, why a pair was rejected.
     """
     import pyarrow as pa
@@ -79,7 +83,8 @@ def write_pairs(
 
     Args:
         path: Its suffix decides the format (``miner.storage.writers``).
-        batches: The pairs in their order. Their division makes no difference to the bytes.
+        batches: Arrow tables or record batches of pairs, in order. Their division makes no
+            difference to the bytes.
         origin: Languages, encoder and signature, which some formats store.
         schema: The columns to write. Default: ``pairs_schema(**kinds)``.
         stream: Open binary file to write to, uncompressed, instead of ``path``.
@@ -118,7 +123,7 @@ def write_pairs(
 
 @contextmanager
 def open_compressed(path: Path, compression: str) -> Iterator[IO[bytes]]:
-    """Open a file to write with a compression, and close it at the end.
+    """Open a file to write in a ``with`` block, with a compression.
 
     ``compression`` is ``.gz``, ``.zst``, or "" for none. An existing file is replaced. Equal
     contents give equal bytes, because no names or times are stored.

@@ -56,7 +56,7 @@ class Stat(NamedTuple):
 
 
 class RemotePath:
-    """A file or folder at a URI.
+    """A file or folder at a URI, built by ``place``.
 
     In ``s3://bucket/folder?region=eu-west-1``, the options of Arrow's file system follow ``?``, and
     apply to all paths below. ``str`` shows neither these nor a key and secret before ``@``. Unless
@@ -171,7 +171,7 @@ class RemotePath:
 
     @contextmanager
     def reading(self) -> Iterator[IO[bytes]]:
-        """Open a stream of the bytes, or raise FileNotFoundError or PlaceError."""
+        """Open a stream of the bytes in a ``with`` block, with errors of ``open``."""
         with (
             self._connected() as (filesystem, path),
             filesystem.open_input_stream(path, compression=None) as stream,
@@ -280,7 +280,7 @@ def lies_in(path: Place, folder: Place) -> bool:
 
 
 def remove_tree(folder: Place) -> None:
-    """Remove a folder and its contents, if it exists, ignoring local errors."""
+    """Remove a folder tree, if it exists, ignoring errors unless it is remote."""
     if not isinstance(folder, RemotePath):
         shutil.rmtree(folder, ignore_errors=True)
     elif folder.is_dir():

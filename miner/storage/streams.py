@@ -211,9 +211,9 @@ def open_binary(path: AnyPath) -> IO[bytes]:
 
 
 class Pipe:
-    """A stream, such as standard input, that can be opened repeatedly.
+    """A ``stream``, such as standard input, that can be opened repeatedly.
 
-    It keeps the bytes that were read before ``release`` in memory.
+    It keeps the bytes that were read before ``release`` in memory. ``name`` is for messages.
     """
 
     def __init__(self, stream: IO[bytes], name: str) -> None:
@@ -228,7 +228,7 @@ class Pipe:
     __str__ = __fspath__
 
     def open(self) -> IO[bytes]:
-        """Open the stream at its beginning, after ``release`` for the last time."""
+        """Open the stream at its beginning, after ``release`` only once more."""
         return BufferedReader(_Replay(self), HEAD_BYTES)
 
     def release(self) -> None:

@@ -62,8 +62,8 @@ def align_documents(args: argparse.Namespace) -> int:
     Sentences can be merged, split or missing.
 
     Raises:
-        ValueError: Options conflict, a corpus cannot be read or has no sentence, or no listed pair
-            has sentences on both sides.
+        SystemExit: The list of arguments (default: the process's) is wrong. Other errors return 2.
+        ValueError: Printed, with status 2 returned: pairs of documents need an output in .jsonl.
     """
     from miner.storage.atomic import atomic_file, check_writable
     from miner.storage.corpus.reader import read_document_pairs
@@ -155,7 +155,6 @@ def _alignments(
 
 
 def _beads(alignment: Alignment, documents: Sequence[Sentences]) -> Iterator[Bead]:
-    """Yield beads by positions of lines, and lines without a sentence as gaps."""
     filled = [[i for i, text in enumerate(side.texts) if text] for side in documents]
     empty = [deque(i for i, text in enumerate(side.texts) if not text) for side in documents]
     for bead, cost in zip(alignment.beads(), alignment.costs.tolist(), strict=True):

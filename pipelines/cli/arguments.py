@@ -271,7 +271,7 @@ def add_corpora(
 
 
 def add_output(parser: argparse.ArgumentParser, text: str, *, ending: str) -> None:
-    """Add ``-o`` with the help ``text``, and stdout as default, as ``ending``."""
+    """Add ``-o``, and say ``text`` and the ``ending`` of stdout in its help."""
     text = f"{text} (default: -, standard output, as {ending}; a terminal needs an explicit -)"
     parser.add_argument("-o", "--output", type=place, metavar="OUT", help=text)
 

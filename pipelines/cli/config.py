@@ -39,6 +39,7 @@ def command_lines(
         ValueError: The file is not TOML, a key of it is not an option, or a flag's value or
             ``run`` has another type.
         OSError: The file cannot be read.
+        SystemExit: An argument is malformed.
     """
     finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     finder.add_argument(OPTION)
@@ -78,11 +79,6 @@ def _runs(path: Place) -> Iterator[Mapping[str, Any]]:
 def _arguments(
     path: str, values: Mapping[str, Any], parser: argparse.ArgumentParser
 ) -> tuple[list[str], list[str]]:
-    """Return the options and the corpora with the values of a file, by key.
-
-    Raises:
-        ValueError: A key is not an option, or a flag is neither true nor false.
-    """
     actions = _actions(parser)
     options, positionals = [], {}
     for name, value in values.items():
@@ -103,7 +99,6 @@ def _arguments(
 
 
 def _actions(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
-    """Return the arguments that a file may set, by key."""
     return {_name(action): action for action in parser._actions if action.dest not in _NOT_STORED}
 
 
@@ -123,7 +118,7 @@ def config_of(args: argparse.Namespace, parser: argparse.ArgumentParser) -> str:
 
 
 def set_options(args: argparse.Namespace, parser: argparse.ArgumentParser) -> dict[str, Any]:
-    """Return the options that differ from their defaults, by name.
+    """Return the parsed options that differ from their defaults, by long name.
 
     ``--plan``, ``--config``, ``--quiet`` and ``--verbose`` are omitted.
     """

@@ -52,7 +52,6 @@ def decide_documents(args: argparse.Namespace, corpora: Sequence[Place] = ()) ->
 
 
 def _is_documents(args: argparse.Namespace, side: str, corpus: Place) -> bool:
-    """Return whether a corpus is a folder of documents, and set its format."""
     from miner.storage.documents.split import holds_documents, looks_like_a_document
 
     chosen = getattr(args, f"{side}_format") or args.input_format
@@ -90,7 +89,11 @@ def add_pairing(parser: argparse.ArgumentParser) -> None:
 @command(add_pairing, "adit pair")
 @supports_pipes("source", "target", ending="tsv")
 def pair_command(args: argparse.Namespace) -> int:
-    """Pair documents that are translations one to one, by content and name."""
+    """Pair documents that are translations one to one, by content and name.
+
+    Raises:
+        SystemExit: The list of arguments (default: the process's) is wrong. Other errors return 2.
+    """
     from miner.storage.artefacts import open_artefact
     from miner.storage.atomic import atomic_file, check_writable
     from pipelines.options import job_of
@@ -133,7 +136,8 @@ def split_command(args: argparse.Namespace) -> int:
     """Split raw documents into sentences, as a corpus for mining.
 
     Raises:
-        ValueError: The output's suffix is unknown, or IN has no readable sentence.
+        SystemExit: The list of arguments (default: the process's) is wrong. Other errors return 2.
+        ValueError: Printed, with status 2 returned: the suffix is unknown, or IN has no sentence.
     """
     from miner.storage.atomic import atomic_file, check_writable
     from miner.storage.documents import split

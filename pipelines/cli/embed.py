@@ -22,9 +22,9 @@ from pipelines.stages.reading.language import language_sample
 def embed_file(args: argparse.Namespace, monitor: Monitor) -> str:
     """Encode each record of a corpus as a row of ``args.output``.
 
-    A line that describes the rows is returned. The output is replaced. Rejected records and
-    sentences without any token are zero rows. A blank line is rejected, except among pretokenised
-    lines, because LASER's networks have a vector for no tokens.
+    ``args`` are of ``add_embedding``. A line that describes the rows is returned. The output is
+    replaced. Rejected records and sentences without any token are zero rows. A blank line is
+    rejected, except among pretokenised lines, because LASER's networks have a vector for no tokens.
 
     Raises:
         ValueError: The corpus, the encoder or an option cannot be used.

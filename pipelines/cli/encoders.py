@@ -28,7 +28,11 @@ def _add_encoders(parser: argparse.ArgumentParser) -> None:
 
 @command(_add_encoders, "adit encoders")
 def encoders(args: argparse.Namespace) -> int:
-    """List encoders, their languages, and the search error in each language."""
+    """List encoders, their languages, and the search error in each language.
+
+    Raises:
+        SystemExit: The list of arguments (default: the process's) is wrong. Other errors return 2.
+    """
     from encoder.joined import parse_joined
 
     spec = args.spec
@@ -62,7 +66,6 @@ def _describe(spec: str) -> list[str]:
 
 
 def _speed(loaded: encoder.Encoder) -> str:
-    """Time the encoder for about half a second on bundled sentences."""
     path = Path(str(files("eval"))) / "assets" / "sample" / "de-en" / "de-en.training.en"
     texts = [line.partition("\t")[2] for line in path.read_text(encoding="utf-8").splitlines()]
     loaded.encode(texts[:BATCH])
@@ -84,7 +87,11 @@ def _add_fetch(parser: argparse.ArgumentParser) -> None:
 
 @command(_add_fetch, "fetch-laser")
 def fetch_command(args: argparse.Namespace) -> int:
-    """Fetch LASER's encoder for a language, and print its --encoder value."""
+    """Fetch LASER's encoder for a language, and print its --encoder value.
+
+    Raises:
+        SystemExit: The list of arguments (default: the process's) is wrong. Other errors return 2.
+    """
     path = fetch_laser(args.language, args.output, publisher=args.url, offline=args.offline)
     kind = "laser3" if path.name.startswith("laser3") else "laser"
     sys.stdout.write(f"{kind}:{path}\n")

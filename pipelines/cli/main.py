@@ -43,7 +43,10 @@ MINING_COMMANDS = ("encoders", *WORK_FOLDER_COMMANDS)
 
 
 def adit(argv: Sequence[str] | None = None) -> int:
-    """Run ``adit`` by ``argv``, else the process's, and return the status."""
+    """Run ``adit`` by ``argv``, else the process's, and return the status.
+
+    Errors are printed, and return 2. A wrong command line raises SystemExit.
+    """
     argv = sys.argv[1:] if argv is None else argv
     name = _parser().parse_args(argv[:1]).command
     return run(name, argv[1:], f"adit {name}")
@@ -52,7 +55,8 @@ def adit(argv: Sequence[str] | None = None) -> int:
 def run(name: str, arguments: Sequence[str], prog: str) -> int:
     """Run a command by its name in ``COMMANDS``, and return its exit status.
 
-    ``prog`` is its name in messages, and ``arguments`` follow the command's name.
+    ``prog`` is its name in messages, and ``arguments`` follow the command's name. Errors are
+    printed, and return 2. Wrong arguments raise SystemExit.
     """
     module, _, function = COMMANDS[name][1].partition(":")
     return getattr(import_module(module), function)(arguments, prog)

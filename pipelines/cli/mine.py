@@ -33,10 +33,11 @@ TWO_CORPORA = (
 
 
 def mine_corpus(argv: Sequence[str] | None = None, prog: str = "mine-corpus") -> int:
-    """Run ``adit mine``, and return the exit status.
+    """Run ``adit mine`` under the name ``prog``, and return the exit status.
 
-    ``argv`` is by default the arguments of the process. As ``mine-corpus``, it also runs
-    ``MINING_COMMANDS``, such as ``mine-corpus status``.
+    ``argv`` is by default the arguments of the process. If ``prog`` is ``mine-corpus``, it also
+    runs ``MINING_COMMANDS``, such as ``mine-corpus status``. Errors are printed, and return 2.
+    Wrong arguments raise SystemExit.
     """
     argv = sys.argv[1:] if argv is None else argv
     if prog == "mine-corpus" and argv and argv[0] in MINING_COMMANDS:
@@ -60,7 +61,10 @@ def _mine_corpora(argv: Sequence[str], prog: str) -> int:
 
 
 def rate_corpus(argv: Sequence[str] | None = None, prog: str = "adit rate") -> int:
-    """Run ``adit rate`` and return the exit status."""
+    """Run ``adit rate`` by ``argv`` or the process's, and return the status.
+
+    Errors are printed, and return 2. Wrong arguments raise SystemExit.
+    """
     argv = sys.argv[1:] if argv is None else argv
     return run_command(lambda: _each_run(argv, prog, rate_parser, _rate_pairs), prog)
 
@@ -79,7 +83,6 @@ def _each_run(
     make_parser: Callable[[str], argparse.ArgumentParser],
     run_one: Callable[[Sequence[str], str], int],
 ) -> int:
-    """Run each command line of a configuration, until one fails."""
     statuses = (run_one(line, prog) for line in command_lines(argv, lambda: make_parser(prog)))
     return next(filter(None, statuses), 0)
 
@@ -222,7 +225,6 @@ def _mine_languages(args: argparse.Namespace) -> int:
 
 
 def _keep_config(args: argparse.Namespace) -> None:
-    """Write the options that repeat a run into its work folder, and say so."""
     from miner.storage.atomic import write_text
 
     if args.work_dir is not None and args.config:
@@ -233,7 +235,6 @@ def _keep_config(args: argparse.Namespace) -> None:
 
 @contextmanager
 def _folder(output: Place) -> Iterator[None]:
-    """Make the folder of the outputs, and remove it again if it stays empty."""
     is_new = not output.exists()
     output.mkdir(parents=True, exist_ok=True)
     try:
@@ -248,7 +249,11 @@ def _folder(output: Place) -> Iterator[None]:
 @command(add_embedding, "embed-corpus")
 @supports_pipes("corpus", ending="npy")
 def embed_corpus(args: argparse.Namespace) -> int:
-    """Encode every line of a corpus. Row i of the output belongs to line i."""
+    """Encode every line of a corpus. Row i of the output belongs to line i.
+
+    Raises:
+        SystemExit: The list of arguments (default: the process's) is wrong. Other errors return 2.
+    """
     from pipelines.cli.embed import embed_file
 
     monitor = running.set_up_logging(args)

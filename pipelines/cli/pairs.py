@@ -45,12 +45,14 @@ STREAMED = (
 def rated_pairs(args: argparse.Namespace) -> Iterator[Callable[[Place], None]]:
     """Prepare a run of ``adit rate``, and yield a function that writes OUT.
 
-    Corpora, format, languages and order in ``args`` are set. A file of pairs, or repaired corpora,
-    are written as two files of lines to the work folder, or to a temporary one. The function takes
-    the work folder of the finished run. It does nothing if the run itself writes.
+    This is a context manager. Corpora, format, languages and order in ``args`` are set. A file of
+    pairs, or repaired corpora, are written as two files of lines to the work folder, or to a
+    temporary one for the block. The function takes the work folder of the finished run. It does
+    nothing if the run itself writes.
 
     Raises:
         ValueError: The file is not recognised, or options conflict.
+        OSError: A file cannot be read or written.
     """
     from miner.storage.artefacts import open_artefact
     from miner.storage.pair_files.repair import repaired
@@ -81,7 +83,7 @@ def rated_pairs(args: argparse.Namespace) -> Iterator[Callable[[Place], None]]:
 def check_streamed(options: Mapping[str, object]) -> None:
     """Check the options that are set together with ``--score texts``.
 
-    ``options`` are their values by name without dashes.
+    ``options`` are their values by name without leading dashes, such as ``src-lang``.
 
     Raises:
         ValueError: An option, or its value, conflicts with rating while lines are read.
@@ -102,10 +104,12 @@ def check_streamed(options: Mapping[str, object]) -> None:
 def rate_in_passing(args: argparse.Namespace, monitor: Monitor) -> int:
     """Rate lines by their texts while they are read (``--score texts``).
 
-    It writes standard output, or writes or replaces a file. The exit status 0 is returned.
+    ``args`` are of ``adit rate``. It writes stdout, or writes or replaces a file, and returns 0.
 
     Raises:
-        ValueError: The file of pairs is not recognised, or options conflict.
+        ValueError: The file of pairs is not recognised or has no pair, options conflict, or a
+            language has no word vectors or filter.
+        OSError: The output cannot be written.
     """
     from encoder import BEST, BUNDLED
     from miner.storage.pair_files.repair import repaired
@@ -151,7 +155,6 @@ def rate_in_passing(args: argparse.Namespace, monitor: Monitor) -> int:
 
 @contextmanager
 def _output_file(args: argparse.Namespace) -> Iterator[IO[bytes]]:
-    """Open standard output, or a file that appears when it is complete."""
     from miner.storage.pairs import open_compressed
 
     if args.to_stdout:
@@ -164,11 +167,6 @@ def _output_file(args: argparse.Namespace) -> Iterator[IO[bytes]]:
 
 
 def _pairs_to_rate(args: argparse.Namespace) -> PairFile:
-    """Open the pairs to rate, and decide the order of the output.
-
-    Raises:
-        ValueError: The file is not recognised, or options conflict.
-    """
     from miner.storage.pair_files.sides import pairs_of_corpora
 
     is_tsv = Output.named(args.output).ending.lower() == ".tsv"
@@ -191,7 +189,6 @@ def _pairs_to_rate(args: argparse.Namespace) -> PairFile:
 
 
 def _open(args: argparse.Namespace) -> PairFile:
-    """Open a file of pairs, and set languages that only the file names."""
     from miner.storage.pair_files import file_of_pairs, open_pairs
 
     if not isinstance(args.source, Pipe):
@@ -223,6 +220,9 @@ def convert_pairs(args: argparse.Namespace) -> int:
     """Convert a file of sentence pairs to another format.
 
     Lines without a pair are skipped and counted.
+
+    Raises:
+        SystemExit: The list of arguments (default: the process's) is wrong. Other errors return 2.
     """
     from miner.storage.pair_files.base import BLANK
     from miner.storage.pair_files.repair import repaired

@@ -56,17 +56,17 @@ def supports_pipes(
 ) -> Callable[[Work], Work]:
     """Build a decorator of commands that read pipes and write to stdout.
 
-    Standard output is used if OUT is ``-``, or without OUT if it is not a terminal. The command
-    finds the paths of temporary files in its arguments. Input from pipes is saved while it runs,
-    because corpora are read more than once. It raises ValueError without OUT on a terminal, and for
-    pipes with ``--runner`` or two corpora from standard input.
+    Standard output is used (``args.to_stdout``) if OUT is ``-``, or without OUT if it is not a
+    terminal. The command finds the paths of temporary files in its arguments. Input from pipes is
+    saved while it runs, because corpora are read more than once. The decorated command raises
+    ValueError without OUT on a terminal, and for pipes with ``--runner``, several output files, or
+    two corpora from standard input.
 
     Args:
         *inputs: Arguments that name corpora.
         ending: Suffix of the format of standard output, unless the arguments have a ``format``.
             None if the decorator must not write to standard output.
-        streams: Returns whether a command with arguments reads a ``Pipe`` and writes to stdout
-            itself.
+        streams: Returns whether a command with arguments itself reads a ``Pipe`` and writes stdout.
     """
 
     def decorate(work: Work) -> Work:
@@ -98,7 +98,7 @@ def supports_pipes(
 
 
 def shown_output(args: argparse.Namespace) -> str:
-    """Return the name of the output in messages, or ``standard output``."""
+    """Return the name of OUT in messages, or "standard output" if used."""
     return "standard output" if args.to_stdout else str(args.output)
 
 
@@ -146,6 +146,8 @@ def mining_options(
 ) -> MiningOptions:
     """Build the options of a run from arguments with the fields' names.
 
+    Other arguments are ignored, and fields without one have their default.
+
     Raises:
         ValueError: ``--memory`` is not a size.
     """
@@ -157,7 +159,10 @@ def mining_options(
 
 
 def sides_of(args: argparse.Namespace) -> list[CorpusOptions]:
-    """Build the options of the source and of the target corpus, in this order."""
+    """Build the options of the source and of the target corpus, in this order.
+
+    ``args`` are of ``add_corpora``, ``add_languages`` and ``add_input_formats``.
+    """
     values = vars(args)
     return [
         CorpusOptions(
@@ -175,11 +180,11 @@ def sides_of(args: argparse.Namespace) -> list[CorpusOptions]:
 def work_dir_of(args: argparse.Namespace) -> Iterator[Place]:
     """Yield the work folder of a run, for the ``with`` block.
 
-    Without ``--work-dir``, it is a temporary folder, next to OUT unless that is remote, which is
-    removed at the block's end.
+    Without ``--work-dir``, it is a temporary folder for the block, next to OUT unless it is remote.
 
     Raises:
         ValueError: A run on an engine with a remote output has no ``--work-dir``.
+        OSError: The temporary folder cannot be made.
     """
     if args.work_dir is not None:
         yield args.work_dir

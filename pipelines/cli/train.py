@@ -173,7 +173,11 @@ def _pair_weight(text: str) -> list[tuple[str, float]]:
 
 @command(add_arguments, "train-encoder")
 def train_encoder(args: argparse.Namespace) -> int:
-    """Train a multilingual sentence encoder on parallel text."""
+    """Train a multilingual sentence encoder on parallel text.
+
+    Raises:
+        SystemExit: The list of arguments (default: the process's) is wrong. Other errors return 2.
+    """
     from encoder.training import parallel
 
     with parallel.process_group():
@@ -272,6 +276,9 @@ def map_command(args: argparse.Namespace) -> int:
     """Make an encoder from text in two languages, without translations.
 
     Learn word vectors for each language, and map the source's to the target's.
+
+    Raises:
+        SystemExit: The list of arguments (default: the process's) is wrong. Other errors return 2.
     """
     monitor = set_up_logging(args)
     from pipelines.run.map_words import map_languages
@@ -308,6 +315,9 @@ def rounds(args: argparse.Namespace) -> int:
 
     Rounds end after --rounds, or if the number of held-out sentences with a mutual nearest
     neighbour stops growing.
+
+    Raises:
+        SystemExit: The list of arguments (default: the process's) is wrong. Other errors return 2.
     """
     monitor = set_up_logging(args)
     from pipelines.run.bootstrap import bootstrap

@@ -19,7 +19,11 @@ def add_work_dir(parser: argparse.ArgumentParser) -> None:
 
 @command(add_work_dir, "adit status")
 def status(args: argparse.Namespace) -> int:
-    """Show the stages, rates and time left of the run in a work folder."""
+    """Show the stages, rates and time left of the run in a work folder.
+
+    Raises:
+        SystemExit: The list of arguments (default: the process's) is wrong. Other errors return 2.
+    """
     folder, stages = WorkFolder(args.work_dir), _stages(args.work_dir)
     workers: Sequence[state.WorkerState] = ()
     if state.is_locked(args.work_dir):
@@ -57,8 +61,8 @@ def clean(args: argparse.Namespace) -> int:
     Its summary, ledger and rejected lines stay.
 
     Raises:
-        ValueError: The folder contains no run, or its run is unfinished or still active.
-        NotADirectoryError: It is not a folder.
+        SystemExit: The list of arguments (default: the process's) is wrong. Other errors return 2.
+        ValueError: Printed, with status 2 returned: the folder lacks a run, or it has not finished.
     """
     work_dir = args.work_dir
     stages = _stages(work_dir)

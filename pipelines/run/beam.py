@@ -107,8 +107,9 @@ def build(
 class Stage(beam.DoFn):
     """A Beam function that calls the stage of a step on each element.
 
-    As metrics of Beam, it reports counts of elements, counts of read, unique, duplicate and
-    rejected sentences, milliseconds per element, and the peak memory of workers.
+    Stages of one ``run_id``, a unique name, share an encoder per process. As metrics of Beam,
+    it reports counts of elements, counts of read, unique, duplicate and rejected sentences,
+    milliseconds per element, and the peak memory of workers.
     """
 
     def __init__(self, step: MapStep, job: Job, run_id: str) -> None:
@@ -118,7 +119,7 @@ class Stage(beam.DoFn):
         self._peak = Metrics.distribution("memory", "peak bytes")
 
     def process(self, element: Element) -> Iterator[Element]:
-        """Run the stage on an element, and yield its results."""
+        """Run the stage on an element, and yield its results or raise its error."""
         start = time.perf_counter()
         results = _stage_runner(self._run_id, self._job)(self._step, element)
         self._done.inc()
@@ -159,19 +160,14 @@ def _gather(references: PCollection, step: GatherStep) -> PCollection:
 
 @beam.ptransform_fn
 def _reshuffle(references: PCollection) -> PCollection:
-    """Deal references out to all workers.
-
-    ``Reshuffle`` does nothing on Dask, nor on Flink right after another shuffle, because Flink
-    counts results of shuffled rows as shuffled. Groups help both, and ``Reshuffle`` evens out their
-    sizes.
-    """
+    # ``Reshuffle`` does nothing on Dask, nor on Flink right after another shuffle, because Flink
+    # counts results of shuffled rows as shuffled. Groups help both, and it evens out their sizes.
     groups = references | beam.Map(lambda element: (str(element), element)) | beam.GroupByKey()
     return groups | beam.FlatMap(lambda group: group[1]) | beam.Reshuffle()
 
 
 @beam.ptransform_fn
 def _distribute_on_demand(references: PCollection, claims: Path, workers: int) -> PCollection:
-    """Give each worker of this machine another reference when it is ready."""
     whole = references | beam.Map(lambda element: ("", element)) | beam.GroupByKey()
     lists = whole | beam.FlatMap(lambda group: [[*group[1]] for _ in range(workers)])
     return lists | beam.Reshuffle() | beam.ParDo(Claim(claims))
@@ -238,8 +234,6 @@ def _refuse_options(unknown: Set[str], whose: str) -> None:
 
 
 class _JobService(JobServiceHandle):
-    """A job service that rejects options unknown to Beam and the job server."""
-
     def get_pipeline_options(self) -> Mapping[str, object]:
         options = super().get_pipeline_options()
         self._retain_unknown_options = True
@@ -249,7 +243,6 @@ class _JobService(JobServiceHandle):
 
 
 def _local_workers(options: MiningOptions, scratch: Path) -> Environment | None:
-    """Return the environment of local worker processes, None without workers."""
     if options.workers == 1:
         return None
     limit = given_threads()
@@ -291,7 +284,6 @@ def _first_line(error: Exception) -> str:
 
 
 def _cancel(result: PipelineResult, options: PipelineOptions) -> str:
-    """Cancel a job on its engine, and return a message on the outcome."""
     flink = FlinkRunner.add_http_scheme(options.view_as(FlinkRunnerOptions).flink_master)
     name = options.view_as(GoogleCloudOptions).job_name
     try:
@@ -308,7 +300,6 @@ def _cancel(result: PipelineResult, options: PipelineOptions) -> str:
 
 
 def _runs_on_flink(master: str, name: str) -> bool:
-    """Cancel a job on Flink, and return whether it still ran there."""
     if not master.startswith("http"):  # Flink in the job server, or another engine
         return False
     with urlopen(f"{master}/jobs/overview", timeout=CANCELLING_SECONDS) as answer:
@@ -321,7 +312,7 @@ def _runs_on_flink(master: str, name: str) -> bool:
 
 
 def _run_with_workers(pipeline: beam.Pipeline, running: Path) -> PipelineResult:
-    """Run in a thread, since Beam would wait for its workers on an interrupt."""
+    # In a thread, since Beam would wait for its workers on an interrupt.
     ended: Future[PipelineResult] = Future()
 
     def run() -> None:

@@ -116,7 +116,6 @@ def _check_known(options: BootstrapOptions, known: Path) -> None:
 def _mine_round(
     options: BootstrapOptions, folder: Path, encoder: str, monitor: Monitor
 ) -> dict[str, Any]:
-    """Mine with an encoder, keep pairs for training, and seal the figures."""
     seal = folder / "round.json"
     if seal.exists():
         return json.loads(seal.read_text(encoding="utf-8"))
@@ -159,7 +158,6 @@ def _is_held_out(text: str) -> bool:
 
 
 def _count_mutual_pairs(mined: Path) -> int:
-    """Count the held-out sentences with a mutual nearest neighbour."""
     table = parquet.read_table(mined, columns=["source_text", "direction"])
     pairs = zip(*(column.to_pylist() for column in table.columns), strict=True)
     return sum(direction == "both" and _is_held_out(text) for text, direction in pairs)

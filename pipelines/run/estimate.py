@@ -53,6 +53,7 @@ def plan_run(options: MiningOptions) -> str:
     Raises:
         ValueError: The run would reject its options or inputs, or its scope is "document".
         OSError: An input cannot be read.
+        ModuleNotFoundError: A required extra is not installed.
     """
     lines, seconds = _plan(options)
     if _is_long(options, seconds):
@@ -79,11 +80,6 @@ def _is_long(options: MiningOptions, seconds: float) -> bool:
 
 
 def _plan(options: MiningOptions) -> tuple[list[str], float]:
-    """Return the lines of a plan, and the seconds of the run.
-
-    Raises:
-        ValueError: Options or both sides' dimensions do not fit.
-    """
     process_seconds = time.process_time()
     check_options(options)
     if options.scope == DOCUMENT:
@@ -185,7 +181,6 @@ def disk_bytes(options: MiningOptions, sizes: Sizes) -> tuple[int, int]:
 def _costs(
     options: MiningOptions, problem: Problem, machine: Machine, method: CorpusMethod
 ) -> tuple[list[Cost], Cost | None]:
-    """Return the costs of three methods, and that of the chosen one if known."""
     inverted = re.fullmatch(r"IVF(\d+),Flat", str(method))
     cells = int(inverted[1]) if inverted else default_cells(max(problem.sources, problem.targets))
     costs = [
@@ -215,7 +210,6 @@ def _table(costs: Sequence[Cost], chosen: Cost | None, method: CorpusMethod) -> 
 def _all_seconds(
     options: MiningOptions, stages: Mapping[str, float], search: Cost | None
 ) -> dict[str, float]:
-    """Return the seconds of the stages, shared by workers, and of the search."""
     times = {
         stage: seconds / (options.workers if stage in SHARED else 1)
         for stage, seconds in stages.items()

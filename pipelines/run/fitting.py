@@ -66,10 +66,8 @@ Sizes: TypeAlias = Mapping[str, SideSize]
 class Fit:
     """The estimated memory of a run.
 
-    Attributes:
-        options: Its options, with rows per shard that fit, and k of at most the larger side.
-        libraries: Bytes that loaded libraries and encoders use.
-        stages: Bytes that each stage needs in addition, by name.
+    ``options`` have rows per shard that fit, and k of at most the larger side. ``libraries`` is
+    bytes that libraries and encoders use. ``stages`` are further bytes of each stage, by name.
     """
 
     options: MiningOptions
@@ -109,11 +107,11 @@ def measure_side(run: RunContext, side: str) -> SideSize:
 def fit_shards(run: RunContext) -> int:
     """Return the maximum rows per shard with which all pairs fit into memory.
 
-    If ``options.memory`` is None, they fit into half of the machine's, unless even 32,768 rows do
-    not.
+    At most ``options.rows_per_shard`` are returned. If ``options.memory`` is None, it is half of
+    the machine's, and at least 32,768 are returned.
 
     Raises:
-        ValueError: A pair needs more than ``options.memory``.
+        ValueError: A pair needs more than ``options.memory``, or ``measure_side`` raises it.
     """
     pairs = [run.for_part(name) for name in run.job.pairs]
     if run.options.memory is not None:
@@ -139,7 +137,7 @@ def fit_run(run: RunContext, sizes: Sizes) -> Fit:
     ``sizes`` are by side. Libraries are loaded to measure them.
 
     Raises:
-        ValueError: The run needs more than ``options.memory``.
+        ValueError: The run needs more than ``options.memory``, or an encoder cannot be used.
     """
     rows = [size.rows for size in sizes.values()]
     options = replace(run.options, k=min(run.options.k, max(*rows, 1)))
@@ -194,7 +192,7 @@ def load_libraries(run: RunContext, dim: int = MAX_TRIED) -> int:
     """Load a run's libraries and encoders, and return this process's bytes.
 
     The words that encoders will cache count. For this, vectors of ``dim`` dimensions, at most 256,
-    are searched.
+    are searched. ``run``'s encoders raise ValueError and ModuleNotFoundError.
     """
     import pipelines.run.steps
 
@@ -212,7 +210,10 @@ def load_libraries(run: RunContext, dim: int = MAX_TRIED) -> int:
 
 
 def known_bytes(run: RunContext) -> int:
-    """Return the maximum bytes of words that a run's encoders will cache."""
+    """Return the maximum bytes of words that a run's encoders will cache.
+
+    Encoders that cannot be used raise ValueError and ModuleNotFoundError.
+    """
     encoders: list[Encoder | WordEncoder] = []
     if run.options.source.embeddings is None:
         encoders += [run.for_part(part).side_encoder(side) for part, side in run.job.corpora]

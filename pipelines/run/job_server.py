@@ -17,7 +17,8 @@ PR_SET_PDEATHSIG = 1  # for Linux's prctl, to set a signal for when the parent e
 def main() -> None:
     """Replace this process by the command in its arguments, a job server.
 
-    It runs in a session without a terminal. On Linux, it ends when its parent ends.
+    They are ``sys.argv[1:]``. It runs in a session without a terminal. On Linux, it ends when its
+    parent ends. An OSError is raised if the command is missing.
     """
     os.setsid()
     if sys.platform == "linux":  # on other systems, it outlives a killed command

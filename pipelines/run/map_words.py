@@ -42,6 +42,7 @@ def map_languages(options: MapOptions, monitor: Monitor) -> Sequence[float]:
     Raises:
         ValueError: Options, text, vectors or a dictionary cannot be used.
         OSError: A file cannot be read, or a folder cannot be written.
+        ModuleNotFoundError: An adversarial ``start`` needs torch, which is not installed.
     """
     _check_options(options)
     (options.output / PROGRESS).mkdir(parents=True, exist_ok=True)

@@ -63,6 +63,7 @@ def run_steps(job: Job, steps: Sequence[Step], monitor: Monitor | None = None) -
             engine, also if a file cannot be read or written, or memory is missing.
         OSError: A file cannot be read or written in this process, or the engine failed.
         RuntimeError: A local worker failed for another reason.
+        ModuleNotFoundError: A required extra is not installed.
     """
     if job.whole.encoder == encoder.BEST:
         job = job.with_options(encoder=encoder.best_encoder())
@@ -100,7 +101,6 @@ def run_steps(job: Job, steps: Sequence[Step], monitor: Monitor | None = None) -
 
 
 def _limit(workers: int) -> int:
-    """Return at most one worker per core, as more would only wait."""
     if workers > (cores := usable_cores()):
         logger.warning(
             "--workers %d exceeds the %d available cores; using %d", workers, cores, cores

@@ -44,12 +44,8 @@ _SINCE = itemgetter("since")  # of a note
 class StageState:
     """The progress of a stage in a run.
 
-    Attributes:
-        name: Name of the stage.
-        done: Number of different elements that are done.
-        expected: Number of all its elements, None if unknown.
-        seconds: Total seconds of all processes in it.
-        since: When its first element started, in seconds since 1970; 0 if none has.
+    ``done`` is the number of different elements that are done, ``expected`` that of all, None if
+    unknown. ``seconds`` are of all processes. It began ``since`` seconds after 1970, 0 if not yet.
     """
 
     name: str
@@ -82,7 +78,7 @@ class Failure:
 
 
 class Ledger:
-    """A writer of this process's progress to the ledger in a work folder."""
+    """A writer of this process's progress to the ledger in ``folder``."""
 
     def __init__(self, folder: WorkFolder) -> None:
         self._folder = folder.progress
@@ -95,7 +91,8 @@ class Ledger:
     def note_done(self, stage: str, element: str, *, made: int, seconds: float) -> None:
         """Record that a stage finished an element.
 
-        ``element`` is its name, ``made`` the number of its results, and ``seconds`` the time.
+        ``element`` is its name, ``made`` the number of its results, and ``seconds`` the time. An
+        OSError is raised if this cannot be written.
         """
         done = {"stage": stage, "element": element, "made": made, "seconds": seconds}
         self._add(done | {"since": time.time() - seconds, "worker": self._name})
@@ -127,8 +124,7 @@ class Ledger:
 def start_ledger(folder: WorkFolder, elements: Mapping[str, int | str]) -> None:
     """Remove the ledger of earlier runs, and record the stages of this run.
 
-    ``elements`` has each stage's number of elements, or the name of the stage whose references they
-    are.
+    ``elements`` has each stage's number of elements, or the name of the stage that makes them.
     """
     remove_tree(folder.progress)
     folder.progress.mkdir(parents=True)
@@ -235,10 +231,7 @@ def _system_lock(path: Path) -> Iterator[None]:
 
 
 def _acquire(lock: TextIO) -> None:
-    """Acquire the lock for this run only, or fail with a BlockingIOError.
-
-    ``is_locked`` shares the lock for a moment, so this waits for it; a run never shares it.
-    """
+    # ``is_locked`` shares the lock for a moment, so this waits for it; a run never shares it.
     while True:
         fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
         with suppress(BlockingIOError):

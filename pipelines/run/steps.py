@@ -198,7 +198,8 @@ def sources_of_elements(steps: Sequence[Step], job: Job) -> dict[str, int | str]
 class StageRunner:
     """A caller of stages in this process, which records each call.
 
-    Records are in the ledger. A call takes a ``MapStep`` and an element, and returns the results.
+    Records are in the ledger of ``run``. A call takes a ``MapStep`` and an element, and returns the
+    results as a list of elements. The error of a stage is recorded and raised.
     """
 
     def __init__(self, run: RunContext) -> None:
@@ -222,7 +223,7 @@ class StageRunner:
 
 
 def execute(run: RunContext, steps: Sequence[Step]) -> None:
-    """Run steps in this process, one element at a time, up to an error."""
+    """Run steps in this process by element, or raise the error of a stage."""
     call = StageRunner(run)
     elements = list(run.job.corpora)
     for step in steps:

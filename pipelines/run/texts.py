@@ -50,10 +50,8 @@ BothTexts: TypeAlias = tuple[list[str], list[str]]
 class TextRater:
     """A rater of sentence pairs by their texts only.
 
-    Attributes:
-        run: The run, whose options have the languages.
-        statistics: Run statistics of the first pairs.
-        typical: Probably correct pairs, with whose length ratio and scripts filters compare others.
+    The options of ``run`` have the languages. ``statistics`` are of the first pairs. Filters
+    compare others with the length ratio and scripts of ``typical``, probably correct pairs.
     """
 
     run: RunContext
@@ -121,7 +119,6 @@ class TextRater:
         )
 
     def _reasons(self, source: list[str], target: list[str], kept: Mask) -> list[str]:
-        """Return why pairs with texts are not ``kept`` (P,), or ""."""
         why = np.where(kept, "", NOT_KEPT).astype(object)
         if not self.run.options.keep_identical:
             why[same_texts(source, target)] = SAME_TEXT
@@ -133,11 +130,6 @@ class TextRater:
 
 
 def _with_languages(options: MiningOptions, first: Sequence[FilePair]) -> RunContext:
-    """Return a run whose languages and HTML entities are decided by lines.
-
-    Raises:
-        CorpusError: No line is a pair.
-    """
     run = RunContext(job_of(options))
     for side, texts in zip(SIDES, _usable_texts(run, first)[0], strict=True):
         if not texts:
@@ -155,7 +147,6 @@ def _with_languages(options: MiningOptions, first: Sequence[FilePair]) -> RunCon
 
 
 def _judged(texts: Texts, statistics: RunStatistics) -> tuple[FloatArray, FloatArray]:
-    """Return scores and probabilities of pairs without neighbours, (P,)."""
     judge = bundled_judge(is_given=True)
     scores = judge.scores(compute_features(texts, None, statistics))
     return scores, judge.probabilities([scores]).predict(scores)
@@ -171,7 +162,6 @@ def _take(source: list[str], target: list[str], mask: Mask) -> BothTexts:
 
 
 def _usable_texts(run: RunContext, pairs: Sequence[FilePair]) -> tuple[BothTexts, list[str]]:
-    """Return the texts of lines with a pair, and each line's problem or ""."""
     escapes = [run.options.side(side).escapes for side in SIDES]
     sides: BothTexts = [], []
     problems = []

@@ -41,9 +41,7 @@ FAILED = "encoder failed"
 class Block(NamedTuple):
     """Vectors of consecutive sentences, NaN where the encoder failed.
 
-    Attributes:
-        vectors: A row per sentence, of any float type; NaN where the encoder failed.
-        failed: The error message by position of such a vector.
+    ``vectors`` has a row per sentence, and ``failed`` the error message by position of a NaN row.
     """
 
     vectors: NDArray[np.floating]
@@ -51,7 +49,6 @@ class Block(NamedTuple):
 
 
 def _encoded_blocks(encoder: Encoder, shard: Shard, folder: Place) -> Iterator[Block]:
-    """Yield float16 blocks in order, and seal slow ones."""
     resumed = folder.is_dir()
     for number, batch in enumerate(shard.batches(["text"], ENCODE_ROWS)):
         path = folder / f"{number:05d}"
@@ -113,6 +110,7 @@ def embed_shard(run: RunContext, shard: Shard) -> EmbeddedShard:
     Raises:
         ValueError: The encoder lacks the language, or the file of vectors is damaged, or is not of
             this corpus.
+        OSError: A file cannot be read or written.
     """
     folder = run.folder.embeddings(shard.side, shard.index)
     batches, side = folder / "batches", run.options.side(shard.side)
@@ -184,7 +182,7 @@ def _write_vectors(
 
 
 def share_corpora(run: RunContext, shards: Sequence[EmbeddedShard]) -> list[Element]:
-    """Return an element per pair of corpora, a list of its two sides' shards."""
+    """Return an element per pair of corpora, a list of shards, sources first."""
     return [Element(pair, _both_sides(run.for_part(pair), shards)) for pair in run.job.pairs]
 
 
@@ -202,7 +200,6 @@ def _both_sides(run: RunContext, shards: Sequence[EmbeddedShard]) -> list[Embedd
 
 
 def _columns(encoder: str, widths: Mapping[str, int]) -> tuple[Columns, ...]:
-    """Return the columns of a pair's encoder parts in stored vectors."""
     widths = {absolute_spec(spec): width for spec, width in widths.items()}  # as on engines
     stops = dict(zip(widths, accumulate(widths.values()), strict=True))
     return tuple(

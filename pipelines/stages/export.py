@@ -37,7 +37,10 @@ PAIR_BYTES = 200  # bytes of a pair without its texts
 
 
 def export_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
-    """Write or replace ``options.outputs``, and return ``chosen``."""
+    """Write or replace ``options.outputs``, and return ``chosen``.
+
+    An output that cannot be written raises OSError.
+    """
     options = run.options
     _export(run, chosen, PAIRS, "export", options.output)
     if options.filters:
@@ -67,7 +70,6 @@ def _export(run: RunContext, chosen: ChosenPairs, name: str, stage: str, path: P
 
 
 def _signature(run: RunContext) -> str:
-    """Return the signature of a run, or "" if its summary is not written."""
     summary = run.folder.summary
     return read_summary(run.options.work_dir)["signature"] if summary.exists() else ""
 
@@ -129,7 +131,9 @@ def completed_pairs(
     """Yield pairs with their sentences, in tables.
 
     They are the pairs at the positions ``rows`` in the file ``name`` of ``chosen.pairs``, in order,
-    by default all. A table has at most 32,768. Columns such as ``source_text`` are added.
+    by default all. A table has at most 32,768. To its columns, ``id``, ``doc``, ``text`` and
+    ``duplicates`` of both sides are added, as ``source_id``; or ``rows``, ``ids``, ``doc`` and
+    ``text`` with merged sentences.
     """
     sides = {side: [part.shard for part in chosen.of_side(side)] for side in SIDES}
     merges = (
@@ -164,7 +168,6 @@ def _add_sentences(
 
 
 def _number_batches(pairs: pq.ParquetFile, rows: range, size: int) -> Iterator[pa.RecordBatch]:
-    """Yield batches of at least ``size`` pairs, except for the last."""
     start, parts = 0, []
     for batch in pairs.iter_batches(batch_size=EXPORT_ROWS):
         skipped = max(0, rows.start - start)
@@ -187,8 +190,6 @@ def texts_of(shards: Sequence[Shard], rows: IntArray) -> list[str]:
 
 
 class _MergedSentences:
-    """One side's merged sentences, one for each list of ``rows``."""
-
     def __init__(self, shards: Sequence[Shard], rows: pa.ListArray) -> None:
         self._rows = rows
         self._sentences = _Sentences(shards, rows.flatten())
@@ -207,8 +208,6 @@ class _MergedSentences:
 
 
 class _Sentences:
-    """One side's sentences at ``rows``, in the order of the rows."""
-
     def __init__(self, shards: Sequence[Shard], rows: pa.Array) -> None:
         self._rows = rows.to_numpy()
         sorted_rows, self._positions = np.unique(self._rows, return_inverse=True)
@@ -235,7 +234,6 @@ class _Sentences:
 
 
 def _fetch_rows(shard: Shard, rows: IntArray) -> list[pa.RecordBatch]:
-    """Return the sentences of a shard that are among ascending ``rows``."""
     pieces = []
     for batch in shard.batches(["row", "id", "doc", "text"], READ_ROWS):
         shard_rows = batch["row"].to_numpy()
@@ -256,7 +254,7 @@ def _duplicates(shard: Shard, rows: IntArray, *, by: str = "first_row") -> pa.Ta
 
 
 def _with_large_strings(table: pa.Table) -> pa.Table:
-    """Cast strings to 64-bit offsets, which rows past 2 GiB need."""
+    # Rows past 2 GiB need 64-bit offsets.
     strings = [
         pa.field(field.name, pa.large_string()) if field.type == pa.string() else field
         for field in table.schema

@@ -42,10 +42,11 @@ def check_lines(run: RunContext, lines: Sequence[int]) -> None:
 def rate_lines(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPairs:
     """Score the pairs of line i of both sides by margin, and save them.
 
-    Only different pairs above the margin threshold are saved, best first.
+    Pairs above the margin threshold are saved, best first, and duplicate pairs once.
 
     Raises:
-        ValueError: The sides have different numbers of lines.
+        ValueError: The sides have different numbers of lines, or a shard is missing or repeated.
+        OSError: A file cannot be written.
     """
     sources, targets = collect_sides(shards).values()
     sides, options = [*sources, *targets], run.options
@@ -108,7 +109,6 @@ def rows_of_lines(side: Sequence[ShardNeighbours]) -> IntArray:
 
 
 def _cosines(source: SideVectors, target: SideVectors, rows: IntArray, columns: IntArray) -> Matrix:
-    """Return the cosine of each pair of positions, float32 (P,)."""
     cosines = np.empty(len(rows), dtype=np.float32)
     for block in blocks(len(rows), BLOCK):
         queries, row_places = np.unique(rows[block], return_inverse=True)

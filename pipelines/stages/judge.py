@@ -65,7 +65,7 @@ def resolve_score_method(run: RunContext) -> RunContext:
     "words" if both languages have word encoders.
 
     Raises:
-        ValueError: Scores by words were requested, but a language has no word vectors.
+        ValueError: Scores by words or ``fdr`` were requested, but a language has no word vectors.
     """
     parts = {}
     for name in run.job.pairs:
@@ -93,6 +93,7 @@ def cut_pairs(run: RunContext, chosen: ChosenPairs) -> list[PairBatch]:
     """Divide the chosen pairs into batches, and save the run statistics.
 
     The statistics are of the best pairs by margin. Without the judge, there is one empty batch.
+    ``produce`` raises OSError, ArtefactError.
     """
     if not run.options.scores_by_words:
         return [PairBatch(chosen=chosen, index=0, total=1, rows=range(0), usual=None)]
@@ -118,7 +119,6 @@ def cut_pairs(run: RunContext, chosen: ChosenPairs) -> list[PairBatch]:
 
 
 def _best_texts(run: RunContext, chosen: ChosenPairs, rows: int) -> BothTexts:
-    """Return the texts of the best pairs whose sides differ."""
     best: BothTexts = [], []
     start, stop = 0, STATISTICS_PAIRS
     while start < rows and len(best[0]) < STATISTICS_PAIRS:
@@ -132,10 +132,10 @@ def _best_texts(run: RunContext, chosen: ChosenPairs, rows: int) -> BothTexts:
 
 
 def score_pairs(run: RunContext, batch: PairBatch) -> PairBatch:
-    """Score a batch of pairs by the judge, and save it.
+    """Score a batch of pairs by the judge, and return it with ``scores``.
 
     Pairs are sorted by ascending score. Pairs with the same text on both sides are in a separate
-    file. A batch without run statistics is returned unchanged.
+    file. A batch without run statistics is returned unchanged. A full disk raises OSError.
     """
     if batch.usual is None:
         return batch
@@ -220,6 +220,10 @@ def judge_pairs(run: RunContext, scored: Sequence[PairBatch]) -> ChosenPairs:
     Probabilities come from pairs whose sides differ. Identical pairs would look like the best
     translations, so they are saved in a separate file unless ``options.keep_identical`` is set.
     Without scores by the judge, the chosen pairs are returned unchanged.
+
+    Raises:
+        ValueError: A batch is missing or repeated.
+        OSError: A file cannot be written.
     """
     scored = sorted(scored, key=lambda part: part.index)
     batch = scored[0]
@@ -275,7 +279,6 @@ def _write_judged(
 def _probabilities(
     run: RunContext, chosen: ChosenPairs, files: Sequence[SortedPairsFile], usual: RunStatistics
 ) -> tuple[Probabilities, FloatArray]:
-    """Return the probabilities, and the leave-one-out scores behind them."""
     judge = _judge(chosen)
     if judge.is_given:
         return judge.probabilities(file.records()["score"] for file in files), np.empty(0)
@@ -300,7 +303,6 @@ def _probabilities(
 def _leave_one_out_scores(
     run: RunContext, chosen: ChosenPairs, likely: Mapping[str, IntArray], usual: RunStatistics
 ) -> FloatArray:
-    """Return the judge's scores of the likely pairs' leave-one-out pairs."""
     if chosen.merges is not None:
         return np.empty(0)  # monotone alignments choose beads, not the best of a list
     parts = []
@@ -328,7 +330,8 @@ def _leave_one_out_scores(
 def lists_of(run: RunContext, shards: Sequence[ShardNeighbours], rows: IntArray) -> Neighbours:
     """Return the neighbours of rows (P,) of a side, in the order of ``rows``.
 
-    ``shards`` must contain the rows. Ids are rows of the other corpus, -1 for no neighbour.
+    ``shards`` must contain the rows. The neighbours are in the scope of the search. Ids are rows of
+    the other corpus, -1 for no neighbour.
     """
     parts = []
     for shard in shards:
@@ -344,7 +347,6 @@ def lists_of(run: RunContext, shards: Sequence[ShardNeighbours], rows: IntArray)
 def _neighbourhood_means(
     run: RunContext, shards: Sequence[ShardNeighbours], rows: IntArray
 ) -> FloatArray:
-    """Return each row's neighbourhood mean, 0 where the row is -1."""
     means = np.zeros(rows.shape)
     for shard in shards:
         mask, positions = _locate_rows(shard, rows)
@@ -353,7 +355,6 @@ def _neighbourhood_means(
 
 
 def _locate_rows(shard: ShardNeighbours, rows: IntArray) -> tuple[Mask, IntArray]:
-    """Return the mask of the rows that a shard has, and their positions in it."""
     ids = shard.embedded.row_ids()
     positions = np.minimum(np.searchsorted(ids, rows), max(0, len(ids) - 1))
     mask = ids[positions] == rows if len(ids) else np.zeros(rows.shape, dtype=np.bool_)
@@ -361,7 +362,6 @@ def _locate_rows(shard: ShardNeighbours, rows: IntArray) -> tuple[Mask, IntArray
 
 
 def _best_margins(chosen: ChosenPairs, side: str, rows: IntArray) -> FloatArray:
-    """Return each row's best margin among the mined pairs, -inf if none."""
     if not rows.size:
         return np.empty(rows.shape)
     distinct, inverse = np.unique(rows, return_inverse=True)

@@ -37,7 +37,6 @@ MIN_HELD = 1 << 16
 
 
 def _keep_rule(options: MiningOptions) -> tuple[str, float]:
-    """Return the rule that keeps pairs, and its limit (0 for "all")."""
     if not options.scores_by_words:
         return "all", 0.0
     if options.fdr is not None:
@@ -56,7 +55,6 @@ def _range_of_rule(run: RunContext, chosen: ChosenPairs) -> range:
 
 
 def _scores(pairs: Artefact, *, by_words: bool) -> tuple[FloatArray, FloatArray]:
-    """Return scores (P,) and probabilities of being wrong, 0 without judge."""
     columns = ["score", *(["probability"] if by_words else [])]
     table = pq.read_table(pairs.file(PAIRS), columns=columns)
     scores = table["score"].to_numpy()
@@ -64,7 +62,7 @@ def _scores(pairs: Artefact, *, by_words: bool) -> tuple[FloatArray, FloatArray]
 
 
 def keep_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
-    """Keep the pairs that the run writes, and save them.
+    """Keep the pairs that the run writes, and save them (or OSError).
 
     The rule (``options.fdr``, ``options.threshold``, all pairs, or a probability of at least 0.5)
     applies to the pairs that earlier stages kept. Then only the best ``options.top`` pairs stay.
@@ -107,7 +105,6 @@ def keep_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
 def _estimate(
     chosen: ChosenPairs, scores: FloatArray, wrong: FloatArray, kept: int
 ) -> dict[str, Any]:
-    """Estimate how many kept pairs are wrong, and a threshold that keeps them."""
     assert chosen.identical is not None
     threshold = None
     if kept and (kept == len(scores) or scores[kept] < scores[kept - 1]):
@@ -150,7 +147,6 @@ def _write_rejected(chosen: ChosenPairs, least: float, draft: Draft) -> tuple[in
 
 
 def _write_masked(pairs: Artefact, kept: Mask, draft: Draft) -> None:
-    """Write the pairs under a mask, which may be shorter than the file."""
     start = 0
     with (
         pq.ParquetFile(pairs.file(PAIRS)) as file,
@@ -164,11 +160,10 @@ def _write_masked(pairs: Artefact, kept: Mask, draft: Draft) -> None:
 
 
 def filter_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
-    """Apply ``options.filters``, and save kept and rejected pairs.
+    """Apply ``options.filters``, and save pairs (or OSError).
 
-    Both are in separate files. Pairs below the limit of ``options.threshold`` or of a probability
-    of at least 0.5, if that applies, are in neither. Without filters, ``chosen`` is returned
-    unchanged.
+    Kept and rejected pairs are in two files. Pairs below ``options.threshold`` or a probability of
+    0.5, if that rule applies, are in neither. Without filters, ``chosen`` is returned unchanged.
     """
     options = run.options
     if not options.filters:
@@ -225,7 +220,6 @@ def _filter(run: RunContext, chosen: ChosenPairs, rows: range, draft: Draft) -> 
 
 
 def _list_counts(chosen: ChosenPairs, scope: str) -> dict[str, IntArray]:
-    """Return, for each row of a side, how many lists of the other have it."""
     counts = {}
     for side, other in ((SOURCE, TARGET), (TARGET, SOURCE)):
         rows = chosen.of_side(side)[0].shard.corpus.facts["read"]
@@ -237,8 +231,8 @@ def _list_counts(chosen: ChosenPairs, scope: str) -> dict[str, IntArray]:
 def drop_near_copies(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     """Remove pairs whose texts are near-copies of a better pair's texts.
 
-    Pairs that ``keep_pairs`` would drop by threshold or probability also go. Unless
-    ``options.near_duplicates`` is set, ``chosen`` is returned unchanged.
+    Pairs that ``keep_pairs`` would drop by threshold or probability also go. Others are saved (or
+    OSError). Unless ``options.near_duplicates`` is set, ``chosen`` is returned unchanged.
     """
     if not run.options.near_duplicates:
         return chosen
@@ -266,7 +260,6 @@ def drop_near_copies(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
 def _signatures(
     run: RunContext, chosen: ChosenPairs, rows: range, path: Path
 ) -> NDArray[np.uint32]:
-    """Map the signatures of pairs into memory, uint32 (P, HASHES)."""
     stage = pair_meter(run, chosen, PAIRS, "near-copies", limit=rows.stop)
     with stage as meter, path.open("wb") as file:
         for table in completed_pairs(run, chosen, PAIRS, rows=rows):

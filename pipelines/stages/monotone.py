@@ -42,12 +42,10 @@ BEAD_FIELDS = pa.schema({"source_rows": _ROWS, "target_rows": _ROWS, "cosine": p
 
 
 class Sentences(NamedTuple):
-    """The sentences of a document, in order.
+    """The n sentences of a document, in order.
 
-    Attributes:
-        rows: Rows in the corpus, int64 (n,).
-        positions: Positions of the vectors in the side, int64 (n,); -1 without a vector.
-        texts: The n texts, empty without a vector.
+    ``rows`` in the corpus and ``positions`` of vectors in the side, -1 without one, are int64 (n,).
+    Texts without a vector are "".
     """
 
     rows: IntArray
@@ -59,7 +57,8 @@ def cut_documents(run: RunContext, shards: Sequence[ShardNeighbours]) -> list[Do
     """Divide the document pairs into batches, at most one per source shard.
 
     Raises:
-        ValueError: A document is in several pairs, or the list is empty or malformed.
+        ValueError: A document is in several pairs, the list is empty or malformed, or a shard is
+            missing or repeated.
     """
     sources, targets = collect_sides(shards).values()
     count, sides = min(len(sources), len(one_to_one_pairs(run))), [*sources, *targets]
@@ -67,7 +66,11 @@ def cut_documents(run: RunContext, shards: Sequence[ShardNeighbours]) -> list[Do
 
 
 def align_documents(run: RunContext, batch: DocumentBatch) -> DocumentBatch:
-    """Align the sentences of a batch of documents, and save beads but no gaps."""
+    """Align the sentences of a batch of documents, and save beads but no gaps.
+
+    The batch is returned with its ``beads``. A bad list of pairs or a damaged file raises
+    ValueError, and a file that cannot be read or written OSError.
+    """
     sides = [[part.embedded for part in batch.shards if part.shard.side == side] for side in SIDES]
     pairs = one_to_one_pairs(run)
     start, stop = (len(pairs) * index // batch.total for index in (batch.index, batch.index + 1))
@@ -107,7 +110,6 @@ def _vector_maker(run: RunContext, shards: Sequence[EmbeddedShard]) -> object:
 
 
 def _documents(shards: Sequence[EmbeddedShard], names: Sequence[str]) -> dict[str, Sentences]:
-    """Read the sentences of the named documents from shards that have any."""
     listed_names = pa.array(names, pa.string())
     parts, start = [], 0
     for embedded in shards:
@@ -130,7 +132,6 @@ def _documents(shards: Sequence[EmbeddedShard], names: Sequence[str]) -> dict[st
 
 
 def _blocks(run: RunContext, shards: Sequence[EmbeddedShard], document: Sentences) -> Blocks:
-    """Encode merged sentences, or sum their precomputed vectors."""
     side = shards[0].shard.side
     if run.options.side(side).embeddings is None:
         encoder = run.side_encoder(side)
@@ -145,7 +146,6 @@ def _blocks(run: RunContext, shards: Sequence[EmbeddedShard], document: Sentence
 
 
 def _beads(documents: Sequence[Sentences], blocks: Sequence[Blocks]) -> pa.Table:
-    """Align a document with its translation, and return beads without gaps."""
     from miner.monotone.align import align  # loads Numba
 
     beads = [bead for bead in align(*blocks).beads() if all(bead)]
@@ -167,7 +167,6 @@ class _NeighbourhoodMeans:
         self._means = np.concatenate([shard.load(scope).means() for shard in of_side])
 
     def of_beads(self, beads: pa.ChunkedArray) -> FloatArray:
-        """Return each bead's mean over rows with a vector, NaN if it has none."""
         rows, sizes = pc.list_flatten(beads).to_numpy(), pc.list_value_length(beads).to_numpy()
         positions = np.minimum(np.searchsorted(self._rows, rows), len(self._rows) - 1)
         hits = self._rows[positions] == rows
@@ -186,6 +185,7 @@ def select_beads(run: RunContext, parts: Sequence[DocumentBatch]) -> ChosenPairs
 
     Raises:
         ValueError: A batch is missing or repeated.
+        OSError: A file cannot be written.
     """
     parts = sorted(parts, key=lambda part: part.index)
     check_complete([part.index for part in parts], parts[0].total, "batches of documents")

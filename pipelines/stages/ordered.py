@@ -31,10 +31,10 @@ NEAR_COPY = "near-copy"
 def order_lines(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     """Save the score, probability and reason of each line, in order.
 
-    The artefact is ``ordered`` in the work folder, and ``chosen`` is returned. Duplicate pairs have
-    the score of the first. The reason is "" for pairs that are kept, and else why they are not.
+    ``chosen`` are of ``adit rate``, and are returned. The artefact is ``ordered`` in the work
+    folder. Duplicate pairs have the score of the first. The reason is "" for pairs that are kept.
     Lines that lack a sentence have NaN as score and probability. With scores by margin, each
-    probability is NaN.
+    probability is NaN. ``produce`` raises OSError, ArtefactError.
     """
     lines = chosen.lines
     assert lines is not None
@@ -62,8 +62,7 @@ def order_lines(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
 
 
 class _Verdicts:
-    """Score, probability and reason of each pair, last of lines without one."""
-
+    # Of each pair, last of lines without one.
     def __init__(self, pairs: IntArray) -> None:
         self._width = int(pairs[1].max(initial=0)) + 1
         self._codes = pairs[0] * self._width + pairs[1]
@@ -73,17 +72,14 @@ class _Verdicts:
         self.reasons[-1] = self.number(UNUSABLE)
 
     def number(self, reason: str) -> int:
-        """Return the number that stands for a reason."""
         if reason not in self.texts:
             self.texts.append(reason)
         return self.texts.index(reason)
 
     def places(self, source: IntArray, target: IntArray) -> IntArray:
-        """Return the places of pairs of rows."""
         return np.searchsorted(self._codes, source * self._width + target)
 
     def batches(self, artefact: Artefact | None, name: str) -> Iterator[tuple[IntArray, Any]]:
-        """Yield the pairs in a file, each batch after their places."""
         if artefact is None:
             return
         with pq.ParquetFile(artefact.file(name)) as file:
@@ -92,7 +88,6 @@ class _Verdicts:
                 yield self.places(source, target), batch
 
     def score(self, artefact: Artefact | None, name: str, reason: str) -> None:
-        """Enter the scores and probabilities of the pairs in a file, and a reason."""
         for places, batch in self.batches(artefact, name):
             self.reasons[places] = self.number(reason)
             self.scores[places] = batch["score"].to_numpy()
@@ -118,7 +113,6 @@ def _verdicts(run: RunContext, chosen: ChosenPairs, pairs: IntArray) -> _Verdict
 
 
 def _places(chosen: ChosenPairs, verdicts: _Verdicts) -> tuple[IntArray, dict[int, str]]:
-    """Return each line's pair (N,), -1 without, and rejected lines' reasons."""
     sides: list[IntArray] = []
     unusable: dict[int, str] = {}
     for side in SIDES:
@@ -150,7 +144,7 @@ class RatedLine(NamedTuple):
 def ordered_lines(pairs: PairFile, ordered: Artefact) -> Iterator[RatedLine]:
     """Yield the lines of a file of pairs, with the ratings that were saved.
 
-    ``ordered`` is the artefact of ``order_lines``. Both must have the same number of lines.
+    ``ordered`` is the artefact of ``order_lines``. Different numbers of lines raise ValueError.
     """
     columns = (
         np.load(ordered.file(name), mmap_mode="r") for name in (SCORES, PROBABILITIES, REASONS)
@@ -165,9 +159,8 @@ def write_lines(
 ) -> None:
     """Write lines with their score, probability and reason to an open file.
 
-    Tabs separate cells, and NaN is empty. The ``header`` of their file, if any, is the first line.
-    If a pair is not a line of its file, its source and target text are written. ``add_texts`` adds
-    these as columns.
+    Tabs separate cells, and NaN is empty. The ``header`` of their file, unless None, comes first.
+    A pair that is not a line of its file is written as both texts. ``add_texts`` adds these.
     """
     if header is not None:
         _write_cells(file, header, *COLUMNS, *(SIDES if add_texts else ()))

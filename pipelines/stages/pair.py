@@ -24,6 +24,8 @@ from pipelines.stages.reading.documents import rows_by_document
 class ShardedDocuments:
     """The documents of a side in shards, in the order of first sentences.
 
+    The argument ``sums`` has the artefacts that ``sum_documents`` saved, one per shard in order.
+
     Attributes:
         names: Name of each of the d documents.
         sizes: Number of vectors of each document, int64 (d,).
@@ -64,7 +66,7 @@ class ShardedDocuments:
 
 
 def sum_documents(run: RunContext, embedded: EmbeddedShard) -> EmbeddedShard:
-    """Save the sum of each document's vectors, and return the same shard."""
+    """Save the sums of documents' vectors (or OSError), return the shard."""
     _sums(run, embedded)
     return embedded
 
@@ -89,12 +91,11 @@ def _sums(run: RunContext, embedded: EmbeddedShard) -> Artefact:
 
 
 def pair_documents(run: RunContext, shards: Sequence[EmbeddedShard]) -> Sequence[EmbeddedShard]:
-    """Pair the documents of both sides, and save the list of pairs.
-
-    ``shards`` are returned.
+    """Pair the documents of both sides, save the list, and return ``shards``.
 
     Raises:
-        ValueError: No documents match, or a name contains a tab or a line end.
+        ValueError: No documents match, a name contains a tab or a line end, or a shard is missing.
+        OSError: A file cannot be written.
     """
     options, sides = run.options, collect_sides(shards)
     sums = {side: [_sums(run, embedded) for embedded in parts] for side, parts in sides.items()}

@@ -23,7 +23,10 @@ Side: TypeAlias = Sequence[ShardNeighbours]
 
 
 def select_pairs(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPairs:
-    """Score all candidates by margin, select pairs, and save them."""
+    """Score all candidates by margin, select pairs, and save them.
+
+    A missing or repeated shard of a side raises ValueError, and a full disk OSError.
+    """
     options = run.options
     sources, targets = collect_sides(shards).values()
     both_sides = [*sources, *targets]
@@ -96,8 +99,6 @@ def _select(run: RunContext, sources: Side, targets: Side, draft: Draft) -> Mapp
 
 
 def _best_pairs(options: MiningOptions, sources: Side, targets: Side) -> Iterator[BestPairs]:
-    """Yield the best pairs of each shard, by as many as fit into memory."""
-
     def load(shard: ShardNeighbours) -> RowNeighbours:
         lists, means = shard.load(options.scopes[0]), shard.load(options.scopes[-1]).means()
         return RowNeighbours(ids=shard.embedded.row_ids(), lists=lists, means=means)

@@ -42,7 +42,7 @@ Summaries: TypeAlias = Mapping[str, Mapping[str, Any]]
 
 
 def write_summary(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
-    """Write or replace ``run.json`` of results, and return ``chosen``."""
+    """Write or replace ``run.json``, or raise OSError, and return ``chosen``."""
     options = run.options
     summary = {
         "version": product_version(),
@@ -85,7 +85,7 @@ def _signature(summary: Mapping[str, Any], options: MiningOptions) -> str:
 
 
 def removal_fields(options: MiningOptions) -> dict[str, str]:
-    """Return the fields of a signature on repairs and removed pairs."""
+    """Return a signature's ``filters`` and, if used, ``identical``, ``texts``."""
     removed = [*options.filters, *(["near-duplicates"] if options.near_duplicates else [])]
     return {
         "filters": "+".join(removed) or "none",
@@ -154,7 +154,6 @@ def describe(summary: Mapping[str, Any], seconds: Mapping[str, float], peak_byte
 
 
 def _round_down(score: float) -> str:
-    """Round a score down to two decimals, so that it passes as a threshold."""
     return f"{math.floor(100 * score) / 100:.2f}"
 
 
@@ -243,14 +242,17 @@ def _describe_side(account: Mapping[str, Any]) -> str:
 
 
 def read_summaries(job: Job) -> dict[str, dict[str, Any]]:
-    """Read the summary of each pair of a finished job, by the pair's name."""
+    """Read the summary of each pair of a finished job, by the pair's name.
+
+    A pair that has not finished raises FileNotFoundError.
+    """
     return {pair: read_summary(job.parts[pair].work_dir) for pair in job.pairs}
 
 
 def write_table(path: Place, summaries: Summaries) -> None:
-    """Write or replace a table of ``COLUMNS``, with a line per language pair.
+    """Write or replace a table of ``COLUMNS``, or raise OSError.
 
-    Tabs separate cells. "threshold" and "wrong" (the estimated error rate) are empty if unknown.
+    It has a line per pair. "threshold" and "wrong", the error rate, are empty if unknown.
     """
     lines: list[Sequence[object]] = [COLUMNS]
     for pair, summary in summaries.items():

@@ -26,7 +26,7 @@ NGRAM_LENGTH = 0.3  # initial length of an n-gram's vector, relative to a piece'
 class Bag(Model):
     """A bag in training, whose table has a sparse gradient.
 
-    A step costs O(touched x D) instead of O(rows x D), because a batch touches only some rows.
+    It has random rows of ``features`` in ``dim`` dimensions. A step costs O(touched x D).
     """
 
     def __init__(self, features: Features, dim: int) -> None:
@@ -62,15 +62,15 @@ class Bag(Model):
             self.table.copy_(torch.from_numpy(rows))
 
     def drop(self, tokens: Tokens, rate: float, generator: np.random.Generator) -> Tokens:
-        """Return sentences with words removed, each with probability ``rate``."""
+        """Return sentences of pieces, each word removed with probability ``rate``."""
         return self._features.drop_words(tokens, rate, generator)
 
     def export(self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float) -> Trained:
         """Return the encoder with the present table, and a function to save it.
 
-        The function takes a folder and ``facts`` about the training. If ``whitening`` is not 0, the
-        table is whitened on the sentences ``sample`` with this power (``partly_whiten``). Use both
-        results before the next step, because they may share the table.
+        The function takes a folder and the keyword ``facts`` (JSON values). A ``whitening`` above 0
+        is the power of ``partly_whiten`` on the sentences ``sample``. Use both results before the
+        next step: they may share the table.
         """
         self.eval()
         rows = self._features.ngram_rows
@@ -92,11 +92,8 @@ def bag_sums(table: Tensor, tokens: Tokens, *, sparse: bool) -> Tensor:
 
 
 class _Sums(torch.autograd.Function):
-    """Sums of rows, whose gradient also is sums of rows.
-
-    torch's own gradient adds to the table token by token, at distant places. Here tokens are sorted
-    by row, and each row sums its gradients, which is 4 times as fast.
-    """
+    # Tokens are sorted by row, and each row sums its gradients, 4 times as fast as in torch, which
+    # adds to the table token by token, at distant places.
 
     @staticmethod
     def forward(ctx: Context, table: Tensor, ids: Tensor, offsets: Tensor, sparse: bool) -> Tensor:
@@ -130,9 +127,8 @@ def partly_whiten(table: Matrix, vectors: Matrix, *, power: float) -> Matrix:
     """Reduce common directions of sentence vectors in a table.
 
     ``table`` (V, D) is multiplied by the covariance of ``vectors`` (S, D), S at least 2 and scaled
-    to the mean variance 1, to the power ``-power / 2``. Sentence vectors vary most in directions
-    that say little about translations. With power 1, all directions vary equally (Su et al. 2021,
-    "Whitening Sentence Representations"). The result is a new float32 table.
+    to the mean variance 1, to the power ``-power / 2``. With power 1, all directions vary equally
+    (Su et al. 2021, "Whitening Sentence Representations"). The result is a new float32 table.
     """
     covariance = np.cov(vectors, rowvar=False, dtype=np.float64)
     variances, directions = np.linalg.eigh(covariance)

@@ -32,8 +32,9 @@ class Model(nn.Module):
     def export(self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float) -> Trained:
         """Return the encoder with the present weights, and a function to save it.
 
-        The function takes a folder and ``facts`` about the training. A bag is whitened
+        The function takes a folder and the keyword ``facts`` (JSON values). A bag is whitened
         (``partly_whiten``) on the sentences ``sample``, with power ``whitening``; other models
-        ignore both. Use both results before the next step changes them. Subclasses implement it.
+        ignore both. Use both results before the next step. Subclasses implement it; here,
+        NotImplementedError is raised.
         """
         raise NotImplementedError

@@ -23,9 +23,9 @@ from encoder.training.options import TrainingOptions
 class SpelledEmbedding(nn.Embedding):
     """Embeddings of V pieces and an end token, which share n-gram vectors.
 
-    A piece's vector is the mean of its own vector and tanh(W s), where s is the sum of its n-grams'
-    vectors (Chidambaram et al. 2019, section 2.1, there of words). It does not depend on the
-    sentence, so ``fold`` can return the table of an ordinary network.
+    Their own vectors start as ``weight`` (V + 1, D). N-grams are of ``features``. A piece's vector
+    is the mean of its own vector and tanh(W s), where s is the sum of its n-grams' vectors
+    (Chidambaram et al. 2019, section 2.1, there of words).
     """
 
     def __init__(self, weight: Tensor, features: Features) -> None:
@@ -67,7 +67,11 @@ EMBEDDINGS = "embed_tokens.weight"
 
 
 class Network(Model):
-    """A network of ``encoder.trained`` in training, for all languages."""
+    """A network of ``encoder.trained`` in training, for all languages.
+
+    ``tensors`` are the initial weights of the architecture in ``options``, by name. If ``features``
+    have n-grams, they are in its embeddings.
+    """
 
     def __init__(self, tensors: Tensors, options: TrainingOptions, features: Features) -> None:
         super().__init__()
@@ -81,9 +85,8 @@ class Network(Model):
         """Embed S sentences of pieces as vectors (S, D).
 
         Each is cut after 128 pieces, and gets an end token. With more than ``at_once`` sentences,
-        activations are computed again for the gradient, group by group, to limit memory. The loss
-        is still one over all vectors (Gao et al. 2021, "Scaling Deep Contrastive Learning Batch
-        Size under Memory Limited Setup").
+        activations are computed again for the gradient, group by group, to limit memory (Gao et al.
+        2021, "Scaling Deep Contrastive Learning Batch Size under Memory Limited Setup").
         """
         groups = group_by_length(np.diff(tokens.offsets), -(-len(tokens) // self._at_once))
         order = np.concatenate(groups)
@@ -123,8 +126,8 @@ class Network(Model):
     def export(self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float) -> Trained:
         """Return the encoder in float32, and a function to save it.
 
-        The function takes a folder and ``facts`` about the training. ``sample`` and ``whitening``
-        are ignored. Use both results before the next step, because they may share weights.
+        The function takes a folder and the keyword ``facts`` (JSON values). ``sample`` and
+        ``whitening`` are ignored. Use both results before the next step: they may share weights.
         """
         self.eval()
         network = self.fold()
@@ -154,8 +157,8 @@ class Network(Model):
 def group_by_length(lengths: Rows, least: int = 1) -> list[Rows]:
     """Divide S sentences into groups of similar lengths and sizes.
 
-    A group is the positions of its sentences, int64, by ascending length. ``lengths`` are numbers
-    of tokens. There is a group per 32 sentences, up to 16, but never fewer than ``least``.
+    A group is the positions of its sentences, int64, by ascending length. ``lengths``, int64 (S,),
+    count tokens. There is a group per 32 sentences, up to 16, but never fewer than ``least``.
     """
     order = np.argsort(lengths, kind="stable")
     return np.array_split(order, max(least, min(MAX_GROUPS, len(order) // MIN_GROUP_SENTENCES)))
@@ -176,7 +179,7 @@ def pad(tokens: Tokens, *, end: int) -> tuple[Tensor, Tensor]:
 
 
 class Apart(Model):
-    """Networks of ``encoder.trained`` in training, one per language."""
+    """A module of ``networks`` in training, by language, at least one."""
 
     def __init__(self, networks: Mapping[str, Network]) -> None:
         super().__init__()
@@ -200,8 +203,8 @@ class Apart(Model):
     def export(self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float) -> Trained:
         """Return the encoder with the present weights, and a function to save it.
 
-        The function takes a folder and ``facts`` of the training. ``sample`` and ``whitening`` are
-        ignored. Use both results before the next step, because they may share weights.
+        The function takes a folder and the keyword ``facts`` (JSON values). ``sample`` and
+        ``whitening`` are ignored. Use both results before the next step: they may share weights.
         """
         own = {language: self.network_of(language) for language in self._networks}
         encoders = {

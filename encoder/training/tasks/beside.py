@@ -31,7 +31,7 @@ WIDTH = 512  # outputs of a head
 
 
 class ResponsePrediction(Task):
-    """The task to rank a turn's answer above other answers in the batch."""
+    """The task, made of a ``Setting``, to rank a turn's answer in a batch."""
 
     def __init__(self, setting: Setting) -> None:
         super().__init__()
@@ -47,10 +47,9 @@ class ResponsePrediction(Task):
 
 
 class QuickThought(Task):
-    """The task to rank the sentences after and before a sentence.
+    """The task, made of a ``Setting``, to rank a sentence's neighbours.
 
-    Each has a head (Logeswaran & Lee 2018, "An efficient framework for learning sentence
-    representations").
+    Each has a head (Logeswaran & Lee 2018).
     """
 
     def __init__(self, setting: Setting) -> None:
@@ -86,7 +85,7 @@ def in_batch_loss(inputs: Tensor, answers: Tensor) -> Tensor:
 
 
 class Inference(Task):
-    """The task to classify hypotheses as entailed, contradicted or neither."""
+    """The task, made of a ``Setting``, to classify entailment in pairs."""
 
     def __init__(self, setting: Setting) -> None:
         super().__init__()
@@ -98,7 +97,7 @@ class Inference(Task):
 
     @torch.inference_mode()
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
-        """Return the share of correct labels of held-out pairs, as ``accuracy``."""
+        """Return the ``accuracy``, 0 to 1, on the setting's held-out pairs."""
         predictions = [
             self.logits(model, sides).argmax(dim=1).cpu().numpy()
             for _, _, sides in self.held_out_batches(model, held_out)
@@ -106,7 +105,7 @@ class Inference(Task):
         return {ACCURACY: float((np.concatenate(predictions) == self._held_out).mean())}
 
     def save_extras(self, folder: Path) -> None:
-        """Write or replace the head in the encoder's folder."""
+        """Write or replace the head in the folder, which has the encoder."""
         save_head(
             folder, {name: tensor.detach().cpu() for name, tensor in self.head.named_parameters()}
         )
@@ -149,7 +148,7 @@ def _number_labels(texts: Sequence[ParallelText]) -> Rows:
 
 
 class Autoencoding(Task):
-    """The task to reconstruct a sentence from its vector."""
+    """The task, made of a ``Setting``, to reconstruct sentences from vectors."""
 
     def __init__(self, setting: Setting) -> None:
         super().__init__()
@@ -158,14 +157,14 @@ class Autoencoding(Task):
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
         """Return the mean cross entropy of the sources' tokens, a scalar.
 
-        ``model`` embeds the tokens ``sides``. The predicted tokens are of the pairs at ``rows``.
+        ``model`` embeds ``sides[0]``. The predicted tokens are of the sources at ``rows``.
         """
         vectors = functional.normalize(model(sides[0]))
         return shared_mean(*self.decoder(vectors, pairs.source.take(rows), 0))
 
 
 class SkipThought(Task):
-    """The task to predict the sentences after and before a sentence.
+    """The task, made of a ``Setting``, to predict a sentence's neighbours.
 
     From the sentence's vector (Kiros et al. 2015, "Skip-Thought Vectors"), by one decoder.
     """

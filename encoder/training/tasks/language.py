@@ -29,7 +29,7 @@ MASK = 0  # SentencePiece's unknown piece
 
 
 class Masked(Task):
-    """The task MLM, to predict hidden tokens from the other tokens.
+    """The task MLM, made of a ``Setting``, to predict hidden tokens.
 
     It uses the last layer of a transformer, and the embeddings as weights of the output. It reads
     the first ``sides`` sides of pairs, by default both of parallel text, and one of other text.
@@ -54,7 +54,7 @@ class Masked(Task):
         self.bias = nn.Parameter(torch.zeros(setting.vocabulary + 1))
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """Return the mean cross entropy of the predicted tokens of ``sides``."""
+        """Return the mean cross entropy of ``sides``' predicted tokens, a scalar."""
         return shared_mean(*self._predict(model, sides))
 
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
@@ -86,7 +86,6 @@ class Masked(Task):
         return torch.cat(states) @ weight.T + self.bias, torch.cat(answers).to(weight.device)
 
     def _batches(self, sides: Sequence[Tokens]) -> Iterator[list[tuple[Tensor, Tensor]]]:
-        """Yield each side's ids (B, T) and lengths (B,), of similar lengths."""
         sequences = sides if self.together else [join(sides)]
         lengths = np.sum([np.diff(side.offsets) for side in sequences], axis=0)
         for rows in group_by_length(lengths):

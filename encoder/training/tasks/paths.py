@@ -37,9 +37,8 @@ class Path:
 def find_paths(languages: Sequence[str], options: PathsOptions) -> dict[str, Path]:
     """Return a path for each choice of M source languages.
 
-    Paths are by name, such as ``de+fr``. M are the numbers in ``options.sources``. Targets are the
-    languages of ``options.targets`` that are not sources, at least one. Paths of M sources share
-    batches equally.
+    Paths are by name, such as ``de+fr``. M are the numbers in ``options.sources``. Targets are one
+    or more of ``options.targets`` that are not sources. Paths of M sources share batches equally.
 
     Raises:
         ValueError: A target is not one of the languages, or M sources leave no target.
@@ -74,7 +73,7 @@ def source_languages(paths: Mapping[str, Path]) -> list[str]:
 
 
 class Paths(Task):
-    """The task to translate from the mean of the vectors of a path's sources."""
+    """The task, made of a ``Setting``, to translate from sources' mean vector."""
 
     def __init__(self, setting: Setting) -> None:
         super().__init__()
@@ -97,7 +96,10 @@ class Paths(Task):
 
     @classmethod
     def evaluation_texts(cls, held_out: Texts, options: TrainingOptions) -> Texts:
-        """Return the held-out text of each two source languages."""
+        """Return the held-out text of each two source languages.
+
+        A ValueError is raised if ``options`` do not fit the languages.
+        """
         return all_pairs(held_out, source_languages(_find_paths(options, held_out)))
 
     @classmethod
@@ -105,7 +107,7 @@ class Paths(Task):
         """Make a network with random weights for each source language.
 
         Raises:
-            ValueError: The architecture is a bag, or drops tokens.
+            ValueError: The architecture is a bag, drops tokens, or has unfit dimensions or paths.
         """
         networks = {}
         for language in source_languages(_find_paths(options, texts)):
@@ -118,7 +120,7 @@ class Paths(Task):
         return Apart(networks)
 
     def batch_pairs(self, pairs: Sequence[TokenPairs]) -> Sequence[TokenPairs]:
-        """Return an item per path, by its name, whose rows are of N-way text."""
+        """Keep N-way ``pairs`` for ``loss``, and return an item per path, by name."""
         self._tokens = _tokens_by_language(pairs)
         weight = np.minimum.reduce([language_pair.weight for language_pair in pairs])
         return [

@@ -19,9 +19,9 @@ CHUNK = 1024  # sentences per batch of negatives to embed
 
 
 class Ranking(Task):
-    """The task to rank a translation above other sentences of the batch.
+    """The task, made of a ``Setting``, to rank translations within a batch.
 
-    After the first evaluation, mined hard negatives are ranked as well.
+    After ``prepare``, mined hard negatives are ranked as well, if the options ask for them.
     """
 
     def __init__(self, setting: Setting) -> None:
@@ -31,7 +31,7 @@ class Ranking(Task):
         self._negatives: dict[str, Rows] = {}
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """Return ``translation_ranking`` of the batches of all processes.
+        """Return ``translation_ranking`` of all processes' batches, a scalar.
 
         ``rows`` are positions of the pairs, and ``sides`` their tokens, embedded by ``model``.
         """
@@ -86,7 +86,8 @@ def mine_negatives(model: Model, pairs: TokenPairs, *, count: int, seed: int) ->
 
     They are int64, the most similar first by the model's vectors, among up to 8192 random pairs
     (Chidambaram et al. 2019, section 2.2). Its own target, and targets of pairs that have a
-    sentence in common with it, come last. If there are fewer than ``count`` pairs, they repeat.
+    sentence in common with it, come last. If there are fewer than ``count`` pairs, they repeat. The
+    model is left in evaluation mode.
     """
     vectors = _embed(model, pairs.target)
     equal = [torch.from_numpy(_number_sentences(side)) for side in (pairs.source, pairs.target)]

@@ -48,9 +48,8 @@ class Setting:
 class Decoder(nn.Module):
     """A network that predicts tokens from a sentence's vector and a language.
 
-    It is LASER's (Artetxe & Schwenk 2019, section 3.1). It predicts each token from the earlier
-    ones, in training only. Its token vectors are as wide as the encoder's, if that has LASER's
-    architecture.
+    It is LASER's (Artetxe & Schwenk 2019, section 3.1), made of a ``Setting``, with ``hidden``
+    units and a number of ``languages``, and predicts each token from the earlier ones.
     """
 
     def __init__(self, setting: Setting, *, languages: int, hidden: int) -> None:
@@ -67,10 +66,9 @@ class Decoder(nn.Module):
     def forward(self, vectors: Tensor, tokens: Tokens, language: int) -> tuple[Tensor, Tensor]:
         """Predict the tokens of B sentences from their vectors (B, D).
 
-        The vectors of the sentence and of the language number ``language`` are inputs of each step.
-        The result is logits (N, V + 1), for V subwords and the end, of the N tokens of all
-        sentences, cut after 128 and ended, and these tokens, int64 (N,), both by position, then
-        sentence, the longest first.
+        ``language`` is the number of their language. The result is logits (N, V + 1), for V
+        subwords and the end, of the N tokens of all sentences, cut after 128 and ended, and these
+        tokens, int64 (N,), both by position, then sentence, the longest first.
         """
         device = vectors.device
         ids, lengths = pad(tokens, end=self._end)
@@ -126,7 +124,7 @@ class Task(nn.Module):
 
         ``sides`` are the tokens of these pairs' sources and targets, some maybe dropped, which
         ``model`` embeds. Rows are this process's share of a batch, whose loss is the processes'
-        mean. Subclasses implement it.
+        mean. Subclasses implement it; here, NotImplementedError is raised.
         """
         raise NotImplementedError
 
@@ -167,7 +165,7 @@ class Task(nn.Module):
 
 
 class Mixture(Task):
-    """The objective's task, and auxiliary tasks by the name of their text."""
+    """The task ``main`` of ``objective``, and auxiliary tasks by text's name."""
 
     def __init__(self, objective: str, main: Task, beside: Mapping[str, Task]) -> None:
         super().__init__()
@@ -197,7 +195,7 @@ class Mixture(Task):
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
         """Return the objective's figures, and the mean loss of each task, by name.
 
-        A loss is the mean since the last call, and missing if the task had no steps.
+        A loss, such as ``ranking loss``, is since the last call, and missing without a step.
         """
         means = {
             f"{name} loss": float(np.mean(each)) for name, each in self._losses.items() if each

@@ -22,9 +22,9 @@ logger = logging.getLogger(__name__)
 
 
 class Taught(Task):
-    """Base class of objectives that learn the vectors of a teacher.
+    """Base class of objectives that learn the vectors of a setting's teacher.
 
-    The vectors are in memory, 2 D bytes per sentence.
+    The vectors are in memory, 2 D bytes per sentence for D dimensions.
 
     Raises:
         ValueError: The teacher is missing, or has other dimensions.
@@ -72,7 +72,8 @@ class Distillation(Taught):
 class Alignment(Taught):
     """The task to match a teacher's vectors of the sources' translations.
 
-    X-BiLSTM of a network, X-CBOW of a bag (Conneau 2018, thesis, section 4.2.4).
+    X-BiLSTM of a network, X-CBOW of a bag (Conneau 2018, thesis, section 4.2.4). A ValueError is
+    raised unless the teacher is a bag or trained network of the same dimensions.
     """
 
     def __init__(self, setting: Setting) -> None:
@@ -96,7 +97,7 @@ class Alignment(Taught):
         return alignment(*both, negatives=self._options.negatives)
 
     def deploy(self, encoder: Encoder) -> Encoder:
-        """Return a copy of the teacher to which the sources' languages are added."""
+        """Return the teacher's copy, with ``encoder`` for sources' languages."""
         return self._teacher.with_languages(self._languages, lambda: encoder)
 
 
@@ -104,7 +105,8 @@ class Addition(Alignment):
     """The task to rank targets, by a teacher's vectors, for each source.
 
     The sources' language is added to the teacher, which has the targets' language. Names in the
-    sources also have the teacher's vectors (``encoder.bag.encoder.find_names``).
+    sources also have the teacher's vectors (``encoder.bag.encoder.find_names``). A ValueError is
+    raised unless the teacher and the architecture are bags of the same dimensions.
     """
 
     def __init__(self, setting: Setting) -> None:
@@ -146,9 +148,8 @@ def distillation(
 ) -> Tensor:
     """Return 1 minus the mean cosine of a student's and a teacher's vectors.
 
-    Each side is compared with both of the teacher's vectors, to average differences out (Reimers &
-    Gurevych 2020, equation 1, with the cosine loss of Heffernan et al. 2022). All are unit rows (B,
-    D).
+    All are unit rows (B, D). Each side is compared with both of the teacher's vectors (Reimers &
+    Gurevych 2020, equation 1, with the cosine loss of Heffernan et al. 2022).
     """
     return 1 - ((source + target) * (teacher_source + teacher_target)).sum(dim=1).mean() / 4
 

@@ -16,7 +16,7 @@ from encoder.training.tasks.task import Decoder, Setting, Task
 
 
 class Translation(Task):
-    """The task to translate each sentence from its vector.
+    """The task, made of a ``Setting``, to translate sentences from vectors.
 
     Each direction to one of the target languages is trained.
 
@@ -90,8 +90,8 @@ def perplexity(predicted: Iterable[tuple[Tensor, Tensor]]) -> dict[str, float]:
 def shared_mean(logits: Tensor, tokens: Tensor) -> Tensor:
     """Return the cross entropy, weighted by this process's share of tokens.
 
-    It is ``sequence_translation`` times a weight, such that the mean over the processes is the mean
-    cross entropy of all processes' tokens.
+    It is ``sequence_translation``, whose arguments it has, times a weight, such that the mean over
+    the processes is the mean cross entropy of all processes' tokens.
     """
     mean = parallel.sum_over_processes(len(tokens)) / parallel.processes()
     return sequence_translation(logits, tokens) * (len(tokens) / mean)

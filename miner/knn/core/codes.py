@@ -86,8 +86,8 @@ def encode_both(
     """Encode both sides in ``precision``, with bounds of their cosines.
 
     ``source`` (N, D) and ``target`` (M, D) are unit rows. float32 codes are the rows themselves.
-    For other precisions, if ``centred``, each side's mean is subtracted first. Otherwise, biases
-    contain only rounding errors, so products rank like bounds.
+    For bfloat16, int8 and int16, if ``centred``, each side's mean is subtracted first. Otherwise,
+    biases contain only rounding errors, so products rank like bounds.
 
     Raises:
         ValueError: The precision is unknown, or its products overflow or are wrong on this CPU.
@@ -159,11 +159,7 @@ def product_rounding(precision: Precision, dim: int) -> float:
 
 
 class _Side:
-    """A side while it is encoded.
-
-    ``error``, float64 (N,), is the length of each row's rounding error, and ``longest`` the length
-    of the longest centred row.
-    """
+    """A side while it is encoded, and the lengths of its rounding errors."""
 
     def __init__(self, rows: Matrix, precision: Precision, *, centred: bool) -> None:
         self._rows, self._precision = rows, precision

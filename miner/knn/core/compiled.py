@@ -64,7 +64,7 @@ def _exceeds(tile: Any, row: Any, start: Any, slack: Any, row_code: Any, column_
 
 @_part
 def longer(numbers: Any) -> Any:
-    """Copy numbers (N,) to an array (2 N,), whose second half is undefined."""
+    """Copy an array (N,) to one (2 N,), whose second half is undefined."""
     return np.concatenate((numbers, np.empty_like(numbers)))
 
 
@@ -72,9 +72,10 @@ def longer(numbers: Any) -> Any:
 def hits(tile: Any, slack: Any, row_codes: Any, column_codes: Any) -> Any:
     """Return the hits in a tile (R, C) of products.
 
-    A hit is a product whose bound exceeds the floor of its row or of its column. ``slack`` is that
-    of ``Codes``. ``row_codes`` are ``scale`` and ``bias`` of the rows' ``Codes``, and floors,
-    float32 (R,) each, and ``column_codes`` the columns' ``scale``, ``bias`` and floors, (C,) each.
+    A hit is a product whose bound exceeds the floor of its row or of its column. Products are
+    int32, float32, or bits of bfloat16 as uint16. ``slack`` is that of ``Codes``. ``row_codes`` are
+    ``scale`` and ``bias`` of the rows' ``Codes``, and floors, float32 (R,) each, and
+    ``column_codes`` the columns' ``scale``, ``bias`` and floors, (C,) each.
 
     Returns:
         Places, row times C plus column, int32 (H,), and bounds, float32 (H,), by row, then column.
@@ -149,9 +150,8 @@ def round_centred(rows: Any, mean: Any, largest: Any, codes: Any) -> None:
 def unit_rows(halves: Any, rows: Any, factor: Any, out: Any, places: Any) -> None:
     """Scale float16 rows to length 1, rounded to multiples of 2**-26.
 
-    ``halves`` (R, D) are their bits as uint16, finite and not zero, and ``factor`` is 2**26. Row
-    ``rows[i]`` is written to ``out[places[i]]``, float32. All loops compile to vector instructions,
-    which calls to round would prevent.
+    ``halves`` (R, D) are their bits as uint16, finite and not zero, and ``factor`` is 2.0**26. Row
+    ``rows[i]`` is written to ``out[places[i]]``, float32, by two int64 arrays (P,).
     """
     sign, rest = np.uint32(0x8000), np.uint32(0x7FFF)
     lanes, floats = np.empty(LANES), np.empty(halves.shape[1], dtype=np.float32)
@@ -216,7 +216,6 @@ def _cosine(x: Any, y: Any) -> Any:
 
 @_part
 def _precedes(cosine: Any, number: Any, other_cosine: Any, other: Any) -> Any:
-    """Return whether a neighbour comes first, by cosine, then by id."""
     return cosine > other_cosine or (cosine == other_cosine and number < other)
 
 
@@ -238,7 +237,7 @@ def merge(ids: Any, cosines: Any, rows: Any, other_ids: Any, other_cosines: Any)
 
     ``ids`` and ``cosines`` (N, K) are all lists, which keep the best K distinct neighbours, best
     first, ties by id. ``other_ids`` and ``other_cosines`` (P, L) are the neighbours of ``rows``
-    (P,) to merge, also best first. Ids are -1 at the end of shorter lists.
+    (P,) to merge, also best first. Ids are -1, and cosines -inf, at the end of shorter lists.
     """
     for place in range(len(rows)):
         row = rows[place]

@@ -43,7 +43,7 @@ _part = compiled_part(fastmath=FASTMATH)
 
 
 def way_of(kind: Any) -> Way:
-    """Return the way of this CPU to multiply codes of type int8 or int16."""
+    """Return this CPU's way to multiply codes of a dtype, int8 or int16."""
     way = _SET.int8 if str(kind) == "int8" else _SET.int16
     assert way is not None, kind
     return way
@@ -58,21 +58,30 @@ def _vector(builder: Any, start: Any, *steps: Any) -> Any:
 
 
 def loaded(builder: Any, vectors: Any, row: Any) -> list[Any]:
-    """Load one row of COLUMNS numbers as VECTORS vectors of a register each."""
+    """Emit LLVM code that loads a row of COLUMNS numbers as VECTORS values.
+
+    ``vectors`` is a pointer to vectors of LANES numbers, and ``row`` an LLVM integer of 64 bits.
+    """
     start = builder.mul(row, LONG(VECTORS))
     places = [builder.add(start, LONG(part)) for part in range(VECTORS)]
     return [builder.load(builder.gep(vectors, [place]), align=4) for place in places]
 
 
 def rows_from(builder: Any, first: Any, count: Any, rows: int) -> list[Any]:
-    """Return ``rows`` row numbers from ``first``, limited to ``count`` - 1."""
+    """Emit ``rows`` row numbers from ``first``, limited to ``count`` - 1.
+
+    ``first``, ``count`` and the result are LLVM integers of 64 bits.
+    """
     last = builder.sub(count, LONG(1))
     numbers = [builder.add(first, LONG(row)) for row in range(rows)]
     return [builder.select(builder.icmp_signed("<", row, last), row, last) for row in numbers]
 
 
 def in_all_lanes(builder: Any, numbers: Any, place: Any) -> Any:
-    """Return a vector with the number at ``place`` of an array in all lanes."""
+    """Emit an LLVM vector with the number at a place in all LANES lanes.
+
+    ``numbers`` is a pointer to numbers of 32 bits, and ``place`` an LLVM integer of 64 bits.
+    """
     number = builder.load(builder.gep(numbers, [place]), align=4)
     undefined = ir.Constant(ir.VectorType(number.type, LANES), ir.Undefined)
     one = builder.insert_element(undefined, number, NUMBER(0))
@@ -92,10 +101,7 @@ def _arrays(context: Any, builder: Any, signature: Any, values: Any, place: int)
 def _block(
     builder: Any, way: Way, rows: list[Any], panel: Any, arrays: tuple[Any, Any, Any]
 ) -> list[list[Any]]:
-    """Multiply a block, and return ROWS lists of pointers to vectors.
-
-    ``arrays`` are codes (R, D), initial sums (R,), and panels (P, depth, COLUMNS).
-    """
+    """Multiply a block, and return ROWS lists of pointers to vectors."""
     codes, sums, panels = arrays
     _, depth, _ = cgutils.unpack_tuple(builder, panels.shape, 3)
     start = builder.bitcast(codes.data, NUMBER.as_pointer())
@@ -121,11 +127,12 @@ def _block(
 def multiply_block(typing: Any, first: Any, panel: Any, left: Any, right: Any, out: Any) -> Any:
     """Multiply ROWS rows by a panel, and return whether there are hits.
 
-    A product p is a hit if ``p column_scale row_scale + row_bias`` exceeds the lower level of its
-    row and column. ``first`` is the first row, ``panel`` the panel's number. ``left`` are arrays of
-    R rows: codes (R, D), and initial sums, scales, biases and levels, (R,) each. ``right`` are
-    panels (P, depth, COLUMNS), and scales and levels, (P, COLUMNS) each. The function fills
-    ``out``: the products (ROWS, COLUMNS), and masks (ROWS,), a bit per column, 1 for a hit.
+    It is called in compiled code, without ``typing``. A product p is a hit if ``p column_scale
+    row_scale + row_bias`` exceeds the lower level of its row and column. ``first`` is the first
+    row, ``panel`` the panel's number. ``left`` are arrays of R rows: codes (R, D), int32 sums to
+    begin with, and float32 scales, biases and levels, (R,) each. ``right`` are int32 panels (P,
+    depth, COLUMNS), and float32 scales and levels, P * COLUMNS each. It fills ``out``: int32
+    products (ROWS, COLUMNS), and uint64 masks (ROWS,), a bit per column, 1 for a hit.
     """
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -163,8 +170,9 @@ def multiply_block(typing: Any, first: Any, panel: Any, left: Any, right: Any, o
 def write_block(typing: Any, first: Any, panel: Any, left: Any, panels: Any, out: Any) -> Any:
     """Write the products of ROWS rows and one panel to their place in ``out``.
 
-    ``out`` is int32 (R, P * COLUMNS). ``left`` are codes (R, D) and initial sums (R,) of the rows.
-    ``first`` is the first row, and ``panel`` the number of the panel in ``panels``.
+    It is called in compiled code, without ``typing``. ``out`` is int32 (R, P * COLUMNS). ``left``
+    are codes (R, D) and int32 sums (R,) to begin with. ``first`` is the first row, and ``panel``
+    the number of the panel in ``panels``, int32 (P, depth, COLUMNS).
     """
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -192,9 +200,9 @@ def write_block(typing: Any, first: Any, panel: Any, left: Any, panels: Any, out
 def raise_and_turn(typing: Any, codes: Any, raised: Any, at: Any, panels: Any, to: Any) -> Any:
     """Transpose LANES lanes of LANES columns of codes into ``panels``.
 
-    ``at`` are the first column and the first lane in ``codes`` (C, depth). Lane i goes to the
-    positions from ``to + i COLUMNS`` in the flattened panels. ``raised``, the same number in all
-    four bytes of an int32, is added to the codes.
+    It is called in compiled code, without ``typing``. ``at`` are the first column and the first
+    lane in ``codes``, int32 (C, depth). Lane i goes to the positions from ``to + i COLUMNS`` in the
+    flattened panels. ``raised``, one number in all four bytes of an int32, is added to the codes.
     """
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -235,7 +243,10 @@ def raise_and_turn(typing: Any, codes: Any, raised: Any, at: Any, panels: Any, t
 
 @intrinsic
 def lowest_bit(typing: Any, bits: Any) -> Any:
-    """Return the position of the lowest set bit of a uint64 that is not 0."""
+    """Return the lowest set bit of a uint64 that is not 0, as a position.
+
+    It is called in compiled code, without ``typing``.
+    """
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         return builder.cttz(values[0], BIT(1))
@@ -276,7 +287,10 @@ def _panels_of(columns: Any, raised: Any) -> Any:
 
 @_part
 def products_of(rows: Any, panels: Any, raised: Any) -> Any:
-    """Multiply codes (R, D) by ``panels_of``, to int32 (R, P * COLUMNS)."""
+    """Multiply codes (R, D) by panels, to int32 (R, P * COLUMNS).
+
+    ``panels`` and ``raised`` are the result of ``panels_of``.
+    """
     left = rows, _sums_of(rows, raised)
     out = np.empty((len(rows), len(panels) * COLUMNS), np.int32)
     for panel in range(len(panels)):
@@ -342,13 +356,13 @@ def _laid_out(columns: Any, raised: Any) -> Any:
 
 
 def panels_of(columns: NDArray[Any], largest: int) -> tuple[NDArray[np.int32], int]:
-    """Lay out codes (C, D) as panels, int32 (P, depth, COLUMNS).
+    """Lay out int8 or int16 codes (C, D) as panels, int32 (P, depth, COLUMNS).
 
     Codes are at most ``largest``, and D is a multiple of 8. If LARGEST is 63, products with int8
     rows are exact for row codes up to 2**14 / (4 * ``largest``) - 1.
 
     Returns:
-        The panels, and the number that was added to all codes.
+        The panels, of ``depth`` lanes of 32 bits, and the number that was added to all codes.
     """
     way = way_of(columns.dtype)
     raised = min(way.raised, largest)
@@ -356,7 +370,7 @@ def panels_of(columns: NDArray[Any], largest: int) -> tuple[NDArray[np.int32], i
 
 
 class Columns:
-    """Columns of int8 codes (C, D), -127 to 127, for repeated products."""
+    """Columns of int8 ``codes`` (C, D), -127 to 127, for repeated products."""
 
     def __init__(self, codes: NDArray[np.int8]) -> None:
         self._count = len(codes)

@@ -28,8 +28,8 @@ TILE_ROWS, TILE_COLUMNS = 512, 2048  # 4 MiB of products, which stay in the cach
 # Blocks grow, because without candidates all products are hits.
 FIRST_BLOCK_ROWS = 32
 GROWTH = 3  # factor per block
-SEEDS = 512  # columns that give a row its first floor
-MIN_COLUMNS_TO_SEED = 16 * 512  # with fewer, seeds cost more than they save
+SEEDS = 128  # columns that give a row its first floor
+MIN_COLUMNS_TO_SEED = 64 * 128  # with fewer, seeds cost more than they save
 
 
 class Tile(NamedTuple):
@@ -66,7 +66,7 @@ class TopK(NamedTuple):
 class RowLocks:
     """Locks of single rows of shared tables, for threads.
 
-    ``tables`` are the numbers of rows of each table, and ``threads`` of working threads. All
+    Each of ``tables`` is a table's number of rows, and ``threads`` that of working threads. All
     requested rows are locked at once or none, so threads cannot deadlock. One thread locks nothing.
     """
 
@@ -77,7 +77,7 @@ class RowLocks:
 
     @contextmanager
     def acquire(self, *rows: Rows) -> Iterator[None]:
-        """Wait until rows of each table are free, and lock them in the block.
+        """Lock rows of each table in a ``with`` block, once all are free.
 
         Pass one slice or array of ascending positions per table.
         """
@@ -119,14 +119,14 @@ def compare(
         progress: called with the number of products after each tile, by one thread at a time.
     """
     (x, left_codes), (y, right_codes) = left, right
-    floors = [side.floors for side in both]
+    (_, _, row_floors), (_, _, column_floors) = both
     claims = RowLocks(len(x), len(y), threads=thread_count())
     counting = threading.Lock()
     rounding = np.float32(2 * product_rounding("float32", x.shape[1]))
 
     def take(tile: Tile) -> None:
         rows, columns = left_codes.take(tile.rows), right_codes.take(tile.columns)
-        hits = find_hits(rows, columns, floors[0][tile.rows], floors[1][tile.columns])
+        hits = find_hits(rows, columns, row_floors[tile.rows], column_floors[tile.columns])
         places = _places(tile.rows), _places(tile.columns)
         names = left_codes.ids, right_codes.ids
         with claims.acquire(tile.rows, tile.columns):

@@ -39,9 +39,9 @@ INT8_DIMENSIONS = 1 << 17  # limit, below which 127 * 127 * D is less than 2**31
 def product(left: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
     """Multiply codes (R, D) by codes (C, D) of the same type.
 
-    Returns:
-        Products (R, C): int32 for int8 codes, float32 or float64 for floats, and for bits of
-        bfloat16 as uint16, bits of bfloat16.
+    Products (R, C) are int32 for int8 codes, float32 or float64 for floats, and for bits of
+    bfloat16 as uint16, bits of bfloat16. ModuleNotFoundError says that bfloat16, or int8 on this
+    CPU, needs torch.
     """
     if left.dtype in (np.float32, np.float64):
         return np.asarray(left @ right.T)
@@ -80,7 +80,7 @@ def loops() -> ModuleType:
 
 @cache
 def int8_kernels() -> ModuleType | None:
-    """Return ``miner.knn.core.int8``, or None without an ``InstructionSet``."""
+    """Return ``miner.knn.core.int8``, or None if this CPU cannot use it."""
     from miner.knn.core import int8  # loads Numba
 
     return int8 if int8.CHOSEN else None
@@ -97,7 +97,6 @@ def compiled_int8() -> ModuleType | None:
 
 @cache
 def _torch_is_faster() -> bool:
-    """Return whether torch finds hits of int8 codes faster, and exactly."""
     kernels = int8_kernels()
     if kernels is None or kernels.ASKED:
         return kernels is None
@@ -150,7 +149,10 @@ def largest_code() -> int:
 
 
 def seconds_of(work: Callable[[], object]) -> float:
-    """Return the least CPU seconds of this thread in five calls of ``work``."""
+    """Return the least CPU seconds of this process in five calls of ``work``.
+
+    Threads of OpenBLAS count, which may compute the products of one thread.
+    """
     return max(1e-9, min(repeat(work, timer=process_time, number=1, repeat=REPEATS)))
 
 
@@ -191,7 +193,7 @@ def low_precision_pays(operations: float) -> bool:
 
 @cache
 def int8_is_exact() -> bool:
-    """Return whether ``product`` is exact for the largest int8 codes."""
+    """Return whether ``product`` is exact for int8 codes, with its errors."""
     return is_exact(product)
 
 

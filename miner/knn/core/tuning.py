@@ -77,8 +77,8 @@ def _measure_products(with_torch: bool) -> dict[Precision, float]:
 def type_of_integers(dim: int, operations: float) -> type[np.number]:
     """Return the fastest NumPy type with exact products of codes up to 127.
 
-    ``dim`` is the number of codes per row, and ``operations`` the number to compute. float64 counts
-    as half as fast as float32, because it has half as many lanes.
+    It is int8, int16, float32, or float64, which counts as half as fast as float32. ``dim`` is the
+    number of codes per row, and ``operations`` the number to compute, two for each multiply-add.
     """
     narrow = dim <= FLOAT32_MAX_DIMENSIONS
     floats = np.float32 if narrow else np.float64
@@ -99,9 +99,6 @@ def choose(
     neighbours. ``tried`` rows of each side are searched in float32. The more a precision rounds,
     the more bounds exceed the k-th cosine, and exact cosines take time. With an empty side, it is
     float32.
-
-    Raises:
-        ValueError: ``tried`` rows overflow in a precision, or are inexact on this CPU.
     """
     if precision or len(source) == 0 or len(target) == 0:
         return precision or "float32"
@@ -109,7 +106,7 @@ def choose(
     rates = product_rates() if low_precision_pays(operations) else {}
     if not rates:
         return "float32"
-    trials = [_Trial(*sides, k, tried) for sides in ((source, target), (target, source))]
+    trials = [_Trial(*sides, k, tried, k) for sides in ((source, target), (target, source))]
     seconds: dict[Precision, float] = {}
     for candidate in SEARCHED:
         integers = candidate in ("int8", "int16")
@@ -128,7 +125,7 @@ def candidates_per_row(source: Matrix, target: Matrix, *, k: int, precision: Pre
     + 4 to the larger of 64 and that.
     """
     counts = [
-        _Trial(*sides, k, TRIAL_ROWS, kept=MAX_KEPT + 1).hidden(precision)
+        _Trial(*sides, k, TRIAL_ROWS, MAX_KEPT + 1).hidden(precision)
         for sides in ((source, target), (target, source))
     ]
     least = k + SPARE
@@ -136,16 +133,13 @@ def candidates_per_row(source: Matrix, target: Matrix, *, k: int, precision: Pre
 
 
 class _Trial:
-    """A search for the k nearest of ``count`` rows of a side in float32."""
+    """A search in float32 for the ``count`` nearest of some rows of a side."""
 
-    def __init__(self, side: Matrix, other: Matrix, k: int, count: int, kept: int = 0) -> None:
-        self._rows = side[:: max(1, -(-len(side) // count))]
-        self._other = other
-        cosines, ids = _nearest(self._rows, other, max(kept, k))
+    def __init__(self, side: Matrix, other: Matrix, k: int, rows: int, count: int) -> None:
+        self._rows, self._other = side[:: max(1, -(-len(side) // rows))], other
+        self._cosines, ids = _nearest(self._rows, other, max(count, k))
         place = min(k, len(other)) - 1
-        self._last = other[ids[:, place]]
-        self._least = cosines[:, place]
-        self._cosines = cosines
+        self._least, self._last = self._cosines[:, place], other[ids[:, place]]
 
     def hits(self, precision: Precision) -> float:
         """Return the estimated number of a row's bounds above its k-th cosine."""

@@ -76,7 +76,7 @@ def find_hits(
 
     Args:
         x: float16 or bfloat16 (N, D), contiguous, not empty; D is a multiple of 8.
-        y: (M, D), of the same dtype, contiguous, not empty.
+        y: (M, D), of the same dtype, contiguous, not empty. All tensors are on one device.
         row_floors: products that hits of a row exceed, float32 (N,).
         column_floors: products that hits of a column exceed, float32 (M,).
         first_row: position of the first row of ``x``, for the keys of columns.
@@ -137,7 +137,6 @@ def fault(tiling: Tiling, device: torch.device, dtype: torch.dtype) -> str:
 
 
 def _are_hits(hits: Hits, table: torch.Tensor, floors: torch.Tensor, *, first: int) -> bool:
-    """Return whether hits match a table (N, M), up to their capacity."""
     above = table > floors[:, None]
     positions = torch.arange(first, first + table.shape[1]).expand(table.shape)
     expected = keys.pack(table, positions).masked_fill(~above, keys.EMPTY)

@@ -50,10 +50,9 @@ def plan(lines: int, *, line_bytes: int, kept: int, free: int) -> Plan:
     """Plan a search of ``lines`` rows in all in ``free`` bytes.
 
     A line takes ``line_bytes``. Vectors that don't fit are copied for every cell. Over PCIe that
-    takes about 2 * D bytes per column, compared with 2 * D operations per row of the cell: at 10
-    GB/s and 600 TFLOP/s a tenth of the time if cells have 600,000 rows. So neither pinned memory
-    nor a second block would pay. ``kept`` is the number of candidates per line. If even one line
-    does not fit, ``lines`` is 0 or less.
+    takes a tenth of the time if cells have 600,000 rows, so neither pinned memory nor a second
+    block would pay. ``kept`` is the number of candidates per line. If even one line does not fit,
+    the plan's ``lines`` is 0 or less.
     """
     budget = int(USABLE * free) - WORKSPACE - 8 * kept * lines
     all_lines = line_bytes * lines
@@ -79,7 +78,8 @@ def search(
 ) -> tuple[Tensor, Tensor]:
     """Search a ``share`` of the source rows among all target rows.
 
-    Once ``stop`` is set, the search ends early, with partial results.
+    ``source`` (N, D) and ``target`` (M, D) are of one floating dtype, in host memory. ``progress``
+    is called with numbers of products. Once ``stop`` is set, it ends early, with partial results.
 
     Returns:
         Keys of the ``kept`` largest products, best first, EMPTY if unused: of each source of the
@@ -168,7 +168,6 @@ class _Sweep:
         return False
 
     def _take(self, rows: range, columns: range, tiling: Tiling | None) -> None:
-        """Merge the best keys of a cell into those kept."""
         cell = Cell(
             *(self._source.held(rows), self._target.held(columns)),
             first_row=self._first_row + rows.start,
@@ -194,7 +193,6 @@ class _Vectors:
             self.hold(range(len(rows)))
 
     def hold(self, lines: range) -> None:
-        """Ensure that lines are on the device, instead of other lines."""
         if lines.start < self._span.start or lines.stop > self._span.stop:
             self.release()
             block = self._rows[lines.start : lines.stop].to(self._device)

@@ -18,8 +18,7 @@ def digest_lines(
 ) -> None:
     """Write two 64-bit digests of each of N texts to ``high`` and ``low``.
 
-    Each half of a digest is the upper half of a sum of products modulo 2**64, of the 32-bit words
-    of a text with random 64-bit keys. Two different texts share a half with probability 2**-32
+    Both are uint64 (N,). Two different texts share half a digest with probability 2**-32
     (multilinear hashing, Lemire and Kaser 2014, "Strongly universal string hashing is fast",
     section 2). A byte of 1 after the last makes texts of different lengths differ.
 

@@ -39,12 +39,13 @@ def may_hold_corpus(entry: Place) -> bool:
 def folder_files(folder: Place) -> tuple[list[NamedPlace], list[str]]:
     """List the corpus files in a folder at any depth, and all other names.
 
-    Each file has its path below ``folder`` as its name. The second list has the names of hidden
-    entries, files about the corpus, such as README, broken links, and links to a folder that
+    A file is a pair of its path below ``folder`` and its place. The second list has the names of
+    hidden entries, files about the corpus, such as README, broken links, and links to a folder that
     contains them; a folder's ends in ``/``. Entries are in the order of their names' code points.
 
     Raises:
-        CorpusError: A folder may not be listed.
+        CorpusError: Permission to list a folder is missing.
+        FileNotFoundError: The local ``folder`` does not exist.
     """
     files: list[NamedPlace] = []
     others: list[str] = []
@@ -81,7 +82,7 @@ def describe_folder(folder: Place) -> str:
     """Return a line with the first files of a folder that are read or skipped.
 
     Raises:
-        CorpusError: The folder contains no file of a corpus, or may not be listed.
+        CorpusError: The folder contains no file of a corpus, or cannot be listed.
     """
     files, others = _list_corpus(folder)
     line = f"{folder}: reads {summarise_names([name for name, _ in files])} as sentences"
@@ -103,14 +104,15 @@ def summarise_names(names: Sequence[str]) -> str:
 
 
 def corpus_files(path: Place, *, input_format: str = "auto") -> list[NamedPlace]:
-    """Return the files of the corpus at ``path``, with their names.
+    """Return pairs of name and place of the files of the corpus at ``path``.
 
     A path that is not a folder is returned unchecked. Files are at any depth in a folder, sorted by
     the ids of their first records, shorter ids first, then by name. So the order of records with
     ids does not depend on the names of files. Unreadable files are last.
 
     Raises:
-        CorpusError: ``path`` is a folder without a file of a corpus, or may not be listed.
+        CorpusError: ``path`` is a folder without a file of a corpus, or cannot be listed.
+        ValueError: ``path`` is a folder, and ``input_format`` is not in ``INPUT_FORMATS``.
     """
     if not path.is_dir():
         return [(path.name, path)]
@@ -129,10 +131,11 @@ def corpus_files(path: Place, *, input_format: str = "auto") -> list[NamedPlace]
 class CorpusReader:
     """An iterable over the records of files, as if they were one file.
 
-    It yields ``Records`` in batches. If one of several files cannot be read to its end, one
-    rejected record stands for the rest. If the only file cannot be read, iteration raises
-    CorpusError. ``starts`` are the first rows of the files that were read so far. ``escapes`` is
-    the number of levels of HTML entities to replace in texts.
+    ``files`` are pairs of a name and a place, and ``input_format`` is as in ``open_corpus``. It
+    yields ``Records`` in batches. If one of several files cannot be read to its end, one rejected
+    record stands for the rest. If the only file cannot be read, iteration raises CorpusError.
+    ``starts`` are the first rows of the files that were read so far. ``escapes`` is the number of
+    levels of HTML entities to replace in texts.
     """
 
     def __init__(
@@ -172,6 +175,7 @@ def languages_of(folder: Place) -> tuple[dict[str, Place], list[Place]]:
 
     Raises:
         CorpusError: Two corpora have the same language, or the name of one has two languages.
+        OSError: The folder cannot be listed.
     """
     corpora: dict[str, Place] = {}
     by_tag: dict[str, Place] = {}
@@ -195,7 +199,7 @@ def describe_languages(folder: Place) -> str:
     """Return a line with a folder's corpora and its first skipped entries.
 
     Raises:
-        CorpusError: Two corpora have the same language, or the name of one has two languages.
+        CorpusError, OSError: As in ``languages_of``.
     """
     corpora, skipped = languages_of(folder)
     line = f"{folder}: reads {', '.join(entry.name for entry in corpora.values()) or 'nothing'}"

@@ -44,7 +44,8 @@ _BUCC_ID = re.compile(r"[a-z]{2,3}-\d{9}\t")
 def format_of(path: AnyPath, input_format: str) -> str:
     """Return the format of a file by the option ``input_format``.
 
-    For ``auto``, it is the format that the file's suffix shows, or ``auto`` if none.
+    For ``auto``, it is ``jsonl``, ``parquet``, ``tsv`` or ``documents`` by the file's suffix, or
+    ``auto`` for any other.
     """
     if input_format != "auto":
         return input_format

@@ -39,12 +39,13 @@ _OTHER_ENCODINGS = {
 def line_batches(path: AnyPath) -> Iterator[JoinedLines]:
     """Yield the lines of a file as bytes, at most ``BATCH_ROWS`` at a time.
 
-    A UTF-8 byte order mark at the start is removed. A line of more than ``MAX_LINE_BYTES`` may be
-    cut, but stays longer than that.
+    An empty file has none. A UTF-8 byte order mark at the start is removed. A line of more than
+    ``MAX_LINE_BYTES`` may be cut, but stays longer than that.
 
     Raises:
         CorpusError: The file cannot be read, is UTF-16, UTF-32 or Parquet, or has 1 KiB or more,
             and most of its first 64 KiB are in lines that are not UTF-8.
+        PlaceError: A remote file cannot be reached.
     """
     for block in _line_blocks(path):
         ends = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == ord("\n"))
@@ -61,7 +62,7 @@ def text_lines(path: AnyPath) -> Iterator[tuple[str, str]]:
     (PEP 383), and a long line may be cut.
 
     Raises:
-        CorpusError: The file cannot be read, or is rejected as by ``line_batches``.
+        CorpusError, PlaceError: As in ``line_batches``.
     """
     for batch in line_batches(path):
         lines, rejected = decode_lines(batch)

@@ -37,7 +37,8 @@ def measure_files(files: Sequence[Place], *, input_format: str = "auto") -> Corp
 
     Raises:
         CorpusError: The only file cannot be read.
-        ValueError: The format is unknown.
+        PlaceError: A remote file cannot be reached.
+        ValueError: The format is not in ``INPUT_FORMATS``.
     """
     sizes = []
     for file in files:
@@ -90,7 +91,9 @@ def open_corpus(
 
     Raises:
         CorpusError: The file is missing, unreadable, empty, damaged, or has another format.
+        PlaceError: A remote file cannot be reached.
         ValueError: The format is unknown.
+        ModuleNotFoundError: Documents need the extra ``documents``, which is not installed.
     """
     if input_format not in INPUT_FORMATS:
         raise ValueError(
@@ -138,7 +141,7 @@ def _read_parquet(path: AnyPath, first_row: int) -> Iterator[Records]:
 
 @contextmanager
 def parquet_file(path: AnyPath, remedy: str = "") -> Iterator[pq.ParquetFile]:
-    """Open a Parquet file in a block, whose errors count as its damage.
+    """Open a Parquet file in a ``with`` block, whose errors are its damage.
 
     Raises:
         CorpusError: The file cannot be opened, or the block raised OSError or ValueError. Unless
@@ -224,6 +227,7 @@ def read_document_pairs(path: AnyPath) -> list[tuple[str, str]]:
 
     Raises:
         CorpusError: The list is empty or cannot be read, or a line is something else.
+        PlaceError: A remote list cannot be reached.
     """
     pairs: dict[tuple[str, str], None] = {}
     for number, line in enumerate(streams.read_lines(path), 1):

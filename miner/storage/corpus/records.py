@@ -23,7 +23,11 @@ class CorpusError(ValueError):
 
 
 class Rejection(StrEnum):
-    """Reasons to reject a record, in the words of reports."""
+    """Reasons to reject a record, in the words of reports.
+
+    They are ``BLANK``, ``UNDECODABLE``, ``NUL``, ``TOO_LONG``, ``MALFORMED``, ``UNREADABLE`` (the
+    rest of a file) and ``FOREIGN`` (in another language).
+    """
 
     BLANK = "blank"
     UNDECODABLE = "undecodable"
@@ -55,7 +59,7 @@ class Records:
         rejected_texts: the beginning of the data at each rejected position.
         trimmed: the first position whose id or document had spaces at its ends, which are removed.
         first_row: the row of position 0.
-        texts: the texts, ``JoinedLines`` if the file has only lines.
+        texts: the texts, as a list, or maybe ``JoinedLines`` if the file has only lines.
     """
 
     first_row: int

@@ -33,7 +33,7 @@ BLOCK_BYTES = 150  # bytes of memory per record while a block is sorted
 class SortedRecords:
     """Records with a 64-bit key, sorted in blocks on disk.
 
-    The first field of their dtype is the key. An unnamed file in ``folder`` stores them until
+    The first field of ``dtype`` is the key. An unnamed file in ``folder`` stores them until
     ``close``, and ``block`` records are in memory.
     """
 
@@ -49,7 +49,7 @@ class SortedRecords:
         return self._written + self._buffered
 
     def append(self, records: NDArray[np.void]) -> None:
-        """Add records in any order."""
+        """Add records of the given ``dtype``, in any order."""
         while len(records):
             part = records[: self._block - self._buffered]
             self._buffer[self._buffered : self._buffered + len(part)] = part
@@ -93,10 +93,10 @@ class SortedRecords:
 
 
 class Repeats(NamedTuple):
-    """The duplicate records of a corpus, and the number of other records.
+    """The duplicate records of a corpus, and the number of unique ones.
 
-    ``repeats`` contains duplicates with the row of the first record with the same text, and
-    ``unique`` is the number of records that are not duplicates.
+    ``repeats`` contains duplicates, as ``REPEAT``, with the row of the first record with the same
+    text, and ``unique`` is the number of records that are neither duplicates nor rejected.
     """
 
     repeats: SortedRecords

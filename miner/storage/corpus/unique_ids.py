@@ -45,11 +45,11 @@ class DuplicateId(NamedTuple):
 
 
 class UniqueIds:
-    """An iterable over the batches of a corpus that can then check its ids.
+    """An iterable over batches of ``corpus``, which can then check its ids.
 
     A record without an id has its number as an id. If only some records have ids, the check reads
     the corpus again. With ``within_documents``, an id may recur in another document. ``folder``
-    gets a temporary file, which ``close`` removes.
+    gets a temporary file, which ``close`` removes, and ``block`` ids are sorted in memory.
     """
 
     def __init__(

@@ -42,7 +42,7 @@ Edit = tuple[int, int, str]
 
 
 class CleanText:
-    """A cleaned ``text``, whose spans can be mapped to the document."""
+    """A ``text`` from ``from_text``, whose spans are mapped to the document."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -112,7 +112,6 @@ class _Offsets:
 
 
 def _compositions(text: str) -> Iterator[Edit]:
-    """Yield the shortest edits that compose characters to NFC."""
     for word in re.finditer(r"\S+", text):
         if not unicodedata.is_normalized("NFC", word[0]):
             start = word.start()

@@ -35,6 +35,7 @@ def read(path: AnyPath, name: str) -> Iterator[AnyDocument]:
 
     Raises:
         CorpusError: The file cannot be read or is damaged, or Parquet has not one column ``text``.
+        PlaceError: A remote file cannot be reached.
     """
     match split_compression(path)[0]:
         case ".txt":

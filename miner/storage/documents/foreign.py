@@ -23,7 +23,7 @@ def foreign_sentences(paragraphs: Sequence[int], texts: Sequence[str], language:
     """Return for each sentence of a document whether its language is foreign.
 
     A sentence is foreign if its paragraph is, unless the sentence by itself is probably in the
-    corpus's language. Short and doubtful paragraphs are foreign if nearly the whole document is.
+    corpus's language. Paragraphs below 40 bytes are foreign if 90% of the longer ones' text is.
 
     Args:
         paragraphs: The number of each sentence's paragraph, ascending.

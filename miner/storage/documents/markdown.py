@@ -246,7 +246,6 @@ def _pieces(tokens: Sequence[Token]) -> Iterator[_Piece]:
 
 
 def _parse_tag(tag: str) -> tuple[bool, str]:
-    """Return whether it is a closing tag, and the element's name."""
     match = _NAME.match(tag)
     return (bool(match["closes"]), match["name"]) if match else (False, "")
 

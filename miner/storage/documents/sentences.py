@@ -38,7 +38,7 @@ _QUOTES = str.maketrans(dict.fromkeys("“”„‟«»″", '"') | dict.fromkey
 class Sentence(NamedTuple):
     """A sentence, its offsets in the document, and its paragraph's number.
 
-    ``start`` and ``end`` are in characters, and paragraphs are numbered from 0.
+    ``start`` and ``end``, exclusive, are in characters. Paragraphs are numbered from 0.
     """
 
     text: str
@@ -54,6 +54,7 @@ def read_sentences(path: AnyPath, name: str, first_row: int) -> Iterator[Records
 
     Raises:
         CorpusError: The suffix is unknown, or the file is damaged.
+        ModuleNotFoundError: The extra ``documents`` is not installed.
     """
     reader = reader_of(path)
     if reader is None:
@@ -74,8 +75,9 @@ def sentence_tables(
 ) -> Iterator[pa.Table]:
     """Yield the sentences of documents in tables of ``SENTENCE_TABLE``.
 
-    An id is the document's name and the sentence's offsets: ``guide.txt#char=120,188`` (RFC 5147).
-    A broken document is a row with a ``Rejection`` as ``why``, and the error, if any, as ``text``.
+    Columns are ``file``, ``id``, ``doc``, ``text`` and ``why``, null or a ``Rejection``. An id is
+    the document's name and the sentence's offsets: ``guide.txt#char=120,188`` (RFC 5147). A broken
+    document is a row with its reason as ``why``, and the error, if any, as ``text``.
 
     Args:
         documents: pairs of a file's number and one of its documents.
@@ -115,7 +117,7 @@ def table_records(table: pa.Table | pa.RecordBatch, first_row: int) -> Records:
 
 
 def document_sentences(document: Document, language: str | None = None) -> Iterator[Sentence]:
-    """Yield the sentences of a document in order, none if it is blank.
+    """Yield the sentences of an unbroken document in order, maybe none.
 
     ``language`` (ISO 639-1) helps to tell ordinals from sentences that end in a number. An empty
     line ends a paragraph. So does every line's end, unless the text is wrapped.

@@ -41,7 +41,7 @@ _HTML = re.compile(r"\s*(<!doctype\s+html|<html)", re.IGNORECASE)
 class SplitCounts:
     """Numbers of split documents, sentences and broken documents.
 
-    ``documents`` includes broken ones. ``languages`` counts sentences by ISO 639-1 code, and
+    ``documents`` includes broken ones. ``languages`` counts sentences by ``language_of``, and
     ``broken`` documents by reason.
     """
 
@@ -69,7 +69,7 @@ def is_documents(path: Place, input_format: str) -> bool:
 
     It does if ``input_format`` is ``documents``. For ``auto``, all its suffixes must be only for
     documents, such as ``.html``. In a folder, media and styles do not count, nor unknown suffixes
-    of at most half of the other files.
+    of at most half of the other files. A folder that cannot be listed raises CorpusError.
     """
     if input_format != "auto":
         return input_format == "documents"
@@ -80,8 +80,8 @@ def is_documents(path: Place, input_format: str) -> bool:
 def holds_documents(folder: Place) -> bool:
     """Return whether each file of a folder is one document.
 
-    All suffixes that ``is_documents`` counts are of text or markup, and half of a sample of texts
-    ``looks_like_a_document``. It is false for an empty folder.
+    All suffixes that ``is_documents`` counts are of text or markup, and at least half of a sample
+    of texts ``looks_like_a_document``. It is false for an empty folder. Errors are as there.
     """
     suffixes = _files_by_suffix(folder)
     if not suffixes or not {*suffixes} <= {*MARKUP_SUFFIXES, ".txt"}:
@@ -105,7 +105,8 @@ def _files_by_suffix(folder: Place) -> dict[str, list[Place]]:
 def looks_like_a_document(path: Place) -> bool:
     """Return whether a text is wrapped, has long paragraphs, or is a web page.
 
-    It is judged by its first 64 KB, and false if it cannot be read.
+    It is judged by its first 64 KB, and false if it cannot be read. For a remote file that cannot
+    be reached, PlaceError is raised.
     """
     try:
         data = read_bytes(path, SAMPLED_BYTES)
@@ -136,7 +137,7 @@ def describe_documents(folder: Place) -> str:
     """Return a line with the first files of documents in a folder.
 
     Raises:
-        CorpusError: The folder has no file of documents.
+        CorpusError, ModuleNotFoundError: As in ``document_files``.
     """
     files = filesets.summarise_names([name for name, _ in document_files(folder)])
     return f"{folder}: reads {files} as documents, which are split into sentences"
@@ -145,7 +146,8 @@ def describe_documents(folder: Place) -> str:
 def document_files(path: Place) -> list[NamedPlace]:
     """Return the files of documents at a path, or at any depth below it.
 
-    Hidden files, files about the corpus, such as README.md, and unknown suffixes are skipped.
+    They are pairs of name and place. Hidden files, files about the corpus, such as README.md, and
+    unknown suffixes are skipped.
 
     Raises:
         CorpusError: ``path`` has no file of documents.
@@ -164,10 +166,12 @@ def document_files(path: Place) -> list[NamedPlace]:
 def open_side(path: Place, input_format: str, *, escapes: int = 0) -> filesets.CorpusReader:
     """Return the reader of a corpus of sentences or documents.
 
-    ``escapes`` is the number of levels of HTML entities to replace in its texts.
+    ``input_format`` is one of ``INPUT_FORMATS``, and ``escapes`` the number of levels of HTML
+    entities to replace in texts.
 
     Raises:
         CorpusError: ``path`` is a folder without a file of a corpus, or has no documents.
+        ModuleNotFoundError: Documents need the extra ``documents``, which is not installed.
     """
     if is_documents(path, input_format):
         files, input_format = document_files(path), "documents"
@@ -181,7 +185,8 @@ def find_documents(
 ) -> Iterator[tuple[int, AnyDocument]]:
     """Yield pairs of a file's position and one of its documents, in order.
 
-    A damaged file gives a broken document, unless ``is_only_file``.
+    ``files`` are from ``document_files``, and ``extract`` parses a document. A damaged file gives a
+    broken one, unless ``is_only_file``.
 
     Raises:
         CorpusError: The only file is damaged.
@@ -202,7 +207,7 @@ def find_documents(
 def read_documents(files: Sequence[NamedPlace]) -> Iterator[Document]:
     """Yield the parsed documents of files, in order.
 
-    A damaged file gives a broken document. If it is the only file, CorpusError is raised.
+    Files and errors are as in ``find_documents``, where a single file is the only file.
     """
     return (extract(raw) for _, raw in find_documents(files, is_only_file=len(files) == 1))
 
@@ -212,9 +217,9 @@ def split_documents(
 ) -> Iterator[pa.Table]:
     """Yield all sentences of documents in tables of ``SPLIT_FIELDS``.
 
-    ``counts`` is updated in place. Broken documents are counted and skipped. ``language`` (ISO
-    639-1) decides how documents are split. The language of each sentence is identified. A second
-    document of one name becomes ``NAME (2)``, for ids of its own.
+    These have ``id``, ``doc``, ``text`` and ``language``, which is identified. ``counts`` is
+    updated in place. Broken documents are counted and skipped. ``language`` (ISO 639-1) decides how
+    documents are split. A second document of one name becomes ``NAME (2)``, for ids of its own.
     """
     name_counts: Counter[int] = Counter()  # by hash, which needs less memory than the name
 

@@ -184,7 +184,7 @@ class _Reader(DecompressingBufferedReader):  # type: ignore[misc]  # without typ
 
 
 class ChunkStream(io.RawIOBase):
-    """A binary stream that reads an iterator of chunks of bytes on demand."""
+    """A binary stream that reads ``chunks`` of bytes from an iterator."""
 
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self._chunks = chunks

@@ -40,13 +40,14 @@ def open_pairs(
 
     Args:
         path: A file, or a folder ``.dataset``. An empty file has no pairs.
-        columns: Names or numbers (from 1) of the columns or fields of source and target. Default:
-            they are recognised by names and contents.
+        columns: Names of the columns or fields of source and target, or numbers (from 1) of
+            columns. Default: they are recognised by names and contents.
         languages: BCP 47 tags that choose the texts of TMX, of fields, or of a zip file.
 
     Raises:
         CorpusError: The file cannot be read, its format or columns are not recognised, or lack
             ``columns``. A remedy is given.
+        PlaceError: A remote file cannot be reached.
     """
     from miner.storage.pair_files import moses, records, tables, tmx
 
@@ -78,6 +79,7 @@ def read_pairs(path: Place) -> Iterator[FilePair]:
 
     Raises:
         CorpusError: The file cannot be read, or a line is not a pair. The message names the line.
+        PlaceError: A remote file cannot be reached.
     """
     for pair in open_pairs(path).read():
         if pair.problem == BLANK:
@@ -88,7 +90,7 @@ def read_pairs(path: Place) -> Iterator[FilePair]:
 
 
 def pairs_format(path: Place) -> str:
-    """Return a path's lower-case suffix before a compression's, or ""."""
+    """Return the lower-case suffix before a compression's, as ``.tsv``, or ""."""
     return split_compression(path)[0]
 
 

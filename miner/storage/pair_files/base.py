@@ -23,7 +23,7 @@ class FilePair:
         corpus: The name of the corpus that it comes from; "" if unknown.
         ids: For each side the ids of its sentences, then of duplicates; None if unknown.
         originals: Source and target before their repair; None if they were not repaired.
-        raw: The line in the file, like ``texts``, if a line is a pair.
+        raw: The line in the file, like ``texts``, if ``PairFile.has_lines``; else None.
         problem: The reason why the line or record is not a pair, or "".
     """
 

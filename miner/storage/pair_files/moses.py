@@ -60,7 +60,7 @@ def open_zip(path: Place, languages: Languages) -> PairFile:
 def open_moses(source: Place, target: Place) -> PairFile:
     """Open two files of lines, where line i of both is a pair.
 
-    A blank line makes the problem ``BLANK``. Reading raises CorpusError if one is shorter.
+    A blank line makes the problem ``BLANK``. Reading raises CorpusError if one is short or damaged.
     """
     return PairFile(
         layout=f"lines of {source} and {target}",

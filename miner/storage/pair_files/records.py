@@ -33,7 +33,8 @@ def open_jsonl(
 ) -> PairFile:
     """Recognise the fields of JSON lines by the first line.
 
-    ``lines`` are its first lines, not all blank. Other arguments are as in ``open_pairs``.
+    ``lines`` are its first lines, not all blank. ``columns`` are both fields' names, or empty, and
+    ``languages`` BCP 47 tags that may choose them.
 
     Raises:
         CorpusError: The first line is not a JSON object, or its fields are not recognised.
@@ -54,7 +55,7 @@ def open_jsonl(
 def open_parquet(path: Place, columns: Sequence[str], languages: Languages) -> PairFile:
     """Recognise the columns of a Parquet file of pairs.
 
-    ``columns`` and ``languages`` are as in ``open_pairs``.
+    ``columns`` are both names, or empty, and ``languages`` BCP 47 tags that may choose them.
 
     Raises:
         CorpusError: The file is damaged, or its columns are not recognised.

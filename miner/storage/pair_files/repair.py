@@ -31,7 +31,7 @@ def repair_text(text: str) -> str:
 def repaired(pairs: PairFile) -> PairFile:
     """Return a file of pairs whose texts are repaired when they are read.
 
-    The unrepaired texts are the pairs' ``originals``. Lines that are not pairs stay.
+    Unrepaired texts are the pairs' ``originals``. Lines that are not pairs stay. It needs ftfy.
     """
 
     def read() -> Iterator[FilePair]:

@@ -31,8 +31,8 @@ BATCH_LINES = 1 << 13
 def write_sides(pairs: PairFile, folder: Place) -> tuple[Place, Place]:
     """Write the sources and the targets of pairs to two files of lines.
 
-    Line i of both is the file's line or record i. Both are empty if that is not a pair. The folder
-    is made, and existing files are replaced. The paths are returned, source first.
+    Line i of both is the file's line or record i, with spaces for tabs and line ends. Both are
+    empty if it is not a pair. The folder is made, and files are replaced. Both paths are returned.
 
     Raises:
         CorpusError: The file has no pair.
@@ -74,7 +74,8 @@ def write_texts(pairs: PairFile, path: Place) -> None:
 def texts_at(path: Place, lines: IntArray) -> pa.Table:
     """Read the texts of lines (P,), from 0, from a file of ``write_texts``.
 
-    The table has the columns ``ORIGINALS`` and a row per line, in the order of ``lines``.
+    The table has the columns ``source_original`` and ``target_original``, and a row per line, in
+    the order of ``lines``.
     """
     import numpy as np
     import pyarrow as pa
@@ -95,7 +96,7 @@ def pairs_of_corpora(source: Place, target: Place, input_formats: tuple[str, str
     """Return the pairs of two corpora, where record i of both is a pair.
 
     ``input_formats`` are the formats of both. A rejected record makes its reason the pair's
-    problem. Reading raises a CorpusError if one corpus has fewer records.
+    problem. Reading raises CorpusError if one corpus has fewer records or is unreadable.
     """
     read = partial(_read, source, target, input_formats)
     return PairFile(layout=f"lines of {source} and {target}", read=read)
@@ -115,7 +116,11 @@ def _texts(path: Place, input_format: str) -> Iterator[tuple[str, str]]:
 
 
 def pair_schema(pairs: Sequence[FilePair]) -> pa.Schema:
-    """Return the Arrow schema of both texts, and of fields that pairs have."""
+    """Return the Arrow schema of both texts, and of fields that pairs have.
+
+    Fields are ``score``, ``probability``, ``source_ids``, ``target_ids``, ``source_text``,
+    ``target_text``, ``source_original`` and ``target_original``.
+    """
     import pyarrow as pa
 
     fields = [

@@ -54,7 +54,7 @@ def open_table(path: Place, lines: Sequence[str], columns: Sequence[str]) -> Pai
     ``columns`` are names or numbers (from 1) of source and target, or empty.
 
     Raises:
-        CorpusError: The lines are not a table, or its columns of text are in doubt.
+        CorpusError: The lines are not a table or lack ``columns``, or their texts are in doubt.
     """
     filled = [line for line in lines if line.strip()]
     table = _table(path, filled)
@@ -141,7 +141,6 @@ def _chosen(
 
 
 def _is_own(rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether rows have a score, two texts and perhaps a reason."""
     width = len(rows[0]) if rows else 0
     return (width == 3 or (width == 4 and _has_reasons(rows, (1, 2)))) and _are_numbers(rows, 0)
 
@@ -184,7 +183,6 @@ def _are_numbers(rows: Sequence[Sequence[str]], column: int) -> bool:
 
 
 def _has_reasons(rows: Sequence[Sequence[str]], texts: tuple[int, int]) -> bool:
-    """Return whether the column after the texts has reasons of filters."""
     last = max(texts) + 1
     cells = {name for row in rows if len(row) > last for name in row[last].split(",")}
     return bool(cells) and cells <= {*FILTERS, "identical"}

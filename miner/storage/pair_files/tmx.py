@@ -24,8 +24,8 @@ def open_tmx(path: Place, columns: Sequence[str], languages: Languages) -> PairF
     that of the first unit. ``columns`` must be empty.
 
     Raises:
-        CorpusError: ``columns`` is not empty, or the units lack the languages, or have more than
-            two and one of ``languages`` is None.
+        CorpusError: The file is damaged, ``columns`` is not empty, or the first units lack the
+            languages, or have other than two while one of ``languages`` is None.
     """
     if columns:
         raise CorpusError("--columns: TMX has no columns; use --src-lang and --tgt-lang")

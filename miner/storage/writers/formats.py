@@ -37,7 +37,6 @@ _COLUMNS = {
 
 
 def _write_cells(file: IO[bytes], *columns: pa.ChunkedArray) -> None:
-    """Write each row's texts as one line, with tabs between them."""
     kind = pa.large_string()
     cells = (pc.replace_substring_regex(texts, BREAKS, " ").cast(kind) for texts in columns)
     lines = pc.binary_join_element_wise(*cells, pa.scalar("\t", kind))
@@ -49,7 +48,8 @@ def _write_cells(file: IO[bytes], *columns: pa.ChunkedArray) -> None:
 def write_lines(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -> None:
     """Write the source texts to the first of two files, targets to the second.
 
-    A pair is one line in each. Tabs and ends of lines in texts become spaces.
+    A pair is one line in each. Tabs and ends of lines in texts become spaces. ``files`` are open
+    binary files, and ``tables`` Arrow tables of ``schema``.
     """
     for table in tables:
         for file, name in zip(files, ("source_text", "target_text"), strict=True):
@@ -59,8 +59,9 @@ def write_lines(files: Files, tables: Tables, schema: pa.Schema, origin: Origin)
 def write_tsv(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -> None:
     """Write score TAB source text TAB target text, without header or quoting.
 
-    The score has all its digits. An unknown score is ``nan``, and without a column ``score`` it is
-    omitted. Tabs and ends of lines in texts become spaces. A column ``reason`` comes last.
+    ``files`` is one open binary file, and ``tables`` are Arrow tables of ``schema``. The score has
+    all its digits. An unknown one is ``nan``, and without a column ``score`` it is omitted. Tabs
+    and ends of lines in texts become spaces. A column ``reason`` comes last.
     """
     names = ["source_text", "target_text", *(["reason"] if "reason" in schema.names else [])]
     for table in tables:
@@ -74,8 +75,8 @@ def write_tsv(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -
 def write_jsonl(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -> None:
     """Write one object per line in UTF-8, with all columns.
 
-    Numbers that are not finite are null, because JSON cannot express them. U+0085, U+2028 and
-    U+2029 are escaped, because some readers treat them as the end of a line.
+    ``files`` is one open binary file, and ``tables`` are Arrow tables of ``schema``. Numbers that
+    are not finite are null. U+0085, U+2028 and U+2029 are escaped.
     """
     encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
     for table in tables:
@@ -91,7 +92,10 @@ def write_jsonl(files: Files, tables: Tables, schema: pa.Schema, origin: Origin)
 
 
 def write_parquet(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -> None:
-    """Write Parquet with the signature as metadata, a row group per table."""
+    """Write Parquet with the signature as metadata, a row group per table.
+
+    ``files`` is one open binary file, and ``tables`` are Arrow tables of ``schema``.
+    """
     if origin.signature:
         schema = schema.with_metadata({"signature": origin.signature})
     with pq.ParquetWriter(files[0], schema, compression="zstd") as writer:
@@ -102,7 +106,8 @@ def write_parquet(files: Files, tables: Tables, schema: pa.Schema, origin: Origi
 def write_dataset(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -> None:
     """Write Parquet to the first file, and a card in Markdown to the second.
 
-    Hugging Face's ``datasets`` can load the folder that contains both.
+    Hugging Face's ``datasets`` can load the folder of both. ``files`` are open binary files, and
+    ``tables`` Arrow tables of ``schema``.
     """
     sizes = []
 
@@ -137,9 +142,9 @@ def write_dataset(files: Files, tables: Tables, schema: pa.Schema, origin: Origi
 def write_tmx(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -> None:
     """Write Translation Memory eXchange 1.4, level 1, valid by its DTD.
 
-    ``origin`` must have both languages. Score, probability, margin, cosine, rank, direction and
-    reason are properties of a unit, and ids and documents of its sentences. Other columns are
-    omitted. Characters that XML cannot express become spaces.
+    ``files`` is one open binary file, ``tables`` are Arrow tables of ``schema``, and ``origin`` has
+    both languages. Score, probability, margin, cosine, rank, direction and reason are properties of
+    a unit, ids and documents of its sentences. Characters that XML cannot express become spaces.
     """
     languages = tuple(str(language) for language in origin.languages)
     header = (
@@ -194,8 +199,8 @@ WRITERS = {
 def regroup(batches: Batches, schema: pa.Schema, rows: int) -> Tables:
     """Yield pairs in tables of ``rows`` rows each, the last maybe shorter.
 
-    Tables have the columns of ``schema``, which all batches must have, and one chunk per column.
-    Without pairs, there are none.
+    Tables have the columns of ``schema``, which all ``batches``, Arrow tables or record batches,
+    must have, and one chunk per column. Without pairs, there are none.
     """
     tables: list[pa.Table] = []
     row_count = 0

@@ -51,7 +51,6 @@ def remember_cut(
 
 
 def _cut_before(run: RunContext, side: str, files: Sequence[Place]) -> list[int]:
-    """Return the earlier shard sizes if the corpus begins with all of them."""
     path = run.folder.cut(side)
     if not path.exists():
         return []

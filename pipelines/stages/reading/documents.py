@@ -42,10 +42,10 @@ def document_pairs(run: RunContext) -> DocumentPairs:
 
 
 def one_to_one_pairs(run: RunContext) -> list[tuple[str, str]]:
-    """Return the names of paired documents, in the order of the list.
+    """Return the names of paired documents, by source in the list's order.
 
     Raises:
-        ValueError: A document is in several pairs, or the list is empty or malformed.
+        ValueError: A document is in several pairs, or ``document_pairs`` raises it or OSError.
     """
     targets = document_pairs(run).targets
     pairs = [(source, target) for source, names in targets.items() for target in names]

@@ -33,10 +33,8 @@ CONTRADICTED = 0.1  # share of a sample below which a corpus is not in its given
 class Sample(NamedTuple):
     """The languages and the HTML entities in a sample of a corpus.
 
-    Attributes:
-        shares: Share (0 to 1) of each language, largest first.
-        escapes: How often entities are to be unescaped, usually 0.
-        entity: An example of an entity, empty without entities.
+    ``shares`` (0 to 1) are by language, largest first. Entities are to be unescaped ``escapes``
+    times, usually 0. ``entity`` is an example of an entity, or "".
     """
 
     shares: Mapping[str, float]
@@ -76,10 +74,7 @@ def decide_languages(run: RunContext, *, remember: bool = True) -> RunContext:
 
 
 def _decide_encoders(run: RunContext) -> RunContext:
-    """Return the run with the encoder parts that cover each pair's languages.
-
-    A corpus is encoded with all parts that any of its pairs uses.
-    """
+    # A corpus is encoded with all parts that any of its pairs uses.
     whole = run.options.encoder
     if not joined.parse_joined(whole):
         return run
@@ -105,7 +100,6 @@ def _decide_encoders(run: RunContext) -> RunContext:
 
 
 def _read_sample(run: RunContext, side: str, *, remember: bool) -> Sample:
-    """Return the sample of a corpus, as stored if it is unchanged."""
     corpus, path = run.options.side(side), run.folder.seen_languages(side)
     texts = language_sample(corpus.path, corpus.input_format)
     if path.exists():
@@ -142,8 +136,7 @@ def only_language(options: MiningOptions, side: str) -> str | None:
 def language_sample(path: Place, input_format: str) -> list[str]:
     """Return a sample of a corpus's sentences, empty if it is unreadable.
 
-    It is the beginning, or for a folder of over 20 files of documents, some sentences of evenly
-    spaced files.
+    It is the beginning or, in a folder of over 20 files of documents, sentences of some of these.
     """
     try:
         is_folder = path.is_dir() and is_documents(path, input_format)

@@ -58,7 +58,7 @@ def read_side(run: RunContext, side: str) -> list[Shard]:
     Raises:
         ValueError: The corpus cannot be read, none of its sentences is usable, or none is in a
             document that ``options.scope`` can pair.
-        OSError: A remote file cannot be read.
+        OSError: A remote file cannot be read, or a file cannot be written.
     """
     options, corpus = run.options, run.options.side(side)
     source, digests, lines = _open(run, side)
@@ -87,14 +87,12 @@ def read_side(run: RunContext, side: str) -> list[Shard]:
 
 
 def _shard_artefact(corpus: Artefact, index: int) -> Artefact:
-    """Return the artefact with only a shard's files, for small references."""
     names, sizes = (shard_file(index), DUPLICATES, REJECTED, INPUTS), corpus.facts["shards"]
     facts = {**corpus.facts, "unique": sum(sizes), "shards": len(sizes)}
     return replace(corpus, files={name: corpus.files[name] for name in names}, facts=facts)
 
 
 def _open(run: RunContext, side: str) -> tuple[Corpus, list[str], int | None]:
-    """Return a side's corpus, its files' SHA-256, and its lines if known."""
     corpus = run.options.side(side)
     if is_documents(corpus.path, corpus.input_format):
         documents = SplitCorpus(run, side)
@@ -198,7 +196,6 @@ def _write_shards(tables: Iterable[pa.Table], sizes: Iterator[int], draft: Draft
 
 
 def _cut(tables: Iterable[pa.Table], sizes: Iterator[int]) -> Iterator[tuple[int, pa.Table]]:
-    """Yield the rows in pieces, none empty, each with its shard's index."""
     index, room = -1, 0
     for table in tables:
         while len(table):
@@ -225,6 +222,7 @@ def collect_rejected(run: RunContext, sides: Mapping[str, Sequence[EmbeddedShard
 
     Raises:
         ValueError: More than ``options.max_rejected`` records of both sides were rejected.
+        OSError: A file cannot be written.
     """
     counts = [_write_rejected(run, side, shards) for side, shards in sides.items()]
     total, maximum = sum(counts), run.options.max_rejected

@@ -60,7 +60,8 @@ class DocumentFiles:
 def group_files(run: RunContext, side: str) -> list[DocumentFiles]:
     """Divide the files of the side "source" or "target" into groups, in order.
 
-    If the side does not consist of raw documents, it is one group without files.
+    If the side does not consist of raw documents, it is one group without files. ``document_files``
+    raises CorpusError and ModuleNotFoundError.
     """
     corpus = run.options.side(side)
     if not is_documents(corpus.path, corpus.input_format):
@@ -85,7 +86,7 @@ def split_group(run: RunContext, group: DocumentFiles) -> DocumentFiles:
     """Split a group's documents into sentences, and save these.
 
     They are in the work folder's ``split/SIDE/NNNNN``, unless they were saved before or the group
-    has no files. The group is returned.
+    has no files. The group is returned. ``produce`` raises OSError, ArtefactError.
     """
     if group.files:
         _split(run, group)
@@ -100,12 +101,11 @@ def join_side(run: RunContext, groups: Sequence[DocumentFiles]) -> str:
 class SplitCorpus:
     """An iterable over a side's sentences and broken documents, as records.
 
-    Construction splits the documents that are not split yet. A document with the name of an earlier
-    document gets a number, as in ``NAME (2)``.
+    Construction splits the documents that are not split yet, with the errors of ``group_files`` and
+    ``split_group``. A document with the name of an earlier one gets a number, as in ``NAME (2)``.
 
     Attributes:
-        names: Name of each file in the corpus.
-        files: Path of each file.
+        names, files: Name in the corpus, and path, of each file.
         starts: Row at which each file begins; complete after an iteration.
     """
 
@@ -131,7 +131,6 @@ class SplitCorpus:
         self.starts += [row] * (len(self.names) - len(self.starts))
 
     def _batches(self) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Yield sentences in batches, each with the number of its first file."""
         first_file = 0
         for files, whole in self._groups:
             for number in range(whole.facts["parts"]):
@@ -168,7 +167,6 @@ class SplitCorpus:
             )
 
     def _begin_files(self, numbers: NDArray[np.int64], row: int) -> None:
-        """Add the start of each file, for an empty file that of the next one."""
         for number, position in zip(*np.unique(numbers, return_index=True), strict=True):
             self.starts += [row + int(position)] * (int(number) + 1 - len(self.starts))
 
@@ -197,7 +195,6 @@ def _split(run: RunContext, group: DocumentFiles) -> Artefact:
 def _part(
     folder: Place, key: str, documents: Iterator[tuple[int, AnyDocument]], language: str | None
 ) -> Artefact:
-    """Split and seal the next documents, or skip them if they are sealed."""
     part = islice(documents, PART_DOCUMENTS)
     if (sealed := find(folder, key=key)) is not None:
         deque(part, maxlen=0)

@@ -42,8 +42,9 @@ def prepare_sides(run: RunContext, shards: Shards) -> list[list[SearchableShard]
     join, the trained cells.
 
     Raises:
-        ValueError: A side has no usable vector, the sides differ in dimensions, or more than
-            ``options.max_rejected`` records were rejected.
+        ValueError: A side has no usable vector, the sides differ in dimensions, a shard is missing,
+            or more than ``options.max_rejected`` records were rejected.
+        OSError: A file cannot be written.
     """
     options = run.options
     sides = collect_sides(shards)
@@ -86,7 +87,6 @@ def _choose_method(options: MiningOptions, sides: Mapping[str, Shards]) -> Corpu
 
 
 def _trained_cells(run: RunContext, spec: CellSpec, all_shards: Sequence[Shards]) -> Artefact:
-    """Train cells on a sample of both sides, which does not depend on shards."""
     sides = [SideVectors(shards) for shards in all_shards]
     count = spec.count or default_cells(max(map(len, sides)))
     content = [shard.content for shards in all_shards for shard in shards]
@@ -113,7 +113,6 @@ def _sample(sides: Sequence[SideVectors], size: int) -> Matrix:
 
 
 def _sampled(run: RunContext, sides: Sequence[Shards]) -> tuple[Matrix, Matrix]:
-    """Return sampled rows (N, D) of both sides, and each row's nearest one."""
     rows, nearest = [], []
     for sample in recall_samples(*sides):
         queries, base = SideVectors(sample.shards), SideVectors(sample.others)
@@ -131,6 +130,7 @@ def train_side(run: RunContext, side: Sequence[SearchableShard]) -> Sequence[Sea
 
     Raises:
         ValueError: The index cannot be trained on these sentences.
+        OSError: A file cannot be written.
     """
     if not isinstance(method := side[0].method, IndexSpec):
         return side
@@ -147,6 +147,7 @@ def fill_index(run: RunContext, shard: SearchableShard) -> SearchableShard:
 
     Raises:
         ValueError: FAISS cannot add the vectors.
+        OSError: A file cannot be written.
     """
     if shard.index is None:
         return shard

@@ -37,6 +37,7 @@ def trained_index(run: RunContext, shards: Sequence[EmbeddedShard], spec: IndexS
 
     Raises:
         ValueError: The index cannot be trained on these vectors.
+        OSError: A file cannot be written.
     """
     content = [embedded.content for embedded in shards]
     side = shards[0].shard.side
@@ -76,6 +77,7 @@ def filled_index(run: RunContext, embedded: EmbeddedShard, trained: Artefact) ->
 
     Raises:
         ValueError: FAISS cannot add the vectors.
+        OSError: A file cannot be written.
     """
     key = content_key("fill", trained=trained.files[TRAINED], vectors=embedded.content)
 
@@ -92,7 +94,7 @@ def filled_index(run: RunContext, embedded: EmbeddedShard, trained: Artefact) ->
 
 
 def lookup_key(run: RunContext, embedded: EmbeddedShard, others: Sequence[SearchableShard]) -> str:
-    """Return the hash of all inputs of ``look_up``."""
+    """Return the ``content_key`` of all inputs of ``look_up``."""
     return content_key(
         "look up",
         queries=embedded.content,
@@ -127,7 +129,6 @@ def _index(other: SearchableShard) -> tuple[Artefact, IndexSpec]:
 def _candidates(
     queries: Matrix, others: Sequence[SearchableShard], base: SideVectors, *, k: int, meter: Meter
 ) -> Neighbours:
-    """Return the indexes' best candidates, as positions in ``base``."""
     count = min(k * faiss_index.CANDIDATES_PER_NEIGHBOUR, len(base))
     best = Neighbours.empty(len(queries), count)
     for other, (start, stop) in zip(others, pairwise(base.starts), strict=True):
@@ -139,7 +140,6 @@ def _candidates(
 
 
 def _search(queries: Matrix, other: SearchableShard, *, count: int, meter: Meter) -> Neighbours:
-    """Return the candidates of one shard's index, as positions in the shard."""
     filled, spec = _index(other)
     index = read_index(filled.file(FILLED), mapped=True)
     faiss_index.set_breadth(index, spec)
@@ -153,7 +153,6 @@ def _search(queries: Matrix, other: SearchableShard, *, count: int, meter: Meter
 
 
 def _rescore(queries: Matrix, base: SideVectors, candidates: Neighbours, *, k: int) -> Neighbours:
-    """Return the best candidates by exact cosines of vectors on disk."""
     neighbours = Neighbours.empty(len(queries), k)
     for block in blocks(len(queries), RESCORED):
         ids = candidates.ids[block]

@@ -40,8 +40,8 @@ SLACK = 1.05  # rows of a tile over two shards' rows that are joined at once; bl
 def cut_nearest(run: RunContext, shards: Sequence[SearchableShard]) -> list[SearchTile]:
     """Divide the join of nearest cells into tiles.
 
-    This cheap first join finds lower bounds (floors) for the join of all cells (``join_cells``). If
-    the search needs none, the result is one tile of all shards without ``cells``.
+    This first join finds lower bounds (floors) for the join of all cells. If the search needs none,
+    the result is a tile of all shards without ``cells``. A missing shard raises ValueError.
     """
     sides, method = collect_sides(shards), shards[0].method
     whole = SearchTile(sources=sides[SOURCE], targets=sides[TARGET], method=method)
@@ -53,8 +53,9 @@ def cut_nearest(run: RunContext, shards: Sequence[SearchableShard]) -> list[Sear
 def join_nearest(run: RunContext, tile: SearchTile) -> SearchTile:
     """Find floors for the rows in a tile of nearest cells, and save them.
 
-    Of each side, they are the positions, int64 (n,), of its n rows in these cells, and their
-    floors, float32 (n,), -inf for none. A tile without ``cells`` is returned unchanged.
+    The tile is returned with ``floors``, one artefact: of each side, the positions, int64 (n,), of
+    its n rows in these cells, and their floors, float32 (n,), -inf for none. A tile without
+    ``cells`` is returned unchanged. ``produce`` raises OSError, ArtefactError.
     """
     cells = tile.cells
     if cells is None:
@@ -100,13 +101,16 @@ def floors_of(tiles: Sequence[SearchTile]) -> list[Artefact]:
 
 
 def cells_of(searchable: SearchableShard) -> Artefact:
-    """Return the artefact with the cells of a shard's vectors."""
+    """Return the artefact with the cells of a shard's vectors in a cell join."""
     assert searchable.index is not None, "a cell join needs the cells of every shard"
     return searchable.index
 
 
 def cell_tiles(whole: SearchTile, floors: Sequence[Artefact] = ()) -> list[SearchTile]:
-    """Cut whole sides into tiles of cells with ``floors``, about two shards."""
+    """Cut whole sides into tiles of cells, each with rows of about two shards.
+
+    They are copies of ``whole``, the tile of all shards, with ``cells`` and ``floors``.
+    """
     sides = whole.sources, whole.targets
     stride = -(-max(map(_rows, sides)) // CUT_BY)
     cells = (
@@ -133,7 +137,10 @@ def _rows_of_two_shards(tile: SearchTile) -> int:
 
 
 def join_tile(run: RunContext, tile: SearchTile, cells: range) -> Artefact:
-    """Search cells of a tile, and save neighbours (rows) of rows with any."""
+    """Search cells of a tile, and save neighbours (rows) of rows with any.
+
+    The artefact is as ``shard_parts`` takes it. ``produce`` raises OSError, ArtefactError.
+    """
 
     def write(draft: Draft) -> Mapping[str, Any]:
         sides, k = [_Rows.load(tile, side) for side in SIDES], list_length(run, tile)
@@ -191,8 +198,7 @@ def _content(searchable: SearchableShard) -> list[object]:
 
 
 class _Block(NamedTuple):
-    """Rows of a side in a tile, by their places among the tile's rows."""
-
+    # By their places among the tile's rows.
     places: IntArray
     units: Matrix
     cells: Cells
@@ -201,8 +207,6 @@ class _Block(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class _Rows:
-    """The rows of a side in a tile's cells, with floors (-inf for none)."""
-
     vectors: SideVectors
     positions: IntArray
     cells: Cells
@@ -233,7 +237,6 @@ class _Rows:
         return cls(vectors=vectors, positions=positions, cells=cells, floors=floors)
 
     def block(self, part: range, block: slice) -> _Block:
-        """Return some of the rows, in the order in which a part is joined."""
         order = by_nearest_cell(self.cells[block], part)
         units = self.vectors.take(self.positions[block], places=np.argsort(order))
         places = order + block.start
@@ -241,7 +244,6 @@ class _Rows:
 
 
 def _parts(tile: SearchTile, cells: range, sides: list[_Rows]) -> Iterator[tuple[_Block, _Block]]:
-    """Yield the rows of both sides, in blocks if a tile exceeds two shards."""
     size = _rows_of_two_shards(tile)
     size = size // 2 if sum(map(len, sides)) > SLACK * size else math.ceil(SLACK * size)
     for rows in blocks(len(sides[0]), size):
@@ -251,7 +253,6 @@ def _parts(tile: SearchTile, cells: range, sides: list[_Rows]) -> Iterator[tuple
 
 
 def _cells(searchable: SearchableShard, method: Method) -> Cells:
-    """Map a shard's cells, all or the nearest, as the method needs them."""
     assert isinstance(method, CellSpec)
     cells = np.load(cells_of(searchable).file(CELLS), mmap_mode="r")
     return cells[:, : None if method.probes > 1 else 1]

@@ -40,7 +40,8 @@ def sampled_positions(side: SideVectors) -> IntArray:
 def search_sample(run: RunContext, sample: RecallSample) -> list[SampledNeighbours]:
     """Search a sample exactly in the other side, and save its neighbours.
 
-    Ids are positions in the other side, so the result does not depend on shards.
+    Ids are positions in the other side, whatever the shards. ``produce`` raises OSError,
+    ArtefactError.
     """
     side = sample.shards[0].shard.side
     k = min(run.options.k, len(SideVectors(sample.others)))

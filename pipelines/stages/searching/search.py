@@ -91,8 +91,7 @@ def _group_tiles(run: RunContext, whole: SearchTile) -> list[SearchTile]:
 def group_sizes(shards: int, earlier: Sequence[int] = ()) -> list[int]:
     """Divide a number of shards into groups, and return the groups' sizes.
 
-    If ``earlier`` groups of another run do not exceed ``shards``, they come first. Without them,
-    there are at most 32.
+    ``earlier`` groups of another run come first unless they exceed ``shards``, else at most 32.
     """
     sizes = list(earlier) if sum(earlier) <= shards else []  # else of a larger side
     length = -(-shards // MAX_GROUPS)
@@ -105,7 +104,7 @@ def search_tile(run: RunContext, tile: SearchTile | RecallSample) -> Sequence[Ne
     """Search a tile in both directions, or a recall sample.
 
     Neighbours are returned by shard. For FAISS indexes, which ``find_neighbours`` searches, a
-    pending search is returned instead.
+    pending search is returned instead. ``produce`` raises OSError, ArtefactError.
     """
     if isinstance(tile, RecallSample):
         return search_sample(run, tile)
@@ -145,10 +144,7 @@ def search_tile(run: RunContext, tile: SearchTile | RecallSample) -> Sequence[Ne
 
 
 def _search_groups(run: RunContext, tile: SearchTile) -> Artefact:
-    """Search shard by shard, and seal the neighbours in the other group.
-
-    Two shards are in memory at a time. The lists of targets wait on disk for further sources.
-    """
+    # Two shards are in memory at a time. The lists of targets wait on disk for further sources.
     k = run.options.k
     documents: dict[str, object] = {}
     if isinstance(tile.method, PairedDocuments):
@@ -191,7 +187,6 @@ def _search_groups(run: RunContext, tile: SearchTile) -> Artefact:
 def _search(
     run: RunContext, tile: SearchTile, source: SearchableShard, target: SearchableShard
 ) -> tuple[Neighbours, Neighbours]:
-    """Search both directions of two shards, with positions in them as ids."""
     queries, base, options = source.embedded, target.embedded, run.options
     search: Callable[..., tuple[Neighbours, Neighbours]]
     if isinstance(tile.method, PairedDocuments):
@@ -215,6 +210,7 @@ def find_neighbours(run: RunContext, parts: Sequence[NeighbourPart]) -> ShardNei
 
     Raises:
         ValueError: A tile is missing or repeated.
+        OSError: A file cannot be written.
     """
     return ShardNeighbours(
         embedded=parts[0].embedded,

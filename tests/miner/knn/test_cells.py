@@ -21,22 +21,16 @@ from miner.knn.cells import (
     rows_in_cells,
     train_cells,
 )
-from miner.knn.core import compiled, passes, products, tuning
+from miner.knn.core import compiled, products, tuning
 from miner.knn.core.codes import PRECISIONS
 from miner.knn.core.rescore import merge, merge_some, unit_rows
-from miner.knn.core.tuning import Tuning
 from miner.knn.exact import search_unit_rows
 from miner.knn.method import default_cells
 from miner.threads import using_threads
 from tests.miner import oracle
 from tests.miner.strategies import hard_vectors, two_sides
 
-TILES = st.sampled_from([(1, 1), (3, 5), (5, 12), (2, 16), (64, 64)])
-
-
-def set_tiles(patch, tile, verified):
-    patch.setattr(cells, "TILE", tile)
-    patch.setattr(passes, "TILE_ROWS", verified)
+TILES = st.sampled_from([1, 2, 3, 5, 64])
 
 
 def join(sides, centroids, *, k, probes, **options):
@@ -45,13 +39,10 @@ def join(sides, centroids, *, k, probes, **options):
     return join_cells(sides, own, part=range(len(centroids)), k=k, **options)
 
 
-def search(sides, centroids, *, k, probes, precision="float32", kept=0, workers=1):
-    """A join that keeps so many candidates, in so many threads."""
-    with pytest.MonkeyPatch.context() as patch:
-        tuned = Tuning(precision=precision, kept=max(k, kept))
-        patch.setattr(cells, "choose", lambda *_, **__: tuned)
-        with using_threads(workers):
-            return join(sides, centroids, k=k, probes=probes)
+def search(sides, centroids, *, k, probes, precision="float32", workers=1):
+    """A join in so many threads."""
+    with using_threads(workers):
+        return join(sides, centroids, k=k, probes=probes, precision=precision)
 
 
 def rounded(rows):
@@ -123,16 +114,14 @@ def joins(draw, max_rows=24):
     join=joins(),
     k=st.integers(1, 6),
     probes=st.integers(1, 5),
-    tiles=TILES,
+    tile=TILES,
     precision=st.sampled_from(PRECISIONS),
-    kept=st.sampled_from([0, 1, 4, 12]),
 )
-def test_equals_a_full_sort_of_what_shares_a_cell(join, k, probes, tiles, precision, kept):
-    # Fewer candidates leave more rows incomplete: the second search has more to do.
+def test_equals_a_full_sort_of_what_shares_a_cell(join, k, probes, tile, precision):
     sides, centroids = join
     with pytest.MonkeyPatch.context() as patch:
-        set_tiles(patch, *tiles)
-        found = search(sides, centroids, k=k, probes=probes, precision=precision, kept=kept)
+        patch.setattr(cells, "TILE", tile)
+        found = search(sides, centroids, k=k, probes=probes, precision=precision)
     assert_is_best_of_cells(*sides, centroids, k=k, probes=probes, found=found)
 
 
@@ -148,7 +137,7 @@ def test_with_all_cells_probed_it_is_the_exact_search(join, k, precision, more):
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_on_vectors_of_many_near_ties(monkeypatch, precision):
-    """Noise about a few centres: more near neighbours than candidates, in several cells."""
+    """Noise about a few centres, less than low precisions round, in several cells."""
     random = np.random.default_rng(3)
     centres = random.standard_normal((12, 48))
     source, target = (
@@ -156,16 +145,16 @@ def test_on_vectors_of_many_near_ties(monkeypatch, precision):
         for rows in (150, 200)
     )
     centroids = np.concatenate([source[:10], target[:10]])
-    set_tiles(monkeypatch, 7, 16)
+    monkeypatch.setattr(cells, "TILE", 7)
     found = search(
         *((source, target), centroids),
-        **{"k": 4, "probes": 3, "precision": precision, "kept": 6, "workers": 3},
+        **{"k": 4, "probes": 3, "precision": precision, "workers": 3},
     )
     assert_is_best_of_cells(source, target, centroids, k=4, probes=3, found=found)
 
 
 def test_as_it_is_called_in_production():
-    """Nothing replaced: precision, candidates, loops and tiles as they are chosen."""
+    """Nothing replaced: precision, loops and tiles as they are chosen."""
     source, target = random_units(300, 12, 1), random_units(2 * cells.TILE + 65, 12, 2)
     centroids = random_units(8, 12, 3)
     forward, backward = join((source, target), centroids, k=3, probes=2)
@@ -198,34 +187,26 @@ def test_rows_in_any_order_with_their_names(join, k, seed):
 
 
 @settings(max_examples=60)
-@given(
-    join=joins(),
-    k=st.integers(1, 4),
-    precision=st.sampled_from(PRECISIONS),
-    kept=st.sampled_from([0, 4]),
-)
-def test_floors_from_the_nearest_cell_change_nothing(join, k, precision, kept):
+@given(join=joins(), k=st.integers(1, 4), precision=st.sampled_from(PRECISIONS))
+def test_floors_from_the_nearest_cell_change_nothing(join, k, precision):
     """And higher ones leave out what is lower, whatever the precision."""
     sides, centroids = join
     own = [nearest_cells(rows, centroids, probes=2) for rows in sides]
-    options = {"part": range(len(centroids)), "k": k}
+    options = {"part": range(len(centroids)), "k": k, "precision": precision}
     k = min(k, max(*map(len, sides), 1))  # more neighbours than rows are all of them
-    with pytest.MonkeyPatch.context() as patch:
-        tuned = Tuning(precision=precision, kept=max(k, kept))
-        patch.setattr(cells, "choose", lambda *_, **__: tuned)
-        whole = join_cells(sides, own, **options)
-        floors = find_floors(sides, own, **options)
-        for floor, lists in zip(floors, whole, strict=True):
-            assert lists.ids.shape[1] == k or (floor == -np.inf).all()
-            assert (floor <= lists.cosines[:, -1]).all()
-        near = join_cells(sides, [cells[:, :1] for cells in own], **options)
-        for floor, lists in zip(floors, near, strict=True):
-            assert ((floor > -np.inf) == (lists.ids[:, k - 1 :] >= 0).all(axis=1)).all() or (
-                lists.ids.shape[1] < k
-            )
-        assert_alike(join_cells(sides, own, floors=floors, **options), whole)
-        higher = [lists.cosines[:, 0] for lists in whole]
-        found = join_cells(sides, own, floors=higher, **options)
+    whole = join_cells(sides, own, **options)
+    floors = find_floors(sides, own, **options)
+    for floor, lists in zip(floors, whole, strict=True):
+        assert lists.ids.shape[1] == k or (floor == -np.inf).all()
+        assert (floor <= lists.cosines[:, -1]).all()
+    near = join_cells(sides, [cells[:, :1] for cells in own], **options)
+    for floor, lists in zip(floors, near, strict=True):
+        assert ((floor > -np.inf) == (lists.ids[:, k - 1 :] >= 0).all(axis=1)).all() or (
+            lists.ids.shape[1] < k
+        )
+    assert_alike(join_cells(sides, own, floors=floors, **options), whole)
+    higher = [lists.cosines[:, 0] for lists in whole]
+    found = join_cells(sides, own, floors=higher, **options)
     for one, lists, least in zip(found, whole, higher, strict=True):
         wanted = lists.cosines >= np.maximum(least[:, None], np.finfo(np.float32).min)
         np.testing.assert_array_equal(one.ids, np.where(wanted, lists.ids, -1))
@@ -267,15 +248,14 @@ def test_an_empty_side_has_no_neighbours_and_is_none(rows, columns):
     k=st.integers(1, 6),
     probes=st.integers(1, 4),
     cuts=st.lists(st.integers(0, 24), max_size=3),
-    kept=st.sampled_from([0, 4]),
 )
-def test_parts_of_a_side_merge_to_what_the_whole_finds(join, k, probes, cuts, kept):
+def test_parts_of_a_side_merge_to_what_the_whole_finds(join, k, probes, cuts):
     (source, target), centroids = join
-    whole = search((source, target), centroids, k=k, probes=probes, kept=kept)
+    whole = search((source, target), centroids, k=k, probes=probes)
     edges = [0, *sorted(min(cut, len(target)) for cut in cuts), len(target)]
     forward, backward = [], []
     for start, stop in pairwise(edges):
-        one, two = search((source, target[start:stop]), centroids, k=k, probes=probes, kept=kept)
+        one, two = search((source, target[start:stop]), centroids, k=k, probes=probes)
         ids = np.where(one.ids == -1, -1, one.ids + start)
         forward.append(Neighbours(ids=ids, cosines=one.cosines))
         backward.append(two)
@@ -287,31 +267,21 @@ def test_parts_of_a_side_merge_to_what_the_whole_finds(join, k, probes, cuts, ke
 
 
 @settings(max_examples=30)
-@given(
-    join=joins(),
-    k=st.integers(1, 6),
-    probes=st.integers(1, 4),
-    most=st.integers(1, 30),
-    kept=st.sampled_from([0, 4]),
-)
-def test_parts_of_the_cells_merge_to_what_the_whole_finds(join, k, probes, most, kept):
+@given(join=joins(), k=st.integers(1, 6), probes=st.integers(1, 4), most=st.integers(1, 30))
+def test_parts_of_the_cells_merge_to_what_the_whole_finds(join, k, probes, most):
     sides, centroids = join
-    whole = search(sides, centroids, k=k, probes=probes, kept=kept)
+    whole = search(sides, centroids, k=k, probes=probes)
     own = [nearest_cells(rows, centroids, probes=probes) for rows in sides]
     found = [Neighbours.empty(len(one.ids), one.ids.shape[1]) for one in whole]
     for part in cut_cells(*own, count=len(centroids), most=most):
         rows = [rows_in_cells(side, part) for side in own]
         taken = [side[own_rows] for side, own_rows in zip(sides, rows, strict=True)]
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(
-                cells, "choose", lambda *_, **__: Tuning(precision="float32", kept=max(k, kept))
-            )
-            lists = join_cells(
-                taken,
-                [side[own_rows] for side, own_rows in zip(own, rows, strict=True)],
-                part=part,
-                k=k,
-            )
+        lists = join_cells(
+            taken,
+            [side[own_rows] for side, own_rows in zip(own, rows, strict=True)],
+            part=part,
+            k=k,
+        )
         for all_of, one, queries, others in zip(found, lists, rows, rows[::-1], strict=True):
             ids = np.append(others, -1)[one.ids]
             merge_some(all_of, queries, Neighbours(ids=ids, cosines=one.cosines))
@@ -356,7 +326,7 @@ def test_near_cells_have_near_numbers():
 
 @pytest.mark.parametrize("probes", [1, 2, 6, 99])
 def test_progress_sums_to_the_similarities_of_a_full_search(monkeypatch, probes):
-    set_tiles(monkeypatch, 32, 64)
+    monkeypatch.setattr(cells, "TILE", 32)
     source, target, centroids = (random_units(rows, 8, rows) for rows in (300, 400, 12))
     counts = []
     join((source, target), centroids, k=2, probes=probes, progress=counts.append)

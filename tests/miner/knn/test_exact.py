@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from miner import mine
 from miner.knn import exact, tiled
 from miner.knn.core import passes, products, rescore
-from miner.knn.core.codes import PRECISIONS, encode_both
+from miner.knn.core.codes import PRECISIONS
 from miner.knn.core.rescore import unit_rows
-from miner.knn.core.tuning import Tuning
 from miner.knn.exact import search_both, search_unit_rows
 from miner.knn.gpu import cuda
 from miner.knn.gpu.cuda import DeviceError
@@ -35,13 +34,11 @@ def set_tiles(monkeypatch, rows, columns):
     monkeypatch.setattr(passes, "TILE_COLUMNS", columns)
 
 
-def search(sides, *, k, precision, kept):
-    """A search by tiles that keeps so many candidates."""
+def search(sides, *, k, precision):
+    """A search by tiles, however few the rows."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(exact, "MAX_SIMILARITIES", -1)
-        tuned = Tuning(precision=precision, kept=max(k, kept))
-        patch.setattr(tiled, "choose", lambda *_, **__: tuned)
-        return search_unit_rows(*sides, k=k)
+        return search_unit_rows(*sides, k=k, precision=precision)
 
 
 def assert_is_full_sort(source, target, k, found):
@@ -63,13 +60,14 @@ def random_units(rows, dim, seed=0):
     k=st.integers(1, 6),
     tiles=TILES,
     precision=st.sampled_from(PRECISIONS),
-    kept=st.sampled_from([0, 1, 4, 12]),
+    seeds=st.sampled_from([1, 4, 9, 99]),
 )
-def test_equals_a_full_sort(sides, k, tiles, precision, kept):
-    # Fewer candidates leave more rows incomplete: the second search has more to do.
+def test_equals_a_full_sort(sides, k, tiles, precision, seeds):
     with pytest.MonkeyPatch.context() as patch:
         set_tiles(patch, *tiles)
-        found = search(sides, k=k, precision=precision, kept=kept)
+        patch.setattr(passes, "SEEDS", seeds)
+        patch.setattr(passes, "MIN_COLUMNS_TO_SEED", seeds)
+        found = search(sides, k=k, precision=precision)
         assert_is_full_sort(*sides, k, found)
 
 
@@ -106,8 +104,8 @@ def test_equal_rows_come_in_order_of_position(small_tiles):
     assert (forward.cosines == forward.cosines[0, 0]).all()
 
 
-def test_more_duplicates_than_candidates_hide_behind_better_ones(small_tiles):
-    """The k-th neighbour is one of 40 equal rows, of which the candidates hold but some."""
+def test_duplicates_hide_behind_better_ones(small_tiles):
+    """The k-th neighbour is one of 40 equal rows."""
     x = random_units(3, 24)
     target = np.concatenate([np.tile(x[1], (40, 1)), x[[0, 2]]])[::-1].copy()
     forward, _ = search_unit_rows(x[:1], target, k=4)
@@ -130,7 +128,7 @@ def test_rows_that_are_repeated_many_times(sides, k, tiles, precision, data):
     )
     with pytest.MonkeyPatch.context() as patch:
         set_tiles(patch, *tiles)
-        found = search(repeated, k=k, precision=precision, kept=k)
+        found = search(repeated, k=k, precision=precision)
         assert_is_full_sort(*repeated, k, found)
 
 
@@ -168,26 +166,27 @@ def test_what_float32_cannot_rank(small_tiles, dim):
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_on_vectors_of_many_near_ties(small_tiles, precision):
-    """Noise about a few centres: more near neighbours than candidates."""
+    """Noise about a few centres, less than low precisions round."""
     random = np.random.default_rng(3)
     centres = random.standard_normal((20, 96))
     sides = tuple(
         unit_rows(centres[random.integers(20, size=rows)] + 0.05 * random.normal(size=(rows, 96)))
         for rows in (200, 300)
     )
-    assert_is_full_sort(*sides, 4, search(sides, k=4, precision=precision, kept=6))
+    assert_is_full_sort(*sides, 4, search(sides, k=4, precision=precision))
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_most_rows_are_searched_once(monkeypatch, precision):
+def test_few_exact_cosines_are_computed(monkeypatch, precision):
+    """An exact cosine costs a vector of each side, so bounds must exclude most pairs."""
+    hits, real = [], passes.find_hits
     monkeypatch.setattr(exact, "MAX_SIMILARITIES", -1)
-    again = []
-    complete = passes.verify
     monkeypatch.setattr(
-        passes, "verify", lambda *given, k: (again.append(complete(*given, k=k)), again[-1])[1]
+        passes, "find_hits", lambda *given: (hits.append(real(*given)), hits[-1])[1]
     )
-    search_unit_rows(random_units(900, 64, 1), random_units(700, 64, 2), k=4, precision=precision)
-    assert sum(len(incomplete) for _, incomplete in again) <= 0.1 * 1600
+    sides = random_units(9000, 64, 1), random_units(9000, 64, 2)
+    search_unit_rows(*sides, k=4, precision=precision)
+    assert sum(len(places) for places, _ in hits) < 0.02 * 9000 * 9000
 
 
 @pytest.mark.parametrize("lack", ["torch", "int8"])
@@ -307,17 +306,16 @@ def test_errors():
     [(1021, 2, {511, 510}), (1021, 8, {128, 125}), (1021, 64, {64, 61}), (1300, 1, {512, 276})],
 )
 def test_few_rows_are_searched_by_all_threads(monkeypatch, rows, threads, sizes):
-    searched, real = set(), passes.best_columns
+    searched, real = set(), passes.find_hits
 
-    def best_columns(codes, *given, **options):
+    def find_hits(codes, *given):
         searched.add(len(codes))
-        return real(codes, *given, **options)
+        return real(codes, *given)
 
-    monkeypatch.setattr(passes, "best_columns", best_columns)
+    monkeypatch.setattr(passes, "find_hits", find_hits)
     queries, base = random_units(rows, 8, 1), random_units(90, 8, 2)
-    tuned = Tuning(precision="float32", kept=6)
     with using_threads(threads):
-        found = tiled.search_one_way(queries, base, k=3, tuned=tuned)
+        found = tiled.search_one_way(queries, base, k=3, precision="float32")
     assert searched == sizes
     np.testing.assert_array_equal(found.ids, search_unit_rows(queries, base, k=3)[0].ids)
 
@@ -365,24 +363,16 @@ def test_a_device_that_fails_is_left(monkeypatch, caplog):
     assert "cuda:0: out of memory; searching on the CPU instead" in caplog.text
 
 
-@pytest.mark.parametrize("precision", PRECISIONS)
-def test_first_floors_are_below_all_candidates(precision):
-    """And above most of the rest: the last of a row's best among a few columns."""
+@pytest.mark.parametrize("k", [1, 11])
+def test_first_floors_are_below_the_kth_cosine(k):
+    """And above most of the rest: the k-th best among a few columns."""
     sides = crowd(700, 16, 0.5, 1), crowd(9000, 16, 0.5, 2)
-    left, right = encode_both(*sides, precision)
-    forward = passes.initial_candidates(left, right, kept=11)
-    backward = passes.initial_candidates(right, left, kept=11)
-    floors = forward.floor.copy()
-    assert np.isneginf(backward.floor).all()
-    passes.generate_candidates(
-        *(left, right, tiled._tiles(len(left), len(right)), (forward, backward)),
-        repeated=False,
-        progress=lambda products: None,
-    )
-    assert (floors < forward.bounds[:, -1]).all()
-    assert (forward.floor == forward.bounds[:, -1]).all()
-    some = (sides[0] @ sides[1].T > floors[:, None]).mean()
-    assert some < 3 * 11 / passes.SEEDS
+    floors = passes.initial_floors(*sides, k=k)
+    cosines = oracle.cosines(*sides)
+    assert (floors < np.sort(cosines, axis=1)[:, -k]).all()
+    assert (cosines > floors[:, None]).mean() < 3 * (k + 1) / passes.SEEDS
+    for rows, most in ((sides[1], k), (sides[0], passes.SEEDS + 1)):
+        assert np.isneginf(passes.initial_floors(rows, sides[0], k=most)).all()
 
 
 @settings(max_examples=40)
@@ -391,14 +381,12 @@ def test_first_floors_are_below_all_candidates(precision):
     k=st.integers(1, 6),
     tiles=TILES,
     precision=st.sampled_from(PRECISIONS),
-    kept=st.sampled_from([0, 1, 4]),
 )
-def test_one_way_it_finds_the_same(sides, k, tiles, precision, kept):
+def test_one_way_it_finds_the_same(sides, k, tiles, precision):
     counts = []
     with pytest.MonkeyPatch.context() as patch:
         set_tiles(patch, *tiles)
-        tuned = Tuning(precision=precision, kept=k + kept)
-        found = tiled.search_one_way(*sides, k=k, tuned=tuned, progress=counts.append)
+        found = tiled.search_one_way(*sides, k=k, precision=precision, progress=counts.append)
     expected, _ = search_unit_rows(*sides, k=k)
     np.testing.assert_array_equal(found.ids, expected.ids)
     np.testing.assert_array_equal(found.cosines, expected.cosines)

@@ -129,7 +129,7 @@ def test_a_product_that_errs_by_all_it_may_changes_nothing(monkeypatch, precisio
     sides = tuple(unit_rows(centre + near * random.standard_normal((n, dim))) for n in (40, 70))
     set_tiles(monkeypatch, 7, 16)
     monkeypatch.setattr(passes, "product", adversary)
-    assert_is_full_sort(*sides, 3, search(sides, k=3, precision=precision, kept=3))
+    assert_is_full_sort(*sides, 3, search(sides, k=3, precision=precision))
 
 
 @pytest.mark.parametrize("dim", [1, 2, 3, 64])

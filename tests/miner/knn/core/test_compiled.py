@@ -9,8 +9,14 @@ from hypothesis import strategies as st
 
 from miner.arrays import Neighbours
 from miner.knn.core import compiled
-from miner.knn.core.codes import PRECISIONS, Codes, encode_both, round_to_bfloat16
-from miner.knn.core.passes import LARGE, Candidates
+from miner.knn.core.codes import (
+    PRECISIONS,
+    Codes,
+    encode_both,
+    product_rounding,
+    round_to_bfloat16,
+)
+from miner.knn.core.passes import LARGE, TopK
 from miner.knn.core.products import numbers_of, product
 from tests.miner import oracle
 from tests.miner.strategies import two_sides
@@ -51,151 +57,111 @@ def cuts(length, size):
     return [slice(start, min(start + size, length)) for start in range(0, length, size)]
 
 
-def assert_best(candidates, bounds):
-    """The largest bounds, best first; of equal ones at the floor any will do."""
-    kept, width = candidates.bounds.shape[1], bounds.shape[1]
-    expected = np.full(candidates.bounds.shape, -np.inf)
-    expected[:, : min(kept, width)] = -np.sort(-bounds, axis=1)[:, :kept]
-    np.testing.assert_array_equal(candidates.bounds, expected)
-    np.testing.assert_array_equal(candidates.floor, expected[:, -1])
-    for row, ids in enumerate(candidates.ids):
-        there = ids[:width]
-        assert len(set(there.tolist())) == len(there)
-        np.testing.assert_array_equal(bounds[row, there], candidates.bounds[row, :width])
-        assert (ids[width:] == -1).all()
+def keep(tile, rows, columns, bounds, ids):
+    floors = (*rows.terms, bounds[:, -1]), (*columns.terms, np.full(len(columns), LARGE))
+    compiled.keep_largest(compiled.hits(tile, rows.slack, *floors), columns.ids, bounds, ids)
 
 
-def take(tile, rows, columns, forward, backward, *, repeated=False):
-    floors = (*rows.terms, forward.floor), (*columns.terms, backward.floor)
-    found = compiled.hits(tile, rows.slack, *floors)
-    sides = [(np.arange(len(codes)), codes.ids) for codes in (rows, columns)]
-    compiled.take(found, *sides, forward, backward, repeated)
+def empty_bounds(rows, kept):
+    return np.full((rows, kept), -np.inf, np.float32), np.full((rows, kept), -1, np.int32)
 
 
 @settings(max_examples=60)
 @given(
     shape=st.tuples(SIDES, SIDES),
-    tiles=st.tuples(SIDES, SIDES),
-    kept=st.tuples(st.integers(1, 12), st.integers(1, 12)),
+    width=SIDES,
+    kept=st.integers(1, 12),
     dtype=st.sampled_from(DTYPES),
     spread=st.sampled_from([1, 7, 250]),
-    repeats=st.sampled_from([0, 0, 1, 2]),
     seed=st.integers(0, 2**32 - 1),
 )
-def test_take_keeps_the_largest_bounds(shape, tiles, kept, dtype, spread, repeats, seed):
+def test_the_largest_bounds_are_kept(shape, width, kept, dtype, spread, seed):
+    """Best first; of equal ones, those of the first columns."""
     random = np.random.default_rng(seed)
     slack = 2.0**-8 if dtype == np.uint16 else 0
     rows, columns = side(shape[0], random, slack), side(shape[1], random, slack)
     whole = tile_of(random.integers(-spread, spread + 1, shape), dtype)
-    forward, backward = Candidates.empty(shape[0], kept[0]), Candidates.empty(shape[1], kept[1])
-    every = [(top, left) for top in cuts(shape[0], tiles[0]) for left in cuts(shape[1], tiles[1])]
-    for place in random.permutation(np.repeat(np.arange(len(every)), 1 + repeats)):
-        top, left = every[place]
-        take(
-            np.ascontiguousarray(whole[top, left]),
-            *(rows.take(top), columns.take(left), forward.take(top), backward.take(left)),
-            repeated=repeats > 0,
-        )
-    bounds = exact_bounds(whole, rows, columns)
-    assert_best(forward, bounds)
-    assert_best(backward, bounds.T)
+    bounds, ids = empty_bounds(shape[0], kept)
+    for part in cuts(shape[1], width):
+        keep(np.ascontiguousarray(whole[:, part]), rows, columns.take(part), bounds, ids)
+    expected_ids, expected = oracle.nearest(exact_bounds(whole, rows, columns), kept)
+    there = expected.shape[1]
+    np.testing.assert_array_equal(bounds[:, :there], expected)
+    np.testing.assert_array_equal(ids[:, :there], expected_ids)
+    assert (ids[:, there:] == -1).all()
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_take_of_bounds_that_rise_or_fall(order):
-    """All of a row's candidates are replaced in each block, or none ever is."""
+def test_bounds_that_rise_or_fall(order):
+    """All of a row's bounds are replaced in each block, or none ever is."""
     tile = order * np.arange(300, dtype=np.float32).reshape(1, -1)
     ones = side(300, np.random.default_rng(0), 0)
     ones.scale[:], ones.bias[:] = 1, 0
-    forward, backward = Candidates.empty(1, 12), Candidates.empty(300, 1)
-    take(tile, ones.take(slice(1)), ones, forward, backward)
-    assert_best(forward, numbers_of(tile).astype(np.float64))
-    assert (backward.ids == 0).all()
-
-
-def candidates_of(table, random, *, given, kept):
-    """Candidates for some neighbours of each row: bounds above cosines, -1 for none."""
-    rows, columns = table.shape
-    candidates = Candidates.empty(rows, kept)
-    for row in range(rows):
-        excess = np.float32(random.choice([0, 1e-7, 0.01, 0.5]))
-        ids = random.permutation(columns)[: min(given, kept)]
-        bounds = table[row, ids] + excess * random.random(len(ids), dtype=np.float32)
-        order = np.argsort(-bounds, kind="stable")
-        candidates.ids[row, : len(ids)] = ids[order]
-        candidates.bounds[row, : len(ids)] = bounds[order]
-    candidates.floor[:] = candidates.bounds[:, -1]
-    return candidates
+    bounds, ids = empty_bounds(1, 12)
+    keep(tile, ones.take(slice(1)), ones, bounds, ids)
+    np.testing.assert_array_equal(bounds[0], -np.sort(-tile[0])[:12])
 
 
 @settings(max_examples=60)
-@given(
-    sides=two_sides(max_rows=20),
-    k=st.integers(1, 8),
-    more=st.integers(0, 4),
-    given_=st.integers(0, 12),
-    seed=st.integers(0, 2**32 - 1),
-)
-def test_verify_ranks_candidates_by_exact_cosines(sides, k, more, given_, seed):
+@given(sides=two_sides(max_rows=20), k=st.integers(1, 8), more=st.integers(0, 12), data=st.data())
+def test_candidates_are_ranked_by_exact_cosines(sides, k, more, data):
     queries, base = sides
-    table = oracle.cosines(queries, base)
-    candidates = candidates_of(table, np.random.default_rng(seed), given=given_, kept=k + more)
+    random = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    candidates = np.stack([random.permutation(len(base)) for _ in queries])[:, : k + more]
+    candidates[random.random(candidates.shape) < 0.3] = -1
     found = Neighbours.empty(len(queries), k)
-    random = np.random.default_rng(seed)
-    lows = random.choice([-np.inf, 0, *table[:, 0]], len(queries)).astype(np.float32)
-    found.cosines[:] = lows[:, None]
-    names, incomplete = random.permutation(len(base)), np.ones(len(queries), dtype=np.bool_)
-    compiled.verify(queries, base, names, candidates, found.ids, found.cosines, incomplete)
-    for row, ids in enumerate(candidates.ids):
-        wanted = ids[ids >= 0][table[row, ids[ids >= 0]] > lows[row]].tolist()
-        near = sorted(wanted, key=lambda y: (-table[row, y], names[y]))[:k]
+    compiled.rescore(queries, base, candidates, found.ids, found.cosines)
+    table = oracle.cosines(queries, base)
+    for row, ids in enumerate(candidates):
+        near = sorted(ids[ids >= 0].tolist(), key=lambda y: (-table[row, y], y))[:k]
         missing = k - len(near)
-        assert found.ids[row].tolist() == names[near].tolist() + [-1] * missing
-        assert found.cosines[row].tolist() == [*table[row, near].tolist(), *[lows[row]] * missing]
-        left_out, last = candidates.bounds[row, -1], found.cosines[row, -1]
-        assert incomplete[row] == (left_out > last if missing else left_out >= last)
+        assert found.ids[row].tolist() == near + [-1] * missing
+        assert found.cosines[row].tolist() == [*table[row, near].tolist(), *[-np.inf] * missing]
 
 
-def complete(tile, left, right, x, y, found):
-    below = np.nextafter(found.cosines[:, -1], np.float32(-np.inf))
-    none = np.full(len(right), LARGE, dtype=np.float32)
-    hits = compiled.hits(tile, left.slack, (*left.terms, below), (*right.terms, none))
-    names = np.arange(len(y))
-    compiled.fallback_search(hits, x, left.ids, y, right.ids, names, (found.ids, found.cosines))
+def insert(tile, left, right, sides, both, *, repeated=False, places=None):
+    """Insert the hits of a tile, whose rows and columns are at ``places`` of their sides."""
+    places = places or (np.arange(len(left)), np.arange(len(right)))
+    floors = [part.floors[at] for part, at in zip(both, places, strict=True)]
+    hits = compiled.hits(tile, left.slack, (*left.terms, floors[0]), (*right.terms, floors[1]))
+    names = [np.arange(len(side)) for side in sides]
+    rounding = np.float32(2 * product_rounding("float32", sides[0].shape[1]))
+    compiled.take(hits, places, tuple(sides), tuple(names), both, rounding, repeated)
 
 
-@settings(max_examples=60)
+@settings(max_examples=100)
 @given(
     sides=two_sides(max_rows=40),
-    k=st.integers(1, 8),
-    width=st.sampled_from([1, 3, 16, 64]),
+    ks=st.tuples(st.integers(0, 8), st.integers(1, 8)),
+    tiles=st.tuples(st.sampled_from([1, 3, 16, 64]), st.sampled_from([1, 3, 16, 64])),
     precision=st.sampled_from(MULTIPLIED),
+    repeats=st.integers(0, 2),
     seed=st.integers(0, 2**32 - 1),
 )
-def test_the_fallback_search_completes_any_neighbours(sides, k, width, precision, seed):
-    """From whatever neighbours a row has to its nearest, each once, ties to the lower id."""
-    random = np.random.default_rng(seed)
+def test_tiles_in_any_order_give_the_nearest(sides, ks, tiles, precision, repeats, seed):
+    """In both directions or one, each once, ties to the lower id."""
     left, right = encode_both(*sides, precision)
+    both = TopK.empty(len(left), ks[0]), TopK.empty(len(right), ks[1])
+    every = [
+        (top, beside) for top in cuts(len(left), tiles[0]) for beside in cuts(len(right), tiles[1])
+    ]
+    for place in np.random.default_rng(seed).permutation(
+        np.repeat(np.arange(len(every)), 1 + repeats)
+    ):
+        rows, columns = (np.arange(part.start, part.stop) for part in every[place])
+        x, y = left.take(rows), right.take(columns)
+        tile = product(x.numbers, y.numbers)
+        insert(tile, x, y, sides, both, repeated=repeats > 0, places=(rows, columns))
     table = oracle.cosines(*sides)
-    k = min(k, len(right))
-    found = Neighbours(
-        ids=np.empty((len(left), k), dtype=np.int64),
-        cosines=np.empty((len(left), k), dtype=np.float32),
-    )
-    for row in range(len(left)):
-        ids = sorted(random.permutation(len(right))[:k], key=lambda y: (-table[row, y], y))
-        found.ids[row], found.cosines[row] = ids, table[row, ids]
-    for columns in random.permutation(cuts(len(right), width)):
-        part = right.take(columns)
-        tile = product(left.numbers, part.numbers)
-        complete(tile, left, part, *sides, found)
-    ids, cosines = oracle.nearest(table, k)
-    np.testing.assert_array_equal(found.ids, ids)
-    np.testing.assert_array_equal(found.cosines, cosines)
+    for found, similar, k in zip(both, (table, table.T), ks, strict=True):
+        ids, cosines = oracle.nearest(similar, k)
+        np.testing.assert_array_equal(found.ids[:, : ids.shape[1]], ids)
+        np.testing.assert_array_equal(found.cosines[:, : ids.shape[1]], cosines)
+        assert (found.ids[:, ids.shape[1] :] == -1).all()
 
 
-def fallback_search(tile, *, scale, base, ids, found):
-    """One row, (1, 0), against rows (``base``, 0) named ``ids``; bounds are scaled products."""
+def one_row(tile, *, base, ids, nearest):
+    """Insert hits of a row (1, 0) among rows (``base``, 0) at ``ids``, by a quarter of products."""
     left, right = (
         Codes(
             ids=np.array(names, dtype=np.int32),
@@ -204,25 +170,30 @@ def fallback_search(tile, *, scale, base, ids, found):
             bias=np.zeros(len(names), dtype=np.float32),
             slack=np.float32(0),
         )
-        for names, factor in (([0], 1), (ids, scale))
+        for names, factor in (([0], 1), (ids, 0.25))
     )
     x, y = np.array([[1, 0]], dtype=np.float32), np.zeros((max(ids) + 1, 2), dtype=np.float32)
     y[ids, 0] = base
-    complete(tile, left, right, x, y, found)
+    both = nearest, TopK.empty(len(y), 0)
+    insert(tile, left, right, (x, y), both, places=(np.array([0]), np.array(ids)))
+
+
+def top_of(number, cosine):
+    floors = np.nextafter(np.float32([cosine]), np.float32(-np.inf))
+    return TopK(np.array([[number]]), np.array([[cosine]], dtype=np.float32), floors)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_the_fallback_search_looks_at_what_may_be_better_only(dtype):
-    """An exact cosine costs a vector: none is computed where the bound is too low for it."""
-    found = Neighbours(ids=np.array([[9]]), cosines=np.array([[0.5]], dtype=np.float32))
+def test_cosines_are_computed_where_bounds_exceed_the_floor_only(dtype):
+    nearest = top_of(9, 0.5)
     tile = tile_of(np.array([[4, 4, 1]]), dtype)  # the last bound, a quarter, is a lie
-    fallback_search(tile, scale=0.25, base=[0.75, 0.875, 1], ids=[0, 1, 2], found=found)
-    assert (found.ids.item(), found.cosines.item()) == (1, 0.875)
+    one_row(tile, base=[0.75, 0.875, 1], ids=[0, 1, 2], nearest=nearest)
+    assert (nearest.ids.item(), nearest.cosines.item()) == (1, 0.875)
+    assert nearest.floors.item() == np.nextafter(np.float32(0.875), np.float32(0))
 
 
 @pytest.mark.parametrize(("other", "expected"), [(3, 3), (9, 7)])
 def test_a_bound_that_equals_the_last_cosine_may_hide_a_lower_id(other, expected):
-    found = Neighbours(ids=np.array([[7]]), cosines=np.array([[0.5]], dtype=np.float32))
-    tile = np.array([[2]], dtype=np.int32)
-    fallback_search(tile, scale=0.25, base=[0.5], ids=[other], found=found)
-    assert (found.ids.item(), found.cosines.item()) == (expected, 0.5)
+    nearest = top_of(7, 0.5)
+    one_row(np.array([[2]], dtype=np.int32), base=[0.5], ids=[other], nearest=nearest)
+    assert (nearest.ids.item(), nearest.cosines.item()) == (expected, 0.5)
