@@ -76,8 +76,8 @@ def find(
 
 def nearest(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Return the nearest of ``others`` to each row, (N, D)."""
-    tuned = choose(rows, others, k=1, precision=None, tried=PART_TRIAL_ROWS)
-    return others[search_one_way(rows, others, k=1, tuned=tuned).ids[:, 0]]
+    chosen = choose(rows, others, k=1, precision=None, tried=PART_TRIAL_ROWS)
+    return others[search_one_way(rows, others, k=1, precision=chosen).ids[:, 0]]
 
 
 def join(
