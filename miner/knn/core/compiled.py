@@ -13,7 +13,7 @@ LANES = 8
 TINY = np.finfo(np.float32).tiny
 TO_WHOLE = 1.5 * 2.0**52  # adding it rounds a float64 to an integer
 BELOW = np.float32(-np.inf)
-HALF = np.float32(2.0**112)  # factor of float16 exponent bits read as float32
+SIGN, REST = np.uint32(0x8000), np.uint32(0x7FFF)  # bits of float16
 
 # Reordered sums and fused products don't change results: bounds include their rounding, and cosines
 # are exact in float64 in any order (miner.knn.core.rescore).
@@ -146,24 +146,44 @@ def round_centred(rows: Any, mean: Any, largest: Any, codes: Any) -> None:
         steps[row], lengths[row], errors[row] = step, np.sqrt(length), np.sqrt(error)
 
 
-@compiled()  # keeps the order of sums, for the same bits everywhere
-def unit_rows(halves: Any, rows: Any, factor: Any, out: Any, places: Any) -> None:
-    """Scale float16 rows to length 1, rounded to multiples of 2**-26.
+def _floats_of(row: Any, floats: Any) -> None:
+    """Copy a row of float32 or of float16's bits to ``floats``.
 
-    ``halves`` (R, D) are their bits as uint16, finite and not zero, and ``factor`` is 2.0**26. Row
-    ``rows[i]`` is written to ``out[places[i]]``, float32, by two int64 arrays (P,).
+    Finite float16 are divided by 2**112, which is exact.
     """
-    sign, rest = np.uint32(0x8000), np.uint32(0x7FFF)
-    lanes, floats = np.empty(LANES), np.empty(halves.shape[1], dtype=np.float32)
-    bits, row = floats.view(np.uint32), np.empty(halves.shape[1])
+    raise NotImplementedError("compiled code only")
+
+
+@overload(_floats_of, inline="always")
+def _floats_of_type(row: Any, floats: Any) -> Any:
+    def of_halves(row: Any, floats: Any) -> None:
+        bits = floats.view(np.uint32)
+        for place in range(len(row)):
+            half = np.uint32(row[place])
+            bits[place] = (half & REST) << np.uint32(13) | (half & SIGN) << np.uint32(16)
+
+    def of_floats(row: Any, floats: Any) -> None:
+        floats[:] = row
+
+    return of_halves if row.dtype == types.uint16 else of_floats
+
+
+@compiled()  # keeps the order of sums, for the same bits everywhere
+def unit_rows(vectors: Any, rows: Any, scales: Any, out: Any, places: Any) -> None:
+    """Scale float16 or float32 rows to length 1, rounded to multiples of 2**-26.
+
+    ``vectors`` (R, D) are float32, or float16's bits as uint16, finite and not zero. ``scales`` are
+    the factor of converted numbers, and 2**26. Row ``rows[i]`` is written to ``out[places[i]]``,
+    float32. All loops compile to vector instructions, which calls to round would prevent.
+    """
+    unit, factor = scales
+    lanes, floats = np.empty(LANES), np.empty(vectors.shape[1], dtype=np.float32)
+    row = np.empty(vectors.shape[1])
     whole, step = len(row) - len(row) % LANES, 1 / factor
     for number in range(len(rows)):
-        own = halves[np.uint64(rows[number])]
+        _floats_of(vectors[np.uint64(rows[number])], floats)
         for place in range(len(row)):
-            half = np.uint32(own[place])
-            bits[place] = (half & rest) << np.uint32(13) | (half & sign) << np.uint32(16)
-        for place in range(len(row)):
-            row[place] = floats[place] * HALF
+            row[place] = np.float64(floats[place]) * unit
         lanes[:] = 0
         for start in range(0, whole, LANES):
             for lane in range(LANES):

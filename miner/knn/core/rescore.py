@@ -23,6 +23,7 @@ BLOCK_ROWS = 1 << 12
 BLOCK_BYTES = 1 << 21  # float64 vectors at a time; larger blocks fall out of the cache
 MAX_SIMILARITIES = 1 << 22  # of a table; for more, loading Numba (half a second) pays
 TABLE_ROWS = 1024  # of both sides, multiplied at a time
+HALF = 2.0**112  # factor of float16 exponent bits read as float32
 UNIT_BITS = 26  # rounding to 2**-26 moves a cosine by about 6e-9, rounding it to float32 by 2e-8
 
 
@@ -48,11 +49,13 @@ def unit_rows(
     units = np.empty((len(rows), vectors.shape[1]), dtype=np.float32) if out is None else out
     places = np.arange(len(rows)) if places is None else places
     many = vectors.size >= MIN_SIZE_TO_COMPILE or "miner.knn.core.compiled" in sys.modules
-    if vectors.dtype == np.float16 and many:
-        halves = np.ascontiguousarray(vectors).view(np.uint16)
+    if vectors.dtype in (np.float16, np.float32) and many:
+        narrow = vectors.dtype == np.float16
+        numbers = np.ascontiguousarray(vectors).view(np.uint16 if narrow else np.float32)
+        scales = HALF if narrow else 1.0, 2.0**UNIT_BITS
 
         def fill_block(block: slice) -> None:
-            loops().unit_rows(halves, rows[block], 2.0**UNIT_BITS, units, places[block])
+            loops().unit_rows(numbers, rows[block], scales, units, places[block])
 
         run_in_threads(fill_block, blocks(len(rows), BLOCK_ROWS))
         return units

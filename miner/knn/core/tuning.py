@@ -27,7 +27,7 @@ from miner.threads import blocks, on_one_thread, run_in_threads
 
 logger = logging.getLogger(__name__)
 
-TRIAL_ROWS, TRIAL_COLUMNS = 128, 8192  # rows per side of a trial, columns per block
+TRIAL_ROWS, TRIAL_COLUMNS = 64, 8192  # rows per side of a trial, columns per block
 PART_TRIAL_ROWS = 32  # per side, if the search is one of many parts
 # Seconds of an exact cosine per dimension (65,536 rows, 1,024 dimensions, AVX2).
 COSINE = 2e-10
