@@ -4,6 +4,9 @@ Numba cannot call them, so functions here generate LLVM code, which it puts into
 instructions need an unsigned factor, so a number that makes the codes of columns positive is added
 to these.
 
+AMX multiplies tiles: registers of 16 rows with 64 bytes each, which a thread configures first. The
+system must grant their use to the process.
+
 AVX2 multiplies bytes, but sums adjacent products in 16 bits, which overflow with full codes. So its
 int8 codes are at most 63: two such sums fit into 16 bits (4 x 127 x 63 = 32,004). Larger codes are
 int16 there.
@@ -27,6 +30,8 @@ VARIABLE = "ADIT_INT8"
 NONE = "none"
 
 HARDWARE_FEATURES = 16  # AT_HWCAP of Linux
+# The system call arch_prctl of Linux on x86-64, its request for a register set, and AMX's tiles.
+ARCH_PRCTL, REQUEST, TILES = 158, 0x1023, 18
 DOTPROD = 1 << 20  # HWCAP_ASIMDDP of Linux on Arm
 
 # Adds the products of column codes and row codes to sums of 32 bits.
@@ -53,8 +58,8 @@ class InstructionSet:
 
     ``int8`` multiplies codes up to ``largest``, and ``int16`` larger ones, None if it is not
     needed. A register has ``lanes`` of 32 bits. A block of products has ``rows`` rows, and columns
-    in ``vectors`` registers. ``name`` is LLVM's name of the CPU feature, and ``processor`` LLVM's
-    name of a CPU without faster features.
+    in ``vectors`` registers. With ``tiles``, it is multiplied by AMX. ``name`` is LLVM's name of
+    the CPU feature, and ``processor`` LLVM's name of a CPU without faster features.
     """
 
     name: str
@@ -65,6 +70,7 @@ class InstructionSet:
     int8: Way
     int16: Way | None = None
     largest: int = 127
+    tiles: bool = False
 
 
 def declared(builder: Any, name: str, returned: Any, *given: Any) -> Any:
@@ -118,7 +124,17 @@ _AVX: dict[str, Any] = {
     "int16": Way(_vpmaddwd, codes=2),
     "largest": 63,
 }
+_TILES = Way(None, steps=16)
 _ALL = (  # the fastest first
+    InstructionSet(
+        name="amx-int8",
+        processor="sapphirerapids",
+        lanes=16,
+        rows=32,
+        vectors=2,
+        int8=_TILES,
+        tiles=True,
+    ),
     InstructionSet(name="avx512vnni", processor="cascadelake", lanes=16, vectors=4, int8=_VNNI),
     InstructionSet(name="avxvnni", processor="alderlake", lanes=8, vectors=2, int8=_VNNI),
     InstructionSet(name="avx512bw", processor="skylake-avx512", lanes=16, vectors=4, **_AVX),
@@ -135,7 +151,16 @@ def _features() -> binding.FeatureMap:
         features = binding.FeatureMap()
     if platform.machine() in ("aarch64", "arm64"):  # LLVM doesn't name all of its features
         features["dotprod"] = sys.platform == "darwin" or _kernel_reports(DOTPROD)
+    features["amx-int8"] = features.get("amx-int8", False) and _tiles_are_granted()
     return features
+
+
+def _tiles_are_granted() -> bool:
+    """Request AMX's tiles for this process, and return whether Linux grants them."""
+    with suppress(OSError, AttributeError):
+        request = ctypes.CDLL(None).syscall
+        return sys.platform == "linux" and request(ARCH_PRCTL, REQUEST, TILES) == 0
+    return False
 
 
 def _kernel_reports(feature: int) -> bool:
@@ -167,5 +192,3 @@ def _chosen() -> InstructionSet | None:
 
 
 CHOSEN = _chosen()
-# Whether the CPU has a unit for products of int8 matrices, which torch uses.
-HAS_AMX = bool(FEATURES.get("amx-int8"))

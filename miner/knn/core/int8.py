@@ -20,21 +20,22 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from miner.compiling import compiled, compiled_part
-from miner.instructions import ASKED, CHOSEN, HAS_AMX, SETS, USABLE, Way, declared
+from miner.instructions import ASKED, CHOSEN, SETS, USABLE, Way, declared
 from miner.knn.core.compiled import FASTMATH, longer
 
-__all__ = ["ASKED", "CHOSEN", "HAS_AMX", "LARGEST", "Columns", "hits"]
+__all__ = ["ASKED", "CHOSEN", "LARGEST", "Columns", "hits"]
 
 # Without a usable set, nothing is multiplied. Products of floats use the same registers.
 _SET = CHOSEN or SETS[USABLE[0] if USABLE else "avx2"]
 LANES, VECTORS, ROWS = _SET.lanes, _SET.vectors, _SET.rows
 COLUMNS = LANES * VECTORS
-LARGEST = _SET.largest
+LARGEST, TILES = _SET.largest, _SET.tiles
 
 BIT, NUMBER, LONG = ir.IntType(1), ir.IntType(32), ir.IntType(64)
 VECTOR, FLOATS = (ir.VectorType(kind, LANES) for kind in (NUMBER, ir.FloatType()))
 OCTETS = ir.VectorType(ir.IntType(8), 4 * LANES)
 OCTET = 0x01010101  # repeats a number in four bytes
+TILE, TILE_BYTES, LANE_BYTES = 16, 64, 4  # rows of an AMX tile, and bytes of a row and of a lane
 
 ERROR = np.float32(2.0**-20)  # relative error of some float32 operations
 
@@ -103,6 +104,8 @@ def _block(
 ) -> list[list[Any]]:
     """Multiply a block, and return ROWS lists of pointers to vectors."""
     codes, sums, panels = arrays
+    if TILES:
+        return _block_of_tiles(builder, rows[0], panel, codes, panels)
     _, depth, _ = cgutils.unpack_tuple(builder, panels.shape, 3)
     start = builder.bitcast(codes.data, NUMBER.as_pointer())
     left = [builder.gep(start, [builder.mul(row, depth)]) for row in rows]
@@ -123,6 +126,72 @@ def _block(
     return products
 
 
+def _block_of_tiles(
+    builder: Any, first: Any, panel: Any, codes: Any, panels: Any
+) -> list[list[Any]]:
+    """Multiply a block by AMX, without initial sums."""
+    _, depth, _ = cgutils.unpack_tuple(builder, panels.shape, 3)
+    width = builder.mul(depth, LONG(LANE_BYTES))
+    byte = ir.IntType(8).as_pointer()
+    left = builder.gep(builder.bitcast(codes.data, byte), [builder.mul(first, width)])
+    right = builder.bitcast(panels.data, byte)
+    right = builder.gep(right, [builder.mul(panel, builder.mul(width, LONG(COLUMNS)))])
+    halves = range(ROWS // TILE)
+    sums = {(row, column): 2 * row + column for row in halves for column in halves}
+    row_tiles, column_tiles = 4, 6  # the first of two each
+    of_columns = COLUMNS * LANE_BYTES
+    for tile in sums.values():
+        call_on_tiles(builder, "tilezero", tile)
+    with cgutils.for_range(builder, builder.udiv(depth, LONG(TILE))) as loop:
+        own = builder.gep(left, [builder.mul(loop.index, LONG(TILE_BYTES))])
+        beside = builder.gep(right, [builder.mul(loop.index, LONG(TILE * of_columns))])
+        for half in halves:
+            rows = builder.gep(own, [builder.mul(width, LONG(half * TILE))])
+            call_on_tiles(builder, "tileloadd64", row_tiles + half, rows, width)
+            columns = builder.gep(beside, [LONG(half * TILE_BYTES)])
+            call_on_tiles(builder, "tileloadd64", column_tiles + half, columns, LONG(of_columns))
+        for (row, column), tile in sums.items():
+            call_on_tiles(builder, "tdpbssd", tile, row_tiles + row, column_tiles + column)
+    out = cgutils.alloca_once(builder, VECTOR, size=ROWS * VECTORS)
+    for (row, column), tile in sums.items():
+        place = builder.gep(out, [LONG(row * TILE * VECTORS + column)])
+        call_on_tiles(builder, "tilestored64", tile, builder.bitcast(place, byte), LONG(of_columns))
+    return [
+        [builder.gep(out, [LONG(row * VECTORS + part)]) for part in range(VECTORS)]
+        for row in range(ROWS)
+    ]
+
+
+def call_on_tiles(builder: Any, name: str, *values: Any) -> None:
+    """Call AMX's instruction ``name``. Ints are numbers of tiles, others values of LLVM."""
+    given = [ir.IntType(8)(value) if isinstance(value, int) else value for value in values]
+    function = declared(builder, f"llvm.x86.{name}", ir.VoidType(), *(each.type for each in given))
+    builder.call(function, given)
+
+
+@intrinsic
+def use_tiles(typing: Any, begin: Any) -> Any:
+    """Configure this thread's tiles if ``begin``, a literal, is true, or else release them.
+
+    Sets without tiles ignore it.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        if TILES and begin.literal_value:
+            # Palette 1, then, from byte 16, the bytes of each of 8 tiles' rows, and their rows.
+            numbers = bytes([1] + 15 * [0] + 8 * [TILE_BYTES, 0] + 16 * [0] + 8 * [TILE] + 8 * [0])
+            kind = ir.ArrayType(ir.IntType(8), len(numbers))
+            place = cgutils.alloca_once_value(builder, ir.Constant(kind, bytearray(numbers)))
+            call_on_tiles(builder, "ldtilecfg", builder.bitcast(place, ir.IntType(8).as_pointer()))
+        elif TILES:
+            call_on_tiles(builder, "tilerelease")
+        return context.get_dummy_value()
+
+    if not isinstance(begin, types.BooleanLiteral):
+        return None
+    return types.void(begin), generate
+
+
 @intrinsic
 def multiply_block(typing: Any, first: Any, panel: Any, left: Any, right: Any, out: Any) -> Any:
     """Multiply ROWS rows by a panel, and return whether there are hits.
@@ -139,7 +208,7 @@ def multiply_block(typing: Any, first: Any, panel: Any, left: Any, right: Any, o
         (codes, sums, *of_rows), (panels, *of_columns), (block, masks) = (
             _arrays(context, builder, signature, values, place) for place in (2, 3, 4)
         )
-        panel, count = values[1], cgutils.unpack_tuple(builder, codes.shape, 2)[0]
+        panel, (count,) = values[1], cgutils.unpack_tuple(builder, of_rows[0].shape, 1)
         numbers = rows_from(builder, values[0], count, ROWS)
         way = way_of(signature.args[2][0].dtype)
         products_of_rows = _block(builder, way, numbers, panel, (codes, sums, panels))
@@ -255,6 +324,16 @@ def lowest_bit(typing: Any, bits: Any) -> Any:
 
 
 @_part
+def _whole_blocks(rows: Any) -> Any:
+    """Return rows, with copies of the last one if tiles would read beyond it."""
+    if not TILES or len(rows) % ROWS == 0:
+        return rows
+    padded = np.empty((-(-len(rows) // ROWS) * ROWS, rows.shape[1]), rows.dtype)
+    padded[: len(rows)], padded[len(rows) :] = rows, rows[-1]
+    return padded
+
+
+@_part
 def _sums_of(rows: Any, raised: Any) -> Any:
     sums = np.empty(len(rows), dtype=np.int32)
     for row in range(len(rows)):
@@ -291,11 +370,13 @@ def products_of(rows: Any, panels: Any, raised: Any) -> Any:
 
     ``panels`` and ``raised`` are the result of ``panels_of``.
     """
-    left = rows, _sums_of(rows, raised)
+    left = _whole_blocks(rows), _sums_of(rows, raised)
     out = np.empty((len(rows), len(panels) * COLUMNS), np.int32)
+    use_tiles(True)
     for panel in range(len(panels)):
         for first in range(0, len(rows), ROWS):
             write_block(first, panel, left, panels, out)
+    use_tiles(False)
     return out
 
 
@@ -315,7 +396,7 @@ def _hits(
     rows: Any, columns: Any, raised: Any, width: Any, row_codes: Any, column_codes: Any
 ) -> Any:
     (scale, bias, floor), (column_scale, column_bias, column_floor) = row_codes, column_codes
-    sums, panels = _sums_of(rows, raised), _panels_of(columns, raised)
+    sums, panels, codes = _sums_of(rows, raised), _panels_of(columns, raised), _whole_blocks(rows)
     scales = np.zeros(len(panels) * COLUMNS, dtype=np.float32)
     levels = np.zeros_like(scales)
     scales[:width] = column_scale
@@ -323,10 +404,11 @@ def _hits(
     block, masks = np.empty((ROWS, COLUMNS), np.int32), np.empty(ROWS, np.uint64)
     places, bounds = np.empty(1024, dtype=np.int32), np.empty(1024, dtype=np.float32)
     count = 0
+    use_tiles(True)
     for panel in range(len(panels)):
         start = panel * COLUMNS
         highest = column_bias[start : start + COLUMNS].max()
-        left = rows, sums, scale, bias, _levels(floor, highest, bias)
+        left = codes, sums, scale, bias, _levels(floor, highest, bias)
         for first in range(0, len(rows), ROWS):
             if not multiply_block(first, panel, left, (panels, scales, levels), (block, masks)):
                 continue
@@ -347,6 +429,7 @@ def _hits(
                     if bound > min(row_floor, column_floor[column]):
                         places[count], bounds[count] = row * width + column, bound
                         count += 1
+    use_tiles(False)
     return places[:count], bounds[:count]
 
 

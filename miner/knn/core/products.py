@@ -181,14 +181,13 @@ def low_precision_pays(operations: float) -> bool:
 
     ``operations`` is the number to compute. torch is loaded if it may be faster and ``torch_pays``.
     """
-    kernels = int8_kernels()
-    if kernels and (kernels.ASKED or not kernels.HAS_AMX):
+    if int8_kernels():
         return True
-    if torch_pays(operations):
-        with suppress(ImportError):
-            import_module("torch")
-        return True
-    return kernels is not None
+    if not torch_pays(operations):
+        return False
+    with suppress(ImportError):
+        import_module("torch")
+    return True
 
 
 @cache

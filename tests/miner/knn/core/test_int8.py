@@ -198,6 +198,7 @@ def test_largest_codes_leave_room_in_16_bits(name):
 
 
 CPUS = {  # one that has each set, and the instruction that multiplies
+    "amx-int8": ("x86_64", "sapphirerapids", r"tdpbssd"),
     "avx512vnni": ("x86_64", "cascadelake", r"vpdpbusd.*%zmm"),
     "avxvnni": ("x86_64", "alderlake", r"vpdpbusd.*%ymm"),
     "avx512bw": ("x86_64", "skylake-avx512", r"vpmaddubsw.*%zmm"),
@@ -216,14 +217,18 @@ def test_sets_compile_to_their_instructions(name):
     function = ir.Function(module, kind, "sums")
     builder = ir.IRBuilder(function.append_basic_block())
     total, *given = function.args
-    builder.ret(way.multiply(builder, total, given[: way.steps], given[way.steps :]))
+    if way.multiply:
+        total = way.multiply(builder, total, given[: way.steps], given[way.steps :])
+    else:
+        int8.call_on_tiles(builder, "tdpbssd", 0, 4, 6)
+    builder.ret(total)
     binding.initialize_all_targets()
     binding.initialize_all_asmprinters()
     target = binding.Target.from_triple(f"{machine}-unknown-linux-gnu")
     compiled = target.create_target_machine(cpu=cpu).emit_assembly(
         binding.parse_assembly(str(module))
     )
-    assert len(re.findall(instruction, compiled)) == way.steps
+    assert len(re.findall(instruction, compiled)) == (way.steps if way.multiply else 1)
 
 
 @pytest.mark.parametrize(("with_torch", "kernels"), [(1.0, 2.0), (2.0, 1.0)])
