@@ -42,11 +42,11 @@ class Way(NamedTuple):
     """One instruction's way to multiply codes of one type.
 
     ``multiply`` takes an LLVM builder, a register of sums, and ``steps`` registers of column and of
-    row codes, and returns the sums plus products. A lane of 32 bits has ``codes`` codes. ``raised``
-    is the number that must be added to the codes of columns, 0 if none.
+    row codes, and returns the sums plus products; with tiles, it is None. A lane of 32 bits has
+    ``codes`` codes. ``raised`` is the number that must be added to the codes of columns, 0 if none.
     """
 
-    multiply: Multiply
+    multiply: Multiply | None
     codes: int = 4
     steps: int = 1
     raised: int = 0
@@ -159,7 +159,7 @@ def _tiles_are_granted() -> bool:
     """Request AMX's tiles for this process, and return whether Linux grants them."""
     with suppress(OSError, AttributeError):
         request = ctypes.CDLL(None).syscall
-        return sys.platform == "linux" and request(ARCH_PRCTL, REQUEST, TILES) == 0
+        return sys.platform == "linux" and bool(request(ARCH_PRCTL, REQUEST, TILES) == 0)
     return False
 
 

@@ -106,6 +106,7 @@ def _block(
     codes, sums, panels = arrays
     if TILES:
         return _block_of_tiles(builder, rows[0], panel, codes, panels)
+    assert way.multiply
     _, depth, _ = cgutils.unpack_tuple(builder, panels.shape, 3)
     start = builder.bitcast(codes.data, NUMBER.as_pointer())
     left = [builder.gep(start, [builder.mul(row, depth)]) for row in rows]
