@@ -12,7 +12,6 @@ import numpy as np
 from miner.compiling import compiled, compiled_part
 from miner.judge.compiled import longest_sentence
 
-POWERS = (2.0 ** -np.arange(64.0)).astype(np.float32)
 HALVING, PER_HALVING = np.float32(np.log(2)), np.float32(1 / np.log(2))
 TERMS = tuple(np.float32(1 / one) for one in (2, 6, 24, 120, 720))  # of the series, from the third
 NEVER = np.float32(-1e9)  # a logit without a share
@@ -20,9 +19,35 @@ LEAST = np.float32(-40)  # the least logarithm of a share
 STATISTICS = 7  # per word: of its attention to the other side
 FLOOR = np.float32(-1)  # the cosine of a word that the other side does not have
 
+TO_WHOLE = np.float32(1.5 * 2.0**23)  # adding it rounds a float32 up to 2**22 to an integer
+
 _compile = compiled()
 _part = compiled_part()
 _part_exact = compiled_part(fastmath={"nnan", "nsz", "contract", "reassoc"})
+
+
+@_compile
+def round_to_whole(values: Any, steps: Any, most: Any, out: Any) -> None:
+    """Fill ``out`` with ``values`` (N, K) times ``steps`` (K,), as whole numbers.
+
+    They are float32, and at most ``most`` in size, below 2**22. ``out`` is int8 or float32 (N, K).
+    """
+    for row in range(len(values)):
+        for place in range(len(steps)):
+            value = min(max(values[row, place] * steps[place], -most), most)
+            out[row, place] = value + TO_WHOLE - TO_WHOLE
+
+
+@_compile
+def scale_products(products: Any, scale: Any, bias: Any, least: Any, out: Any) -> None:
+    """Fill ``out`` with products times ``scale`` plus ``bias``, at least ``least``.
+
+    Products are int32 (N, L), ``scale`` and ``bias`` float32 (L,), and ``out`` is float32 (N, L).
+    """
+    for row in range(len(products)):
+        for place in range(len(scale)):
+            value = np.float32(products[row, place]) * scale[place] + bias[place]
+            out[row, place] = max(value, least)
 
 
 @_part_exact
@@ -42,7 +67,8 @@ def _exponential(value: Any) -> Any:
     halvings = np.int32(value * -PER_HALVING)
     rest = value + np.float32(halvings) * HALVING
     total = TERMS[0] + rest * (TERMS[1] + rest * (TERMS[2] + rest * (TERMS[3] + rest * TERMS[4])))
-    return (np.float32(1) + rest * (np.float32(1) + rest * total)) * POWERS[halvings]
+    power = np.int32((127 - halvings) << 23).view(np.float32)  # 2 ** -halvings
+    return (np.float32(1) + rest * (np.float32(1) + rest * total)) * power
 
 
 @_part

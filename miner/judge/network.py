@@ -11,10 +11,11 @@ CPU. Axes: ``P`` pairs, ``N`` words of all their sentences, ``U`` different word
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from safetensors import safe_open
 
 from miner.judge.facts import MAX_BYTE, PARTS, whole_vectors
 from miner.judge.words import WordEmbedder, Words, encoder_names
+from miner.knn.core.products import multiplier
 from miner.threads import blocks
 
 BUNDLED = Path(__file__).parents[1] / "assets" / "judge-network.safetensors"
@@ -43,29 +45,32 @@ class Layer:
 
     Attributes:
         steps: Whole numbers per unit of each input, float32 (K,).
-        weight: Whole numbers, float32 (K, L).
+        weight: Whole numbers, int8 (K, L).
         scale: Factors of products of whole numbers, float32 (L,).
         bias: Added to them, float32 (L,).
     """
 
     steps: Floats
-    weight: Floats
+    weight: NDArray[np.int8]
     scale: Floats
     bias: Floats
 
-    def __call__(self, inputs: Floats) -> Floats:
-        """Return the outputs of N inputs (N, K), float32 (N, L)."""
-        return self.finish(self.whole(inputs) @ self.weight)
+    def __call__(self, inputs: Floats, *, least: float = -np.inf) -> Floats:
+        """Return the outputs of N inputs (N, K), at least ``least``, float32 (N, L)."""
+        return self.finish(self.multiply(_rounded(inputs, self.steps)), least)
 
-    def whole(self, inputs: Floats) -> Floats:
-        """Return inputs (N, K) as whole numbers from -127 to 127, float32."""
-        return _clip(inputs * self.steps, MAX_BYTE)
+    @cached_property
+    def multiply(self) -> Callable[[NDArray[np.int8]], NDArray[np.int32]]:
+        """A function that multiplies whole numbers, int8 (N, K), by the weights."""
+        return multiplier(np.ascontiguousarray(self.weight.T))
 
-    def finish(self, products: Floats) -> Floats:
-        """Return the outputs for products (N, L), which are changed."""
-        products *= self.scale
-        products += self.bias
-        return products
+    def finish(self, products: NDArray[np.int32], least: float = -np.inf) -> Floats:
+        """Return the outputs for products (N, L), at least ``least``."""
+        from miner.judge.compiled_attention import scale_products
+
+        out = np.empty(products.shape, np.float32)
+        scale_products(products, self.scale, self.bias, np.float32(least), out)
+        return out
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,31 +132,38 @@ class Network:
         vectors, weights, ids = _join(sides, places)
         offsets = np.concatenate([[0], np.cumsum(counts)])
         whole = whole_vectors(vectors)
-        different = _relu(self.inputs.finish(whole @ self.inputs.weight))
+        different = self.inputs.finish(self.inputs.multiply(whole.astype(np.int8)), least=0)
         hidden = self._in_context(different, ids, offsets)
         size = hidden.shape[1]
-        within = self.attention(hidden).reshape(len(ids), 3, size)
-        within[:, :2] = _units(within[:, :2])
-        attended, scale = np.zeros_like(hidden), UNITS**-2
-        attend_within(within, HEADS, scale * np.float32((size // HEADS) ** -0.5), offsets, attended)
+        within = self.attention(hidden)
+        within[:, : 2 * size] = _units(within[:, : 2 * size])
+        attended, scale = np.empty_like(hidden), UNITS**-2
+        shares = scale * np.float32((size // HEADS) ** -0.5)
+        attend_within(within.reshape(len(ids), 3, size), HEADS, shares, offsets, attended)
         hidden += self.attended(attended)
-        described = np.zeros((len(ids), 4 * size + STATISTICS), np.float32)
+        described = np.empty((len(ids), 4 * size + STATISTICS), np.float32)
         described[:, :size] = hidden
         scales = np.array([1 / PARTS**2, scale * np.float32(size**-0.5)], np.float32)
         both = _units(self.queries(hidden)), _units(hidden)
         attend_across(whole, ids, *both, scales, self.mixing, weights, offsets, described)
-        units = _relu(self.compare_again(_relu(self.compare(described))))
+        units = self.compare_again(self.compare(described, least=0), least=0)
         pooled = np.zeros((len(offsets) - 1, 3 * units.shape[1]), np.float32)
         pool_words(units, weights, offsets, pooled)
-        score, other = np.split(self.score(_relu(self.pool(pooled)))[:, 0], 2)
+        score, other = np.split(self.score(self.pool(pooled, least=0))[:, 0], 2)
         return score + other, self.word(units)[:, 0]
+
+    @cached_property
+    def _multiply_context(self) -> Callable[[NDArray[np.int8]], NDArray[np.int32]]:
+        # A word is multiplied by the weights of all three places at once.
+        size = self.context.weight.shape[1]
+        places = self.context.weight.reshape(3, -1, size).transpose(0, 2, 1)
+        return multiplier(np.ascontiguousarray(places.reshape(3 * size, -1)))
 
     def _in_context(self, different: Floats, ids: Ids, offsets: Ids) -> Floats:
         """Return the hidden units of words in context, float32 (N, H)."""
         size = different.shape[1]
-        layer = self.context
-        whole = _clip(different * layer.steps[:size], MAX_BYTE)
-        before, own, after = (whole @ part for part in np.split(layer.weight, 3))
+        whole = _rounded(different, self.context.steps[:size])
+        before, own, after = np.split(self._multiply_context(whole), 3, axis=1)
         products = own[ids]
         is_first, is_last = np.zeros((2, len(ids)), np.bool_)
         is_first[offsets[:-1]] = True
@@ -160,7 +172,7 @@ class Network:
         products[follows] += before[ids[follows - 1]]
         precedes = np.flatnonzero(~is_last)
         products[precedes] += after[ids[precedes + 1]]
-        return different[ids] + _relu(layer.finish(products))
+        return different[ids] + self.context.finish(products, least=0)
 
 
 def unmatched_words(
@@ -202,19 +214,21 @@ def _join(sides: Sequence[Words], places: Sequence[Ids]) -> tuple[Floats, Floats
     return np.concatenate(vectors), np.concatenate(weights), np.concatenate(ids)
 
 
-def _relu(values: Floats) -> Floats:
-    """Replace negative values by 0, in place."""
-    return np.maximum(values, np.float32(0), out=values)
+def _rounded(values: Floats, steps: Floats) -> NDArray[np.int8]:
+    """Return values (N, K) times ``steps`` (K,) as whole numbers up to 127."""
+    from miner.judge.compiled_attention import round_to_whole
+
+    out = np.empty(values.shape, np.int8)
+    round_to_whole(values, steps, np.float32(MAX_BYTE), out)
+    return out
 
 
 def _units(values: Floats) -> Floats:
-    return _clip(values * UNITS, MAX_UNITS)
+    from miner.judge.compiled_attention import round_to_whole
 
-
-def _clip(values: Floats, most: int) -> Floats:
-    """Round values to whole numbers of at most ``most``, in place."""
-    np.rint(values, out=values)
-    return np.clip(values, -most, most, out=values)
+    out = np.empty(values.shape, np.float32)
+    round_to_whole(values, np.full(values.shape[1], UNITS), np.float32(MAX_UNITS), out)
+    return out
 
 
 @cache
@@ -226,10 +240,10 @@ def load_network(path: Path = BUNDLED) -> Network:
         SafetensorError: The file is damaged.
     """
     with safe_open(path, framework="numpy") as file:
-        arrays = {name: file.get_tensor(name).astype(np.float32) for name in file.keys()}
+        arrays = {name: file.get_tensor(name) for name in file.keys()}
         encoders = json.loads(file.metadata()["encoders"])
     mixing = arrays.pop("mixing")
-    parts: dict[str, dict[str, Floats]] = {}
+    parts: dict[str, dict[str, NDArray[Any]]] = {}
     for name, array in arrays.items():
         layer, _, field = name.partition(".")
         parts.setdefault(layer, {})[field] = array

@@ -336,7 +336,9 @@ def _whole_blocks(rows: Any) -> Any:
 
 @_part
 def _sums_of(rows: Any, raised: Any) -> Any:
-    sums = np.empty(len(rows), dtype=np.int32)
+    sums = np.zeros(len(rows), dtype=np.int32)
+    if raised == 0:
+        return sums
     for row in range(len(rows)):
         total = np.int32(0)
         for code in rows[row]:

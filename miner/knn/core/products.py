@@ -33,6 +33,7 @@ LARGE = 2.0**99  # larger than any bound
 TORCH_FROM = 1 << 38  # operations that pay for loading torch: seconds in float32
 INT8_MAX = 127
 DEPTH = 4  # codes that most instructions sum
+FLOAT32_MAX_DIMENSIONS = 1040  # 127 * 127 * D stays below 2**24: float32 sums it exactly
 INT8_DIMENSIONS = 1 << 17  # limit, below which 127 * 127 * D is less than 2**31
 
 
@@ -126,10 +127,15 @@ def _torch_wins(with_torch: Callable[[], object], without: Callable[[], object])
 def multiplier(columns: NDArray[np.int8]) -> Callable[[NDArray[np.int8]], NDArray[np.int32]]:
     """Return a function that multiplies rows (R, D) by ``columns`` (C, D).
 
-    The function returns exact products (R, C). It uses torch if that is loaded and faster.
+    The function returns exact products (R, C). It uses torch if that is loaded and faster, and
+    NumPy's floats without an ``InstructionSet``.
     """
     from miner.knn.core import int8  # loads Numba
 
+    if not int8.CHOSEN:
+        floats = np.float32 if columns.shape[1] <= FLOAT32_MAX_DIMENSIONS else np.float64
+        others = columns.T.astype(floats)
+        return lambda rows: (rows.astype(floats) @ others).astype(np.int32)
     kernels = int8.Columns(columns).multiplied
     if int8.ASKED or not torch_is_loaded():
         return kernels

@@ -13,6 +13,7 @@ from miner.knn.core.passes import find_hits
 from miner.knn.core.products import (
     COLUMNS,
     DIM,
+    FLOAT32_MAX_DIMENSIONS,
     INT8_DIMENSIONS,
     INT8_MAX,
     LARGE,
@@ -34,7 +35,6 @@ COSINE = 2e-10
 # Candidates per row on devices, and the share of rows for which they are enough.
 MAX_KEPT, SPARE, SHARE = 64, 4, 0.98
 SEARCHED: tuple[Precision, ...] = ("int8", "int16", "bfloat16", "float32")
-FLOAT32_MAX_DIMENSIONS = 1040  # 127 * 127 * D stays below 2**24: float32 sums it exactly
 
 
 def product_rates() -> dict[Precision, float]:

@@ -10,12 +10,12 @@ from miner.judge.facts import PARTS, whole_vectors
 from miner.judge.network import HEADS, Layer, Network, network_of, unmatched_words
 from tests.miner.judge.words import Ragged, one, words_of
 
-DIM, STEPS = 64, 2000
+DIM, STEPS = 64, 40
 LENGTHS = [3, 0, 5, 2, 1, 9, 3] * 9, [4, 2, 0, 0, 1, 2, 7] * 9
 
 
 def layer(random: np.random.Generator, inputs: int, outputs: int) -> Layer:
-    weight = random.integers(-127, 128, (inputs, outputs)).astype(np.float32)
+    weight = random.integers(-127, 128, (inputs, outputs), dtype=np.int8)
     scale = np.full(outputs, 2 / STEPS / 127 / np.sqrt(inputs), dtype=np.float32)
     bias = random.normal(0, 0.2, outputs).astype(np.float32)
     return Layer(steps=np.full(inputs, STEPS, np.float32), weight=weight, scale=scale, bias=bias)
@@ -41,7 +41,14 @@ def made_network(dim: int = DIM, hidden: int = 8, units: int = 5) -> Network:
 
 
 def exactly(own: Layer, inputs: np.ndarray) -> np.ndarray:
-    return (inputs @ (own.weight * own.steps[:, None])) * own.scale + own.bias
+    """The outputs for inputs in steps of whole numbers up to 127."""
+    whole = np.clip(np.rint(inputs * own.steps), -127, 127)
+    return (whole @ own.weight.astype(np.float64)) * own.scale + own.bias
+
+
+def in_units(values: np.ndarray) -> np.ndarray:
+    """Queries or keys in steps of 1/32 up to 511 of them."""
+    return np.clip(np.rint(values * 32), -511, 511) / 32
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:
@@ -57,7 +64,7 @@ def in_context(network: Network, words: Ragged) -> np.ndarray:
     hidden = hidden + np.maximum(exactly(network.context, beside), 0)
     attention = exactly(network.attention, hidden).reshape(len(hidden), 3, HEADS, -1)
     heads = [
-        softmax(query @ key.T / np.sqrt(size // HEADS)) @ value
+        softmax(in_units(query) @ in_units(key).T / np.sqrt(size // HEADS)) @ value
         for query, key, value in attention.transpose(2, 1, 0, 3)
     ]
     return hidden + exactly(network.attended, np.hstack(heads))
@@ -73,7 +80,8 @@ def slowly(network: Network, source: Ragged, target: Ragged) -> tuple[float, lis
         cosines = whole_vectors(own.vectors) @ whole_vectors(other.vectors).T / PARTS**2
         places = [(np.arange(len(each)) + 0.5) / len(each) for each in (here, there)]
         distance = abs(places[0][:, None] - places[1])
-        products = exactly(network.queries, here) @ there.T / np.sqrt(here.shape[1])
+        products = in_units(exactly(network.queries, here)) @ in_units(there).T
+        products = products / np.sqrt(here.shape[1])
         logits = alpha * cosines - apart * distance + products
         shares = softmax(np.hstack([logits, np.full((len(here), 1), nothing)]))
         unmatched, shares = shares[:, -1:], shares[:, :-1]
@@ -92,10 +100,7 @@ def slowly(network: Network, source: Ragged, target: Ragged) -> tuple[float, lis
     return total, words
 
 
-def test_fine_whole_numbers_are_close_to_exact_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    for limit in ("MAX_BYTE", "MAX_UNITS"):
-        monkeypatch.setattr(module, limit, 2**24)
-    monkeypatch.setattr(module, "UNITS", np.float32(4096))
+def test_pairs_are_judged_as_step_by_step() -> None:
     network = made_network()
     source, target = (words_of(lengths, seed, DIM) for seed, lengths in enumerate(LENGTHS))
     scores, *words = network.judge(source, target)

@@ -258,6 +258,17 @@ def test_torch_does_not_multiply_otherwise(torch, fresh, monkeypatch, lack):
     assert products.compiled_int8() is int8
 
 
+@pytest.mark.parametrize("dim", [5, 64, 2000])
+def test_weights_are_multiplied_without_a_set(monkeypatch, dim):
+    monkeypatch.setattr(int8, "CHOSEN", None)
+    monkeypatch.setattr(int8, "Columns", None)
+    x, y = (np.full((rows, dim), 127, dtype=np.int8) for rows in (3, 2))
+    x[::2] *= -1
+    products_of_all = products.multiplier(y)(x)
+    assert products_of_all.dtype == np.int32
+    np.testing.assert_array_equal(products_of_all, x.astype(np.int64) @ y.T.astype(np.int64))
+
+
 @pytest.mark.parametrize(
     ("asked", "with_torch", "kernels", "multiplies"),
     [("", 1.0, 2.0, "torch"), ("", 2.0, 1.0, "kernels"), ("avx2", 1.0, 2.0, "kernels")],
