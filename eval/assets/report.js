@@ -148,6 +148,18 @@ function context(td, i) {
   }
 }
 
+// A text with its words that have no counterpart, which lie between each two positions.
+function highlight(parent, text, ends) {
+  const all = [...text];  // positions count characters, not UTF-16 units
+  let end = 0;
+  for (let at = 0; at < ends.length; at += 2) {
+    parent.append(all.slice(end, ends[at]).join(""));
+    end = ends[at + 1];
+    parent.appendChild(document.createElement("mark")).textContent = all.slice(ends[at], end).join("");
+  }
+  parent.append(all.slice(end).join(""));
+}
+
 function detail(body, i) {
   const row = body.insertRow(), td = row.insertCell();
   row.className = "detail";
@@ -171,7 +183,8 @@ function show() {
     number.textContent = i + 1;
     for (const name of names) {
       const td = row.insertCell(), value = columns[name][i], [title, , shown] = KNOWN[name];
-      td.textContent = shown ? shown(value) : value;
+      if (shown) td.textContent = shown(value);
+      else highlight(td, value, columns[name + "_unmatched"]?.[i] ?? []);
       if (shown) { td.className = "whole"; td.dataset.name = name === "score" ? columns.score_name : title; }
       else td.dir = "auto";
     }

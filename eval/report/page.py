@@ -18,6 +18,7 @@ from eval.runs.calibration import Gold
 from eval.runs.side import Side
 from eval.runs.store import Run
 from miner.arrays import FloatArray, IntArray, JudgedPairs
+from miner.judge.network import WordFlags, unmatched_words
 from miner.storage.layout import SIDES
 
 TABLE_PAIRS = 60_000  # best pairs in the table; charts and counts use all pairs
@@ -73,6 +74,7 @@ def _columns(run: Run, gold: Gold | None, quality: Quality) -> Columns:
         of_sides[f"{side.name}_id"] = [" ".join(ids) for ids in pair_ids]
         of_sides[f"{side.name}_doc"] = docs if any(docs) else None
         of_sides |= _context(side, side_rows, texts) if any(docs) else {}
+    of_sides |= _unmatched(run, len(shown))
     return {
         "score": shown.score.tolist(),  # in full: thresholds are compared with it
         "score_name": run.score_name,
@@ -101,6 +103,40 @@ def _context(side: Side, rows: IntArray, texts: list[str]) -> Columns:
                 others.append(text)
         columns[f"{side.name}_{name}"] = [positions[text] for text in neighbours]
     return columns
+
+
+def _unmatched(run: Run, shown: int) -> Columns:
+    # Per pair, where words without a counterpart begin and end in each text.
+    try:
+        makers = run.word_encoders if run.judged is not None else ()
+    except (ValueError, ModuleNotFoundError):  # without the run's encoder, nothing is marked
+        makers = ()
+    if not makers:
+        return {}
+    texts = [side[:shown] for side in run.texts]
+    words = zip(*unmatched_words(makers, *texts), strict=True)
+    return {
+        f"{side}_unmatched": [spans_of(text, own) for text, own in zip(column, flags, strict=True)]
+        for side, column, flags in zip(SIDES, texts, words, strict=True)
+    }
+
+
+def spans_of(text: str, words: WordFlags) -> list[int]:
+    """Return where words without a counterpart begin and end in ``text``, by turns.
+
+    ``words`` are those of the text in order, from ``unmatched_words``. Normalised words that are
+    not in the text are omitted, and all if lower case changes the text's length.
+    """
+    lower, end, ends = text.lower(), 0, []
+    if len(lower) != len(text):
+        return []
+    for word, alone in words:
+        start = lower.find(word.lower(), end)
+        if start < 0 or not word:
+            continue
+        end = start + len(word)
+        ends += [start, end] if alone else []
+    return ends
 
 
 def _rounded(values: FloatArray) -> list[float]:

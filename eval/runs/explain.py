@@ -89,9 +89,16 @@ def explain(run: Run, source: int, target: int) -> Explanation:
         judged=judged,
         reasons=_reasons(run, judged) if judged else {},
         contradictions=_contradictions(makers, texts) if judged else [],
-        unmatched=unmatched_words(makers, texts) if judged else ([], []),
+        unmatched=_unmatched(makers, texts) if judged else ([], []),
     )
     return replace(why, verdict=_verdict(run, why))
+
+
+def _unmatched(
+    makers: Sequence[WordEncoder], texts: Sequence[str]
+) -> tuple[Sequence[str], Sequence[str]]:
+    ((source, target),) = unmatched_words(makers, *([text] for text in texts))
+    return [word for word, alone in source if alone], [word for word, alone in target if alone]
 
 
 def _line_of_pair(run: Run, source: int, target: int) -> int | None:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,7 @@ HEAVY = np.float32(0.1)  # factor of the weights of words
 PAIRS_AT_ONCE = 128  # pairs whose words are in memory, about 10 MB
 LONGEST = 1000  # words of a sentence: time and memory grow with the square
 
+WordFlags: TypeAlias = list[tuple[str, bool]]  # words, and whether they lack a counterpart
 Floats = NDArray[np.float32]
 Ids = NDArray[np.int64]
 
@@ -176,23 +177,24 @@ class Network:
 
 
 def unmatched_words(
-    makers: Sequence[WordEmbedder], texts: Sequence[str]
-) -> tuple[list[str], list[str]]:
-    """Find the words of a pair without a counterpart on the other side.
+    makers: Sequence[WordEmbedder], source: Sequence[str], target: Sequence[str]
+) -> list[tuple[WordFlags, WordFlags]]:
+    """Return the words of P pairs, and whether they lack a counterpart.
 
-    Encoders split the two ``texts`` into words, in order. There are none without a network for both
-    encoders, or if a side has no words or more than ``LONGEST``.
+    Encoders split the texts of both sides, (P,) each, into words. No word lacks one without a
+    network for both encoders, or if a side has no words or more than ``LONGEST``.
     """
-    network = network_of(makers)
-    words = [maker.words([text]) for maker, text in zip(makers, texts, strict=True)]
-    if network is None:
-        return [], []
-    _, *log_odds = network.judge(words[0], words[1])
-    source, target = (
-        [word for word, value in zip(maker.split(text), values, strict=False) if value > UNMATCHED]
-        for maker, text, values in zip(makers, texts, log_odds, strict=True)
-    )
-    return source, target
+    network, sides = network_of(makers), (source, target)
+    words = [maker.words(texts) for maker, texts in zip(makers, sides, strict=True)]
+    judged = network.judge(words[0], words[1])[1:] if network else None
+    flags: list[list[WordFlags]] = [[], []]
+    for side, (maker, texts, own) in enumerate(zip(makers, sides, words, strict=True)):
+        for row, text in enumerate(texts):
+            parts = maker.split(text)
+            first = int(own.offsets[row])
+            values = judged[side][first : first + len(parts)] if judged else np.zeros(len(parts))
+            flags[side].append(list(zip(parts, (values > UNMATCHED).tolist(), strict=True)))
+    return list(zip(*flags, strict=True))
 
 
 def _words_of(side: Words, rows: Ids) -> Ids:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eval.report.page import render
+from eval.report.page import render, spans_of
 from eval.runs.calibration import estimates_from_judge
 from eval.runs.store import open_run
 from miner.storage.layout import SIDES
@@ -374,6 +374,41 @@ def test_at_a_glance(judged_run: Path, finished_run: Path) -> None:
     unknown = words(render(open_run(finished_run / "work")))
     assert "estimated error rate not known see below" in unknown
     assert "No estimate: a run scored by margin has no error rates" in unknown
+
+
+@pytest.mark.parametrize(
+    ("text", "flags", "expected"),
+    [
+        ("Das Haus ist rot.", "das haus ist rot.*", [13, 17]),
+        ("𝄞 Ja, ja!", "𝄞 ja,* ja!*", [2, 5, 6, 9]),
+        ("Ein  Wort", "anders* wort*", [5, 9]),
+        ("\u0130stanbul ist rot", "rot*", []),  # its lower case has two letters more
+        ("", "", []),
+    ],
+)
+def test_spans_of_words(text: str, flags: str, expected: list[int]) -> None:
+    assert spans_of(text, [(word.rstrip("*"), "*" in word) for word in flags.split()]) == expected
+
+
+def test_words_without_a_counterpart_are_highlighted(
+    browser: Any, judged_run: Path, finished_run: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "report.html"
+    path.write_text(render(open_run(judged_run)), encoding="utf-8")
+    data = columns(path.read_text(encoding="utf-8"))
+    expected = [
+        text[start:end]
+        for row in range(min(50, len(data["score"])))
+        for text, ends in ((data[side][row], data[f"{side}_unmatched"][row]) for side in SIDES)
+        for start, end in zip(ends[::2], ends[1::2], strict=True)
+    ]
+    tab, said = opened(browser, path)
+    assert tab.locator("#pairs tbody mark").all_text_contents() == expected
+    assert expected
+    assert tab.locator("#pairs tbody tr td[dir=auto]").first.text_content() == data["source"][0]
+    assert said == []
+    tab.close()
+    assert "source_unmatched" not in columns(render(open_run(finished_run / "work")))
 
 
 def test_context(browser: Any, tmp_path: Path) -> None:

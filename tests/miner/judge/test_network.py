@@ -180,7 +180,11 @@ def test_words_without_a_counterpart_are_named(
     language: str, source: str, target: str, expected: tuple[list[str], list[str]]
 ) -> None:
     makers = word_encoders(load_encoder("mini"), (language, "en"))
-    assert unmatched_words(makers, [source, target]) == expected
+    beside = ["Das ist gut."], ["That is good."]
+    _, found = unmatched_words(makers, [*beside[0], source], [*beside[1], target])
+    assert tuple([word for word, alone in side if alone] for side in found) == expected
+    words = [maker.split(text) for maker, text in zip(makers, (source, target), strict=True)]
+    assert [[word for word, _ in side] for side in found] == words
 
 
 def test_other_encoders_have_no_network() -> None:
