@@ -93,7 +93,7 @@ def measure_sets(times: int) -> None:
     )
     best: dict[str, dict[str, float]] = {name: {} for name in USABLE}
     for name in USABLE * times:
-        core = "SkylakeX" if "512" in name else "Haswell"
+        core = "SkylakeX" if "512" in name or "amx" in name else "Haswell"
         environment = {**os.environ, VARIABLE: name, "OPENBLAS_NUM_THREADS": "1"}
         if platform.machine() == "x86_64":
             environment["OPENBLAS_CORETYPE"] = core
