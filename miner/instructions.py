@@ -156,7 +156,7 @@ def _features() -> binding.FeatureMap:
 
 
 def _tiles_are_granted() -> bool:
-    """Request AMX's tiles for this process, and return whether Linux grants them."""
+    """Request AMX's tiles from Linux, and return whether it grants them."""
     with suppress(OSError, AttributeError):
         request = ctypes.CDLL(None).syscall
         return sys.platform == "linux" and bool(request(ARCH_PRCTL, REQUEST, TILES) == 0)

@@ -122,9 +122,10 @@ def _unmatched(run: Run, shown: int) -> Columns:
 
 
 def spans_of(text: str, words: WordFlags) -> list[int]:
-    """Return where words without a counterpart begin and end in ``text``, by turns.
+    """Find the words without a counterpart in ``text``.
 
-    ``words`` are those of the text in order, from ``unmatched_words``. Normalised words that are
+    ``words`` are all words of the text, from ``unmatched_words``. The result has the first and the
+    last position of each, by turns. Normalised words that are
     not in the text are omitted, and all if lower case changes the text's length.
     """
     lower, end, ends = text.lower(), 0, []

@@ -28,9 +28,10 @@ _part_exact = compiled_part(fastmath={"nnan", "nsz", "contract", "reassoc"})
 
 @_compile
 def round_to_whole(values: Any, steps: Any, most: Any, out: Any) -> None:
-    """Fill ``out`` with ``values`` (N, K) times ``steps`` (K,), as whole numbers.
+    """Multiply values by steps, and round them to whole numbers.
 
-    They are float32, and at most ``most`` in size, below 2**22. ``out`` is int8 or float32 (N, K).
+    ``values`` (N, K) and ``steps`` (K,) are float32. The numbers are at most ``most`` in size,
+    which is below 2**22. ``out`` is int8 or float32 (N, K).
     """
     for row in range(len(values)):
         for place in range(len(steps)):
@@ -40,9 +41,10 @@ def round_to_whole(values: Any, steps: Any, most: Any, out: Any) -> None:
 
 @_compile
 def scale_products(products: Any, scale: Any, bias: Any, least: Any, out: Any) -> None:
-    """Fill ``out`` with products times ``scale`` plus ``bias``, at least ``least``.
+    """Multiply products by ``scale``, and add ``bias``.
 
-    Products are int32 (N, L), ``scale`` and ``bias`` float32 (L,), and ``out`` is float32 (N, L).
+    Products are int32 (N, L), ``scale`` and ``bias`` float32 (L,). ``out``, float32 (N, L), is
+    filled with the results, at least ``least``.
     """
     for row in range(len(products)):
         for place in range(len(scale)):

@@ -57,7 +57,7 @@ class Layer:
     bias: Floats
 
     def __call__(self, inputs: Floats, *, least: float = -np.inf) -> Floats:
-        """Return the outputs of N inputs (N, K), at least ``least``, float32 (N, L)."""
+        """Return the outputs of inputs (N, K), at least ``least``, (N, L)."""
         return self.finish(self.multiply(_rounded(inputs, self.steps)), least)
 
     @cached_property

@@ -270,7 +270,7 @@ def _taking(x: Matrix, y: Matrix, k: int) -> float:
 
 
 def _preparing(x: Matrix, y: Matrix, k: int) -> float:
-    """Return seconds per row, from the second call, as the first may compile loops."""
+    """Return seconds per row, without the time to compile loops."""
 
     def prepare() -> float:
         start = time.perf_counter()

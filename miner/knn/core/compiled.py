@@ -106,8 +106,8 @@ def keep_largest(tile_hits: Any, numbers: Any, bounds: Any, ids: Any) -> None:
     """Insert a tile's hits into lists of each row's largest bounds.
 
     ``tile_hits`` are from ``hits``, and ``numbers`` (C,) the ids of the tile's columns. ``bounds``
-    and ``ids`` (R, K) are the lists, largest first, updated in place. Of equal bounds, those that
-    were inserted first stay.
+    and ``ids`` (R, K) are the lists, largest first, updated in place. Of equal bounds, the first
+    to be inserted stay.
     """
     columns = np.uint32(len(numbers))
     for place, bound in zip(*tile_hits):  # noqa: B905  # Numba knows no strict
@@ -170,7 +170,7 @@ def _floats_of_type(row: Any, floats: Any) -> Any:
 
 @compiled()  # keeps the order of sums, for the same bits everywhere
 def unit_rows(vectors: Any, rows: Any, scales: Any, out: Any, places: Any) -> None:
-    """Scale float16 or float32 rows to length 1, rounded to multiples of 2**-26.
+    """Scale rows to length 1, rounded to multiples of 2**-26.
 
     ``vectors`` (R, D) are float32, or float16's bits as uint16, finite and not zero. ``scales`` are
     the factor of converted numbers, and 2**26. Row ``rows[i]`` is written to ``out[places[i]]``,

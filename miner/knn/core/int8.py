@@ -164,7 +164,7 @@ def _block_of_tiles(
 
 
 def call_on_tiles(builder: Any, name: str, *values: Any) -> None:
-    """Call AMX's instruction ``name``. Ints are numbers of tiles, others values of LLVM."""
+    """Call an instruction of AMX on tiles (ints) and values of LLVM."""
     given = [ir.IntType(8)(value) if isinstance(value, int) else value for value in values]
     function = declared(builder, f"llvm.x86.{name}", ir.VoidType(), *(each.type for each in given))
     builder.call(function, given)
@@ -172,9 +172,9 @@ def call_on_tiles(builder: Any, name: str, *values: Any) -> None:
 
 @intrinsic
 def use_tiles(typing: Any, begin: Any) -> Any:
-    """Configure this thread's tiles if ``begin``, a literal, is true, or else release them.
+    """Configure this thread's tiles, or release them.
 
-    Sets without tiles ignore it.
+    ``begin`` is a literal, True to configure them. Sets without tiles ignore it.
     """
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:

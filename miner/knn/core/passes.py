@@ -52,7 +52,10 @@ class TopK(NamedTuple):
 
     @classmethod
     def empty(cls, rows: int, k: int) -> Self:
-        """Return ``k`` unused neighbours per row, with floors of -inf, or above all without k."""
+        """Return ``k`` unused neighbours per row.
+
+        Floors are -inf, or above all cosines if k is 0.
+        """
         none = Neighbours.empty(rows, k)
         floors = np.full(rows, -np.inf if k else LARGE, dtype=np.float32)
         return cls(ids=none.ids, cosines=none.cosines, floors=floors)
@@ -113,8 +116,8 @@ def compare(
         left: unit rows of one side, and their codes.
         right: unit rows of the other side, and their codes.
         tiles: tiles of the pairs to compare. Rows are of ``left``, columns of ``right``.
-        both: neighbours of ``left``, and of ``right``, updated in place. With a K of 0, those of a
-            side are not searched.
+        both: neighbours of ``left``, and of ``right``, updated in place. A side with a K of 0
+            is not searched.
         repeated: whether pairs may be in several tiles, or in the neighbours already.
         progress: called with the number of products after each tile, by one thread at a time.
     """
