@@ -91,7 +91,7 @@ class Mined:
     def judged(self, judge: Judge | None = None) -> JudgedPairs:
         """Return the pairs scored by a judge, best first.
 
-        The judge is by default the bundled one. It raises the ValueError of ``makers``.
+        The judge is by default the bundled one. Raises the ValueError of ``makers``.
         """
         judge = judge or load_judge()
         scores = judge.scores(self.features)

@@ -196,8 +196,8 @@ def write_array(path: Path, values: NDArray[Any]) -> None:
 def npy_rows(path: Path) -> Iterator[Callable[[NDArray[Any]], None]]:
     """Yield a function to a ``with`` block, which appends to a ``.npy`` file.
 
-    An existing file is replaced. The function takes one or more arrays (n, ...) of the same dtype
-    and shape after the first axis. An OSError has the reason, such as a full disk.
+    An existing file is replaced. Call the function at least once, each time with an array (n, ...)
+    of the same dtype and shape after the first axis. An OSError has the reason, such as a full disk.
     """
     import numpy as np
 
