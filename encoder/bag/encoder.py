@@ -53,7 +53,7 @@ class BagEncoder(BaseEncoder):
             pieces = len(table) - ngram_rows
             raise ValueError(
                 f"encoder {name}: {pieces} vectors for {len(tokenizer)} pieces; "
-                "weights and tokeniser are from different trainings"
+                "weights and tokeniser are from different trainings; copy the folder again"
             )
         self.name, self.scheme, self.dim = name, scheme, table.shape[1]
         self.precision: Precision = "float32"

@@ -108,7 +108,7 @@ def find_files(folder: Path, suffix: str) -> Files:
     """
     matches = tuple(path for path in _list_files(folder) if split_compression(path)[0] == suffix)
     if not matches:
-        raise ValueError(f"{folder}: no {suffix} file, compressed or not")
+        raise ValueError(f"{folder}: contains no {suffix} file, compressed or not; put one there")
     return matches
 
 

@@ -61,7 +61,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
         ValueError: Fewer than two encoders or one twice are named, an encoder cannot be loaded, or
             the folder of a suite is missing or malformed.
         OSError: The chart cannot be written.
-        ModuleNotFoundError: A suite needs scikit-learn, which is not installed.
+        ModuleNotFoundError: A package that a suite or an encoder needs is not installed.
     """
     if len(args.encoders) < 2 or len(set(args.encoders)) < len(args.encoders):
         raise ValueError(f"encoders {' '.join(args.encoders)}: pass two or more different ones")
@@ -94,7 +94,10 @@ def _prepare(name: str, data: Path, languages: Sequence[str] | None) -> Suite:
     task, *words = SUITES[name].split()
     for path in _paths(name, data):
         if not path.exists():
-            raise ValueError(f"{path}: folder not found; the suite {name} needs it")
+            raise ValueError(
+                f"{path}: file or folder not found; add it, or omit the suite {name}, which "
+                "needs it"
+            )
     module = load_task(task)
     parser = argparse.ArgumentParser(prog=f"adit evaluate {task}")
     module.add_arguments(parser)

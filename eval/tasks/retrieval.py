@@ -120,7 +120,9 @@ def prepare(args: argparse.Namespace) -> Suite:
 
 def _idf_weighted(model: Encoder, sentences: Sequence[str], counted: Sequence[str]) -> Matrix:
     if not isinstance(model, WordEncoder):
-        raise ValueError(f"encoder {model.name} has no word vectors for --idf")
+        raise ValueError(
+            f"encoder {model.name} has no word vectors for --idf; omit it, or use --encoder mini"
+        )
     words = model.words([*counted, *sentences])
     counted_tokens = words.take(np.arange(len(counted)))
     size = len(words.vectors)  # the idf is that of Conneau et al. 2018, section 3.3

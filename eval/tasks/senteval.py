@@ -96,7 +96,7 @@ def prepare(args: argparse.Namespace) -> Suite:
     if missing := [name for name in args.set or () if name not in sets]:
         raise ValueError(f"{folders}: no set {', '.join(missing)}; omit it, or pass its folder")
     if not sets:
-        raise ValueError(f"{folders}: none of the sets {', '.join(NAMES)}")
+        raise ValueError(f"{folders}: none of the sets {', '.join(NAMES)}; pass folders with them")
     classifier = CLASSIFIERS[args.classifier]()
 
     def measure(encoder: Encoder) -> Iterator[Figure]:

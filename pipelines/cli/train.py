@@ -38,12 +38,13 @@ def _kinds(known: Mapping[str, Any]) -> str:
 
 HELP = {
     "--pairs": "language pairs to train on (default: all in DATA)",
-    "--exclude": "corpora to exclude",
+    "--exclude": "corpora to skip, named in the third column or as CORPUS in a file's name",
     "--corpus-weight": "use each pair of corpus NAME with probability W (0 to 1) in a pass; "
     "repeatable",
     "--pair-weight": "multiply the sampling rate of these language pairs by W; repeatable",
-    "--task": "also train an auxiliary task on text in DIR, with W times as many batches as for "
-    "parallel text (default: 1); repeatable, with one folder per language, whose sentences are "
+    "--task": "also train an auxiliary task on the .txt files in DIR (.tsv for nli), with W times "
+    "as many batches as for parallel text (default: 1); repeatable, with one folder per language, "
+    "whose sentences are "
     f"ranked only among each other; {'; '.join(map(': '.join, training.AUXILIARY_TASKS.items()))}",
     "--architecture": _kinds(ARCHITECTURES),
     "--objective": _kinds(OBJECTIVES),

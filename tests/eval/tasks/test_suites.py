@@ -347,7 +347,7 @@ def test_reviews_are_positive_by_more_than_three_stars(tmp_path: Path, capsys: C
     assert told["figures"]["de"]["value"] > 0.9
     write(tmp_path / "en.train.tsv", [("many", "a")])
     refusal = refused(capsys, "classify", tmp_path)
-    assert "en.train.tsv: the score 'many' is not a finite number" in refusal
+    assert "en.train.tsv: the score 'many' of example 1 is not a finite number" in refusal
 
 
 def test_word_translation(tmp_path: Path, capsys: Captured) -> None:
