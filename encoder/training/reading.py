@@ -204,7 +204,9 @@ def _read_pairs(path: Path) -> Rows:
     widths = set()
     for pair in pairs.read():
         if pair.texts is None or pair.problem not in ("", BLANK):
-            raise ValueError(f"{pair.place}: {pair.problem or 'has no texts'}")
+            raise ValueError(
+                f"{pair.place}: {pair.problem or 'has no texts'}; correct or remove it"
+            )
         widths.add(width := pair.raw.count("\t") + 1 if pair.raw else 2)
         if len(widths) > 1 or width > 3:
             raise ValueError(

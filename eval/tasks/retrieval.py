@@ -67,7 +67,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--others", type=_number_or_all, default=999, metavar="K", help=text)
     more = "more sentences to search in a language, without translations"
     add_files_of_languages(parser, "--more", more)
-    idf = "use mean word vectors, weighted by inverse document frequency in these sentences"
+    idf = (
+        "use mean word vectors, weighted by inverse document frequency in these sentences of each "
+        "language"
+    )
     add_files_of_languages(parser, "--idf", idf)
     add("--csls", action="store_true", help="search by CSLS instead of cosine")
 

@@ -77,7 +77,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "directories", nargs="+", type=Path, metavar="DIR", help="folders with the sets"
     )
-    add_list(parser, "--set", "NAME", f"sets to run: {', '.join(NAMES)}", choices=NAMES)
+    add_list(
+        parser,
+        "--set",
+        "NAME",
+        f"sets to run: {', '.join(NAMES)} (default: all in DIR)",
+        choices=NAMES,
+    )
     add_classifier(parser, default="logistic")
 
 

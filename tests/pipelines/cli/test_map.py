@@ -114,7 +114,7 @@ def vectors(path: Path, words: list[str], dim: int) -> str:
         (("--vec", "a.vec"), "a.vec is a file; name a folder"),
         (("--vec", "a.vec/b"), "a.vec is a file; name a folder"),
         (("--refinements", "-1"), "--refinements -1: must be at least 0"),
-        (("--tgt-lang", "ar"), "both languages are ar"),
+        (("--tgt-lang", "ar"), "--src-lang, --tgt-lang: both are ar"),
         (("--dim", "0"), "--dim 0: expected 1 or more"),
     ],
 )
