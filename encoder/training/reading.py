@@ -172,7 +172,7 @@ def read_parallel_text(files: Sequence[Path], *, exclude: frozenset[str]) -> Par
     if not pairs:
         names_of_files = ", ".join(map(str, files))
         exclusion = f" after excluding {', '.join(sorted(exclude))}" if exclude else ""
-        raise ValueError(f"{names_of_files}: no sentence pairs left{exclusion}")
+        raise ValueError(f"{names_of_files}: no sentence pairs left{exclusion}; use other text")
     source, target, corpus = (list(column) for column in zip(*pairs, strict=True))
     excluded = exclude.intersection(row[2] for row in rows)
     name = _split(files[0])[1]

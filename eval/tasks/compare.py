@@ -68,7 +68,9 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     available = [name for name in SUITES if all(path.exists() for path in _paths(name, args.data))]
     requested = args.suite or available
     if not requested:
-        raise ValueError(f"{args.data}: contains no folder of a suite, such as tatoeba or senteval")
+        raise ValueError(
+            f"{args.data}: contains no folder of a suite, such as tatoeba or senteval; pass another"
+        )
     suites = {name: _prepare(name, args.data, args.lang) for name in dict.fromkeys(requested)}
     encoders = {spec: load_encoder(spec) for spec in args.encoders}
     results: dict[str, Record] = {}
