@@ -177,7 +177,7 @@ def test_any_text_is_an_index_or_a_value_error(text):
 @pytest.mark.parametrize(
     ("text", "rows", "message"),
     [
-        ("IVF64,Flat", 20, "cannot be trained on 20 sentences, fewer than its 64 cells; choose"),
+        ("IVF64,Flat", 20, "cannot be trained on 20 sentences, fewer than its 64 cells; use"),
         ("PQ8", 20, "cannot be trained on 20 sentences, fewer than its 256 cells"),
         ("IVF16_HNSW8,PQ4x5", 31, "cannot be trained on 31 sentences, fewer than its 32 cells"),
         ("PCA4,RQ2x5", 20, "cannot be trained on 20 sentences .*training points"),
