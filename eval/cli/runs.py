@@ -40,7 +40,8 @@ def report(args: argparse.Namespace) -> int:
 
 def _add_why(parser: argparse.ArgumentParser) -> None:
     _add_run(parser)
-    parser.add_argument("source_id", metavar="SRC_ID", help="id of a source sentence")
+    text = "id of a source sentence: its line number, from 1, if SRC has no ids"
+    parser.add_argument("source_id", metavar="SRC_ID", help=text)
     parser.add_argument("target_id", metavar="TGT_ID", help="id of a target sentence")
 
 
