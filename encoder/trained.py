@@ -153,7 +153,7 @@ def _saved_network(config: checkpoint.Facts, tensors: Tensors, pieces: int) -> T
     network = build_network(config.get("architecture", "unnamed"), tensors)
     if network.vocabulary != pieces + 1:
         raise ValueError(
-            f"has {network.vocabulary} vectors for {pieces} pieces and an end; weights and "
+            f"has {network.vocabulary} vectors for {pieces} pieces and an end, so weights and "
             "tokeniser are from different trainings"
         )
     return network

@@ -52,7 +52,7 @@ class BagEncoder(BaseEncoder):
         if len(table) != len(tokenizer) + ngram_rows:
             pieces = len(table) - ngram_rows
             raise ValueError(
-                f"encoder {name}: {pieces} vectors for {len(tokenizer)} pieces; "
+                f"encoder {name}: {pieces} vectors for {len(tokenizer)} pieces, so "
                 "weights and tokeniser are from different trainings; copy the folder again"
             )
         self.name, self.scheme, self.dim = name, scheme, table.shape[1]

@@ -82,12 +82,12 @@ def _read_fields(path: Path, count: int) -> list[list[str]]:
         rows = [line.decode("utf-8").split(" ") for line in _lines(path)]
     except UnicodeDecodeError:
         raise ValueError(
-            f"{path}: is not UTF-8 text; expected a file of fastBPE; download it again"
+            f"{path}: is not UTF-8 text, as fastBPE writes; download it again"
         ) from None
     for number, row in enumerate(rows, start=1):
         if len(row) != count:
             raise ValueError(
-                f"{path}: line {number} has {len(row)} fields; expected {count}, as fastBPE "
+                f"{path}: line {number} has {len(row)} fields, not {count}, as fastBPE "
                 "writes; download it again"
             )
     return rows

@@ -81,7 +81,7 @@ def test_what_cannot_be_loaded(tmp_path: Path, tokenizer: Tokenizer) -> None:
         return str(caught.value).partition("enc: ")[2]
 
     save(folder, tokenizer, "bilstm", pieces=7)
-    told = f"{WEIGHTS} has 8 vectors for {len(tokenizer)} pieces and an end; "
+    told = f"{WEIGHTS} has 8 vectors for {len(tokenizer)} pieces and an end, so "
     assert refusal().startswith(told)
     save(folder, tokenizer, "bilstm")
     config = json.loads((folder / CONFIG).read_text())
