@@ -192,7 +192,7 @@ def test_a_loss_that_is_not_finite_ends_the_training() -> None:
         training.model.table.fill_(torch.nan)
     batch = next(sample_batches([bijection(1)], batch_size=16, exponent=1, seed=1))
     with pytest.raises(
-        ValueError, match=r"^step 1: the loss is nan; .* --learning-rate below 0\.05$"
+        ValueError, match=r"^step 1: the loss is nan, .* --learning-rate below 0\.05$"
     ):
         training.advance([batch])
 

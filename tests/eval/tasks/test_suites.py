@@ -127,7 +127,7 @@ def test_sts_of_a_year_is_the_mean_of_its_sets(tmp_path: Path, capsys: Captured)
     low, high = found["STS14"]["interval"]
     assert low < found["STS14"]["value"] < high
     write(folder / "STS.gs.b.txt", [("1",)] * 29 + [("high",)])
-    assert "STS.gs.b.txt: the score 'high' is not" in shown_error(capsys, "senteval", tmp_path)
+    assert "STS.gs.b.txt: the score 'high' of example " in shown_error(capsys, "senteval", tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -191,7 +191,7 @@ def test_an_index_that_cannot_be_built(sides, text, rows, message):
     with pytest.raises(ValueError, match=rf"^index '{factory}' {message}") as caught:
         built(sides[0][:rows], text)
     assert "\n" not in str(caught.value)
-    assert str(caught.value).endswith("or 'exact'")
+    assert str(caught.value).endswith("or --index exact")
 
 
 def test_how_many_vectors_train_an_index():
