@@ -42,7 +42,9 @@ class SentenceTransformerEncoder(BaseEncoder):
             raise
         except Exception as error:  # the library passes on any error of the hub and of its parts
             reason = " ".join(str(error).split())[:200]
-            raise ValueError(f"encoder 'st:{place}' cannot be loaded: {reason}") from error
+            raise ValueError(
+                f"encoder 'st:{place}' cannot be loaded: {reason}; check its name, or its files"
+            ) from error
         self._model.eval()
         self.precision: Precision = "float32" if precision == "auto" else precision
         if self.precision == "bfloat16":

@@ -108,7 +108,7 @@ def read_folder(folder: Path) -> tuple[dict[str, Any], Tokenizer, bytes]:
         return config, Tokenizer(model), weights
     except RuntimeError as error:
         raise ValueError(
-            f"encoder {folder}: {TOKENIZER} is not a SentencePiece model; train it again"
+            f"encoder {folder}: {TOKENIZER} is not a SentencePiece model; train the encoder again"
         ) from error
 
 
@@ -141,8 +141,8 @@ def read_config(folder: Path) -> dict[str, Any]:
     format_name = config.get("format") if isinstance(config, dict) else None
     if format_name not in FORMATS:
         raise ValueError(
-            f"encoder {folder}: {CONFIG} has format {format_name!r}; this version reads "
-            f"{', '.join(map(repr, FORMATS))}"
+            f"encoder {folder}: {CONFIG} has format {format_name!r}, but this version reads "
+            f"{', '.join(map(repr, FORMATS))}; update Adit, or train the encoder again"
         )
     number_keys = {"vocabulary", "dim", *(["ngram_rows"] if format_name in SCHEMES else [])}
     other_keys = ["sha256", *(["apart"] if format_name == APART_FORMAT else [])]
@@ -151,7 +151,8 @@ def read_config(folder: Path) -> dict[str, Any]:
     for key in sorted(number_keys):
         if not isinstance(config[key], int):
             raise ValueError(
-                f"encoder {folder}: {CONFIG} has {key} {config[key]!r}; expected a whole number"
+                f"encoder {folder}: {CONFIG} has {key} {config[key]!r}, not a whole number; "
+                "copy it again"
             )
     return config
 

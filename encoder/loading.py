@@ -88,13 +88,14 @@ def _read_table(folder: Path, weights: bytes, rows: int, dim: int) -> PackedTabl
         ) from error
     if packed.dtype != np.uint8 or scales.dtype != np.float32:
         raise ValueError(
-            f"encoder {folder}: {WEIGHTS} contains {packed.dtype} and {scales.dtype}; "
-            "expected uint8 and float32"
+            f"encoder {folder}: {WEIGHTS} contains {packed.dtype} and {scales.dtype}, "
+            "not uint8 and float32; copy it again"
         )
     expected = rows, (dim + 1) // 2
     if packed.shape != expected or scales.shape != (rows,):
         raise ValueError(
             f"encoder {folder}: {WEIGHTS} contains a table of {packed.shape} bytes and "
-            f"{scales.shape} scales; {CONFIG} has {(rows, dim)}, which needs {expected} bytes"
+            f"{scales.shape} scales, but {CONFIG} has {(rows, dim)}, which needs {expected} bytes; "
+            "copy both files again"
         )
     return PackedTable(codes=packed, scales=scales, dim=dim)

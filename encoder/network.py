@@ -108,7 +108,8 @@ def _in_precision(
     if precision == "int8":
         if not isinstance(network, BiLSTM) or device.type != "cpu":
             raise ValueError(
-                "cannot run in int8, which needs a BiLSTM on a CPU; use float32, bfloat16 or auto"
+                "cannot run in int8, which needs a BiLSTM on a CPU; use --precision float32, "
+                "bfloat16 or auto"
             )
         from encoder.laser.int8 import Int8BiLSTM  # loads Numba
 

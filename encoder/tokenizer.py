@@ -136,7 +136,7 @@ def train_tokenizer(
         message = str(error).rpartition("] ")[2]
         reason = message.partition(". Increase vocab_size")[0] or "the text is empty"
         raise ValueError(
-            f"no vocabulary of {vocabulary_size} subwords (--vocabulary-size) can be made of this "
-            f"text: {reason}"
+            f"no vocabulary of {vocabulary_size} subwords can be made of this text: {reason}; pass "
+            "another --vocabulary-size, or more text"
         ) from error
     return model.getvalue()

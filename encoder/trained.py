@@ -129,11 +129,16 @@ def load_networks(folder: Path, *, name: str, precision: Precision) -> Encoder:
             language, _, key = full_key.rpartition(BETWEEN)
             parts.setdefault(language, {})[key] = tensor
         networks = {key: _saved_network(config, parts[key], len(pieces)) for key in parts}
+    except (SafetensorError, ValueError) as error:
+        raise ValueError(
+            f"encoder {folder}: {checkpoint.WEIGHTS} {error}; copy the folder again"
+        ) from error
+    try:
         prepared = {key: prepare(net, precision, sample) for key, net in networks.items()}
         if len({net.precision for net in prepared.values()}) > 1:  # not all are fast in the same
             prepared = {key: prepare(net, "float32", sample) for key, net in networks.items()}
-    except (SafetensorError, ValueError) as error:
-        raise ValueError(f"encoder {folder}: {checkpoint.WEIGHTS} {error}") from error
+    except ValueError as error:
+        raise ValueError(f"encoder {folder}: {error}") from error
     full_name = f"{name}@{config['sha256'][:12]}-{next(iter(prepared.values())).precision}"
     if ALL in prepared:
         return TrainedNetwork(name=full_name, tokenizer=pieces, network=prepared[ALL])
@@ -148,7 +153,7 @@ def _saved_network(config: checkpoint.Facts, tensors: Tensors, pieces: int) -> T
     network = build_network(config.get("architecture", "unnamed"), tensors)
     if network.vocabulary != pieces + 1:
         raise ValueError(
-            f"has {network.vocabulary} vectors for {pieces} pieces and an end; weights and "
+            f"has {network.vocabulary} vectors for {pieces} pieces and an end, so weights and "
             "tokeniser are from different trainings"
         )
     return network
@@ -178,7 +183,8 @@ class ApartEncoder(BaseEncoder):
         encoder = self._encoders.get(language) or known.get(language_key(language))
         if encoder is None:
             raise ValueError(
-                f"encoder {self.name} has no network for {language}; it has {self._languages}"
+                f"encoder {self.name} has no network for {language}, only for {self._languages}; "
+                "use another encoder"
             )
         return encoder
 

@@ -81,6 +81,7 @@ def word_encoders(
         if coverage is None or coverage.quality == "weak":
             raise ValueError(
                 f"{'the encoder has' if encoder else 'precomputed embeddings have'} no word "
-                f"vectors, and {BUNDLED} does not cover {language or 'an unknown language'} well"
+                f"vectors, and {BUNDLED} does not cover {language or 'an unknown language'} well, "
+                "so only --score margin works"
             )
     return word_encoders(load_encoder(), languages)

@@ -49,7 +49,9 @@ def read_candidates(path: Path, sides: Sides | None) -> bucc.Candidates:
             sources_and_targets = zip(SIDES, pair.texts, ids_of, strict=True)
             pair_ids = [_ids_of_text(pair, *side) for side in sources_and_targets]
         elif pair.ids is None:
-            raise ValueError(f"{pair.place}: a side has neither an id nor a text")
+            raise ValueError(
+                f"{pair.place}: a side has neither an id nor a text; pass pairs with one of them"
+            )
         elif all(pair.ids):
             pair_ids = [*pair.ids]
         else:
@@ -64,7 +66,7 @@ def _read_scored_texts(path: Path) -> list[ScoredTexts]:
     rows = []
     for pair in read_pairs(path):
         if pair.texts is None:
-            raise ValueError(f"{pair.place}: no texts; --compat laser requires them")
+            raise ValueError(f"{pair.place}: no texts; --compat laser requires pairs with texts")
         rows.append((_score(pair), *pair.texts))
     return rows
 
@@ -80,7 +82,8 @@ def _score(pair: FilePair) -> float:
 def _ids_of_text(pair: FilePair, side: str, text: str, ids_of: Mapping[str, bucc.Ids]) -> bucc.Ids:
     if (ids := ids_of.get(text_key(text))) is None:
         raise ValueError(
-            f"{pair.place}: the {side} text is not among the {side} sentences: {text[:60]!r}"
+            f"{pair.place}: the {side} text is not among the {side} sentences: {text[:60]!r}; pass "
+            "the sentences that the pairs were mined from"
         )
     return ids
 
@@ -166,7 +169,9 @@ def score_pairs_like_laser(options: ScoringOptions) -> ScoringReport:
         OutputError: ``output`` cannot be written.
     """
     if pairs_format(options.pairs) != ".tsv":
-        raise ValueError(f"{options.pairs}: --compat laser reads pairs in .tsv only")
+        raise ValueError(
+            f"{options.pairs}: --compat laser reads pairs in .tsv only; pass such a file"
+        )
     sides = options.read_sides()
     if sides is None:
         raise ValueError(_missing_sides(options.pairs))

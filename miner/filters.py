@@ -234,7 +234,7 @@ def check_filter_languages(names: Sequence[str], languages: Sequence[str | None]
         if known_label(code or "") is None:
             all_known = ", ".join(sorted(identifier().labels))
             raise ValueError(
-                f"the filter 'language' does not support {code!r}; it supports {all_known}"
+                f"the filter 'language' does not support {code!r}; omit it, or use {all_known}"
             )
 
 

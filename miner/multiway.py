@@ -45,7 +45,10 @@ def cluster_pairs(one: IntArray, other: IntArray, starts: IntArray) -> Clusters:
 
     count = len(starts) - 1
     if count > MAX_LANGUAGES:
-        raise ValueError(f"{count} languages: at most {MAX_LANGUAGES} can be clustered at once")
+        raise ValueError(
+            f"{count} languages: at most {MAX_LANGUAGES} can be clustered at once; omit "
+            "--multiway, or pass fewer languages"
+        )
     of_language = np.repeat(np.arange(count), np.diff(starts))
     parents = np.arange(starts[-1])
     languages = np.uint64(1) << of_language.astype(np.uint64)

@@ -294,7 +294,9 @@ def check_kept(options: MiningOptions) -> None:
         ValueError: An option is invalid, or conflicts with another one.
     """
     if math.isnan(options.threshold) or options.threshold == math.inf:
-        raise ValueError(f"--threshold {options.threshold}: no pair can score above it")
+        raise ValueError(
+            f"--threshold {options.threshold}: no pair can score above it; pass a lower one"
+        )
     for name in options.filters:
         choices.check_choice("filter", name, (*choices.FILTERS, *choices.FILTER_SETS))
     if options.score is not None:

@@ -52,8 +52,8 @@ class BagEncoder(BaseEncoder):
         if len(table) != len(tokenizer) + ngram_rows:
             pieces = len(table) - ngram_rows
             raise ValueError(
-                f"encoder {name}: {pieces} vectors for {len(tokenizer)} pieces; "
-                "weights and tokeniser are from different trainings"
+                f"encoder {name}: {pieces} vectors for {len(tokenizer)} pieces, so "
+                "weights and tokeniser are from different trainings; copy the folder again"
             )
         self.name, self.scheme, self.dim = name, scheme, table.shape[1]
         self.precision: Precision = "float32"

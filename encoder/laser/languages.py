@@ -116,7 +116,10 @@ def _download_part(address: str, target: Path) -> Path:
                 with part.open("ab" if answer.status == 206 else "wb") as stream:
                     shutil.copyfileobj(answer, stream)
     except (urllib.error.URLError, TimeoutError, ConnectionError, TypeError) as error:
-        raise ValueError(f"{address}: cannot be fetched ({error}); rerun to resume") from error
+        raise ValueError(
+            f"{address}: cannot be fetched ({error}); check --url and the network, and rerun to "
+            "resume"
+        ) from error
     if (received := part.stat().st_size) != size:
         raise ValueError(
             f"{address}: download stopped after {received:,} of {size:,} bytes; rerun to resume"

@@ -65,7 +65,8 @@ def read_torch_file(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path}: {_reason(error)}") from error
     if not isinstance(content, dict):
         raise ValueError(
-            f"{path}: contains a {type(content).__name__}; a checkpoint must be a mapping"
+            f"{path}: contains a {type(content).__name__}, not a mapping; expected a checkpoint as "
+            "LASER publishes it"
         )
     return {str(key): to_plain(value) for key, value in content.items()}
 
@@ -211,9 +212,7 @@ def _built(path: Path, build: Callable[[], Any]) -> Any:  # noqa: ANN401  # a ne
     try:
         return build()
     except ValueError as error:
-        raise ValueError(
-            f"{path}: {error}; the file is damaged, or is not a LASER encoder"
-        ) from None
+        raise ValueError(f"{path}: {error}; download it again, or pass a LASER encoder") from None
 
 
 def _bilstm(model: Mapping[str, Any], params: Mapping[str, Any]) -> BiLSTM:
@@ -235,10 +234,13 @@ def _check_ids(path: Path, dictionary: Mapping[str, Any], vocabulary: int) -> No
         if not isinstance(token, str) or not isinstance(row, int) or not 0 <= row < vocabulary:
             raise ValueError(
                 f"{path}: its dictionary has {token!r} at {row!r}, but the encoder has vectors for "
-                f"{vocabulary:,} tokens; the file is damaged, or is not a LASER encoder"
+                f"{vocabulary:,} tokens; download it again, or pass a LASER encoder"
             )
     if vocabulary <= subwords.UNK:
-        raise ValueError(f"{path}: has only {vocabulary} vectors, too few for the special tokens")
+        raise ValueError(
+            f"{path}: has only {vocabulary} vectors, too few for the special tokens; download it "
+            "again, or pass a LASER encoder"
+        )
 
 
 def _find_companion(path: Path, suffixes: Sequence[str]) -> Path:

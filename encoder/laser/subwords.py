@@ -75,15 +75,20 @@ def _merge(parts: list[str], first: str, second: str) -> list[str]:
 
 def _read_fields(path: Path, count: int) -> list[list[str]]:
     if not path.is_file():
-        raise ValueError(f"{path}: file not found; LASER1 needs its .fcodes and its .fvocab")
+        raise ValueError(
+            f"{path}: file not found; LASER1 needs its .fcodes and its .fvocab in one folder"
+        )
     try:
         rows = [line.decode("utf-8").split(" ") for line in _lines(path)]
     except UnicodeDecodeError:
-        raise ValueError(f"{path}: is not UTF-8 text; expected a file of fastBPE") from None
+        raise ValueError(
+            f"{path}: is not UTF-8 text, as fastBPE writes; download it again"
+        ) from None
     for number, row in enumerate(rows, start=1):
         if len(row) != count:
             raise ValueError(
-                f"{path}: line {number} has {len(row)} fields; expected {count}, as fastBPE writes"
+                f"{path}: line {number} has {len(row)} fields, not {count}, as fastBPE "
+                "writes; download it again"
             )
     return rows
 
@@ -138,10 +143,13 @@ def read_cvocab(path: Path) -> dict[str, int]:
             int(count)
         except ValueError:
             raise ValueError(
-                f"{path}: line {row + 1} is not a token and a count; this is not a .cvocab file"
+                f"{path}: line {row + 1} is not a token and a count; pass a .cvocab file"
             ) from None
         if (token in ids or token in SPECIAL) and not line.endswith(OVERWRITE.encode()):
-            raise ValueError(f"{path}: line {row + 1} repeats the token {token!r}")
+            raise ValueError(
+                f"{path}: line {row + 1} repeats the token {token!r} (a .cvocab file omits special "
+                "tokens); download it again"
+            )
         ids[token] = len(SPECIAL) + row
     return ids
 

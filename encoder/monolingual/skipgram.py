@@ -151,7 +151,7 @@ class SkipGram:
             progress(int(offsets[-1] - offsets[0]))
         if not np.isfinite(self.inputs).all():
             raise ValueError(
-                f"training diverged; restart with a learning rate below {options.learning_rate}"
+                f"training diverged; restart with --learning-rate below {options.learning_rate}"
             )
         self.epoch += 1
 

@@ -63,7 +63,8 @@ def hold_out(text: ParallelText, count: int, *, seed: int) -> tuple[ParallelText
     """
     if len(text) < 2 * count:
         raise ValueError(
-            f"{text.name}: {len(text)} pairs are too few to hold out {count}; use more text"
+            f"{text.name}: {len(text)} pairs are too few to hold out {count}; use more text, or "
+            "lower --held-out"
         )
     order = np.random.default_rng(seed).permutation(len(text))
     return text.take(np.sort(order[count:])), text.take(np.sort(order[:count]))
@@ -133,7 +134,10 @@ def join_targets(texts: Texts) -> list[ParallelText]:
                 seen |= sentences
     if not rows:
         names = ", ".join(text.name for text in texts)
-        raise ValueError(f"{names}: share no target sentence, so they are not N-way text")
+        raise ValueError(
+            f"{names}: share no target sentence, so they are not N-way text; choose others with "
+            "--pairs"
+        )
     return [text.take(column) for text, column in zip(texts, np.array(rows).T, strict=True)]
 
 

@@ -63,7 +63,8 @@ def choose(measures: Measures, name: str, figure: str) -> Measure:
     by_name = {one.name: one for one in (*measures, *([measure] if figure else []))}
     if name not in by_name:
         raise ValueError(
-            f"the best encoder cannot be chosen by {name}; measures are {', '.join(by_name)}"
+            f"--best-by {name}: this training does not measure it; choose one of "
+            f"{', '.join(by_name)}"
         )
     return by_name[name]
 

@@ -98,7 +98,7 @@ class Training:
         self._bfloat16, on_cpu = options.precision == "bfloat16", self._device.type == "cpu"
         if self._bfloat16 and on_cpu and not torch_private.has_bfloat16_products():
             logger.warning(
-                "precision bfloat16: this CPU has no AVX-512 BF16, so float32 is probably faster"
+                "--precision bfloat16: this CPU has no AVX-512 BF16, so float32 is probably faster"
             )
         self._modules = nn.ModuleDict({"model": model, "task": task.to(self._device)})
         self._by_sgd = options.objective.schedule == "sgd"
@@ -141,9 +141,9 @@ class Training:
         mean = parallel.sum_over_processes(total) / parallel.processes()
         if not math.isfinite(mean):
             raise ValueError(
-                f"step {self.step}: the loss is {mean}; training diverged. Restart with "
-                f"a learning rate below {options.architecture.learning_rate}"
-                f"{', or in float32' if self._bfloat16 else ''}"
+                f"step {self.step}: the loss is {mean}, because training diverged; restart with "
+                f"--learning-rate below {options.architecture.learning_rate}"
+                f"{', or with --precision float32' if self._bfloat16 else ''}"
             )
         return mean
 
@@ -227,7 +227,7 @@ def check_shares(options: TrainingOptions) -> None:
     count, size = parallel.processes(), options.objective.batch_size
     if options.objective.in_tokens and size < count * (1 + LONGEST):
         raise ValueError(
-            f"batch_size {size}: {count} processes need {count * (1 + LONGEST)} tokens or more"
+            f"--batch-size {size}: {count} processes need {count * (1 + LONGEST)} tokens or more"
         )
     if not options.objective.in_tokens and size % count:
-        raise ValueError(f"batch_size {size}: expected a multiple of the {count} processes")
+        raise ValueError(f"--batch-size {size}: expected a multiple of the {count} processes")

@@ -68,12 +68,12 @@ class ValidatedOptions:
     def __post_init__(self) -> None:
         for name, one in option_fields(type(self)).items():
             value, low, high = getattr(self, name), one.metadata["low"], one.metadata["high"]
-            choices = one.metadata["choices"]
+            choices, flag = one.metadata["choices"], f"--{name.replace('_', '-')}"
             if isinstance(value, int | float) and not low <= value <= high:
                 limits = f"{low} or more" if high == math.inf else f"{low} to {high}"
-                raise ValueError(f"{name} {value}: expected {limits}")
+                raise ValueError(f"{flag} {value}: expected {limits}")
             if choices and value not in choices:
-                raise ValueError(f"{name} {value}: choose one of {', '.join(choices)}")
+                raise ValueError(f"{flag} {value}: choose one of {', '.join(choices)}")
 
 
 class ArchitectureOptions(ValidatedOptions):
@@ -82,8 +82,8 @@ class ArchitectureOptions(ValidatedOptions):
     name: ClassVar[str]
     summary: ClassVar[str]
     dim: int = option(384, "dimensions of a sentence vector", low=1)
-    learning_rate: float = option(2e-3, "maximum learning rate", high=1)
-    token_dropout: float = option(0.0, "share of subwords dropped at random", high=0.99)
+    learning_rate: float = option(2e-3, "maximum learning rate, 0 to 1", high=1)
+    token_dropout: float = option(0.0, "share of subwords dropped at random, 0 to 0.99", high=0.99)
     ngram_rows: int = option(0, "number of vectors that character n-grams share; 0 for none")
 
 
@@ -91,7 +91,11 @@ class BagOptions(ArchitectureOptions):
     """Options of the weighted bag (``encoder.bag.encoder``)."""
 
     name, summary = "bag", "sum of subword vectors"
-    token_dropout: float = option(0.1, "share of words dropped at random", high=0.99)
+    token_dropout: float = option(
+        0.1,
+        "share of a bag's words, or a network's subwords, dropped at random, 0 to 0.99",
+        high=0.99,
+    )
 
 
 class _SentenceOptions(ArchitectureOptions):
@@ -107,7 +111,7 @@ class _GatedOptions(_SentenceOptions):
 class RecurrentOptions(_SentenceOptions):
     """Options of the recurrent networks."""
 
-    layers: int = option(1, "number of layers", low=1, high=5)
+    layers: int = option(1, "number of layers, 1 to 5", low=1, high=5)
 
 
 class BiLSTMOptions(RecurrentOptions):
@@ -156,8 +160,8 @@ class ObjectiveOptions(ValidatedOptions):
     clip: float = 0.0
     batch_size: int = option(
         1024,
-        "pairs per batch, each ranked against all others in the batch; for translation and "
-        "language models, tokens per batch",
+        "tokens per batch for translation, mlm, tlm and clm; otherwise pairs per batch, which "
+        "ranking and addition rank against each other",
         low=2,  # because a pair is ranked against others
     )
     whitening: float = option(
@@ -170,11 +174,15 @@ class RankingOptions(ObjectiveOptions):
 
     name, summary = "ranking", "translations are closer than the rest of the batch"
     whitening: float = inherit_option(ObjectiveOptions, "whitening", 0.1)
-    hard_negatives: int = option(0, "wrong translations per pair, mined during training", high=100)
-    margin: float = option(0.2, "amount subtracted from the cosine of correct pairs", high=1)
+    hard_negatives: int = option(
+        0, "wrong translations per pair, mined during training, 0 to 100", high=100
+    )
+    margin: float = option(
+        0.2, "amount subtracted from the cosine of correct pairs, 0 to 1", high=1
+    )
     scale: float = option(
         20.0,
-        "inverse temperature of the softmax",
+        "inverse temperature of the softmax, 0 to 40",
         high=40,  # at larger scales, the objective's float32 softmax underflows
     )
 
@@ -227,7 +235,7 @@ class PathsOptions(ObjectiveOptions):
             shares[number] = 0.0 if number in shares else value
         if not all(count >= 1 and 0 < share < math.inf for count, share in shares.items()):
             raise ValueError(
-                f"sources {','.join(self.sources)}: expected numbers of languages and their "
+                f"--sources {','.join(self.sources)}: expected numbers of languages and their "
                 "shares, each once, such as 1:.9,2:.05,3:.05"
             )
         return shares
@@ -251,7 +259,7 @@ class AlignmentOptions(ObjectiveOptions):
     summary = "each source vector close to the teacher's vector of its target, which is fixed"
     teacher = one_sided = True
     whitening: float = 0.0
-    negatives: float = option(0.25, "weight of distances to wrong translations", high=0.5)
+    negatives: float = option(0.25, "weight of distances to wrong translations, 0 to 0.5", high=0.5)
 
 
 class _LanguageModelOptions(ObjectiveOptions):
@@ -269,7 +277,7 @@ class _InferenceOptions(ObjectiveOptions):
         "adam",
         "adam: steps by Adam, at a rate that rises, then falls to zero; sgd: steps along plain "
         "gradients, at a rate that falls by a hundredth per evaluation, and to a fifth if accuracy "
-        "drops, until it is below 1e-5",
+        "drops; training ends at a rate below 1e-5, or after --steps",
         choices=("adam", "sgd"),
     )
 
@@ -338,7 +346,9 @@ class TrainingOptions(ValidatedOptions):
         low=1,
     )
     warmup_steps: int = option(200, low=1)
-    dropout: float = option(0.1, "share of a network's activations dropped at random", high=0.99)
+    dropout: float = option(
+        0.1, "share of a network's activations dropped at random, 0 to 0.99", high=0.99
+    )
     precision: str = option(
         "float32",
         "precision of matrix products; bfloat16 is faster on CPUs with instructions for it, and "
@@ -388,7 +398,8 @@ def training_options(
     ]
     for name in values:
         raise ValueError(
-            f"{name} conflicts with architecture {architecture} and objective {objective}; omit it"
+            f"--{name.replace('_', '-')} conflicts with --architecture {architecture} and "
+            f"--objective {objective}; omit it"
         )
     made = {"architecture": parts[0](**chosen[0]), "objective": parts[1](**chosen[1])}
     return TrainingOptions(**made, **chosen[2])
@@ -396,7 +407,7 @@ def training_options(
 
 def _choose(name: str, value: str, choices: Mapping[str, type]) -> type:
     if value not in choices:
-        raise ValueError(f"{name} {value}: choose one of {', '.join(choices)}")
+        raise ValueError(f"--{name} {value}: choose one of {', '.join(choices)}")
     return choices[value]
 
 
@@ -422,7 +433,7 @@ def named_tasks(tasks: Sequence[TaskBeside]) -> dict[str, TaskBeside]:
         folders = [one.folder for one in tasks_named.values() if one.name == task.name]
         if task.folder in folders:
             raise ValueError(
-                f"task {task.name}: {task.folder} is given twice; pass it once, with a weight"
+                f"--task {task.name}: {task.folder} is given twice; pass it once, with a weight"
             )
         tasks_named[f"{task.name}-{len(folders) + 1}" if folders else task.name] = task
     return tasks_named
@@ -466,25 +477,25 @@ class Recipe(ValidatedOptions):
         objective = self.options.objective
         for name, weight in self.corpus_weights.items():
             if not 0 <= weight <= 1:
-                raise ValueError(f"weight {weight} of corpus {name}: expected 0 to 1")
+                raise ValueError(f"--corpus-weight {name}={weight}: expected 0 to 1")
         for task in self.tasks.values():
             if task.name not in AUXILIARY_TASKS or not 0 < task.weight < math.inf:
                 raise ValueError(
-                    f"task {task.name} of weight {task.weight}: expected a finite weight above 0, "
-                    f"and one of {', '.join(AUXILIARY_TASKS)}"
+                    f"--task {task.name} of weight {task.weight}: expected a finite weight above "
+                    f"0, and one of {', '.join(AUXILIARY_TASKS)}"
                 )
             if objective.one_sided or objective.apart:
                 raise ValueError(
-                    f"task {task.name} conflicts with objective {objective.name}, which trains no "
-                    "encoder of all languages; omit the task"
+                    f"--task {task.name} conflicts with --objective {objective.name}, which trains "
+                    "no encoder of all languages; omit the task"
                 )
         if objective.apart and self.pair_weights:
             raise ValueError(
-                f"the objective {objective.name} samples all languages equally; omit --pair-weight"
+                f"--objective {objective.name} samples all languages equally; omit --pair-weight"
             )
         for name, weight in self.pair_weights.items():
             if name not in self.files or weight <= 0:
                 raise ValueError(
-                    f"weight {weight} of language pair {name}: expected more than 0, and one of "
+                    f"--pair-weight {name}={weight}: expected more than 0, and one of "
                     f"{', '.join(self.files)}"
                 )

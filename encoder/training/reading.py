@@ -108,7 +108,7 @@ def find_files(folder: Path, suffix: str) -> Files:
     """
     matches = tuple(path for path in _list_files(folder) if split_compression(path)[0] == suffix)
     if not matches:
-        raise ValueError(f"{folder}: no {suffix} file, compressed or not")
+        raise ValueError(f"{folder}: contains no {suffix} file, compressed or not; put one there")
     return matches
 
 
@@ -172,7 +172,7 @@ def read_parallel_text(files: Sequence[Path], *, exclude: frozenset[str]) -> Par
     if not pairs:
         names_of_files = ", ".join(map(str, files))
         exclusion = f" after excluding {', '.join(sorted(exclude))}" if exclude else ""
-        raise ValueError(f"{names_of_files}: no sentence pairs left{exclusion}")
+        raise ValueError(f"{names_of_files}: no sentence pairs left{exclusion}; use other text")
     source, target, corpus = (list(column) for column in zip(*pairs, strict=True))
     excluded = exclude.intersection(row[2] for row in rows)
     name = _split(files[0])[1]
@@ -204,7 +204,9 @@ def _read_pairs(path: Path) -> Rows:
     widths = set()
     for pair in pairs.read():
         if pair.texts is None or pair.problem not in ("", BLANK):
-            raise ValueError(f"{pair.place}: {pair.problem or 'has no texts'}")
+            raise ValueError(
+                f"{pair.place}: {pair.problem or 'has no texts'}; correct or remove it"
+            )
         widths.add(width := pair.raw.count("\t") + 1 if pair.raw else 2)
         if len(widths) > 1 or width > 3:
             raise ValueError(

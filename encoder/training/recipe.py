@@ -87,7 +87,12 @@ def train_encoder(
     training = Training(model, task, options)
     if state.step:
         tensors = {name: torch.from_numpy(one) for name, one in state.tensors.items()}
-        training.restore(tensors, state.step)
+        try:
+            training.restore(tensors, state.step)
+        except ValueError as error:
+            raise ValueError(
+                f"{path}: {error}; pass another folder, or delete it to restart"
+            ) from error
         task.prepare(model, pairs)
         logger.info("resuming after step %d", state.step)
     sample = list(sample_sentences(recipe, texts, WHITENING_SENTENCES))
@@ -209,7 +214,7 @@ def _check_output(folder: Path) -> None:
     path = folder.absolute()
     ancestor = next(parent for parent in (path, *path.parents) if parent.exists())
     if not ancestor.is_dir():
-        raise ValueError(f"{ancestor}: is a file; the encoder needs a folder")
+        raise ValueError(f"{ancestor}: is a file; name a folder")
     if not os.access(ancestor, os.W_OK):
         raise ValueError(f"{ancestor}: is not writable; check its permissions")
 
@@ -220,7 +225,9 @@ def _read_texts(recipe: Recipe) -> tuple[Texts, Texts]:
     for text in TASKS[recipe.options.objective.name].text(all_texts):
         training_text, held = hold_out(text, recipe.held_out, seed=recipe.options.seed)
         if not pair_weights(training_text, recipe.corpus_weights).any():
-            raise ValueError(f"{text.name}: every pair belongs to a corpus of weight 0; raise it")
+            raise ValueError(
+                f"{text.name}: every pair belongs to a corpus of weight 0; raise a --corpus-weight"
+            )
         logger.info("%s: %d pairs", text.name, len(training_text))
         texts.append(training_text)
         held_out.append(held)
@@ -228,7 +235,9 @@ def _read_texts(recipe: Recipe) -> tuple[Texts, Texts]:
     corpora = {name for text in all_texts for name in {*text.corpus, *text.excluded}}
     for name in sorted({*recipe.exclude, *recipe.corpus_weights} - corpora):
         logger.warning(
-            "no pair belongs to corpus %s; corpora are %s", name, ", ".join(sorted(corpora))
+            "no pair belongs to corpus %s; pass --exclude or --corpus-weight with one of %s",
+            name,
+            ", ".join(sorted(corpora)),
         )
     return texts, held_out
 

@@ -44,7 +44,7 @@ def encoder_parser(prog: str, tasks: Collection[str] = TASKS) -> argparse.Argume
             module.add_arguments(subparser)
             add = subparser.add_argument
             if subparser.get_default("encoder") is None:
-                text = "encoder to measure (default: mini)"
+                text = "encoder to measure, named as for adit mine (default: mini)"
                 add("--encoder", default="mini", metavar="SPEC", help=text)
             add("--json", action="store_true", help="print JSON; figures are fractions from 0 to 1")
     return parser

@@ -16,7 +16,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``adit train-judge``."""
     add_sources(parser)
     add = parser.add_argument
-    add("-o", "--output", type=Path, required=True, metavar="FILE", help="output file")
+    add(
+        "-o",
+        "--output",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="output file, such as judge.safetensors",
+    )
 
 
 @command(add_arguments, "adit train-judge")
@@ -53,13 +60,13 @@ def add_sources(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     text = "folder of parallel text that no encoder was trained on"
     add("parallel", type=Path, metavar="DIR", help=text)
-    text = "language pairs of DIR to use"
+    text = "language pairs of DIR to use, such as de-en,fr-en"
     add("--pairs", type=parse_names, action="extend", required=True, metavar="XX-YY,...", help=text)
-    text = "folder of monolingual text, mixed in on one side as distractors"
+    text = "folder of other parallel text, whose sentences are added without their translations"
     add("--among", type=Path, required=True, metavar="DIR", help=text)
-    text = "folder of comparable corpora in BUCC's layout"
+    text = "folder of comparable corpora, with xx-en/xx-en.SPLIT.xx, .en and .gold"
     add("--bucc", type=Path, required=True, metavar="DIR", help=text)
-    text = "corpora of parallel text to exclude"
+    text = "corpora of parallel text to exclude, separated by commas"
     add("--exclude", type=parse_names, action="extend", default=[], metavar="NAMES", help=text)
 
 

@@ -40,7 +40,8 @@ def report(args: argparse.Namespace) -> int:
 
 def _add_why(parser: argparse.ArgumentParser) -> None:
     _add_run(parser)
-    parser.add_argument("source_id", metavar="SRC_ID", help="id of a source sentence")
+    text = "id of a source sentence: its line number, from 1, if SRC has no ids"
+    parser.add_argument("source_id", metavar="SRC_ID", help=text)
     parser.add_argument("target_id", metavar="TGT_ID", help="id of a target sentence")
 
 
@@ -62,7 +63,7 @@ def why(args: argparse.Namespace) -> int:
         (row,) = side.rows_of([sentence_id])
         if row is None:
             raise ValueError(
-                f"{run.directory}: no {side.name} sentence {sentence_id!r}; its ids are such as "
+                f"{run.directory}: no {side.name} sentence {sentence_id!r}; pass an id such as "
                 f"{side.first_id!r}"
             )
         rows.append(row)
@@ -109,7 +110,9 @@ def calibrate(args: argparse.Namespace) -> int:
         raise ValueError(f"{args.output}: output must end in .jsonl")
     run = open_run(args.directory)
     if not len(run.pairs):
-        raise ValueError(f"{args.directory}: the run wrote no pairs to calibrate")
+        raise ValueError(
+            f"{args.directory}: the run wrote no pairs to calibrate; rerun its command with --all"
+        )
     if args.known:
         estimates = calibration.estimates_from_marks(run, calibration.read_labels(args.known, run))
     else:

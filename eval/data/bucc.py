@@ -102,7 +102,7 @@ def _split(path: Path, ids: Path) -> Iterator[tuple[int, str, str]]:
     texts, lines = read_aligned(path, ids)
     names = [line.strip() for line in lines]
     if "" in names:
-        raise ValueError(f"{ids} line {names.index('') + 1}: blank where an id is expected")
+        raise ValueError(f"{ids} line {names.index('') + 1}: blank; expected an id")
     return zip(range(1, len(names) + 1), names, texts, strict=True)
 
 
@@ -134,7 +134,7 @@ def read_gold(path: Place, sides: tuple[Sentences, Sentences] | None = None) -> 
         if unknown := sorted(set(ids).difference(sentences.ids)):
             raise ValueError(
                 f"{path}: {len(unknown)} of its {side} ids are not among the {side} sentences, "
-                f"first {unknown[0]!r}; the sentences have ids such as {sentences.ids[0]!r}"
+                f"first {unknown[0]!r}; pass gold pairs of ids such as {sentences.ids[0]!r}"
             )
     return frozenset(gold)
 

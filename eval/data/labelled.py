@@ -51,7 +51,10 @@ class Examples:
                 scores[row] = float(label)
             if not np.isfinite(scores[row]):
                 files = ", ".join(map(str, self.files))
-                raise ValueError(f"{files}: the score {label[:40]!r} is not a finite number")
+                raise ValueError(
+                    f"{files}: the score {label[:40]!r} of example {row + 1} is not a finite "
+                    "number; correct it"
+                )
         return scores
 
 
@@ -92,7 +95,9 @@ def read_columns(
     for number, row in enumerate(rows, start=skip + 1):
         where = f"{path} line {number}"
         if len(row) < min_columns:
-            raise ValueError(f"{where}: {len(row)} columns between tabs; needs {min_columns}")
+            raise ValueError(
+                f"{where}: {len(row)} columns between tabs; expected {min_columns} or more"
+            )
         if part is not None and row[part] not in PARTS:
             raise ValueError(f"{where}: part {row[part][:40]!r}; expected {', '.join(PARTS)}")
     if not rows:

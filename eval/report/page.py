@@ -35,7 +35,9 @@ def render(run: Run, gold: Gold | None = None) -> str:
         ValueError: The run wrote no pairs, its files changed, or an id is repeated.
     """
     if not len(run.pairs):
-        raise ValueError(f"{run.directory}: the run wrote no pairs to report")
+        raise ValueError(
+            f"{run.directory}: the run wrote no pairs to report; rerun its command with --all"
+        )
     quality = sections.assess(run)
     return load_template("report.html").render(
         title=" and ".join(_corpora(run.summary)),

@@ -202,8 +202,8 @@ def estimates_from_marks(run: Run, labelled: LabelledPairs) -> Estimates:
     count, scores = len(labelled.positions), run.pairs.score
     if count < MIN_MARKS:
         raise ValueError(
-            f"{count} marked pairs are too few to estimate the error rate; mark a random sample of "
-            f"at least {MIN_MARKS}"
+            f"--known: {count} marked pairs are too few to estimate the error rate; mark a random "
+            f"sample of at least {MIN_MARKS}"
         )
     if run.probabilities is None:
         odds, prior = (scores - scores.mean()) / (scores.std() or 1.0), WIDE_PRIOR_PRECISION

@@ -77,7 +77,9 @@ def read_beads(path: Path) -> list[Bead]:
         if match := _LINE.fullmatch(line):
             beads.append((_positions(match[1]), _positions(match[2])))
         elif line:
-            raise ValueError(f"{path} line {number}: expected an alignment such as [0, 1]:[0]")
+            raise ValueError(
+                f"{path} line {number}: expected an alignment such as [0, 1]:[0], not {line[:60]!r}"
+            )
     if not beads:
         raise ValueError(f"{path}: no alignments; expected lines such as [0, 1]:[0]")
     return beads
@@ -132,6 +134,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
 
     Raises:
         ValueError: Data are missing, malformed, or do not fit the gold alignment or encoder.
+        ModuleNotFoundError: A package that the encoder needs is not installed.
     """
     files = find_documents(args.directory)
     texts = {path: [read_lines(file) for file in sides] for path, sides in files.items()}

@@ -110,8 +110,8 @@ def load_texts(args: argparse.Namespace) -> tuple[AlignedTexts, str]:
     data = load_aligned(args.directory, [*chosen_languages(args, known), english])
     if data.languages == [english]:
         raise ValueError(
-            f"--lang {' '.join(args.lang)}: English is the only language; {args.directory} has "
-            f"{', '.join(known)}"
+            f"--lang {' '.join(args.lang)}: English is the only language; pass others of "
+            f"{args.directory}, which has {', '.join(known)}"
         )
     return data, english
 

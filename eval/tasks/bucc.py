@@ -66,6 +66,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     Raises:
         ValueError: A pair or split is missing or malformed, or the encoder does not fit it.
         OSError: A file cannot be written.
+        ModuleNotFoundError: A package that the encoder needs is not installed.
     """
     splits = {pair: _splits(args, pair) for pair in chosen_pairs(args)}
     if args.output_dir is not None:

@@ -166,7 +166,8 @@ def _load(args: argparse.Namespace) -> dict[str, Examples]:
         for part in (TRAIN, _tested_part(examples)):
             if not examples.part(part).any():
                 raise ValueError(
-                    f"{args.directory}: {name} has no sentence of part {part}; use other languages"
+                    f"{args.directory}: {name} has no sentence of part {part}; pass other "
+                    "languages with --lang and --train-lang"
                 )
     return chosen
 

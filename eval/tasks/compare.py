@@ -61,14 +61,16 @@ def run(args: argparse.Namespace, show: Show) -> Record:
         ValueError: Fewer than two encoders or one twice are named, an encoder cannot be loaded, or
             the folder of a suite is missing or malformed.
         OSError: The chart cannot be written.
-        ModuleNotFoundError: A suite needs scikit-learn, which is not installed.
+        ModuleNotFoundError: A package that a suite or an encoder needs is not installed.
     """
     if len(args.encoders) < 2 or len(set(args.encoders)) < len(args.encoders):
         raise ValueError(f"encoders {' '.join(args.encoders)}: pass two or more different ones")
     available = [name for name in SUITES if all(path.exists() for path in _paths(name, args.data))]
     requested = args.suite or available
     if not requested:
-        raise ValueError(f"{args.data}: contains no folder of a suite, such as tatoeba or senteval")
+        raise ValueError(
+            f"{args.data}: contains no folder of a suite, such as tatoeba or senteval; pass another"
+        )
     suites = {name: _prepare(name, args.data, args.lang) for name in dict.fromkeys(requested)}
     encoders = {spec: load_encoder(spec) for spec in args.encoders}
     results: dict[str, Record] = {}
@@ -94,7 +96,10 @@ def _prepare(name: str, data: Path, languages: Sequence[str] | None) -> Suite:
     task, *words = SUITES[name].split()
     for path in _paths(name, data):
         if not path.exists():
-            raise ValueError(f"{path}: folder not found; the suite {name} needs it")
+            raise ValueError(
+                f"{path}: file or folder not found; add it, or omit the suite {name}, which "
+                "needs it"
+            )
     module = load_task(task)
     parser = argparse.ArgumentParser(prog=f"adit evaluate {task}")
     module.add_arguments(parser)

@@ -53,6 +53,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
 
     Raises:
         ValueError: A pair or split is missing or malformed, or the encoder does not fit it.
+        ModuleNotFoundError: A package that the encoder needs is not installed.
     """
     names = chosen_pairs(args)
     data = {name: load_bucc(args.directory, name, args.split) for name in names}

@@ -45,6 +45,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     Raises:
         ValueError: A pair or split is missing or malformed, the encoder does not fit it, or a
             filter does not know a language.
+        ModuleNotFoundError: A package that the encoder needs is not installed.
     """
     names = chosen_pairs(args)
     for name in names:

@@ -71,7 +71,10 @@ def _all_languages(path: Path) -> dict[str, Examples]:
         language = header.index("language")
         columns = [header.index(name) for name in ("gold_label", "sentence1", "sentence2")]
     except ValueError as error:
-        raise ValueError(f"{path}: the header lacks a column ({error})") from error
+        raise ValueError(
+            f"{path}: the header lacks a column; expected language, gold_label, sentence1 and "
+            "sentence2"
+        ) from error
     rows_of: dict[str, list[tuple[int, Sequence[str]]]] = {}
     for number, row in enumerate(rows, start=2):
         if len(row) < len(header):

@@ -91,6 +91,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     Raises:
         ValueError: A language's text is missing or malformed, or a filter or the encoder does not
             know a language.
+        ModuleNotFoundError: A package that the encoder needs is not installed.
     """
     available = load_aligned(args.directory).languages
     english = english_of(available, args.directory)

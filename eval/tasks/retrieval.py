@@ -67,7 +67,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--others", type=_number_or_all, default=999, metavar="K", help=text)
     more = "more sentences to search in a language, without translations"
     add_files_of_languages(parser, "--more", more)
-    idf = "use mean word vectors, weighted by inverse document frequency in these sentences"
+    idf = (
+        "use mean word vectors, weighted by inverse document frequency in these sentences of each "
+        "language"
+    )
     add_files_of_languages(parser, "--idf", idf)
     add("--csls", action="store_true", help="search by CSLS instead of cosine")
 
@@ -120,7 +123,9 @@ def prepare(args: argparse.Namespace) -> Suite:
 
 def _idf_weighted(model: Encoder, sentences: Sequence[str], counted: Sequence[str]) -> Matrix:
     if not isinstance(model, WordEncoder):
-        raise ValueError(f"encoder {model.name} has no word vectors for --idf")
+        raise ValueError(
+            f"encoder {model.name} has no word vectors for --idf; omit it, or use --encoder mini"
+        )
     words = model.words([*counted, *sentences])
     counted_tokens = words.take(np.arange(len(counted)))
     size = len(words.vectors)  # the idf is that of Conneau et al. 2018, section 3.3

@@ -77,7 +77,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "directories", nargs="+", type=Path, metavar="DIR", help="folders with the sets"
     )
-    add_list(parser, "--set", "NAME", f"sets to run: {', '.join(NAMES)}", choices=NAMES)
+    add_list(
+        parser,
+        "--set",
+        "NAME",
+        f"sets to run: {', '.join(NAMES)} (default: all in DIR)",
+        choices=NAMES,
+    )
     add_classifier(parser, default="logistic")
 
 
@@ -96,7 +102,7 @@ def prepare(args: argparse.Namespace) -> Suite:
     if missing := [name for name in args.set or () if name not in sets]:
         raise ValueError(f"{folders}: no set {', '.join(missing)}; omit it, or pass its folder")
     if not sets:
-        raise ValueError(f"{folders}: none of the sets {', '.join(NAMES)}")
+        raise ValueError(f"{folders}: none of the sets {', '.join(NAMES)}; pass folders with them")
     classifier = CLASSIFIERS[args.classifier]()
 
     def measure(encoder: Encoder) -> Iterator[Figure]:

@@ -146,6 +146,7 @@ def run_suite(suite: Suite, spec: str, show: Show) -> Record:
 
     Raises:
         ValueError: The encoder cannot be loaded, or does not know a language, or data are wrong.
+        ModuleNotFoundError: A package that the encoder needs is not installed.
     """
     encoder = load_encoder(spec)
     column_names = suite.before, (*suite.after, *publishers(suite.task))

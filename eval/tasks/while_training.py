@@ -30,7 +30,10 @@ def tatoeba_error(directory: Path, pairs: Collection[str]) -> Measure:
     languages = [name for name in sorted(_languages(pairs)) if iso_639_3(name) in available]
     texts = {name: load_tatoeba(directory, name) for name in languages}
     if not texts:
-        raise ValueError(f"{directory}: no sentences of the languages of {', '.join(pairs)}")
+        raise ValueError(
+            f"{directory}: no sentences of the languages of {', '.join(pairs)}; omit --tatoeba, or "
+            "pass another folder"
+        )
     if missing := sorted(_languages(pairs) - {*languages, "en"}):  # English is the other side
         logger.warning("%s: no sentences of %s; not measured", directory, ", ".join(missing))
 
@@ -53,7 +56,10 @@ def bucc_f1(directory: Path, pairs: Collection[str]) -> Measure:
     languages = _languages(pairs)
     names = [name for name in bucc_pairs(directory) if languages.issuperset(name.split("-"))]
     if not names:
-        raise ValueError(f"{directory}: no gold pairs of the languages of {', '.join(pairs)}")
+        raise ValueError(
+            f"{directory}: no gold pairs of the languages of {', '.join(pairs)}; omit --bucc, or "
+            "pass another folder"
+        )
     split_names = {name: choose_splits(bucc_splits(directory, name))[0] for name in names}
     splits = [load_bucc(directory, name, split) for name, split in split_names.items()]
 

@@ -94,7 +94,10 @@ def read_words(path: Path, languages: Languages | None = None) -> WordPairs:
 def _dictionary(path: Path, rows: Rows) -> WordPairs:
     match = _LANGUAGES.match(path.name)
     if not match or match[2] is None:
-        raise ValueError(f"{path}: the name of a dictionary must begin with its languages, xx-yy.")
+        raise ValueError(
+            f"{path}: the name of a dictionary must begin with its languages; rename it to "
+            "xx-yy.NAME"
+        )
     for number, row in enumerate(rows, start=1):
         if len(row) < 2:
             raise ValueError(f"{path} line {number}: expected a word and its translation")

@@ -43,6 +43,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
 
     Raises:
         ValueError: Texts are missing or malformed, of one language, or do not fit ``args.encoder``.
+        ModuleNotFoundError: A package that the encoder needs is not installed.
     """
     if args.matrix is not None:
         return _matrix(args, show)

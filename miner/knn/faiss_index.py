@@ -121,7 +121,7 @@ def train_index(index: faiss.Index, sample: Matrix, *, factory: str) -> None:
     refusal = f"index {factory!r} cannot be trained on {len(sample)} sentences"
     if len(sample) < cells_of(index):
         raise ValueError(
-            f"{refusal}, fewer than its {cells_of(index)} cells; choose fewer cells, or 'exact'"
+            f"{refusal}, fewer than its {cells_of(index)} cells; use fewer cells, or --index exact"
         )
     parts = list(_parts(index))  # a list keeps them alive: transforms don't own quantisers
     for part in parts:
@@ -238,4 +238,4 @@ def _one_line(refusal: str) -> Iterator[None]:
         yield
     except RuntimeError as error:
         reason = _reason_of(error)
-        raise ValueError(f"{refusal} ({reason}); choose another index, or 'exact'") from error
+        raise ValueError(f"{refusal} ({reason}); use another index, or --index exact") from error

@@ -183,7 +183,7 @@ def _read_seal(folder: Place, key: str | None = None) -> Artefact | None:
         ):
             artefact = Artefact(folder=folder, files=files, facts=facts)
             return artefact if key in (None, sealed_key) else None
-    raise ArtefactError(f"{path}: not a seal of Adit; delete the folder {folder}")
+    raise ArtefactError(f"{path}: not a seal of Adit; delete the folder {folder} to rebuild it")
 
 
 def write_array(path: Path, values: NDArray[Any]) -> None:

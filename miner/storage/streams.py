@@ -113,7 +113,9 @@ def read_lines(path: AnyPath) -> list[str]:
         *lines, last = data.decode().removeprefix("\ufeff").split("\n")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise CorpusError(f"{path} line {line}: not UTF-8 ({error.reason})") from error
+        raise CorpusError(
+            f"{path} line {line}: not UTF-8 ({error.reason}); convert it with iconv"
+        ) from error
     return [line.removesuffix("\r") for line in (*lines, *filter(None, [last]))]
 
 

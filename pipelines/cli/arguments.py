@@ -60,8 +60,8 @@ HELP = {
     "--retrieval": "max: the best pairs first, each sentence once; forward, backward: the best "
     "pair of each sentence in SRC or TGT; intersect: pairs that are the best of both sentences "
     f"(default: {Default.retrieval})",
-    "--threshold": "keep pairs that score above T (default: pairs with a probability of at least "
-    "0.5; with --score margin, all)",
+    "--threshold": "keep pairs with a score (--score) above T (default: pairs with a probability "
+    "of at least 0.5; with --score margin, all)",
     "--score": "words: the judge's log likelihood ratio, from words, numbers, punctuation and "
     "neighbours; margin: only the margin, as in LASER (default: words if both languages have word "
     "vectors)",
@@ -93,13 +93,14 @@ HELP = {
     f"results (default: {Default.search_precision}, the fastest on this machine)",
     # Documents.
     "--scope": "corpus: search each sentence in the other corpus; document: only in documents "
-    "paired with its own (default: document with --document-pairs, --alignment monotone, and for "
-    "two folders of documents; otherwise corpus)",
+    "paired with its own (default: document with --document-pairs or a monotone alignment, "
+    "otherwise corpus)",
     "--document-pairs": "file of SOURCE_DOCUMENT TAB TARGET_DOCUMENT lines, or auto, which pairs "
     "translated documents by content and name (default: auto)",
     "--alignment": "free: pair sentences in any order; monotone: align paired documents in order, "
     "with merged, split and missing sentences (default: monotone for two folders of documents, "
-    "otherwise free)",
+    "unless --plan, embeddings, or another --retrieval, --index or option here is given; otherwise "
+    "free)",
     "--margin-scope": "take the margin's neighbours from the whole corpus or from the paired "
     "document (default: as --scope)",
     # The run.
@@ -109,7 +110,7 @@ HELP = {
     "cannot fit (default: half of the machine's memory)",
     "--workers": f"number of processes on this machine (default: {Default.workers})",
     "--runner": "run on another engine, by the name of Beam's runner, such as FlinkRunner; put "
-    "Beam's own options last, after --",
+    "Beam's own options last, after -- (default: this machine)",
     "--shards": "minimum number of shards per side (default: one per worker, more if needed to "
     "fit the memory limit)",
     "--plan": "only estimate the run's time, memory and disk, by a trial of the first lines",
@@ -118,7 +119,8 @@ RATE_HELP = {
     "--score": f"{HELP['--score']}; texts: words without neighbours, in little memory and without "
     "a work folder: each line is written in its place while the input is read, and the first "
     "10,000 lines decide languages and probabilities",
-    "--threshold": "keep pairs that score above T (default: all pairs)",
+    "--threshold": "keep pairs with a score (--score) above T (default: all pairs)",
+    "--all": "write all pairs, as by default",
     "--fdr": "keep as many pairs as possible with an estimated error rate of at most R, such as "
     "0.05 (default: all pairs)",
     "--filters": f"{HELP['--filters']}; with --order input, the reason is a column",
@@ -183,7 +185,9 @@ def rate_parser(prog: str) -> argparse.ArgumentParser:
     )
     text = "file of sentence pairs, SRC, or - for standard input"
     parser.add_argument("source", type=place, metavar="PAIRS", help=text)
-    parser.add_argument("target", type=place, metavar="TGT", nargs="?", help="target corpus of SRC")
+    parser.add_argument(
+        "target", type=place, metavar="TGT", nargs="?", help="translation of SRC, line by line"
+    )
     add_output(parser, HELP["--output"], ending="tsv")
     _add_inputs(parser)
     _add_mining_options(parser, is_rating=True)
@@ -347,7 +351,7 @@ def add_embedding(parser: argparse.ArgumentParser) -> None:
         "Lines without a sentence (blank, undecodable, too long) get the zero vector, so that row "
         "i is always line i; adit mine rejects these lines."
     )
-    text = "the corpus, or - for standard input"
+    text = "the corpus: a file, or - for standard input"
     parser.add_argument("corpus", type=place, metavar="IN", help=text)
     text = "output file: .npy, or any other suffix for headerless row-major floats"
     add_output(parser, text, ending=".npy")

@@ -81,7 +81,7 @@ def add_pairing(parser: argparse.ArgumentParser) -> None:
     arguments.add_languages(parser)
     arguments.add_input_formats(parser)
     add, low = parser.add_argument, MiningOptions.document_threshold
-    text = f"keep pairs that score at least T (default: {low})"
+    text = f"keep pairs with a score, up to 1, of at least T (default: {low})"
     add("--threshold", dest="document_threshold", type=float, default=low, metavar="T", help=text)
     parser.set_defaults(work_dir=None, runner=None, scope=DOCUMENT)
 
@@ -155,7 +155,9 @@ def split_command(args: argparse.Namespace) -> int:
     with atomic_file(args.output) as temporary, open(temporary, "wb") as file:
         WRITERS[FORMATS[suffix].name]([file], tables, split.SPLIT_FIELDS, Origin())
         if not counts.sentences:
-            raise ValueError(f"{args.documents}: no sentences ({counts.describe()})")
+            raise ValueError(
+                f"{args.documents}: no sentences ({counts.describe()}); pass documents with text"
+            )
     if not args.quiet:
         sys.stderr.write(f"{running.shown_output(args)}: {counts.describe()}\n")
     return 0

@@ -38,19 +38,20 @@ def _kinds(known: Mapping[str, Any]) -> str:
 
 HELP = {
     "--pairs": "language pairs to train on (default: all in DATA)",
-    "--exclude": "corpora to exclude",
+    "--exclude": "corpora to skip, named in the column corpus or as CORPUS in a file's name",
     "--corpus-weight": "use each pair of corpus NAME with probability W (0 to 1) in a pass; "
     "repeatable",
     "--pair-weight": "multiply the sampling rate of these language pairs by W; repeatable",
-    "--task": "also train an auxiliary task on text in DIR, with W times as many batches as for "
-    "parallel text (default: 1); repeatable, with one folder per language, whose sentences are "
+    "--task": "also train an auxiliary task on the .txt files in DIR (.tsv for nli), with W times "
+    "as many batches as for parallel text (default: 1); repeatable, with one folder per language, "
+    "whose sentences are "
     f"ranked only among each other; {'; '.join(map(': '.join, training.AUXILIARY_TASKS.items()))}",
     "--architecture": _kinds(ARCHITECTURES),
     "--objective": _kinds(OBJECTIVES),
-    "--teacher": "encoder whose vectors distillation, addition and alignment match; named as in "
-    "--encoder",
+    "--teacher": "encoder whose vectors distillation, addition and alignment match; named as for "
+    "adit mine --encoder",
     "--start": "base encoder, whose subwords and weights training starts from; "
-    "named as in --encoder; also pass its --architecture and --dim; of a bag its --ngram-rows; of "
+    "named as for --teacher; also pass its --architecture and --dim; of a bag its --ngram-rows; of "
     "a network its --layers, without --ngram-rows; of a bilstm also its --word-dim",
     "--tatoeba": "during training, measure the error rate of adit evaluate tatoeba in the trained "
     "languages",
@@ -303,7 +304,10 @@ def _add_bootstrap(parser: argparse.ArgumentParser) -> None:
     )
     add_texts(parser, "source corpus, as for adit mine", "target corpus, in the same forms as SRC")
     add_encoder(parser)
-    text = "gold pairs, in the formats of adit train, that every round is also trained on"
+    text = (
+        "gold pairs, in the formats of adit train and named like known.XX-YY.tsv, that every round "
+        "is also trained on"
+    )
     parser.add_argument("--known", type=Path, metavar="FILE", help=text)
     add_fields(parser.add_argument_group("rounds"), {"": making.RoundOptions})
     add_common_options(parser)

@@ -230,7 +230,7 @@ def _engine(
 def _refuse_options(unknown: Set[str], whose: str) -> None:
     if unknown:
         names = ", ".join(f"--{name}" for name in sorted(unknown))
-        raise ValueError(f"{names}: unknown option {whose}")
+        raise ValueError(f"{names}: unknown option {whose}; correct or omit it")
 
 
 class _JobService(JobServiceHandle):
@@ -264,7 +264,9 @@ def _run_on_engine(pipeline: beam.Pipeline, options: PipelineOptions) -> Pipelin
     try:
         result = pipeline.run()
     except (grpc.RpcError, grpc.FutureTimeoutError, RuntimeError) as error:
-        raise OSError(f"the engine rejected the job: {_first_line(error)}") from error
+        raise OSError(
+            f"the engine rejected the job: {_first_line(error)}; check the options after --"
+        ) from error
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, handler)  # Beam's own would end the job server at once
     try:
@@ -272,9 +274,9 @@ def _run_on_engine(pipeline: beam.Pipeline, options: PipelineOptions) -> Pipelin
     except KeyboardInterrupt:
         raise KeyboardInterrupt(_cancel(result, options)) from None
     except RuntimeError as error:
-        raise OSError(f"the engine ended the job: {_first_line(error)}") from error
+        raise OSError(f"the engine ended the job: {_first_line(error)}; see its log") from error
     except grpc.RpcError as error:
-        raise OSError(f"the job server ended: {_first_line(error)}") from error
+        raise OSError(f"the job server ended: {_first_line(error)}; see its log") from error
     return result
 
 

@@ -154,7 +154,8 @@ def fit_run(run: RunContext, sizes: Sizes) -> Fit:
         raise ValueError(
             f"--memory {memory.show_size(options.memory)} is too low for this run of {rows[0]:,} x "
             f"{rows[1]:,} lines and {dim} dimensions, which needs {memory.show_size(needed)} "
-            f"({memory.show_size(libraries)} for libraries; the largest stage is {fit.largest})"
+            f"({memory.show_size(libraries)} for libraries; the largest stage is {fit.largest}); "
+            "raise or omit it"
         )
     return fit
 

@@ -125,7 +125,8 @@ def _read_pairs(path: Path, source: WordVectors, target: WordVectors) -> tuple[I
 def _check_options(options: MapOptions) -> None:
     if options.languages[0] == options.languages[1]:
         raise ValueError(
-            f"both languages are {options.languages[0]}; pass the languages of SRC and TGT"
+            f"--src-lang, --tgt-lang: both are {options.languages[0]}; pass the languages of SRC "
+            "and TGT"
         )
     if options.refinements < 0:
         raise ValueError(f"--refinements {options.refinements}: must be at least 0")

@@ -34,7 +34,8 @@ def order_lines(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     ``chosen`` are of ``adit rate``, and are returned. The artefact is ``ordered`` in the work
     folder. Duplicate pairs have the score of the first. The reason is "" for pairs that are kept.
     Lines that lack a sentence have NaN as score and probability. With scores by margin, each
-    probability is NaN. ``produce`` raises OSError, ArtefactError.
+    probability is NaN, and the score of pairs at or below ``threshold``. ``produce`` raises
+    OSError, ArtefactError.
     """
     lines = chosen.lines
     assert lines is not None
@@ -132,7 +133,7 @@ class RatedLine(NamedTuple):
     """A line of a file of pairs, with its rating.
 
     ``reason`` is why the pair is not kept, or "". Without a pair, score and probability are NaN.
-    With scores by margin, the probability is NaN.
+    With scores by margin, the probability is NaN, and the score of pairs that --threshold rejects.
     """
 
     pair: FilePair

@@ -92,7 +92,9 @@ def test_a_packaged_job_runs_by_flinks_own_client(
     command = [*run, "--work-dir", str(tmp_path / "work"), *options]
     package = [sys.executable, "-c", RUN, *command, f"--output_executable_path={jar}"]
     done = subprocess.run([*package, "--fastr_copy"], cwd=ROOT, stderr=subprocess.PIPE, text=True)
-    assert done.stderr.endswith("--fastr_copy: unknown option of Beam and of the job server\n")
+    assert done.stderr.endswith(
+        "--fastr_copy: unknown option of Beam and of the job server; correct or omit it\n"
+    )
     subprocess.run([*package, "--faster_copy"], cwd=ROOT, check=True)  # the job server's own
     assert jar.is_file()
     assert not out.exists()
@@ -118,5 +120,6 @@ def test_an_error_of_the_input_is_one_line(on_flink: Engine, tmp_path: Path) -> 
     )
     assert done.returncode == 2
     assert done.stderr == (
-        f"mine-corpus: error: {blank}: 2 sentences read, none usable (2 blank)\n"
+        f"mine-corpus: error: {blank}: 2 sentences read, none usable (2 blank); check it and "
+        "--input-format\n"
     )

@@ -212,7 +212,7 @@ def test_one_flipped_bit(folder: Path) -> None:
         (b"3", "format None"),
         (b'["format"]', "format None"),
         (b"{}", "format None"),
-        (b'{"format": "adit-bag-2"}', "format 'adit-bag-2'; this version reads 'adit-bag-3', "),
+        (b'{"format": "adit-bag-2"}', "format 'adit-bag-2', but this version reads 'adit-bag-3', "),
         (b'{"format": ["\\n"]}', "format ['\\n']"),
         (b'{"format": "adit-bag-3"}', "lacks dim, ngram_rows, sha256, vocabulary"),
         (b'{"format": "adit-network-1"}', "lacks dim, sha256, vocabulary"),
@@ -243,7 +243,7 @@ def test_a_configuration_of_another_shape(folder: Path, changes: dict[str, objec
 )
 def test_a_configuration_with_what_is_no_number(folder: Path, change: tuple[str, object]) -> None:
     change_config(folder, **{change[0]: change[1]})
-    assert f"{CONFIG} has {change[0]} {change[1]!r}; expected a whole number" in refusal(folder)
+    assert f"{CONFIG} has {change[0]} {change[1]!r}, not a whole number" in refusal(folder)
 
 
 def tensor_file(table: NDArray, scales: NDArray) -> bytes:

@@ -81,9 +81,7 @@ def test_a_vocabulary_that_cannot_be_made(
     with pytest.raises(ValueError) as caught:
         train_tokenizer(text, vocabulary_size=size)
     line = str(caught.value)
-    assert line.startswith(
-        f"no vocabulary of {size} subwords (--vocabulary-size) can be made of this text: {reason}"
-    )
+    assert line.startswith(f"no vocabulary of {size} subwords can be made of this text: {reason}")
     assert "\n" not in line and ".cc" not in line and "--character_coverage" not in line
 
 

@@ -81,16 +81,16 @@ def test_what_cannot_be_loaded(tmp_path: Path, tokenizer: Tokenizer) -> None:
         return str(caught.value).partition("enc: ")[2]
 
     save(folder, tokenizer, "bilstm", pieces=7)
-    told = f"{WEIGHTS} has 8 vectors for {len(tokenizer)} pieces and an end; "
+    told = f"{WEIGHTS} has 8 vectors for {len(tokenizer)} pieces and an end, so "
     assert refusal().startswith(told)
     save(folder, tokenizer, "bilstm")
     config = json.loads((folder / CONFIG).read_text())
     (folder / CONFIG).write_text(json.dumps({**config, "architecture": "cnn"}))
-    assert refusal() == f"{WEIGHTS} has an unknown architecture 'cnn'"
+    assert refusal() == f"{WEIGHTS} has an unknown architecture 'cnn'; copy the folder again"
     (folder / CONFIG).write_text(json.dumps({**config, "architecture": "transformer"}))
-    assert refusal() == f"{WEIGHTS} lacks the tensor layers.0.fc1.weight"
+    assert refusal() == f"{WEIGHTS} lacks the tensor layers.0.fc1.weight; copy the folder again"
     (folder / WEIGHTS).write_bytes(b"")
     assert "is damaged" in refusal()
     save(folder, tokenizer, "transformer")
-    with pytest.raises(ValueError, match=f"enc: {WEIGHTS} cannot run in int8, which needs"):
+    with pytest.raises(ValueError, match="enc: cannot run in int8, which needs"):
         load_encoder(str(folder), precision="int8")

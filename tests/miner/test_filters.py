@@ -142,7 +142,7 @@ def test_reasons() -> None:
         (
             ("language",),
             ("de", "klingon"),
-            "the filter 'language' does not support 'klingon'; it supports ace",
+            "the filter 'language' does not support 'klingon'; omit it, or use ace",
         ),
     ],
 )

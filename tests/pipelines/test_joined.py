@@ -160,7 +160,7 @@ def test_parts_that_lack_a_language_are_left_out_with_a_line(
 ) -> None:
     with caplog.at_level(logging.INFO):
         run("mini+use", languages="la en")
-    assert "skipping use: not for la-en" in caplog.text
+    assert "skipping use, which does not cover la-en" in caplog.text
     summary = json.loads((tmp_path / "work" / "run.json").read_text(encoding="utf-8"))
     assert summary["options"]["encoder"] == "0.5*mini"
     assert "use" not in summary["encoder"]

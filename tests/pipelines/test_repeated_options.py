@@ -95,7 +95,10 @@ def test_both_values_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("--corpus-weight a=1 --corpus-weight a=0.5", "--corpus-weight: a is given twice"),
         ("--pair-weight xx-yy=1 --pair-weight zz,xx-yy=2", "--pair-weight: xx-yy is given twice"),
-        ("--task mlm=a --task mlm=a:2", "task mlm: a is given twice; pass it once, with a weight"),
+        (
+            "--task mlm=a --task mlm=a:2",
+            "--task mlm: a is given twice; pass it once, with a weight",
+        ),
         ("--objective paths --sources 1:.9,1:.1", "and their shares, each once"),
         ("--objective paths --sources 1:.9 --sources 1:.1", "shares, each once"),
     ],

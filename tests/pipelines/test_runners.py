@@ -58,7 +58,7 @@ def test_two_worker_processes(
     blank = write_lines(tmp_path / "blank.txt", ["", ""])
     run = [mined[0][0], str(blank), *mined[0][2:], "-q", "-o", str(tmp_path / "o.tsv")]
     assert mine_corpus([*run, "--workers", "2"]) == 2
-    expected = f"{blank}: 2 sentences read, none usable (2 blank)"
+    expected = f"{blank}: 2 sentences read, none usable (2 blank); check it and --input-format"
     assert one_line(capfd.readouterr().err, "mine-corpus").endswith(f"error: {expected}\n")
 
 

@@ -43,7 +43,7 @@ def make_model(options: TrainingOptions, features: Features) -> Model:
 
 def _draw_bilstm(kind: BiLSTMOptions, vocabulary: int) -> dict[str, Tensor]:
     if kind.dim % 2:
-        raise ValueError(f"dim {kind.dim}: expected an even number, half for each direction")
+        raise ValueError(f"--dim {kind.dim}: expected an even number, half for each direction")
     lstm = nn.LSTM(kind.word_dim, kind.dim // 2, num_layers=kind.layers, bidirectional=True)
     embeddings = nn.Embedding(vocabulary, kind.word_dim)
     nn.init.normal_(embeddings.weight, std=0.1)
@@ -53,7 +53,7 @@ def _draw_bilstm(kind: BiLSTMOptions, vocabulary: int) -> dict[str, Tensor]:
 def _draw_transformer(kind: TransformerOptions, vocabulary: int) -> dict[str, Tensor]:
     dim = kind.dim
     if dim % HEADS:
-        raise ValueError(f"dim {dim}: expected a multiple of {HEADS}, the number of heads")
+        raise ValueError(f"--dim {dim}: expected a multiple of {HEADS}, the number of heads")
     embeddings = nn.Embedding(vocabulary, dim)
     nn.init.normal_(embeddings.weight, std=dim**-0.5)
     layers = nn.ModuleList(

@@ -46,7 +46,7 @@ def find_paths(languages: Sequence[str], options: PathsOptions) -> dict[str, Pat
     for target in options.targets:
         if target not in languages:
             raise ValueError(
-                f"targets {target}: the text has only {', '.join(languages)}; use these"
+                f"--targets {target}: the text has only {', '.join(languages)}; use these"
             )
     paths = {}
     for count, share in options.shares().items():
@@ -57,8 +57,8 @@ def find_paths(languages: Sequence[str], options: PathsOptions) -> dict[str, Pat
         }
         if not ways:
             raise ValueError(
-                f"sources {count}: leaves no target language of {', '.join(languages)}; use fewer "
-                "sources, or more targets"
+                f"--sources {count}: leaves no target language of {', '.join(languages)}; use "
+                "fewer sources, or more targets"
             )
         for sources, targets in ways.items():
             paths["+".join(sources)] = Path(
@@ -116,7 +116,7 @@ class Paths(Task):
                 raise ValueError("--objective paths requires a network; use --architecture bilstm")
             networks[language] = network
         if rate := options.architecture.token_dropout:
-            raise ValueError(f"token_dropout {rate} conflicts with objective paths; omit it")
+            raise ValueError(f"--token-dropout {rate} conflicts with --objective paths; omit it")
         return Apart(networks)
 
     def batch_pairs(self, pairs: Sequence[TokenPairs]) -> Sequence[TokenPairs]:

@@ -33,7 +33,7 @@ class Translation(Task):
             if not self._directions(text.name):
                 raise ValueError(
                     f"{text.name}: neither side is one of the target languages "
-                    f"{', '.join(self._targets)}; exclude it, or use other --targets"
+                    f"{', '.join(self._targets)}; omit it from --pairs, or use other --targets"
                 )
         self.decoder = Decoder(setting, languages=len(self._targets), hidden=options.decoder_dim)
 

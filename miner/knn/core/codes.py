@@ -96,9 +96,13 @@ def encode_both(
     check_choice("precision", precision, (*PRECISIONS, "int16"))
     dim = source.shape[1]
     if precision in ("int8", "int16") and dim >= INT8_DIMENSIONS:
-        raise ValueError(f"int8 products of {dim} dimensions may overflow; choose bfloat16")
+        raise ValueError(
+            f"int8 products of {dim} dimensions may overflow; use --search-precision bfloat16"
+        )
     if precision == "int8" and not int8_is_exact():
-        raise ValueError("int8 products are inexact on this CPU; use bfloat16 or float32")
+        raise ValueError(
+            "int8 products are inexact on this CPU; use --search-precision bfloat16 or float32"
+        )
     left, right = (_Side(rows, precision, centred=centred) for rows in (source, target))
     measured = 1 + (dim + 8) * 2 * UNIT  # lengths are also computed in float32
     reach = right.longest * measured

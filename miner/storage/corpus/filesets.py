@@ -93,7 +93,7 @@ def _list_corpus(folder: Place) -> tuple[list[NamedPlace], list[str]]:
     files, others = folder_files(folder)
     if not files:
         others_note = f", only {summarise_names(others)}" if others else ""
-        raise CorpusError(f"{folder}: folder contains no corpus files{others_note}")
+        raise CorpusError(f"{folder}: folder contains no corpus files{others_note}; put some there")
     return files, others
 
 

@@ -140,7 +140,9 @@ def _read_parquet(path: AnyPath, first_row: int) -> Iterator[Records]:
 
 
 @contextmanager
-def parquet_file(path: AnyPath, remedy: str = "") -> Iterator[pq.ParquetFile]:
+def parquet_file(
+    path: AnyPath, remedy: str = "; fetch or write it again"
+) -> Iterator[pq.ParquetFile]:
     """Open a Parquet file in a ``with`` block, whose errors are its damage.
 
     Raises:

@@ -85,7 +85,7 @@ def read_pairs(path: Place) -> Iterator[FilePair]:
         if pair.problem == BLANK:
             continue
         if pair.problem:
-            raise CorpusError(f"{pair.place}: {pair.problem}")
+            raise CorpusError(f"{pair.place}: {pair.problem}; correct or remove it")
         yield pair
 
 

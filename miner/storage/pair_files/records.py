@@ -43,7 +43,7 @@ def open_jsonl(
     try:
         first = _parsed(lines[number - 1])
     except CorpusError as error:
-        raise CorpusError(f"{path} line {number}: {error}") from error
+        raise CorpusError(f"{path} line {number}: {error}; correct or remove it") from error
     names, nested = _fields(path, first, columns, languages)
     return PairFile(
         layout=_layout("JSON lines", names, nested),
@@ -96,7 +96,9 @@ def _fields(
     known = [*(record[nested] if nested else record)]
     if columns:
         if len(columns) != 2:
-            raise CorpusError(f"--columns: expected two fields, not {len(columns)}")
+            raise CorpusError(
+                f"--columns: expected two fields such as source,target, not {len(columns)}"
+            )
         if lacking := next((name for name in columns if name not in known), None):
             raise CorpusError(
                 f"{path}: no field {lacking!r}; choose --columns among {', '.join(known)}"

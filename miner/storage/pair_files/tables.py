@@ -213,7 +213,9 @@ def _read_csv(path: Place, columns: Columns) -> Iterator[FilePair]:
             if number > 1 or not columns.header:
                 yield _pair(f"{path} record {number}", cells, columns, problem)
     except csv.Error as error:
-        raise CorpusError(f"{path} record {number + 1}: not CSV ({error})") from error
+        raise CorpusError(
+            f"{path} record {number + 1}: not CSV ({error}); check its quotes"
+        ) from error
 
 
 def _pair(

@@ -39,7 +39,9 @@ def open_tmx(path: Place, columns: Sequence[str], languages: Languages) -> PairF
     given = [base_language(language) if language else None for language in languages]
     if lacking := next((code for code in given if code and tags and code not in tags), None):
         known = ", ".join(tags.values())
-        raise CorpusError(f"{path}: its first units are not in {lacking}, only in {known}")
+        raise CorpusError(
+            f"{path}: its first units are not in {lacking}, only in {known}; use two of these"
+        )
     order = sorted(tags, key=lambda code: code != source)
     free = [code for code in order if code not in given]
     if len(order) > 2 and None in given:
@@ -48,7 +50,7 @@ def open_tmx(path: Place, columns: Sequence[str], languages: Languages) -> PairF
             "--tgt-lang"
         )
     if len(order) == 1 or (not order and None in given):
-        raise CorpusError(f"{path}: its first units have fewer than two languages")
+        raise CorpusError(f"{path}: its first units have fewer than two languages; pass two")
     chosen = tuple(code or free.pop(0) for code in given)
     shown = tuple(tags.get(code, code) for code in chosen)
     return PairFile(
@@ -85,7 +87,7 @@ def _units(path: Place) -> Iterator[tuple[str, ElementTree.Element]]:
                 if body is not None:
                     body.clear()  # or the tree grows with the file
     except ElementTree.ParseError as error:
-        raise CorpusError(f"{path}: not a whole TMX file ({error}); fetch it again") from error
+        raise CorpusError(f"{path}: is not a whole TMX file ({error}); fetch it again") from error
 
 
 def _events(path: Place) -> Iterator[Any]:

@@ -204,7 +204,9 @@ def write_embeddings(
                 with np.errstate(over="raise"):
                     file.write(block.astype(file_dtype, order="C", copy=False).tobytes())
             except FloatingPointError:
-                raise ValueError(f"{name}: a value is too large for {file_dtype.name}") from None
+                raise ValueError(
+                    f"{name}: a value is too large for {file_dtype.name}; use --dtype float32"
+                ) from None
             written += len(block)
         if written != rows:
             raise ValueError(f"{name}: got {written} vectors, expected {rows}")
@@ -234,7 +236,7 @@ def _map_npy(
     if vectors.dtype.kind != "f" or vectors.dtype.itemsize not in (2, 4, 8):
         problem = f"contains {vectors.dtype}, {expected}; convert it"
     elif len(shape) != 2 or shape[1] == 0:
-        problem = f"has shape {shape}, expected (rows, dimensions)"
+        problem = f"has shape {shape}, expected (rows, dimensions); reshape it"
     elif shape[0] != rows:
         problem = f"has {shape[0]} rows, but {corpus} has {rows} lines; pass vectors of that corpus"
     elif dim not in (None, shape[1]):

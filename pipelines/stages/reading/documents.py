@@ -89,8 +89,8 @@ def check_documents(run: RunContext, side: str, shards: Sequence[Shard]) -> None
     listed_names = pa.array(names, pa.string())
     if not _any_document(shards, lambda docs: pc.is_in(docs, listed_names)):
         raise ValueError(
-            f"{path}: contains no {side} document of {listed}; pass records with id, document and "
-            "text, and a list with source documents first"
+            f"{path}: contains no {side} document of {listed}; pass records with id, doc and text "
+            "whose doc is in the list, and a list with source documents first"
         )
 
 

@@ -90,7 +90,7 @@ def _decide_encoders(run: RunContext) -> RunContext:
         if skipped := joined.dropped_part_names(whole, spec):
             prefix = f"{name}: " if name else ""
             pair = "-".join(language or "unknown" for language in languages)
-            logger.info("%sskipping %s: not for %s", prefix, skipped, pair)
+            logger.info("%sskipping %s, which does not cover %s", prefix, skipped, pair)
     for name, side in run.job.corpora:
         options = parts.get(name, run.for_part(name).options)
         parts[name] = replace(
@@ -208,7 +208,7 @@ def language_warnings(options: MiningOptions, side: str) -> list[str]:
     if tag and _share(shares, tag) < CONTRADICTED:
         main = main_language(shares)
         detected = f"{shares[main]:.0%} of a sample is {main}" if main else mixed
-        lines.append(f"{name}: given as {tag}, but {detected}")
+        lines.append(f"{name}: given as {tag}, but {detected}; check the language or the file")
     coverage = find_coverage(coverages, language)
     if coverage is None:
         lines.append(

@@ -165,7 +165,7 @@ def _write_side(
     if not counts.kept:
         why = ", ".join(f"{count} {reason}" for reason, count in facts["rejected"].items())
         read = counted(facts["read"], "sentences")
-        raise CorpusError(f"{path}: {read} read, none usable ({why})")
+        raise CorpusError(f"{path}: {read} read, none usable ({why}); check it and --input-format")
     with draft.file(INPUTS) as inputs:
         inputs.write_text(json.dumps([names, starts]), encoding="utf-8")
     return {**facts, "shards": shards, "unique_ids": True}

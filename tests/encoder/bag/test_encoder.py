@@ -107,7 +107,7 @@ def test_a_table_of_another_vocabulary_is_refused(
     tokenizer: Tokenizer, rows: int, ngram_rows: int
 ) -> None:
     table = np.zeros((len(tokenizer) + rows, DIM), dtype=np.float32)
-    told = f"encoder odd: {300 + rows - ngram_rows} vectors for 300 pieces; "
+    told = f"encoder odd: {300 + rows - ngram_rows} vectors for 300 pieces, so "
     with pytest.raises(ValueError, match=f"^{told}"):
         BagEncoder(name="odd", tokenizer=tokenizer, table=table, ngram_rows=ngram_rows)
 

@@ -126,7 +126,7 @@ def test_a_transformer_that_does_not_fit_together(changed: Callable[..., Path], 
 def test_a_transformer_lacks_the_setting_of_its_tokens(changed: Callable[..., Path]) -> None:
     name = "laser3_maxpool_leftpad_learnedpos"
     path = changed(name, lambda content: config(content).pop("prepend_bos"))
-    assert "lacks the setting prepend_bos; the file is damaged" in refusal(
+    assert "lacks the setting prepend_bos; download it again" in refusal(
         f"laser3:{path}", pretokenized=True, vocabulary=GOLDEN / "laser3.cvocab"
     )
 

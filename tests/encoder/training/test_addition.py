@@ -218,7 +218,7 @@ def test_languages_and_their_errors(both: Path, tmp_path: Path) -> None:
     [
         (("--dim", "16"), "--dim 16 is not the teacher's dimension; use --dim 32"),
         (("--architecture", "bilstm"), "a bag can only be added to a bag"),
-        (("--whitening", "0.1"), "whitening conflicts with architecture bag and objective"),
+        (("--whitening", "0.1"), "--whitening conflicts with --architecture bag and --objective"),
     ],
 )
 def test_what_cannot_be_added(

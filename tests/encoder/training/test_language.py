@@ -235,7 +235,10 @@ def test_the_first_step_is_from_the_weights_begun_with(data: Path, tmp_path: Pat
     [
         (("--objective", "mlm"), "use --architecture transformer"),
         (("--architecture", "gated", "--objective", "clm"), "architecture gated lacks"),
-        (("--best-by", "perplexity"), "cannot be chosen by perplexity; measures are held_out"),
+        (
+            ("--best-by", "perplexity"),
+            "--best-by perplexity: this training does not measure it; choose one of held_out",
+        ),
         (
             ("--architecture", "transformer", "--start", "mini"),
             "can only start from a network that",

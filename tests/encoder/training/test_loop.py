@@ -88,7 +88,8 @@ KINDS = {"layers": {"architecture": "bilstm"}, "decoder_dim": {"objective": "tra
     ],
 )
 def test_options_out_of_range(name: str, value: object) -> None:
-    with pytest.raises(ValueError, match=rf"^{name} {value}: (expected|choose one of) ") as caught:
+    flag = f"--{name.replace('_', '-')}"
+    with pytest.raises(ValueError, match=rf"^{flag} {value}: (expected|choose one of) ") as caught:
         training_options(**(KINDS.get(name, {}) | {name: value}))
     assert "inf" not in str(caught.value).partition(":")[2]
 
@@ -191,7 +192,7 @@ def test_a_loss_that_is_not_finite_ends_the_training() -> None:
         training.model.table.fill_(torch.nan)
     batch = next(sample_batches([bijection(1)], batch_size=16, exponent=1, seed=1))
     with pytest.raises(
-        ValueError, match=r"^step 1: the loss is nan; .* a learning rate below 0\.05$"
+        ValueError, match=r"^step 1: the loss is nan, .* --learning-rate below 0\.05$"
     ):
         training.advance([batch])
 

@@ -188,9 +188,9 @@ def test_what_one_process_began_two_go_on_with(folder: Path) -> None:
 def test_a_batch_that_cannot_be_shared_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parallel, "processes", lambda: 3)
     check_shares(training_options(batch_size=12))
-    with pytest.raises(ValueError, match=r"^batch_size 1024: expected a multiple of the 3 proc"):
+    with pytest.raises(ValueError, match=r"^--batch-size 1024: expected a multiple of the 3 proc"):
         check_shares(training_options())
-    with pytest.raises(ValueError, match=r"^batch_size 300: 3 processes need 387 tokens or more"):
+    with pytest.raises(ValueError, match=r"^--batch-size 300: 3 processes need 387 tokens or more"):
         check_shares(TRAININGS["translation"])
 
 

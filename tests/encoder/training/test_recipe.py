@@ -122,7 +122,10 @@ def test_all_pairs_are_trained_and_reported(
     assert run(data, "-o", tmp_path / "enc", *SMALL, *given) == 0
     out, _ = capsys.readouterr()
     (told,) = [record for record in caplog.records if record.levelname == "WARNING"]
-    assert told.getMessage() == "no pair belongs to corpus absent; corpora are made-up, other"
+    assert told.getMessage() == (
+        "no pair belongs to corpus absent; pass --exclude or --corpus-weight with one of made-up, "
+        "other"
+    )
     lines = [line.split("\t") for line in out.splitlines()]
     assert [line[:2] for line in lines] == [
         ["xx-yy", "held_out_error"],
@@ -181,22 +184,22 @@ def test_the_retrieval_error_is_the_mean_of_both_directions() -> None:
 
 
 BAD_OPTIONS = [
-    ("--steps 0", "steps 0: expected 1 or more"),
-    ("--batch-size 0", "batch_size 0: expected 2 or more"),
-    ("--dim 0", "dim 0: expected 1 or more"),
+    ("--steps 0", "--steps 0: expected 1 or more"),
+    ("--batch-size 0", "--batch-size 0: expected 2 or more"),
+    ("--dim 0", "--dim 0: expected 1 or more"),
     ("--dim x", "argument --dim: invalid int value: 'x'"),
-    ("--token-dropout 1", "token_dropout 1.0: expected 0 to 0.99"),
-    ("--learning-rate nan", "learning_rate nan: expected 0 to 1"),
-    ("--scale 100", "scale 100.0: expected 0 to 40"),
-    ("--margin -1", "margin -1.0: expected 0 to 1"),
-    ("--language-exponent 2", "language_exponent 2.0: expected 0 to 1"),
-    ("--at-once 0", "at_once 0: expected 1 or more"),
+    ("--token-dropout 1", "--token-dropout 1.0: expected 0 to 0.99"),
+    ("--learning-rate nan", "--learning-rate nan: expected 0 to 1"),
+    ("--scale 100", "--scale 100.0: expected 0 to 40"),
+    ("--margin -1", "--margin -1.0: expected 0 to 1"),
+    ("--language-exponent 2", "--language-exponent 2.0: expected 0 to 1"),
+    ("--at-once 0", "--at-once 0: expected 1 or more"),
     ("--best-by f1", "argument --best-by: invalid choice: 'f1'"),
     ("--precision float8", "argument --precision: invalid choice: 'float8'"),
-    ("--seed -1", "seed -1: expected 0 to "),
-    ("--vocabulary-size 0", "vocabulary_size 0: expected 1 or more"),
-    ("--held-out 0", "held_out 0: expected 1 or more"),
-    ("--evaluate-every 0", "evaluate_every 0: expected 1 or more"),
+    ("--seed -1", "--seed -1: expected 0 to "),
+    ("--vocabulary-size 0", "--vocabulary-size 0: expected 1 or more"),
+    ("--held-out 0", "--held-out 0: expected 1 or more"),
+    ("--evaluate-every 0", "--evaluate-every 0: expected 1 or more"),
     ("--corpus-weight a=2", "argument --corpus-weight: expected NAME=W with W from 0 to 1"),
     ("--corpus-weight a=nan", "argument --corpus-weight: expected NAME=W"),
     ("--corpus-weight a", "argument --corpus-weight: expected NAME=W"),
@@ -242,8 +245,8 @@ def test_bad_places_are_refused_at_once(
             f"{empty}: contains no parallel text; expected files XX-YY.tsv, .parquet, .jsonl or "
             ".tmx, or XX-YY.XX with XX-YY.YY",
         ),
-        (data, file, f"{file}: is a file; the encoder needs a folder"),
-        (data, file / "b", f"{file}: is a file; the encoder needs a folder"),
+        (data, file, f"{file}: is a file; name a folder"),
+        (data, file / "b", f"{file}: is a file; name a folder"),
     ):
         assert run(folder, "-o", output) == 2
         assert last_line(capsys) == line
@@ -272,7 +275,7 @@ def test_a_folder_that_may_not_be_written_is_refused_at_once(
         ("--corpus-weight other=0", "zz-yy: every pair belongs to a corpus of weight 0; "),
         (
             "--vocabulary-size 9000",
-            "no vocabulary of 9000 subwords (--vocabulary-size) can be made of this text: "
+            "no vocabulary of 9000 subwords can be made of this text: "
             "Vocabulary size too high (9000). Please set it to a value <= ",
         ),
     ],
@@ -293,7 +296,7 @@ def test_text_that_does_not_do_is_refused_before_training(
 
 @pytest.mark.parametrize("weight", [-0.1, 1.1, float("nan")])
 def test_a_recipe_checks_its_weights(weight: float) -> None:
-    with pytest.raises(ValueError, match=f"^weight {weight} of corpus c: expected 0 to 1$"):
+    with pytest.raises(ValueError, match=f"^--corpus-weight c={weight}: expected 0 to 1$"):
         Recipe(files={}, corpus_weights={"c": weight})
 
 

@@ -70,7 +70,7 @@ def test_records_need_their_fields(tmp_path: Path, suffix: str) -> None:
     with pytest.raises(ValueError, match=f"{where}: no score; pass scored pairs$"):
         read_candidates(path, None)
     path = write(tmp_path / f"pairs{suffix}", [{"score": 1.5, "source_id": "d"}])
-    with pytest.raises(ValueError, match=f"{where}: a side has neither an id nor a text$"):
+    with pytest.raises(ValueError, match=f"{where}: a side has neither an id nor a text; "):
         read_candidates(path, None)
 
 
@@ -208,7 +208,7 @@ def test_units_of_a_translation_memory(tmp_path: Path) -> None:
         ("Ja & nein", "Yes"),
     ]
     path.write_text(UNITS[:-20], encoding="utf-8")
-    with pytest.raises(ValueError, match=r"a.tmx: not a whole TMX file \("):
+    with pytest.raises(ValueError, match=r"a.tmx: is not a whole TMX file \("):
         read_candidates(path, sides)
 
 

@@ -20,8 +20,8 @@ def test_scores_of_pairs(tmp_path: Path) -> None:
     [
         ("", "empty; expected LABEL TAB sentence TAB sentence lines"),
         ("1\ta\tb\nx\tc\n", "line 2: expected LABEL TAB sentence TAB sentence, not 'x"),
-        ("1\ta\tb\nx\tc\td\n", "pairs.tsv: the score 'x' is not a finite number"),
-        ("nan\ta\tb\n", "pairs.tsv: the score 'nan' is not a finite number"),
+        ("1\ta\tb\nx\tc\td\n", "pairs.tsv: the score 'x' of example 2 is not a finite number"),
+        ("nan\ta\tb\n", "pairs.tsv: the score 'nan' of example 1 is not a finite number"),
         ("1\ta\n", "line 1: expected LABEL"),
     ],
 )

@@ -66,7 +66,7 @@ def test_split_files_keep_blank_sentences(file) -> None:
     ("texts", "ids", "message"),
     [
         ("a\nb\n", "1\n", "ids has 1 lines but .*texts has 2; line i of one must belong to line i"),
-        ("a\nb\n", "1\n\n", "ids line 2: blank where an id is expected"),
+        ("a\nb\n", "1\n\n", "ids line 2: blank; expected an id"),
         ("a\nb\n", "1\n1\n", "ids: the id '1' is in line 1 and again in line 2"),
         ("", "", "texts: empty"),
     ],

@@ -95,9 +95,9 @@ def test_a_repeated_sentence_has_several_ids(
 @pytest.mark.parametrize(
     ("ids", "message"),
     [
-        (("nobody", "en-again"), "no source sentence 'nobody'; its ids are such as 'de-000000001'"),
-        (("de-again", "nobody"), "no target sentence 'nobody'; its ids are such as 'en-000000001'"),
-        (("de-none", "en-again"), "'de-none' has no vector; it was not searched"),
+        (("nobody", "en-again"), "no source sentence 'nobody'; pass an id such as 'de-000000001'"),
+        (("de-again", "nobody"), "no target sentence 'nobody'; pass an id such as 'en-000000001'"),
+        (("de-none", "en-again"), "'de-none' has no vector, so it was not searched"),
     ],
 )
 def test_bad_ids(

@@ -241,4 +241,4 @@ def test_sts(folder: Path, capsys: Captured) -> None:
 def test_only_english(folder: Path, capsys: Captured) -> None:
     assert run("xsim", folder, "--lang", "en") == 2
     error = capsys.readouterr().err
-    assert f"--lang en: English is the only language; {folder} has " in error
+    assert f"--lang en: English is the only language; pass others of {folder}, " in error

@@ -132,7 +132,10 @@ def test_table_and_figure(data: Path, tmp_path: Path, capsys: Captured) -> None:
     [
         (["one"], "pass two or more different ones"),
         (["one", "one"], "pass two or more different ones"),
-        (["one", "two", "--suite", "probe"], "en: folder not found; the suite probe needs"),
+        (
+            ["one", "two", "--suite", "probe"],
+            "en: file or folder not found; add it, or omit the suite probe",
+        ),
     ],
 )
 def test_what_cannot_be_compared(

@@ -127,7 +127,7 @@ def test_sts_of_a_year_is_the_mean_of_its_sets(tmp_path: Path, capsys: Captured)
     low, high = found["STS14"]["interval"]
     assert low < found["STS14"]["value"] < high
     write(folder / "STS.gs.b.txt", [("1",)] * 29 + [("high",)])
-    assert "STS.gs.b.txt: the score 'high' is not" in shown_error(capsys, "senteval", tmp_path)
+    assert "STS.gs.b.txt: the score 'high' of example " in shown_error(capsys, "senteval", tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -347,7 +347,7 @@ def test_reviews_are_positive_by_more_than_three_stars(tmp_path: Path, capsys: C
     assert told["figures"]["de"]["value"] > 0.9
     write(tmp_path / "en.train.tsv", [("many", "a")])
     refusal = refused(capsys, "classify", tmp_path)
-    assert "en.train.tsv: the score 'many' is not a finite number" in refusal
+    assert "en.train.tsv: the score 'many' of example 1 is not a finite number" in refusal
 
 
 def test_word_translation(tmp_path: Path, capsys: Captured) -> None:

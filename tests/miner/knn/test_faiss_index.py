@@ -177,7 +177,7 @@ def test_any_text_is_an_index_or_a_value_error(text):
 @pytest.mark.parametrize(
     ("text", "rows", "message"),
     [
-        ("IVF64,Flat", 20, "cannot be trained on 20 sentences, fewer than its 64 cells; choose"),
+        ("IVF64,Flat", 20, "cannot be trained on 20 sentences, fewer than its 64 cells; use"),
         ("PQ8", 20, "cannot be trained on 20 sentences, fewer than its 256 cells"),
         ("IVF16_HNSW8,PQ4x5", 31, "cannot be trained on 31 sentences, fewer than its 32 cells"),
         ("PCA4,RQ2x5", 20, "cannot be trained on 20 sentences .*training points"),
@@ -191,7 +191,7 @@ def test_an_index_that_cannot_be_built(sides, text, rows, message):
     with pytest.raises(ValueError, match=rf"^index '{factory}' {message}") as caught:
         built(sides[0][:rows], text)
     assert "\n" not in str(caught.value)
-    assert str(caught.value).endswith("or 'exact'")
+    assert str(caught.value).endswith("or --index exact")
 
 
 def test_how_many_vectors_train_an_index():

@@ -174,7 +174,7 @@ def test_what_is_no_seal_is_refused(stage, content):
     with pytest.raises(ArtefactError) as caught:
         stage()
     assert str(caught.value) == (
-        f"{stage.folder / SEAL}: not a seal of Adit; delete the folder {stage.folder}"
+        f"{stage.folder / SEAL}: not a seal of Adit; delete the folder {stage.folder} to rebuild it"
     )
     assert stage.runs == 1
 

@@ -132,7 +132,7 @@ def test_rounds_end_where_no_more_is_found(
         (("--src-lang", "qaz"), "name lacks the languages qaz-qay"),
         (("--known", "none"), "none: file not found"),
         (("--known", "qax"), "name lacks the languages qax-qay"),
-        (("--fdr", "2"), "fdr 2.0: expected 0.0001 to 0.5"),
+        (("--fdr", "2"), "--fdr 2.0: expected 0.0001 to 0.5"),
         (("--encoder", "nothing"), "encoder 'nothing' is unknown"),
     ],
 )

@@ -114,8 +114,8 @@ def vectors(path: Path, words: list[str], dim: int) -> str:
         (("--vec", "a.vec"), "a.vec is a file; name a folder"),
         (("--vec", "a.vec/b"), "a.vec is a file; name a folder"),
         (("--refinements", "-1"), "--refinements -1: must be at least 0"),
-        (("--tgt-lang", "ar"), "both languages are ar"),
-        (("--dim", "0"), "dim 0: expected 1 or more"),
+        (("--tgt-lang", "ar"), "--src-lang, --tgt-lang: both are ar"),
+        (("--dim", "0"), "--dim 0: expected 1 or more"),
     ],
 )
 def test_bad_input_is_one_line(

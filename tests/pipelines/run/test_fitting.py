@@ -78,7 +78,7 @@ def test_a_bound_that_cannot_hold_the_run(run: list[str], refused: Refused) -> N
     assert re.fullmatch(
         r"mine-corpus: error: --memory 20.0 MiB is too low for this run of 40 x 50 lines and 16 "
         r"dimensions, which needs [\d.,]+ [MG]iB \([\d.,]+ [MG]iB for libraries; the largest stage "
-        r"is \w+\)\n",
+        r"is \w+\); raise or omit it\n",
         error,
     )
     assert refused([*run, "--memory", "20M", "--plan"]) == error or "needs" in error

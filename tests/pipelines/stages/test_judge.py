@@ -256,7 +256,7 @@ def test_what_is_not_covered_has_no_words(refused: Refused, run: list[str]) -> N
     assert "--score words: precomputed embeddings have no word vectors, and mini does not" in (
         error := refused([*run, *spoken, "--score", "words"])
     )
-    assert error.endswith("cover tlh well\n")
+    assert error.endswith("cover tlh well, so only --score margin works\n")
 
 
 def test_words_are_the_default_where_there_are_some(corpora: Corpora, tmp_path: Path) -> None:

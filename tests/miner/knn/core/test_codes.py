@@ -167,7 +167,7 @@ def saturating(left, right):
 def test_int8_products_that_saturate_are_refused(monkeypatch, no_kernels):
     monkeypatch.setattr(torch, "_int_mm", saturating)
     unit = unit_rows(np.ones((3, 8)))
-    with pytest.raises(ValueError, match="int8 products are inexact on this CPU; use bfloat16"):
+    with pytest.raises(ValueError, match="int8 products are inexact on this CPU; use --search"):
         encode_both(unit, unit, "int8")
 
 

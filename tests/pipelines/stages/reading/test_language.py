@@ -177,4 +177,4 @@ def test_skipped_encoders_name_an_unknown_language(
     target = replace(options.target, language="la")
     caplog.set_level("INFO")
     decide_languages(RunContext(job_of(replace(options, target=target))))
-    assert "skipping use: not for unknown-la" in caplog.text
+    assert "skipping use, which does not cover unknown-la" in caplog.text
