@@ -197,7 +197,7 @@ def npy_rows(path: Path) -> Iterator[Callable[[NDArray[Any]], None]]:
     """Yield a function to a ``with`` block, which appends to a ``.npy`` file.
 
     An existing file is replaced. Call the function at least once, each time with an array (n, ...)
-    of the same dtype and shape after the first axis. An OSError has the reason, such as a full disk.
+    of the same dtype and shape after the first axis. An OSError has the reason (a full disk).
     """
     import numpy as np
 

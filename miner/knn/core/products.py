@@ -134,8 +134,8 @@ def multiplier(columns: NDArray[np.int8]) -> Callable[[NDArray[np.int8]], NDArra
 
     if not int8.CHOSEN:
         floats = np.float32 if columns.shape[1] <= FLOAT32_MAX_DIMENSIONS else np.float64
-        others = columns.T.astype(floats)
-        return lambda rows: (rows.astype(floats) @ others).astype(np.int32)
+        others: NDArray[Any] = columns.T.astype(floats)
+        return lambda rows: np.asarray(rows.astype(floats) @ others, dtype=np.int32)
     kernels = int8.Columns(columns).multiplied
     if int8.ASKED or not torch_is_loaded():
         return kernels
