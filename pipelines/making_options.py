@@ -62,7 +62,7 @@ class RoundOptions(ValidatedOptions):
     learning_rate: float = option(2e-3, "maximum learning rate of Adam, 0 to 1", high=1)
     dim: int = option(384, "dimensions of a sentence vector", low=1)
     vocabulary_size: int = option(
-        16_000, "number of subwords, at most the number of pairs of a round", low=1
+        16_000, "number of subwords; fewer if a round has fewer pairs", low=1
     )
     ngram_rows: int = option(131_072, "number of vectors that character n-grams share; 0 for none")
     batch_size: int = option(1024, "pairs per batch", low=2)

@@ -33,7 +33,7 @@ def train_judge(args: argparse.Namespace) -> int:
     It learns from corpora made of parallel text, and from comparable corpora with gold pairs.
 
     Raises:
-        SystemExit: The list of arguments (default: the process's) is wrong. Other errors return 2.
+        SystemExit: Arguments, a list (default: the process's), are wrong. Other errors return 2.
     """
     require("sklearn")
     from eval.judge.training import ENCODERS, gather

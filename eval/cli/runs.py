@@ -24,7 +24,7 @@ def report(args: argparse.Namespace) -> int:
     """Write or replace a web page about a finished run.
 
     Raises:
-        SystemExit: The list of arguments (default: the process's) is wrong. Other errors return 2.
+        SystemExit: Arguments, a list (default: the process's), are wrong. Other errors return 2.
     """
     from eval.data.bucc import read_gold
     from eval.report.page import render
@@ -50,7 +50,7 @@ def why(args: argparse.Namespace) -> int:
     """Show why a pair was or was not mined, with neighbours and rivals.
 
     Raises:
-        SystemExit: The list of arguments (default: the process's) is wrong. Other errors return 2.
+        SystemExit: Arguments, a list (default: the process's), are wrong. Other errors return 2.
         ValueError: Printed, with status 2 returned: an id is unknown, not unique or without vector.
     """
     from eval.output import print_line
@@ -99,7 +99,7 @@ def calibrate(args: argparse.Namespace) -> int:
     from labelled pairs.
 
     Raises:
-        SystemExit: The list of arguments (default: the process's) is wrong. Other errors return 2.
+        SystemExit: Arguments, a list (default: the process's), are wrong. Other errors return 2.
         ValueError: Printed, with status 2 returned: the run lacks pairs, or OUT is not .jsonl.
     """
     from eval.output import Table, print_line

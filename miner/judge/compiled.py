@@ -294,7 +294,8 @@ def beat_languages(codes: Any, offsets: Any, model: Any, own: Any, leads: Any) -
 def round_products(products: Any, scale: Any, most: Any, levels: Any) -> None:
     """Fill ``levels``, int16 (U, M), with rounded products times ``scale``.
 
-    Levels are clipped to -``most`` to ``most``. ``products``, (U, M), and ``scale`` are float32.
+    Levels are clipped to -``most`` to ``most``. ``products`` are float32 (U, M), ``scale`` one
+    float32 number.
     """
     for word in range(len(products)):
         row, of_word = products[word], levels[word]

@@ -62,7 +62,7 @@ def align_documents(args: argparse.Namespace) -> int:
     Sentences can be merged, split or missing.
 
     Raises:
-        SystemExit: The list of arguments (default: the process's) is wrong. Other errors return 2.
+        SystemExit: Arguments, a list (default: the process's), are wrong. Other errors return 2.
         ValueError: Printed, with status 2 returned: pairs of documents need an output in .jsonl.
     """
     from miner.storage.atomic import atomic_file, check_writable

@@ -96,7 +96,7 @@ HELP = {
     "paired with its own (default: document with --document-pairs or a monotone alignment, "
     "otherwise corpus)",
     "--document-pairs": "file of SOURCE_DOCUMENT TAB TARGET_DOCUMENT lines, or auto, which pairs "
-    "translated documents by content and name (default: auto)",
+    "translated documents by content and name (default: auto for documents, none for a corpus)",
     "--alignment": "free: pair sentences in any order; monotone: align paired documents in order, "
     "with merged, split and missing sentences (default: monotone for two folders of documents, "
     "unless --plan, embeddings, or another --retrieval, --index or option here is given; otherwise "

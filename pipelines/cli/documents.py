@@ -92,7 +92,7 @@ def pair_command(args: argparse.Namespace) -> int:
     """Pair documents that are translations one to one, by content and name.
 
     Raises:
-        SystemExit: The list of arguments (default: the process's) is wrong. Other errors return 2.
+        SystemExit: Arguments, a list (default: the process's), are wrong. Other errors return 2.
     """
     from miner.storage.artefacts import open_artefact
     from miner.storage.atomic import atomic_file, check_writable
@@ -136,7 +136,7 @@ def split_command(args: argparse.Namespace) -> int:
     """Split raw documents into sentences, as a corpus for mining.
 
     Raises:
-        SystemExit: The list of arguments (default: the process's) is wrong. Other errors return 2.
+        SystemExit: Arguments, a list (default: the process's), are wrong. Other errors return 2.
         ValueError: Printed, with status 2 returned: the suffix is unknown, or IN has no sentence.
     """
     from miner.storage.atomic import atomic_file, check_writable

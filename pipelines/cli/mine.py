@@ -252,7 +252,7 @@ def embed_corpus(args: argparse.Namespace) -> int:
     """Encode every line of a corpus. Row i of the output belongs to line i.
 
     Raises:
-        SystemExit: The list of arguments (default: the process's) is wrong. Other errors return 2.
+        SystemExit: Arguments, a list (default: the process's), are wrong. Other errors return 2.
     """
     from pipelines.cli.embed import embed_file
 

@@ -222,7 +222,7 @@ def convert_pairs(args: argparse.Namespace) -> int:
     Lines without a pair are skipped and counted.
 
     Raises:
-        SystemExit: The list of arguments (default: the process's) is wrong. Other errors return 2.
+        SystemExit: Arguments, a list (default: the process's), are wrong. Other errors return 2.
     """
     from miner.storage.pair_files.base import BLANK
     from miner.storage.pair_files.repair import repaired

@@ -152,9 +152,10 @@ class Task(nn.Module):
     def held_out_batches(
         self, model: Model, held_out: Sequence[TokenPairs]
     ) -> Iterator[tuple[TokenPairs, Rows, list[Tokens]]]:
-        """Yield batches of held-out pairs, in evaluation mode.
+        """Yield batches of held-out pairs.
 
-        A batch is the arguments ``pairs``, ``rows`` and ``sides`` of ``loss``.
+        The task and ``model`` are put into evaluation mode, and stay in it. A batch is the
+        arguments ``pairs``, ``rows`` and ``sides`` of ``loss``.
         """
         self.eval()
         model.eval()

@@ -108,11 +108,13 @@ def corpus_files(path: Place, *, input_format: str = "auto") -> list[NamedPlace]
 
     A path that is not a folder is returned unchecked. Files are at any depth in a folder, sorted by
     the ids of their first records, shorter ids first, then by name. So the order of records with
-    ids does not depend on the names of files. Unreadable files are last.
+    ids does not depend on the names of files. Damaged files are last.
 
     Raises:
         CorpusError: ``path`` is a folder without a file of a corpus, or cannot be listed.
         ValueError: ``path`` is a folder, and ``input_format`` is not in ``INPUT_FORMATS``.
+        PlaceError: A remote file cannot be reached.
+        ModuleNotFoundError: Documents need a package that is not installed.
     """
     if not path.is_dir():
         return [(path.name, path)]

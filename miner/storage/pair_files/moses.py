@@ -60,7 +60,8 @@ def open_zip(path: Place, languages: Languages) -> PairFile:
 def open_moses(source: Place, target: Place) -> PairFile:
     """Open two files of lines, where line i of both is a pair.
 
-    A blank line makes the problem ``BLANK``. Reading raises CorpusError if one is short or damaged.
+    Nothing is read yet. A blank line makes the problem ``BLANK``, others that of ``text_lines``.
+    Reading raises CorpusError for a missing, shorter or damaged file, and PlaceError out of reach.
     """
     return PairFile(
         layout=f"lines of {source} and {target}",
