@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,7 @@ PAIRS_AT_ONCE = 128  # pairs whose words are in memory, about 10 MB
 LONGEST = 1000  # words of a sentence: time and memory grow with the square
 
 WordFlags: TypeAlias = list[tuple[str, bool]]  # words, and whether they lack a counterpart
+Whole = TypeVar("Whole", np.int8, np.float32)
 Floats = NDArray[np.float32]
 Ids = NDArray[np.int64]
 
@@ -58,7 +59,7 @@ class Layer:
 
     def __call__(self, inputs: Floats, *, least: float = -np.inf) -> Floats:
         """Return the outputs of inputs (N, K), at least ``least``, (N, L)."""
-        return self.finish(self.multiply(_rounded(inputs, self.steps)), least)
+        return self.finish(self.multiply(_bytes(inputs, self.steps)), least)
 
     @cached_property
     def multiply(self) -> Callable[[NDArray[np.int8]], NDArray[np.int32]]:
@@ -163,7 +164,7 @@ class Network:
     def _in_context(self, different: Floats, ids: Ids, offsets: Ids) -> Floats:
         """Return the hidden units of words in context, float32 (N, H)."""
         size = different.shape[1]
-        whole = _rounded(different, self.context.steps[:size])
+        whole = _bytes(different, self.context.steps[:size])
         before, own, after = np.split(self._multiply_context(whole), 3, axis=1)
         products = own[ids]
         is_first, is_last = np.zeros((2, len(ids)), np.bool_)
@@ -216,20 +217,21 @@ def _join(sides: Sequence[Words], places: Sequence[Ids]) -> tuple[Floats, Floats
     return np.concatenate(vectors), np.concatenate(weights), np.concatenate(ids)
 
 
-def _rounded(values: Floats, steps: Floats) -> NDArray[np.int8]:
+def _bytes(values: Floats, steps: Floats) -> NDArray[np.int8]:
     """Return values (N, K) times ``steps`` (K,) as whole numbers up to 127."""
-    from miner.judge.compiled_attention import round_to_whole
-
-    out = np.empty(values.shape, np.int8)
-    round_to_whole(values, steps, np.float32(MAX_BYTE), out)
-    return out
+    return _rounded(values, steps, MAX_BYTE, np.empty(values.shape, np.int8))
 
 
 def _units(values: Floats) -> Floats:
+    """Return queries or keys (N, H) in whole numbers of ``UNITS`` per unit."""
+    steps = np.full(values.shape[1], UNITS)
+    return _rounded(values, steps, MAX_UNITS, np.empty(values.shape, np.float32))
+
+
+def _rounded(values: Floats, steps: Floats, most: int, out: NDArray[Whole]) -> NDArray[Whole]:
     from miner.judge.compiled_attention import round_to_whole
 
-    out = np.empty(values.shape, np.float32)
-    round_to_whole(values, np.full(values.shape[1], UNITS), np.float32(MAX_UNITS), out)
+    round_to_whole(values, steps, np.float32(most), out)
     return out
 
 

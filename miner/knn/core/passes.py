@@ -25,7 +25,7 @@ Hits: TypeAlias = tuple[NDArray[np.int32], NDArray[np.float32]]
 Side: TypeAlias = tuple[Matrix, Codes]  # unit rows (N, D) and their codes
 
 TILE_ROWS, TILE_COLUMNS = 512, 2048  # 4 MiB of products, which stay in the cache
-# Blocks grow, because without candidates all products are hits.
+# Blocks grow, because without floors all products are hits.
 FIRST_BLOCK_ROWS = 32
 GROWTH = 3  # factor per block
 SEEDS = 128  # columns that give a row its first floor

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from functools import cache, partial
+from functools import cache, cached_property, partial
 
 import numpy as np
 
@@ -143,22 +143,28 @@ class _Trial:
 
     def hits(self, precision: Precision) -> float:
         """Return the estimated number of a row's bounds above its k-th cosine."""
-        sample = self._other[evenly_spaced(len(self._other), min(TRIAL_COLUMNS, len(self._other)))]
-        lowest = (self._least - self._excess(precision))[:, None]
-        return float((self._rows @ sample.T >= lowest).mean()) * len(self._other)
+        return float((self._sampled >= self._lowest(precision)).mean()) * len(self._other)
 
     def hidden(self, precision: Precision) -> IntArray:
         """Count the nearest rows whose bounds may exceed the k-th cosine, (R,)."""
-        lowest = (self._least - self._excess(precision))[:, None]
-        return np.asarray((self._cosines >= lowest).sum(axis=1))
+        return np.asarray((self._cosines >= self._lowest(precision)).sum(axis=1))
 
-    def _excess(self, precision: Precision) -> float:
-        # Of nearest rows: with relative rounding, their bounds exceed cosines by most.
+    @cached_property
+    def _sampled(self) -> Matrix:
+        # Cosines with evenly spaced columns, the same for all precisions.
+        columns = min(TRIAL_COLUMNS, len(self._other))
+        cosines: Matrix = self._rows @ self._other[evenly_spaced(len(self._other), columns)].T
+        return cosines
+
+    def _lowest(self, precision: Precision) -> Matrix:
+        # Each row's least cosine whose bound may exceed the k-th cosine, (R, 1). Measured on
+        # nearest rows: with relative rounding, their bounds exceed cosines by most.
         left, right = encode_both(self._rows, self._last, precision)
         codes = numbers_of(left.numbers), numbers_of(right.numbers)
         products = np.einsum("nd,nd->n", *codes) * left.scale * right.scale
         bounds = products + left.slack * np.abs(products) + left.bias + right.bias
-        return float((bounds - np.einsum("nd,nd->n", self._rows, self._last)).mean())
+        excess = float((bounds - np.einsum("nd,nd->n", self._rows, self._last)).mean())
+        return (self._least - excess)[:, None]
 
 
 def _nearest(queries: Matrix, base: Matrix, count: int) -> tuple[Matrix, IntArray]:

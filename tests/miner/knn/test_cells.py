@@ -40,7 +40,7 @@ def join(sides, centroids, *, k, probes, **options):
 
 
 def search(sides, centroids, *, k, probes, precision="float32", workers=1):
-    """A join in so many threads."""
+    """A join in ``workers`` threads."""
     with using_threads(workers):
         return join(sides, centroids, k=k, probes=probes, precision=precision)
 
