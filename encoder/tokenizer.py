@@ -93,11 +93,16 @@ class Tokenizer:
         """Return the piece ids of each sentence, none for a blank one."""
         return Tokens.of(self._processor.encode(list(sentences), num_threads=thread_count()))
 
-    def pieces(self) -> list[str]:
-        """Return pieces in the order of ids, "" for unknown, ``▁`` for a space."""
-        unknown = self._processor.unk_id()
-        names = self._processor.id_to_piece([*range(len(self))])
-        return ["" if number == unknown else name for number, name in enumerate(names)]
+    def pieces(self, ids: Sequence[int] | None = None) -> list[str]:
+        """Return the pieces of ``ids``, or all in the order of ids.
+
+        The unknown piece is "", and a space is ``▁``.
+        """
+        unknown, numbers = self._processor.unk_id(), [*range(len(self))] if ids is None else [*ids]
+        names = self._processor.id_to_piece(numbers)
+        return [
+            "" if number == unknown else name for number, name in zip(numbers, names, strict=True)
+        ]
 
     def scores(self) -> list[float]:
         """Return scores by id, which are log probabilities in a unigram model."""

@@ -113,9 +113,9 @@ class BagEncoder(BaseEncoder):
     def split(self, sentence: str) -> list[str]:
         """Split a sentence into its words' texts, normalised, without names."""
         words, _ = self._features.words(self._tokenizer.encode([sentence]))
-        pieces, ends = self._tokenizer.pieces(), words.offsets.tolist()
-        parts = (words.ids[first:last] for first, last in pairwise(ends))
-        return ["".join(pieces[piece] for piece in part).replace(SPACE, "") for part in parts]
+        pieces = self._tokenizer.pieces(words.ids.tolist())
+        parts = (pieces[first:last] for first, last in pairwise(words.offsets.tolist()))
+        return ["".join(part).replace(SPACE, "") for part in parts]
 
     def _sum_words(self, sentences: Sequence[str]) -> tuple[Tokens, Matrix]:
         # Word numbers by sentence, and vectors of words (W, D), both valid until the next call.
