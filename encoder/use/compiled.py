@@ -24,26 +24,75 @@ BEFORE = (0, 1, 2)  # of them, those before the one it looks from
 EMBEDDING, CHANNELS = 512, 256
 HIDDEN = len(WIDTHS) * CHANNELS
 FEATURES = EMBEDDING + HIDDEN
-F, FLOAT = np.float32, ir.FloatType()
+F, FLOAT, INDEX = np.float32, ir.FloatType(), ir.IntType(32)
 ONE_HALF = F(0.5)
 
 # Nothing is reordered or fused but the sums of one function: vectors are the same on every CPU.
 LANES = 16
 VECTOR = ir.VectorType(FLOAT, LANES)
+WIDE = 64  # channels whose sums stay in registers
 _compile = compiled(fastmath={"nnan", "nsz"})
 _part = compiled_part(fastmath={"nnan", "nsz"})
 
 
-@_part
-def _add_inputs(pieces: Any, scales: Any, ids: Any, hidden: Any) -> None:
-    """Add the layer's input to the positive part of hidden rows (T, B C)."""
-    for token in range(len(ids)):
-        for start in range(0, HIDDEN, CHANNELS):
-            row = pieces[ids[token], EMBEDDING + start :]
-            scale = scales[ids[token], (EMBEDDING + start) // CHANNELS]
-            channels = hidden[token, start : start + CHANNELS]
-            for channel in range(CHANNELS):
-                channels[channel] = max(channels[channel], F(0)) + F(row[channel]) * scale
+def _loaded(builder: Any, array: Any, start: Any, lanes: int) -> Any:
+    """Load a vector of an array's numbers from position ``start``, as float32."""
+    pointer = builder.gep(array.data, [start])
+    kind = pointer.type.pointee
+    vector = builder.bitcast(pointer, ir.VectorType(kind, lanes).as_pointer())
+    loaded = builder.load(vector, align=2)  # at least, as numbers may have 16 bits
+    return loaded if kind == FLOAT else builder.sitofp(loaded, ir.VectorType(FLOAT, lanes))
+
+
+def _in_lanes(builder: Any, number: Any, lanes: int) -> Any:
+    """Return a vector of ``lanes`` times the same number."""
+    undefined = ir.Constant(ir.VectorType(FLOAT, lanes), ir.Undefined)
+    one = builder.insert_element(undefined, number, INDEX(0))
+    return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(INDEX, lanes), None))
+
+
+@intrinsic
+def _add_window(
+    typing: Any, row: Any, bias: Any, numbers: Any, starts: Any, factors: Any, scales: Any
+) -> Any:
+    """Add the positive part of a window's sum to a row (C,).
+
+    It is called in compiled code, without ``typing``. The sum begins with ``bias`` (C,). For each
+    of N places, C numbers times a factor are added, which begin at ``starts`` (N,) of the flattened
+    ``numbers``. Factors are ``factors`` (N,), times ``scales`` (N C,), unless these are None.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        arrays = [
+            context.make_array(kind)(context, builder, value)
+            for kind, value in zip(signature.args, values, strict=True)
+            if kind != types.none
+        ]
+        row, bias, numbers, starts, factors, *scales = arrays
+        (count,) = cgutils.unpack_tuple(builder, starts.shape, 1)
+        zero, channels, wide = count.type(0), count.type(CHANNELS), count.type(WIDE)
+        with cgutils.for_range_slice(builder, zero, channels, wide) as (channel, _):
+            total = cgutils.alloca_once_value(builder, _loaded(builder, bias, channel, WIDE))
+            builder.store(_loaded(builder, bias, channel, WIDE), total)
+            with cgutils.for_range(builder, count) as place:
+                start, number = (
+                    builder.load(builder.gep(each.data, [place.index])) for each in (starts, factors)
+                )
+                factor = _in_lanes(builder, number, WIDE)
+                for scale in scales:
+                    column = builder.add(builder.mul(place.index, channels), channel)
+                    factor = builder.fmul(factor, _loaded(builder, scale, column, WIDE))
+                number = _loaded(builder, numbers, builder.add(start, channel), WIDE)
+                sums = builder.fadd(builder.load(total), builder.fmul(number, factor))
+                builder.store(sums, total)
+            sums, none = builder.load(total), ir.Constant(ir.VectorType(FLOAT, WIDE), None)
+            sums = builder.select(builder.fcmp_ordered(">", sums, none), sums, none)
+            sums = builder.fadd(_loaded(builder, row, channel, WIDE), sums)
+            pointer = builder.gep(row.data, [channel])
+            builder.store(sums, builder.bitcast(pointer, sums.type.as_pointer()), align=4)
+        return context.get_dummy_value()
+
+    return types.void(row, bias, numbers, starts, factors, scales), generate
 
 
 @_compile
@@ -56,23 +105,25 @@ def first_layer(pieces: Any, scales: Any, ids: Any, offsets: Any, bias: Any, hid
     ``scales``, float32 (P, 15), multiply each C numbers of a row. ``ids``, int32 (T,), are rows of
     tokens' pieces, ``offsets``, int64, each sentence's first token, and T, and ``bias`` is (3 C,).
     """
+    starts, factors = np.empty(max(WIDTHS), np.int64), np.empty(max(WIDTHS), F)
     for sentence in range(len(offsets) - 1):
         first, stop = offsets[sentence], offsets[sentence + 1]
         for token in range(first, stop):
-            for position in range(HIDDEN):
-                hidden[token, position] = bias[position]
-        for token in range(first, stop):
-            row, column = pieces[ids[token]], FEATURES
+            row, row_scales, column = pieces[ids[token]], scales[ids[token]], FEATURES
             for branch in range(len(WIDTHS)):
+                begin, count = branch * CHANNELS, 0
+                channels = hidden[token, begin : begin + CHANNELS]
+                scale = row_scales[(EMBEDDING + begin) // CHANNELS]
+                for channel in range(CHANNELS):
+                    channels[channel] = F(row[EMBEDDING + begin + channel]) * scale
                 for step in range(WIDTHS[branch]):
-                    position = token + BEFORE[branch] - step
+                    position = token - BEFORE[branch] + step
                     if first <= position < stop:
-                        scale = scales[ids[token], column // CHANNELS]
-                        channels = hidden[position, branch * CHANNELS : (branch + 1) * CHANNELS]
-                        for channel in range(CHANNELS):
-                            channels[channel] += F(row[column + channel]) * scale
+                        starts[count] = np.int64(ids[position]) * pieces.shape[1] + column
+                        factors[count] = scales[ids[position], column // CHANNELS]
+                        count += 1
                     column += CHANNELS
-        _add_inputs(pieces, scales, ids[first:stop], hidden[first:stop])
+                _add_window(channels, bias[begin:], pieces, starts[:count], factors, None)
 
 
 def _fold(term: Callable[..., Any], join: Callable[..., Any]) -> Any:
@@ -88,25 +139,19 @@ def _fold(term: Callable[..., Any], join: Callable[..., Any]) -> Any:
             array = context.make_array(row)(context, builder, values[0])
             (size,) = cgutils.unpack_tuple(builder, array.shape, 1)
             if isinstance(other, types.Array):
-                other_data = context.make_array(other)(context, builder, values[1]).data
+                others = context.make_array(other)(context, builder, values[1])
             else:
-                vector = builder.insert_element(VECTOR(ir.Undefined), values[1], ir.IntType(32)(0))
-                all_lanes = ir.Constant(ir.VectorType(ir.IntType(32), LANES), None)
-                other_data = builder.shuffle_vector(vector, vector, all_lanes)
-
-            def numbers(argument: Any, start: Any) -> Any:
-                if argument.type == VECTOR:
-                    return argument
-                pointer = builder.bitcast(builder.gep(argument, [start]), VECTOR.as_pointer())
-                return builder.load(pointer, align=4)
+                second = _in_lanes(builder, values[1], LANES)
 
             lanes = cgutils.alloca_once_value(builder, VECTOR(None))
             with cgutils.for_range_slice(builder, size.type(0), size, size.type(LANES)) as (i, _):
-                argument = numbers(array.data, i), numbers(other_data, i)
-                builder.store(term(builder, builder.load(lanes), *argument), lanes)
+                numbers = _loaded(builder, array, i, LANES)
+                if isinstance(other, types.Array):
+                    second = _loaded(builder, others, i, LANES)
+                builder.store(term(builder, builder.load(lanes), numbers, second), lanes)
             total, folded = FLOAT(0.0), builder.load(lanes)
             for lane in range(LANES):
-                number = builder.extract_element(folded, ir.IntType(32)(lane))
+                number = builder.extract_element(folded, INDEX(lane))
                 total = join(builder, total, number)
             return total
 
@@ -143,22 +188,18 @@ def _add_windows(
     products: Any, scales: Any, column_scales: Any, offsets: Any, branch_bias: Any, hidden: Any
 ) -> None:
     branch, bias = branch_bias
-    total, begin = np.empty(CHANNELS, F), branch * CHANNELS  # an index of a sum can't be vectors
+    begin, before, row = branch * CHANNELS, BEFORE[branch], np.int64(products.shape[1])
+    starts = np.empty(WIDTHS[branch], np.int64)
     for sentence in range(len(offsets) - 1):
         first, stop = offsets[sentence], offsets[sentence + 1]
         for token in range(first, stop):
-            for channel in range(CHANNELS):
-                total[channel] = bias[channel]
-            for step in range(WIDTHS[branch]):
-                position = token - BEFORE[branch] + step
-                if first <= position < stop:
-                    scale, column = scales[position], step * CHANNELS
-                    for channel in range(CHANNELS):
-                        product = F(products[position, column + channel])
-                        total[channel] += product * (scale * column_scales[column + channel])
-            row = hidden[token, begin : begin + CHANNELS]
-            for channel in range(CHANNELS):
-                row[channel] += max(total[channel], F(0))
+            start = token - before
+            low, high = max(first - start, 0), min(stop - start, WIDTHS[branch])
+            for step in range(low, high):
+                starts[step] = (start + step) * row + step * CHANNELS
+            channels = hidden[token, begin : begin + CHANNELS]
+            places = starts[low:high], scales[start + low :]
+            _add_window(channels, bias, products, *places, column_scales[low * CHANNELS :])
 
 
 @_compile
