@@ -31,6 +31,7 @@ ONE_HALF = F(0.5)
 LANES = 16
 VECTOR = ir.VectorType(FLOAT, LANES)
 WIDE = 64  # channels whose sums stay in registers
+TOGETHER = 4  # tokens
 _compile = compiled(fastmath={"nnan", "nsz"})
 _part = compiled_part(fastmath={"nnan", "nsz"})
 
@@ -267,18 +268,24 @@ def pool(pieces: Any, scales: Any, ids: Any, offsets: Any, hidden: Any, eps: Any
     ``out`` is float32 (S, 1280). A token's features are its piece's vector and its ``hidden`` row.
     ``eps`` is added to variances. The first four arguments are as for ``first_layer``.
     """
-    features, total = np.empty(FEATURES, F), np.empty(FEATURES, np.float64)
+    features, total = np.zeros((TOGETHER, FEATURES), F), np.empty(FEATURES, np.float64)
+    means, norms = np.zeros(TOGETHER, F), np.zeros(TOGETHER, F)
     for sentence in range(len(offsets) - 1):
         total[:] = 0
-        for token in range(offsets[sentence], offsets[sentence + 1]):
-            row, piece_scales = pieces[ids[token]], scales[ids[token]]
-            for column in range(EMBEDDING):
-                features[column] = F(row[column]) * piece_scales[column // CHANNELS]
-            for column in range(HIDDEN):
-                features[EMBEDDING + column] = hidden[token, column]
-            mean, norm = _moments(features, eps)
+        for begin in range(offsets[sentence], offsets[sentence + 1], TOGETHER):
+            norms[:] = 0  # of places without a token
+            for token in range(begin, min(begin + TOGETHER, offsets[sentence + 1])):
+                row, piece_scales, place = pieces[ids[token]], scales[ids[token]], token - begin
+                for start in range(0, EMBEDDING, CHANNELS):
+                    scale = piece_scales[start // CHANNELS]
+                    for column in range(start, start + CHANNELS):
+                        features[place, column] = F(row[column]) * scale
+                for column in range(HIDDEN):
+                    features[place, EMBEDDING + column] = hidden[token, column]
+                means[place], norms[place] = _moments(features[place], eps)
             for column in range(FEATURES):
-                total[column] += (features[column] - mean) * norm
+                for place in range(TOGETHER):
+                    total[column] += (features[place, column] - means[place]) * norms[place]
         out[sentence] = total
 
 
