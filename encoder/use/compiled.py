@@ -30,8 +30,8 @@ ONE_HALF = F(0.5)
 # Nothing is reordered or fused but the sums of one function: vectors are the same on every CPU.
 LANES = 16
 VECTOR = ir.VectorType(FLOAT, LANES)
-WIDE = 64  # channels whose sums stay in registers
-TOGETHER = 4  # tokens
+WIDE = 64  # channels whose sums over a window stay in registers
+TOGETHER = 4  # tokens whose features are added to a sum at once
 _compile = compiled(fastmath={"nnan", "nsz"})
 _part = compiled_part(fastmath={"nnan", "nsz"})
 
@@ -58,9 +58,10 @@ def _add_window(
 ) -> Any:
     """Add the positive part of a window's sum to a row (C,).
 
-    It is called in compiled code, without ``typing``. The sum begins with ``bias`` (C,). For each
-    of N places, C numbers times a factor are added, which begin at ``starts`` (N,) of the flattened
-    ``numbers``. Factors are ``factors`` (N,), times ``scales`` (N C,), unless these are None.
+    It is called in compiled code, without ``typing``. The sum is ``bias`` (C,) plus, for each of N
+    places in the window, C ``numbers`` times its factor. The numbers are flattened, and a place's
+    begin at its number in ``starts`` (N,). ``factors`` (N,) are multiplied by ``scales`` (N C,)
+    first, unless these are None.
     """
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -74,10 +75,10 @@ def _add_window(
         zero, channels, wide = count.type(0), count.type(CHANNELS), count.type(WIDE)
         with cgutils.for_range_slice(builder, zero, channels, wide) as (channel, _):
             total = cgutils.alloca_once_value(builder, _loaded(builder, bias, channel, WIDE))
-            builder.store(_loaded(builder, bias, channel, WIDE), total)
             with cgutils.for_range(builder, count) as place:
                 start, number = (
-                    builder.load(builder.gep(each.data, [place.index])) for each in (starts, factors)
+                    builder.load(builder.gep(each.data, [place.index]))
+                    for each in (starts, factors)
                 )
                 factor = _in_lanes(builder, number, WIDE)
                 for scale in scales:
@@ -139,17 +140,17 @@ def _fold(term: Callable[..., Any], join: Callable[..., Any]) -> Any:
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
             array = context.make_array(row)(context, builder, values[0])
             (size,) = cgutils.unpack_tuple(builder, array.shape, 1)
-            if isinstance(other, types.Array):
+
+            def second(start: Any) -> Any:
+                if not isinstance(other, types.Array):
+                    return _in_lanes(builder, values[1], LANES)
                 others = context.make_array(other)(context, builder, values[1])
-            else:
-                second = _in_lanes(builder, values[1], LANES)
+                return _loaded(builder, others, start, LANES)
 
             lanes = cgutils.alloca_once_value(builder, VECTOR(None))
             with cgutils.for_range_slice(builder, size.type(0), size, size.type(LANES)) as (i, _):
-                numbers = _loaded(builder, array, i, LANES)
-                if isinstance(other, types.Array):
-                    second = _loaded(builder, others, i, LANES)
-                builder.store(term(builder, builder.load(lanes), numbers, second), lanes)
+                numbers = _loaded(builder, array, i, LANES), second(i)
+                builder.store(term(builder, builder.load(lanes), *numbers), lanes)
             total, folded = FLOAT(0.0), builder.load(lanes)
             for lane in range(LANES):
                 number = builder.extract_element(folded, INDEX(lane))
@@ -273,7 +274,7 @@ def pool(pieces: Any, scales: Any, ids: Any, offsets: Any, hidden: Any, eps: Any
     for sentence in range(len(offsets) - 1):
         total[:] = 0
         for begin in range(offsets[sentence], offsets[sentence + 1], TOGETHER):
-            norms[:] = 0  # of places without a token
+            norms[:] = 0  # so that places without a token add nothing
             for token in range(begin, min(begin + TOGETHER, offsets[sentence + 1])):
                 row, piece_scales, place = pieces[ids[token]], scales[ids[token]], token - begin
                 for start in range(0, EMBEDDING, CHANNELS):

@@ -23,7 +23,7 @@ RowsOf = Callable[[NDArray[np.int64]], Matrix]  # vectors (P, 512) of pieces by 
 
 CHUNK_SENTENCES = 1024  # tokenised together, while the chunk before is encoded
 BATCH_TOKENS = 64  # tokens per step of a thread, whose rows fit into a CPU's cache
-PREPARED_AT_ONCE = 128  # pieces per step of a thread, for the same reason
+ROWS_AT_ONCE = 128  # pieces or sentences per step of a thread, for the same reason
 KEPT_BYTES = 256 << 20  # of prepared pieces, in int8 enough for about two languages
 
 
@@ -102,22 +102,26 @@ class UseEncoder(BaseEncoder):
                 self._prepared = PreparedPieces(self._rows, self._network)
             texts = (sentences[chunk] for chunk in chunks)
             for chunk, tokens in zip(chunks, prefetch(self._tokenizer.encode, texts), strict=True):
-                vectors[chunk] = self._encode_chunk(tokens)
+                self._encode_chunk(tokens, vectors[chunk])
         if normalize:
             normalize_rows(vectors)
         return vectors
 
-    def _encode_chunk(self, tokens: Tokens) -> Matrix:
+    def _encode_chunk(self, tokens: Tokens, vectors: Matrix) -> None:
         pieces, slots = self._prepared, self._prepared.find(tokens.ids)
         sums = np.empty((len(tokens), FEATURES), dtype=np.float32)
+        counts = np.diff(tokens.offsets)
 
         def add(batch: slice) -> None:
             offsets = tokens.offsets[batch.start : batch.stop + 1]
             batch_tokens = Tokens(ids=slots[offsets[0] : offsets[-1]], offsets=offsets - offsets[0])
             self._network.sums(pieces.numbers, pieces.scales, batch_tokens, sums[batch])
 
+        def finish(block: slice) -> None:
+            vectors[block] = self._network.vectors(sums[block], counts[block])
+
         run_in_threads(add, _batches(tokens.offsets))
-        return self._network.vectors(sums, np.diff(tokens.offsets))
+        run_in_threads(finish, blocks(len(tokens), ROWS_AT_ONCE))
 
 
 class PreparedPieces:
@@ -168,7 +172,7 @@ class PreparedPieces:
                 self.numbers[block_targets] = codes.reshape(rows.shape)
                 self.scales[block_targets] = scales.reshape(len(rows), -1)
 
-        run_in_threads(prepare, blocks(len(new), PREPARED_AT_ONCE))
+        run_in_threads(prepare, blocks(len(new), ROWS_AT_ONCE))
 
 
 def _batches(offsets: NDArray[np.int64]) -> Iterator[slice]:
