@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from encoder.use import compiled
-from encoder.use.compiled import BEFORE, CHANNELS, HIDDEN, WIDTHS
-from encoder.use.network import ROW_MAX, WEIGHT_MAX, channel_sizes
+from encoder.use.compiled import BEFORE, CHANNELS, EMBEDDING, FEATURES, HIDDEN, WIDTHS
+from encoder.use.network import PREPARED, ROW_MAX, WEIGHT_MAX, channel_sizes
 from miner.instructions import CHOSEN, SETS
 from miner.knn.core.int8 import panels_of
 
@@ -85,3 +85,19 @@ def test_rows_are_normalised_by_their_moments(factor: float) -> None:
     exact = rows.astype(np.float64)
     exact = (exact - exact.mean(axis=1, keepdims=True)) / exact.std(axis=1, keepdims=True)
     np.testing.assert_allclose(found, exact, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.int16])
+def test_features_are_normalised_and_summed_by_sentence(kind: type) -> None:
+    random, offsets = np.random.default_rng(0), [0, 1, 1, 5, 12, 20]
+    pieces = random.integers(-99, 100, (9, PREPARED)).astype(kind)
+    scales = random.uniform(0.5, 2, (9, PREPARED // CHANNELS)).astype(np.float32)
+    ids, out = random.integers(0, 9, 20).astype(np.int32), np.empty((5, FEATURES), np.float32)
+    hidden = random.standard_normal((20, HIDDEN)).astype(np.float32)
+    compiled.pool(pieces, scales, ids, np.array(offsets), hidden, np.float32(0.1), out)
+    vectors = (pieces * np.repeat(scales, CHANNELS, axis=1))[ids, :EMBEDDING]
+    rows = np.concatenate([vectors, hidden], axis=1)
+    rows -= rows.mean(axis=1, keepdims=True)
+    rows /= np.sqrt(np.square(rows).mean(axis=1, keepdims=True) + 0.1)
+    sums = [rows[first:stop].sum(axis=0) for first, stop in itertools.pairwise(offsets)]
+    np.testing.assert_allclose(out, sums, atol=1e-4)
