@@ -231,10 +231,8 @@ class _Side:
         else:
             centred = rows - mean
             np.sqrt(np.einsum("nd,nd->n", centred, centred), out=lengths)
-            if self._precision == "bfloat16":
-                self._numbers[block] = round_to_bfloat16(centred)
-            else:
-                self._numbers[block] = centred
+            is_narrow = self._precision == "bfloat16"
+            self._numbers[block] = round_to_bfloat16(centred) if is_narrow else centred
             centred -= numbers_of(self._numbers[block])
             np.sqrt(np.einsum("nd,nd->n", centred, centred), out=errors)
         # Add the rounding errors of the difference and of scale times code.
