@@ -1,8 +1,9 @@
-"""Choose the fastest precision and axes of codes, which change no result of a search.
+"""Choose the fastest precision and axes of codes.
 
-Axes are principal components (Jolliffe 2002, Principal Component Analysis, 2nd ed.) of sampled rows
-of both sides (``miner.knn.core.codes``). The more a precision rounds, and the fewer the axes, the
-fewer operations, but the more bounds exceed floors, and exact cosines take time.
+Results of a search do not depend on them. Axes are principal components of sampled rows of both
+sides (Jolliffe 2002, Principal Component Analysis, 2nd ed.; ``miner.knn.core.codes``). Coarse
+precisions and few axes take few operations, but more bounds exceed floors, and exact cosines take
+time.
 """
 
 from __future__ import annotations
@@ -154,8 +155,8 @@ def choose_axes(source: Matrix, target: Matrix, *, k: int, precision: Precision)
 def principal_components(source: Matrix, target: Matrix) -> tuple[Matrix, Matrix]:
     """Return principal components of both sides, the largest first.
 
-    Each side's mean is subtracted from its unit rows, (N, D) and (M, D), of which up to 4,096 per
-    side are evenly sampled.
+    ``source`` (N, D) and ``target`` (M, D) are unit rows. Up to 4,096 of each side are evenly
+    sampled, and their mean is subtracted.
 
     Returns:
         The components, orthonormal columns, float32 (D, D), and the mean square length of rows

@@ -9,7 +9,7 @@ from miner.knn.core import codes, passes, products, tuning
 from miner.knn.core.codes import PRECISIONS
 from miner.knn.core.rescore import unit_rows
 from miner.knn.core.tuning import candidates_per_row, choose, choose_axes, product_rates
-from tests.miner.knn.test_exact import assert_is_full_sort, search
+from tests.miner.strategies import along_few_axes
 
 RATES = {"int8": 1.8e9, "bfloat16": 1.4e9, "float32": 1e9}
 
@@ -68,14 +68,6 @@ def test_what_is_given_is_kept(rates, precision, spread):
     assert choose(*sides, k=4, precision=precision) == precision
 
 
-def along_few_axes(rows, dim, axes, seed):
-    """Rows that have most of their length along a few axes, which both sides share."""
-    turned = np.linalg.qr(np.random.default_rng(0).standard_normal((dim, dim)))[0]
-    random = np.random.default_rng(seed)
-    lengths = np.where(np.arange(dim) < axes, 1, 0.1)
-    return unit_rows(random.standard_normal((rows, dim)) * lengths @ turned)
-
-
 @pytest.mark.parametrize("precision", ["int8", "float32"])
 def test_rows_along_few_axes_are_searched_along_them(rates, monkeypatch, precision):
     monkeypatch.setattr(tuning, "MIN_OPERATIONS", 10)
@@ -101,14 +93,6 @@ def test_a_precision_that_is_not_measured_has_no_axes(monkeypatch):
     monkeypatch.setattr(tuning, "product_rates", lambda: {"float32": 1e9})
     sides = [along_few_axes(3000, 256, 50, seed) for seed in (1, 2)]
     assert choose_axes(*sides, k=4, precision="bfloat16") is None
-
-
-@pytest.mark.parametrize("precision", PRECISIONS)
-def test_axes_change_no_result(monkeypatch, precision):
-    monkeypatch.setattr(tuning, "MIN_OPERATIONS", 1)
-    sides = [along_few_axes(1500, 128, 30, seed) for seed in (1, 2)]
-    assert choose_axes(*sides, k=3, precision="float32") is not None
-    assert_is_full_sort(*sides, 3, search(sides, k=3, precision=precision))
 
 
 def test_closer_rows_have_more_candidates():
