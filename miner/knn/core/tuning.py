@@ -166,7 +166,8 @@ def principal_components(source: Matrix, target: Matrix) -> tuple[Matrix, Matrix
     for side in (source, target):
         sample = side[evenly_spaced(len(side), min(SAMPLED_ROWS, len(side)))]
         sample = sample - sample.mean(axis=0)
-        scatter += sample.T @ sample / (2 * len(sample))
+        with np.errstate(all="ignore"):  # OpenBLAS may set flags without a reason, on Arm
+            scatter += sample.T @ sample / (2 * len(sample))
     lengths, components = np.linalg.eigh(scatter)
     return components[:, ::-1], np.cumsum(lengths, dtype=np.float32)[::-1]
 
