@@ -54,6 +54,8 @@ SUSTAINED = 0.3  # seconds in all threads; an idle CPU takes some tenths to reac
 ROWS = 8192  # per side: 8 MiB of 256 dimensions, more than a core's caches
 # Typical bounds of a row that exceed its k-th cosine, though their cosines don't.
 HIDDEN = 8
+# The axes of codes of longer vectors of text, and then such bounds (65,536 rows of 768 and 1,024).
+AXES, HIDDEN_BY_AXES = 384, 200
 HITS = 1 << 15
 
 
@@ -113,14 +115,16 @@ def exact_cost(problem: Problem, machine: Machine, precision: Precision | None =
     ``precision`` is a key of ``machine.products``, or None for the fastest.
     """
     choices = [precision] if precision else list(machine.products)
+    ways = [(problem.dim, HIDDEN)] + [(AXES, HIDDEN_BY_AXES)] * (problem.dim > AXES)
     seeds = (
         SEEDS * problem.rows if min(problem.sources, problem.targets) >= MIN_COLUMNS_TO_SEED else 0
     )
     seconds = min(
-        (problem.similarities + seeds) * _similarity(problem, machine, choice)
-        + _hits(problem) * machine.cosine
+        (problem.similarities + seeds) * 2 * width / machine.products[choice]
+        + (_hits(problem) + problem.rows * hidden) * machine.cosine
         + problem.rows * machine.preparation
         for choice in choices
+        for width, hidden in ways
     )
     operations = 2.0 * problem.similarities * problem.dim
     return Cost(method="exact", operations=operations, seconds=seconds / machine.threads)
@@ -135,7 +139,7 @@ def _hits(problem: Problem) -> float:
     total = 0.0
     for rows, columns in ((problem.sources, problem.targets), (problem.targets, problem.sources)):
         k = max(1, min(problem.k, columns))
-        total += rows * (HIDDEN + k * (1 + math.log(max(1.0, columns / k))))
+        total += rows * k * (1 + math.log(max(1.0, columns / k)))
     return total
 
 

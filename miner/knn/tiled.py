@@ -17,7 +17,7 @@ from miner.knn.core.codes import Precision, encode_both
 from miner.knn.core.passes import Side, TopK
 from miner.knn.core.products import bfloat16_rows, torch_pays
 from miner.knn.core.rescore import rescore
-from miner.knn.core.tuning import candidates_per_row, choose
+from miner.knn.core.tuning import candidates_per_row, choose, choose_axes
 from miner.threads import blocks, thread_count
 
 if TYPE_CHECKING:
@@ -60,7 +60,9 @@ def search_tiles(
     )
     both[0].floors[:] = passes.initial_floors(source, target, k=k)
     both[1].floors[:] = passes.initial_floors(target, source, k=k)
-    left, right = zip((source, target), encode_both(source, target, chosen), strict=True)
+    axes = choose_axes(source, target, k=k, precision=chosen)
+    codes = encode_both(source, target, chosen, axes=axes)
+    left, right = zip((source, target), codes, strict=True)
     passes.compare(left, right, _tiles(len(source), len(target)), both, progress=progress)
     return both[0].neighbours, both[1].neighbours
 

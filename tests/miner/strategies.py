@@ -34,3 +34,11 @@ def two_sides(draw, max_rows=14):
     dim = draw(st.sampled_from([1, 2, 3, 16, 40]))
     rows = st.integers(1, max_rows)
     return tuple(unit_rows(draw(hard_vectors(draw(rows), dim))) for _ in range(2))
+
+
+def along_few_axes(rows, dim, axes, seed):
+    """Rows that have most of their length along a few axes, which both sides share."""
+    turned = np.linalg.qr(np.random.default_rng(0).standard_normal((dim, dim)))[0]
+    random = np.random.default_rng(seed)
+    lengths = np.where(np.arange(dim) < axes, 1, 0.1)
+    return unit_rows(random.standard_normal((rows, dim)) * lengths @ turned)

@@ -8,6 +8,10 @@ values, and so the rounding errors. By Cauchy and Schwarz
     (x - a).(y - b) <= x'.y' + |x - a - x'| max|y - b| + max|x'| |y - b - y'|
 
 so each row has a scale and a bias that give an upper bound on every cosine.
+
+Centred rows of text have most of their length along a few axes (``miner.knn.core.tuning``). If x'
+and y' are codes of coordinates along D' such axes, products take fewer operations. The rests u of
+x and v of y, orthogonal to the axes, add at most ``u.v <= (u.u + v.v) / 2`` to a cosine.
 """
 
 from __future__ import annotations
@@ -81,13 +85,19 @@ class Codes:
 
 
 def encode_both(
-    source: Matrix, target: Matrix, precision: Precision, *, centred: bool = True
+    source: Matrix,
+    target: Matrix,
+    precision: Precision,
+    *,
+    centred: bool = True,
+    axes: Matrix | None = None,
 ) -> tuple[Codes, Codes]:
     """Encode both sides in ``precision``, with bounds of their cosines.
 
     ``source`` (N, D) and ``target`` (M, D) are unit rows. float32 codes are the rows themselves.
     For bfloat16, int8 and int16, if ``centred``, each side's mean is subtracted first. Otherwise,
-    biases contain only rounding errors, so products rank like bounds.
+    biases contain only rounding errors, so products rank like bounds. ``axes``, float32 (D, D'),
+    are about orthonormal columns. Codes are then coordinates of centred rows along them.
 
     Raises:
         ValueError: The precision is unknown, or its products overflow or are wrong on this CPU.
@@ -103,14 +113,16 @@ def encode_both(
         raise ValueError(
             "int8 products are inexact on this CPU; use --search-precision bfloat16 or float32"
         )
-    left, right = (_Side(rows, precision, centred=centred) for rows in (source, target))
-    measured = 1 + (dim + 8) * 2 * UNIT  # lengths are also computed in float32
+    left, right = (_Side(rows, precision, centred, axes) for rows in (source, target))
+    measured = _measured(dim)
     reach = right.longest * measured
     span = (left.longest + left.error.max(initial=0.0)) * measured
     largest = span * (right.longest + right.error.max(initial=0.0)) * measured  # product of codes
     of_means = float(right.mean.astype(np.float64) @ left.mean.astype(np.float64))
     left_bias = left.dot(right.mean) + left.error * reach * measured
     right_bias = right.dot(left.mean) - of_means + right.error * span * measured
+    left_bias += left.rest / 2
+    right_bias += right.rest / 2
     terms = largest + sum(float(np.abs(bias).max(initial=0.0)) for bias in (left_bias, right_bias))
     left_bias += product_rounding(precision, dim) * largest
     left_bias += BOUND_OPERATIONS * UNIT * (terms + UNIT)  # + UNIT for underflow
@@ -162,40 +174,75 @@ def product_rounding(precision: Precision, dim: int) -> float:
     return steps / (1 - steps)
 
 
-class _Side:
-    """A side while it is encoded, and the lengths of its rounding errors."""
+def _measured(dim: int) -> float:
+    """Return a factor that makes a row's length in float32 an upper bound."""
+    return 1 + (dim + 8) * 2 * UNIT
 
-    def __init__(self, rows: Matrix, precision: Precision, *, centred: bool) -> None:
-        self._rows, self._precision = rows, precision
+
+def _turning_error(axes: Matrix) -> float:
+    """Return a bound of coordinates' errors, relative to a row's length.
+
+    It includes the distance of the axes (D, D') from orthonormal ones, and float32's rounding.
+    """
+    exact = axes.astype(np.float64)
+    defect = np.linalg.norm(exact.T @ exact - np.eye(axes.shape[1]))
+    rounding = product_rounding("float32", len(axes)) * np.linalg.norm(exact)
+    return 1.01 * float(defect + rounding) + 2 * UNIT
+
+
+class _Side:
+    """A side while it is encoded, and the lengths of its rounding errors.
+
+    ``rest`` are the squared lengths of centred rows' parts that are orthogonal to the axes.
+    """
+
+    def __init__(
+        self, rows: Matrix, precision: Precision, centred: bool, axes: Matrix | None
+    ) -> None:
+        self._rows, self._precision, self._axes = rows, precision, axes
         self.mean = np.zeros(rows.shape[1], dtype=np.float32)
         self._scale = np.ones(len(rows), dtype=np.float32)
-        self.error = np.zeros(len(rows))
+        self.error, self.rest = np.zeros(len(rows)), np.zeros(len(rows))
         self.longest = 1.0 + UNIT
-        if precision == "float32" or len(rows) == 0:
-            self._numbers: NDArray[Any] = rows.astype(TYPES[precision], copy=False)
+        width = rows.shape[1] if axes is None else axes.shape[1]
+        if len(rows) == 0 or (precision == "float32" and axes is None):
+            self._numbers: NDArray[Any] = rows[:, :width].astype(TYPES[precision], copy=False)
             return
         if centred:  # at the rounded mean; bounds hold for any row
             self.mean = np.full(len(rows), 1 / len(rows), dtype=np.float32) @ rows
-        self._numbers = np.empty(rows.shape, dtype=TYPES[precision])
-        self._lengths = np.empty(len(rows), dtype=np.float32)
+        self._turning = 0.0 if axes is None else _turning_error(axes)
+        self._numbers = np.empty((len(rows), width), dtype=TYPES[precision])
+        self._lengths = np.empty(len(rows))
         run_in_threads(self._encode, blocks(len(rows), BLOCK_ROWS))
         self.longest = float(self._lengths.max()) + UNIT
 
     def _encode(self, block: slice) -> None:
-        lengths, errors = self._lengths[block], np.empty(len(self._lengths[block]), np.float32)
+        rows, mean, turned = self._rows[block], self.mean, 0.0
+        if self._axes is not None:
+            rows = rows - mean
+            whole = np.einsum("nd,nd->n", rows, rows).astype(np.float64)
+            turned = self._turning * np.sqrt(whole)
+            rows, mean = rows @ self._axes, np.zeros(self._axes.shape[1], dtype=np.float32)
+        lengths, errors = (np.zeros(len(rows), np.float32) for _ in range(2))
         if self._precision in ("int8", "int16"):
             codes = self._numbers[block], self._scale[block], lengths, errors
             largest = np.float32(largest_code() if self._precision == "int8" else INT8_MAX)
-            loops().round_centred(self._rows[block], self.mean, largest, codes)
+            loops().round_centred(rows, mean, largest, codes)
         else:
-            centred = self._rows[block] - self.mean
-            self._numbers[block] = round_to_bfloat16(centred)
+            centred = rows - mean
             np.sqrt(np.einsum("nd,nd->n", centred, centred), out=lengths)
+            is_narrow = self._precision == "bfloat16"
+            self._numbers[block] = round_to_bfloat16(centred) if is_narrow else centred
             centred -= numbers_of(self._numbers[block])
             np.sqrt(np.einsum("nd,nd->n", centred, centred), out=errors)
         # Add the rounding errors of the difference and of scale times code.
         error = errors.astype(np.float64)
-        self.error[block] = error + UNIT * (2 * lengths + error)
+        self.error[block] = error + UNIT * (2 * lengths + error) + turned
+        self._lengths[block] = lengths + turned
+        if self._axes is not None:
+            measured = _measured(self._rows.shape[1])
+            within = np.maximum(0.0, lengths / measured - turned)
+            self.rest[block] = np.maximum(0.0, whole * measured**2 - within**2)
 
     def dot(self, mean: Matrix) -> NDArray[np.float64]:
         """Return an upper bound of ``x.b`` for each row x, float64 (N,)."""

@@ -1,9 +1,15 @@
-"""Choose the fastest precision, which changes no result of a search."""
+"""Choose the fastest precision and axes of codes.
+
+Results of a search do not depend on them. Axes are principal components of sampled rows of both
+sides (Jolliffe 2002, Principal Component Analysis, 2nd ed.; ``miner.knn.core.codes``). Coarse
+precisions and few axes take few operations, but more bounds exceed floors, and exact cosines take
+time.
+"""
 
 from __future__ import annotations
 
 import logging
-from functools import cache, cached_property, partial
+from functools import cache, partial
 
 import numpy as np
 
@@ -28,13 +34,22 @@ from miner.threads import blocks, on_one_thread, run_in_threads
 
 logger = logging.getLogger(__name__)
 
-TRIAL_ROWS, TRIAL_COLUMNS = 64, 8192  # rows per side of a trial, columns per block
+TRIAL_ROWS = 64  # per side
 PART_TRIAL_ROWS = 32  # per side, if the search is one of many parts
+TRIAL_COLUMNS = 2048  # sampled for the rows of a trial
+BLOCK_COLUMNS = 8192  # of a search in float32
+# Shares of the columns that are searched already when a product is compared with a floor.
+SEARCHED = (np.arange(8) + 0.5) / 8
 # Seconds of an exact cosine per dimension (65,536 rows, 1,024 dimensions, AVX2).
 COSINE = 2e-10
 # Candidates per row on devices, and the share of rows for which they are enough.
 MAX_KEPT, SPARE, SHARE = 64, 4, 0.98
-SEARCHED: tuple[Precision, ...] = ("int8", "int16", "bfloat16", "float32")
+MEASURED: tuple[Precision, ...] = ("int8", "int16", "bfloat16", "float32")
+# Axes.
+STEP = 64  # numbers of axes to try are multiples; the size of a Hadamard matrix
+MOST_TRIED = 8
+SAMPLED_ROWS = 4096  # per side
+MIN_OPERATIONS = 1000  # of a search, per cube of dimensions, for which components pay
 
 
 def product_rates() -> dict[Precision, float]:
@@ -59,7 +74,7 @@ def _measure_products(with_torch: bool) -> dict[Precision, float]:
     floors = (np.full(ROWS, LARGE, np.float32), np.full(COLUMNS, LARGE, np.float32))
     rates: dict[Precision, float] = {}
 
-    for precision in SEARCHED:
+    for precision in MEASURED:
         if precision == "bfloat16" and not with_torch:
             continue
         if precision == "int16" and largest_code() == INT8_MAX:
@@ -96,26 +111,78 @@ def choose(
     """Return ``precision``, or the fastest one if it is None.
 
     ``source`` and ``target`` are unit rows (N, D) and (M, D), and ``k`` is the number of
-    neighbours. ``tried`` rows of each side are searched in float32. The more a precision rounds,
-    the more bounds exceed the k-th cosine, and exact cosines take time. With an empty side, it is
-    float32.
+    neighbours. ``tried`` rows of each side are searched in float32. With an empty side, the fastest
+    is float32.
     """
     if precision or len(source) == 0 or len(target) == 0:
         return precision or "float32"
-    operations = 2 * source.size * len(target)
-    rates = product_rates() if low_precision_pays(operations) else {}
+    rates = product_rates() if low_precision_pays(2 * source.size * len(target)) else {}
     if not rates:
         return "float32"
-    trials = [_Trial(*sides, k, tried, k) for sides in ((source, target), (target, source))]
-    seconds: dict[Precision, float] = {}
-    for candidate in SEARCHED:
-        integers = candidate in ("int8", "int16")
-        if candidate not in rates or (integers and source.shape[1] >= INT8_DIMENSIONS):
+    trial = _TwoWayTrial(source, target, k, tried)
+    wide = source.shape[1] >= INT8_DIMENSIONS
+    usable = [each for each in rates if not (wide and each in ("int8", "int16"))]
+    return min(usable, key=trial.seconds)
+
+
+def choose_axes(source: Matrix, target: Matrix, *, k: int, precision: Precision) -> Matrix | None:
+    """Return the axes with the fastest search in ``precision``.
+
+    ``source`` (N, D) and ``target`` (M, D) are unit rows, and ``k`` is the number of neighbours.
+
+    Returns:
+        Orthonormal columns, float32 (D, D'), or None if searching rows is as fast.
+    """
+    dim = source.shape[1]
+    if 2 * len(source) * len(target) < MIN_OPERATIONS * dim**2 or precision not in product_rates():
+        return None
+    trial = _TwoWayTrial(source, target, k, TRIAL_ROWS)
+    components, rests = principal_components(source, target)
+    best, least = None, trial.seconds(precision)
+    step = STEP * -(-dim // (STEP * MOST_TRIED))
+    for width in range(step, dim, step):
+        if rests[width] > trial.gap:  # most bounds would exceed floors
             continue
-        hits = len(source) * trials[0].hits(candidate) + len(target) * trials[1].hits(candidate)
-        seconds[candidate] = operations / rates[candidate] + hits * source.shape[1] * COSINE
-        logger.debug("%s: %.3g exact cosines", candidate, hits)
-    return min(seconds, key=lambda candidate: seconds[candidate])
+        axes = mixed(components[:, :width])
+        seconds = trial.seconds(precision, axes)
+        if seconds < least:
+            best, least = axes, seconds
+        elif best is not None:
+            break
+    return best
+
+
+def principal_components(source: Matrix, target: Matrix) -> tuple[Matrix, Matrix]:
+    """Return principal components of both sides, the largest first.
+
+    ``source`` (N, D) and ``target`` (M, D) are unit rows. Up to 4,096 of each side are evenly
+    sampled, and their mean is subtracted.
+
+    Returns:
+        The components, orthonormal columns, float32 (D, D), and the mean square length of rows
+        beyond the first 0 to D - 1 components, float32 (D,).
+    """
+    scatter = np.zeros((source.shape[1],) * 2, dtype=np.float32)
+    for side in (source, target):
+        sample = side[evenly_spaced(len(side), min(SAMPLED_ROWS, len(side)))]
+        sample = sample - sample.mean(axis=0)
+        with np.errstate(all="ignore"):  # OpenBLAS may set flags without a reason, on Arm
+            scatter += sample.T @ sample / (2 * len(sample))
+    lengths, components = np.linalg.eigh(scatter)
+    return components[:, ::-1], np.cumsum(lengths, dtype=np.float32)[::-1]
+
+
+def mixed(axes: Matrix) -> Matrix:
+    """Rotate orthonormal axes (D, D') among themselves, for even coordinates.
+
+    Every D' / 64-th axis, 64 each, are multiplied by a Hadamard matrix. Without it, the largest
+    coordinates would make int8 codes of all others coarse. D' is a multiple of 64.
+    """
+    hadamard: Matrix = np.ones((1, 1), dtype=np.float32)
+    while len(hadamard) < STEP:
+        hadamard = np.kron(hadamard, np.array([[1, 1], [1, -1]], np.float32) / np.float32(2**0.5))
+    groups: Matrix = np.swapaxes(axes.reshape(len(axes), STEP, -1), 1, 2) @ hadamard
+    return np.swapaxes(groups, 1, 2).reshape(axes.shape)
 
 
 def candidates_per_row(source: Matrix, target: Matrix, *, k: int, precision: Precision) -> int:
@@ -124,37 +191,59 @@ def candidates_per_row(source: Matrix, target: Matrix, *, k: int, precision: Pre
     ``source`` (N, D) and ``target`` (M, D) are unit rows, which are not empty. The number is from k
     + 4 to the larger of 64 and that.
     """
-    counts = [
-        _Trial(*sides, k, TRIAL_ROWS, MAX_KEPT + 1).hidden(precision)
-        for sides in ((source, target), (target, source))
-    ]
+    trials = _TwoWayTrial(source, target, k, TRIAL_ROWS).trials
+    counts = [trial.hidden(precision) for trial in trials]
     least = k + SPARE
     return int(np.clip(np.quantile(np.concatenate(counts), SHARE) + 2, least, max(MAX_KEPT, least)))
 
 
-class _Trial:
-    """A search in float32 for the ``count`` nearest of some rows of a side."""
+class _TwoWayTrial:
+    """Estimates of a search, from trials of both directions."""
 
-    def __init__(self, side: Matrix, other: Matrix, k: int, rows: int, count: int) -> None:
-        self._rows, self._other = side[:: max(1, -(-len(side) // rows))], other
-        self._cosines, ids = _nearest(self._rows, other, max(count, k))
+    def __init__(self, source: Matrix, target: Matrix, k: int, rows: int) -> None:
+        self._sizes, self._dim = (len(source), len(target)), source.shape[1]
+        sides = (source, target), (target, source)
+        self.trials = [_Trial(*both, k, rows) for both in sides]
+        self.gap = np.mean([trial.gap for trial in self.trials])
+
+    def seconds(self, precision: Precision, axes: Matrix | None = None) -> float:
+        """Return the estimated seconds of one thread, without reading vectors."""
+        rates, (rows, columns) = product_rates(), self._sizes
+        width = self._dim if axes is None else axes.shape[1]
+        hits = rows * columns * sum(trial.share_of_hits(precision, axes) for trial in self.trials)
+        turning = 0 if axes is None else 2 * (rows + columns) * self._dim * width
+        products = 2 * rows * columns * width / rates[precision] + turning / rates["float32"]
+        logger.debug("%s, %d axes: %.3g exact cosines", precision, width, hits)
+        return float(products + hits * self._dim * COSINE)
+
+
+class _Trial:
+    """A search in float32 for the nearest of some rows of a side.
+
+    ``gap`` is the mean difference of a row's floors and cosines.
+    """
+
+    def __init__(self, side: Matrix, other: Matrix, k: int, rows: int) -> None:
+        self._rows = side[:: max(1, -(-len(side) // rows))]
+        self._columns = other[evenly_spaced(len(other), min(TRIAL_COLUMNS, len(other)))]
+        ranks = np.ceil(k / SEARCHED).astype(int)
+        self._cosines, ids = _nearest(self._rows, other, max(ranks.max(), MAX_KEPT + 1))
         place = min(k, len(other)) - 1
         self._least, self._last = self._cosines[:, place], other[ids[:, place]]
+        self._floors = self._cosines[:, np.minimum(ranks, len(other)) - 1]
+        self.gap = float(self._floors.mean() - (self._rows @ self._columns.T).mean())
 
-    def hits(self, precision: Precision) -> float:
-        """Return the estimated number of a row's bounds above its k-th cosine."""
-        return float((self._sampled >= self._lowest(precision)).mean()) * len(self._other)
+    def share_of_hits(self, precision: Precision, axes: Matrix | None) -> float:
+        """Return the share of columns whose bounds exceed a row's floor."""
+        left, right = encode_both(self._rows, self._columns, precision, axes=axes)
+        products = numbers_of(left.numbers) @ numbers_of(right.numbers).T
+        products *= left.scale[:, None] * right.scale
+        bounds = products + left.slack * np.abs(products) + left.bias[:, None] + right.bias
+        return float((bounds[:, None] > self._floors[:, :, None]).mean())
 
     def hidden(self, precision: Precision) -> IntArray:
         """Count the nearest rows whose bounds may exceed the k-th cosine, (R,)."""
         return np.asarray((self._cosines >= self._lowest(precision)).sum(axis=1))
-
-    @cached_property
-    def _sampled(self) -> Matrix:
-        # Cosines with evenly spaced columns, the same for all precisions.
-        columns = min(TRIAL_COLUMNS, len(self._other))
-        cosines: Matrix = self._rows @ self._other[evenly_spaced(len(self._other), columns)].T
-        return cosines
 
     def _lowest(self, precision: Precision) -> Matrix:
         # Each row's least cosine whose bound may exceed the k-th cosine, (R, 1). Measured on
@@ -174,7 +263,7 @@ def _nearest(queries: Matrix, base: Matrix, count: int) -> tuple[Matrix, IntArra
         cosines, places = _largest(queries @ base[columns].T, count)
         parts.append((cosines, places + columns.start))
 
-    run_in_threads(search, blocks(len(base), TRIAL_COLUMNS))
+    run_in_threads(search, blocks(len(base), BLOCK_COLUMNS))
     cosines, ids = (
         np.concatenate(columns_of_parts, axis=1) for columns_of_parts in zip(*parts, strict=True)
     )

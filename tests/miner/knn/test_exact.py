@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from miner import mine
 from miner.knn import exact, tiled
-from miner.knn.core import passes, products, rescore
+from miner.knn.core import passes, products, rescore, tuning
 from miner.knn.core.codes import PRECISIONS
 from miner.knn.core.rescore import unit_rows
 from miner.knn.exact import search_both, search_unit_rows
@@ -17,7 +17,7 @@ from miner.knn.gpu import cuda
 from miner.knn.gpu.cuda import DeviceError
 from miner.threads import using_threads
 from tests.miner import oracle
-from tests.miner.strategies import two_sides
+from tests.miner.strategies import along_few_axes, two_sides
 
 TILES = st.sampled_from([(1, 1), (3, 5), (4, 8), (5, 12), (2, 16), (64, 64)])
 
@@ -174,6 +174,15 @@ def test_on_vectors_of_many_near_ties(small_tiles, precision):
         for rows in (200, 300)
     )
     assert_is_full_sort(*sides, 4, search(sides, k=4, precision=precision))
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_axes_change_no_result(monkeypatch, precision):
+    monkeypatch.setattr(tuning, "MIN_OPERATIONS", 1)
+    monkeypatch.setattr(tuning, "product_rates", lambda: dict.fromkeys(PRECISIONS, 1e8))
+    sides = [along_few_axes(1500, 128, 30, seed) for seed in (1, 2)]
+    assert tuning.choose_axes(*sides, k=3, precision=precision) is not None
+    assert_is_full_sort(*sides, 3, search(sides, k=3, precision=precision))
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)

@@ -21,9 +21,9 @@ from tests.miner.strategies import two_sides
 OPERATIONS = 6
 
 
-def excess(source, target, precision):
+def excess(source, target, precision, axes=None):
     """By how much bounds exceed cosines, computed with the worst float32 that there may be."""
-    left, right = encode_both(source, target, precision)
+    left, right = encode_both(source, target, precision, axes=axes)
     scale = left.scale[:, None].astype(np.float64) * right.scale
     value = scale * numbers_of(product(left.numbers, right.numbers)).astype(np.float64)
     bound = value + np.abs(value) * left.slack + left.bias[:, None].astype(np.float64) + right.bias
@@ -80,6 +80,44 @@ def test_no_cosine_of_hard_vectors_exceeds_its_bound(kinds, rows, dim, related, 
     if related:
         target = np.concatenate([target, related * source])
     assert excess(source, target, precision).min() >= 0
+
+
+def some_axes(dim, count, noise, random):
+    """Orthonormal columns, but for ``noise``."""
+    axes = np.linalg.qr(random.standard_normal((dim, dim)))[0][:, :count]
+    return (axes + noise * random.standard_normal(axes.shape)).astype(np.float32)
+
+
+@settings(max_examples=300)
+@given(
+    kinds=st.tuples(KINDS, KINDS),
+    rows=st.tuples(st.integers(1, 40), st.integers(1, 40)),
+    dim=DIMS,
+    share=st.floats(0, 1),
+    noise=st.sampled_from([0, 1e-6, 1e-3]),
+    related=st.sampled_from([0, 1, -1]),
+    seed=st.integers(0, 2**32 - 1),
+    precision=st.sampled_from(PRECISIONS),
+)
+def test_no_cosine_exceeds_its_bound_along_axes(
+    kinds, rows, dim, share, noise, related, seed, precision
+):
+    random = np.random.default_rng(seed)
+    source, target = (hard(kinds[side], rows[side], dim, random) for side in range(2))
+    if related:
+        target = np.concatenate([target, related * source])
+    axes = some_axes(dim, max(1, round(share * dim)), noise, random)
+    assert excess(source, target, precision, axes).min() >= 0
+
+
+def test_rests_of_rows_are_in_their_bounds():
+    """Rows that differ only beyond the axes have products of 0."""
+    source = unit_rows(np.array([[1.0, 1, 0], [1, -1, 0]]))
+    axes = np.eye(3, dtype=np.float32)[:, [2]]
+    left, right = encode_both(source, source, "float32", axes=axes)
+    bounds = left.bias[:, None] + right.bias
+    np.testing.assert_array_equal(product(left.numbers, right.numbers), 0)
+    np.testing.assert_allclose(bounds, [[1, 1], [1, 1]], atol=1e-5)
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)

@@ -8,7 +8,8 @@ from miner.knn import cells, exact
 from miner.knn.core import codes, passes, products, tuning
 from miner.knn.core.codes import PRECISIONS
 from miner.knn.core.rescore import unit_rows
-from miner.knn.core.tuning import candidates_per_row, choose, product_rates
+from miner.knn.core.tuning import candidates_per_row, choose, choose_axes, product_rates
+from tests.miner.strategies import along_few_axes
 
 RATES = {"int8": 1.8e9, "bfloat16": 1.4e9, "float32": 1e9}
 
@@ -37,7 +38,7 @@ def test_rows_far_apart_are_searched_in_what_is_fastest(rates):
 
 def test_crowds_closer_than_int8_can_tell_are_searched_in_more_bits(monkeypatch):
     """A hundred rows of each crowd lie nearer to each other than int8 rounds."""
-    monkeypatch.setattr(tuning, "product_rates", lambda: {n: 1e2 * r for n, r in RATES.items()})
+    monkeypatch.setattr(tuning, "product_rates", lambda: {n: 30 * r for n, r in RATES.items()})
     sides = [pairs_in_crowds(400, 256, spread, seed) for spread in (2.0, 0.04) for seed in (1, 2)]
     assert choose(*sides[:2], k=4, precision=None) == "int8"
     assert choose(*sides[2:], k=4, precision=None) == "float32"
@@ -55,7 +56,7 @@ def test_crowds_closer_than_int8_can_tell_are_searched_in_more_bits(monkeypatch)
 def test_8_bits_are_searched_where_7_hit_too_often(monkeypatch, dim, rates, expected):
     """Of rows far apart in many dimensions nearly all cosines are as near as 7 bits round."""
     monkeypatch.setattr(codes, "largest_code", lambda: 63)
-    rates = {name: 9e10 * rate for name, rate in rates.items()}
+    rates = {name: 3e10 * rate for name, rate in rates.items()}
     monkeypatch.setattr(tuning, "product_rates", lambda: rates)
     assert choose(apart(4000, dim, 1), apart(4000, dim, 2), k=4, precision=None) == expected
 
@@ -65,6 +66,33 @@ def test_8_bits_are_searched_where_7_hit_too_often(monkeypatch, dim, rates, expe
 def test_what_is_given_is_kept(rates, precision, spread):
     sides = [pairs_in_crowds(300, 64, spread, seed) for seed in (1, 2)]
     assert choose(*sides, k=4, precision=precision) == precision
+
+
+@pytest.mark.parametrize("precision", ["int8", "float32"])
+def test_rows_along_few_axes_are_searched_along_them(rates, monkeypatch, precision):
+    monkeypatch.setattr(tuning, "MIN_OPERATIONS", 10)
+    sides = [along_few_axes(3000, 256, 50, seed) for seed in (1, 2)]
+    axes = choose_axes(*sides, k=4, precision=precision)
+    assert axes.shape == (256, 64)
+    assert axes.dtype == np.float32
+    np.testing.assert_allclose(axes.T @ axes, np.eye(64), atol=1e-5)
+    inside = np.concatenate(sides) @ axes
+    assert (inside**2).sum() > 0.9 * 6000
+    sizes = np.abs(inside).mean(axis=0)
+    assert sizes.max() < 2 * sizes.min(), "coordinates are not even"
+
+
+@pytest.mark.parametrize(("rows", "dim", "axes"), [(3000, 256, 256), (3000, 64, 8), (20, 256, 8)])
+def test_rows_are_searched_as_they_are(rates, rows, dim, axes):
+    """If no axes are longer than others, or there are too few dimensions, or rows."""
+    sides = [along_few_axes(rows, dim, axes, seed) for seed in (1, 2)]
+    assert choose_axes(*sides, k=4, precision="int8") is None
+
+
+def test_a_precision_that_is_not_measured_has_no_axes(monkeypatch):
+    monkeypatch.setattr(tuning, "product_rates", lambda: {"float32": 1e9})
+    sides = [along_few_axes(3000, 256, 50, seed) for seed in (1, 2)]
+    assert choose_axes(*sides, k=4, precision="bfloat16") is None
 
 
 def test_closer_rows_have_more_candidates():
@@ -104,7 +132,7 @@ def test_low_precision_is_not_measured_where_it_does_not_pay(monkeypatch):
 
 
 def test_nearest_is_a_sort(monkeypatch):
-    monkeypatch.setattr(tuning, "TRIAL_COLUMNS", 16)
+    monkeypatch.setattr(tuning, "BLOCK_COLUMNS", 16)
     rows, base = apart(9, 8, 1), apart(61, 8, 2)
     for count in (1, 5, 40, 99):
         cosines, ids = tuning._nearest(rows, base, count)
