@@ -97,10 +97,11 @@ def encode_both(
     ``source`` (N, D) and ``target`` (M, D) are unit rows. float32 codes are the rows themselves.
     For bfloat16, int8 and int16, if ``centred``, each side's mean is subtracted first. Otherwise,
     biases contain only rounding errors, so products rank like bounds. ``axes``, float32 (D, D'),
-    are about orthonormal columns. Codes are then coordinates of centred rows along them.
+    are orthonormal columns, but for rounding. Codes are then coordinates of centred rows along them.
 
     Raises:
-        ValueError: The precision is unknown, or its products overflow or are wrong on this CPU.
+        ValueError: The precision is unknown, its products overflow or are wrong on this CPU, or the
+            axes are not orthonormal.
         ModuleNotFoundError: int8 products need torch, which is not installed.
     """
     check_choice("precision", precision, (*PRECISIONS, "int16"))
@@ -185,7 +186,9 @@ def _turning_error(axes: Matrix) -> float:
     It includes the distance of the axes (D, D') from orthonormal ones, and float32's rounding.
     """
     exact = axes.astype(np.float64)
-    defect = np.linalg.norm(exact.T @ exact - np.eye(axes.shape[1]))
+    defect = np.linalg.norm(axes.T.astype(np.float64) @ exact - np.eye(axes.shape[1]))
+    if not defect < 1:  # also for NaN
+        raise ValueError(f"{axes.shape[1]} axes are not orthonormal columns")
     rounding = product_rounding("float32", len(axes)) * np.linalg.norm(exact)
     return 1.01 * float(defect + rounding) + 2 * UNIT
 

@@ -166,8 +166,8 @@ def principal_components(source: Matrix, target: Matrix) -> tuple[Matrix, Matrix
     for side in (source, target):
         sample = side[evenly_spaced(len(side), min(SAMPLED_ROWS, len(side)))]
         sample = sample - sample.mean(axis=0)
-        with np.errstate(all="ignore"):  # OpenBLAS may set flags without a reason, on Arm
-            scatter += sample.T @ sample / (2 * len(sample))
+        # Not x.T @ x, for which OpenBLAS returns NaN on an emulated Arm CPU (qemu 7.2).
+        scatter += sample.T @ (sample / (2 * len(sample)))
     lengths, components = np.linalg.eigh(scatter)
     return components[:, ::-1], np.cumsum(lengths, dtype=np.float32)[::-1]
 
@@ -239,7 +239,7 @@ class _Trial:
         products = numbers_of(left.numbers) @ numbers_of(right.numbers).T
         products *= left.scale[:, None] * right.scale
         bounds = products + left.slack * np.abs(products) + left.bias[:, None] + right.bias
-        return float((bounds[:, None] > self._floors[:, :, None]).mean())
+        return 1 - float((bounds[:, None] <= self._floors[:, :, None]).mean())  # NaN is a hit
 
     def hidden(self, precision: Precision) -> IntArray:
         """Count the nearest rows whose bounds may exceed the k-th cosine, (R,)."""

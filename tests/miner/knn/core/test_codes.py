@@ -233,6 +233,9 @@ def test_an_empty_side(sizes, precision):
 
 def test_errors():
     unit = np.ones((1, 4), dtype=np.float32) / 2
+    for axes in (np.ones((4, 2)), np.full((4, 2), np.nan)):
+        with pytest.raises(ValueError, match="2 axes are not orthonormal columns"):
+            encode_both(unit, unit, "float32", axes=axes.astype(np.float32))
     with pytest.raises(ValueError, match="precision 'int4' is unknown; choose one of int8, bfl"):
         encode_both(unit, unit, "int4")
     wide = np.zeros((1, 1 << 17), dtype=np.float32)
