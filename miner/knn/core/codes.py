@@ -97,7 +97,7 @@ def encode_both(
     ``source`` (N, D) and ``target`` (M, D) are unit rows. float32 codes are the rows themselves.
     For bfloat16, int8 and int16, if ``centred``, each side's mean is subtracted first. Otherwise,
     biases contain only rounding errors, so products rank like bounds. ``axes``, float32 (D, D'),
-    are orthonormal columns, but for rounding. Codes are then coordinates of centred rows along them.
+    are orthonormal columns, up to rounding. Codes are then coordinates of centred rows along them.
 
     Raises:
         ValueError: The precision is unknown, its products overflow or are wrong on this CPU, or the
@@ -184,6 +184,9 @@ def _turning_error(axes: Matrix) -> float:
     """Return a bound of coordinates' errors, relative to a row's length.
 
     It includes the distance of the axes (D, D') from orthonormal ones, and float32's rounding.
+
+    Raises:
+        ValueError: The distance is large.
     """
     exact = axes.astype(np.float64)
     defect = np.linalg.norm(axes.T.astype(np.float64) @ exact - np.eye(axes.shape[1]))
