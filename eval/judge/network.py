@@ -33,8 +33,8 @@ from eval.judge.changed_pairs import (
     change_pairs,
     draw_kinds,
 )
+from miner.judge.compiled_attention import LANES
 from miner.judge.facts import MAX_BYTE, PARTS
-from miner.judge.network import HEADS
 
 HIDDEN, POOLED = 64, 64
 MIXING = 12.0, 2.0, 0.0  # initial factors of cosines and of distances; score of no counterpart
@@ -87,7 +87,7 @@ class Network(nn.Module):
         three = torch.cat([before, hidden, after], dim=2)
         hidden = (hidden + torch.relu(self.context(three))) * is_word
         query, key, value = (
-            self.attention(hidden).unflatten(2, (3, HEADS, -1)).permute(2, 0, 3, 1, 4)
+            self.attention(hidden).unflatten(2, (3, -1, LANES)).permute(2, 0, 3, 1, 4)
         )
         mask = lines.is_word[:, None, None]
         means = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)

@@ -8,6 +8,10 @@ every CPU.
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
 
 from miner.compiling import compiled, compiled_part
 from miner.judge.compiled import longest_sentence
@@ -15,11 +19,15 @@ from miner.judge.compiled import longest_sentence
 HALVING, PER_HALVING = np.float32(np.log(2)), np.float32(1 / np.log(2))
 TERMS = tuple(np.float32(1 / one) for one in (2, 6, 24, 120, 720))  # of the series, from the third
 NEVER = np.float32(-1e9)  # a logit without a share
+LANES = 16  # numbers per head of attention, and words whose shares are computed together
 LEAST = np.float32(-40)  # the least logarithm of a share
 STATISTICS = 7  # per word: of its attention to the other side
 FLOOR = np.float32(-1)  # the cosine of a word that the other side does not have
 
 TO_WHOLE = np.float32(1.5 * 2.0**23)  # adding it rounds a float32 up to 2**22 to an integer
+
+FLOAT, NUMBER = ir.FloatType(), ir.IntType(32)
+FLOATS, NUMBERS = ir.VectorType(FLOAT, LANES), ir.VectorType(NUMBER, LANES)
 
 _compile = compiled()
 _part = compiled_part()
@@ -62,105 +70,217 @@ def _products(rows: Any, others: Any, out: Any) -> None:
             out[row, other] = total
 
 
-@_part
-def _exponential(value: Any) -> Any:
-    """Return e to the power of a number from ``LEAST`` to 0."""
-    value = max(value, LEAST)
-    halvings = np.int32(value * -PER_HALVING)
-    rest = value + np.float32(halvings) * HALVING
-    total = TERMS[0] + rest * (TERMS[1] + rest * (TERMS[2] + rest * (TERMS[3] + rest * TERMS[4])))
-    power = np.int32((127 - halvings) << 23).view(np.float32)  # 2 ** -halvings
-    return (np.float32(1) + rest * (np.float32(1) + rest * total)) * power
+def _at(context: Any, builder: Any, kind: Any, array: Any, place: Any) -> Any:
+    """Return a pointer to LANES numbers of an array from ``place``."""
+    data = context.make_array(kind)(context, builder, array).data
+    return builder.bitcast(builder.gep(data, [place]), FLOATS.as_pointer())
+
+
+def _in_lanes(builder: Any, number: Any) -> Any:
+    """Return LANES times the same number."""
+    one = builder.insert_element(FLOATS(ir.Undefined), number, NUMBER(0))
+    return builder.shuffle_vector(one, one, NUMBERS(None))
+
+
+@intrinsic
+def _sum_rows(
+    typing: Any, count: Any, factors: Any, rows: Any, start: Any, step: Any, out: Any
+) -> Any:
+    """Fill LANES numbers of ``out`` with a sum of rows times factors.
+
+    It is called in compiled code, without ``typing``. Arrays are flat. Row i < ``count`` begins at
+    ``start + i step`` in ``rows``, and is multiplied by ``factors[i]``.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        count, factors, rows, start, step, out = values
+        kinds = signature.args
+        factors = context.make_array(kinds[1])(context, builder, factors).data
+        total = cgutils.alloca_once_value(builder, FLOATS(None))
+        with cgutils.for_range(builder, count) as row:
+            factor = _in_lanes(builder, builder.load(builder.gep(factors, [row.index])))
+            place = builder.add(start, builder.mul(row.index, step))
+            numbers = builder.load(_at(context, builder, kinds[2], rows, place), align=4)
+            product = builder.fmul(factor, numbers)
+            builder.store(builder.fadd(builder.load(total), product), total)
+        place = _at(context, builder, kinds[5], out, count.type(0))
+        builder.store(builder.load(total), place, align=4)
+        return context.get_dummy_value()
+
+    return types.void(count, factors, rows, start, step, out), generate
+
+
+@intrinsic
+def _exponentials(typing: Any, logits: Any, start: Any, greatest: Any) -> Any:
+    """Replace LANES logits by e to the power of logit minus greatest.
+
+    It is called in compiled code, without ``typing``. Powers are from ``LEAST`` to 0.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        logits, start, greatest = values
+        place = _at(context, builder, signature.args[0], logits, start)
+        value = builder.fsub(builder.load(place, align=4), _in_lanes(builder, greatest))
+        for limit, too in ((0.0, ">"), (float(LEAST), "<")):
+            bound = _constant(limit)
+            value = builder.select(builder.fcmp_ordered(too, value, bound), bound, value)
+        halvings = builder.fptosi(builder.fmul(value, _constant(-PER_HALVING)), NUMBERS)
+        whole = builder.fmul(builder.sitofp(halvings, FLOATS), _constant(HALVING))
+        rest, total = builder.fadd(value, whole), _constant(TERMS[-1])
+        for term in (*reversed(TERMS[:-1]), 1, 1):
+            total = builder.fadd(_constant(term), builder.fmul(rest, total))
+        exponent = builder.sub(ir.Constant(NUMBERS, [127] * LANES), halvings)
+        power = builder.shl(exponent, ir.Constant(NUMBERS, [23] * LANES))
+        builder.store(builder.fmul(total, builder.bitcast(power, FLOATS)), place, align=4)
+        return context.get_dummy_value()
+
+    return types.void(logits, start, greatest), generate
+
+
+def _constant(number: Any) -> Any:
+    return ir.Constant(FLOATS, [float(number)] * LANES)
+
+
+@intrinsic
+def _divide(typing: Any, shares: Any, start: Any, total: Any) -> Any:
+    """Divide LANES shares from ``start`` by their total.
+
+    It is called in compiled code, without ``typing``.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        shares, start, total = values
+        place = _at(context, builder, signature.args[0], shares, start)
+        share = builder.fdiv(builder.load(place, align=4), _in_lanes(builder, total))
+        builder.store(share, place, align=4)
+        return context.get_dummy_value()
+
+    return types.void(shares, start, total), generate
 
 
 @_part
-def _normalise(weights: Any, more: Any) -> Any:
-    """Replace logits by shares (softmax), and return the share of ``more``."""
+def _normalise(logits: Any, words: int, more: Any) -> Any:
+    """Replace logits by shares (softmax), and return the share of ``more``.
+
+    There is room for another logit, up to a multiple of LANES.
+    """
     greatest = more
-    for word in range(len(weights)):
-        greatest = max(greatest, weights[word])
-    for word in range(len(weights)):
-        weights[word] = _exponential(weights[word] - greatest)
-    rest = _exponential(more - greatest)
-    total = rest
-    for word in range(len(weights)):
-        total += weights[word]
-    for word in range(len(weights)):
-        weights[word] /= total
-    return rest / total
+    for word in range(words):
+        greatest = max(greatest, logits[word])
+    logits[words] = more
+    for start in range(0, words + 1, LANES):
+        _exponentials(logits, start, greatest)
+    total = logits[words]
+    for word in range(words):
+        total += logits[word]
+    for start in range(0, words + 1, LANES):
+        _divide(logits, start, total)
+    return logits[words]
 
 
 @_part
-def _copy_head(words: Any, start: int, first: int, out: Any) -> None:
-    for part in range(len(out)):
-        for word in range(out.shape[1]):
-            for place in range(out.shape[2]):
-                out[part, word, place] = words[start + word, part, first + place]
+def _room(words: int) -> int:
+    """Return the least multiple of LANES that is larger than ``words``."""
+    return words // LANES * LANES + LANES
 
 
 @_compile
-def attend_within(words: Any, heads: int, scale: Any, offsets: Any, out: Any) -> None:
+def put_in_context(
+    units: Any, products: Any, ids: Any, offsets: Any, scale: Any, bias: Any, out: Any
+) -> None:
+    """Add the convolution of a word and its neighbours to the word's units.
+
+    Args:
+        units: Of U different words, float32 (U, H).
+        products: Of the words and the weights of the word before, the word and the word after,
+            int32 (U, 3 H).
+        ids: The rows of N words in U, int64 (N,).
+        offsets: Starts of S sentences in N words, and N, int64 (S + 1,).
+        scale: Factors of products, float32 (H,).
+        bias: Added to them, float32 (H,).
+        out: Filled with the units in context, float32 (N, H).
+    """
+    size = units.shape[1]
+    none = np.zeros(size, np.int32)
+    for sentence in range(len(offsets) - 1):
+        start, stop = offsets[sentence], offsets[sentence + 1]
+        for word in range(start, stop):
+            row = ids[word]
+            before = products[ids[word - 1], :size] if word > start else none
+            after = products[ids[word + 1], 2 * size :] if word + 1 < stop else none
+            for place in range(size):
+                total = products[row, size + place] + before[place] + after[place]
+                value = np.float32(total) * scale[place] + bias[place]
+                out[word, place] = units[row, place] + max(value, np.float32(0))
+
+
+@_compile
+def attend_within(words: Any, scale: Any, offsets: Any, out: Any) -> None:
     """Attend from each word to the words of its sentence.
 
     Args:
         words: Queries, keys and values of N words, float32 (N, 3, H). Queries and keys are whole
-            numbers. Equal parts of H belong to the heads.
-        heads: Number of heads.
+            numbers. Each LANES of H belong to a head.
         scale: Factor of products of queries and keys, float32.
         offsets: Starts of S sentences in N words, and N, int64 (S + 1,).
         out: Filled with the means of the values, weighted by attention, float32 (N, H).
     """
-    most, size = longest_sentence(offsets), words.shape[2] // heads
-    weights, parts = np.empty((most, most), np.float32), np.empty((4, most, size), np.float32)
+    room, heads = _room(longest_sentence(offsets)), words.shape[2] // LANES
+    keys = np.zeros((heads, LANES, room), np.float32)
+    shares, flat_words, flat_keys = np.zeros((heads, room), np.float32), words.ravel(), keys.ravel()
+    width = 3 * words.shape[2]
     for sentence in range(len(offsets) - 1):
         start = offsets[sentence]
         count = offsets[sentence + 1] - start
-        own, sums = weights[:count, :count], parts[3]
         for head in range(heads):
-            first = head * size
-            _copy_head(words, start, first, parts[:3, :count])
-            _products(parts[0, :count], parts[1, :count], own)
-            for word in range(count):
-                row = own[word]
+            for place in range(LANES):
                 for other in range(count):
-                    row[other] *= scale
-                _normalise(row, NEVER)
-                sums[word] = 0
+                    keys[head, place, other] = words[start + other, 1, head * LANES + place]
+        for word in range(start, start + count):
+            for head in range(heads):
+                own, lanes = shares[head], slice(head * LANES, head * LANES + LANES)
+                for first in range(0, count, LANES):
+                    key = head * LANES * room + first
+                    _sum_rows(LANES, words[word, 0, lanes], flat_keys, key, room, own[first:])
                 for other in range(count):
-                    for place in range(size):
-                        sums[word, place] += row[other] * parts[2, other, place]
-                for place in range(size):
-                    out[start + word, first + place] = sums[word, place]
+                    own[other] *= scale
+                _normalise(own, count, NEVER)
+                value = start * width + 2 * words.shape[2] + head * LANES
+                _sum_rows(count, own, flat_words, value, width, out[word, lanes])
 
 
 @_part
 def _describe(
     cosines: Any, products: Any, there: Any, mixing: Any, scale: Any, weight: Any, out: Any
 ) -> None:
-    words, others = cosines.shape
+    words, others = len(out), len(there)
     size = (out.shape[1] - STATISTICS) // 4
-    attention = np.empty(others, np.float32)
+    room = _room(others)
+    attention, places = np.zeros(room, np.float32), np.zeros(room, np.float32)
+    apart, flat_there = np.zeros(room, np.float32), there.ravel()
+    for other in range(others):
+        places[other] = np.float32(other + 0.5) / np.float32(others)
     for word in range(words):
         best, second, row = FLOOR, FLOOR, out[word]
+        own = np.float32(word + 0.5) / np.float32(words)
         for other in range(others):
             cosine = cosines[word, other]
-            if cosine > best:
-                best, second = cosine, best
-            elif cosine > second:
-                second = cosine
-            apart = _distance(word, words, other, others)
-            logit = mixing[0] * cosine - mixing[1] * apart
-            attention[other] = logit + products[word, other] * scale
-        unmatched = _normalise(attention, mixing[2])
-        row[size:] = 0
+            second = max(second, min(best, cosine))
+            best = max(best, cosine)
+        for start in range(0, others, LANES):
+            for other in range(start, start + LANES):
+                apart[other] = abs(own - places[other])
+                logit = mixing[0] * cosines[word, other] - mixing[1] * apart[other]
+                attention[other] = logit + products[word, other] * scale
+        unmatched = _normalise(attention, others, mixing[2])
+        for place in range(0, size, LANES):
+            _sum_rows(others, attention, flat_there, place, out.shape[1], row[size + place :])
         expected, distance, most = np.float32(0), np.float32(0), np.float32(0)
         for other in range(others):
             share = attention[other]
             expected += share * cosines[word, other]
-            distance += share * _distance(word, words, other, others)
+            distance += share * apart[other]
             most = max(most, share)
-            for place in range(size):
-                row[size + place] += share * there[other, place]
         for place in range(size):
             one, mean = row[place], row[size + place]
             row[2 * size + place] = one * mean
@@ -168,13 +288,6 @@ def _describe(
         last = row[4 * size :]
         last[0], last[1], last[2], last[3] = best, second, expected, unmatched
         last[4], last[5], last[6] = weight[word], distance, most
-
-
-@_part
-def _distance(word: int, words: int, other: int, others: int) -> Any:
-    """Return the distance of the relative places of two words, float32."""
-    own, theirs = np.float32(word + 0.5), np.float32(other + 0.5)
-    return abs(own / np.float32(words) - theirs / np.float32(others))
 
 
 @_compile
@@ -206,8 +319,9 @@ def attend_across(
             share of no word, the weight, the expected distance and the greatest share.
     """
     pairs, most = len(offsets) // 2, longest_sentence(offsets)
-    cosines, back = np.empty((most, most), np.float32), np.empty((most, most), np.float32)
-    products = np.empty((most, most), np.float32)
+    room = _room(most)
+    cosines, back = np.zeros((most, room), np.float32), np.zeros((most, room), np.float32)
+    products = np.zeros((most, room), np.float32)
     rows = np.empty((2, most, vectors.shape[1]), np.float32)
     for pair in range(pairs):
         first, last = offsets[pair], offsets[pair + 1]
@@ -217,19 +331,16 @@ def attend_across(
             rows[0, word] = vectors[ids[first + word]]
         for word in range(others):
             rows[1, word] = vectors[ids[start + word]]
-        here, there = cosines[:words, :others], back[:others, :words]
-        _products(rows[0, :words], rows[1, :others], here)
+        _products(rows[0, :words], rows[1, :others], cosines)
         for word in range(words):
             for other in range(others):
-                here[word, other] *= scales[0]
-                there[other, word] = here[word, other]
+                cosines[word, other] *= scales[0]
+                back[other, word] = cosines[word, other]
         own, theirs = out[first:last], out[start:stop]
-        common = products[:words, :others]
-        _products(queries[first:last], keys[start:stop], common)
-        _describe(here, common, theirs, mixing, scales[1], weights[first:last], own)
-        common = products[:others, :words]
-        _products(queries[start:stop], keys[first:last], common)
-        _describe(there, common, own, mixing, scales[1], weights[start:stop], theirs)
+        _products(queries[first:last], keys[start:stop], products)
+        _describe(cosines, products, theirs, mixing, scales[1], weights[first:last], own)
+        _products(queries[start:stop], keys[first:last], products)
+        _describe(back, products, own, mixing, scales[1], weights[start:stop], theirs)
 
 
 @_compile

@@ -27,7 +27,6 @@ from miner.knn.core.products import multiplier
 from miner.threads import blocks
 
 BUNDLED = Path(__file__).parents[1] / "assets" / "judge-network.safetensors"
-HEADS = 4
 UNITS = np.float32(32)  # whole numbers per unit of queries and keys
 MAX_UNITS = 511  # so that sums of 64 products are below 2^24
 UNMATCHED = 0.0  # log odds from which a word has no counterpart
@@ -125,6 +124,7 @@ class Network:
     ) -> tuple[Floats, Floats]:
         """Return the log odds of pairs, (P,), and of words, the sources' first."""
         from miner.judge.compiled_attention import (
+            LANES,
             STATISTICS,
             attend_across,
             attend_within,
@@ -140,8 +140,8 @@ class Network:
         within = self.attention(hidden)
         within[:, : 2 * size] = _units(within[:, : 2 * size])
         attended, scale = np.empty_like(hidden), UNITS**-2
-        shares = scale * np.float32((size // HEADS) ** -0.5)
-        attend_within(within.reshape(len(ids), 3, size), HEADS, shares, offsets, attended)
+        shares = scale * np.float32(LANES**-0.5)
+        attend_within(within.reshape(len(ids), 3, size), shares, offsets, attended)
         hidden += self.attended(attended)
         described = np.empty((len(ids), 4 * size + STATISTICS), np.float32)
         described[:, :size] = hidden
@@ -163,18 +163,13 @@ class Network:
 
     def _in_context(self, different: Floats, ids: Ids, offsets: Ids) -> Floats:
         """Return the hidden units of words in context, float32 (N, H)."""
-        size = different.shape[1]
-        whole = _bytes(different, self.context.steps[:size])
-        before, own, after = np.split(self._multiply_context(whole), 3, axis=1)
-        products = own[ids]
-        is_first, is_last = np.zeros((2, len(ids)), np.bool_)
-        is_first[offsets[:-1]] = True
-        is_last[offsets[1:] - 1] = True
-        follows = np.flatnonzero(~is_first)
-        products[follows] += before[ids[follows - 1]]
-        precedes = np.flatnonzero(~is_last)
-        products[precedes] += after[ids[precedes + 1]]
-        return different[ids] + self.context.finish(products, least=0)
+        from miner.judge.compiled_attention import put_in_context
+
+        whole = _bytes(different, self.context.steps[: different.shape[1]])
+        out = np.empty((len(ids), different.shape[1]), np.float32)
+        products, layer = self._multiply_context(whole), self.context
+        put_in_context(different, products, ids, offsets, layer.scale, layer.bias, out)
+        return out
 
 
 def unmatched_words(

@@ -6,8 +6,9 @@ import pytest
 from encoder import load_encoder
 from encoder.words import word_encoders
 from miner.judge import network as module
+from miner.judge.compiled_attention import LANES
 from miner.judge.facts import PARTS, whole_vectors
-from miner.judge.network import HEADS, Layer, Network, network_of, unmatched_words
+from miner.judge.network import Layer, Network, network_of, unmatched_words
 from tests.miner.judge.words import Ragged, one, words_of
 
 DIM, STEPS = 64, 40
@@ -21,7 +22,7 @@ def layer(random: np.random.Generator, inputs: int, outputs: int) -> Layer:
     return Layer(steps=np.full(inputs, STEPS, np.float32), weight=weight, scale=scale, bias=bias)
 
 
-def made_network(dim: int = DIM, hidden: int = 8, units: int = 5) -> Network:
+def made_network(dim: int = DIM, hidden: int = 2 * LANES, units: int = 5) -> Network:
     random = np.random.default_rng(2)
     shapes = {
         "inputs": (dim, hidden),
@@ -62,9 +63,9 @@ def in_context(network: Network, words: Ragged) -> np.ndarray:
     zero = np.zeros((1, size))
     beside = np.hstack([np.vstack([zero, hidden])[:-1], hidden, np.vstack([hidden, zero])[1:]])
     hidden = hidden + np.maximum(exactly(network.context, beside), 0)
-    attention = exactly(network.attention, hidden).reshape(len(hidden), 3, HEADS, -1)
+    attention = exactly(network.attention, hidden).reshape(len(hidden), 3, -1, LANES)
     heads = [
-        softmax(in_units(query) @ in_units(key).T / np.sqrt(size // HEADS)) @ value
+        softmax(in_units(query) @ in_units(key).T / np.sqrt(LANES)) @ value
         for query, key, value in attention.transpose(2, 1, 0, 3)
     ]
     return hidden + exactly(network.attended, np.hstack(heads))
