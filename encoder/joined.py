@@ -73,7 +73,7 @@ def _parse_part(spec: str, part: str) -> Weighted:
 
 
 def spell_joined(parts: Iterable[Weighted]) -> str:
-    """Spell a joined encoder as its weighted parts, "" without parts."""
+    """Spell parts as ``0.5*mini+1.0*use``, or "" if there are none."""
     return "+".join(f"{part.weight!r}*{part.spec}" for part in parts)
 
 

@@ -140,7 +140,7 @@ def score_pairs(options: ScoringOptions) -> ScoringReport:
     If ``output`` is not None, the ids of the extracted pairs are written to it or replace it.
 
     Raises:
-        ValueError: A file is malformed, or pairs or gold pairs do not fit ``sides``.
+        ValueError: A file is missing or malformed, or pairs or gold pairs do not fit ``sides``.
         OutputError: ``output`` cannot be written.
     """
     sides = options.read_sides()
@@ -165,7 +165,8 @@ def score_pairs_like_laser(options: ScoringOptions) -> ScoringReport:
     If ``output`` is not None, the ids of the extracted pairs are written to it or replace it.
 
     Raises:
-        ValueError: The pairs are not in .tsv, ``options`` has no sides, or a file is malformed.
+        ValueError: The pairs are not in .tsv, ``options`` has no sides, or a file is missing or
+            malformed.
         OutputError: ``output`` cannot be written.
     """
     if pairs_format(options.pairs) != ".tsv":

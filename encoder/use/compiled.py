@@ -206,11 +206,12 @@ def _add_windows(
 
 @_compile
 def float_layer(products: Any, offsets: Any, branch_bias: Any, hidden: Any) -> None:
-    """Add the second convolution to a branch's channels in ``hidden``.
+    """Add the positive part of the second convolution to a branch.
 
-    ``branch_bias`` are the branch's number, 0 to 2, and bias (C,), C = 256. Hidden rows of T tokens
-    and 3 branches, float32 (T, 3 C), are changed in place. ``products``, float32 (T, places C), are
-    of tokens with each place of the window, and ``offsets`` each sentence's first token, and T.
+    ``branch_bias`` are the branch's number, 0 to 2, and bias (C,), C = 256. ``hidden`` rows of T
+    tokens and 3 branches, float32 (T, 3 C), are changed in place. ``products``, float32 (T, places
+    C), are each token's by the weights of each place of the window, and ``offsets`` each
+    sentence's first token, and T.
     """
     ones = np.ones(max(products.shape), F)
     _add_windows(products, ones, ones, offsets, branch_bias, hidden)
@@ -218,7 +219,7 @@ def float_layer(products: Any, offsets: Any, branch_bias: Any, hidden: Any) -> N
 
 @_compile
 def int8_layer(weights: Any, scales: Any, offsets: Any, branch_bias: Any, hidden: Any) -> None:
-    """Add the second convolution to a branch's channels, by int8 products.
+    """Add the positive part of the second convolution, by int8 products.
 
     ``weights`` are panels of codes, the number added to each code (``panels_of``), and the largest
     code to which a hidden row is rounded. ``scales`` are factors (C,), C = 256, of hidden rows

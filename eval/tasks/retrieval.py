@@ -90,7 +90,9 @@ def prepare(args: argparse.Namespace) -> Suite:
     names = data.languages
     if not {*names} >= more.keys() or idf_texts.keys() not in (set(), {*names}):
         expected = ", ".join(sorted(names))
-        raise ValueError(f"--more, --idf: pass files of {expected} only, for --idf one of each")
+        raise ValueError(
+            f"--more, --idf: pass files of the languages {expected} only, for --idf one of each"
+        )
 
     def embed(model: Encoder, sentences: Sequence[str], language: str) -> Matrix:
         if not idf_texts:

@@ -176,8 +176,8 @@ def prepare(args: argparse.Namespace) -> Suite:
     vocabularies = _vocabularies([pairs for pairs in files if pairs.scores is None], more)
     if unknown := sorted(more.keys() - vocabularies.keys()):
         raise ValueError(
-            f"--vocabulary {unknown[0]}: no dictionary of that language is among the files, but "
-            f"of {', '.join(vocabularies) or 'none'}; pass one"
+            f"--vocabulary {unknown[0]}: no dictionary of that language is among the files, only "
+            f"of {', '.join(vocabularies) or 'none'}; add one, or omit this --vocabulary"
         )
 
     def measure(encoder: Encoder) -> Iterator[Figure]:

@@ -305,8 +305,8 @@ def _add_bootstrap(parser: argparse.ArgumentParser) -> None:
     add_texts(parser, "source corpus, as for adit mine", "target corpus, in the same forms as SRC")
     add_encoder(parser)
     text = (
-        "gold pairs, in the formats of adit train and named like known.XX-YY.tsv, that every round "
-        "is also trained on"
+        "one file of gold pairs that every round is also trained on, in the formats of adit train, "
+        "named like known.XX-YY.tsv by the languages of SRC and TGT"
     )
     parser.add_argument("--known", type=Path, metavar="FILE", help=text)
     add_fields(parser.add_argument_group("rounds"), {"": making.RoundOptions})

@@ -88,9 +88,10 @@ def pairs_of_sides(
     """Yield pairs of line i of both sides, in order.
 
     Args:
-        files: The files of both sides. A pair's place is in the source, unless only the target has
-            a problem.
-        sides: Iterators over each side's texts, each with the reason to reject it, or "".
+        files: Both sides' files. A pair's place is in the source, unless only the target has a
+            problem, and this is not a blank line.
+        sides: Iterators over each side's texts, each with the reason to reject it, or "". Blank
+            texts are also a problem. All texts are in the pairs.
 
     Raises:
         CorpusError: A side has fewer lines.

@@ -60,7 +60,8 @@ def write_sides(pairs: PairFile, folder: Place) -> tuple[Place, Place]:
 def write_texts(pairs: PairFile, path: Place) -> None:
     """Write or replace an Arrow file of both texts of each line.
 
-    Texts are "" if the line is not a pair. ``texts_at`` reads the file.
+    Texts are "" if the line is not a pair. ``texts_at`` reads the file. It raises the
+    errors of ``pairs.read`` and ``atomic_file``.
     """
     import pyarrow as pa
 

@@ -182,7 +182,7 @@ def test_retrieval_among_more_sentences(folder: Path, capsys: Captured) -> None:
     for wrong in (("--more", f"fr={folder / 'more.de'}"), ("--idf", f"de={folder / 'more.de'}")):
         assert run(*command, *wrong) == 2
         assert (
-            "--more, --idf: pass files of de, en only, for --idf one of each"
+            "--more, --idf: pass files of the languages de, en only, for --idf one of each"
             in capsys.readouterr().err
         )
 

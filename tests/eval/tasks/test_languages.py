@@ -256,7 +256,7 @@ def test_words_of_a_language_without_a_dictionary_are_refused(
     assert eval_encoder([*words, "--vocabulary", f"it={tmp_path / 'more.txt'}"]) == 2
     told = capsys.readouterr().err
     assert "--vocabulary it: no dictionary of that language" in told and told.count("\n") == 1
-    assert "but of de, en; pass one" in told
+    assert "only of de, en; add one" in told
 
 
 def test_equal_scores_correlate_with_nothing(tmp_path: Path, capsys: Captured) -> None:
