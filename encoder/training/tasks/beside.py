@@ -97,7 +97,7 @@ class Inference(Task):
 
     @torch.inference_mode()
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
-        """Return the ``accuracy``, 0 to 1, on ``held_out``, which is the setting's."""
+        """Return the ``accuracy``, 0 to 1, on the setting's own ``held_out``."""
         predictions = [
             self.logits(model, sides).argmax(dim=1).cpu().numpy()
             for _, _, sides in self.held_out_batches(model, held_out)
