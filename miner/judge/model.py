@@ -31,7 +31,15 @@ from miner.judge.features import (
     SEEN,
 )
 from miner.judge.network import BUNDLED as BUNDLED_NETWORK
-from miner.judge.prior import NO_SCORES, SCORES, Peak, Peaks, Probabilities, count_scores
+from miner.judge.prior import (
+    NO_SCORES,
+    SCORES,
+    SHIFTS,
+    Peak,
+    Peaks,
+    Probabilities,
+    count_scores,
+)
 from miner.threads import blocks, run_in_threads
 
 BUNDLED = Path(__file__).parents[1] / "assets" / "judge.safetensors"
@@ -86,7 +94,7 @@ class Judge:
     def name(self) -> str:
         """A hash of the model, in 12 hexadecimal digits."""
         arrays = [np.ascontiguousarray(array).tobytes() for array in self._arrays().values()]
-        rest = [repr(self._correcting).encode(), BUNDLED_FACTS.read_bytes()]
+        rest = [repr((self._correcting, SHIFTS)).encode(), BUNDLED_FACTS.read_bytes()]
         if self.is_given:
             given = CONTEXT_WEIGHT, GIVEN_SLOPE, GIVEN_SHIFT
             rest += [repr(given).encode(), BUNDLED_NETWORK.read_bytes()]

@@ -11,7 +11,8 @@ pair are linear in its score. Peaks, rates and shares are estimated by expectati
 all scores of the run, from leave-one-out pairs, and from prior pairs, which decide in small runs.
 
 A leave-one-out pair is the best pair of a sentence after its probable translation is removed. It is
-wrong, and was found like other wrong pairs, on the same subject and among the same near-copies.
+wrong, and was found like other wrong pairs, on the same subject and among the same near-copies. It
+shows how wrong pairs score where the scores of correct ones are low, as in some languages.
 
 Only pairs that a run has chosen count: the best candidate of each sentence. Axes: ``P`` pairs;
 ``B`` bins of scores, ascending; ``Q`` sentences of likely pairs, ``K`` neighbours of each.
@@ -32,17 +33,20 @@ BINS_PER_UNIT = 16  # bins per unit of the score
 MAX_SCORE = 16  # bins are between this and its negative
 SCORES = (np.arange(-MAX_SCORE * BINS_PER_UNIT, MAX_SCORE * BINS_PER_UNIT) + 0.5) / BINS_PER_UNIT
 MIN_MEAN_DISTANCE = 0.25 / BINS_PER_UNIT  # from a peak, in units: of pairs spread over a bin
-MAX_PEAK_SHIFT = 1.5  # units between a peak of a run and its reference
+# From the place of a reference peak to the least and greatest of a run's, in units: of wrong pairs
+# and of correct ones, whose words match worse in languages far from those of the training text.
+SHIFTS = (-1.5, 1.5), (-5.0, 1.5)
 TAIL_OFFSET = 2.0  # units from the peak of wrong pairs to the start of their tail
-PRIOR_WRONG_PAIRS = 20.0  # weight of the reference peak of wrong pairs
+PRIOR_WRONG_PAIRS = 5.0  # weight of the reference peak of wrong pairs
 PRIOR_CORRECT_PAIRS = 25.0  # weight of the reference peak of correct pairs
-PRIOR_LEAVE_ONE_OUT_PAIRS = 1000.0  # weight of LOOKALIKE_RATE
+PRIOR_LEAVE_ONE_OUT_PAIRS = 100.0  # weight of LOOKALIKE_RATE
+LEAVE_ONE_OUT_WEIGHT = 2.0  # of a wrong leave-one-out pair, relative to another wrong pair
 LOOKALIKE_RATE = 0.0005  # share of sentences without a translation that have a lookalike
 MAX_LOOKALIKE_RATE = 0.25  # share of leave-one-out pairs from which a run warns
 # Estimates and probabilities are rounded to these, by which no two processors' exp differ.
 ESTIMATE, PROBABILITY = 2.0**-10, 2.0**-20
 _STEPS = 200
-MAX_PAIRS = 1000  # more would cost time and say little more
+MIN_PAIRS, MAX_PAIRS = 300, 1000  # whose sentences have leave-one-out pairs
 NO_SCORES = np.empty(0)
 
 
@@ -71,21 +75,21 @@ class Peak(NamedTuple):
 Peaks = tuple[Peak, Peak]  # of wrong and of correct pairs
 
 
-def fit_peak(counts: FloatArray, expected: float = 0.0, max_shift: float = math.inf) -> Peak:
+def fit_peak(counts: FloatArray, least: float = -math.inf, most: float = math.inf) -> Peak:
     """Fit a peak to the scores of pairs in bins by maximum likelihood.
 
     The place is the centre of a bin. See Kotz et al. 2001, section 3.5.
 
     Args:
         counts: Pairs per bin of ``SCORES``, float64 (B,), not all 0.
-        expected: Score from which the place may differ by up to ``max_shift``.
-        max_shift: Greatest distance from ``expected``, in units of score.
+        least: The least allowed place.
+        most: The greatest allowed place.
     """
     sums, total = np.cumsum(counts), counts.sum()
     moments = np.cumsum(counts * SCORES)
     below = np.maximum((SCORES * sums - moments) / total, MIN_MEAN_DISTANCE)
     above = np.maximum((moments[-1] - moments - SCORES * (total - sums)) / total, MIN_MEAN_DISTANCE)
-    is_allowed = np.abs(SCORES - expected) <= max_shift
+    is_allowed = (SCORES >= least) & (SCORES <= most)
     roots = np.where(is_allowed, np.sqrt(below) + np.sqrt(above), np.inf)
     at = int(np.argmin(roots))
     both = math.sqrt(below[at] * above[at])
@@ -204,6 +208,9 @@ def _fit_mixture(peaks: Peaks, counts: FloatArray, known: FloatArray) -> tuple[T
         map(np.exp, (below, above)), (PRIOR_WRONG_PAIRS, PRIOR_CORRECT_PAIRS), strict=True
     )
     before = [dense * (pairs / dense.sum()) for dense, pairs in counted]
+    limits = [
+        [peak.place + shift for shift in pair] for peak, pair in zip(peaks, SHIFTS, strict=True)
+    ]
     right, share, alike = peaks[1], 0.1, LOOKALIKE_RATE
     for _ in range(_STEPS):
         log_odds = above - below
@@ -214,10 +221,11 @@ def _fit_mixture(peaks: Peaks, counts: FloatArray, known: FloatArray) -> tuple[T
         alike = float(known_weights.sum() + LOOKALIKE_RATE * PRIOR_LEAVE_ONE_OUT_PAIRS) / float(
             known.sum() + PRIOR_LEAVE_ONE_OUT_PAIRS
         )
-        others = before[0] + counts - correct_weights + known - known_weights
-        wrong = fit_peak(others, peaks[0].place, MAX_PEAK_SHIFT)
+        known_wrong = LEAVE_ONE_OUT_WEIGHT * (known - known_weights)
+        others = before[0] + counts - correct_weights + known_wrong
+        wrong = fit_peak(others, *limits[0])
         alike_or_right = before[1] + correct_weights + known_weights
-        right = fit_peak(alike_or_right, peaks[1].place, MAX_PEAK_SHIFT)
+        right = fit_peak(alike_or_right, *limits[1])
         tail = fit_tail(others, wrong.place + TAIL_OFFSET)
         below, above = tail.log_densities(wrong), right.log_densities()
         if right.place == last[0] and abs(share - last[1]) < 1e-7 * share:
@@ -251,13 +259,15 @@ def count_kept(scores: FloatArray, wrong: FloatArray, rule: str, limit: float) -
 def sample_likely_pairs(probabilities: FloatArray) -> IntArray:
     """Sample at most 1,000 evenly spaced pairs with probabilities from 0.5.
 
+    If fewer than 300 have these, the first 300 pairs are the sample.
+
     Args:
         probabilities: Descending, float64 (P,).
 
     Returns:
         Positions of the pairs, int64, ascending.
     """
-    count = int((probabilities >= LIKELY).sum())
+    count = max(int((probabilities >= LIKELY).sum()), min(len(probabilities), MIN_PAIRS))
     return np.linspace(0, count - 1, min(count, MAX_PAIRS)).astype(np.int64)
 
 

@@ -25,7 +25,13 @@ from miner.judge.features import (
     read_texts,
 )
 from miner.judge.model import Judge, bundled_judge
-from miner.judge.prior import LIKELY, Probabilities, leave_one_out_pairs, sample_likely_pairs
+from miner.judge.prior import (
+    LIKELY,
+    MIN_PAIRS,
+    Probabilities,
+    leave_one_out_pairs,
+    sample_likely_pairs,
+)
 from miner.numbers import READING
 from miner.same_text import same_texts
 from miner.score_ranges import SortedPairsFile, merge_in_ranges, sort_pairs
@@ -288,10 +294,9 @@ def _probabilities(
     probabilities = [np.empty(0)]
     for part in merge_in_ranges(files, size=range_pairs(run.options)):
         probabilities.append(estimate.predict(part.score))
-        best = part.take(probabilities[-1] >= LIKELY)
-        rows[SOURCE].append(best.source)
-        rows[TARGET].append(best.target)
-        if len(best) < len(part):
+        rows[SOURCE].append(part.source)
+        rows[TARGET].append(part.target)
+        if probabilities[-1].min(initial=1.0) < LIKELY and sum(map(len, rows[SOURCE])) >= MIN_PAIRS:
             break  # the best come first
     sample = sample_likely_pairs(np.concatenate(probabilities))
     chosen_rows = {side: np.concatenate(side_rows)[sample] for side, side_rows in rows.items()}

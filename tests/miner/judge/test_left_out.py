@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from miner.arrays import Neighbours
-from miner.judge.prior import MAX_PAIRS, leave_one_out_pairs, sample_likely_pairs
+from miner.judge.prior import MAX_PAIRS, MIN_PAIRS, leave_one_out_pairs, sample_likely_pairs
 from miner.knn.core.rescore import unit_rows
 from miner.knn.exact import search_unit_rows
 
@@ -70,9 +70,11 @@ def test_lists_with_nothing_left() -> None:
 
 
 def test_likely_pairs() -> None:
-    likely = np.array([1.0, 0.95, 0.5, 0.49, 0.1])
-    assert sample_likely_pairs(likely).tolist() == [0, 1, 2]
-    assert sample_likely_pairs(likely[3:]).tolist() == []
+    likely = np.repeat([1.0, 0.5, 0.49], [MIN_PAIRS, 40, 100])
+    assert sample_likely_pairs(likely).tolist() == list(range(MIN_PAIRS + 40))
+    assert sample_likely_pairs(likely[100:]).tolist() == list(range(MIN_PAIRS))
+    assert sample_likely_pairs(likely[-3:]).tolist() == [0, 1, 2]
+    assert sample_likely_pairs(likely[:0]).tolist() == []
     many = sample_likely_pairs(np.ones(5 * MAX_PAIRS))
     assert len(many) == MAX_PAIRS
     assert (many[0], many[-1]) == (0, 5 * MAX_PAIRS - 1)

@@ -23,7 +23,7 @@ from miner.judge.features import (
     read_texts,
 )
 from miner.judge.model import load_judge
-from miner.judge.prior import LIKELY
+from miner.judge.prior import LIKELY, MIN_PAIRS
 from miner.storage.pairs import pairs_schema
 from pipelines.cli.mine import embed_corpus, mine_corpus
 from pipelines.stages import export, judge
@@ -108,10 +108,11 @@ def test_what_is_left_of_likely_pairs(tmp_path: Path) -> None:
     run = open_run(tmp_path / "2")
     found = load_judge().probabilities([run.pairs.score])
     likely = found.predict(run.pairs.score)
+    count = max(int((likely >= LIKELY).sum()), MIN_PAIRS)
     expected = [
         score
         for sides in ((run.source, run.target), (run.target, run.source))
-        for place in range(int((likely >= LIKELY).sum()))
+        for place in range(count)
         for score in left_one_by_one(run, *sides, place)
     ]
     np.testing.assert_allclose(scores[0], expected, atol=0.5)  # of a tree's step or two
