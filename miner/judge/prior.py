@@ -46,7 +46,7 @@ MAX_LOOKALIKE_RATE = 0.25  # share of leave-one-out pairs from which a run warns
 # Estimates and probabilities are rounded to these, by which no two processors' exp differ.
 ESTIMATE, PROBABILITY = 2.0**-10, 2.0**-20
 _STEPS = 200
-MIN_PAIRS, MAX_PAIRS = 300, 1000  # whose sentences have leave-one-out pairs
+MIN_PAIRS, MAX_PAIRS = 200, 1000  # whose sentences have leave-one-out pairs
 NO_SCORES = np.empty(0)
 
 

@@ -140,9 +140,9 @@ def error_of(
 @pytest.mark.parametrize("seed", range(3))
 def test_correct_pairs_with_low_scores_are_found(seed: int) -> None:
     """As in Tamil or Korean, whose words match worse than those of the training text."""
-    peaks = Peak(-7.5, 2.6, 0.86), Peak(3.3, 0.3, 1.0)
+    peaks = Peak(-7.5, 2.6, 0.86), Peak(1.5, 0.3, 1.0)
     known = drawn(peaks[0], 300, seed=5)
-    assert error_of(180, 620, peaks, known, seed) < 0.03
+    assert error_of(180, 620, peaks, known, seed) < 0.04
     found = Probabilities.fit(USUAL, [run_of(180, 620, peaks, seed)], known)
     assert found.share == pytest.approx(180 / 800, abs=0.04)
 
