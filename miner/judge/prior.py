@@ -34,7 +34,7 @@ MAX_SCORE = 16  # bins are between this and its negative
 SCORES = (np.arange(-MAX_SCORE * BINS_PER_UNIT, MAX_SCORE * BINS_PER_UNIT) + 0.5) / BINS_PER_UNIT
 MIN_MEAN_DISTANCE = 0.25 / BINS_PER_UNIT  # from a peak, in units: of pairs spread over a bin
 # From the place of a reference peak to the least and greatest of a run's, in units: of wrong pairs
-# and of correct ones, whose words match worse in languages far from those of the training text.
+# and of correct ones, whose words match worse in languages that the judge has not learned from.
 SHIFTS = (-1.5, 1.5), (-5.0, 1.5)
 TAIL_OFFSET = 2.0  # units from the peak of wrong pairs to the start of their tail
 PRIOR_WRONG_PAIRS = 5.0  # weight of the reference peak of wrong pairs
