@@ -37,7 +37,7 @@ MIN_MEAN_DISTANCE = 0.25 / BINS_PER_UNIT  # from a peak, in units: of pairs spre
 # and of correct ones, whose words match worse in languages that the judge has not learned from.
 SHIFTS = (-1.5, 1.5), (-5.0, 1.5)
 TAIL_OFFSET = 2.0  # units from the peak of wrong pairs to the start of their tail
-PRIOR_WRONG_PAIRS = 5.0  # weight of the reference peak of wrong pairs
+PRIOR_WRONG_PAIRS = 10.0  # weight of the reference peak of wrong pairs
 PRIOR_CORRECT_PAIRS = 25.0  # weight of the reference peak of correct pairs
 PRIOR_LEAVE_ONE_OUT_PAIRS = 400.0  # weight of LOOKALIKE_RATE
 LEAVE_ONE_OUT_WEIGHT = 2.0  # of a wrong leave-one-out pair, relative to another wrong pair
@@ -259,7 +259,7 @@ def count_kept(scores: FloatArray, wrong: FloatArray, rule: str, limit: float) -
 def sample_likely_pairs(probabilities: FloatArray) -> IntArray:
     """Sample at most 1,000 evenly spaced pairs with probabilities from 0.5.
 
-    If fewer than 300 have these, the first 300 pairs are the sample.
+    If fewer than 200 have these, the first 200 pairs are the sample.
 
     Args:
         probabilities: Descending, float64 (P,).

@@ -192,7 +192,7 @@ def test_the_encoder_is_used_where_no_vectors_are_given(
     target = write_lines(tmp_path / "b.txt", [text + " !" for text in sample_sentences[30:90]])
     out = tmp_path / "out.jsonl"
     common = [str(source), str(target), "-o", str(out), "-q", "--encoder", tiny_encoder]
-    common += ["--keep-identical"]
+    common += ["--keep-identical", "--all"]
     assert mine_corpus(common) == 0
     best = {(record["source_row"], record["target_row"]) for record in read_jsonl(out)[:30]}
     assert best == {(row + 30, row) for row in range(30)}
