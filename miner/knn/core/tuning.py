@@ -49,7 +49,7 @@ MEASURED: tuple[Precision, ...] = ("int8", "int16", "bfloat16", "float32")
 STEP = 64  # numbers of axes to try are multiples; the size of a Hadamard matrix
 MOST_TRIED = 8
 SAMPLED_ROWS = 4096  # per side
-MIN_OPERATIONS = 1000  # of a search, per cube of dimensions, for which components pay
+MIN_SECONDS = 5.0  # of a search in one thread, for which the trials pay
 
 
 def product_rates() -> dict[Precision, float]:
@@ -133,8 +133,8 @@ def choose_axes(source: Matrix, target: Matrix, *, k: int, precision: Precision)
     Returns:
         Orthonormal columns, float32 (D, D'), or None if searching rows is as fast.
     """
-    dim = source.shape[1]
-    if 2 * len(source) * len(target) < MIN_OPERATIONS * dim**2 or precision not in product_rates():
+    dim, rate = source.shape[1], product_rates().get(precision)
+    if not rate or dim <= STEP or 2 * source.size * len(target) < MIN_SECONDS * rate:
         return None
     trial = _TwoWayTrial(source, target, k, TRIAL_ROWS)
     components, rests = principal_components(source, target)

@@ -178,7 +178,7 @@ def test_on_vectors_of_many_near_ties(small_tiles, precision):
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_axes_change_no_result(monkeypatch, precision):
-    monkeypatch.setattr(tuning, "MIN_OPERATIONS", 1)
+    monkeypatch.setattr(tuning, "MIN_SECONDS", 1)
     monkeypatch.setattr(tuning, "product_rates", lambda: dict.fromkeys(PRECISIONS, 1e8))
     sides = [along_few_axes(1500, 128, 30, seed) for seed in (1, 2)]
     assert tuning.choose_axes(*sides, k=3, precision=precision) is not None

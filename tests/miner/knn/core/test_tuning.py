@@ -70,7 +70,7 @@ def test_what_is_given_is_kept(rates, precision, spread):
 
 @pytest.mark.parametrize("precision", ["int8", "float32"])
 def test_rows_along_few_axes_are_searched_along_them(rates, monkeypatch, precision):
-    monkeypatch.setattr(tuning, "MIN_OPERATIONS", 10)
+    monkeypatch.setattr(tuning, "MIN_SECONDS", 1)
     sides = [along_few_axes(3000, 256, 50, seed) for seed in (1, 2)]
     axes = choose_axes(*sides, k=4, precision=precision)
     assert axes.shape == (256, 64)
@@ -83,8 +83,9 @@ def test_rows_along_few_axes_are_searched_along_them(rates, monkeypatch, precisi
 
 
 @pytest.mark.parametrize(("rows", "dim", "axes"), [(3000, 256, 256), (3000, 64, 8), (20, 256, 8)])
-def test_rows_are_searched_as_they_are(rates, rows, dim, axes):
+def test_rows_are_searched_as_they_are(rates, monkeypatch, rows, dim, axes):
     """If no axes are longer than others, or there are too few dimensions, or rows."""
+    monkeypatch.setattr(tuning, "MIN_SECONDS", 0.5)
     sides = [along_few_axes(rows, dim, axes, seed) for seed in (1, 2)]
     assert choose_axes(*sides, k=4, precision="int8") is None
 
