@@ -23,19 +23,20 @@ from miner.storage.documents import records
 BLOCK = 1 << 19  # characters of a document that are parsed together, using about 250 MB
 
 # Tags of HTML and JSX, and nested braces. The time is linear in any text: quantifiers are
-# possessive, and a tag, comment or string ends before the next one of its kind begins.
+# possessive, repeated groups atomic (as in ``splitting``), and a tag, comment or string ends before
+# the next one of its kind begins.
 _STRING = r"""[^{}"'`]++|"[^"\n]*+"|'[^'\n]*+'|`[^`\n]*+`|["'`]"""
-_BRACES = rf"\{{(?:{_STRING})*+\}}"
+_BRACES = rf"\{{(?>(?:{_STRING})*)\}}"
 for _ in range(3):
-    _BRACES = rf"\{{(?:{_STRING}|{_BRACES})*+\}}"
+    _BRACES = rf"\{{(?>(?:{_STRING}|{_BRACES})*)\}}"
 _HIDDEN = ("math", "pre", "script", "style", "svg", "template", "textarea")  # contain no prose
 _OPENS_HIDDEN = rf"<(?P<hidden>{'|'.join(_HIDDEN)})(?=[\s>])|<!--"
 _TAG = rf"""<(?!(?:{"|".join(_HIDDEN)})[\s>])/?
-    (?:[a-z][\w.:-]*+ (?:[ \t]++ | \n(?![ \t]*+\n) | /(?!>) | [^\s"'{{}}<>/,;!?]++
-        | "[^"<]*+" | '[^'<]*+' | {_BRACES})*+ )?+ /?>"""
-_COMMENT = r"\{/\* (?:[^*{]++ | \*(?!/) | \{(?!/\*))*+ \*/\s*+\}"
+    (?>(?:[a-z][\w.:-]*+ (?>(?:[ \t]++ | \n(?![ \t]*+\n) | /(?!>) | [^\s"'{{}}<>/,;!?]++
+        | "[^"<]*+" | '[^'<]*+' | {_BRACES})*) )?) /?>"""
+_COMMENT = r"\{/\* (?>(?:[^*{]++ | \*(?!/) | \{(?!/\*))*) \*/\s*+\}"
 _MARKUP = re.compile(
-    rf"(?:(?:{_TAG}|{_COMMENT}|{_BRACES})[ \t]*+)*+ (?P<hides>{_OPENS_HIDDEN})?",
+    rf"(?>(?:(?:{_TAG}|{_COMMENT}|{_BRACES})[ \t]*+)*) (?P<hides>{_OPENS_HIDDEN})?",
     re.VERBOSE | re.IGNORECASE,
 )
 _INLINE_TAG = re.compile(rf"{_TAG}|</?(?:{'|'.join(_HIDDEN)})[^<>]*+>", re.VERBOSE | re.IGNORECASE)

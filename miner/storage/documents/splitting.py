@@ -28,12 +28,14 @@ _ARMENIAN, _ARMENIAN_CAPITAL = "\u0531-\u0588", "\u0531-\u0556"
 AFTER_SENTENCE = _STOPS + _WIDE + _CLOSERS + _WIDE_CLOSERS
 
 # The time is linear in any text: quantifiers are possessive, and marks in a row are matched once.
+# Repeated groups are atomic instead, because Python before 3.11.5 fails to match possessive ones.
 _END = re.compile(
     rf"""
     (?P<stop>
-        (?<![{_STOPS}]) [{_STOPS}]++ (?:\s[!?]++)*+ (?:[{_CLOSERS}{_WIDE}]|\s»(?=\s|$))*+ (?=\s)
+        (?<![{_STOPS}]) [{_STOPS}]++ (?>(?:\s[!?]++)*)
+        (?>(?:[{_CLOSERS}{_WIDE}]|\s»(?=\s|$))*) (?=\s)
       | [{_WIDE}] [{_STOPS}{_WIDE}]*+ [{_WIDE_CLOSERS}]*+
-      | (?<=[{_WIDE_LETTER}{_WIDE_CLOSERS}]) [!?]++ (?:[ ][!?]++)*+ [{_WIDE_CLOSERS}]*+
+      | (?<=[{_WIDE_LETTER}{_WIDE_CLOSERS}]) [!?]++ (?>(?:[ ][!?]++)*) [{_WIDE_CLOSERS}]*+
         (?=[{_WIDE_LETTER}「『“])
       | (?<=[{_GREEK}{_CLOSERS}]) ; [{_CLOSERS}]*+ (?=\s[\s{_OPENERS}]*+[{_GREEK_CAPITAL}])
       | (?<=[{_ARMENIAN}{_CLOSERS}]) : (?=\s[\s{_OPENERS}]*+[{_ARMENIAN_CAPITAL}\d])
