@@ -81,6 +81,14 @@ def declared(builder: Any, name: str, returned: Any, *given: Any) -> Any:
     return cgutils.get_or_insert_function(builder.module, ir.FunctionType(returned, given), name)
 
 
+def in_lanes(builder: Any, number: Any, lanes: int) -> Any:
+    """Emit an LLVM vector with the same number in all ``lanes``."""
+    index = ir.IntType(32)
+    one = ir.Constant(ir.VectorType(number.type, lanes), ir.Undefined)
+    one = builder.insert_element(one, number, index(0))
+    return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(index, lanes), None))
+
+
 def _call(
     builder: Any, name: str, returned: Any, totals: Sequence[Any], bits: int, codes: Sequence[Any]
 ) -> Any:

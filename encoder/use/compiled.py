@@ -17,6 +17,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from miner.compiling import compiled, compiled_part
+from miner.instructions import in_lanes
 from miner.knn.core.int8 import products_of
 
 WIDTHS = (2, 3, 5)  # tokens that a branch looks at
@@ -43,13 +44,6 @@ def _loaded(builder: Any, array: Any, start: Any, lanes: int) -> Any:
     vector = builder.bitcast(pointer, ir.VectorType(kind, lanes).as_pointer())
     loaded = builder.load(vector, align=2)  # at least, as numbers may have 16 bits
     return loaded if kind == FLOAT else builder.sitofp(loaded, ir.VectorType(FLOAT, lanes))
-
-
-def _in_lanes(builder: Any, number: Any, lanes: int) -> Any:
-    """Return a vector of ``lanes`` times the same number."""
-    undefined = ir.Constant(ir.VectorType(FLOAT, lanes), ir.Undefined)
-    one = builder.insert_element(undefined, number, INDEX(0))
-    return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(INDEX, lanes), None))
 
 
 @intrinsic
@@ -80,7 +74,7 @@ def _add_window(
                     builder.load(builder.gep(each.data, [place.index]))
                     for each in (starts, factors)
                 )
-                factor = _in_lanes(builder, number, WIDE)
+                factor = in_lanes(builder, number, WIDE)
                 for scale in scales:
                     column = builder.add(builder.mul(place.index, channels), channel)
                     factor = builder.fmul(factor, _loaded(builder, scale, column, WIDE))
@@ -143,7 +137,7 @@ def _fold(term: Callable[..., Any], join: Callable[..., Any]) -> Any:
 
             def second(start: Any) -> Any:
                 if not isinstance(other, types.Array):
-                    return _in_lanes(builder, values[1], LANES)
+                    return in_lanes(builder, values[1], LANES)
                 others = context.make_array(other)(context, builder, values[1])
                 return _loaded(builder, others, start, LANES)
 

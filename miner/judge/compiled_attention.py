@@ -14,6 +14,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from miner.compiling import compiled, compiled_part
+from miner.instructions import in_lanes
 from miner.judge.compiled import longest_sentence
 
 HALVING, PER_HALVING = np.float32(np.log(2)), np.float32(1 / np.log(2))
@@ -76,12 +77,6 @@ def _at(context: Any, builder: Any, kind: Any, array: Any, place: Any) -> Any:
     return builder.bitcast(builder.gep(data, [place]), FLOATS.as_pointer())
 
 
-def _in_lanes(builder: Any, number: Any) -> Any:
-    """Return LANES times the same number."""
-    one = builder.insert_element(FLOATS(ir.Undefined), number, NUMBER(0))
-    return builder.shuffle_vector(one, one, NUMBERS(None))
-
-
 @intrinsic
 def _sum_rows(
     typing: Any, count: Any, factors: Any, rows: Any, start: Any, step: Any, out: Any
@@ -98,7 +93,7 @@ def _sum_rows(
         factors = context.make_array(kinds[1])(context, builder, factors).data
         total = cgutils.alloca_once_value(builder, FLOATS(None))
         with cgutils.for_range(builder, count) as row:
-            factor = _in_lanes(builder, builder.load(builder.gep(factors, [row.index])))
+            factor = in_lanes(builder, builder.load(builder.gep(factors, [row.index])), LANES)
             place = builder.add(start, builder.mul(row.index, step))
             numbers = builder.load(_at(context, builder, kinds[2], rows, place), align=4)
             product = builder.fmul(factor, numbers)
@@ -120,7 +115,7 @@ def _exponentials(typing: Any, logits: Any, start: Any, greatest: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         logits, start, greatest = values
         place = _at(context, builder, signature.args[0], logits, start)
-        value = builder.fsub(builder.load(place, align=4), _in_lanes(builder, greatest))
+        value = builder.fsub(builder.load(place, align=4), in_lanes(builder, greatest, LANES))
         for limit, too in ((0.0, ">"), (float(LEAST), "<")):
             bound = _constant(limit)
             value = builder.select(builder.fcmp_ordered(too, value, bound), bound, value)
@@ -151,7 +146,7 @@ def _divide(typing: Any, shares: Any, start: Any, total: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         shares, start, total = values
         place = _at(context, builder, signature.args[0], shares, start)
-        share = builder.fdiv(builder.load(place, align=4), _in_lanes(builder, total))
+        share = builder.fdiv(builder.load(place, align=4), in_lanes(builder, total, LANES))
         builder.store(share, place, align=4)
         return context.get_dummy_value()
 

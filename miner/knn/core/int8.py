@@ -20,7 +20,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from miner.compiling import compiled, compiled_part
-from miner.instructions import ASKED, CHOSEN, SETS, USABLE, Way, declared
+from miner.instructions import ASKED, CHOSEN, SETS, USABLE, Way, declared, in_lanes
 from miner.knn.core.compiled import FASTMATH, longer
 
 __all__ = ["ASKED", "CHOSEN", "LARGEST", "Columns", "hits"]
@@ -84,9 +84,7 @@ def in_all_lanes(builder: Any, numbers: Any, place: Any) -> Any:
     ``numbers`` is a pointer to numbers of 32 bits, and ``place`` an LLVM integer of 64 bits.
     """
     number = builder.load(builder.gep(numbers, [place]), align=4)
-    undefined = ir.Constant(ir.VectorType(number.type, LANES), ir.Undefined)
-    one = builder.insert_element(undefined, number, NUMBER(0))
-    return builder.shuffle_vector(one, undefined, ir.Constant(VECTOR, None))
+    return in_lanes(builder, number, LANES)
 
 
 def _arrays(context: Any, builder: Any, signature: Any, values: Any, place: int) -> list[Any]:
@@ -281,9 +279,7 @@ def raise_and_turn(typing: Any, codes: Any, raised: Any, at: Any, panels: Any, t
         )
         _, number, place, _, to = values
         column, step = cgutils.unpack_tuple(builder, place, 2)
-        added = builder.insert_element(ir.Constant(VECTOR, ir.Undefined), number, NUMBER(0))
-        added = builder.shuffle_vector(added, added, ir.Constant(VECTOR, None))
-        added = builder.bitcast(added, OCTETS)
+        added = builder.bitcast(in_lanes(builder, number, LANES), OCTETS)
         count, steps = cgutils.unpack_tuple(builder, source.shape, 2)
         vectors = [
             builder.load(_vector(builder, source.data, builder.mul(row, steps), step), align=4)

@@ -9,7 +9,7 @@ from encoder.bag.romanization import romanize, to_sounds
 from encoder.tokenizer import Tokenizer, Tokens, train_tokenizer
 from tests.encoder.test_tokenizer import lists_of, tokens_of
 
-ROWS = 1_000_000_007  # so many that no two n-grams of these pieces share one by chance
+ROWS = 1_000_000_007  # with fewer, two n-grams of these pieces would share a row by chance
 PIECES = [
     "",
     "\u2581",

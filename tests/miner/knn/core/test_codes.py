@@ -83,7 +83,7 @@ def test_no_cosine_of_hard_vectors_exceeds_its_bound(kinds, rows, dim, related, 
 
 
 def some_axes(dim, count, noise, random):
-    """Orthonormal columns, but for ``noise``."""
+    """Return orthonormal columns plus ``noise``."""
     axes = np.linalg.qr(random.standard_normal((dim, dim)))[0][:, :count]
     return (axes + noise * random.standard_normal(axes.shape)).astype(np.float32)
 
