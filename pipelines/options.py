@@ -111,6 +111,7 @@ class MiningOptions:
     order: str = choices.BY_SCORE
     near_duplicates: bool = False
     keep_identical: bool = False
+    unmatched_words: bool = False
     rows_per_shard: int = ROWS_PER_SHARD
     workers: int = 1
     runner: str | None = None
@@ -275,6 +276,11 @@ def check_options(options: MiningOptions) -> None:
         require("rensa")
     for output in options.outputs:
         check_output(output, options.origin)
+    if options.unmatched_words and not Output.named(options.output).format.has_all_fields:
+        raise ValueError(
+            f"{options.output}: this format has no field for --unmatched-words; write .jsonl, "
+            ".parquet or .dataset, or omit the option"
+        )
     _check_work_dir(options)
 
 
@@ -303,6 +309,8 @@ def check_kept(options: MiningOptions) -> None:
         choices.check_choice("--score", options.score, choices.SCORES)
     if options.all and (options.fdr is not None or options.threshold != -math.inf):
         raise ValueError("--all conflicts with --fdr and --threshold; omit --all, or the others")
+    if options.unmatched_words and options.score == MARGIN:
+        raise ValueError("--unmatched-words requires scores by words; omit --score margin")
     if options.fdr is None:
         return
     if not 0 < options.fdr < 1:

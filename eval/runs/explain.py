@@ -14,7 +14,7 @@ from miner.choices import LINES, MONOTONE
 from miner.judge.facts import facts_of, name_differences
 from miner.judge.features import NeighbourhoodStats, RunStatistics, compute_features, read_texts
 from miner.judge.model import bundled_judge
-from miner.judge.network import unmatched_words
+from miner.judge.network import words_without_counterpart
 from miner.margin import margin_scores
 
 SHOWN = 5  # features to list for a pair, and against it
@@ -97,8 +97,8 @@ def explain(run: Run, source: int, target: int) -> Explanation:
 def _unmatched(
     makers: Sequence[WordEncoder], texts: Sequence[str]
 ) -> tuple[Sequence[str], Sequence[str]]:
-    ((source, target),) = unmatched_words(makers, *([text] for text in texts))
-    return [word for word, alone in source if alone], [word for word, alone in target if alone]
+    (source,), (target,) = words_without_counterpart(makers, *([text] for text in texts))
+    return source, target
 
 
 def _line_of_pair(run: Run, source: int, target: int) -> int | None:

@@ -11,6 +11,7 @@ CPU. Axes: ``P`` pairs, ``N`` words of all their sentences, ``U`` different word
 """
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -33,6 +34,8 @@ UNMATCHED = 0.0  # log odds from which a word has no counterpart
 HEAVY = np.float32(0.1)  # factor of the weights of words
 PAIRS_AT_ONCE = 128  # pairs whose words are in memory, about 10 MB
 LONGEST = 1000  # words of a sentence: time and memory grow with the square
+
+_MARKS = re.compile(r"^[\W_]+|[\W_]+$")  # at the ends of a word
 
 WordFlags: TypeAlias = list[tuple[str, bool]]  # words, and whether they lack a counterpart
 Whole = TypeVar("Whole", np.int8, np.float32)
@@ -191,6 +194,20 @@ def unmatched_words(
             values = judged[side][first : first + len(parts)] if judged else np.zeros(len(parts))
             flags[side].append(list(zip(parts, (values > UNMATCHED).tolist(), strict=True)))
     return list(zip(*flags, strict=True))
+
+
+def words_without_counterpart(
+    makers: Sequence[WordEmbedder], source: Sequence[str], target: Sequence[str]
+) -> tuple[list[list[str]], list[list[str]]]:
+    """List the words of P pairs that lack a counterpart, of each side.
+
+    ``unmatched_words`` finds them. Punctuation marks at their ends are removed.
+    """
+    lists: tuple[list[list[str]], list[list[str]]] = [], []
+    for pair in unmatched_words(makers, source, target):
+        for side, words in zip(lists, pair, strict=True):
+            side.append([_MARKS.sub("", word) or word for word, alone in words if alone])
+    return lists
 
 
 def _words_of(side: Words, rows: Ids) -> Ids:

@@ -21,7 +21,12 @@ JUDGED = ("probability", "margin")  # the columns after the score of judged pair
 
 
 def pairs_schema(
-    *, judged: bool = False, merged: bool = False, originals: bool = False, reasons: bool = False
+    *,
+    judged: bool = False,
+    merged: bool = False,
+    originals: bool = False,
+    unmatched: bool = False,
+    reasons: bool = False,
 ) -> pa.Schema:
     """Return the Arrow schema of pairs in JSON lines and Parquet.
 
@@ -34,6 +39,7 @@ def pairs_schema(
         merged: Make ids and rows lists, such as ``source_ids``, because sentences were merged, and
             omit rank, direction and duplicates.
         originals: Add ``source_original`` and ``target_original``, the texts before their repair.
+        unmatched: Add lists of words, ``source_unmatched`` and ``target_unmatched``.
         reasons: Add ``reason``, why a pair was rejected.
     """
     import pyarrow as pa
@@ -50,6 +56,8 @@ def pairs_schema(
         fields += [("source_duplicates", ids), ("target_duplicates", ids)]
     if originals:
         fields += [("source_original", text), ("target_original", text)]
+    if unmatched:
+        fields += [("source_unmatched", ids), ("target_unmatched", ids)]
     return pa.schema([*fields, ("reason", text)] if reasons else fields)
 
 

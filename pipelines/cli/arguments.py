@@ -86,6 +86,8 @@ HELP = {
     "MinHash) of a better pair's",
     "--keep-identical": "also write pairs with the same text on both sides (default: only --score "
     "margin writes them)",
+    "--unmatched-words": "also write each side's words that seem to have no counterpart, in the "
+    "fields source_unmatched and target_unmatched of .jsonl, .parquet and .dataset",
     "--index": "exact; cells, an approximate search in k-means cells, such as cells4096:probes=8; "
     "a FAISS factory string with parameters after a colon, such as IVF4096,Flat:nprobe=64; auto: "
     f"exact up to 10^11 similarities, then cells (default: {Default.index})",
@@ -233,6 +235,7 @@ def _add_mining_options(parser: argparse.ArgumentParser, *, is_rating: bool = Fa
     add("--filters", type=_filters, action="extend", default=[], metavar="NAMES")
     add("--near-duplicates", action="store_true")
     add("--keep-identical", action="store_true")
+    add("--unmatched-words", action="store_true")
     add("--index", default=Default.index, metavar="INDEX")
     add("--search-precision", choices=choices.SEARCH_PRECISIONS, default=Default.search_precision)
     if not is_rating:

@@ -185,6 +185,8 @@ def _pairs_to_rate(args: argparse.Namespace) -> PairFile:
         )
     if args.order == AS_INPUT and args.top is not None:
         raise ValueError("--top conflicts with --order input; add --order score")
+    if args.order == AS_INPUT and args.unmatched_words:
+        raise ValueError("--unmatched-words conflicts with --order input; name an output in .jsonl")
     return pairs
 
 

@@ -17,12 +17,13 @@ import pyarrow.parquet as pq
 
 from miner.arrays import IntArray
 from miner.given import lines_of
+from miner.judge.network import words_without_counterpart
 from miner.storage.layout import DUPLICATES, LINES, MERGES, PAIRS, REJECTED, SIDES
 from miner.storage.pair_files.sides import ORIGINALS_FILE, texts_at
 from miner.storage.pair_tables import Merges, joined_texts, list_offsets
 from miner.storage.pairs import write_pairs
 from miner.storage.places import Place
-from miner.threads import map_in_threads, prefetch, use_all_threads
+from miner.threads import blocks, map_in_threads, prefetch, use_all_threads
 from pipelines.context import RunContext
 from pipelines.memory import spare_bytes
 from pipelines.progress import Meter
@@ -31,6 +32,7 @@ from pipelines.stages.summary import read_summary
 
 EXPORT_ROWS = 32_768  # pairs per table; miner.filters.RATIO_PAIRS needs as many
 READ_ROWS = 32_768  # sentences per batch that is read
+UNMATCHED_PAIRS = 1024  # pairs whose words are compared at a time by a thread
 MAX_PAIRS = sys.maxsize
 COPIES = 3  # of a pass's sentences: two for some time, and room for longer pairs
 PAIR_BYTES = 200  # bytes of a pair without its texts
@@ -55,7 +57,8 @@ def _export(run: RunContext, chosen: ChosenPairs, name: str, stage: str, path: P
         def tables() -> Iterator[pa.Table]:
             for table in completed_pairs(run, chosen, name):
                 table = _replace_by_lines(chosen, table)
-                yield _add_originals(run, table) if options.repair else table
+                table = _add_originals(run, table) if options.repair else table
+                yield _add_unmatched(run, table) if options.unmatched_words else table
                 meter.advance(len(table))
 
         write_pairs(
@@ -65,6 +68,7 @@ def _export(run: RunContext, chosen: ChosenPairs, name: str, stage: str, path: P
             judged=options.scores_by_words,
             merged=options.is_monotone,
             originals=options.repair,
+            unmatched=options.unmatched_words,
             reasons=name == REJECTED,
         )
 
@@ -92,6 +96,20 @@ def _add_originals(run: RunContext, table: pa.Table) -> pa.Table:
     originals = texts_at(folder / ORIGINALS_FILE, table["source_row"].to_numpy())
     for name in originals.column_names:
         table = table.append_column(name, originals[name])
+    return table
+
+
+def _add_unmatched(run: RunContext, table: pa.Table) -> pa.Table:
+    makers = run.word_encoders()
+    texts = [table[f"{side}_text"].to_pylist() for side in SIDES]
+
+    def read(rows: slice) -> tuple[list[list[str]], list[list[str]]]:
+        return words_without_counterpart(makers, *(side[rows] for side in texts))
+
+    parts = map_in_threads(read, blocks(len(table), UNMATCHED_PAIRS))
+    for side, words in zip(SIDES, zip(*parts, strict=True), strict=True):
+        column = pa.array(itertools.chain.from_iterable(words), pa.list_(pa.string()))
+        table = table.append_column(f"{side}_unmatched", column)
     return table
 
 

@@ -49,7 +49,7 @@ from miner.storage.layout import (
 from miner.storage.pair_tables import numbers_schema, pairs_of, table_of
 from miner.threads import even_blocks, use_all_threads
 from pipelines.context import RunContext
-from pipelines.options import MARGIN, WORDS
+from pipelines.options import MARGIN, WORDS, MiningOptions
 from pipelines.references import ChosenPairs, PairBatch, ShardNeighbours, check_complete
 from pipelines.stages.export import EXPORT_ROWS, completed_pairs, texts_of
 from pipelines.stages.select import range_pairs
@@ -88,11 +88,20 @@ def _decided_score(run: RunContext, prefix: str) -> str:
             run.word_encoders()
         except ValueError as error:
             reason = str(error)
-    if reason and (options.scores_by_words or options.fdr is not None):
-        raise ValueError(f"{prefix}{'--fdr' if options.fdr else '--score words'}: {reason}")
+    if reason and (needs := _option_that_needs_words(options)):
+        raise ValueError(f"{prefix}{needs}: {reason}")
     if reason:
         logger.info("%spairs are scored by margin only (%s); writing all of them", prefix, reason)
     return MARGIN if reason else options.score or WORDS
+
+
+def _option_that_needs_words(options: MiningOptions) -> str | None:
+    needs = {
+        "--fdr": options.fdr is not None,
+        "--unmatched-words": options.unmatched_words,
+        "--score words": options.scores_by_words,
+    }
+    return next((name for name, given in needs.items() if given), None)
 
 
 def cut_pairs(run: RunContext, chosen: ChosenPairs) -> list[PairBatch]:

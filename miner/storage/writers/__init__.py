@@ -45,6 +45,7 @@ class Format(NamedTuple):
     files may be compressed, and ``names_languages`` whether both languages must be known. If
     ``is_grouped``, tables of more rows are written at a time. ``files`` are the files of an output
     that is a folder, and empty for an output of one file, or of two with a ``%``.
+    ``has_all_fields`` says whether all columns of pairs are written.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Format(NamedTuple):
     names_languages: bool = False
     files: tuple[str, ...] = ()
     is_grouped: bool = False
+    has_all_fields: bool = False
 
     @property
     def rows(self) -> int:
@@ -62,10 +64,12 @@ class Format(NamedTuple):
 LINES = "%"
 FORMATS = {
     ".tsv": Format("tsv", compresses=True),
-    ".jsonl": Format("jsonl", compresses=True),
-    ".parquet": Format("parquet", is_grouped=True),
+    ".jsonl": Format("jsonl", compresses=True, has_all_fields=True),
+    ".parquet": Format("parquet", is_grouped=True, has_all_fields=True),
     ".tmx": Format("tmx", compresses=True, names_languages=True),
-    ".dataset": Format("dataset", files=("pairs.parquet", "README.md"), is_grouped=True),
+    ".dataset": Format(
+        "dataset", files=("pairs.parquet", "README.md"), is_grouped=True, has_all_fields=True
+    ),
     LINES: Format("lines", compresses=True),
 }
 COMPRESSIONS = (".gz", ".zst")

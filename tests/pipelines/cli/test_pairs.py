@@ -127,6 +127,18 @@ def test_lines_that_are_not_utf_8_come_out_as_they_are(tmp_path: Path) -> None:
             "out.jsonl: --order input and --score texts write TSV",
         ),
         (["--order=input", "--top=3", "-o", "out.tsv"], "--top conflicts with --order input"),
+        (
+            ["--unmatched-words", "-o", "out.tsv"],
+            "--unmatched-words conflicts with --order input",
+        ),
+        (
+            ["--unmatched-words", "--order=score", "-o", "out.tsv"],
+            "out.tsv: this format has no field for --unmatched-words",
+        ),
+        (
+            ["--unmatched-words", "--score=margin", "-o", "out.jsonl"],
+            "--unmatched-words requires scores by words",
+        ),
         (["{table}", "--columns=1,2", "-o", "out.tsv"], "--columns conflicts with TGT; omit one"),
         (["--columns=1,x", "-o", "out.tsv"], "no column 'x'; choose --columns among those"),
     ],
@@ -284,3 +296,17 @@ def test_bad_files_of_options(
     (tmp_path / "run.toml").write_text(text)
     assert adit(["mine", "--config", str(tmp_path / "run.toml")]) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "parquet", "dataset"])
+def test_words_without_a_counterpart_are_written(tmp_path: Path, ending: str) -> None:
+    pairs = [*sample_pairs()[:20], ("Das Haus ist rot.", "The house is blue.")]
+    (tmp_path / "in.tsv").write_text("".join(f"{s}\t{t}\n" for s, t in pairs), encoding="utf-8")
+    out = tmp_path / f"out.{ending}"
+    rate(tmp_path / "in.tsv", "--unmatched-words", "-o", out)
+    written = read_pairs_of(out)
+    assert len(written) == len(pairs)
+    changed = next(pair for pair in written if pair["target_text"] == pairs[-1][1])
+    assert (changed["source_unmatched"], changed["target_unmatched"]) == ([], ["blue"])
+    rate(tmp_path / "in.tsv", "-o", out)
+    assert "source_unmatched" not in read_pairs_of(out)[0]

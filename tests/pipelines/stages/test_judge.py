@@ -258,6 +258,9 @@ def test_what_is_not_covered_has_no_words(refused: Refused, run: list[str]) -> N
         error := refused([*run, *spoken, "--score", "words"])
     )
     assert error.endswith("cover tlh well, so only --score margin works\n")
+    words = ["--score", "words", "--unmatched-words", "-o", "out.jsonl"]
+    error = refused([*run, *spoken, *words])
+    assert "--unmatched-words: precomputed embeddings have no word vectors" in error
 
 
 def test_words_are_the_default_where_there_are_some(corpora: Corpora, tmp_path: Path) -> None:
