@@ -57,7 +57,7 @@ class Mined:
     @cached_property
     def usual(self) -> RunStatistics:
         """The run statistics for features, or the ValueError of ``makers``."""
-        return RunStatistics.of(self.seen, mean_spacing(self.lists))
+        return RunStatistics.of(self.seen, mean_spacing(self.lists), makers=self.makers)
 
     @cached_property
     def features(self) -> NDArray[np.float32]:

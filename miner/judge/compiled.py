@@ -36,6 +36,49 @@ def _take_whole(vectors: Any, ids: Any, rows: Any) -> None:
 
 
 @_part_exact
+def _square_sum(row: Any) -> Any:
+    """Sum the squares of whole numbers, at most ``SCALE`` squared, exactly."""
+    total = 0.0
+    for place in range(len(row)):
+        total += row[place] * row[place]
+    return total
+
+
+@_part
+def _join_words(vectors: Any, weights: Any, ids: Any, rows: Any, joined: Any) -> Any:
+    """Join light words to the next ones, and return their number.
+
+    Their weight is at least the mean weight of the sentence's words. Light words at the end join
+    the ones before. Vectors are written to ``rows`` in whole numbers of 1 / ``SCALE``, and weights
+    to ``joined``.
+    """
+    total, count = 0.0, 0
+    for word in ids:
+        total += np.float64(weights[word])
+    rows[0], joined[0] = 0, 0
+    for word in ids:
+        weight, row, vector = np.float64(weights[word]), rows[count], vectors[word]
+        for place in range(len(vector)):
+            row[place] += weight * np.float64(vector[place])
+        joined[count] += weight
+        if joined[count] * len(ids) >= total:
+            count += 1
+            rows[count], joined[count] = 0, 0
+    if joined[count] > 0:
+        rows[count - 1] += rows[count]
+        joined[count - 1] += joined[count]
+    for word in range(count):
+        row, weight = rows[word], max(joined[word], 1e-30)
+        for place in range(len(row)):
+            row[place] = np.rint(row[place] / weight * SCALE)
+        length = np.sqrt(_square_sum(row))
+        for place in range(len(row)):
+            row[place] = np.rint(row[place] / max(length, 1.0) * SCALE)
+        joined[word] = weight * (length / SCALE)
+    return count
+
+
+@_part_exact
 def _products(rows: Any, others: Any) -> Any:
     first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
     fifth, sixth, seventh, eighth = 0.0, 0.0, 0.0, 0.0
@@ -137,18 +180,33 @@ def _describe_side(weights: Any, one: Any, other_match: Any, out: Any) -> Any:
     return total
 
 
+@_part
+def _take_words(
+    vectors: Any, weights: Any, ids: Any, is_joined: bool, rows: Any, taken: Any
+) -> Any:
+    """Write vectors and weights of words, and return their number."""
+    if is_joined:
+        return _join_words(vectors, weights, ids, rows, taken)
+    _take_whole(vectors, ids, rows)
+    for word in range(len(ids)):
+        taken[word] = weights[ids[word]]
+    return len(ids)
+
+
 @_compile
-def describe_words(source: Any, target: Any, sides: Any, weights: Any) -> None:
+def describe_words(source: Any, target: Any, joins: Any, sides: Any, weights: Any) -> None:
     """Fill features of the matched words of P pairs in place.
 
+    ``joins`` are two bools, whether light words of the source and of the target join the next ones.
     ``sides`` (P, 2, SIDE) gets the features of source and target, and ``weights`` (P, 2) the sum of
     each side's word weights. Both are float64 and zeros at first, which stay if either side has no
     words. ``source`` and ``target`` are the tuples of vectors, weights, ids and offsets of
     ``miner.judge.words.Words``.
     """
     vectors, word_weights, ids, offsets = source
-    other_vectors, other_weights, other_ids, other_offsets = target
+    other_vectors, other_word_weights, other_ids, other_offsets = target
     most, other_most = longest_sentence(offsets), longest_sentence(other_offsets)
+    own_weights, other_weights = np.empty(most + TILE), np.empty(other_most + TILE)
     rows = np.zeros((most + TILE, vectors.shape[1]))
     other_rows = np.zeros((other_most + TILE, vectors.shape[1]))
     best, match = np.empty(most, np.float32), np.empty(most, np.int64)
@@ -159,13 +217,15 @@ def describe_words(source: Any, target: Any, sides: Any, weights: Any) -> None:
         n, m = len(words), len(others)
         if n == 0 or m == 0:
             continue
-        _take_whole(vectors, words, rows)
-        _take_whole(other_vectors, others, other_rows)
+        n = _take_words(vectors, word_weights, words, joins[0], rows, own_weights)
+        m = _take_words(
+            other_vectors, other_word_weights, others, joins[1], other_rows, other_weights
+        )
         one, two = (best[:n], match[:n]), (other_best[:m], other_match[:m])
         _match(rows, other_rows, one, two)
         out = sides[pair]
-        weights[pair, 0] = _describe_side(word_weights[words], one, two[1], out[0])
-        weights[pair, 1] = _describe_side(other_weights[others], two, one[1], out[1])
+        weights[pair, 0] = _describe_side(own_weights[:n], one, two[1], out[0])
+        weights[pair, 1] = _describe_side(other_weights[:m], two, one[1], out[1])
 
 
 @_compile

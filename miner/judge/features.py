@@ -17,7 +17,7 @@ from miner.judge.facts import compare_facts, facts_of
 from miner.judge.languages import own_language
 from miner.judge.names import compare_names
 from miner.judge.network import network_of
-from miner.judge.words import WordEmbedder, Words
+from miner.judge.words import WordEmbedder, Words, encoder_names
 from miner.margin import margin_scores
 from miner.numbers import count_numbers, with_ascii_digits
 from miner.threads import blocks, map_in_threads, run_in_threads
@@ -35,6 +35,7 @@ _WORD_FEATURES = (
     *("longest unmatched run", "mutual matches", "matches out of place", "matched word pairs"),
     *("weight of near-equal words", "words"),
 )
+_IS_WEIGHT = np.array([name.startswith("weight") for name in _WORD_FEATURES])
 _MARKS = ("letters", "question marks", "colons", "brackets", "commas", "capitals")
 NEIGHBOURHOOD = ("margin", "lesser gap to neighbours", "greater gap to neighbours")
 FEATURES = (  # of the trees for mined pairs
@@ -57,6 +58,9 @@ NAMES = (
 )
 SEEN = (*FEATURES, NUMBERS, *FACTS, *NAMES, LANGUAGE)  # also of the trees for given pairs
 CONTEXT = "words in context"
+# Languages with spaces between syllables or phrases only, so that words are split into parts. Most
+# parts of Chinese are words.
+SPLIT_LANGUAGES = ("ja", "km", "lo", "my", "th", "vi")
 COLUMNS = (*SEEN, CONTEXT)
 
 
@@ -107,6 +111,7 @@ def read_texts(
     """
     reading = threading.Lock()
     model, network = facts_of(makers), network_of(makers) if is_given else None
+    joins = tuple(not is_given and language in SPLIT_LANGUAGES for language in languages)
 
     def read_piece(piece: slice) -> tuple[NDArray[np.floating], ...]:
         texts = [with_ascii_digits(side[piece]) for side in (source, target)]
@@ -120,7 +125,15 @@ def read_texts(
             names = compare_names(makers, texts, words, languages)
             context = network.judge(*words)[0] if network else context
         numbers = count_numbers(*texts).T
-        columns = *match_words(*words), marks, numbers, own, facts, names, context
+        columns = (
+            *match_words(words[0], words[1], joins),
+            marks,
+            numbers,
+            own,
+            facts,
+            names,
+            context,
+        )
         with reading:
             progress(len(texts[0]))
         return columns
@@ -130,8 +143,12 @@ def read_texts(
     return Texts(**dict(zip((field.name for field in fields(Texts)), columns, strict=True)))
 
 
-def match_words(source: Words, target: Words) -> tuple[NDArray[np.float32], FloatArray]:
+def match_words(
+    source: Words, target: Words, joins: tuple[bool, ...] = (False, False)
+) -> tuple[NDArray[np.float32], FloatArray]:
     """Match the words of both sides of P pairs by their vectors.
+
+    If ``joins``, of source and target, is true, light words are joined to the next.
 
     Returns:
         Features of each side, float32 (P, 2, SIDE), and the sum of each side's word weights,
@@ -142,7 +159,7 @@ def match_words(source: Words, target: Words) -> tuple[NDArray[np.float32], Floa
     pairs = len(source.offsets) - 1
     described, weights = np.zeros((pairs, 2, SIDE)), np.zeros((pairs, 2))
     sides = [(side.vectors, side.weights, side.ids, side.offsets) for side in (source, target)]
-    describe_words(*sides, described, weights)
+    describe_words(*sides, joins, described, weights)
     return described.astype(np.float32), weights
 
 
@@ -181,6 +198,8 @@ class RunStatistics:
         language: At most 0. It is lower if even the surest of these pairs are in a spelling that
             the language model does not know, such as romanised text.
         is_given: Whether the pairs were given, not mined.
+        scale: ``weights`` if the pairs were mined and the word encoders of both sides differ, else
+            1. Weights of the heavier side are divided by it.
     """
 
     weights: float
@@ -188,23 +207,37 @@ class RunStatistics:
     spacing: float
     language: float
     is_given: bool
+    scale: float = 1.0
 
     @classmethod
     def of(
-        cls, texts: Texts, spacing: float = math.nan, *, is_given: bool = False
+        cls,
+        texts: Texts,
+        spacing: float = math.nan,
+        *,
+        makers: Sequence[WordEmbedder] = (),
+        is_given: bool = False,
     ) -> "RunStatistics":
         """Compute the statistics of the first 1,000 pairs, the best by margin.
 
-        ``spacing`` is from ``mean_spacing``, and ``is_given`` says that the pairs were not mined.
-        Without pairs, ratios are 1 and ``language`` is 0.
+        ``spacing`` is from ``mean_spacing``, ``makers`` are the word encoders of both sides, and
+        ``is_given`` says that the pairs were not mined. Without pairs, ratios are 1 and
+        ``language`` is 0.
         """
         both = texts.weights[:STATISTICS_PAIRS], texts.marks[:STATISTICS_PAIRS, :, 0] + 1.0
         weights, letters = (float(np.median(_ratios(s))) if len(s) else 1.0 for s in both)
         own = texts.language[:STATISTICS_PAIRS].astype(np.float64)
         own = own[~np.isnan(own)]
         language = min(0.0, float(np.quantile(own, SURE))) if len(own) else 0.0
-        statistics = {"weights": weights, "letters": letters, "spacing": spacing}
-        return cls(**statistics, language=language, is_given=is_given)
+        is_scaled = len(encoder_names(makers)) > 1 and not is_given
+        return cls(
+            weights=weights,
+            letters=letters,
+            spacing=spacing,
+            language=language,
+            is_given=is_given,
+            scale=weights if is_scaled else 1.0,
+        )
 
 
 def _ratios(sides: NDArray[np.floating]) -> FloatArray:
@@ -254,6 +287,8 @@ def compute_features(
     Returns:
         float32 (P, F), in the order of ``COLUMNS``. NaN is unknown.
     """
+    scales = np.minimum((1 / usual.scale, usual.scale), 1)[:, None]
+    words = texts.words * np.where(_IS_WEIGHT, scales, 1).astype(np.float32)
     weights = _ratios(texts.weights) / usual.weights
     letters = _ratios(texts.marks[:, :, 0] + 1.0) / usual.letters
     if near is None:
@@ -262,8 +297,8 @@ def compute_features(
         gaps = [(near.cosine.astype(np.float64) - mean) / usual.spacing for mean in near[1:]]
         around = [margin_scores(*near), np.minimum(*gaps), np.maximum(*gaps)]
     columns = [
-        *texts.words.min(axis=1).T,
-        *texts.words.max(axis=1).T,
+        *words.min(axis=1).T,
+        *words.max(axis=1).T,
         *(np.maximum(ratio, 1 / ratio) for ratio in (weights, letters)),
         *np.abs(texts.marks[:, 0, 1:] - texts.marks[:, 1, 1:]).T,
         *texts.numbers[:, :2].T,

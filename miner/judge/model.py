@@ -29,6 +29,7 @@ from miner.judge.features import (
     NEGATED,
     NUMBERS,
     SEEN,
+    SPLIT_LANGUAGES,
 )
 from miner.judge.network import BUNDLED as BUNDLED_NETWORK
 from miner.judge.prior import (
@@ -98,6 +99,8 @@ class Judge:
         if self.is_given:
             given = CONTEXT_WEIGHT, GIVEN_SLOPE, GIVEN_SHIFT
             rest += [repr(given).encode(), BUNDLED_NETWORK.read_bytes()]
+        else:
+            rest.append(repr(SPLIT_LANGUAGES).encode())
         return hashlib.sha256(b"".join([*arrays, *rest])).hexdigest()[:12]
 
     def _arrays(self) -> dict[str, NDArray[np.generic]]:

@@ -119,7 +119,10 @@ def cut_pairs(run: RunContext, chosen: ChosenPairs) -> list[PairBatch]:
             return {}
         lists = (shard.load(run.options.scopes[-1]) for shard in chosen.shards)
         best = _read(run, chosen, *_best_texts(run, chosen, rows))
-        return asdict(RunStatistics.of(best, mean_spacing(lists), is_given=_is_given(chosen)))
+        usual = RunStatistics.of(
+            best, mean_spacing(lists), makers=run.word_encoders(), is_given=_is_given(chosen)
+        )
+        return asdict(usual)
 
     with use_all_threads():
         key = _scores_key(run, chosen, "usual of texts")

@@ -2,7 +2,9 @@
 
 import math
 from dataclasses import replace
+from itertools import pairwise
 from types import SimpleNamespace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -93,18 +95,92 @@ def test_features_of_words_are_their_definition(lengths, dim, seed):
         np.testing.assert_allclose(sums, [own.weights.sum(), other.weights.sum()], rtol=1e-6)
 
 
+def joined(words):
+    """The words of each sentence after light ones are joined, word by word."""
+    vectors, weights, offsets = [], [], [0]
+    for first, last in pairwise(words.offsets):
+        ids = words.ids[first:last]
+        own = words.weights[ids].astype(float)
+        parts, light = [], []
+        for place in range(len(ids)):
+            light.append(place)
+            if own[light].sum() >= own.mean():
+                parts.append(light)
+                light = []
+        if light:
+            parts[-1] += light
+        sums = [(own[part, None] * words.vectors[ids[part]]).sum(axis=0) for part in parts]
+        weights += [np.linalg.norm(each) for each in sums]
+        vectors += [each / max(np.linalg.norm(each), 1e-9) for each in sums]
+        offsets.append(len(vectors))
+    return SimpleNamespace(
+        vectors=np.array(vectors, np.float32).reshape(-1, words.vectors.shape[1]),
+        weights=np.array(weights, np.float32),
+        ids=np.arange(len(vectors), dtype=np.int32),
+        offsets=np.array(offsets),
+    )
+
+
+@given(lengths=pairs_of_lengths, seed=st.integers(0, 1000))
+def test_light_words_are_joined_to_the_next(lengths, seed):
+    source, target = (
+        words_of([pair[side] for pair in lengths], seed + side, 16) for side in (0, 1)
+    )
+    for joins in ((True, False), (False, True), (True, True)):
+        parts = [
+            joined(side) if join else side
+            for side, join in zip((source, target), joins, strict=True)
+        ]
+        for found, expected in zip(
+            match_words(source, target, joins), match_words(*parts), strict=True
+        ):
+            np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_words_of_languages_without_spaces_between_them_are_joined():
+    """Mined ones: the trees of given pairs have learned from parts."""
+
+    def words(language, **options):
+        languages = language, "en"
+        return read_texts([Maker(), Maker()], SOURCE, TARGET, languages=languages, **options).words
+
+    Maker.weights = {"a": 0.25}
+    try:
+        parts, thai = words("zh"), words("th")
+        given = words("th", is_given=True)
+    finally:
+        Maker.weights = {}
+    assert (parts[-1, 0, -1], thai[-1, 0, -1], given[-1, 0, -1]) == (3, 2, 3)
+    np.testing.assert_array_equal(parts, given)
+
+
+def test_weights_of_two_word_encoders_are_compared_in_one_scale():
+    texts = read_texts([Maker(), Maker()], ["a b c", "b c"], ["a ein", "b ein"])
+    one, other = Maker(), Maker()
+    other.name = "other"
+    names = ["weight of unmatched words, lesser side", "weight of unmatched words, greater side"]
+    for makers, expected in (((one, one), [1, 2]), ((one, other), [1, 2 / 1.25])):
+        usual = RunStatistics.of(texts, makers=makers)
+        found = named(compute_features(texts, None, usual)[0])
+        assert [found[name] for name in names] == pytest.approx(expected), makers
+    assert RunStatistics.of(texts, makers=(one, other), is_given=True).scale == 1
+
+
 def test_a_pair_has_the_same_bits_beside_any_others():
     lengths = [3, 0, 7, 4, 30, 1] * 5, [2, 5, 6, 4, 28, 1] * 5
     source, target = (words_of(some, seed, 40) for seed, some in enumerate(lengths))
-    whole, weights = match_words(source, target)
-    for pair in range(len(whole)):
-        alone, sums = match_words(one(source, pair), one(target, pair))
-        assert alone[0].tobytes() == whole[pair].tobytes()
-        assert sums[0].tobytes() == weights[pair].tobytes()
+    for joins in ((False, False), (True, True)):
+        whole, weights = match_words(source, target, joins)
+        for pair in range(len(whole)):
+            alone, sums = match_words(one(source, pair), one(target, pair), joins)
+            assert alone[0].tobytes() == whole[pair].tobytes()
+            assert sums[0].tobytes() == weights[pair].tobytes()
 
 
 class Maker:
     """Words are what stands between spaces; equal ones have equal vectors."""
+
+    weights: ClassVar[dict[str, float]] = {}  # 1 if absent
 
     def words(self, sentences):
         parts = [sentence.split() for sentence in sentences]
@@ -113,7 +189,7 @@ class Maker:
         vectors = np.eye(51, 50, dtype=np.float32)[places]  # zero if not in the vocabulary
         return SimpleNamespace(
             vectors=vectors,
-            weights=np.ones(len(known), dtype=np.float32),
+            weights=np.array([self.weights.get(word, 1) for word in known], dtype=np.float32),
             ids=np.array([known.index(word) for part in parts for word in part], dtype=np.int32),
             offsets=np.cumsum([0, *map(len, parts)]),
         )

@@ -141,6 +141,22 @@ def left_one_by_one(run: Run, own: Side, other: Side, place: int) -> list[float]
     return load_judge().scores(compute_features(texts, near, usual)).tolist()
 
 
+def test_weights_of_two_word_encoders_are_scaled(tmp_path: Path) -> None:
+    """Swedish words are of another encoder than English ones, German words are not."""
+    lines = {"sv": "Vi ses i morgon.", "de": "Wir sehen uns morgen.", "en": "See you tomorrow."}
+    for language, line in lines.items():
+        (tmp_path / f"{language}.txt").write_text(f"{line}\n", encoding="utf-8")
+    usual = {}
+    for language in ("sv", "de"):
+        work, names = tmp_path / language, [tmp_path / f"{name}.txt" for name in (language, "en")]
+        command = [*map(str, names), "-o", str(tmp_path / "out.tsv"), "-q", "--encoder", "mini"]
+        languages = ["--src-lang", language, "--tgt-lang", "en"]
+        assert mine_corpus([*command, *languages, "--work-dir", str(work)]) == 0
+        usual[language] = open_run(work).summary["usual"]
+    assert usual["sv"]["scale"] == usual["sv"]["weights"] > 1
+    assert usual["de"]["scale"] == 1 != usual["de"]["weights"]
+
+
 @pytest.mark.slow
 def test_no_result_depends_on_shards_or_workers(corpora: Corpora, tmp_path: Path) -> None:
     command, plain = corpora
