@@ -92,7 +92,7 @@ def write_pairs(
 
     Raises:
         ValueError: The format is unknown, or needs unknown languages.
-        OutputError: A file cannot be written.
+        OutputError, PlaceError: A local or a remote file cannot be written.
     """
     from miner.storage.writers import formats
 

@@ -121,7 +121,7 @@ class RemotePath:
         return bool(self._info().is_file)
 
     def is_dir(self) -> bool:
-        """Return whether it is a folder, or raise PlaceError."""
+        """Return whether the path is a folder, or raise PlaceError."""
         return bool(self._info().type.name == "Directory")
 
     def stat(self) -> Stat:
@@ -271,7 +271,7 @@ def same_file(one: Place, other: Place) -> bool:
 
 
 def lies_in(path: Place, folder: Place) -> bool:
-    """Return whether a path is a folder itself, or in it at any depth."""
+    """Return whether a path, links resolved, is ``folder`` or lies below it."""
     if isinstance(path, RemotePath) and isinstance(folder, RemotePath):
         return path._root == folder._root and path._inner.is_relative_to(folder._inner)
     if isinstance(path, RemotePath) or isinstance(folder, RemotePath):

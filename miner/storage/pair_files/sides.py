@@ -31,8 +31,9 @@ BATCH_LINES = 1 << 13
 def write_sides(pairs: PairFile, folder: Place) -> tuple[Place, Place]:
     """Write the sources and the targets of pairs to two files of lines.
 
-    Line i of both is the file's line or record i, with spaces for tabs and line ends. Both are
-    empty if it is not a pair. The folder is made, and files are replaced. Both paths are returned.
+    Line i of ``source.txt`` and ``target.txt`` is from entry i of ``pairs.read()``, with spaces for
+    tabs and line ends, and empty if that is not a pair. The folder is made, and files are replaced.
+    Their paths are returned.
 
     Raises:
         CorpusError: The file has no pair.
@@ -58,10 +59,10 @@ def write_sides(pairs: PairFile, folder: Place) -> tuple[Place, Place]:
 
 
 def write_texts(pairs: PairFile, path: Place) -> None:
-    """Write or replace an Arrow file of both texts of each line.
+    """Write or replace an Arrow file of both texts of each entry of a file.
 
-    Texts are "" if the line is not a pair. ``texts_at`` reads the file. It raises the
-    errors of ``pairs.read`` and ``atomic_file``.
+    Texts are "" if it is not a pair. ``texts_at`` reads the Arrow file. The errors of
+    ``pairs.read`` and ``atomic_file`` are raised.
     """
     import pyarrow as pa
 
