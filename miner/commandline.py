@@ -171,8 +171,8 @@ def add_common_options(parser: argparse.ArgumentParser) -> None:
 def error_line(error: Exception) -> str:
     """Return the message of an error for users, without ``[Errno 2]``.
 
-    It begins with the file's name, if the error has one. Otherwise, for a full disk, it lists the
-    outputs and folders that may be on it.
+    It begins with the file's name, if the error has one, or ``out of memory`` of a MemoryError. For
+    a full disk without a file's name, it lists the outputs and folders that may be on it.
     """
     if isinstance(error, MemoryError):
         return f"out of memory: {error}".removesuffix(": ")

@@ -201,7 +201,7 @@ def hub(suspects: Suspects) -> Mask:
 def language(suspects: Suspects) -> Mask:
     """Return a mask (P,) of the pairs with a side in another language.
 
-    The identifier gives its corpus's language a probability below 0.001. Both languages must pass
+    py3langid gives that side's language a probability below 0.001. ``suspects.languages`` must pass
     ``check_filter_languages``.
     """
     labels = [known_label(code or "") for code in suspects.languages]

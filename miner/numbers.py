@@ -79,7 +79,8 @@ def numbers_in(text: str) -> frozenset[Number]:
 def compare_numbers(source: frozenset[Number], target: frozenset[Number]) -> tuple[int, int]:
     """Count the numbers that two texts share, and the numbers of only one.
 
-    Two numbers match by a common reading, or if all parts of one are numbers of the other text.
+    Two numbers match by a common reading, or if all parts of one are numbers of the other text. The
+    first count is of the side with fewer matches.
     """
     one, two = _matched(source, target), _matched(target, source)
     return min(one, two), len(source) + len(target) - one - two

@@ -38,7 +38,7 @@ def adversarial_start(
 ) -> Mapping:
     """Train a map of word vectors adversarially, and return the best map.
 
-    At 20 checks, ``judge`` refines and rates the map. The first 6,000 words per side count.
+    Batches are drawn from the first 6,000 words per side. At 20 checks, ``judge`` rates the map.
 
     Args:
         source: unit vectors of words (N, D), most frequent first.

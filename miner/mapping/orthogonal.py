@@ -67,7 +67,7 @@ def procrustes(source: Matrix, target: Matrix) -> Matrix:
 def identical_words(source: Sequence[str], target: Sequence[str]) -> tuple[IntArray, IntArray]:
     """Return the source and target rows of words that are in both lists.
 
-    They are int64 (P,) each, in the order of ``source``. P may be 0. A repeated word counts each
+    They are int64 (P,) each, in the order of ``source``. P may be 0. A duplicate word counts each
     time in ``source``, and the last time in ``target``.
     """
     row_of = {word: row for row, word in enumerate(target)}
@@ -79,8 +79,8 @@ def identical_words(source: Sequence[str], target: Sequence[str]) -> tuple[IntAr
 def mutual_neighbours(source: Matrix, target: Matrix) -> tuple[IntArray, IntArray]:
     """Return the source and target rows of mutual nearest neighbours by CSLS.
 
-    They are int64 (P,) each, best first, of unit vectors (N, D) and (M, D). CSLS reduces a cosine
-    by the mean cosines of both words' 10 nearest neighbours.
+    They are int64 (P,) each, best first, of unit vectors (N, D) and (M, D). CSLS is twice a cosine
+    minus the mean cosines of both words' 10 nearest neighbours.
     """
     pairs = mine(source, target, k=NEIGHBOURS, margin="csls", retrieval="intersect")
     return pairs.source, pairs.target

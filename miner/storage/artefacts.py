@@ -121,7 +121,7 @@ def produce(folder: Place, *, key: str, write: Callable[[Draft], Mapping[str, An
 
     Raises:
         ArtefactError: A file of the sealed artefact is missing or damaged, or the seal is invalid.
-        OSError: A file cannot be written.
+        OSError: A file cannot be written, or a remote one cannot be read.
     """
     if artefact := find(folder, key=key):
         return artefact

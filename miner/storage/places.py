@@ -157,9 +157,7 @@ class RemotePath:
         return [(self / info.path[len(path) :].strip("/"), info) for info in infos]
 
     def open(self, mode: str = "rb") -> IO[bytes]:
-        """Open a file for random reading of its bytes.
-
-        ``mode`` can only be ``rb``.
+        """Open a file for random reading of its bytes, with the only mode ``rb``.
 
         Raises:
             FileNotFoundError: The file does not exist.

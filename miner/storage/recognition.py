@@ -154,7 +154,7 @@ class Table(NamedTuple):
 
     Attributes:
         rows: the cells of the rows that have the commonest width, in order.
-        share: the share of all rows that have it, 0 to 1.
+        share: the share of all rows that have this width, 0 to 1.
     """
 
     delimiter: str
