@@ -71,7 +71,7 @@ class Suspects:
         )
 
     def each(self, rule: Callable[[str, str], bool]) -> Mask:
-        """Return a mask (P,) of the pairs for which ``rule(source, target)``."""
+        """Return a mask (P,) of the pairs with a true ``rule(source, target)``."""
         pairs = zip(self.source, self.target, strict=True)
         return np.fromiter((rule(*pair) for pair in pairs), np.bool_, count=len(self.source))
 

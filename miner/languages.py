@@ -29,8 +29,8 @@ _CODE = re.compile(r"([a-z]{2,3})([-_][a-z0-9]{2,8})*", re.IGNORECASE)
 def is_code(text: str) -> bool:
     """Return whether a text is a code in ``CODES``, maybe with a region.
 
-    ``CODES`` has ISO 639-1, its codes of three letters, and languages of LASER and Tatoeba. Case
-    does not matter, nor ``_`` instead of ``-``.
+    ``CODES`` has ISO 639-1, its codes of three letters except ``run``, and languages of LASER and
+    Tatoeba. Case does not matter, nor ``_`` instead of ``-``.
     """
     match = _CODE.fullmatch(text)
     if match is None or match[1].lower() not in CODES:

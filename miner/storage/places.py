@@ -139,7 +139,7 @@ class RemotePath:
     def files(self, *, recursive: bool = False) -> list[tuple[RemotePath, int]]:
         """Return the files in a folder with sizes in bytes, or raise PlaceError.
 
-        With ``recursive``, files at any depth count. It is empty if the folder is missing.
+        With ``recursive``, files at any depth count. A missing folder has none.
         """
         entries = self._entries(recursive=recursive)
         return [(entry, info.size) for entry, info in entries if info.is_file]

@@ -85,7 +85,7 @@ def sentence_spans(text: str, language: str | None = None) -> Iterator[tuple[int
     """Yield the start and end of each stripped sentence in a paragraph.
 
     Line ends count as spaces. ``language`` (ISO 639-1) decides whether a number with a full stop
-    may be an ordinal; None permits it.
+    may be an ordinal, which None permits, and which letters with one are words.
     """
     start = counted_to = quotes = 0
     for match in _END.finditer(text):
