@@ -18,9 +18,9 @@ _TO_HOST = re.compile(rf"{_START}?(?i:www\.)?([^/?#]*)")
 def addresses_in(text: str) -> set[str]:
     """Return the distinct web and mail addresses in a text.
 
-    A mail address is in lower case. A web address is without its scheme, ``www.`` and final
-    punctuation, its host is in lower case, and its percent signs are decoded. A web address begins
-    with ``http``, ``https``, ``ftp`` or ``www.``. The set is empty without addresses.
+    A mail address is in lower case. A web address begins with ``http://``, ``https://``, ``ftp://``
+    or ``www.``. It is returned without these and its final punctuation and slash, with its host in
+    lower case and its percent-encoding decoded. The set is empty without addresses.
     """
     if "@" not in text and "://" not in text and "www." not in text.lower():
         return set()  # most texts; ten times as fast as a search

@@ -32,7 +32,7 @@ def take_rows(array: NDArray[Any], rows: Rows) -> NDArray[Any]:
 def evenly_spaced(rows: int, count: int) -> IntArray:
     """Return ``count`` positions at an even stride, from 0 to below ``rows``.
 
-    They are int64 (count,), ascending, and repeat if ``count`` exceeds ``rows`` (at least 1).
+    They are int64 (count,), ascending, and repeat if ``count`` exceeds ``rows``, at least 1 row.
     """
     return np.arange(count) * rows // count
 
@@ -79,7 +79,7 @@ class Direction(IntEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Neighbours:
-    """The k nearest neighbours of N rows, best first, ties by id.
+    """The k nearest neighbours of N rows, best first, ties by ascending id.
 
     ``ids``, int64 (N, K), are rows of the other side, -1 in unused columns. ``cosines``, float32
     (N, K), are -inf there. Unused columns are last.
@@ -104,7 +104,7 @@ class Neighbours:
         )
 
     def means(self) -> FloatArray:
-        """Return each row's mean cosine, float64 (N,), or 0 without neighbours."""
+        """Return the mean cosine of each row's neighbours, or 0, float64 (N,)."""
         means = np.empty(len(self))
         for start in range(0, len(self), BLOCK_ROWS):
             part = self.take(slice(start, start + BLOCK_ROWS))
@@ -151,7 +151,8 @@ class Pairs:
 class JudgedPairs(Pairs):
     """P judged pairs, with the fields of ``Pairs`` and two more.
 
-    ``probability`` (of being correct) and ``margin`` are float64 (P,). ``score`` is the judge's.
+    ``probability`` (of being correct) and ``margin`` are float64 (P,). ``score`` is the judge's log
+    likelihood ratio.
     """
 
     probability: FloatArray

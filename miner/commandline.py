@@ -140,7 +140,7 @@ def parse_names(text: str) -> tuple[str, ...]:
 
 
 def parse_number(text: str) -> float:
-    """Parse a number, or return NaN, which no option accepts, for other text."""
+    """Parse text like ``float``, or return NaN, which no option accepts."""
     try:
         return float(text)
     except ValueError:
@@ -151,7 +151,7 @@ def reject_repeats(option: str, given: Iterable[tuple[str, Value]]) -> dict[str,
     """Return the name and value pairs of a repeatable option as a dictionary.
 
     Raises:
-        ValueError: A name is ``given`` twice. The message begins with ``option``.
+        ValueError: A name is twice in ``given``. The message begins with ``option``.
     """
     values: dict[str, Value] = {}
     for name, value in given:
@@ -171,8 +171,8 @@ def add_common_options(parser: argparse.ArgumentParser) -> None:
 def error_line(error: Exception) -> str:
     """Return the message of an error for users, without ``[Errno 2]``.
 
-    It begins with the file's name, if any. For a full disk without one, it names folders that may
-    need space.
+    It begins with the file's name, if the error has one, or ``out of memory`` of a MemoryError. For
+    a full disk without a file's name, it lists the outputs and folders that may be on it.
     """
     if isinstance(error, MemoryError):
         return f"out of memory: {error}".removesuffix(": ")

@@ -13,9 +13,9 @@ import miner.instructions  # noqa: F401  # sets the CPU that Numba compiles for
 def compiled(fastmath: bool | set[str] = False) -> Callable[[Any], Any]:
     """Build a decorator that compiles a function at its first call.
 
-    The machine code releases the interpreter's lock. It is cached on disk, if possible; otherwise,
-    each process compiles again. ``fastmath`` permits all (True) or some of LLVM's inexact
-    operations with floats, as in ``numba.njit``.
+    The machine code releases the interpreter's lock, and divides by zero like NumPy. It is cached
+    on disk; where that is impossible, each process compiles again. ``fastmath`` permits all (True)
+    or some of LLVM's inexact operations with floats, as in ``numba.njit``.
     """
 
     def compile_function(function: Callable[..., Any]) -> Any:  # noqa: ANN401
@@ -45,7 +45,7 @@ def compiled(fastmath: bool | set[str] = False) -> Callable[[Any], Any]:
 def compiled_part(fastmath: bool | set[str] = False) -> Callable[[Any], Any]:
     """Build a decorator that inlines a function into its compiled callers.
 
-    Otherwise, a process that compiles would sum in another order than a process that loads the
+    Without inlining, processes that compile would sum in another order than processes that load the
     cache. ``fastmath`` is as in ``numba.njit``.
     """
     return cast("Callable[[Any], Any]", njit(forceinline=True, **_options(fastmath)))

@@ -46,8 +46,8 @@ def language_free(name: str) -> str:
     >>> language_free("https://a.org/de/start.html") == language_free("https://a.org/start.en.html")
     True
 
-    They are in lower case, joined by ``/``. Regions after a code, and query names such as ``lang``,
-    are also removed. The text may be empty.
+    Parts are in lower case, split at ``/._?=&:-`` and joined by ``/``. Codes are of two letters.
+    Regions after a code, and query names such as ``lang``, are also removed. The result may be "".
     """
     parts, after_code = [], False
     for part in _PART.findall(name.lower()):
@@ -92,7 +92,7 @@ class Documents(Protocol):
     """The P documents of a side, implemented in memory and in shards.
 
     ``names`` are P names, or empty if unknown. ``sizes``, int64 (P,), are numbers of sentences, and
-    ``sums``, float64 (P, D), sums of the documents' sentence vectors.
+    ``sums``, float64 (P, D), sums of the documents' unit sentence vectors.
     """
 
     names: Sequence[str]
@@ -102,15 +102,15 @@ class Documents(Protocol):
     def sentences(self, documents: IntArray) -> list[Matrix]:
         """Return the sentence vectors of documents at the given positions.
 
-        An array per document, float32 (sentences, D), in order, of unit vectors.
+        An array per position, in order, float32 (sentences, D). Vectors have unit length or are 0.
         """
 
 
 class DocumentsInMemory:
     """The ``Documents`` of a side, from their sentence vectors of any scale.
 
-    ``documents`` are one or more float32 arrays (sentences, D), finite, with zero rows allowed, and
-    one or more sentences each, which is not checked. ``names`` are their names (default: unknown).
+    ``documents`` are one or more float32 arrays (sentences, D) of one or more rows, which are
+    finite and may be zero. None of this is checked. ``names`` are their names (default: unknown).
     """
 
     def __init__(self, documents: Sequence[Matrix], names: Sequence[str] = ()) -> None:
@@ -123,10 +123,7 @@ class DocumentsInMemory:
         self.sums = np.stack([rows.sum(axis=0, dtype=np.float64) for rows in self._documents])
 
     def sentences(self, documents: IntArray) -> list[Matrix]:
-        """Return the sentence vectors of documents at the given positions.
-
-        An array per document, float32 (sentences, D), in order. They have unit length, or are zero.
-        """
+        """Return the sentence vectors of documents like ``Documents.sentences``."""
         return [self._documents[document] for document in documents]
 
 
@@ -167,9 +164,10 @@ def pair_sides(
 ) -> DocumentPairs:
     """Pair documents like ``pair_documents``, and also by their names.
 
-    Documents with ``same_names`` are compared, and score higher. ``k`` is the number of other
-    candidates per document. Pairs that score below ``threshold`` are omitted. An empty side gives
-    none. Raises ValueError if dimensions differ, a document has no sentences, or ``k`` is below 1.
+    Documents with ``same_names`` are also compared, and their score s becomes s + 0.2 (1 - s).
+    ``k`` is like ``candidates`` there. Pairs that score below ``threshold`` are omitted. An empty
+    side gives no pairs. Raises ValueError if dimensions differ, a document has no sentences, or
+    ``k`` is below 1.
     """
     vectors = document_vectors(source), document_vectors(target)
     same_named = same_names(source.names, target.names)
@@ -197,8 +195,8 @@ def pair_sides(
 def document_vectors(documents: Documents) -> Matrix:
     """Return a unit vector per document, float32 (P, D).
 
-    It is along the mean of the document's sentence vectors minus the mean of all documents, or of a
-    single document, along its mean. If that is zero, it is the first axis.
+    It is along the mean of the document's unit sentence vectors minus the mean of all documents'
+    means, which is not subtracted from a single document. If that is zero, it is the first axis.
     """
     means = documents.sums / documents.sizes[:, None]
     centred = means - means.mean(axis=0) if len(means) > 1 else means

@@ -59,7 +59,7 @@ class Suspects:
     ) -> Self:
         """Build suspects with the length ratio and main scripts of these pairs.
 
-        Pass the best pairs first, because only the first ones decide both.
+        Pass the best pairs first: the first 32,768 decide the ratio, and 1,000 the scripts.
         """
         return cls(
             source=source,
@@ -71,10 +71,7 @@ class Suspects:
         )
 
     def each(self, rule: Callable[[str, str], bool]) -> Mask:
-        """Return the results of ``rule(source, target)`` for all pairs, (P,).
-
-        ``rule`` says whether a filter rejects a pair of texts. Results are bool.
-        """
+        """Return a mask (P,) of the pairs with a true ``rule(source, target)``."""
         pairs = zip(self.source, self.target, strict=True)
         return np.fromiter((rule(*pair) for pair in pairs), np.bool_, count=len(self.source))
 
@@ -98,15 +95,15 @@ def median_log_ratio(source: Sequence[str], target: Sequence[str]) -> float:
 
 
 def length_odds(suspects: Suspects) -> FloatArray:
-    """Return how far length ratios are from the median, log2, float64 (P,)."""
+    """Return ``abs(log_ratios - suspects.ratio)`` of the pairs, float64 (P,)."""
     return np.abs(log_ratios(suspects.source, suspects.target) - suspects.ratio)
 
 
 def occurrences(ids: IntArray, rows: int) -> IntArray:
     """Count the neighbour lists that contain each row, int64 (``rows``,).
 
-    ``ids`` are the lists, int64 of any shape, -1 in unused columns. The counts are the
-    k-occurrences of Radovanović, Nanopoulos & Ivanović 2010, "Hubs in Space".
+    ``ids`` are the lists, int64 of any shape, of rows below ``rows``, -1 in unused columns. The
+    counts are k-occurrences (Radovanović, Nanopoulos & Ivanović 2010, "Hubs in Space").
     """
     return np.bincount(ids[ids != NO_NEIGHBOUR], minlength=rows)
 
@@ -148,8 +145,8 @@ def length(suspects: Suspects) -> Mask:
 def copied(suspects: Suspects) -> Mask:
     """Return a mask (P,) of the pairs whose sides are nearly the same.
 
-    More than 70% of the distinct trigrams of both sides are shared. Trigrams are of letters and
-    digits, in any case. Two sides without letters and digits count as copies.
+    More than 70% of the pair's distinct trigrams are on both sides. Trigrams are of letters and
+    digits, in any case; fewer than 3 count as one. Two sides without any count as copies.
     """
 
     def trigrams(text: str) -> set[str]:
@@ -193,7 +190,7 @@ def script(suspects: Suspects) -> Mask:
 
 
 def hub(suspects: Suspects) -> Mask:
-    """Return a mask (P,) of the pairs with a sentence in over 50 lists.
+    """Return a mask (P,) of pairs with a sentence in over 50 neighbour lists.
 
     Raises ValueError if ``suspects.lists`` is empty.
     """
@@ -204,7 +201,7 @@ def hub(suspects: Suspects) -> Mask:
 def language(suspects: Suspects) -> Mask:
     """Return a mask (P,) of the pairs with a side in another language.
 
-    The identifier gives its corpus's language a probability below 0.001. Both languages must pass
+    py3langid gives that side's language a probability below 0.001. ``suspects.languages`` must pass
     ``check_filter_languages``.
     """
     labels = [known_label(code or "") for code in suspects.languages]

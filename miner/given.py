@@ -20,7 +20,7 @@ def distinct_pairs(source: IntArray, target: IntArray) -> tuple[IntArray, int]:
         target: the row of each line's target sentence, int64 (N,), or -1.
 
     Returns:
-        Source rows, target rows and the first lines of the pairs, int64 (3, P), by source, then
+        Source row, target row and first line (from 0) of each pair, int64 (3, P), by source, then
         target; and the number of lines with both sentences.
     """
     complete = np.flatnonzero((source != NO_SENTENCE) & (target != NO_SENTENCE))

@@ -58,8 +58,8 @@ class InstructionSet:
 
     ``int8`` multiplies codes up to ``largest``, and ``int16`` larger ones, None if it is not
     needed. A register has ``lanes`` of 32 bits. A block of products has ``rows`` rows, and columns
-    in ``vectors`` registers. With ``tiles``, it is multiplied by AMX. ``name`` is LLVM's name of
-    the CPU feature, and ``processor`` LLVM's name of a CPU without faster features.
+    in ``vectors`` registers. With ``tiles``, AMX multiplies it. ``name`` is LLVM's name of the CPU
+    feature, and ``processor`` LLVM's name of a CPU without faster features, empty on Arm.
     """
 
     name: str
@@ -82,7 +82,7 @@ def declared(builder: Any, name: str, returned: Any, *given: Any) -> Any:
 
 
 def in_lanes(builder: Any, number: Any, lanes: int) -> Any:
-    """Emit an LLVM vector with the same number in all ``lanes``."""
+    """Emit an LLVM vector with ``number``, an LLVM scalar, in all ``lanes``."""
     index = ir.IntType(32)
     one = ir.Constant(ir.VectorType(number.type, lanes), ir.Undefined)
     one = builder.insert_element(one, number, index(0))

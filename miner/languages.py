@@ -27,9 +27,10 @@ _CODE = re.compile(r"([a-z]{2,3})([-_][a-z0-9]{2,8})*", re.IGNORECASE)
 
 
 def is_code(text: str) -> bool:
-    """Return whether a text is in ``CODES``, maybe with a region, as de-AT.
+    """Return whether a text is a code in ``CODES``, maybe with a region.
 
-    Case does not matter, nor ``_`` instead of ``-``. Most of ISO 639-3 is not in ``CODES``.
+    ``CODES`` has ISO 639-1, its codes of three letters except ``run``, and languages of LASER and
+    Tatoeba. Case does not matter, nor ``_`` instead of ``-``.
     """
     match = _CODE.fullmatch(text)
     if match is None or match[1].lower() not in CODES:
@@ -99,7 +100,10 @@ _loading = threading.Lock()
 
 
 def identifier() -> Any:  # noqa: ANN401 - the library has no types
-    """Return py3langid's ``LanguageIdentifier``, loaded once for all threads."""
+    """Return py3langid's ``LanguageIdentifier``, loaded once for all threads.
+
+    If possible, its unpacked model is saved in ``miner.storage.cache.shared_folder``.
+    """
     with _loading:
         return _loaded()
 

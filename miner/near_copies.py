@@ -50,10 +50,9 @@ def signatures(source: Sequence[str], target: Sequence[str]) -> Signatures:
 def near_copies(signatures: Signatures, *, held: int = 1 << 22) -> Mask:
     """Find the pairs that are near-copies of better pairs, as a mask (P,).
 
-    ``signatures`` are uint32 (P, HASHES), of the best pair first. A pair is one if the estimated
-    Jaccard similarity of character 4-grams is at least 0.8. For each of 16 bands of four numbers,
-    it is only compared with the best pair that has the same four. About ``held`` pairs are in
-    memory at a time, which does not change the result.
+    ``signatures`` are uint32 (P, HASHES), of the best pair first. A pair is found if its estimated
+    similarity is at least 0.8 to the best pair with the same four numbers, for any of 16 bands.
+    About ``held`` pairs are in memory at a time, which does not change the result.
     """
     copies = np.zeros(len(signatures), dtype=bool)
     parts = -(-len(signatures) // held)

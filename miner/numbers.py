@@ -61,7 +61,7 @@ class Number(NamedTuple):
     """A number in a text, by its possible values and its parts.
 
     ``readings`` are the values that it may mean, and ``parts`` the values of its parts, such as 10
-    and 30 of 10.30, empty if it has none. A value is in ASCII digits, without redundant zeros.
+    and 30 of 10.30, empty if it has none. A value is like ``1234.5``, without redundant zeros.
     """
 
     readings: frozenset[str]
@@ -79,7 +79,8 @@ def numbers_in(text: str) -> frozenset[Number]:
 def compare_numbers(source: frozenset[Number], target: frozenset[Number]) -> tuple[int, int]:
     """Count the numbers that two texts share, and the numbers of only one.
 
-    Two numbers match by a common reading, or if all parts of one are numbers of the other text.
+    Two numbers match by a common reading, or if all parts of one are numbers of the other text. The
+    first count is of the side with fewer matches.
     """
     one, two = _matched(source, target), _matched(target, source)
     return min(one, two), len(source) + len(target) - one - two
@@ -118,7 +119,7 @@ def count_numbers(source: Sequence[str], target: Sequence[str]) -> FloatArray:
 
 
 def with_ascii_digits(texts: Sequence[str]) -> Sequence[str]:
-    """Return ``texts`` with ASCII digits, or itself if it has no others."""
+    """Return ``texts`` in ASCII digits, or the same object if unchanged."""
     codes, starts = code_points(texts)
     places, values = _foreign_digits(codes)
     if not (values < 10).any():

@@ -204,8 +204,8 @@ class SortedPairsFile:
 def sort_pairs(path: Path, pairs: Pairs, side: Direction) -> SortedPairsFile:
     """Write all ``pairs``, by ascending score, to an ``.npy`` file.
 
-    Ties keep their order. Pairs may be judged. An existing file is replaced. The result has
-    ``side`` and the path.
+    Ties keep their order. Pairs may be judged. An existing file is replaced. A full disk raises
+    OSError. The result has ``path`` and ``side``.
     """
     record = JUDGED_RECORD if isinstance(pairs, JudgedPairs) else RECORD
     records = np.empty(len(pairs), dtype=record)

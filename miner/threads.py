@@ -55,10 +55,10 @@ def using_threads(count: int) -> Iterator[None]:
 
 
 def use_all_threads() -> AbstractContextManager[None]:
-    """Return a context whose ``thread_count`` is that of all workers.
+    """Return a ``with`` context whose ``thread_count`` is of all workers.
 
-    It is for work that other workers wait for. The environment's ``ADIT_ALL_THREADS`` is the
-    number, or else it stays.
+    It is for work that other workers wait for. The number is in the environment's
+    ``ADIT_ALL_THREADS``. If that is not set, ``thread_count`` stays as it is.
     """
     return using_threads(given_threads(ALL_THREADS) or thread_count())
 
@@ -138,7 +138,7 @@ def on_one_thread(work: Callable[[], Result]) -> Result:
     """Call ``work`` in a new thread, and return its result.
 
     OpenMP and MKL, if NumPy or torch has loaded them, use no further threads in it; OpenBLAS may.
-    An error of ``work`` is raised.
+    The thread does not see the caller's context variables. An error of ``work`` is raised.
     """
     with ThreadPoolExecutor(1, initializer=_compute_in_one_thread) as pool:
         return pool.submit(work).result()

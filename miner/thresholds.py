@@ -11,7 +11,7 @@ def shortest_between(kept: float, dropped: float) -> float:
 
     ``kept`` is the least score to keep, and ``dropped`` a lower score, or -inf. A score is kept if
     it is above the threshold, which is at least ``dropped`` and below ``kept``. If more than 19
-    decimals are needed, it is ``dropped``, or the float below ``kept``.
+    decimals are needed, it is ``dropped``, or, for -inf, the float below ``kept``.
     """
     assert dropped < kept, f"no threshold keeps {kept} and drops {dropped}"
     for decimals in range(MAX_DECIMALS):

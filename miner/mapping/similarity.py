@@ -19,9 +19,9 @@ GAIN = 1e-4  # of the mean cosine
 def similarity_start(source: Matrix, target: Matrix, *, seed: int) -> Mapping:
     """Fit a map from similarities within each side, then by self-learning.
 
-    ``source`` (N, D) and ``target`` (M, D) are unit vectors of words, most frequent first. Up to
-    2,000 count. At first, a word is matched by its sorted similarities to the others. ``seed``
-    is of the self-learning's random choices.
+    ``source`` (N, D) and ``target`` (M, D) are unit vectors of words, most frequent first. The same
+    number of each counts, at most 2,000. At first, a word is matched by its sorted similarities to
+    its side. ``seed`` is of the self-learning's random choices.
     """
     source, target = _frequent(source, target)
     matrix = _fitted(source, target, _profiles(source) @ _profiles(target).T)
@@ -33,7 +33,8 @@ def learn_by_itself(source: Matrix, target: Matrix, matrix: Matrix, *, seed: int
 
     Each round fits a map to the nearest neighbours of both sides by CSLS. Only a random share of
     the similarities counts, which avoids poor local optima. The share grows to 1. The criterion is
-    the mean cosine of source words and their neighbours. The first 2,000 words of a side count.
+    the mean cosine of source words and their nearest targets. As in ``similarity_start``, at most
+    2,000 words per side count.
 
     Args:
         source: unit vectors of words (N, D), most frequent first.

@@ -32,9 +32,9 @@ class Blocks:
         return len(self.lengths)
 
     def halved(self) -> "Blocks":
-        """Merge every two consecutive sentences into one, in blocks of one.
+        """Return blocks of size 1 whose sentences are two merged ones each.
 
-        The result has (N + 1) // 2 sentences. A last one without a partner stays.
+        The result has (N + 1) // 2 sentences. If N is odd, the last sentence stays.
         """
         even = np.arange(0, len(self), 2)
         vectors = _unit(np.add.reduceat(self.vectors[0], even, axis=0))[None]

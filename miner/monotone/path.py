@@ -22,8 +22,8 @@ def dissimilarity(cosine: Any, noise: Any, length: Any, other: Any, weight: Any)
     """Return the dissimilarity of two blocks, about 1 for random blocks.
 
     ``noise`` is the sum of both blocks' mean 1 - cosine to the other document. ``length`` and
-    ``other`` are their lengths in typical sentences, whose ratio has the ``weight``. Arguments are
-    numbers or arrays of one shape, which the result has.
+    ``other`` are their lengths in typical sentences. ``weight`` multiplies the absolute log of
+    their ratio. Arguments are numbers or arrays of one shape, which the result has.
     """
     distance = 2 * (1 - np.minimum(cosine, 1)) / (noise + 1e-6)
     return distance + weight * np.abs(np.log((length + SMOOTHING) / (other + SMOOTHING)))
@@ -77,16 +77,16 @@ def cheapest_path(
         vectors: vectors of the source's and the target's blocks, float32 (A, N, D) and (B, M, D).
         noises: mean of 1 - cosine between a block and all of the other side, (A, N) and (B, M).
         ends: summed lengths before each position, in typical sentences, (N + 1,) and (M + 1,).
-        beads: sizes of the beads, int64 (K, 2).
-        gap: cost of opening a gap, and per typical sentence in it, a pair of floats.
+        beads: numbers of source and target sentences of K kinds of beads, int64 (K, 2).
+        gap: cost of opening a gap, and factor of the root of each length in it, two floats.
         merge: cost per sentence of a bead beyond 1-1.
         weight: weight of the lengths' ratio.
-        band: first column of each row, and the column after its last: int64 (N + 1,), ascending; no
-            row is empty, and rows overlap.
+        band: first columns of all rows, and columns after the last: two int64 (N + 1,), ascending;
+            no row is empty, and consecutive rows overlap.
 
     Returns:
-        Row and column after each of S beads, int64 (S, 2), and costs, float64 (S,). Gaps have one
-        per sentence.
+        Row and column after each of S steps, int64 (S, 2), and their costs, float64 (S,). Here, a
+        gap is a step per sentence, with equal costs.
     """
     (source, target), (source_noise, target_noise) = vectors, noises
     (source_ends, target_ends), (low, high), (opening, missing) = ends, band, gap

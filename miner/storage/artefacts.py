@@ -100,10 +100,11 @@ def file_digest(path: Path) -> str:
 def find(folder: Place, *, key: str) -> Artefact | None:
     """Return the artefact sealed in ``folder`` for ``key``, or None.
 
-    It is None without a seal, or if the seal is for another key. Files are compared with checksums.
+    It is None without a seal, or if the seal is for another key. All files are ``checked``.
 
     Raises:
         ArtefactError: A file is missing or damaged, or the seal is invalid.
+        PlaceError: A remote file cannot be read.
     """
     if artefact := _read_seal(folder, key):
         for name in artefact.files:
@@ -120,7 +121,7 @@ def produce(folder: Place, *, key: str, write: Callable[[Draft], Mapping[str, An
 
     Raises:
         ArtefactError: A file of the sealed artefact is missing or damaged, or the seal is invalid.
-        OSError: A file cannot be written.
+        OSError: A file cannot be written, or a remote one cannot be read.
     """
     if artefact := find(folder, key=key):
         return artefact
@@ -197,7 +198,7 @@ def npy_rows(path: Path) -> Iterator[Callable[[NDArray[Any]], None]]:
     """Yield a function to a ``with`` block, which appends to a ``.npy`` file.
 
     An existing file is replaced. Call the function at least once, each time with an array (n, ...)
-    of the same dtype and shape after the first axis. An OSError has the reason (a full disk).
+    of the same dtype and shape after the first axis. A full disk raises OSError.
     """
     import numpy as np
 
@@ -224,7 +225,8 @@ def npy_rows(path: Path) -> Iterator[Callable[[NDArray[Any]], None]]:
 class Draft:
     """The files of an artefact that is being written to ``folder``.
 
-    They get their names as the context ``names`` ends. ``digests`` are their SHA-256 by name.
+    They get their names as the context ``names`` ends without an error. ``digests`` are their
+    SHA-256 in hexadecimal, by name.
     """
 
     def __init__(self, folder: Place) -> None:
@@ -263,9 +265,6 @@ class Draft:
 
     @contextmanager
     def rows(self, name: str) -> Iterator[Callable[[NDArray[Any]], None]]:
-        """Yield a function to a ``with`` block, which appends to a ``.npy`` file.
-
-        Like ``npy_rows``, for the file ``name`` of the artefact.
-        """
+        """Yield a function like ``npy_rows``, for the artefact's file ``name``."""
         with self.file(name) as path, npy_rows(path) as append:
             yield append

@@ -81,7 +81,7 @@ def naming_errors(place: object) -> Iterator[None]:
 
 
 def write_text(path: AnyPath, text: str) -> None:
-    """Write or replace a UTF-8 file, or raise OutputError or PlaceError."""
+    """Write or replace a UTF-8 file by ``atomic_file``, with its errors."""
     with atomic_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
 

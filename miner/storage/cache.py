@@ -29,7 +29,7 @@ _folder_of_run: ContextVar[Path | None] = ContextVar("_folder_of_run", default=N
 
 
 def cache_folder() -> Path:
-    """Return the folder of this ``run_cache``, or else ``shared_folder()``."""
+    """Return the folder of an open ``run_cache``, or else ``shared_folder``."""
     return _folder_of_run.get() or shared_folder()
 
 
@@ -83,7 +83,7 @@ def temporary_file(suffix: str) -> Iterator[Path]:
 
 
 def store(local: Path, digest: str) -> None:
-    """Add a ``temporary_file`` to the cache, as if it had been fetched.
+    """Link a ``temporary_file`` into the cache, as if it had been fetched.
 
     ``digest`` is its SHA-256 in hexadecimal. A cached file with this digest stays.
     """

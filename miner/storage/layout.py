@@ -71,7 +71,7 @@ def shard_name(side: str, index: int) -> str:
 
 
 def list_files(name: str) -> tuple[str, str]:
-    """Return ``NAME.ids.npy`` and ``NAME.cosines.npy``, of neighbours."""
+    """Return neighbours' files, ``NAME.ids.npy`` and ``NAME.cosines.npy``."""
     return f"{name}.ids.npy", f"{name}.cosines.npy"
 
 
@@ -101,7 +101,8 @@ class WorkFolder:
     """The paths of all artefacts and files in a work folder.
 
     Nothing is made or checked. ``root`` is the folder. ``corpora`` are the names of the source and
-    target corpus: by default the sides, or languages if their pairs share sentences and vectors.
+    target corpus: by default the sides, or languages if ``root`` is ``mined/XX-YY`` in a folder
+    whose sentences and vectors language pairs share.
     """
 
     split = _side_place("split/{}/{:05d}")  # sentences of a group of files of documents

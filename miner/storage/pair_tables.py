@@ -45,7 +45,7 @@ def table_of(pairs: Pairs) -> pa.Table:
 
 
 def pairs_of(table: pa.Table) -> Pairs:
-    """Return the pairs of ``table_of``, ``JudgedPairs`` with a ``margin``."""
+    """Return the pairs of a table, ``JudgedPairs`` if it has a ``margin``."""
     directions = [_DIRECTIONS.index(name) for name in table["direction"].to_pylist()]
     judged = "margin" in table.schema.names
     names = numbers_schema(judged=judged).names

@@ -65,7 +65,7 @@ def check_output(path: AnyPath, origin: Origin) -> None:
     """Check that pairs could be written to ``path``, without writing any.
 
     Raises:
-        ValueError: The format is unknown, or needs unknown languages.
+        ValueError: The format is unknown, needs unknown languages, or two files have one name.
         OutputError: A file cannot be created or replaced.
     """
     output = Output.named(path)
@@ -99,8 +99,8 @@ def write_pairs(
         kinds: Arguments of ``pairs_schema``.
 
     Raises:
-        ValueError: The format is unknown, or needs unknown languages.
-        OutputError: A file cannot be written.
+        ValueError: The format is unknown, needs unknown languages, or two files have one name.
+        OutputError, PlaceError: A local or a remote file cannot be written.
     """
     from miner.storage.writers import formats
 

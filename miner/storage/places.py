@@ -121,7 +121,7 @@ class RemotePath:
         return bool(self._info().is_file)
 
     def is_dir(self) -> bool:
-        """Return whether it is a folder, or raise PlaceError."""
+        """Return whether the path is a folder, or raise PlaceError."""
         return bool(self._info().type.name == "Directory")
 
     def stat(self) -> Stat:
@@ -139,7 +139,7 @@ class RemotePath:
     def files(self, *, recursive: bool = False) -> list[tuple[RemotePath, int]]:
         """Return the files in a folder with sizes in bytes, or raise PlaceError.
 
-        With ``recursive``, files at any depth count. It is empty if the folder is missing.
+        With ``recursive``, files at any depth count. A missing folder has none.
         """
         entries = self._entries(recursive=recursive)
         return [(entry, info.size) for entry, info in entries if info.is_file]
@@ -157,9 +157,7 @@ class RemotePath:
         return [(self / info.path[len(path) :].strip("/"), info) for info in infos]
 
     def open(self, mode: str = "rb") -> IO[bytes]:
-        """Open a file for random reading of its bytes.
-
-        ``mode`` can only be ``rb``.
+        """Open a file for random reading of its bytes, with the only mode ``rb``.
 
         Raises:
             FileNotFoundError: The file does not exist.
@@ -271,7 +269,7 @@ def same_file(one: Place, other: Place) -> bool:
 
 
 def lies_in(path: Place, folder: Place) -> bool:
-    """Return whether a path is a folder itself, or in it at any depth."""
+    """Return whether a path, links resolved, is ``folder`` or lies below it."""
     if isinstance(path, RemotePath) and isinstance(folder, RemotePath):
         return path._root == folder._root and path._inner.is_relative_to(folder._inner)
     if isinstance(path, RemotePath) or isinstance(folder, RemotePath):

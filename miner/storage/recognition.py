@@ -145,7 +145,7 @@ def recognise(sample: Sequence[str]) -> Finding | None:
 
 
 def is_tmx(start: str) -> bool:
-    """Return whether a text begins like XML with units of TMX."""
+    """Return whether a stripped text begins like XML with units of TMX."""
     return start.startswith("<") and bool(_TMX.search(start))
 
 
@@ -154,7 +154,7 @@ class Table(NamedTuple):
 
     Attributes:
         rows: the cells of the rows that have the commonest width, in order.
-        share: the share of all rows that have it, 0 to 1.
+        share: the share of all rows that have this width, 0 to 1.
     """
 
     delimiter: str
@@ -185,11 +185,12 @@ def tables_in(lines: Sequence[str], delimiters: Iterable[str] = DELIMITERS) -> I
 def divide(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
     """Yield the cells of each line, or of each record of CSV.
 
-    Delimiters in ``QUOTING`` are of CSV, where a quoted cell may contain them and ends of lines.
+    Delimiters in ``QUOTING`` are of CSV, where a quoted cell may contain them and ends of lines,
+    and spaces before a cell are skipped. ``MAX_LINE_BYTES`` becomes the field limit of ``csv``.
 
     Raises:
-        csv.Error: A cell of CSV is longer than ``MAX_LINE_BYTES``, as if its quotes do not end, or
-            contains a carriage return outside of quotes.
+        csv.Error: A cell of CSV is longer than that, as if its quotes do not end, or contains a
+            carriage return outside of quotes.
     """
     if delimiter not in QUOTING:
         return (line.split(delimiter) for line in lines)
@@ -290,8 +291,8 @@ def _table_of_text(sample: Sequence[str]) -> Finding | None:
 def contains_sentences(rows: Sequence[Sequence[str]], column: int) -> bool:
     """Return whether a column has sentences, rather than ids or names.
 
-    ``column`` is a position in ``rows``. More than half of its cells must look like sentences and
-    differ by more than numbers, and it must have 0.4 times the letters of the last column.
+    ``column`` is a position in each row. More than half of its cells must look like sentences and
+    differ by more than numbers. It must have at least 0.4 times the letters of the last column.
     """
     cells = [row[column] for row in rows]
     last_cells = [row[-1] for row in rows]

@@ -146,8 +146,8 @@ def look_into(head: bytes) -> tuple[list[str], str]:
     ``head`` are its first bytes. A container is an archive or a binary document.
 
     Returns:
-        The suffixes of up to five compressions, outermost first, and the problem of a container
-        in them, with a remedy, or "".
+        The suffixes of up to five compressions, outermost first, and the problem of a container,
+        maybe within these, with a remedy, or "".
     """
     levels: list[str] = []
     while (level := _compression_of(head)) and len(levels) < _MAX_LEVELS:
@@ -234,10 +234,7 @@ class Pipe:
         return BufferedReader(_Replay(self), HEAD_BYTES)
 
     def release(self) -> None:
-        """Stop keeping the bytes that are read.
-
-        Call it before the stream is opened for the last time.
-        """
+        """Stop keeping read bytes, before the stream is opened for the last time."""
         self._is_kept = False
 
     def read(self, start: int, size: int) -> bytes:

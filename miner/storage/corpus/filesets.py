@@ -37,11 +37,11 @@ def may_hold_corpus(entry: Place) -> bool:
 
 
 def folder_files(folder: Place) -> tuple[list[NamedPlace], list[str]]:
-    """List the corpus files in a folder at any depth, and all other names.
+    """List the corpus files in a folder at any depth, and all other paths.
 
-    A file is a pair of its path below ``folder`` and its place. The second list has the names of
+    A file is a pair of its path below ``folder`` and its place. The second list has the paths of
     hidden entries, files about the corpus, such as README, broken links, and links to a folder that
-    contains them; a folder's ends in ``/``. Entries are in the order of their names' code points.
+    contains them. A folder's path ends in ``/``. Folders list names in the order of code points.
 
     Raises:
         CorpusError: Permission to list a folder is missing.
@@ -172,8 +172,8 @@ class CorpusReader:
 def languages_of(folder: Place) -> tuple[dict[str, Place], list[Place]]:
     """Return the corpora in a folder by language, and all other entries.
 
-    Both are in the order of names. A corpus is a file or a folder whose name begins or ends with
-    its ISO 639 code, the key: ``de``, ``pt-BR.jsonl.gz``, ``de.news.txt``, ``news.de.zst``.
+    Both are in the order of names. A corpus is a file or a folder whose name begins or ends with an
+    ISO 639 code, which is the key as written: ``pt-BR.jsonl.gz``, ``de.news.txt``, ``news.de.zst``.
 
     Raises:
         CorpusError: Two corpora have the same language, or the name of one has two languages.
@@ -260,11 +260,11 @@ def _parse_pairs(name: str) -> Iterator[tuple[str, ...]]:
 
 
 def split_languages(corpus: Place, draft: Draft, *, input_format: str = "auto") -> dict[str, int]:
-    """Write the records of each language as ``TAG.jsonl``, and count them.
+    """Write the records of each language to a draft, and count them.
 
-    The corpus is JSON lines or Parquet with a field ``language`` next to ``text``, ``id`` and
-    ``doc``. A record without an ``id`` gets its number in the corpus, from 1. Counts are by BCP 47
-    tag. Records without a known language are skipped, and counted under ``""``.
+    The corpus is JSON lines or Parquet with a field ``language``. ``TAG.jsonl`` gets the fields
+    ``text``, ``id`` (by default the record's number in the corpus, from 1) and ``doc``. Counts are
+    by BCP 47 tag. Records without a known language are skipped, and counted under ``""``.
 
     Raises:
         CorpusError: No record has a known language, or the corpus cannot be read.

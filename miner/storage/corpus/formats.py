@@ -42,10 +42,10 @@ _BUCC_ID = re.compile(r"[a-z]{2,3}-\d{9}\t")
 
 
 def format_of(path: AnyPath, input_format: str) -> str:
-    """Return the format of a file by the option ``input_format``.
+    """Return ``input_format``, or for ``auto`` the format by the suffix.
 
-    For ``auto``, it is ``jsonl``, ``parquet``, ``tsv`` or ``documents`` by the file's suffix, or
-    ``auto`` for any other.
+    The suffix before that of a compression decides between ``jsonl``, ``parquet``, ``tsv`` and
+    ``documents``. For any other suffix, the result is ``auto``.
     """
     if input_format != "auto":
         return input_format

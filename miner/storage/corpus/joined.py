@@ -20,7 +20,7 @@ ENDS_BLANK[0x80:0x8B] = True
 class JoinedLines(Sequence[str]):
     """A sequence of N texts, stored as one string of bytes in UTF-8.
 
-    ``data`` are the bytes, with one byte between two texts. ``starts``, int64 (N + 1,), are the
+    ``data`` are the bytes, with a line end between two texts. ``starts``, int64 (N + 1,), are the
     positions where texts begin; the last is where another text would begin.
     """
 

@@ -37,8 +37,7 @@ def measure_files(files: Sequence[Place], *, input_format: str = "auto") -> Corp
 
     Raises:
         CorpusError: The only file cannot be read.
-        PlaceError: A remote file cannot be reached.
-        ValueError: The format is not in ``INPUT_FORMATS``.
+        PlaceError, ValueError, ModuleNotFoundError: As in ``open_corpus``.
     """
     sizes = []
     for file in files:

@@ -57,7 +57,7 @@ class Records:
         docs: the documents' names, or empty strings.
         rejected: the reasons by position, in order.
         rejected_texts: the beginning of the data at each rejected position.
-        trimmed: the first position whose id or document had spaces at its ends, which are removed.
+        trimmed: the first position whose id or document had spaces removed at its ends, or None.
         first_row: the row of position 0.
         texts: the texts, as a list, or maybe ``JoinedLines`` if the file has only lines.
     """
@@ -116,9 +116,9 @@ class Records:
 
 
 def place_of(row: int, names: Sequence[str], starts: Sequence[int]) -> str:
-    """Return the line of a row as text, after its file if there are several.
+    """Name a row as ``line 3``, or as ``a.txt line 3`` in one of several.
 
-    ``row`` counts from 0, lines from 1. The files called ``names`` begin at the rows ``starts``.
+    ``row`` counts from 0, lines from 1. The files ``names`` begin at the rows ``starts``.
     """
     file = bisect_right(starts, row) - 1
     line = f"line {row - starts[file] + 1}"

@@ -122,9 +122,9 @@ def find_repeats(
     key: Callable[[str], str] = str,
     block: int = BLOCK,
 ) -> Iterator[Repeats]:
-    """Yield the records whose text is the text of an earlier record.
+    """Yield the ``Repeats`` among records for a ``with`` block.
 
-    The result is valid only in the ``with`` block. Errors of ``batches`` are raised.
+    Duplicates have the text of an earlier record. The result is valid only in the block.
 
     Args:
         batches: The records. Rejected ones are ignored.

@@ -110,10 +110,10 @@ def _decompress_stream(body: bytes, codec: str, max_bytes: int) -> bytes:
 def decode_text(html: bytes, content_type: str = "", url: str = "") -> str:
     """Decode a web page from bytes.
 
-    The encoding is that of the byte order mark, or else the first that decodes 90% of the page's
-    characters beyond ASCII, or else the best, of UTF-8, the HTTP header ``content_type``, the
-    page's declaration, and a guess that the address's top-level domain helps. Header and address
-    are optional. Undecodable bytes become U+FFFD.
+    A byte order mark decides the encoding. Otherwise, candidates are UTF-8, then that of the HTTP
+    header ``content_type``, of the page's declaration, and of a guess with the top-level domain of
+    ``url``. The first that decodes 90% of the characters beyond ASCII is used, or else the best.
+    Header and address may be empty. Undecodable bytes become U+FFFD.
     """
     for byte_order_mark, encoding in _BYTE_ORDER_MARKS.items():
         if html.startswith(byte_order_mark):

@@ -53,8 +53,8 @@ class CleanText:
         r"""Clean a document's text, in which all lines end with ``\n``.
 
         Control characters that are not white space become spaces, invisible characters are removed,
-        and the others are composed (NFC). Words that are hyphenated at line ends are joined if the
-        lines are wrapped, and always by soft hyphens.
+        and all others are composed (NFC). Words that soft hyphens divide at line ends are joined,
+        and if ``is_wrapped``, words with other hyphens there.
         """
         clean = cls(_CONTROL.sub(" ", text))
         clean._edit((*match.span(), "") for match in _SOFT_BREAK.finditer(clean.text))

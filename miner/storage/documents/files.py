@@ -28,10 +28,10 @@ PARQUET_BATCH_ROWS = 256
 def read(path: AnyPath, name: str) -> Iterator[AnyDocument]:
     """Yield the documents of a text, Markdown, JSON lines or Parquet file.
 
-    A text or Markdown is one document, called ``name``. Otherwise each line or row is one. It is
-    broken without a usable ``text``, and its name is its field ``doc``, ``id``, ``url`` or
-    ``title``, or else ``name:number``. Blank lines, and ``{"index": ...}`` of a Cirrus dump, are
-    skipped.
+    A text or Markdown file is one document, called ``name``. Otherwise, each line or row is one,
+    broken without a usable ``text``. It is named by its field ``doc``, ``id``, ``url`` or
+    ``title``, the first that it has, or else ``name:number``, from 1. Blank lines, and lines
+    ``{"index": ...}`` of a Cirrus dump, are skipped.
 
     Raises:
         CorpusError: The file cannot be read or is damaged, or Parquet has not one column ``text``.
@@ -59,6 +59,7 @@ def read_bytes(path: AnyPath, max_bytes: int = MAX_BYTES) -> bytes:
 
     Raises:
         CorpusError: The file cannot be read.
+        PlaceError: A remote file cannot be reached.
     """
     data = bytearray()
     for chunk in read_chunks(path):

@@ -144,7 +144,8 @@ def text_blocks(text: str, size: int, marks: Sequence[str]) -> Iterator[str]:
 def unwrap(text: str) -> str:
     """Join the lines of a paragraph with spaces.
 
-    A ``LINE_BREAK`` becomes a line's end. No space is put between Chinese or Japanese characters.
+    A ``LINE_BREAK`` becomes a line's end, and all other white space single spaces. Lines that break
+    between Chinese or Japanese characters are joined without a space.
     """
     lines = _WIDE_BREAK.sub("", text).split(LINE_BREAK)
     return "\n".join(" ".join(line.split()) for line in lines).strip()

@@ -68,8 +68,9 @@ def is_documents(path: Place, input_format: str) -> bool:
     """Return whether a corpus consists of documents.
 
     It does if ``input_format`` is ``documents``. For ``auto``, all its suffixes must be only for
-    documents, such as ``.html``. In a folder, media and styles do not count, nor unknown suffixes
-    of at most half of the other files. A folder that cannot be listed raises CorpusError.
+    documents, such as ``.html``. In a folder, media and styles do not count. Of the rest, files of
+    unknown suffixes do not if they are at most half. A folder that cannot be listed raises
+    CorpusError.
     """
     if input_format != "auto":
         return input_format == "documents"
@@ -81,7 +82,8 @@ def holds_documents(folder: Place) -> bool:
     """Return whether each file of a folder is one document.
 
     All suffixes that ``is_documents`` counts are of text or markup, and at least half of a sample
-    of texts ``looks_like_a_document``. It is false for an empty folder. Errors are as there.
+    of texts ``looks_like_a_document``. It is false for an empty folder. Both functions' errors are
+    raised.
     """
     suffixes = _files_by_suffix(folder)
     if not suffixes or not {*suffixes} <= {*MARKUP_SUFFIXES, ".txt"}:
@@ -150,7 +152,7 @@ def document_files(path: Place) -> list[NamedPlace]:
     unknown suffixes are skipped.
 
     Raises:
-        CorpusError: ``path`` has no file of documents.
+        CorpusError: ``path`` has no file of documents, or cannot be listed.
         ModuleNotFoundError: The extra ``documents`` is not installed.
     """
     if path.is_dir():
@@ -171,7 +173,7 @@ def open_side(path: Place, input_format: str, *, escapes: int = 0) -> filesets.C
 
     Raises:
         CorpusError: ``path`` is a folder without a file of a corpus, or has no documents.
-        ModuleNotFoundError: Documents need the extra ``documents``, which is not installed.
+        PlaceError, ModuleNotFoundError: As in ``open_corpus``.
     """
     if is_documents(path, input_format):
         files, input_format = document_files(path), "documents"

@@ -82,10 +82,10 @@ _LETTER_WORDS = {"nl": "u", "tr": "o", "ru": "я", "uk": "я", "bg": "я"}
 
 
 def sentence_spans(text: str, language: str | None = None) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each sentence in a paragraph, without spaces.
+    """Yield the start and end of each stripped sentence in a paragraph.
 
     Line ends count as spaces. ``language`` (ISO 639-1) decides whether a number with a full stop
-    may be an ordinal; None permits it.
+    may be an ordinal, which None permits, and which letters with one are words.
     """
     start = counted_to = quotes = 0
     for match in _END.finditer(text):

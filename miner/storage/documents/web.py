@@ -61,6 +61,7 @@ def read(path: AnyPath, name: str) -> Iterator[AnyDocument]:
 
     Raises:
         CorpusError: The file cannot be read, or the archive or dump is damaged.
+        PlaceError: A remote file cannot be reached.
     """
     suffix = split_compression(path)[0]
     if suffix == ".xml":
@@ -227,7 +228,7 @@ def _read_dump(path: AnyPath) -> Iterator[RawDocument]:
 
 
 def read_article(title: str, text: str) -> Document:
-    """Return a MediaWiki article's document, broken if too long or blank."""
+    """Return the document of MediaWiki markup, broken if too long or blank."""
     if len(text) > MAX_CHARACTERS:
         return Document(name=title, broken=Rejection.TOO_LONG)
     # The parser's time grows with the square of the number of unclosed brackets.

@@ -45,8 +45,7 @@ def open_pairs(
         languages: BCP 47 tags that choose the texts of TMX, of fields, or of a zip file.
 
     Raises:
-        CorpusError: The file cannot be read, its format or columns are not recognised, or lack
-            ``columns``. A remedy is given.
+        CorpusError: The file cannot be read, or its columns are not recognised or lack ``columns``.
         PlaceError: A remote file cannot be reached.
     """
     from miner.storage.pair_files import moses, records, tables, tmx

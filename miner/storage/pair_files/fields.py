@@ -21,8 +21,8 @@ SIDE_NAMES = (
 def named_sides(names: Sequence[str]) -> tuple[int, int] | None:
     """Find the positions of source and target among the names of columns.
 
-    They are names of ``SIDE_NAMES``, in any case, or else the only two language codes. Otherwise it
-    is None.
+    They are a pair of ``SIDE_NAMES``, in any case, or else the only two language codes, in order.
+    Without these, the result is None.
     """
     lowered = [name.strip().lower().lstrip("#") for name in names]
     for source, target in SIDE_NAMES:

@@ -37,7 +37,8 @@ def open_jsonl(
     ``languages`` BCP 47 tags that may choose them.
 
     Raises:
-        CorpusError: The first line is not a JSON object, or its fields are not recognised.
+        CorpusError: The first line is not a JSON object, or its fields are not recognised or lack
+            ``columns``.
     """
     number = next(number for number, line in enumerate(lines, 1) if line.strip())
     try:
@@ -58,7 +59,7 @@ def open_parquet(path: Place, columns: Sequence[str], languages: Languages) -> P
     ``columns`` are both names, or empty, and ``languages`` BCP 47 tags that may choose them.
 
     Raises:
-        CorpusError: The file is damaged, or its columns are not recognised.
+        CorpusError: The file is damaged, or its columns are not recognised or lack ``columns``.
     """
     import pyarrow.types as pt
 

@@ -31,7 +31,8 @@ def repair_text(text: str) -> str:
 def repaired(pairs: PairFile) -> PairFile:
     """Return a file of pairs whose texts are repaired when they are read.
 
-    Unrepaired texts are the pairs' ``originals``. Lines that are not pairs stay. It needs ftfy.
+    Unrepaired texts are the pairs' ``originals``. Entries that are no pairs stay. Reading needs
+    ftfy.
     """
 
     def read() -> Iterator[FilePair]:

@@ -31,8 +31,9 @@ BATCH_LINES = 1 << 13
 def write_sides(pairs: PairFile, folder: Place) -> tuple[Place, Place]:
     """Write the sources and the targets of pairs to two files of lines.
 
-    Line i of both is the file's line or record i, with spaces for tabs and line ends. Both are
-    empty if it is not a pair. The folder is made, and files are replaced. Both paths are returned.
+    Line i of ``source.txt`` and ``target.txt`` is from entry i of ``pairs.read()``, with spaces for
+    tabs and line ends, and empty if that is not a pair. The folder is made, and files are replaced.
+    Their paths are returned.
 
     Raises:
         CorpusError: The file has no pair.
@@ -58,10 +59,10 @@ def write_sides(pairs: PairFile, folder: Place) -> tuple[Place, Place]:
 
 
 def write_texts(pairs: PairFile, path: Place) -> None:
-    """Write or replace an Arrow file of both texts of each line.
+    """Write or replace an Arrow file of both texts of each entry of a file.
 
-    Texts are "" if the line is not a pair. ``texts_at`` reads the file. It raises the
-    errors of ``pairs.read`` and ``atomic_file``.
+    Texts are "" if the entry is not a pair. ``texts_at`` reads the Arrow file. The errors of
+    ``pairs.read`` and ``atomic_file`` are raised.
     """
     import pyarrow as pa
 
@@ -96,8 +97,8 @@ def texts_at(path: Place, lines: IntArray) -> pa.Table:
 def pairs_of_corpora(source: Place, target: Place, input_formats: tuple[str, str]) -> PairFile:
     """Return the pairs of two corpora, where record i of both is a pair.
 
-    ``input_formats`` are the formats of both. A rejected record makes its reason the pair's
-    problem. Reading raises CorpusError if one corpus has fewer records or is unreadable.
+    ``input_formats`` are as in ``open_corpus``. A rejected record makes its reason the pair's
+    problem. Reading raises CorpusError if one corpus has fewer records, or as ``open_corpus`` does.
     """
     read = partial(_read, source, target, input_formats)
     return PairFile(layout=f"lines of {source} and {target}", read=read)
@@ -117,7 +118,7 @@ def _texts(path: Place, input_format: str) -> Iterator[tuple[str, str]]:
 
 
 def pair_schema(pairs: Sequence[FilePair]) -> pa.Schema:
-    """Return the Arrow schema of both texts, and of fields that pairs have.
+    """Return the Arrow schema of both texts, and of fields that any pair has.
 
     Fields are ``score``, ``probability``, ``source_ids``, ``target_ids``, ``source_text``,
     ``target_text``, ``source_original`` and ``target_original``.

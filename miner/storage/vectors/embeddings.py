@@ -25,8 +25,8 @@ MAX_SPAN_RATIO = 4  # at most as many rows are read per requested row, or the re
 class RemoteVectors:
     """Row-major vectors (N, D) in a remote file, read by their rows.
 
-    ``shape`` is (N, D). Vectors begin at byte ``start``. An index is an array of ascending int64
-    rows.
+    ``shape`` is (N, D). Vectors begin at byte ``start``. Index them by ascending int64 rows (n,) to
+    read an array (n, D).
     """
 
     path: RemotePath
@@ -93,13 +93,14 @@ def open_embeddings(
 
     Args:
         path: ``.npy`` (known by its first bytes), or raw row-major float32 or float16, which the
-            file's size distinguishes. Remote files are not fetched.
+            file's size distinguishes.
         rows: lines of the corpus, rejected ones included.
         dim: dimensions of a vector; required for raw floats, checked for ``.npy``.
         corpus: the corpus's name, for errors.
 
     Returns:
-        Read-only float16, float32 or float64 (``rows``, D), in the file's memory order.
+        Read-only float16, float32 or float64 (``rows``, D), in the file's memory order, or
+        ``RemoteVectors`` of a remote file, which is not fetched.
 
     Raises:
         EmbeddingsError: The file is missing or damaged, or does not contain such vectors.
@@ -186,7 +187,7 @@ def write_embeddings(
     Raises:
         ValueError: The blocks have another shape or number of rows, or a value is too large for
             ``dtype``, or the suffix is not for it.
-        OutputError: The file cannot be written.
+        OutputError, PlaceError: The local or remote file cannot be written.
     """
     name, suffix = str(path), PurePath(str(path)).suffix.lower()
     if _DTYPE_BY_SUFFIX.get(suffix, dtype) != dtype:

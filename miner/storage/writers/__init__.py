@@ -43,8 +43,8 @@ class Format(NamedTuple):
 
     ``name`` is its key in ``miner.storage.writers.formats.WRITERS``. ``compresses`` says whether
     files may be compressed, and ``names_languages`` whether both languages must be known. If
-    ``is_grouped``, tables of more rows are written at a time. ``files`` are the files of an output
-    that is a folder, and empty for an output of one file, or of two with a ``%``.
+    ``is_grouped``, 65,536 rows are written at a time, or else 8,192. ``files`` are the files of an
+    output that is a folder, and empty for an output of one file, or of two with a ``%``.
     ``has_all_fields`` says whether all columns of pairs are written.
     """
 

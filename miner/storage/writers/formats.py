@@ -1,7 +1,7 @@
 """A function for each format, which writes tables of pairs to open files.
 
-Each takes the open files of ``Output.files``, tables with the columns of ``schema``, and the
-origin of the pairs. It raises OSError if a file cannot be written.
+Each takes the open binary files of ``Output.files``, one or two, Arrow tables of ``schema``, and
+the origin of the pairs. It raises OSError if a file cannot be written.
 """
 
 import json
@@ -48,8 +48,7 @@ def _write_cells(file: IO[bytes], *columns: pa.ChunkedArray) -> None:
 def write_lines(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -> None:
     """Write the source texts to the first of two files, targets to the second.
 
-    A pair is one line in each. Tabs and ends of lines in texts become spaces. ``files`` are open
-    binary files, and ``tables`` Arrow tables of ``schema``.
+    A pair is one line in each. Tabs and ends of lines in texts become spaces.
     """
     for table in tables:
         for file, name in zip(files, ("source_text", "target_text"), strict=True):
@@ -59,9 +58,8 @@ def write_lines(files: Files, tables: Tables, schema: pa.Schema, origin: Origin)
 def write_tsv(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -> None:
     """Write score TAB source text TAB target text, without header or quoting.
 
-    ``files`` is one open binary file, and ``tables`` are Arrow tables of ``schema``. The score has
-    all its digits. An unknown one is ``nan``, and without a column ``score`` it is omitted. Tabs
-    and ends of lines in texts become spaces. A column ``reason`` comes last.
+    The score has all its digits. An unknown one is ``nan``, and without a column ``score`` it is
+    omitted. Tabs and ends of lines in texts become spaces. A column ``reason`` comes last.
     """
     names = ["source_text", "target_text", *(["reason"] if "reason" in schema.names else [])]
     for table in tables:
@@ -75,8 +73,7 @@ def write_tsv(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -
 def write_jsonl(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -> None:
     """Write one object per line in UTF-8, with all columns.
 
-    ``files`` is one open binary file, and ``tables`` are Arrow tables of ``schema``. Numbers that
-    are not finite are null. U+0085, U+2028 and U+2029 are escaped.
+    Numbers that are not finite are null. U+0085, U+2028 and U+2029 are escaped.
     """
     encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
     for table in tables:
@@ -92,10 +89,7 @@ def write_jsonl(files: Files, tables: Tables, schema: pa.Schema, origin: Origin)
 
 
 def write_parquet(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -> None:
-    """Write Parquet with the signature as metadata, a row group per table.
-
-    ``files`` is one open binary file, and ``tables`` are Arrow tables of ``schema``.
-    """
+    """Write Parquet with the signature as metadata, a row group per table."""
     if origin.signature:
         schema = schema.with_metadata({"signature": origin.signature})
     with pq.ParquetWriter(files[0], schema, compression="zstd") as writer:
@@ -106,8 +100,7 @@ def write_parquet(files: Files, tables: Tables, schema: pa.Schema, origin: Origi
 def write_dataset(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -> None:
     """Write Parquet to the first file, and a card in Markdown to the second.
 
-    Hugging Face's ``datasets`` can load the folder of both. ``files`` are open binary files, and
-    ``tables`` Arrow tables of ``schema``.
+    Hugging Face's ``datasets`` can load the folder of both.
     """
     sizes = []
 
@@ -142,9 +135,9 @@ def write_dataset(files: Files, tables: Tables, schema: pa.Schema, origin: Origi
 def write_tmx(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -> None:
     """Write Translation Memory eXchange 1.4, level 1, valid by its DTD.
 
-    ``files`` is one open binary file, ``tables`` are Arrow tables of ``schema``, and ``origin`` has
-    both languages. Score, probability, margin, cosine, rank, direction and reason are properties of
-    a unit, ids and documents of its sentences. Characters that XML cannot express become spaces.
+    ``origin`` must have both languages. Score, probability, margin, cosine, rank, direction and
+    reason are properties of a unit, ids and documents of its sentences. Characters that XML cannot
+    express become spaces.
     """
     languages = tuple(str(language) for language in origin.languages)
     header = (
