@@ -126,7 +126,8 @@ class Perceptron:
 
     Adam trains it in batches of 64 rows as in SentEval. Every 4 epochs, the development rows are
     scored. Training ends after 5 scores without a new best, or 200 epochs, and the best weights are
-    kept. ``weights`` are weights and biases by layer. ``seed`` draws weights, batches and dropout.
+    kept. ``weights`` lists each layer's weights, then biases. ``seed`` draws initial weights,
+    batches and dropout.
     """
 
     def __init__(self, dim: int, classes: int, shape: Shape, *, seed: int) -> None:
