@@ -31,7 +31,7 @@ class Examples:
         return len(self.labels)
 
     def part(self, name: str) -> Mask:
-        """Return which examples are in a part, bool (N,), or (0,) without parts."""
+        """Return which examples are in part ``name``, bool (N,), (0,) if no parts."""
         return np.array([part == name for part in self.parts], dtype=bool)
 
     def classes(self) -> tuple[list[str], IntArray]:
@@ -148,6 +148,6 @@ def concat(parts: Mapping[str, Examples]) -> Examples:
 
 
 def first_file(directories: Sequence[Path], name: str) -> Path | None:
-    """Return ``name``, or else ``name.xz``, in the first folder with either."""
+    """Find ``name`` or else ``name.xz`` in the first folder with one, or None."""
     paths = (folder / file for folder in directories for file in (name, f"{name}.xz"))
     return next((path for path in paths if path.is_file()), None)

@@ -124,7 +124,7 @@ def mine_texts(
 
     Sentences with a zero vector are dropped. ``k``, ``margin`` and ``retrieval`` are as in ``adit
     mine``. ``languages`` are the codes of both sides. The result has no pairs if a side has no
-    vectors. ``encoders_of_languages``, or an unknown ``margin`` or ``retrieval``, raise ValueError.
+    vectors. A ValueError is raised for options of other values, or by ``encoders_of_languages``.
     """
     vectors, kept = [], []
     for side, side_encoder in zip(texts, encoders_of_languages(encoder, languages), strict=True):

@@ -228,7 +228,7 @@ class Logistic:
         """Fit the regression with the best penalty, and return its predictor.
 
         The penalty is chosen by ``dev`` or, if that is None, by cross-validation in ``train``, in
-        10 folds or as many as rows. The predictor maps rows (N, D) to class probabilities (N, C).
+        10 folds, or one per row if fewer. The predictor maps rows (N, D) to probabilities (N, C).
         """
         if dev is not None:
             trials = iter([(train, dev)])

@@ -46,7 +46,7 @@ class Facts:
         scales: Factors of the products with ``hidden`` and with ``outputs``, float32 (2,).
         biases: Added to the level of each meaning, int16 (M,).
         joining: Added to the sum of two neighbouring words, int16.
-        members: Positions of the meanings of all S senses, int32 (L,).
+        members: Positions in ``names`` of the meanings of all S senses, int32 (L,).
         senses: Position in ``members`` of each sense's first meaning, and L, int32 (S + 1,).
         groups: First sense of each group of contrary senses, and S, int32 (G + 1,).
     """

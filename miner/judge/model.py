@@ -68,7 +68,7 @@ class Judge:
         threshold: A pair goes left if its feature is at most this, else right.
         missing_left: Whether a pair goes left if its feature is NaN.
         left: Node to the left, -1 in a leaf.
-        right: Node to the right.
+        right: Node to the right, -1 in a leaf.
         value: Score of a leaf in units of 1 / ``LEAF``; of another node, the mean of its leaves.
         roots: First node of each tree, (T,).
         peaks: Place, rise, fall of the reference peaks of wrong and correct pairs, float64 (2, 3).

@@ -75,7 +75,7 @@ class Problem:
 
     @property
     def rows(self) -> int:
-        """The number of rows of both sides."""
+        """The sum of the numbers of rows of both sides."""
         return self.sources + self.targets
 
 
