@@ -52,11 +52,11 @@ class Sentences:
 
 
 def read_sentences(path: Path, ids: Path | None = None) -> Sentences:
-    """Read sentences from ``ID TAB sentence`` lines, JSON lines, or Parquet.
+    """Read ``ID TAB sentence`` lines, JSON lines, or Parquet, by the suffix.
 
-    The suffix of ``path`` decides. Blank lines, and JSON and Parquet records that mining rejects,
-    are skipped. A record without an id gets its number in the file, from 1. If ``ids`` is not None,
-    ``path`` has one sentence per line, maybe blank, whose id is the same line of ``ids``.
+    Blank lines, and JSON and Parquet records that mining rejects, are skipped. A record without an
+    id gets its number in the file, from 1. If ``ids`` is not None, ``path`` has one sentence per
+    line, maybe blank, whose id is the same line of ``ids``.
 
     Raises:
         ValueError: A file cannot be read or has no sentences, a line lacks an id, an id is

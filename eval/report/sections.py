@@ -256,8 +256,8 @@ def lengths(run: Run) -> Section:
 def suspicious(run: Run) -> dict[str, Grid]:
     """Return tables of filters and of the pairs that they would reject.
 
-    ``caught`` counts them by filter. ``listed`` has 25 pairs of the half with better scores: those
-    with most filters first, then with most different lengths, even if no filter rejects them.
+    ``caught`` counts them by filter. ``listed`` has up to 25 pairs of the half with better scores,
+    by descending number of filters that reject a pair (maybe 0), then difference of lengths.
     """
     masks = {name: FILTERS[name](run.suspects) for name in SHOWN_FILTERS}
     half = (len(run.pairs) + 1) // 2

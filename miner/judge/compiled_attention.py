@@ -183,7 +183,7 @@ def _room(words: int) -> int:
 def put_in_context(
     units: Any, products: Any, ids: Any, offsets: Any, scale: Any, bias: Any, out: Any
 ) -> None:
-    """Add the ReLU convolution of a word and its neighbours to its units.
+    """Add to each word's units its ReLU convolution with adjacent words.
 
     Args:
         units: Of U different words, float32 (U, H).

@@ -358,7 +358,8 @@ def join_cells(
         share a cell and reach the floor.
 
     Raises:
-        ValueError: ``k`` is below 1, dimensions differ, or the precision is unknown or overflows.
+        ValueError: ``k`` is below 1, dimensions differ, or the precision is unknown, overflows, or
+            is wrong on this CPU.
         ModuleNotFoundError: The precision needs torch, which is not installed.
     """
     left, right = _prepare(sides, cells, part, k, precision, names)
