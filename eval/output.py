@@ -44,7 +44,7 @@ class Table:
         return self.row(self.label, *self.columns)
 
     def row(self, label: str, *cells: Cell) -> str:
-        """Format a line of a label and cells, which may be fewer than columns."""
+        """Format a line of a label and up to one cell per column."""
         widths = [max(MIN_WIDTH, len(column) + 2) for column in self.columns]
         columns = zip(map(_format_cell, cells), widths, strict=False)
         text = "".join(f" {cell:>{width - 1}}" for cell, width in columns)

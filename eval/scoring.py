@@ -37,7 +37,7 @@ def read_candidates(path: Path, sides: Sides | None) -> bucc.Candidates:
 
     Raises:
         ValueError: The file is unreadable, a line is malformed, or a pair has no score above -inf,
-            or no ids or texts in ``sides``.
+            or neither ids nor texts that are in ``sides``.
     """
     ids_of = sides and tuple(side.ids_by_text() for side in sides)
     scores, ids = [], []

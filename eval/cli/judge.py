@@ -33,7 +33,7 @@ def train_judge(args: argparse.Namespace) -> int:
     It learns from corpora made of parallel text, and from comparable corpora with gold pairs.
 
     Raises:
-        SystemExit: Arguments, a list (default: the process's), are wrong. Other errors return 2.
+        SystemExit: The list passed as ``args`` (or sys.argv[1:]) is wrong. Other errors return 2.
     """
     require("sklearn")
     from eval.judge.training import ENCODERS, gather

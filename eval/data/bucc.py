@@ -52,11 +52,11 @@ class Sentences:
 
 
 def read_sentences(path: Path, ids: Path | None = None) -> Sentences:
-    """Read sentences from ``ID TAB sentence`` lines, JSON lines, or Parquet.
+    """Read ``ID TAB sentence`` lines, JSON lines, or Parquet, by the suffix.
 
-    Blank lines, and records of the other formats that mining rejects, are skipped. A record without
-    an id gets its number, from 1. If ``ids`` is not None, ``path`` has one sentence per line, maybe
-    blank, and line i of ``ids`` is the id of line i.
+    Blank lines, and JSON and Parquet records that mining rejects, are skipped. A record without an
+    id gets its number in the file, from 1. If ``ids`` is not None, ``path`` has one sentence per
+    line, maybe blank, whose id is the same line of ``ids``.
 
     Raises:
         ValueError: A file cannot be read or has no sentences, a line lacks an id, an id is
@@ -109,8 +109,8 @@ def _split(path: Path, ids: Path) -> Iterator[tuple[int, str, str]]:
 def read_gold(path: Place, sides: tuple[Sentences, Sentences] | None = None) -> frozenset[IdPair]:
     """Read the distinct gold pairs of ``SOURCE_ID TAB TARGET_ID`` lines.
 
-    Blank lines are skipped, and so is a header, such as ``source_id TAB target_id``, unless one of
-    its names is an id in ``sides``. If ``sides`` is None, ids are not checked.
+    Blank lines are skipped. So is a first line of column names, such as ``source_id TAB
+    target_id``, unless a name is an id in ``sides``. If ``sides`` is None, ids are not checked.
 
     Raises:
         ValueError: The file is unreadable or malformed, has no pairs, or an id is not in ``sides``.
@@ -214,7 +214,8 @@ def load_bucc(directory: Path, pair: str, split: str) -> BuccSplit:
     """Load the sentences and gold pairs of one split.
 
     Raises:
-        ValueError: A file is missing or malformed, an id is repeated, or a gold id has no sentence.
+        ValueError: A file or folder is missing, empty or malformed, an id is repeated, or a gold id
+            has no sentence.
     """
     files = bucc_files(directory, pair, split)
     source, target = read_sentences(files.source), read_sentences(files.target)

@@ -31,11 +31,11 @@ class Examples:
         return len(self.labels)
 
     def part(self, name: str) -> Mask:
-        """Return a bool mask (N,) of ``tr``, ``va`` or ``te``, (0,) without parts."""
+        """Return which examples are in part ``name``, bool (N,), (0,) if no parts."""
         return np.array([part == name for part in self.parts], dtype=bool)
 
     def classes(self) -> tuple[list[str], IntArray]:
-        """Return sorted distinct labels, and each one's index in them, int64 (N,)."""
+        """Return sorted distinct labels, and each example's index in them, (N,)."""
         names, numbers = np.unique(np.array(self.labels, dtype=np.str_), return_inverse=True)
         return names.tolist(), numbers.astype(np.int64)
 
@@ -148,6 +148,6 @@ def concat(parts: Mapping[str, Examples]) -> Examples:
 
 
 def first_file(directories: Sequence[Path], name: str) -> Path | None:
-    """Return the first ``name`` or ``name.xz`` in folders, in order, or None."""
+    """Find ``name`` or else ``name.xz`` in the first folder with one, or None."""
     paths = (folder / file for folder in directories for file in (name, f"{name}.xz"))
     return next((path for path in paths if path.is_file()), None)

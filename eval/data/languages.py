@@ -28,9 +28,9 @@ def iso_639_3(code: str) -> str:
 
 
 def iso_639_1(code: str) -> str:
-    """Return a language's ISO 639-1 code, or else 639-3, without a script.
+    """Return a language's ISO 639-1 code, ``zh`` for ``cmn``, or else 639-3.
 
-    Of an unknown language, the code without script and region is returned.
+    Script and region are ignored. Of an unknown language, the code without them is returned.
     """
     base = base_language(code)
     return _MACROLANGUAGES.get(base, base)
@@ -58,14 +58,14 @@ def _tag(name: str) -> str:
 
 
 def code_of(name: str) -> str:
-    """Return the code of a language for encoders, ``de`` for ``deu_Latn``."""
+    """Return the ``iso_639_1`` code for encoders, ``de`` for ``deu_Latn``."""
     return iso_639_1(base_language(name))
 
 
 def encoders_of_languages(encoder: Encoder, languages: Sequence[str]) -> list[Encoder]:
     """Return the encoder of each language, in order, all in one space.
 
-    A joined encoder loses the parts that lack any of the languages, unless all parts do.
+    A joined encoder loses the parts that lack one of the languages, unless every part lacks one.
 
     Raises:
         ValueError: The encoder has one network per language, and lacks one.

@@ -32,7 +32,7 @@ def read_aligned(*paths: Path) -> list[list[str]]:
 
 
 def fingerprint(*paths: Path) -> str:
-    """Return 8 hex digits of the SHA-256 of joined files, or raise OSError."""
+    """Return the first 8 hex digits of the SHA-256 of all files, joined."""
     digest = hashlib.sha256()
     for path in paths:
         digest.update(path.read_bytes())

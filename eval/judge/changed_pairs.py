@@ -53,8 +53,8 @@ UNCHANGED = -1  # kind of pairs without a change
 class Lines(NamedTuple):
     """The words of B sentences, W in the longest.
 
-    ``vectors`` are float32 (B, W, D), ``weights`` float32 (B, W). ``is_word``, bool (B, W), is
-    False after the end.
+    ``vectors`` are float32 (B, W, D), ``weights`` times ``HEAVY`` float32 (B, W). ``is_word``, bool
+    (B, W), is False after the end.
     """
 
     vectors: Tensor
@@ -67,13 +67,13 @@ class Corpus:
     """Pairs of several languages with English, as tensors.
 
     Attributes:
-        vectors: R words in units of 1 / ``PARTS``, int8 (R, D): 0, E English words, others.
+        vectors: Zero, E English words, then others, in units of 1 / ``PARTS``, int8 (R, D).
         weights: Weights of words times ``HEAVY``, float32 (R,).
         similar: Rows of 38 English words similar to each of the first rows, int64 (E + 1, 38).
         sources: Rows of the words of P sources, 0 after the end, int32 (P, LENGTH).
         targets: Rows of the words of P targets, then of changed targets, int32 (T, LENGTH).
-        others: Positions in ``targets`` of three texts (maybe repeated) by each of C
-            ``TEXT_CHANGES``, -1 for none, and of three similar texts, int64 (P, C + 1, 3).
+        others: Positions in ``targets`` of the target after each of C ``TEXT_CHANGES``, three
+            (maybe repeated, -1 if none), and of three similar targets, int64 (P, C + 1, 3).
         encoders: Names of the word encoders.
     """
 
@@ -88,7 +88,7 @@ class Corpus:
     def look_up(self, rows: Tensor) -> Lines:
         """Return the words in rows (B, LENGTH), integers as in ``sources``.
 
-        A sentence without words has one, the zero vector. W is at least 2.
+        A sentence without words gets one word with the zero vector. W is at least 2.
         """
         rows = rows[:, : max(2, int((rows > 0).sum(dim=1).max()))]
         is_word = rows > 0
@@ -163,10 +163,10 @@ def _nearest(vectors: Tensor, ranks: list[int], most: float) -> Tensor:
 
 
 def draw_kinds(corpus: Corpus, pairs: Tensor) -> Tensor:
-    """Draw a change of each pair by frequency, a position in ``CHANGES``.
+    """Draw a change of each pair by the frequencies in ``CHANGES``.
 
-    ``pairs`` are positions in ``corpus``, int64 (B,), and the result is int64 (B,). Kinds for which
-    a pair lacks changed texts are replaced by a similar word or a cut target.
+    ``pairs`` are positions in ``corpus``, int64 (B,), and the result positions in ``CHANGES``,
+    int64 (B,). A similar word or a cut target replaces a change for which a pair has no text.
     """
     frequencies = torch.tensor([[frequency for frequency, _ in CHANGES.values()]], device=DEVICE)
     frequencies = frequencies.repeat(len(pairs), 1)
@@ -181,14 +181,14 @@ def draw_kinds(corpus: Corpus, pairs: Tensor) -> Tensor:
 def change_pairs(
     corpus: Corpus, pairs: Tensor, kinds: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Change pairs by ``kinds`` (B,).
+    """Change pairs by ``kinds`` (B,), at random places and by random texts.
 
     ``pairs`` are positions in ``corpus``, int64 (B,). A kind is a position in ``CHANGES``, or
     ``UNCHANGED``. A pair stays as it is if a change is impossible, as of numbers in a text without.
 
     Returns:
-        Rows of the words of sources and of targets, int64 (B, LENGTH); whether a target word was
-        not in the correct target, bool (B, LENGTH); whether a pair was changed, bool (B,).
+        Rows of the words of sources, and of targets, int64 (B, LENGTH); whether a word of the new
+        target is not in the correct one, bool (B, LENGTH); whether a pair was changed, bool (B,).
     """
     partners = (pairs + torch.randint_like(pairs, 1, PARTNERS)) % len(corpus.sources)
     source, target = corpus.sources[pairs].long(), corpus.targets[pairs].long()

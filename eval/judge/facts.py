@@ -108,8 +108,8 @@ class Side:
         """Return the words of sentences at positions ``rows`` (B,).
 
         Returns:
-            Vectors of the different words, float32 (U, D); for each word the row of its vector,
-            int32; and the first word of each sentence, int64 (B + 1,).
+            Vectors of the batch's different words, float32 (U, D); each word's row in them, int32
+            (W,); and the first word of each sentence, and W, int64 (B + 1,).
         """
         counts = self.offsets[rows + 1] - self.offsets[rows]
         offsets = np.concatenate([[0], counts.cumsum()])
@@ -168,7 +168,8 @@ class Learner:
     def step(self, side: Side, rows: NDArray[np.int64], rate: float) -> float:
         """Train on the sentences at positions ``rows`` of a side for a step.
 
-        Parameters change in place. ``rate`` is the learning rate. The mean loss is returned.
+        Parameters change in place. ``rate`` is the learning rate. The mean loss of a sentence
+        before the step is returned.
         """
         values = self.values
         vectors, ids, offsets = side.batch(rows)
@@ -207,7 +208,7 @@ def train_facts(
     """Train the model on ``steps`` batches of sentences, each of one side.
 
     ``names`` are the meanings. A batch has ``BATCH`` sentences. ``report`` is called every
-    ``REPORT_STEPS`` steps with the step and the mean loss since then.
+    ``REPORT_STEPS`` steps with the step, from 1, and the mean loss since the last call.
     """
     rates, random = _base_rates(sides, len(names)), np.random.default_rng(2)
     learner, losses = Learner(sides[0].vectors.shape[1], rates), []
@@ -236,8 +237,9 @@ def save_facts(
 ) -> None:
     """Write or replace the model of the listed meanings, in whole numbers.
 
-    ``miner.judge.facts`` reads it. Words of ``sides`` scale the hidden units. ``names`` are the
-    meanings of ``learner``, written if in a group. ``encoders`` are names of word encoders.
+    ``miner.judge.facts`` reads it. Words of ``sides`` scale the hidden units. Of the meanings of
+    ``learner``, ``names``, negations are written, and those in a group of ``listed_groups`` with
+    two or more of its senses in ``names``. ``encoders`` are names of word encoders.
     """
     values = learner.values
     unit = np.abs(values["hidden"]).max() / MAX_BYTE

@@ -123,8 +123,8 @@ def mine_texts(
     """Encode two corpora, source and target, and mine pairs.
 
     Sentences with a zero vector are dropped. ``k``, ``margin`` and ``retrieval`` are as in ``adit
-    mine``. The result has no pairs if a side has no vectors. ``languages`` are the codes of both
-    sides. A ValueError is raised for unknown names, or by ``encoders_of_languages``.
+    mine``. ``languages`` are the codes of both sides. The result has no pairs if a side has no
+    vectors. A ValueError is raised for options of other values, or by ``encoders_of_languages``.
     """
     vectors, kept = [], []
     for side, side_encoder in zip(texts, encoders_of_languages(encoder, languages), strict=True):

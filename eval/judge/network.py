@@ -49,10 +49,7 @@ GROUPS = {"compare": [HIDDEN] * 4 + [1] * 7, "pool": [HIDDEN] * 3}  # inputs wit
 
 
 class Network(nn.Module):
-    """The comparison network of words in ``dim`` dimensions.
-
-    Its layers have the names in its file.
-    """
+    """The comparison network of word vectors with ``dim`` dimensions."""
 
     def __init__(self, dim: int) -> None:
         super().__init__()
@@ -138,9 +135,10 @@ def loss_of(
     """Return the loss, a scalar, of log ``odds`` of pairs in VIEWS views.
 
     All pairs of a view come before the next, and the first view is unchanged. ``odds`` are the
-    results of ``forward`` for ``sides``, and the other arguments are of ``change_pairs``. The loss
-    sums cross entropies of pairs, of target words, and of the source words of unchanged pairs, and
-    how far changed pairs are not below the same pairs without a change.
+    results of ``forward`` for ``sides``. ``kinds`` are the argument, ``is_new`` and ``is_changed``
+    the results of ``change_pairs``. The loss is a weighted sum of cross entropies of pairs, of
+    target words, and of the source words of unchanged pairs, and of the softplus of each changed
+    pair's score less that of its unchanged view.
     """
     entropy = partial(functional.binary_cross_entropy_with_logits, reduction="none")
     scores, source_odds, target_odds = (each.float() for each in odds)
@@ -175,7 +173,7 @@ def train_network(
 
     The first ``seen`` pairs, from 1 to below all, are of text that encoders were trained on. Half
     of each of ``steps`` batches is of other text. ``report`` is called every ``REPORT_STEPS`` steps
-    with the step and the mean loss since then.
+    with the step, from 1, and the mean loss since the last call. Torch's global seed is set.
     """
     torch.manual_seed(1)
     network = Network(corpus.vectors.shape[1]).to(DEVICE)
@@ -209,9 +207,10 @@ def train_network(
 
 @torch.no_grad()
 def rate_changes(network: Network, corpus: Corpus) -> dict[str, float]:
-    """Return the area under the ROC curve by name of the wrong pairs' change.
+    """Return the area under the ROC curve of each of ``CHANGES``, by name.
 
-    Changes that no pair allows are missing.
+    Correct pairs are compared with changed ones. Changes that no pair allows are missing. Torch's
+    global seed is set.
     """
     torch.manual_seed(5)
     pairs, by_kind = torch.arange(len(corpus.sources), device=DEVICE), []
@@ -235,8 +234,8 @@ def save_network(path: Path, network: Network, corpus: Corpus, about: dict[str, 
 
     A layer is ``clip(rint(x * steps), -127, 127) @ weight * scale + bias``. ``NAME.steps`` is
     float32 (K,), ``NAME.weight`` int8 (K, O), and ``NAME.scale`` and ``NAME.bias`` float32 (O,).
-    Changed pairs of ``corpus`` choose the steps. ``mixing`` is float32 (3,). The metadata are the
-    encoders and ``about``, whose values become JSON.
+    Changed pairs of ``corpus`` choose the steps, which sets torch's global seed. ``mixing`` is
+    float32 (3,). The metadata are the encoders and ``about``, whose values become JSON.
     """
     arrays, steps = {"mixing": _array(network.mixing)}, _steps_of(network, corpus)
     for name, layer in network.named_children():

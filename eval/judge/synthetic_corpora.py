@@ -40,9 +40,9 @@ Spoil = Callable[[str, Random, Sequence[str]], str]
 
 
 def half(text: str, random: Random, others: Sequence[str]) -> str:
-    """Keep one half of the words, or of the characters of up to 3 words.
+    """Keep the first or the second half of a text's words, at random.
 
-    ``random`` chooses the first or the second. ``others`` is unused.
+    A text of up to 3 words is halved by characters. ``others`` is unused.
     """
     words = text.split(" ")
     units, joint = (words, " ") if len(words) > 3 else (list(text), "")
@@ -121,7 +121,7 @@ KINDS: tuple[Spoil, ...] = (half, half, clause, clause, number, name, negation, 
 
 
 class Known:
-    """The translations in parallel ``*texts``, without case and punctuation."""
+    """The translations in parallel ``*texts``, as casefolded letters, digits."""
 
     def __init__(self, *texts: ParallelText) -> None:
         self._targets: defaultdict[str, set[str]] = defaultdict(set)
@@ -179,9 +179,10 @@ def labelled_corpora(
 ) -> Iterator[LabelledCorpora]:
     """Yield all labelled corpora that the judge learns from.
 
-    First come those in ``bucc``. Others are made of the language ``pairs``, such as ``de-en``, in
-    the folder ``parallel``. Sentences of the same pairs in the folder ``among`` are added without
-    their translations. The corpora in ``exclude`` are read from neither folder.
+    First come all splits in ``bucc``. Then, one for each of ``WORLDS`` is made of each of the
+    language ``pairs``, such as ``de-en``, in the folder ``parallel``. Sentences of the pair in the
+    folder ``among`` are added without their translations. Neither folder's corpora in ``exclude``
+    are read.
 
     Raises:
         ValueError: A folder or file is empty or malformed, or one of the folders lacks a pair.
@@ -241,9 +242,10 @@ def synthesise_corpora(
 ) -> LabelledCorpora:
     """Make two corpora from the pairs at ``rows`` of parallel text.
 
-    Pairs whose sentences are both included are a ``share`` of each corpus. Half of the other pairs
-    contribute their source, and half their target. Some included pairs get a changed sentence, and
-    count as wrong. ``random`` makes all choices.
+    Pairs with equal sentences, or with a sentence of an earlier pair, are dropped. Pairs whose
+    sentences are both included are a ``share`` of each corpus. Half of the other pairs contribute
+    their source, and half their target. Some included pairs get a changed sentence, and count as
+    wrong. ``random`` makes all choices.
     """
     pairs = _distinct((text_key(text.source[row]), text_key(text.target[row])) for row in rows)
     common = round(share * len(pairs) / (2 - share))

@@ -40,7 +40,7 @@ class Examples:
     """Mined pairs of one pair of corpora, with features and labels.
 
     ``features`` are float32 (P, F), and ``right``, bool (P,), says which pairs are correct.
-    ``comparable`` is true for corpora not made of parallel text. ``world`` is a name.
+    ``comparable`` is true for corpora not made of parallel text. ``world`` is the corpora's name.
     """
 
     world: str

@@ -67,7 +67,7 @@ class Judgements:
     Attributes:
         scores: of the candidates, float64 (P,), best first.
         correct: whether a candidate is correct: any combination of its ids is gold, bool (P,).
-        new_gold: number of a candidate's gold pairs that no better candidate has, int64 (P,).
+        new_gold: number of a candidate's gold pairs that none before it has, int64 (P,).
         gold: number of all gold pairs.
     """
 

@@ -126,7 +126,8 @@ class Perceptron:
 
     Adam trains it in batches of 64 rows as in SentEval. Every 4 epochs, the development rows are
     scored. Training ends after 5 scores without a new best, or 200 epochs, and the best weights are
-    kept. ``weights`` are weights and biases by layer. ``seed`` draws weights, batches and dropout.
+    kept. ``weights`` lists each layer's weights, then biases. ``seed`` draws initial weights,
+    batches and dropout.
     """
 
     def __init__(self, dim: int, classes: int, shape: Shape, *, seed: int) -> None:
@@ -227,7 +228,7 @@ class Logistic:
         """Fit the regression with the best penalty, and return its predictor.
 
         The penalty is chosen by ``dev`` or, if that is None, by cross-validation in ``train``, in
-        10 folds or as many as rows. The predictor maps rows (N, D) to class probabilities (N, C).
+        10 folds, or one per row if fewer. The predictor maps rows (N, D) to probabilities (N, C).
         """
         if dev is not None:
             trials = iter([(train, dev)])

@@ -14,7 +14,7 @@ Scores = Mapping[IdPair, float]
 
 
 def unique_ids(texts: Sequence[str], ids: Sequence[str]) -> dict[str, str]:
-    """Return the id of each text that occurs once, by text, all stripped."""
+    """Return stripped ids by stripped text, of texts that occur once."""
     stripped = [text.strip() for text in texts]
     counts = Counter(stripped)
     pairs = zip(stripped, ids, strict=True)
@@ -26,8 +26,8 @@ def score_by_ids(
 ) -> dict[IdPair, float]:
     """Return the best score of each pair of ids.
 
-    Pairs are in the order of first occurrence. ``source_ids`` and ``target_ids`` are from
-    ``unique_ids``. Candidates with other texts are skipped.
+    Pairs are in the order of first occurrence in ``candidates`` (score, source, target). ``*_ids``
+    are from ``unique_ids``. Candidates with other texts are skipped.
     """
     best: dict[IdPair, float] = {}
     for score, source, target in candidates:
@@ -67,7 +67,7 @@ def extract(scores: Scores, threshold: float) -> list[IdPair]:
 
 
 def measure(scores: Scores, gold: Collection[IdPair], threshold: float) -> BuccScore:
-    """Score the pairs with at least ``threshold`` against ``gold``."""
+    """Compare the pairs with a score of at least ``threshold`` with ``gold``."""
     extracted = extract(scores, threshold)
     correct = len(set(gold).intersection(extracted))
     counts = {"extracted": len(extracted), "correct": correct, "found": correct, "gold": len(gold)}

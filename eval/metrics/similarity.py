@@ -53,7 +53,7 @@ def find_nearest(
     """Find each source's ``k`` nearest targets by cosine, and vice versa.
 
     ``source`` is (N, D), and ``target`` (M, D), of any norm. Lists have fewer than ``k`` columns if
-    the other side has fewer rows with a vector. A zero row has no neighbours (ids -1), and is none.
+    the other side has fewer nonzero rows. A zero row has no neighbours (ids -1), and is in no list.
 
     Returns:
         Neighbours of sources and of targets, best first. Ids are rows of the other side.
@@ -91,11 +91,11 @@ def translation_ranks(
 ) -> dict[str, IntArray]:
     """Rank the best correct target of each query, by NN and by CSLS.
 
-    Ranks by ``NN`` and ``CSLS`` are int64 (Q,), from 1. NN ranks by cosine. CSLS subtracts
-    ``mean_of_nearest`` among all source words, ``sources`` (Conneau et al. 2018, "Word Translation
-    Without Parallel Data", section 2.3). Other targets with the same score rank before the correct
-    one. Rows are unit vectors or zero, (Q, D), (M, D) and (N, D). ``gold`` has the positions in
-    ``targets`` of each query's correct targets, at least one.
+    Ranks by ``NN`` and ``CSLS`` are int64 (Q,), from 1. NN ranks by cosine, CSLS by twice the
+    cosine less the target's ``mean_of_nearest`` among ``sources``, all source words (Conneau et al.
+    2018, "Word Translation Without Parallel Data", section 2.3). Other targets with the same score
+    rank before the correct one. Rows are unit vectors or zero, (Q, D), (M, D) and (N, D). ``gold``
+    has the positions in ``targets`` of each query's correct targets, at least one.
     """
     means = mean_of_nearest(targets, sources)
     ranks = {method: np.empty(len(queries), dtype=np.int64) for method in ("NN", "CSLS")}

@@ -28,7 +28,7 @@ def histogram(scores: FloatArray, *, low: float, high: float, bins: int = BINS) 
 
 
 def spread(scores: FloatArray) -> tuple[float, float]:
-    """Return the lowest and highest score (P > 0), or 0.5 beyond if equal."""
+    """Return the lowest and highest score (P > 0), each 0.5 beyond if equal."""
     low, high = float(scores.min()), float(scores.max())
     return (low, high) if low < high else (low - 0.5, high + 0.5)
 

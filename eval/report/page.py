@@ -124,10 +124,10 @@ def _unmatched(run: Run, shown: int) -> Columns:
 
 
 def spans_of(text: str, words: WordFlags) -> list[int]:
-    """Find the words without a counterpart in ``text``.
+    """Find where ``text`` has words without a counterpart on the other side.
 
-    ``words`` are all words of the text, from ``unmatched_words``. The result has the first position
-    of each and the one after its last, by turns. Normalised words that are not in the text are
+    ``words`` are all words of the text, from ``unmatched_words``. The result has each word's first
+    position and the one after its last, by turns. Normalised words that are not in the text are
     omitted, and all if lower case changes the text's length.
     """
     lower, end, ends = text.lower(), 0, []

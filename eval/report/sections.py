@@ -88,10 +88,10 @@ def assess(run: Run) -> Quality:
 def overview(run: Run, quality: Quality) -> Section:
     """Return the page's overview of a run, for the template.
 
-    Keys are ``cards``, ``thresholds`` and ``documents``. Cards are a heading, a figure and a
-    remark. Thresholds are the rows of ``calibration.thresholds`` with any pairs. Documents are None
-    or a number of document pairs, and a list of up to 50 with the most pairs: their names, and the
-    numbers of their pairs and of expected correct pairs.
+    Keys are ``cards``, ``thresholds`` and ``documents``. A card is a heading, a figure and a
+    remark. Thresholds are the rows of ``calibration.thresholds`` that keep pairs, none without
+    estimates. Documents are None, or the number of document pairs, and a list of up to 50 with the
+    most pairs: their names, and the numbers of their pairs and of expected correct pairs.
     """
     estimates, kept = quality.estimates, run.summary.get("kept")
     note = f"of {run.summary['candidates']:,} candidates"
@@ -256,8 +256,8 @@ def lengths(run: Run) -> Section:
 def suspicious(run: Run) -> dict[str, Grid]:
     """Return tables of filters and of the pairs that they would reject.
 
-    ``caught`` counts them by filter. ``listed`` has the first 25 pairs of the better half by the
-    number of filters, then by the difference of lengths, even if no filter rejects them.
+    ``caught`` counts them by filter. ``listed`` has up to 25 pairs of the half with better scores,
+    by descending number of filters that reject a pair (maybe 0), then difference of lengths.
     """
     masks = {name: FILTERS[name](run.suspects) for name in SHOWN_FILTERS}
     half = (len(run.pairs) + 1) // 2
@@ -288,7 +288,7 @@ def rejected(run: Run) -> list[tuple[str, int, Grid]]:
 
 
 def hubs_of(run: Run) -> Grid:
-    """Tabulate up to 10 sentences per side that are in most neighbour lists."""
+    """Tabulate the (up to 10) sentences per side in the most neighbour lists."""
     rows = [
         [side.text(row), side.name, f"{count:,}", side.id(row)]
         for side, lists in zip(run.sides, run.lists, strict=True)

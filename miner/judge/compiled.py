@@ -261,8 +261,8 @@ def count_marks(codes: Any, offsets: Any, counts: Any) -> None:
 
     ``counts``, float32 (P, 6), are zeros at first, and in the order of letters, question marks,
     colons, opening brackets, commas and capitals (Latin, Greek, Russian). Semicolons count as
-    colons, and all other characters after the slash as letters, except for U+3002. Capitals are
-    also letters. Text i has the code points ``codes[offsets[i] : offsets[i + 1]]``, uint32.
+    colons, and all other code points above U+002F as letters, except for U+3002. Capitals are also
+    letters. Text i has the code points ``codes[offsets[i] : offsets[i + 1]]``, uint32.
     """
     for text in range(len(offsets) - 1):
         for place in range(offsets[text], offsets[text + 1]):

@@ -39,8 +39,8 @@ _part_exact = compiled_part(fastmath={"nnan", "nsz", "contract", "reassoc"})
 def round_to_whole(values: Any, steps: Any, most: Any, out: Any) -> None:
     """Multiply values by steps, and round them to whole numbers.
 
-    ``values`` (N, K) and ``steps`` (K,) are float32. The numbers are at most ``most`` in size,
-    which is below 2**22. ``out`` is int8 or float32 (N, K).
+    ``values`` (N, K) and ``steps`` (K,) are float32. ``out``, int8 or float32 (N, K), is filled
+    with the numbers, clipped to -``most`` to ``most``, which is below 2**22.
     """
     for row in range(len(values)):
         for place in range(len(steps)):
@@ -183,7 +183,7 @@ def _room(words: int) -> int:
 def put_in_context(
     units: Any, products: Any, ids: Any, offsets: Any, scale: Any, bias: Any, out: Any
 ) -> None:
-    """Add the convolution of a word and its neighbours to the word's units.
+    """Add to each word's units its ReLU convolution with adjacent words.
 
     Args:
         units: Of U different words, float32 (U, H).

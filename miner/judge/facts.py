@@ -46,7 +46,7 @@ class Facts:
         scales: Factors of the products with ``hidden`` and with ``outputs``, float32 (2,).
         biases: Added to the level of each meaning, int16 (M,).
         joining: Added to the sum of two neighbouring words, int16.
-        members: Positions of the meanings of all S senses, int32 (L,).
+        members: Positions in ``names`` of the meanings of all S senses, int32 (L,).
         senses: Position in ``members`` of each sense's first meaning, and L, int32 (S + 1,).
         groups: First sense of each group of contrary senses, and S, int32 (G + 1,).
     """
@@ -63,12 +63,10 @@ class Facts:
     groups: NDArray[np.int32]
 
     def word_levels(self, vectors: NDArray[np.float32]) -> NDArray[np.int16]:
-        """Return the level that each word adds to each meaning, int16 (U, M).
+        """Return each word's level of each meaning, int16 (U, M).
 
-        A level is log odds in units of 1 / 256, from -15,000 to 15,000.
-
-        Args:
-            vectors: Unit rows of words, float32 (U, D).
+        A level is log odds without bias in units of 1 / 256, from -15,000 to 15,000. ``vectors``
+        are unit rows of words, float32 (U, D).
         """
         from miner.judge.compiled import round_products  # loads Numba
 
@@ -83,7 +81,7 @@ class Facts:
 
 @cache
 def load_facts(path: Path = BUNDLED) -> Facts:
-    """Load a model of meanings from a file of safetensors.
+    """Load a model of meanings from a file of safetensors, once per path.
 
     Raises:
         FileNotFoundError: The file is missing.
@@ -115,7 +113,8 @@ def compare_facts(source: Words, target: Words, facts: Facts | None) -> NDArray[
     Returns:
         Features of P pairs, float32 (P, 6): the highest and the second highest exchange of all
         groups; how far a negation is missing; the lower and the higher level of a negation of both
-        sides; the number of senses on both sides. NaN if ``facts`` is None or a side has no words.
+        sides; the number of senses that both sides say. NaN if ``facts`` is None or a side has no
+        words.
     """
     from miner.judge.compiled import compare_meanings  # loads Numba
 

@@ -189,11 +189,11 @@ class NeighbourhoodStats(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class RunStatistics:
-    """Run statistics, which normalise the features of its pairs.
+    """Statistics of a run, which normalise the features of its pairs.
 
     Attributes:
         weights: Median ratio of source to target weights of the best pairs by margin.
-        letters: Median ratio of source to target letters of these pairs.
+        letters: Median ratio of source to target letters, each plus 1, of these pairs.
         spacing: Mean spacing of neighbour cosines, NaN if unknown.
         language: At most 0. It is lower if even the surest of these pairs are in a spelling that
             the language model does not know, such as romanised text.

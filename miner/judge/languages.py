@@ -55,7 +55,7 @@ def _model() -> _Model:
 
 
 def own_language(texts: Sequence[str], language: str | None) -> NDArray[np.float32]:
-    """Measure how far each text's language exceeds all others, float32 (P,).
+    """Measure how far ``language`` exceeds all others in texts, float32 (P,).
 
     ``language`` is an ISO 639 code. Close languages, such as hr and sr, count as one. The result is
     a difference of log probabilities, divided by the square root of the number of bytes, negative

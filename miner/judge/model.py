@@ -69,11 +69,11 @@ class Judge:
         threshold: A pair goes left if its feature is at most this, else right.
         missing_left: Whether a pair goes left if its feature is NaN.
         left: Node to the left, -1 in a leaf.
-        right: Node to the right.
+        right: Node to the right, -1 in a leaf.
         value: Score of a leaf in units of 1 / ``LEAF``; of another node, the mean of its leaves.
         roots: First node of each tree, (T,).
-        peaks: Places, rises and falls of the reference peaks, float64 (2, 3).
-        learned: The features that the trees compare, the first of ``SEEN``.
+        peaks: Place, rise, fall of the reference peaks of wrong and correct pairs, float64 (2, 3).
+        learned: The features that the trees compare, ``FEATURES`` or ``SEEN``.
     """
 
     feature: NDArray[np.int32]
@@ -137,8 +137,7 @@ class Judge:
     def scores(self, features: NDArray[np.float32]) -> FloatArray:
         """Return the scores of P pairs, log likelihood ratios, float64 (P,).
 
-        Args:
-            features: In the order of ``COLUMNS``, float32 (P, F); NaN is unknown.
+        ``features``, float32 (P, F), are in the order of ``COLUMNS``, NaN if unknown.
         """
         from miner.judge.compiled import sum_leaves  # loads Numba
 
@@ -175,11 +174,9 @@ class Judge:
         """Return the contribution of each feature of a pair to its score.
 
         It is the sum of the changes that the feature's splits make to the mean score (Saabas 2014),
-        and of the score's correction by it, if any. Contributions and the mean scores of the roots
-        add up to the score. Keys are all names of ``COLUMNS``, in order, 0 without a change.
-
-        Args:
-            row: In the order of ``COLUMNS``, float32 (F,).
+        and of the term that a fixed rule adds for the feature, if any. Contributions and the mean
+        scores of the roots add up to the score. Keys are all of ``COLUMNS``, 0 without a change.
+        ``row``, float32 (F,), is in their order.
         """
         found, total = dict.fromkeys(COLUMNS, 0.0), 0
         for node in self.roots.tolist():
@@ -206,7 +203,7 @@ class Judge:
 
 @cache
 def load_judge(path: Path = BUNDLED) -> Judge:
-    """Load a judge from a file of safetensors, by default the bundled one.
+    """Load a judge, by default the bundled one, once per safetensors file.
 
     Raises:
         ValueError: It is missing, damaged, or has other features.

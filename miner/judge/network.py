@@ -65,7 +65,7 @@ class Layer:
 
     @cached_property
     def multiply(self) -> Callable[[NDArray[np.int8]], NDArray[np.int32]]:
-        """A function that multiplies whole numbers, int8 (N, K), by the weights."""
+        """A function from whole numbers, int8 (N, K), to products, int32 (N, L)."""
         return multiplier(np.ascontiguousarray(self.weight.T))
 
     def finish(self, products: NDArray[np.int32], least: float = -np.inf) -> Floats:
@@ -249,7 +249,7 @@ def _rounded(values: Floats, steps: Floats, most: int, out: NDArray[Whole]) -> N
 
 @cache
 def load_network(path: Path = BUNDLED) -> Network:
-    """Load a comparison network from a file of safetensors.
+    """Load a comparison network from a file of safetensors, once per path.
 
     Raises:
         FileNotFoundError: The file is missing.

@@ -123,8 +123,8 @@ class Tail(NamedTuple):
 def fit_tail(counts: FloatArray, start: float) -> Tail:
     """Fit an exponential tail to the pairs with scores above ``start``.
 
-    ``counts``, float64 (B,), are pairs per bin of ``SCORES``, some above ``start``. That is lowered
-    to below the last bin.
+    ``counts``, float64 (B,), are pairs per bin of ``SCORES``, some above ``start``. A ``start``
+    above the last bin but one is lowered to it.
     """
     start = min(start, float(SCORES[-2]))
     above = np.maximum(SCORES - start, 0)
@@ -259,13 +259,8 @@ def count_kept(scores: FloatArray, wrong: FloatArray, rule: str, limit: float) -
 def sample_likely_pairs(probabilities: FloatArray) -> IntArray:
     """Sample at most 1,000 evenly spaced pairs with probabilities from 0.5.
 
-    If fewer than 200 have these, the first 200 pairs are the sample.
-
-    Args:
-        probabilities: Descending, float64 (P,).
-
-    Returns:
-        Positions of the pairs, int64, ascending.
+    ``probabilities``, float64 (P,), are descending. If fewer than 200 are 0.5 or more, the first
+    200 pairs, or all, are the sample. The result has the pairs' positions, int64, ascending.
     """
     count = max(int((probabilities >= LIKELY).sum()), min(len(probabilities), MIN_PAIRS))
     return np.linspace(0, count - 1, min(count, MAX_PAIRS)).astype(np.int64)

@@ -40,7 +40,7 @@ class WordEmbedder(Protocol):
     def split(self, sentence: str) -> list[str]:
         """Split a sentence into the texts of its words.
 
-        They are the first of its words from ``words``, in order.
+        In the result of ``words``, these words come first, in order.
         """
 
 

@@ -142,10 +142,11 @@ def _k_means(sample: Matrix, centroids: Matrix) -> Matrix:
 class ProbeRadius(NamedTuple):
     """The largest gaps at which a row is assigned to a cell.
 
-    A gap is the row's cosine to its nearest centroid minus its cosine to the cell's centroid.
-    ``farthest`` limits all gaps, and ``usual`` the gaps of all cells except for the first ``probes
-    - PROBE_SLACK``. Together, they assign a row to ``probes`` cells on average, to up to
-    ``PROBE_SLACK`` more at cell boundaries, and to none in which neighbours hardly ever meet.
+    A gap is the row's product with its nearest centroid minus its product with the cell's centroid:
+    cosines, less penalties. ``farthest`` limits all gaps, and ``usual`` the gaps of all cells
+    except for the first ``probes - PROBE_SLACK``, at least one. Together, they assign a row to
+    ``probes`` cells on average, to up to ``PROBE_SLACK`` more at cell boundaries, and to none in
+    which neighbours hardly ever meet.
     """
 
     usual: float  # largest gap of cells after the first ``probes - PROBE_SLACK``
@@ -229,9 +230,9 @@ def _nearest(rows: Matrix, centroids: Matrix, count: int) -> tuple[IntArray, Mat
 def cut_cells(source_cells: Cells, target_cells: Cells, *, count: int, most: int) -> list[range]:
     """Cut ``count`` cells into ranges of cells with up to ``most`` rows each.
 
-    ``source_cells`` and ``target_cells``, int (N, p), are the cells of each row, -1 if unused. Rows
-    of both sides count, once per range. Ranges are in order and contain all cells. A cell with more
-    rows than ``most`` is a range by itself.
+    ``source_cells`` (N, p) and ``target_cells`` (M, p), int, are the cells of each row, -1 if
+    unused. Rows of both sides count, once per range. Ranges are in order and contain all cells. A
+    cell with more rows than ``most`` is a range by itself.
     """
     cells = np.concatenate([source_cells, target_cells]).astype(np.int64)
     ranges, start = [], 0
@@ -253,7 +254,7 @@ def rows_in_cells(cells: Cells, part: range) -> IntArray:
 def by_nearest_cell(cells: Cells, part: range) -> IntArray:
     """Sort the positions of rows by their nearest cell in ``part``.
 
-    They are int64 (N,). ``cells``, int (N, p), are of each row, nearest first, -1 if unused. Rows
+    They are int64 (N,). ``cells``, int (N, p), are each row's, nearest first, -1 if unused. Rows
     without a cell in the part are last. ``join_cells`` reads rows in this order.
     """
     return np.argsort(_cells_in_range(cells, part)[1], kind="stable")
@@ -357,7 +358,8 @@ def join_cells(
         share a cell and reach the floor.
 
     Raises:
-        ValueError: ``k`` is below 1, dimensions differ, or the precision is unknown or overflows.
+        ValueError: ``k`` is below 1, dimensions differ, or the precision is unknown, overflows, or
+            is wrong on this CPU.
         ModuleNotFoundError: The precision needs torch, which is not installed.
     """
     left, right = _prepare(sides, cells, part, k, precision, names)
@@ -380,8 +382,8 @@ def find_floors(
     """Find lower bounds of each row's k-th cosine.
 
     They are float32 (N,) and (M,): at most the k-th cosine in the row's nearest cell, or -inf if
-    that cell is not in ``part`` or has fewer rows. ``join_cells`` skips products by these bounds.
-    Arguments and errors are as there.
+    that cell is not in ``part`` or has fewer than k rows of the other side. ``join_cells`` skips
+    products by these bounds. Arguments and errors are as there.
     """
     k = min(k, max(*map(len, sides), 1))
     left, right = _prepare(sides, (cells[0][:, :1], cells[1][:, :1]), part, k, precision)

@@ -75,7 +75,7 @@ class Problem:
 
     @property
     def rows(self) -> int:
-        """The number of rows of both sides."""
+        """The sum of the numbers of rows of both sides."""
         return self.sources + self.targets
 
 
@@ -206,7 +206,8 @@ def rows_per_shard(room: int, *, dim: int, k: int, threads: int, least: int, mos
 def measure_machine(*, dim: int, k: int) -> Machine:
     """Measure the speed of this machine in a few seconds.
 
-    It times the steps of a search of random vectors with ``dim`` dimensions and ``k`` neighbours.
+    It times the steps of a search for ``k`` neighbours among random vectors with ``dim``
+    dimensions, and may load torch.
     """
     low_precision_pays(TORCH_FROM)  # may load torch, which would use other threads
     return on_one_thread(lambda: _measure(dim, k))

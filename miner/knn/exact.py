@@ -59,7 +59,7 @@ def search_both(
     Args:
         source: vectors (N, D), real numbers of any scale. A side may be empty.
         target: vectors (M, D), of any scale; maybe empty.
-        k: neighbours per row. Rows have fewer if the other side does.
+        k: neighbours per row, or all rows of the other side if it has fewer.
         precision: ``float32``, ``bfloat16`` or ``int8`` products (default: the fastest). It affects
             only speed. bfloat16 needs torch, and so does int8 on CPUs without instructions for it.
         progress: called with numbers of computed similarities, which sum to about N * M.
@@ -134,7 +134,7 @@ def search_documents(
         source: unit rows (N, D).
         target: unit rows (M, D).
         documents: positions of the source's and the target's rows for each pair of documents,
-            ascending. A document may be in several pairs, but two rows only in one.
+            ascending. A document may be in several pairs, a pair of rows only in one.
         k: neighbours per row.
         progress: called with numbers of computed similarities.
 

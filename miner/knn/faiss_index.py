@@ -116,7 +116,7 @@ def train_index(index: faiss.Index, sample: Matrix, *, factory: str) -> None:
     """Train an index on unit rows (P, D).
 
     Raises:
-        ValueError: There are fewer rows than cells, or too few for FAISS. It names ``factory``.
+        ValueError: Rows are fewer than cells, or too few for FAISS. The message names ``factory``.
     """
     refusal = f"index {factory!r} cannot be trained on {len(sample)} sentences"
     if len(sample) < cells_of(index):

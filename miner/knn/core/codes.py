@@ -94,10 +94,10 @@ def encode_both(
 ) -> tuple[Codes, Codes]:
     """Encode both sides in ``precision``, with bounds of their cosines.
 
-    ``source`` (N, D) and ``target`` (M, D) are unit rows. float32 codes are the rows themselves.
-    For bfloat16, int8 and int16, if ``centred``, each side's mean is subtracted first. Otherwise,
-    biases contain only rounding errors, so products rank like bounds. ``axes``, float32 (D, D'),
-    are orthonormal columns, up to rounding. Codes are then coordinates of centred rows along them.
+    ``source`` (N, D) and ``target`` (M, D) are unit rows. float32 codes without ``axes`` are the
+    rows. For other codes, if ``centred``, each side's mean is subtracted first. If not, biases
+    contain only rounding errors, so products rank like bounds. ``axes``, float32 (D, D'), are
+    orthonormal columns, up to rounding. Codes are then coordinates of centred rows along them.
 
     Raises:
         ValueError: The precision is unknown, its products overflow or are wrong on this CPU, or the

@@ -284,8 +284,8 @@ def take(
     """Insert a tile's hits into the neighbours of its rows and columns.
 
     A pair's exact cosine is computed if its bound, and its cosine in float32, may exceed the floor
-    of its row or column. Each of the following is a tuple, for the side of rows and that of
-    columns.
+    of its row or column. ``places``, ``rows``, ``names`` and ``both`` are tuples, for the side of
+    rows and that of columns.
 
     Args:
         tile_hits: from ``hits``.

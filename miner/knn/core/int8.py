@@ -473,8 +473,9 @@ class Columns:
 def hits(rows: Any, columns: Any, row_codes: Any, column_codes: Any) -> Any:
     """Multiply rows (R, D) by columns (C, D), and return the hits.
 
-    ``row_codes``, ``column_codes`` and the result are as in ``miner.knn.core.compiled.hits``. Codes
-    are int8 up to LARGEST, or int16 up to 127 if the set of instructions multiplies these.
+    ``row_codes``, ``column_codes`` and the result, except for its order, are as in
+    ``miner.knn.core.compiled.hits``. A row's columns ascend. Codes are int8 up to LARGEST, or int16
+    up to 127 if the set of instructions multiplies these.
     """
     way = way_of(rows.dtype)
     lanes = _in_whole_lanes(columns, way).view(np.int32)

@@ -198,7 +198,7 @@ def low_precision_pays(operations: float) -> bool:
 
 @cache
 def int8_is_exact() -> bool:
-    """Return whether ``product`` is exact for int8 codes, with its errors."""
+    """Return whether ``product`` is exact for int8 codes, or raise its errors."""
     return is_exact(product)
 
 

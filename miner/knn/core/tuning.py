@@ -131,7 +131,7 @@ def choose_axes(source: Matrix, target: Matrix, *, k: int, precision: Precision)
     ``source`` (N, D) and ``target`` (M, D) are unit rows, and ``k`` is the number of neighbours.
 
     Returns:
-        Orthonormal columns, float32 (D, D'), or None if searching rows is as fast.
+        Orthonormal columns, float32 (D, D'), or None if rows are as fast or trials don't pay.
     """
     dim, rate = source.shape[1], product_rates().get(precision)
     if not rate or dim <= STEP or 2 * source.size * len(target) < MIN_SECONDS * rate:
@@ -156,7 +156,7 @@ def principal_components(source: Matrix, target: Matrix) -> tuple[Matrix, Matrix
     """Return principal components of both sides, the largest first.
 
     ``source`` (N, D) and ``target`` (M, D) are unit rows. Up to 4,096 of each side are evenly
-    sampled, and their mean is subtracted.
+    sampled, and the side's mean is subtracted.
 
     Returns:
         The components, orthonormal columns, float32 (D, D), and the mean square length of rows
@@ -175,8 +175,8 @@ def principal_components(source: Matrix, target: Matrix) -> tuple[Matrix, Matrix
 def mixed(axes: Matrix) -> Matrix:
     """Rotate orthonormal axes (D, D') among themselves, for even coordinates.
 
-    Every D' / 64-th axis, 64 each, are multiplied by a Hadamard matrix. Without it, the largest
-    coordinates would make int8 codes of all others coarse. D' is a multiple of 64.
+    D' is a multiple of 64. A Hadamard matrix multiplies groups of 64 axes, each D' / 64-th one.
+    Without it, the largest coordinates would make int8 codes of all others coarse.
     """
     hadamard: Matrix = np.ones((1, 1), dtype=np.float32)
     while len(hadamard) < STEP:
@@ -186,7 +186,7 @@ def mixed(axes: Matrix) -> Matrix:
 
 
 def candidates_per_row(source: Matrix, target: Matrix, *, k: int, precision: Precision) -> int:
-    """Return how many products of a row contain its k nearest, for most rows.
+    """Return how many largest products contain the k nearest of most rows.
 
     ``source`` (N, D) and ``target`` (M, D) are unit rows, which are not empty. The number is from k
     + 4 to the larger of 64 and that.

@@ -67,7 +67,7 @@ def generate_on_devices(
     Args:
         source: bfloat16, float16 or float32 (N, D), finite, in host memory. float32 has no fused
             kernel, and a tenth of the speed or less.
-        target: (M, D), of the same dtype, finite, in host memory.
+        target: (M, D), of the same dtype, finite, in host memory. N and M are below 2**31.
         kept: candidates per row, at least 1.
         devices: CUDA devices, at least one.
         progress: called with numbers of products, which sum to N * M, by one thread at a time.

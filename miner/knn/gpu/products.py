@@ -49,7 +49,7 @@ def by_sorting(cell: Cell) -> Found:
     """Find the best keys of each row and of each column by sorting.
 
     They are int64 (N, C) and (M, C), best first, where C is that of ``cell.forward`` and of
-    ``cell.backward``, or fewer in a smaller cell. These keys of the cell are not included. Writing,
+    ``cell.backward``, or fewer in a smaller cell. Keys of these two are not included. Writing,
     transposing and sorting cost about five times the product.
     """
     tile = product(cell.x, cell.y)

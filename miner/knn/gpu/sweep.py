@@ -102,7 +102,7 @@ def search(
 def spans(count: int, most: int, *, first: int) -> Iterator[range]:
     """Yield ranges that cover ``count`` lines, each as long as all before it.
 
-    The first has ``first`` lines, and none more than ``most``. The last may be shorter.
+    The first has ``first`` lines, and none has more than ``most``. The last may be shorter.
     """
     start = 0
     while start < count:
