@@ -34,7 +34,7 @@ def load_use(*, precision: Precision) -> "UseEncoder":
     cosine of at least 0.9995 to its vector in float32; otherwise float32.
 
     Raises:
-        ValueError: A file is damaged, or the encoder cannot run in this precision.
+        ValueError: A file is missing or damaged, or the encoder cannot run in this precision.
         ModuleNotFoundError: The network's package is not installed.
     """
     if precision not in ("float32", "int8", "auto"):
@@ -76,8 +76,8 @@ class UseEncoder(BaseEncoder):
         """Return the encoder of a language.
 
         ``language`` is an ISO 639 code, or None if unknown. A language of the glossary has an
-        encoder that reads its words as English words. For others, it is this encoder. A ValueError
-        is raised if the glossary is missing or damaged.
+        encoder that reads its words as English words. For others, it is this encoder. The method
+        raises the errors of ``glossary.load_glossary``.
         """
         if language_key(language or "") not in glossary.added_languages():
             return self
@@ -143,7 +143,7 @@ class PreparedPieces:
         self.scales = np.ones((count, PREPARED // CHANNELS), dtype=np.float32)
 
     def find(self, ids: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return rows in ``numbers`` of pieces, int32 (T,), until the next call."""
+        """Return rows of ``ids`` in ``numbers``, (T,), valid until the next call."""
         distinct, inverse = np.unique(ids, return_inverse=True)
         numbers = distinct.tolist()
         if len(numbers) > len(self.numbers):

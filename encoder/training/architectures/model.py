@@ -34,7 +34,7 @@ class Model(nn.Module):
 
         The function takes a folder and the keyword ``facts`` (JSON values). A bag is whitened
         (``partly_whiten``) on the sentences ``sample``, with power ``whitening``; other models
-        ignore both. Use both results before the next step. Subclasses implement it; here,
-        NotImplementedError is raised.
+        ignore both. The model is put into evaluation mode. Use both results before the next step:
+        they may share weights. Subclasses implement it; here, NotImplementedError is raised.
         """
         raise NotImplementedError
