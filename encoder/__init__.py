@@ -44,7 +44,7 @@ class Encoder(Protocol):
 
         S may be 0. A vector has unit length with ``normalize``, or else the encoder's own. It may
         be zero, as a bag's of a blank sentence. Adit's encoders also encode one string, (``dim``,).
-        An encoder with one network per language raises a ValueError before ``for_language``.
+        With one network per language, a ValueError is raised unless ``for_language`` chose one.
         """
 
     def for_language(self, language: str | None) -> Encoder:
@@ -53,7 +53,7 @@ class Encoder(Protocol):
         ``language`` is an ISO 639 code, or None if unknown.
 
         Raises:
-            ValueError: The encoder has one network per language, and no intact one for this.
+            ValueError: The encoder has a network per language, and no intact one for ``language``.
             ModuleNotFoundError: A package that LASER1 needs for the language is not installed.
         """
 

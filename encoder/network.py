@@ -134,7 +134,7 @@ class NetworkEncoder(BaseEncoder):
 
         ``language`` is an ISO 639 code, and is added to the name. None returns this encoder. With
         one tokeniser for all languages, the result is the encoder added for ``language``, or else
-        this one. A ModuleNotFoundError names a missing package that LASER1 needs for it.
+        this one. A ModuleNotFoundError names a missing package that LASER1 needs for ``language``.
         """
         tokenizer = self._tokenizer.for_language(language) if language else self._tokenizer
         if tokenizer is self._tokenizer:

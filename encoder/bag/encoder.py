@@ -67,7 +67,7 @@ class BagEncoder(BaseEncoder):
     def with_names(self, other: "BagEncoder") -> "BagEncoder":
         """Return a copy that encodes names also by another bag of the same space.
 
-        Before normalising, the vector of its ``find_names`` by ``other`` is added to a sentence's.
+        ``encode`` adds the vector of a sentence's ``find_names`` by ``other`` before it normalises.
         """
         copied = copy(self)
         copied.namer = other

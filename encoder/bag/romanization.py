@@ -114,6 +114,6 @@ def romanize_three_alphabets(text: str) -> str:
 def to_sounds(letters: str) -> str:
     """Reduce a text from ``romanize`` to classes of consonants and digits.
 
-    Newlines stay. ng becomes n, vowels, h, v, w, y go, equal letters merge: ``london`` is ``lntn``.
+    Newlines stay. ng is n, vowels, h, v, w, y go, repeated letters merge: ``london`` is ``lntn``.
     """
     return _REPEATED.sub(r"\1", letters.replace("ng", "n").translate(_CLASSES))

@@ -117,7 +117,7 @@ def make_tokenizer(language: str | None) -> Step:
     """Return the function that preprocesses lines for LASER1.
 
     ``language`` is an ISO 639 code, or None for English. The function replaces unprintable
-    characters, normalises punctuation, separates words, lowers case, and spells Greek by Latin.
+    characters, normalises punctuation, separates words, writes Greek in Latin, and lowers case.
 
     Raises:
         ModuleNotFoundError: The package for Chinese, Japanese or Greek is not installed.

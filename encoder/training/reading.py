@@ -78,9 +78,9 @@ Rows = Iterable[tuple[str, str, str]]  # source, target and corpus
 def find_text(folder: Path, objective: type[ObjectiveOptions]) -> dict[str, Files]:
     """Find the files of an objective's text in a folder.
 
-    Tuples of files are by language pair, such as ``de-en``. If an objective can use other text, the
-    folder has some (``NAME.XX.txt``), and no parallel text in one file, these are returned, by
-    language. Labelled pairs are returned by the objective's name.
+    Tuples of files are by language pair, such as ``de-en``. If the objective can use text of one
+    language, and no single file has parallel text, files ``NAME.XX.txt``, if any, are returned
+    instead, by language. Files of labelled pairs are returned by the objective's name.
 
     Raises:
         ValueError: The folder or its text is missing, or a name lacks a language pair.

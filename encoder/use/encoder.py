@@ -128,8 +128,9 @@ class PreparedPieces:
     """A cache of pieces that the network has prepared.
 
     ``rows`` returns float32 vectors of piece ids, int64, for ``network``. The cache has P pieces,
-    and the least recently used ones are replaced. ``numbers`` (P, 3840), int16 for a network in
-    int8, else float32, are to be multiplied by ``scales`` (P, 15), one per 256 numbers.
+    or more if a call needs them, and the least recently used ones are replaced. ``numbers`` (P,
+    3840), int16 for a network in int8, else float32, are to be multiplied by ``scales`` (P, 15),
+    one per 256 numbers.
     """
 
     def __init__(self, rows: RowsOf, network: Network) -> None:
