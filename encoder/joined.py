@@ -223,8 +223,7 @@ class JoinedEncoder(BaseEncoder):
     def for_languages(self, languages: Sequence[str | None]) -> "JoinedEncoder":
         """Return the encoder without parts that lack one of ``languages``.
 
-        A language None is unknown, and ignored. Parts that list no languages stay. The encoder
-        itself is returned if no part is left.
+        A language None is ignored. Parts that list no languages stay, as do all if none is left.
         """
         kept = [part for part in self.parts if covers(part.spec, languages)]
         return JoinedEncoder(kept, stored=self._stored) if kept else self

@@ -95,7 +95,10 @@ class PerlTokenizer(MosesTokenizer):
         return bool(self._ALPHA.search(text))
 
     def handles_nonbreaking_prefixes(self, text: str) -> str:
-        """Put a space before full stops, except an abbreviation's inside a line."""
+        """Put a space before full stops at the ends of words.
+
+        Except at the line's end, a stop after an abbreviation or before lower case stays.
+        """
         return super().handles_nonbreaking_prefixes(self._LAST_STOP.sub(r"\1 .", text))
 
     def __call__(self, line: str) -> str:

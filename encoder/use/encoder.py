@@ -75,9 +75,9 @@ class UseEncoder(BaseEncoder):
     def for_language(self, language: str | None) -> "UseEncoder":
         """Return the encoder of a language.
 
-        ``language`` is an ISO 639 code, or None if unknown. A language of the glossary has an
-        encoder that reads its words as English words. For others, it is this encoder. The method
-        raises the errors of ``glossary.load_glossary``.
+        ``language`` is an ISO 639 code, or None if unknown. The encoder of a language in the
+        glossary reads its words as English words. Others have this encoder. It raises the errors of
+        ``load_glossary``.
         """
         if language_key(language or "") not in glossary.added_languages():
             return self

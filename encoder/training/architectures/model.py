@@ -18,10 +18,9 @@ class Model(nn.Module):
     def start_from(self, encoder: Encoder) -> None:
         """Copy the weights of an encoder into this model.
 
-        Subclasses raise a ValueError if the weights do not fit.
-
         Raises:
-            NotImplementedError: The subclass lacks it.
+            ValueError: The weights do not fit.
+            NotImplementedError: The subclass lacks the method.
         """
         raise NotImplementedError
 

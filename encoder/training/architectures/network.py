@@ -141,7 +141,7 @@ class Network(Model):
     def fold(self) -> trained.Trainable:
         """Return the network, with an ordinary table of embeddings.
 
-        If embeddings are spelled, it is a new network, which training does not change. Otherwise,
+        If embeddings are spelled, it is a new network, which shares all other weights. Otherwise,
         it is the trained network itself.
         """
         embeddings = self.network.embed_tokens

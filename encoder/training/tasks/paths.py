@@ -120,7 +120,10 @@ class Paths(Task):
         return Apart(networks)
 
     def batch_pairs(self, pairs: Sequence[TokenPairs]) -> Sequence[TokenPairs]:
-        """Keep N-way ``pairs`` for ``loss``, and return items named by the paths."""
+        """Keep N-way ``pairs`` for ``loss``, and return an item for each path.
+
+        An item has its path's ``name``, and its path's share as ``times``.
+        """
         self._tokens = _tokens_by_language(pairs)
         weight = np.minimum.reduce([language_pair.weight for language_pair in pairs])
         return [

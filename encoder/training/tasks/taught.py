@@ -85,7 +85,7 @@ class Alignment(Taught):
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
         """Return ``alignment`` of the batches of all processes, a scalar.
 
-        ``rows`` are the pairs' positions, and ``sides[0]`` the sources, which ``model`` embeds.
+        ``model`` embeds ``sides[0]``. The targets' vectors are fixed.
         """
         assert isinstance(self._options, AlignmentOptions)
         source = functional.normalize(model(sides[0]).float())
@@ -119,8 +119,7 @@ class Addition(Alignment):
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
         """Return ``translation_ranking`` of sources and the teacher's targets.
 
-        ``rows`` are positions of the pairs, and ``sides[0]`` the sources' tokens, embedded by
-        ``model``. The targets' vectors are fixed. The batches of all processes are joined.
+        ``model`` embeds ``sides[0]``. Targets' vectors are fixed. All processes' batches are joined.
         """
         assert isinstance(self._options, AdditionOptions)
         names_of_rows = [self._names[pairs.name][row] for row in rows]
