@@ -3,7 +3,7 @@
 From each part's rows, the mean of their language is subtracted. The rest becomes unit rows, which
 are weighted. A mean is known before a run, so that no vector depends on other text. It ships with
 the part (``MEANS``), or is that of ``SAMPLE``. A joined encoder is spelled ``A+B`` or ``0.5*A+B``,
-or ``0.5*A`` if one part remains. Functions raise ``parse_joined``'s ValueError for other spellings.
+or ``0.5*A`` if one part remains. Functions raise errors of ``parse_joined`` and ``read_coverage``.
 """
 
 import hashlib

@@ -95,12 +95,11 @@ def _add_window(
 def first_layer(pieces: Any, scales: Any, ids: Any, offsets: Any, bias: Any, hidden: Any) -> None:
     """Compute the first convolution of all branches.
 
-    ``hidden``, float32 (T, 3 C), gets the sum of the layer's input and the convolution's positive
-    part, for T tokens and 3 branches of C = 256 channels. ``pieces``, float32 or int16 (P, 15 C),
-    has a row per piece: its vector (2 C), the layer's input (3 C), and products of this input with
-    the weights of each place in each branch's window. ``scales``, float32 (P, 15), multiply each C
-    numbers of a row. ``ids``, int32 (T,), are rows of tokens' pieces, ``offsets``, int64, each
-    sentence's first token, and T, and ``bias`` is (3 C,).
+    ``hidden``, float32 (T, 3 C), gets input plus the convolution's positive part, for 3 branches of
+    C = 256 channels. ``pieces``, float32 or int16 (P, 15 C), has a row per piece: its vector (2 C),
+    the input (3 C), and products of the input with the weights of each place in each window.
+    ``scales``, float32 (P, 15), multiply each C numbers of a row. ``ids``, int32 (T,), are rows of
+    tokens' pieces, ``offsets``, int64, each sentence's first token, and T. ``bias`` is (3 C,).
     """
     starts, factors = np.empty(max(WIDTHS), np.int64), np.empty(max(WIDTHS), F)
     for sentence in range(len(offsets) - 1):
@@ -216,9 +215,8 @@ def int8_layer(weights: Any, scales: Any, offsets: Any, branch_bias: Any, hidden
     """Add the positive part of the second convolution, by int8 products.
 
     ``weights`` are panels of codes, the number added to each code (``panels_of``), and the largest
-    code to which a hidden row is rounded. ``scales`` are factors (C,), C = 256, of hidden rows
-    before they are rounded, and scales of the weights' columns (places C,). Other arguments are as
-    in ``float_layer``, and ``hidden`` is changed in place.
+    code of a hidden row. ``scales`` are factors (C,), C = 256, of hidden rows before they are
+    rounded, and scales of the weights' columns (places C,). The rest is as in ``float_layer``.
     """
     (panels, raised, largest), (factors, column_scales), begin = (
         weights,

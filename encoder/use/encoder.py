@@ -75,9 +75,8 @@ class UseEncoder(BaseEncoder):
     def for_language(self, language: str | None) -> "UseEncoder":
         """Return the encoder of a language.
 
-        ``language`` is an ISO 639 code, or None if unknown. The encoder of a language in the
-        glossary reads its words as English words. Others have this encoder. It raises the errors of
-        ``load_glossary``.
+        ``language`` is an ISO 639 code, or None. A language in the glossary has an encoder that
+        reads its words as English, others have this one. Errors of ``load_glossary`` are raised.
         """
         if language_key(language or "") not in glossary.added_languages():
             return self
@@ -128,9 +127,8 @@ class PreparedPieces:
     """A cache of pieces that the network has prepared.
 
     ``rows`` returns float32 vectors of piece ids, int64, for ``network``. The cache has P pieces,
-    or more if a call needs them, and the least recently used ones are replaced. ``numbers`` (P,
-    3840), int16 for a network in int8, else float32, are to be multiplied by ``scales`` (P, 15),
-    one per 256 numbers.
+    or more if a call needs them, and replaces the least recently used. ``numbers`` (P, 3840), int16
+    for a network in int8, else float32, are to be multiplied by ``scales`` (P, 15), one per 256.
     """
 
     def __init__(self, rows: RowsOf, network: Network) -> None:

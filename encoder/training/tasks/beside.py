@@ -105,7 +105,7 @@ class Inference(Task):
         return {ACCURACY: float((np.concatenate(predictions) == self._held_out).mean())}
 
     def save_extras(self, folder: Path) -> None:
-        """Write or replace the head in the folder, which has the encoder."""
+        """Write or replace the head in the encoder's folder by ``save_head``."""
         save_head(
             folder, {name: tensor.detach().cpu() for name, tensor in self.head.named_parameters()}
         )

@@ -119,7 +119,7 @@ class Addition(Alignment):
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
         """Return ``translation_ranking`` of sources and the teacher's targets.
 
-        ``model`` embeds ``sides[0]``. Targets' vectors are fixed, and all processes' batches joined.
+        ``model`` embeds ``sides[0]``. Targets' vectors are fixed. Processes' batches are joined.
         """
         assert isinstance(self._options, AdditionOptions)
         names_of_rows = [self._names[pairs.name][row] for row in rows]
