@@ -33,6 +33,7 @@ LANES = 16
 VECTOR = ir.VectorType(FLOAT, LANES)
 WIDE = 64  # channels whose sums over a window stay in registers
 TOGETHER = 4  # tokens whose features are added to a sum at once
+AT_ONCE = 64  # tokens whose products stay in the cache
 _compile = compiled(fastmath={"nnan", "nsz"})
 _part = compiled_part(fastmath={"nnan", "nsz"})
 
@@ -210,14 +211,8 @@ def float_layer(products: Any, offsets: Any, branch_bias: Any, hidden: Any) -> N
     _add_windows(products, ones, ones, offsets, branch_bias, hidden)
 
 
-@_compile
-def int8_layer(weights: Any, scales: Any, offsets: Any, branch_bias: Any, hidden: Any) -> None:
-    """Add the positive part of the second convolution, by int8 products.
-
-    ``weights`` are panels of codes, the number added to each code (``panels_of``), and the largest
-    code of a hidden row. ``scales`` are factors (C,), C = 256, of hidden rows before they are
-    rounded, and scales of the weights' columns (places C,). The rest is as in ``float_layer``.
-    """
+@_part
+def _add_sentences(weights: Any, scales: Any, offsets: Any, branch_bias: Any, hidden: Any) -> None:
     (panels, raised, largest), (factors, column_scales), begin = (
         weights,
         scales,
@@ -234,6 +229,23 @@ def int8_layer(weights: Any, scales: Any, offsets: Any, branch_bias: Any, hidden
             codes[token, channel] = code - np.int32(largest)
     products = products_of(codes, panels, raised)
     _add_windows(products, row_scales, column_scales, offsets, branch_bias, hidden)
+
+
+@_compile
+def int8_layer(weights: Any, scales: Any, offsets: Any, branch_bias: Any, hidden: Any) -> None:
+    """Add the positive part of the second convolution, by int8 products.
+
+    ``weights`` are panels of codes, the number added to each code (``panels_of``), and the largest
+    code of a hidden row. ``scales`` are factors (C,), C = 256, of hidden rows before they are
+    rounded, and scales of the weights' columns (places C,). The rest is as in ``float_layer``.
+    """
+    first = 0
+    for sentence in range(len(offsets) - 1):
+        if sentence + 2 == len(offsets) or offsets[sentence + 2] - offsets[first] > AT_ONCE:
+            block = offsets[first : sentence + 2]
+            rows = hidden[block[0] : block[-1]]
+            _add_sentences(weights, scales, block - block[0], branch_bias, rows)
+            first = sentence + 1
 
 
 @_part

@@ -22,8 +22,8 @@ from miner.threads import blocks, prefetch, run_in_threads
 RowsOf = Callable[[NDArray[np.int64]], Matrix]  # vectors (P, 512) of pieces by their ids (P,)
 
 CHUNK_SENTENCES = 1024  # tokenised together, while the chunk before is encoded
-BATCH_TOKENS = 64  # tokens per step of a thread, whose rows fit into a CPU's cache
-ROWS_AT_ONCE = 128  # pieces or sentences per step of a thread, for the same reason
+BATCH_TOKENS = 512  # tokens per step of a thread
+ROWS_AT_ONCE = 128  # pieces or sentences per step of a thread, whose rows fit into the cache
 KEPT_BYTES = 256 << 20  # of prepared pieces, in int8 enough for about two languages
 
 
