@@ -44,7 +44,7 @@ class Encoder(Protocol):
 
         S may be 0. A vector has unit length with ``normalize``, or else the encoder's own. It may
         be zero, as a bag's of a blank sentence. Adit's encoders also encode one string, (``dim``,).
-        An encoder with one network per language raises a ValueError (see ``for_language``).
+        With one network per language, a ValueError is raised unless ``for_language`` chose one.
         """
 
     def for_language(self, language: str | None) -> Encoder:
@@ -53,7 +53,8 @@ class Encoder(Protocol):
         ``language`` is an ISO 639 code, or None if unknown.
 
         Raises:
-            ValueError: The encoder has one network per language, and no intact one for this.
+            ValueError: The encoder has a network per language, and no intact one for ``language``.
+            ModuleNotFoundError: A package that LASER1 needs for the language is not installed.
         """
 
     def for_languages(self, languages: Sequence[str | None]) -> Encoder:
@@ -124,7 +125,7 @@ def load_encoder(
 
 
 def best_encoder() -> str:
-    """Return ``mini+use``, the spelling of the encoder with the best pairs."""
+    """Return ``mini+use``, the spelling that ``best`` stands for."""
     return JOINED
 
 
@@ -139,10 +140,10 @@ def folder_of(spec: str) -> Path:
 def is_bag(spec: str) -> bool:
     """Return whether ``spec`` is the folder of a bag, or ``mini``.
 
-    Any other encoder, such as a joined one, or a missing folder gives False.
+    Any other encoder, such as a joined one, or a folder without ``config.json`` gives False.
 
     Raises:
-        ValueError: The folder's configuration is damaged.
+        ValueError: The folder's configuration is damaged, or of an unknown format.
     """
     from encoder.checkpoint import CONFIG, SCHEMES, read_config
 

@@ -24,12 +24,13 @@ class SentenceTransformerEncoder(BaseEncoder):
     """An encoder that runs a model of sentence-transformers."""
 
     def __init__(self, place: str, precision: Precision) -> None:
-        """Load a model from a folder, or by its name on the Hugging Face hub.
+        """Load a model, and download it if it is missing.
 
-        ``auto`` is float32. None of the model's own code is run.
+        ``place`` is a folder, or a name on the Hugging Face hub. ``auto`` is float32. None of the
+        model's own code is run. E5 models get the prefix "query: " before each sentence.
 
         Raises:
-            ValueError: The model cannot be loaded, or cannot run in this precision.
+            ValueError: The model cannot be loaded, or ``precision`` is int8.
             ModuleNotFoundError: sentence-transformers, or a package it needs, is not installed.
         """
         if precision == "int8":

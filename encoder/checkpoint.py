@@ -44,8 +44,8 @@ def save_encoder(
     """Write a bag into a folder, and replace an encoder in it.
 
     ``table`` has the vectors of V pieces, then of n-grams, float32 (V + ngram_rows, D). It is
-    stored with 4 bits per number. ``facts`` are JSON values by name. The folder is made if it is
-    missing. Files are replaced when all are complete, or an OSError is raised.
+    stored with 4 bits per number. ``facts``, JSON values by name, enter the configuration. The
+    folder is made if missing. Files are replaced when all are complete, or an OSError is raised.
     """
     packed = pack(table)
     vocabulary, dim = len(table) - ngram_rows, table.shape[1]
@@ -57,7 +57,7 @@ def save_encoder(
 def write_folder(folder: Path, config: Facts, tokenizer_model: bytes, weights: bytes) -> None:
     """Write an encoder's files into a folder, and replace earlier ones.
 
-    ``config``, JSON values by name, gets the checksum of the other files. The folder is
+    ``config``, JSON values by name, is written with the checksum of the other files. The folder is
     made if it is missing. Files are replaced when all are complete, or an OSError is raised.
     """
     full_config = {**config, "sha256": _checksum(tokenizer_model, weights)}
@@ -70,8 +70,8 @@ def write_folder(folder: Path, config: Facts, tokenizer_model: bytes, weights: b
 def replace_files(folder: Path, contents: Mapping[str, bytes]) -> None:
     """Write files into an existing folder, and replace earlier ones.
 
-    ``contents`` are by file name. Earlier files are replaced when all new ones are complete. Drafts
-    of other processes (``.draft-*``) are deleted.
+    ``contents`` are by file name. Files of these names are replaced when all new ones are complete.
+    Drafts of other processes (``.draft-*``) are deleted.
 
     Raises:
         OSError: A file cannot be written; the error names it.
@@ -176,8 +176,8 @@ def load_head(folder: Path) -> Callable[[Matrix], Matrix]:
     """Load an inference head, a function from sentence vectors to logits.
 
     It maps (u, v, |u - v|, u * v) of N pairs, joined to float32 (N, 4 D), to logits of the classes
-    entailment, neutral and contradiction, float32 (N, 3). Rows u and v are the vectors of both
-    sentences, of D dimensions, scaled to the length sqrt(D).
+    entailment, neutral and contradiction, float32 (N, 3). Rows u and v are the vectors of premise
+    and hypothesis, of D dimensions, scaled to the length sqrt(D).
 
     Raises:
         ValueError: The head is missing, damaged, or belongs to another encoder.

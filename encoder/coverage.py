@@ -17,7 +17,7 @@ class Coverage:
 
     Attributes:
         error: the share, 0 to 1, of sentences whose nearest neighbour is not their translation.
-        measured: the test set, ``ntrex`` (ratio margin), ``tatoeba`` or ``held-out`` (cosine).
+        measured: the test set, ``ntrex`` by ratio margin, ``tatoeba`` or ``held-out`` by cosine.
     """
 
     error: float

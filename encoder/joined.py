@@ -3,7 +3,7 @@
 From each part's rows, the mean of their language is subtracted. The rest becomes unit rows, which
 are weighted. A mean is known before a run, so that no vector depends on other text. It ships with
 the part (``MEANS``), or is that of ``SAMPLE``. A joined encoder is spelled ``A+B`` or ``0.5*A+B``,
-or ``0.5*A`` if one part remains.
+or ``0.5*A`` if one part remains. Functions raise errors of ``parse_joined`` and ``read_coverage``.
 """
 
 import hashlib
@@ -104,8 +104,8 @@ def absolute_spec(spec: str) -> str:
 def union_spec(specs: Iterable[str]) -> str:
     """Spell the encoder with the parts of all joined encoders in ``specs``.
 
-    A part's last weight counts. If all of ``specs``, one or more, are single encoders, it is the
-    first; single encoders next to joined ones are ignored.
+    A part's last weight counts. Single encoders next to joined ones are ignored. If all of
+    ``specs``, one or more, are single encoders, the first is returned.
     """
     all_specs = list(specs)
     parts = {part.spec: part for spec in all_specs for part in parse_joined(spec)}
@@ -179,7 +179,7 @@ class Part:
         """Return the part for a language, with the mean of its rows.
 
         ``language`` is an ISO 639 code. None, and a language without a mean, have the mean of all.
-        A ValueError is raised if it has no network, or the means are damaged.
+        A ValueError is raised if the part has no network for it, or the means are damaged.
         """
         encoder = self.whole.for_language(language)
         return replace(self, encoder=encoder, mean=_find_mean(self.spec, encoder, language))
@@ -223,8 +223,7 @@ class JoinedEncoder(BaseEncoder):
     def for_languages(self, languages: Sequence[str | None]) -> "JoinedEncoder":
         """Return the encoder without parts that lack one of ``languages``.
 
-        A language None is unknown, and ignored. Parts that list no languages stay. The encoder
-        itself is returned if no part is left.
+        A language None is ignored. Parts that list no languages stay, as do all if none is left.
         """
         kept = [part for part in self.parts if covers(part.spec, languages)]
         return JoinedEncoder(kept, stored=self._stored) if kept else self

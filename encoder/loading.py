@@ -23,7 +23,8 @@ def load_folder(folder: Path, *, name: str, precision: Precision) -> Encoder:
     name is ``name@``, digits of a hash of the files and, for a network, the precision.
 
     Raises:
-        ValueError: A file is missing, damaged or of another format, encoder or precision.
+        ValueError: A file is missing, damaged, or of another format or encoder, or an encoder
+            cannot have the precision.
     """
     extended = base = _load_base(folder, name, precision)
     base_languages = read_config(folder).get("languages", {})

@@ -75,7 +75,7 @@ def prepare(network: nn.Module, precision: Precision, sample: Tokens) -> Prepare
     ``sample``, not empty, has a cosine of at least 0.9995 to its vector in float32, else float32.
 
     Raises:
-        ValueError: The network cannot run in this precision.
+        ValueError: ``precision`` is int8, and the network is not a BiLSTM, or there is a GPU.
     """
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if precision != "auto":
@@ -130,11 +130,11 @@ class NetworkEncoder(BaseEncoder):
         self._tokenizer, self._network = tokenizer, network
 
     def for_language(self, language: str | None) -> "NetworkEncoder":
-        """Return the encoder with the tokeniser of a language, in its name.
+        """Return the encoder with the tokeniser of a language.
 
-        ``language`` is an ISO 639 code. None returns this encoder. With one tokeniser for all
-        languages, it is the encoder added for the language, or else this one. ModuleNotFoundError
-        is raised if LASER1 lacks a package for the language.
+        ``language`` is an ISO 639 code, and is added to the name. None returns this encoder. With
+        one tokeniser for all languages, the result is the encoder added for ``language``, or else
+        this one. A ModuleNotFoundError names a missing package that LASER1 needs for ``language``.
         """
         tokenizer = self._tokenizer.for_language(language) if language else self._tokenizer
         if tokenizer is self._tokenizer:

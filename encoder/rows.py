@@ -62,7 +62,7 @@ class PackedTable:
 
 
 def pack(table: Matrix) -> PackedTable:
-    """Pack float32 rows (V, D) to 4 bits, each at the most exact of 5 scales."""
+    """Pack float32 (V, D) to 4 bits, each row at the most exact of 5 scales."""
     largest = np.abs(table).max(axis=1)
     codes = np.zeros(table.shape, dtype=np.int8)
     scales = np.zeros(len(table), dtype=np.float32)

@@ -49,8 +49,7 @@ class SentenceNetwork(nn.Module):
     def embed(self, x: Tensor, is_token: Tensor) -> Tensor:
         """Map token vectors (B, T, 320) to sentence vectors (B, D).
 
-        The mask ``is_token``, bool (B, T), is false for padding. Subclasses implement it; here,
-        NotImplementedError is raised.
+        ``is_token``, bool (B, T), is false for padding. The base raises NotImplementedError.
         """
         raise NotImplementedError
 

@@ -67,7 +67,7 @@ def word_encoders(
     ``encoder`` is None because vectors were given, it is the bundled encoder.
 
     Raises:
-        ValueError: The bundled encoder is needed, and a language is None or not known to it well.
+        ValueError: The bundled encoder is needed, and a language is None, not covered or ``weak``.
     """
     joined_parts = encoder.parts if isinstance(encoder, JoinedEncoder) else ()
     wholes: list[Encoder | None] = [part.whole for part in joined_parts] or [encoder]

@@ -45,8 +45,8 @@ def number_texts(
     Args:
         text: uint8, the bytes of S sentences.
         lengths: int64 (S,), the number of bytes of each sentence.
-        table: a tuple, which is extended: keys, uint64, of a power of two of slots; each slot's
-            text number, int32, -1 if empty; and uint8, a row per number of length and bytes.
+        table: a tuple, extended in place: each slot's hash, uint64, a power of two in number; each
+            slot's text number, int32, -1 if empty; and per number a row of length and bytes, uint8.
         before: the number of the first new text, above 0 and those in the table.
         numbers: int32, receives the number of each text, in order.
         counts: int64 (S,), receives how many texts each sentence has.
@@ -215,10 +215,10 @@ def rows_of_words(
 
     Args:
         words: ids, int32, and offsets, int64 (W + 1,), of the pieces of W words.
-        spelling: such a tuple for each piece's letters, its sounds, and its characters' rows.
-        marks: the codes that mark both ends of a word's letters, and of its sounds.
+        spelling: three such tuples, with the letters, the sounds and the character rows of pieces.
+        marks: two codes, which mark both ends of a word's letters, and of its sounds.
         sizes: three int64 arrays, the sizes of n-grams of letters, of sounds, and of word stems.
-        hashing: a number above all letters, the first row of n-grams, and the number of their rows.
+        hashing: a number above all codes, the first row of n-grams, and the number of their rows.
         rows: int32, receives the rows, each word's pieces first.
         ends: int64 (W,), receives the exclusive end in ``rows`` of each word's rows.
     """

@@ -65,9 +65,9 @@ class BagEncoder(BaseEncoder):
         self.namer: BagEncoder | None = None
 
     def with_names(self, other: "BagEncoder") -> "BagEncoder":
-        """Return a copy that encodes names also by another bag.
+        """Return a copy that encodes names also by another bag of the same space.
 
-        The vectors of names (``find_names``) by ``other``, in the same space, are added.
+        ``encode`` adds the vector of a sentence's ``find_names`` by ``other`` before it normalises.
         """
         copied = copy(self)
         copied.namer = other
@@ -111,7 +111,10 @@ class BagEncoder(BaseEncoder):
         return join_words(own_words, self.namer.words(find_names(as_list(sentences))))
 
     def split(self, sentence: str) -> list[str]:
-        """Split a sentence into its words' texts, normalised, without names."""
+        """Split a sentence into the normalised texts of its words.
+
+        They are the first of its words from ``words``, in order.
+        """
         words, _ = self._features.words(self._tokenizer.encode([sentence]))
         pieces = self._tokenizer.pieces(words.ids.tolist())
         parts = (pieces[first:last] for first, last in pairwise(words.offsets.tolist()))

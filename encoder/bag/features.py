@@ -102,7 +102,7 @@ class Features:
         return np.add.reduceat(hashes, words.offsets[:-1])
 
     def rows(self, words: Tokens) -> Tokens:
-        """Return feature rows of words, given as pieces, whose rows come first."""
+        """Return the table rows of each word's features, its pieces' rows first."""
         if not self.ngram_rows:
             return words
         rows = self._compiled_rows if "encoder.compiled" in sys.modules else self._rows

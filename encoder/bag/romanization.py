@@ -103,9 +103,9 @@ def romanize(text: str) -> str:
 
 
 def romanize_three_alphabets(text: str) -> str:
-    """Romanise Greek, Latin and most Cyrillic letters, and remove all others.
+    """Romanise Greek, Latin and most Cyrillic letters, and remove others.
 
-    ASCII digits and newlines stay, spaces do not. Features of scheme 3 use it.
+    Of other characters only digits and newlines stay. Features of scheme 3 use it.
     """
     bare = unicodedata.normalize("NFKD", text.lower())
     return _NOT_LETTERS.sub("", bare.translate(_THREE_ALPHABETS))
@@ -114,6 +114,6 @@ def romanize_three_alphabets(text: str) -> str:
 def to_sounds(letters: str) -> str:
     """Reduce a text from ``romanize`` to classes of consonants and digits.
 
-    Newlines stay. Vowels, h, v, w, y are removed, repeated letters merged: ``london`` is ``lntn``.
+    Newlines stay. ng is n, vowels, h, v, w, y go, repeated letters merge: ``london`` is ``lntn``.
     """
     return _REPEATED.sub(r"\1", letters.replace("ng", "n").translate(_CLASSES))

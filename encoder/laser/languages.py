@@ -67,8 +67,8 @@ def fetch_laser(language: str, folder: Path, *, publisher: str, offline: bool = 
     """Download the missing files of a language's encoder into ``folder``.
 
     Interrupted downloads are resumed, and each file is compared with its checksum. ``publisher`` is
-    the address of the published files. The folder is made if it is missing. A checksum that its
-    SHA256SUMS lacks is added to it. The path of the checkpoint is returned.
+    the address of the published files. The folder is made if it is missing. A checksum that the
+    folder's ``SHA256SUMS`` lacks is added there. The path of the checkpoint is returned.
 
     Raises:
         ValueError: LASER lacks the language; or a file cannot be fetched, is missing while

@@ -142,8 +142,8 @@ def load_laser3(
     """Load a LASER3 encoder.
 
     ``path`` is the ``.pt`` file. ``vocabulary`` is the ``.cvocab``, by default one in its folder.
-    The ``.spm`` of this encoder or of LASER2 must be there, unless sentences are ``pretokenized``
-    into subwords between spaces. ``precision`` is as in ``encoder.network.prepare``, but not int8.
+    An ``.spm`` of this encoder or of LASER2 must be in the folder of ``path``, unless sentences are
+    ``pretokenized`` into subwords between spaces. ``precision`` is as in ``load_laser``, not int8.
 
     Raises:
         ValueError: A file is missing or damaged, or files or the precision do not fit.

@@ -52,7 +52,7 @@ def normalize_punctuation(language: str) -> Step:
 class PerlTokenizer(MosesTokenizer):
     """A callable that tokenises a line as ``tokenizer.perl -no-escape``.
 
-    It is made for an ISO 639-1 code, from sacremoses's, and returns a str of tokens between spaces.
+    It is made for an ISO 639-1 code, ``language``, and returns a str of tokens between spaces.
     """
 
     COMMA_SEPARATE_1 = regex.compile(r"(\P{N}),"), r"\1 , "
@@ -95,7 +95,10 @@ class PerlTokenizer(MosesTokenizer):
         return bool(self._ALPHA.search(text))
 
     def handles_nonbreaking_prefixes(self, text: str) -> str:
-        """Put a space before a final full stop, and others except abbreviations'."""
+        """Put a space before full stops at the ends of words.
+
+        Except at the line's end, a stop after an abbreviation or before lower case stays.
+        """
         return super().handles_nonbreaking_prefixes(self._LAST_STOP.sub(r"\1 .", text))
 
     def __call__(self, line: str) -> str:
@@ -117,8 +120,7 @@ def make_tokenizer(language: str | None) -> Step:
     """Return the function that preprocesses lines for LASER1.
 
     ``language`` is an ISO 639 code, or None for English. The function replaces unprintable
-    characters, normalises punctuation, puts spaces between words, and lowers a line's case. Greek
-    is also written in Latin letters.
+    characters, normalises punctuation, separates words, writes Greek in Latin, and lowers case.
 
     Raises:
         ModuleNotFoundError: The package for Chinese, Japanese or Greek is not installed.

@@ -131,7 +131,8 @@ def read_cvocab(path: Path) -> dict[str, int]:
     The result is the id of each token: its line, from 0, plus 4.
 
     Raises:
-        ValueError: The file is missing, a line malformed, or a token repeated without a mark.
+        ValueError: The file is missing, a line malformed, or a token repeated, unless its line ends
+            with ``#fairseq:overwrite``.
     """
     if not path.is_file():
         raise ValueError(f"{path}: vocabulary file not found; pass it with --vocab")
@@ -175,7 +176,7 @@ class TextTokenizer(SentenceTokenizer):
     def for_language(self, language: str | None) -> "TextTokenizer":
         """Return this tokeniser for a language (ISO 639), or English if None.
 
-        A ModuleNotFoundError names a package that LASER1 lacks for the language.
+        A ModuleNotFoundError names a missing package that LASER1 needs for the language.
         """
         if self._steps is None:
             return self

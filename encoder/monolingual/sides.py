@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 
 def scale_to(vectors: Matrix, weights: Matrix) -> Matrix:
-    """Scale a copy of vectors, float32 (V, D), except 0, to ``weights`` (V,)."""
+    """Scale a copy of vectors (V, D), except 0, to the lengths ``weights``."""
     rows = vectors.copy()
     normalize_rows(rows)
     return rows * weights[:, None]
@@ -105,7 +105,7 @@ class Side:
 
 
 def side_of_vectors(words: WordVectors) -> Side:
-    """Return given words, with log(1 + rank) as their idf (Zipf's law)."""
+    """Return words with the idf log(1 + rank), rank from 1 (Zipf's law)."""
     return Side(words=words, weights=np.log(np.arange(2, len(words) + 2)).astype(np.float32))
 
 
@@ -123,7 +123,8 @@ def learn_side(
     resumes if it exists. ``progress`` is called with the number of words since its last call.
 
     Raises:
-        ValueError: The text is too short, training diverges, or ``state`` is damaged or another's.
+        ValueError: The text is too short, training diverges, or ``state`` is damaged or of another
+            text, tokeniser or options.
         OSError: ``state`` cannot be written, such as into a missing folder.
     """
     identity: dict[str, Any] = {

@@ -39,8 +39,8 @@ class Vocabulary:
     Attributes:
         words: the words, the most frequent first.
         counts: occurrences of each word, int64 (V,).
-        idf: the logarithm of the inverse share of sentences with the word, float32 (V,).
-        text: the words of each sentence, as indices in ``words``.
+        idf: log((1 + S) / number of sentences with the word), float32 (V,).
+        text: each sentence's words that are in ``words``, as indices in it.
     """
 
     words: list[str]
@@ -54,7 +54,8 @@ def read_vocabulary(sentences: Sequence[str], tokenizer: Tokenizer, min_count: i
 
     Words are between spaces, without punctuation at their ends, and normalised by the tokeniser. In
     scripts without spaces, each subword is a word. A word with fewer than ``min_count`` occurrences
-    or unknown characters, and words after the 200,000 most frequent, are skipped. Ties are sorted.
+    or unknown characters, and words after the 200,000 most frequent, are skipped. Words of equal
+    frequency are in alphabetical order.
 
     Raises:
         ValueError: The text has fewer than two words of ``min_count`` occurrences.

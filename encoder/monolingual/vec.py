@@ -32,7 +32,7 @@ class WordVectors:
 def read_vec(path: Path, *, most: int = MAX_WORDS) -> WordVectors:
     """Read the first ``most`` words of a ``.vec`` file.
 
-    Later lines are not read. Repeated words and zero vectors are skipped, with one warning.
+    Later lines are not read. Repeated words and zero vectors are skipped uncounted, with a warning.
 
     Raises:
         ValueError: The file is missing, malformed, without words, or not as long as its first line

@@ -16,9 +16,9 @@ def draw_curves(history: Sequence[Mapping[str, Any]], titles: Mapping[str, str])
     """Draw the learning curves of a training, and return the bytes of an SVG.
 
     ``history`` has an entry per evaluation, at least one, as in ``State``: ``step``, whether it is
-    ``best`` so far, figures by name, and by measure and part in ``parts``. ``titles`` are by
-    measure. A plot is of a measure in percent, with a curve per part if it has several, or of a
-    loss or the perplexity, if any. A line marks the best evaluation.
+    ``best`` so far, figures and measures' means by name, and measures by part in ``parts``.
+    ``titles`` are by measure. A plot is of a measure in percent, with a curve per part if it has
+    several, or of a loss or the perplexity, if any. A line marks the best evaluation.
 
     Raises:
         ImportError: matplotlib is not installed.

@@ -20,7 +20,7 @@ class TokenPairs:
     """P tokenised sentence pairs of a language pair.
 
     ``name`` is the language pair, such as ``de-en``. ``weight``, float32 (P,), is the probability
-    that a pass uses a sentence pair. Batches come from it ``times`` as often as its weights imply.
+    that a pass uses a sentence pair. ``times`` is a factor of the language pair's share of batches.
     """
 
     name: str

@@ -198,7 +198,7 @@ def _optimizers(modules: nn.Module) -> list[torch.optim.Optimizer]:
 
 
 def train(training: Training, pairs: list[TokenPairs], on_step: Callable[[float], None]) -> None:
-    """Train up to the last step of the options.
+    """Train from the present step up to the last step of the options.
 
     ``on_step`` is called with each step's loss. Training also ends when the learning rate is 0.
 

@@ -56,7 +56,7 @@ def inherit_option(inherited: type, name: str, default: T) -> T:
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
 class ValidatedOptions:
-    """Base class of frozen dataclasses that check their options.
+    """Base class of options, whose subclasses become frozen dataclasses.
 
     Raises:
         ValueError: An option is out of range, or not one of its choices.
@@ -220,7 +220,7 @@ class PathsOptions(ObjectiveOptions):
         self.shares()
 
     def shares(self) -> dict[int, float]:
-        """Return the relative number of batches for each number of sources.
+        """Return the relative share of batches, by default 1, by source count.
 
         Raises:
             ValueError: An item of ``sources`` is malformed or repeated.

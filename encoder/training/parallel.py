@@ -24,7 +24,7 @@ PATIENCE = timedelta(days=1)  # while the first process evaluates; torchrun stop
 
 @contextmanager
 def process_group() -> Iterator[None]:
-    """Connect the processes of torchrun, if it runs, in a context manager."""
+    """Connect the processes of torchrun, if it runs, until the block ends."""
     if not distributed.is_torchelastic_launched():
         yield
         return
@@ -59,7 +59,7 @@ def local_rows(count: int) -> NDArray[np.int64]:
 
 
 def run_in_first(make: Callable[[], T]) -> T:
-    """Call ``make`` in process 0, with its result or ValueError in all."""
+    """Return process 0's result of ``make``, or raise its ValueError, in all."""
     if processes() == 1:
         return make()
     results: list[Any] = [None]

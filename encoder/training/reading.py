@@ -63,7 +63,7 @@ class ParallelText:
         return ParallelText(name=self.name, source=source, target=target, corpus=corpus)
 
     def digest(self) -> str:
-        """Return 12 hexadecimal digits of a hash of all pairs in their order."""
+        """Return 12 hex digits of a hash of pairs and corpora, in their order."""
         digest = hashlib.sha256()
         for column in (self.source, self.target, self.corpus):
             digest.update("\n".join(column).encode())
@@ -78,9 +78,9 @@ Rows = Iterable[tuple[str, str, str]]  # source, target and corpus
 def find_text(folder: Path, objective: type[ObjectiveOptions]) -> dict[str, Files]:
     """Find the files of an objective's text in a folder.
 
-    Tuples of files are by language pair, such as ``de-en``. If an objective can use other text, the
-    folder has some (``NAME.XX.txt``), and no parallel text in one file, these are returned, by
-    language. Labelled pairs are returned by the objective's name.
+    Tuples of files are by language pair, such as ``de-en``. If the objective can use text of one
+    language, and no single file has parallel text, files ``NAME.XX.txt``, if any, are returned
+    instead, by language. Files of labelled pairs are returned by the objective's name.
 
     Raises:
         ValueError: The folder or its text is missing, or a name lacks a language pair.
@@ -101,7 +101,7 @@ def find_text(folder: Path, objective: type[ObjectiveOptions]) -> dict[str, File
 def find_files(folder: Path, suffix: str) -> Files:
     """Return a tuple of a folder's files with a suffix, sorted by name.
 
-    The suffix of a compression may follow.
+    ``suffix`` is such as ``.tsv``, and that of a compression may follow it.
 
     Raises:
         ValueError: The folder has no such file, or does not exist.
@@ -146,8 +146,7 @@ def find_parallel_text(folder: Path) -> dict[str, Files]:
 def read_text(name: str, files: Files, exclude: frozenset[str]) -> ParallelText:
     """Read the text of one name from ``find_text``.
 
-    A language pair has parallel text, without the corpora in ``exclude``. Another name has
-    sentences or labelled pairs.
+    Corpora in ``exclude`` are skipped in parallel text, not in sentences or labelled pairs.
 
     Raises:
         ValueError: A file is malformed, or no pairs remain.
@@ -233,7 +232,8 @@ def read_sentences(name: str, files: Files) -> ParallelText:
 def read_successors(name: str, files: Files) -> ParallelText:
     """Read pairs of consecutive lines of documents.
 
-    Blank lines end documents. A line is the target of one pair, with the first other line before.
+    Blank lines end documents. A distinct line is the target of one pair, whose source is the first
+    different line that it follows.
 
     Raises:
         ValueError: The files have no two consecutive lines, or are not UTF-8.

@@ -59,6 +59,7 @@ def train_encoder(
     Raises:
         ValueError: ``output`` cannot be written, or has another training; a file is malformed or
             too small; the options, ``teacher`` or ``start`` conflict; or training diverges.
+        OSError: A file cannot be written.
     """
     _check_output(output)
     options, objective = recipe.options, recipe.options.objective

@@ -37,7 +37,10 @@ class State:
 
 
 def save_state(path: Path, state: State) -> None:
-    """Write a training's state to a file in an existing folder, or replace it."""
+    """Write a training's state to a file in an existing folder, or replace it.
+
+    An OSError is raised if the file cannot be written.
+    """
     from safetensors.numpy import save
 
     tokenizer = np.frombuffer(state.tokenizer_model, dtype=np.uint8)

@@ -96,11 +96,11 @@ def _add_window(
 def first_layer(pieces: Any, scales: Any, ids: Any, offsets: Any, bias: Any, hidden: Any) -> None:
     """Compute the first convolution of all branches.
 
-    ``hidden``, float32 (T, 3 C), is filled for T tokens and 3 branches of C = 256 channels.
-    ``pieces``, float32 or int16 (P, 15 C), has a row per piece: its vector (2 C), the layer's input
-    (3 C), and the products of this input with the weights of each place in each branch's window.
+    ``hidden``, float32 (T, 3 C), gets input plus the convolution's positive part, for 3 branches of
+    C = 256 channels. ``pieces``, float32 or int16 (P, 15 C), has a row per piece: its vector (2 C),
+    the input (3 C), and products of the input with the weights of each place in each window.
     ``scales``, float32 (P, 15), multiply each C numbers of a row. ``ids``, int32 (T,), are rows of
-    tokens' pieces, ``offsets``, int64, each sentence's first token, and T, and ``bias`` is (3 C,).
+    tokens' pieces, ``offsets``, int64, each sentence's first token, and T. ``bias`` is (3 C,).
     """
     starts, factors = np.empty(max(WIDTHS), np.int64), np.empty(max(WIDTHS), F)
     for sentence in range(len(offsets) - 1):
@@ -205,8 +205,7 @@ def float_layer(products: Any, offsets: Any, branch_bias: Any, hidden: Any) -> N
 
     ``branch_bias`` are the branch's number, 0 to 2, and bias (C,), C = 256. ``hidden`` rows of T
     tokens and 3 branches, float32 (T, 3 C), are changed in place. ``products``, float32 (T, places
-    C), are each token's by the weights of each place of the window, and ``offsets`` each
-    sentence's first token, and T.
+    C), are of tokens and the window's weights, and ``offsets`` each sentence's first token, and T.
     """
     ones = np.ones(max(products.shape), F)
     _add_windows(products, ones, ones, offsets, branch_bias, hidden)
@@ -237,9 +236,8 @@ def int8_layer(weights: Any, scales: Any, offsets: Any, branch_bias: Any, hidden
     """Add the positive part of the second convolution, by int8 products.
 
     ``weights`` are panels of codes, the number added to each code (``panels_of``), and the largest
-    code to which a hidden row is rounded. ``scales`` are factors (C,), C = 256, of hidden rows
-    before they are rounded, and scales of the weights' columns (places C,). Other arguments are as
-    in ``float_layer``, and ``hidden`` is changed in place.
+    code of a hidden row. ``scales`` are factors (C,), C = 256, of hidden rows before they are
+    rounded, and scales of the weights' columns (places C,). The rest is as in ``float_layer``.
     """
     first = 0
     for sentence in range(len(offsets) - 1):

@@ -34,7 +34,7 @@ def load_use(*, precision: Precision) -> "UseEncoder":
     cosine of at least 0.9995 to its vector in float32; otherwise float32.
 
     Raises:
-        ValueError: A file is damaged, or the encoder cannot run in this precision.
+        ValueError: A file is missing or damaged, or the encoder cannot run in this precision.
         ModuleNotFoundError: The network's package is not installed.
     """
     if precision not in ("float32", "int8", "auto"):
@@ -75,9 +75,8 @@ class UseEncoder(BaseEncoder):
     def for_language(self, language: str | None) -> "UseEncoder":
         """Return the encoder of a language.
 
-        ``language`` is an ISO 639 code, or None if unknown. A language of the glossary has an
-        encoder that reads its words as English words. For others, it is this encoder. A ValueError
-        is raised if the glossary is missing or damaged.
+        ``language`` is an ISO 639 code, or None. A language in the glossary has an encoder that
+        reads its words as English, others have this one. Errors of ``load_glossary`` are raised.
         """
         if language_key(language or "") not in glossary.added_languages():
             return self
@@ -128,8 +127,8 @@ class PreparedPieces:
     """A cache of pieces that the network has prepared.
 
     ``rows`` returns float32 vectors of piece ids, int64, for ``network``. The cache has P pieces,
-    and the least recently used ones are replaced. ``numbers`` (P, 3840), int16 for a network in
-    int8, else float32, are to be multiplied by ``scales`` (P, 15), one per 256 numbers.
+    or more if a call needs them, and replaces the least recently used. ``numbers`` (P, 3840), int16
+    for a network in int8, else float32, are to be multiplied by ``scales`` (P, 15), one per 256.
     """
 
     def __init__(self, rows: RowsOf, network: Network) -> None:
@@ -143,7 +142,7 @@ class PreparedPieces:
         self.scales = np.ones((count, PREPARED // CHANNELS), dtype=np.float32)
 
     def find(self, ids: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return rows in ``numbers`` of pieces, int32 (T,), until the next call."""
+        """Return rows of ``ids`` in ``numbers``, (T,), valid until the next call."""
         distinct, inverse = np.unique(ids, return_inverse=True)
         numbers = distinct.tolist()
         if len(numbers) > len(self.numbers):

@@ -65,7 +65,7 @@ def find_nearest(keys: Weights, vectors: Matrix) -> tuple[NDArray[np.int32], Mat
 
     ``keys`` are K vectors (D, K), at least 8. Ties go to the first key. The result, which for a
     vector does not depend on the others, is the numbers of the 8 nearest keys, nearest first, int32
-    (W, 8), and their shares by the softmax of cosines, float32 (W, 8).
+    (W, 8), and their shares by the softmax of the cosines / 0.07, float32 (W, 8).
     """
     cosines = keys.multiplied(vectors)
     least_cosines = -np.partition(-cosines, NEAREST - 1, axis=1)[:, NEAREST - 1 : NEAREST]

@@ -107,8 +107,8 @@ class Network:
     def hidden(self, numbers: NDArray[np.number], scales: Matrix, slots: Tokens) -> Matrix:
         """Compute the hidden rows, float32 (T, 768), of T tokens.
 
-        They are the result of the first convolution, with its input added. The ids of ``slots`` are
-        rows of ``numbers`` (P, 3840) and ``scales`` (P, 15), of ``PreparedPieces``.
+        They are the first convolution's positive part plus its input. The ids of ``slots`` are rows
+        of ``numbers`` (P, 3840) and ``scales`` (P, 15), of ``PreparedPieces``.
         """
         hidden = np.empty((len(slots.ids), HIDDEN), dtype=np.float32)
         compiled.first_layer(numbers, scales, slots.ids, slots.offsets, self._biases, hidden)
@@ -117,7 +117,7 @@ class Network:
     def sums(self, numbers: NDArray[np.number], scales: Matrix, slots: Tokens, out: Matrix) -> None:
         """Sum the features of each sentence's tokens into ``out``.
 
-        It is float32 (S, 1280). The other arguments are as for ``hidden``.
+        ``out`` is float32 (S, 1280). The other arguments are as for ``hidden``.
         """
         hidden = self.hidden(numbers, scales, slots)
         for layer in self._second:

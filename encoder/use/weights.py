@@ -113,7 +113,7 @@ class PieceTokenizer:
     def inside(self, text: str) -> list[int]:
         """Return the piece ids of a non-empty text.
 
-        If it is a piece inside words, and begins with no digit, it is not split like a sentence.
+        A text that is a piece as it is, and begins with no digit, is not split like a sentence.
         """
         number = int(self._processor.piece_to_id(text))
         if number != UNKNOWN and not text[0].isdigit():

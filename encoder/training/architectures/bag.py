@@ -26,7 +26,7 @@ NGRAM_LENGTH = 0.3  # initial length of an n-gram's vector, relative to a piece'
 class Bag(Model):
     """A bag in training, whose table has a sparse gradient.
 
-    It has random rows of ``features`` in ``dim`` dimensions. A step costs O(touched x D).
+    It has random rows of ``features`` in ``dim`` dimensions. A step costs O(D) per row in use.
     """
 
     def __init__(self, features: Features, dim: int) -> None:
@@ -68,9 +68,8 @@ class Bag(Model):
     def export(self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float) -> Trained:
         """Return the encoder with the present table, and a function to save it.
 
-        The function takes a folder and the keyword ``facts`` (JSON values). A ``whitening`` above 0
-        is the power of ``partly_whiten`` on the sentences ``sample``. Use both results before the
-        next step: they may share the table.
+        They are as in ``Model.export``. A ``whitening`` above 0 is the power of ``partly_whiten``
+        on two or more sentences, ``sample``.
         """
         self.eval()
         rows = self._features.ngram_rows

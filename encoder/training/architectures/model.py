@@ -18,10 +18,9 @@ class Model(nn.Module):
     def start_from(self, encoder: Encoder) -> None:
         """Copy the weights of an encoder into this model.
 
-        Subclasses raise a ValueError if the weights do not fit.
-
         Raises:
-            NotImplementedError: The subclass lacks it.
+            ValueError: The weights do not fit.
+            NotImplementedError: The subclass lacks the method.
         """
         raise NotImplementedError
 
@@ -34,7 +33,7 @@ class Model(nn.Module):
 
         The function takes a folder and the keyword ``facts`` (JSON values). A bag is whitened
         (``partly_whiten``) on the sentences ``sample``, with power ``whitening``; other models
-        ignore both. Use both results before the next step. Subclasses implement it; here,
-        NotImplementedError is raised.
+        ignore both. The model is put into evaluation mode. Use both results before the next step:
+        they may share weights. Subclasses implement it; here, NotImplementedError is raised.
         """
         raise NotImplementedError

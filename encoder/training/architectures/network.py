@@ -126,8 +126,7 @@ class Network(Model):
     def export(self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float) -> Trained:
         """Return the encoder in float32, and a function to save it.
 
-        The function takes a folder and the keyword ``facts`` (JSON values). ``sample`` and
-        ``whitening`` are ignored. Use both results before the next step: they may share weights.
+        They are as in ``Model.export``. ``sample`` and ``whitening`` are ignored.
         """
         self.eval()
         network = self.fold()
@@ -142,7 +141,7 @@ class Network(Model):
     def fold(self) -> trained.Trainable:
         """Return the network, with an ordinary table of embeddings.
 
-        If embeddings are spelled, it is a new network, which training does not change. Otherwise,
+        If embeddings are spelled, it is a new network, which shares all other weights. Otherwise,
         it is the trained network itself.
         """
         embeddings = self.network.embed_tokens
@@ -203,8 +202,7 @@ class Apart(Model):
     def export(self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float) -> Trained:
         """Return the encoder with the present weights, and a function to save it.
 
-        The function takes a folder and the keyword ``facts`` (JSON values). ``sample`` and
-        ``whitening`` are ignored. Use both results before the next step: they may share weights.
+        They are as in ``Model.export``. ``sample`` and ``whitening`` are ignored.
         """
         own = {language: self.network_of(language) for language in self._networks}
         encoders = {

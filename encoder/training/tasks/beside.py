@@ -49,7 +49,7 @@ class ResponsePrediction(Task):
 class QuickThought(Task):
     """The task, made of a ``Setting``, to rank a sentence's neighbours.
 
-    Each has a head (Logeswaran & Lee 2018).
+    Inputs, successors and predecessors have a head each (Logeswaran & Lee 2018).
     """
 
     def __init__(self, setting: Setting) -> None:
@@ -76,8 +76,8 @@ def _head(dim: int, width: int) -> nn.Sequential:
 def in_batch_loss(inputs: Tensor, answers: Tensor) -> Tensor:
     """Return the mean cross entropy of each input's answer among all answers.
 
-    Row i of ``answers`` (B, D) answers row i of ``inputs`` (B, D). Logits are scaled cosines. The
-    batches of all processes are joined.
+    Row i of ``answers`` (B, D) answers row i of ``inputs`` (B, D). Logits are 20 times the cosines.
+    The batches of all processes are joined.
     """
     rows, columns = (parallel.gather(functional.normalize(side)) for side in (inputs, answers))
     logits = (RankingOptions.scale * rows @ columns.T).float()
@@ -97,7 +97,7 @@ class Inference(Task):
 
     @torch.inference_mode()
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
-        """Return the ``accuracy``, 0 to 1, on the setting's own ``held_out``."""
+        """Return the ``accuracy``, 0 to 1, on ``held_out``, the setting's texts."""
         predictions = [
             self.logits(model, sides).argmax(dim=1).cpu().numpy()
             for _, _, sides in self.held_out_batches(model, held_out)
@@ -105,7 +105,7 @@ class Inference(Task):
         return {ACCURACY: float((np.concatenate(predictions) == self._held_out).mean())}
 
     def save_extras(self, folder: Path) -> None:
-        """Write or replace the head in the folder, which has the encoder."""
+        """Write or replace the head in the encoder's folder by ``save_head``."""
         save_head(
             folder, {name: tensor.detach().cpu() for name, tensor in self.head.named_parameters()}
         )
@@ -123,10 +123,7 @@ class Inference(Task):
         return float(0.99 ** len(history) / 5**drops)
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """Return the mean cross entropy of the pairs' labels, a scalar.
-
-        ``rows`` are positions of the pairs, and ``sides`` their tokens, embedded by ``model``.
-        """
+        """Return the mean cross entropy of the pairs' labels, a scalar."""
         logits = self.logits(model, sides)
         gold = torch.from_numpy(self._labels[rows]).to(logits.device)
         return functional.cross_entropy(logits.float(), gold)

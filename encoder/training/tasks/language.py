@@ -100,7 +100,7 @@ class Masked(Task):
 
 
 class TranslatedMasked(Masked):
-    """The task TLM, MLM of a sentence with its translation (both from 0)."""
+    """The task TLM, MLM of two translations, each with positions from 0."""
 
     together = True
 
@@ -126,8 +126,9 @@ def mask_tokens(
     """Choose tokens to predict, and hide, replace or keep them at random.
 
     ``ids``, int64 (B, T), are ended and padded by ``end``, the last id. About 15% of the other
-    tokens are chosen, at least one; the end only if no sentence has another token. The result is
-    the ids that a model sees, and where it predicts tokens, bool (B, T).
+    tokens are chosen, at least one; the end only if no sentence has another token. Of these, 80%
+    become id 0 and 10% random ids. The result is the ids that a model sees, int64 (B, T), and where
+    it predicts tokens, bool (B, T).
     """
     draw = torch.rand(ids.shape, generator=generator).masked_fill(ids == end, 1)
     is_predicted = draw <= draw.min().clamp(min=PREDICTED_SHARE)  # at least one

@@ -37,8 +37,8 @@ class Path:
 def find_paths(languages: Sequence[str], options: PathsOptions) -> dict[str, Path]:
     """Return a path for each choice of M source languages.
 
-    Paths are by name, such as ``de+fr``. M are the numbers in ``options.sources``. Targets are one
-    or more of ``options.targets`` that are not sources. Paths of M sources share batches equally.
+    Paths are by name, such as ``de+fr``. M are the numbers in ``options.sources``. Targets are all,
+    at least one, of ``options.targets`` that are not sources. Paths of M sources have equal shares.
 
     Raises:
         ValueError: A target is not one of the languages, or M sources leave no target.
@@ -90,7 +90,7 @@ class Paths(Task):
         """Join texts to N-way text, one text per language pair.
 
         Raises:
-            ValueError: The texts have several target languages, or none in common.
+            ValueError: The texts have several target languages, or no target sentence in common.
         """
         return join_targets(texts)
 
@@ -120,7 +120,10 @@ class Paths(Task):
         return Apart(networks)
 
     def batch_pairs(self, pairs: Sequence[TokenPairs]) -> Sequence[TokenPairs]:
-        """Keep N-way ``pairs`` for ``loss``, and return an item per path, by name."""
+        """Keep N-way ``pairs`` for ``loss``, and return an item for each path.
+
+        An item has its path's ``name``, and its path's share as ``times``.
+        """
         self._tokens = _tokens_by_language(pairs)
         weight = np.minimum.reduce([language_pair.weight for language_pair in pairs])
         return [

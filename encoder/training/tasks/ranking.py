@@ -31,10 +31,7 @@ class Ranking(Task):
         self._negatives: dict[str, Rows] = {}
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """Return ``translation_ranking`` of all processes' batches, a scalar.
-
-        ``rows`` are positions of the pairs, and ``sides`` their tokens, embedded by ``model``.
-        """
+        """Return ``translation_ranking`` of all processes' batches, a scalar."""
         options, negative_rows, negatives = self._options, self._negatives.get(pairs.name), None
         if negative_rows is not None:
             sides = [*sides, pairs.target.take(negative_rows[rows].ravel())]
@@ -85,7 +82,7 @@ def mine_negatives(model: Model, pairs: TokenPairs, *, count: int, seed: int) ->
     """Find similar wrong targets of each pair, as positions (P, ``count``).
 
     They are int64, the most similar first by the model's vectors, among up to 8192 random pairs
-    (Chidambaram et al. 2019, section 2.2). Its own target, and targets of pairs that have a
+    (Chidambaram et al. 2019, section 2.2). A pair's own target, and targets of pairs that have a
     sentence in common with it, come last. If there are fewer than ``count`` pairs, they repeat. The
     model is left in evaluation mode.
     """

@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 class Taught(Task):
     """Base class of objectives that learn the vectors of a setting's teacher.
 
-    The vectors are in memory, 2 D bytes per sentence for D dimensions.
+    The teacher encodes the text at once, to 2 D bytes per distinct sentence for D dimensions.
 
     Raises:
         ValueError: The teacher is missing, or has other dimensions.
@@ -61,10 +61,7 @@ class Distillation(Taught):
     """The task to match a teacher's vectors of both sides."""
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """Return ``distillation`` of both sides, a scalar.
-
-        ``rows`` are positions of the pairs, and ``sides`` their tokens, embedded by ``model``.
-        """
+        """Return ``distillation`` of both sides of the pairs, a scalar."""
         student = functional.normalize(model(join(sides)).float())
         return distillation(*student.split(len(rows)), *self._teacher_vectors(pairs, rows, student))
 
@@ -88,7 +85,7 @@ class Alignment(Taught):
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
         """Return ``alignment`` of the batches of all processes, a scalar.
 
-        ``rows`` are the pairs' positions, and ``sides[0]`` the sources, which ``model`` embeds.
+        ``model`` embeds ``sides[0]``. The targets' vectors are fixed.
         """
         assert isinstance(self._options, AlignmentOptions)
         source = functional.normalize(model(sides[0]).float())
@@ -97,7 +94,7 @@ class Alignment(Taught):
         return alignment(*both, negatives=self._options.negatives)
 
     def deploy(self, encoder: Encoder) -> Encoder:
-        """Return the teacher's copy, with ``encoder`` for sources' languages."""
+        """Return a copy of the teacher, with ``encoder`` for sources' languages."""
         return self._teacher.with_languages(self._languages, lambda: encoder)
 
 
@@ -122,8 +119,7 @@ class Addition(Alignment):
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
         """Return ``translation_ranking`` of sources and the teacher's targets.
 
-        ``rows`` are positions of the pairs, and ``sides[0]`` the sources' tokens, embedded by
-        ``model``. The targets' vectors are fixed.
+        ``model`` embeds ``sides[0]``. Targets' vectors are fixed. Processes' batches are joined.
         """
         assert isinstance(self._options, AdditionOptions)
         names_of_rows = [self._names[pairs.name][row] for row in rows]

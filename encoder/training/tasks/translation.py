@@ -38,10 +38,7 @@ class Translation(Task):
         self.decoder = Decoder(setting, languages=len(self._targets), hidden=options.decoder_dim)
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """Return the mean cross entropy of translations, over the directions.
-
-        ``rows`` are positions of the pairs, and ``sides`` their tokens, which ``model`` embeds.
-        """
+        """Return the mean cross entropy of translations, over the directions."""
         predicted = self._predict(model, pairs, rows, sides)
         return torch.stack([shared_mean(*prediction) for prediction in predicted]).mean()
 
