@@ -30,9 +30,9 @@ def judge_beads(beads: Collection[Bead], gold: Collection[Bead]) -> FloatArray:
     """Judge whether each bead is correct, by two rules.
 
     A bead is a tuple of source positions, and one of target positions. The result, float64 (B, 2),
-    has a row per distinct bead, 1 if it is correct, or else 0. By the first, strict rule, the same
-    bead is gold. By the second, lax rule, it is gold, or a sentence pair of it is in a gold bead.
-    Beads without sentences are skipped.
+    has a row per distinct bead with sentences, in order, and a column per rule, 1 if it is correct,
+    or else 0. By the first, strict rule, the bead is gold. By the second, lax rule, it is gold, or
+    a sentence pair of it is in a gold bead.
     """
     gold_set = set(gold)
     partners: dict[int, set[int]] = {}
@@ -133,7 +133,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     ``documents`` has the scores by name of the gold file.
 
     Raises:
-        ValueError: Data are missing, malformed, or do not fit the gold alignment or encoder.
+        ValueError: Data are missing or malformed, or the encoder cannot be loaded or used.
         ModuleNotFoundError: A package that the encoder needs is not installed.
     """
     files = find_documents(args.directory)

@@ -43,8 +43,8 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     has the figures by rule. The judge is skipped if the encoder is joined or has no word vectors.
 
     Raises:
-        ValueError: A pair or split is missing or malformed, the encoder does not fit it, or a
-            filter does not know a language.
+        ValueError: A pair or split is missing or malformed, the encoder cannot be loaded or used,
+            or a filter does not know a language.
         ModuleNotFoundError: A package that the encoder needs is not installed.
     """
     names = chosen_pairs(args)
