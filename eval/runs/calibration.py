@@ -50,8 +50,7 @@ class Gold:
     def of(cls, run: Run, known: frozenset[IdPair]) -> "Gold":
         """Compare the pairs of a run with the gold pairs ``known``.
 
-        Raises:
-            ValueError: An id of the run is repeated, or a file of the run changed.
+        A repeated id or a changed file of the run raises ValueError.
         """
         judgements = judge(rank(run.candidates()), known)
         return cls(known=known, judgements=judgements, best=best_score(judgements))

@@ -171,10 +171,7 @@ class Side:
         """Return the ids of each row and of all its duplicates.
 
         The first id is the row's or, if ``lines`` is not None, that of the record at the row's
-        line, which may be a duplicate.
-
-        Raises:
-            ValueError: An id is repeated.
+        line, which may be a duplicate. A repeated id of the side raises ValueError.
         """
         self.check_ids()
         ids = []
@@ -188,10 +185,7 @@ class Side:
     def rows_of(self, ids: Sequence[str]) -> list[int | None]:
         """Return the row of each id, None if it is unknown or its record rejected.
 
-        The row of a duplicate's id is the row of its first occurrence.
-
-        Raises:
-            ValueError: An id is repeated.
+        A duplicate's id has the row of its first occurrence. A repeated id raises ValueError.
         """
         self.check_ids()
         rows: dict[str, int] = {}
@@ -204,7 +198,11 @@ class Side:
         return [rows.get(name) for name in ids]
 
     def check_ids(self) -> None:
-        """Raise ValueError if an id is repeated, which earlier versions allowed."""
+        """Check that ids are unique, which earlier versions did not ensure.
+
+        Raises:
+            ValueError: An id is repeated.
+        """
         if self._corpus.facts.get("unique_ids") or self._are_unique:
             return
         tables = (file.read(columns=["id"]) for file in (*self._files, self._duplicates))

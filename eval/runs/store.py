@@ -175,10 +175,8 @@ class Run:
         """Return the ids of both sides of pairs, with duplicates' ids.
 
         ``pairs`` are by default all written. Sources come first. A merged side has only its first
-        sentence's ids. If lines were rated, the first id is that of the pair's first line.
-
-        Raises:
-            ValueError: An id of a side is repeated.
+        sentence's ids. If lines were rated, the first id is that of the pair's first line. A
+        repeated id of a side raises ValueError.
         """
         pairs = self.pairs if pairs is None else pairs
         lines = self.lines(pairs.source, pairs.target)
@@ -244,8 +242,7 @@ class Run:
     def candidates(self) -> Candidates:
         """Return the written pairs as candidates for ``eval.metrics.bucc``.
 
-        Raises:
-            ValueError: An id of a side is repeated.
+        A repeated id of a side raises ValueError.
         """
         sources, targets = self.all_ids()
         if self.options.get("alignment") == MONOTONE:

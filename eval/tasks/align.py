@@ -129,8 +129,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, show: Show) -> Record:
     """Align documents, and score the alignments against gold ones.
 
-    ``args`` has the options and ``encoder``. Lines are passed to ``show``. In the record,
-    ``documents`` has the scores by name of the gold file.
+    ``args`` has the options and ``encoder``. The record has scores by gold file in ``documents``.
 
     Raises:
         ValueError: Data are missing or malformed, or the encoder cannot be loaded or used.

@@ -48,8 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, show: Show) -> Record:
     """Mine each language pair, and measure the true error rates.
 
-    ``args`` has the options and ``encoder``. Lines are passed to ``show``. In the record, ``pairs``
-    has the figures by language pair.
+    ``args`` has the options and ``encoder``. The record has figures by pair in ``pairs``.
 
     Raises:
         ValueError: A split is missing or malformed, or the encoder cannot be loaded or used.

@@ -114,7 +114,7 @@ class Suite:
         fields: the fields of the signature.
         measure: yields the figures of an encoder.
         label: heading of the names of figures.
-        before: headings in ``Figure.beside`` of columns to show before the figure.
+        before: headings of further columns of a figure to show before it.
         figure: heading of the figure.
         after: headings of columns to show between the figure and published figures.
         remark: a line to show after the signature.

@@ -107,9 +107,8 @@ def build(
 class Stage(beam.DoFn):
     """A Beam function that calls the stage of a step on each element.
 
-    Stages of one ``run_id``, a unique name, share an encoder per process. As metrics of Beam,
-    it reports counts of elements, counts of read, unique, duplicate and rejected sentences,
-    milliseconds per element, and the peak memory of workers.
+    Stages of one ``run_id``, a unique name, share an encoder per process. Metrics of Beam count
+    elements and sentences, and have milliseconds per element and the peak memory of workers.
     """
 
     def __init__(self, step: MapStep, job: Job, run_id: str) -> None:
