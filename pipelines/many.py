@@ -38,7 +38,7 @@ class ManyOptions:
     Attributes:
         corpora: Folder with a corpus per language, or a corpus with a field ``language``.
         output: Folder for the outputs ``XX-YY.ENDING``, one per pair of languages.
-        pairs: Pairs such as "de-en,fr-en", or "all", each once, its languages in order.
+        pairs: Pairs such as "de-en,fr-en", or "all" for each pair once, in alphabetical order.
         ending: Suffix of the outputs without its first dot.
     """
 

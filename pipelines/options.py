@@ -53,8 +53,8 @@ class CorpusOptions:
     def effective_language(self) -> str | None:
         """The language code of the corpus, without script and region, or None.
 
-        It is the given language or, of ``shares``, the one whose code is in the path, such as
-        ``news.de.txt``, if it has at least 10%, or the one with at least half, or None.
+        It is ``language`` if given, else a code in the path, such as ``de`` in ``news.de.txt``,
+        with a share of at least 10%, else a language with a share of at least half, else None.
         """
         if self.language:
             return base_language(self.language)

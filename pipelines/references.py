@@ -85,7 +85,7 @@ class Shard:
 
 @dataclass(frozen=True, kw_only=True)
 class EmbeddedShard:
-    """A shard with its sentences' vectors, whose number is its ``len``.
+    """A shard with the vectors of its sentences, which ``len`` counts.
 
     Attributes:
         shard: The shard; its sentences may include some without a vector.
@@ -283,7 +283,8 @@ class SavedNeighbours(ShardReference):
     def load(self) -> tuple[IntArray, Neighbours]:
         """Load the positions in the shard of P rows, and their neighbours.
 
-        Positions are int64 or int32 (P,), ascending. Ids of neighbours are as they were saved.
+        Positions are int64 or int32 (P,), ascending. Ids of neighbours are rows of the other side
+        or, for ``SampledNeighbours``, positions in it.
         """
         if self.part is None:
             lists = load_list(self.artefact.file, tile_list(self.embedded))

@@ -32,8 +32,8 @@ KEPT_GROUPS = 32  # row groups of sentences in memory
 class ShardedArray:
     """An array of all shards' rows, in order, memory-mapped when read.
 
-    They are in the ``.npy`` files called ``file`` in ``artefacts``, one per shard. If one changed,
-    a ValueError is raised when it is read.
+    Rows are in the ``.npy`` files called ``file`` in ``artefacts``, one per shard. A file that
+    changed raises ValueError when it is read.
     """
 
     def __init__(self, artefacts: Sequence[Artefact], file: str) -> None:

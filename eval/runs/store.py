@@ -105,7 +105,7 @@ class Run:
         chosen: ``PairFile`` of the pairs selected or given, before the judge and filters.
         judged: ``PairFile`` of judged pairs, without ``identical``; None without a judge.
         identical: ``PairFile`` of judged pairs with the same text on both sides, or None.
-        rejected: ``PairFile`` of pairs filtered for a ``reason``; None without filters.
+        rejected: ``PairFile`` of filtered, then identical pairs, with ``reason``, or None.
         output: ``PairFile`` of the written pairs.
     """
 

@@ -106,7 +106,7 @@ def find_documents(directory: Path) -> dict[Path, tuple[Path, Path]]:
     ``NAME.yy``. A file without both is skipped.
 
     Raises:
-        ValueError: ``directory`` is not a folder, or contains none.
+        ValueError: ``directory`` is not a folder, or has no such alignment with both documents.
     """
     documents = {}
     for gold, match in files_matching(directory, r".+\.([a-z]{2})([a-z]{2})").items():

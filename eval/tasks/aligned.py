@@ -24,7 +24,7 @@ Encode = Callable[[Encoder, Sequence[str], str], Matrix]  # sentences of a langu
 
 @dataclass(frozen=True, kw_only=True)
 class AlignedTexts:
-    """The file and the N lines of each language, line i of all translations."""
+    """The file and N lines of each language, where lines i are translations."""
 
     files: dict[str, Path]
     texts: dict[str, list[str]]

@@ -56,7 +56,7 @@ def add_languages(parser: argparse.ArgumentParser, *, named: str) -> None:
 def chosen_languages(args: argparse.Namespace, known: Iterable[str]) -> list[str]:
     """Return the distinct languages that options ask for.
 
-    ``--lang all`` returns ``known``. Without ``--lang``, they are the 11 of ``LANGUAGES``.
+    ``--lang all`` returns ``known``. By default, they are the bundled encoder's except English.
     """
     return list(known if args.lang == [ALL] else dict.fromkeys(args.lang or LANGUAGES))
 

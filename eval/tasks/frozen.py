@@ -33,7 +33,7 @@ def make_learner(
 
     The function takes languages to test as arguments, and returns the result of ``learn`` for the
     encoder of ``first``, and the encoders of the languages to test, or raises the ValueError of
-    ``encoders_of_languages``. ``learn`` runs once per choice of a joined encoder's parts.
+    ``encoders_of_languages``. ``learn`` runs once, or once per choice of a joined encoder's parts.
     """
     results: dict[str, Learned] = {}
 

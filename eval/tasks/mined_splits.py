@@ -91,7 +91,7 @@ def mine_split(
     ``judged``, pairs have the judge's scores and probabilities.
 
     Raises:
-        ValueError: No sentence of a side has a vector, a network per language is missing, or
+        ValueError: No sentence of a side has a vector, the encoder lacks a language's network, or
             ``judged`` requires word vectors that neither the encoder nor the bundled one has.
     """
     start = time.perf_counter()

@@ -53,7 +53,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
 def prepare(args: argparse.Namespace) -> Suite:
     """Load the aligned texts, to search into English, as a suite.
 
-    Texts that are missing, malformed or of English only raise ValueError.
+    ValueError is raised if texts are missing or malformed, or of English only.
     """
     data, english = aligned.load_texts(args)
 

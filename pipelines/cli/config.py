@@ -36,7 +36,7 @@ def command_lines(
     the only command line. ``make_parser`` builds the command's parser.
 
     Raises:
-        ValueError: The file is not TOML, a key is not an option, or a type is wrong.
+        ValueError: The file is not TOML, a key is not an option, or a value has a wrong type.
         OSError: The file cannot be read.
         SystemExit: An argument is malformed.
     """

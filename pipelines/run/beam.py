@@ -86,7 +86,7 @@ def build(
     """Add the steps of a run to ``pipeline``.
 
     ``hints`` are Beam's resource hints for workers that encode, or None. ``shared`` is an existing
-    folder that workers on this machine share; None on other engines.
+    folder that workers on this machine share; None on an engine.
     """
     run_id = secrets.token_hex(8)
     references = pipeline | beam.Create(job.corpora)

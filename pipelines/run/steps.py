@@ -181,7 +181,7 @@ def steps_of(options: MiningOptions) -> tuple[Step, ...]:
 def sources_of_elements(steps: Sequence[Step], job: Job) -> dict[str, int | str]:
     """Return the number of elements of the stage of each ``MapStep``, by name.
 
-    Instead of an unknown number, it is the name of the stage whose results are the elements.
+    An unknown number is replaced by the name of the stage whose results are the elements.
     """
     sources: dict[str, int | str] = {}
     feed: int | str = len(job.corpora)
@@ -223,7 +223,7 @@ class StageRunner:
 
 
 def execute(run: RunContext, steps: Sequence[Step]) -> None:
-    """Run steps in this process, each on all elements, or raise an error."""
+    """Run steps in this process, one after another, or raise a stage's error."""
     call = StageRunner(run)
     elements = list(run.job.corpora)
     for step in steps:

@@ -123,7 +123,7 @@ def read_summary(work_dir: Place) -> dict[str, Any]:
 
 
 def describe(summary: Mapping[str, Any], seconds: Mapping[str, float], peak_bytes: int) -> str:
-    """Format a summary as the lines that its command prints.
+    """Format a run's summary as the lines that the command prints.
 
     ``seconds`` is the time by stage, ``peak_bytes`` the most memory of a process.
     """
@@ -267,7 +267,7 @@ def write_table(path: Place, summaries: Summaries) -> None:
 def describe_many(
     summaries: Summaries, seconds: Mapping[str, float], peak_bytes: int, work_dir: Place | None
 ) -> str:
-    """Format many pairs of languages, a line each, then costs and a next step.
+    """Format summaries of language pairs, a line each, costs and a next step.
 
     ``seconds`` is the time by stage, ``peak_bytes`` the most memory of a process, and ``work_dir``
     None for a temporary work folder.

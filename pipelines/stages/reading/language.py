@@ -158,7 +158,7 @@ def language_sample(path: Place, input_format: str) -> list[str]:
 
 
 def read_beginning(path: Place, input_format: str, *, count: int = SAMPLED) -> list[str]:
-    """Return the first sentences, ``count`` or a few more, [] if unreadable."""
+    """Return the first ``count`` sentences or more, or all, [] if unreadable."""
     texts: list[str] = []
     try:
         for records in open_side(path, input_format):

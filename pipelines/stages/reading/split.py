@@ -60,8 +60,8 @@ class DocumentFiles:
 def group_files(run: RunContext, side: str) -> list[DocumentFiles]:
     """Divide the files of the side "source" or "target" into groups, in order.
 
-    If the side does not consist of raw documents, it is one group without files. ``document_files``
-    raises CorpusError and ModuleNotFoundError.
+    If the side does not consist of raw documents, it is one group without files. The errors of
+    ``document_files`` are raised.
     """
     corpus = run.options.side(side)
     if not is_documents(corpus.path, corpus.input_format):
