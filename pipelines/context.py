@@ -91,7 +91,7 @@ class RunContext:
         """The names of the source's and the target's encoder.
 
         They are joined by "+" unless equal. With precomputed vectors, it is "precomputed".
-        Others are loaded, with the exceptions of ``encoder``.
+        Otherwise, the encoders are loaded, with the exceptions of ``encoder``.
         """
         if self.options.source.embeddings is not None:
             return "precomputed"

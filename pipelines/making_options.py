@@ -35,7 +35,7 @@ class MapOptions(TextOptions):
         start: "identical", "similarity", "adversarial", "adversarial-alone", or a file with a word
             and its translation per line.
         refinements: How often the map is refitted to mutual nearest neighbours.
-        vec: Folder to write the mapped word vectors to, None for no such files.
+        vec: Folder to write both languages' mapped word vectors to, as ``XX.vec``, or None.
     """
 
     start: str = IDENTICAL
@@ -75,7 +75,7 @@ class BootstrapOptions(TextOptions):
     """Options of ``adit bootstrap``.
 
     ``encoder`` is that of the first round, named as for ``--encoder``. ``known`` is a file of gold
-    pairs that every round is also trained on, or None.
+    pairs that every round is also trained on, or None. ``each`` are the options of the rounds.
     """
 
     encoder: str

@@ -38,7 +38,7 @@ class ManyOptions:
     Attributes:
         corpora: Folder with a corpus per language, or a corpus with a field ``language``.
         output: Folder for the outputs ``XX-YY.ENDING``, one per pair of languages.
-        pairs: Pairs such as "de-en,fr-en", or "all" pairs once.
+        pairs: Pairs such as "de-en,fr-en", or "all" for each pair once, in alphabetical order.
         ending: Suffix of the outputs without its first dot.
     """
 
@@ -124,7 +124,7 @@ def write_multiway(many: ManyOptions, job: Job) -> None:
 
     The file in ``many.output``, ``multiway.jsonl`` if outputs are JSON lines, or else
     ``multiway.tsv``, is written or replaced. A line has a cluster's number of languages, number of
-    links, score of the weakest link, and at most one sentence per language.
+    links (pairs), score of the weakest link, and at most one sentence per language.
 
     Raises:
         ValueError: There are more than 64 languages, or a run is not finished.

@@ -53,8 +53,8 @@ class CorpusOptions:
     def effective_language(self) -> str | None:
         """The language code of the corpus, without script and region, or None.
 
-        It is the given language. Otherwise it is a code in the path, such as ``de`` in
-        ``news.de.txt``, with a share of at least 10%, or a language with at least half, or None.
+        It is ``language`` if given, else a code in the path, such as ``de`` in ``news.de.txt``,
+        with a share of at least 10%, else a language with a share of at least half, else None.
         """
         if self.language:
             return base_language(self.language)
@@ -69,6 +69,7 @@ class MiningOptions:
     """Options of a run, named and described as in ``adit mine --help``.
 
     Attributes:
+        threshold: -inf if the option ``--threshold`` is not given.
         score: "words", "margin", or None to decide it by the languages' word vectors.
         scope: "document" to search only paired documents, "corpus" to search all sentences.
         margin_scope: Scope of the neighbours that margins use, None for ``scope``.
@@ -168,8 +169,7 @@ class MiningOptions:
     def rejected_output(self) -> Place:
         """The path of the pairs that filters reject, next to ``output``.
 
-        Raises:
-            ValueError: The format of the output is unknown.
+        An unknown format of the output raises ValueError.
         """
         return Output.named(self.output).rejected
 
@@ -191,8 +191,7 @@ class MiningOptions:
     def method(self) -> CorpusMethod | None:
         """The search method that ``index`` names, None for auto.
 
-        Raises:
-            ValueError: ``index`` begins with ``cells`` and is invalid.
+        An invalid ``index`` that begins with ``cells`` raises ValueError.
         """
         return None if self.index == AUTO else parse_method(self.index)
 
@@ -216,8 +215,8 @@ class Element(NamedTuple):
 class Job:
     """A run of one or more pairs of corpora.
 
-    ``parts`` are options by name of a part, ``WHOLE_JOB`` for the whole run. ``corpora`` are to be
-    read, each a part and the name of its side. ``pairs`` are the parts to mine.
+    ``parts`` are options by name of a part, "" for the whole run. ``corpora`` are to be read, each
+    an ``Element`` of a part and the name of a side. ``pairs`` are the names of the parts to mine.
     """
 
     parts: Mapping[str, MiningOptions]

@@ -129,7 +129,7 @@ class Monitor:
     def stage(self, name: str, total: int | None, unit: str, part: str = "") -> Iterator[Meter]:
         """Yield a meter of ``total`` units (None if unknown) for a ``with`` block.
 
-        ``part`` is added to its name. The meter is closed at the end.
+        ``part`` is added to the meter's name. The meter is closed at the end.
         """
         meter = self._meter(" ".join(filter(None, [name, self._part, part])), total, unit)
         try:

@@ -85,7 +85,7 @@ class Shard:
 
 @dataclass(frozen=True, kw_only=True)
 class EmbeddedShard:
-    """A shard with the vectors, ``len`` of them, of sentences that have one.
+    """A shard with the vectors of its sentences, which ``len`` counts.
 
     Attributes:
         shard: The shard; its sentences may include some without a vector.
@@ -112,7 +112,7 @@ class EmbeddedShard:
 
     @property
     def content(self) -> list[object]:
-        """JSON values that identify its rows and vectors, for ``content_key``."""
+        """JSON values that identify rows and used vectors, for ``content_key``."""
         files = self.vectors.files
         return [files[layout.ROWS], files[layout.VECTORS], *self.columns]
 
@@ -147,8 +147,7 @@ class EmbeddedShard:
     def stored(self) -> NDArray[np.floating]:
         """Map all stored vectors into memory, read-only, without weights.
 
-        They have all dimensions, whatever ``columns`` selects. Each call maps the file again,
-        because pages that were read stay in memory.
+        They have all dimensions, whatever ``columns`` selects. Each call maps the file again.
         """
         return np.load(self.vectors.file(layout.VECTORS), mmap_mode="r")
 
@@ -284,7 +283,8 @@ class SavedNeighbours(ShardReference):
     def load(self) -> tuple[IntArray, Neighbours]:
         """Load the positions in the shard of P rows, and their neighbours.
 
-        Positions are int64 or int32 (P,), ascending. Ids of neighbours are as they were saved.
+        Positions are int64 or int32 (P,), ascending. Ids of neighbours are rows of the other side
+        or, for ``SampledNeighbours``, positions in it.
         """
         if self.part is None:
             lists = load_list(self.artefact.file, tile_list(self.embedded))
@@ -345,7 +345,8 @@ class ShardNeighbours(ShardReference):
 class DocumentBatch:
     """A batch of document pairs, number ``index`` of ``total``.
 
-    ``shards`` are of both sides. ``beads`` is the artefact of their aligned sentences, None before.
+    ``index`` is from 0. ``shards`` are of both sides. ``beads`` is the artefact of the documents'
+    aligned sentences, None before they are aligned.
     """
 
     index: int
@@ -388,7 +389,7 @@ class ChosenPairs:
 
 @dataclass(frozen=True, kw_only=True)
 class PairBatch:
-    """A batch of the chosen pairs to be scored, number ``index`` of ``total``.
+    """A batch of pairs to be scored, number ``index``, from 0, of ``total``.
 
     Attributes:
         rows: Range of the pairs in ``chosen.pairs``.
@@ -464,8 +465,8 @@ def shard_parts(
 ) -> list[tuple[EmbeddedShard, range, Artefact]]:
     """Divide the rows that ``save_row_neighbours`` saved among shards.
 
-    The fact ``starts`` of ``saved`` must have its results by side. Each shard, its range of the
-    saved rows, and the artefact without facts are returned.
+    The fact ``starts`` of ``saved`` must have that function's result for each side. Each shard, the
+    range of its saved rows, and the artefact without facts are returned.
     """
     starts, bare = saved.facts["starts"], replace(saved, facts={})
     return [

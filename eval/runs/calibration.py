@@ -38,7 +38,8 @@ MAX_STEPS = 50  # of Newton's method
 class Gold:
     """Gold pairs, and the run's pairs compared with them.
 
-    ``known`` are the gold pairs of ids, and ``best`` the score at the threshold with the best F1.
+    ``known`` are gold pairs (source id, target id), ``judgements`` the run's pairs compared with
+    them, best first, and ``best`` the score at the threshold with the best F1.
     """
 
     known: frozenset[IdPair]
@@ -47,10 +48,9 @@ class Gold:
 
     @classmethod
     def of(cls, run: Run, known: frozenset[IdPair]) -> "Gold":
-        """Compare the pairs of a run with ``known`` gold pairs of ids.
+        """Compare the pairs of a run with the gold pairs ``known``.
 
-        Raises:
-            ValueError: An id of the run is not unique.
+        A repeated id or a changed file of the run raises ValueError.
         """
         judgements = judge(rank(run.candidates()), known)
         return cls(known=known, judgements=judgements, best=best_score(judgements))
@@ -60,7 +60,7 @@ class Gold:
 class LabelledPairs:
     """J pairs of a run whose correctness is known.
 
-    ``positions`` in the run's pairs are int64 (J,), ascending. ``correct`` is bool (J,).
+    ``positions`` in the run's ``pairs`` are int64 (J,), ascending. ``correct`` is bool (J,).
     """
 
     positions: IntArray
@@ -74,8 +74,8 @@ class Estimates:
     Attributes:
         scores: of the pairs, float64 (P,), descending.
         probabilities: that a pair is correct, float64 (P,).
-        labelled: the labels that the estimates come from, if any.
-        floor: the best score of an unwritten pair or the run's threshold, if greater; else -inf.
+        labelled: the labels that the estimates come from; None for the judge's estimates.
+        floor: the run's ``best_unwritten_score``, below all ``scores``.
     """
 
     scores: FloatArray
@@ -85,19 +85,19 @@ class Estimates:
 
     @cached_property
     def rates(self) -> FloatArray:
-        """The lowest error rate of a threshold that keeps each pair, float64 (P,)."""
+        """Each pair's lowest error rate of a threshold that keeps it, float64."""
         last = np.searchsorted(-self.scores, -self.scores, side="right")
         shares = np.cumsum(1 - self.probabilities)[last - 1] / last
         return np.minimum.accumulate(shares[::-1])[::-1]
 
     def kept(self, fdr: float) -> int:
-        """Count the most pairs, best first, with an error rate up to ``fdr``."""
+        """Count the most pairs, best first, with an error rate <= ``fdr``."""
         return int(np.searchsorted(self.rates, fdr, side="right"))
 
     def threshold(self, fdr: float) -> float:
-        """Return a threshold with the most pairs and an error rate up to ``fdr``.
+        """Return the threshold that keeps ``kept(fdr)`` pairs.
 
-        Exactly ``kept(fdr)`` pairs score above it. It is inf if there are none.
+        Exactly these pairs score above it. It is inf if ``kept(fdr)`` is 0.
         """
         kept = self.kept(fdr)
         if not kept:
@@ -108,7 +108,7 @@ class Estimates:
     def interval(self, fdr: float) -> Interval | None:
         """Return the 95% interval of the error rate of ``kept(fdr)`` pairs.
 
-        It is Wilson's (1927), lowest share first, or None if no labelled pair is kept.
+        It is Wilson's (1927), lower bound first, or None if none of these pairs is labelled.
         """
         if self.labelled is None:
             return None
@@ -125,7 +125,7 @@ def estimates_from_judge(run: Run) -> Estimates:
     """Return the judge's probabilities of a run's pairs as estimates.
 
     Raises:
-        ValueError: The run is scored by margin.
+        ValueError: The run is scored by margin, or a file of the run changed.
     """
     if run.probabilities is None:
         raise ValueError(
@@ -140,9 +140,9 @@ def estimates_from_judge(run: Run) -> Estimates:
 def read_labels(path: Place, run: Run) -> LabelledPairs:
     """Read labels of a run's pairs from a file.
 
-    Lines SOURCE_ID TAB TARGET_ID are all correct pairs, so all other pairs are wrong. If the first
+    Lines SOURCE_ID TAB TARGET_ID list all correct pairs, so every other pair is wrong. If the first
     line has two tabs, lines end in TAB ``right`` or TAB ``wrong``, spaces join the ids of a merged
-    side, and other pairs have no label.
+    side, and unlisted pairs have no label.
 
     Raises:
         ValueError: The file is unreadable, a line is malformed, marks of a pair differ, none of the
@@ -194,7 +194,7 @@ def estimates_from_marks(run: Run, labelled: LabelledPairs) -> Estimates:
     """Estimate probabilities from a random sample of labelled pairs.
 
     The judge's log odds get a slope and a shift (Platt 1999), with priors around 1 and 0, because
-    labels are few. Without a judge, the priors are wide and the margin replaces the log odds.
+    labels are few. Without a judge, the priors are wide and standardised margins replace log odds.
 
     Raises:
         ValueError: Fewer than 30 pairs are labelled.
@@ -232,9 +232,9 @@ def _fit_odds(odds: FloatArray, correct: Mask, prior: tuple[float, float]) -> tu
 def thresholds(estimates: Estimates) -> list[tuple[float, float, int, float, Interval | None]]:
     """Return a threshold for each of the error rates 0.01, 0.05, 0.1, 0.2.
 
-    A row has the rate, the threshold, the number of pairs above it, the expected number of correct
-    pairs among them, and the 95% interval of the rate. If no threshold has that rate or a lower
-    one, it is inf, with 0 pairs. The interval is None if no pair above it is labelled.
+    An item has the rate, the threshold, the number of pairs above it, the expected number of
+    correct pairs among them, and their ``interval``. The threshold is inf, with 0 pairs, if the
+    estimated error rate of every threshold is higher.
     """
     expected_correct = np.append(0.0, np.cumsum(estimates.probabilities))
     rows = []
@@ -248,12 +248,12 @@ def thresholds(estimates: Estimates) -> list[tuple[float, float, int, float, Int
 def write_calibrated(run: Run, estimates: Estimates, path: Place, *, fdr: float | None) -> int:
     """Write or replace a file of pairs with probabilities, as JSON lines.
 
-    It has the best pairs with an error rate up to ``fdr``, or all if None. Their number is
-    returned. The run must have pairs. Fields are ``score``, ``probability``, ``fdr``, and texts,
-    ids and ids of duplicates of both sides.
+    It has the ``kept(fdr)`` best pairs, or all if ``fdr`` is None. Their number is returned. The
+    run must have pairs. Fields are ``score``, ``probability``, ``fdr`` (of ``rates``), and of each
+    side the text, id and ids of duplicates or, in a run of aligned documents, text and list of ids.
 
     Raises:
-        ValueError: No threshold has an error rate as low as ``fdr``, or an id is repeated.
+        ValueError: ``kept(fdr)`` is 0, an id is repeated, or a file of the run changed.
         OutputError: The file cannot be written.
     """
     kept = len(estimates.scores) if fdr is None else estimates.kept(fdr)

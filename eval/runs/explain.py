@@ -21,7 +21,7 @@ SHOWN = 5  # features to list for a pair, and against it
 
 
 class ListEntry(NamedTuple):
-    """A neighbour's row, cosine, and the margin of the pair with it."""
+    """A neighbour's row on its side, cosine, and margin of the pair with it."""
 
     row: int
     cosine: float
@@ -38,10 +38,10 @@ class Explanation:
         source_mean, target_mean: neighbourhood means, with which margins are computed.
         cosine: cosine of the pair, None if neither sentence is a neighbour of the other.
         margin: margin of the pair, None if ``cosine`` is.
-        line: line of the pair, from 0, if the run rates given lines; else None.
-        judged: the fields of the pair in the judge's file, or None if it is not in it.
-        reasons: how much each feature raised the judge's score; without ``judged``, this and the
-            next two are empty.
+        line: first line of the pair, from 0; None if it is not chosen or no lines were rated.
+        judged: the pair's item of ``PairFile.find``; None if the judge did not score the pair.
+        reasons: how much each feature raised the judge's score; empty if ``judged`` is None, as are
+            ``contradictions`` and both lists of ``unmatched``.
         contradictions: pairs of English words that only one side says, "" for none, source first.
         unmatched: words of the source and of the target without a counterpart.
         verdict: one line of text on whether and why the pair was mined.
@@ -67,8 +67,9 @@ def explain(run: Run, source: int, target: int) -> Explanation:
     """Explain why the pair of a source and a target row was mined or not.
 
     Raises:
-        ValueError: A row has no vector, a file of the run changed, or a judged pair's language has
-            no word vectors.
+        ValueError: A row has no vector, a file of the run changed, or ``run.word_encoders`` of a
+            judged pair cannot be loaded.
+        ModuleNotFoundError: A package that these encoders need is not installed.
     """
     source_mean, targets = _read_list(run, run.source, source, run.target)
     target_mean, sources = _read_list(run, run.target, target, run.source)
@@ -215,7 +216,7 @@ def _rivals(run: Run, source: int, target: int) -> list[str]:
 def describe(run: Run, why: Explanation) -> str:
     """Format an explanation as lines of text, the verdict first.
 
-    A repeated id of the run raises ValueError.
+    A repeated id or a changed file of the run raises ValueError.
     """
     cosine = "unknown" if why.cosine is None else f"{why.cosine:.4f}"
     margin = "none" if why.margin is None else f"{why.margin:.4f}"

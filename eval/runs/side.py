@@ -32,8 +32,8 @@ KEPT_GROUPS = 32  # row groups of sentences in memory
 class ShardedArray:
     """An array of all shards' rows, in order, memory-mapped when read.
 
-    They are in the ``.npy`` files called ``file`` in ``artefacts``, one per shard. If one changed,
-    a ValueError is raised when it is read.
+    Rows are in the ``.npy`` files called ``file`` in ``artefacts``, one per shard. A file that
+    changed raises ValueError when it is read.
     """
 
     def __init__(self, artefacts: Sequence[Artefact], file: str) -> None:
@@ -61,12 +61,12 @@ class ShardedArray:
 
 
 class Side:
-    """The unique sentences of a corpus in a finished run, and its neighbours.
+    """The unique sentences of a finished run's corpus, and their neighbours.
 
-    A row is the index of a record in the corpus. Duplicates have the row of their first occurrence.
-    Rows with a vector are *searched*. A position is the index of a row among these. Methods take
-    rows that exist, and raise ``ValueError`` if a file of the run changed. ``summary`` is that of
-    the run, and ``name`` "source" or "target".
+    A row is the index, from 0, of a record in the corpus. Rows with a vector are *searched*. A
+    position is the index of a row among the searched rows. Methods take rows of unique sentences,
+    of duplicates the first, and raise ``ValueError`` if a file of the run changed.
+    ``summary`` is the content of ``run.json``, and ``name`` "source" or "target".
     """
 
     def __init__(self, work: layout.WorkFolder, name: str, summary: Mapping[str, Any]) -> None:
@@ -113,16 +113,16 @@ class Side:
     def context(self, row: int) -> tuple[str, str]:
         """Return the sentences before and after a unique sentence's row.
 
-        Either is "" if its document has none, it was rejected, or the corpus has no documents.
+        Either is "" if it is rejected or in another document, or the corpus has no documents.
         """
         before, after = self._texts_in_docs(np.array([row - 1, row + 1]), 2 * self.docs([row]))
         return before, after
 
     def pair_contexts(self, rows: Rows) -> tuple[list[str], list[str]]:
-        """Return the sentences before and after each pair, by its first row.
+        """Return the sentences before each pair, and those after each pair.
 
-        ``rows`` are the first rows of the pairs on this side. A sentence is "" if its document has
-        none, it was rejected, or the corpus has no documents.
+        ``rows`` are the first rows of the pairs on this side. A sentence is "" if it is rejected or
+        in another document than the pair, or the corpus has no documents.
         """
         merged, starts = self._merged_rows(rows)
         docs = self.docs(rows)
@@ -155,7 +155,7 @@ class Side:
         return lists.flatten().to_numpy(), list_offsets(lists)
 
     def pair_texts(self, rows: Rows) -> list[str]:
-        """Return pairs' texts, by first rows, by ``joined_texts`` if merged."""
+        """Return pairs' texts, by first rows, merged by ``joined_texts``."""
         if self._merges is None:
             return self.texts(rows)
         merged, starts = self._merged_rows(rows)
@@ -171,10 +171,7 @@ class Side:
         """Return the ids of each row and of all its duplicates.
 
         The first id is the row's or, if ``lines`` is not None, that of the record at the row's
-        line, which may be a duplicate.
-
-        Raises:
-            ValueError: An id is repeated.
+        line, which may be a duplicate. A repeated id of the side raises ValueError.
         """
         self.check_ids()
         ids = []
@@ -186,12 +183,9 @@ class Side:
         return ids
 
     def rows_of(self, ids: Sequence[str]) -> list[int | None]:
-        """Return the row of each id, None if the id is unknown.
+        """Return the row of each id, None if it is unknown or its record rejected.
 
-        The row of a duplicate's id is the row of its first occurrence.
-
-        Raises:
-            ValueError: An id is repeated.
+        A duplicate's id has the row of its first occurrence. A repeated id raises ValueError.
         """
         self.check_ids()
         rows: dict[str, int] = {}
@@ -249,7 +243,7 @@ class Side:
         return self._lists_at(self._scope, positions)
 
     def means_at(self, positions: Rows) -> FloatArray:
-        """Return mean cosines to neighbours at P > 0 positions, 0 without any."""
+        """Return P > 0 positions' neighbourhood means, 0 without neighbours."""
         return self._lists_at(self._margin_scope, positions).means()
 
     def _lists_at(self, scope: str, positions: Rows) -> Neighbours:

@@ -57,13 +57,13 @@ class PairFile:
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of the file, in hexadecimal."""
+        """The SHA-256 of the file when it was sealed, in hexadecimal."""
         return open_artefact(self._folder).files[self._name]
 
     def by_reason(self, count: int) -> dict[str, tuple[int, pa.Table]]:
-        """Return a sample of the pairs that were rejected for each reason.
+        """Return a fixed random sample of the pairs rejected for each reason.
 
-        A value is the number of pairs, and a table of up to ``count`` random ones, in file order.
+        A value is the number of pairs, and a table of up to ``count`` of them, in file order.
         """
         table = self._file.read()
         samples = {}
@@ -76,7 +76,7 @@ class PairFile:
     def find(self, source: int, target: int) -> list[dict[str, Any]]:
         """Return all pairs that contain the source row or the target row.
 
-        Each is a dictionary of the file's columns, and its position, from 0, as ``place``.
+        Each is a dictionary of the file's columns, and of the position, from 0, as ``place``.
         """
         hits, start = [], 0
         for batch in self._file.iter_batches():
@@ -101,12 +101,12 @@ class Run:
         summary, options: the contents of ``run.json``, and the options in it.
         by_words: whether the judge scored the pairs by their words.
         score_name: "score" or "margin", which orders pairs and is compared with the threshold.
-        source, target, sides: the corpora, each a ``Side``, also as a pair.
+        source, target: the ``Side`` of each corpus; ``sides`` is the tuple of both.
         chosen: ``PairFile`` of the pairs selected or given, before the judge and filters.
-        judged: pairs that the judge scored, without identical ones; None without a judge.
-        identical: judged pairs with the same text on both sides; None without a judge.
-        rejected: pairs that filters rejected, each with a ``reason``; None without filters.
-        output: pairs that were written.
+        judged: ``PairFile`` of judged pairs, without ``identical``; None without a judge.
+        identical: ``PairFile`` of judged pairs with the same text on both sides, or None.
+        rejected: ``PairFile`` of filtered, then identical pairs, with ``reason``, or None.
+        output: ``PairFile`` of the written pairs.
     """
 
     def __init__(self, directory: Place, summary: dict[str, Any]) -> None:
@@ -132,14 +132,14 @@ class Run:
 
     @property
     def probabilities(self) -> FloatArray | None:
-        """The probability of each pair, float64 (P,), or None without a judge."""
+        """Each written pair's probability, float64 (P,), or None without a judge."""
         return self.pairs.probability if isinstance(self.pairs, JudgedPairs) else None
 
     @property
     def best_unwritten_score(self) -> float:
-        """The best score of a pair that is below all written pairs.
+        """The best score of an unwritten pair that is below all written pairs.
 
-        It is the run's threshold if that is higher or no such pair exists, or -inf without both.
+        If no such pair exists, or its score is lower, it is the run's threshold, or -inf if None.
         """
         scores = (self.chosen if self.judged is None else self.judged).scores
         limit = self.options["threshold"]
@@ -149,9 +149,9 @@ class Run:
     def both(
         self, read: Callable[[Side, IntArray], Column], pairs: Pairs | None = None
     ) -> tuple[Column, Column]:
-        """Call ``read`` with each side and its rows of pairs.
+        """Call ``read`` with each side and the pairs' rows on that side.
 
-        ``pairs`` are by default all. The results are of the source, then of the target side.
+        ``pairs`` are by default all written. The source's result comes first.
         """
         pairs = self.pairs if pairs is None else pairs
         return read(self.source, pairs.source), read(self.target, pairs.target)
@@ -166,18 +166,17 @@ class Run:
     def lines(self, sources: IntArray, targets: IntArray) -> IntArray | None:
         """Return the first line of each given pair, from 0, int64 (P,).
 
-        ``sources`` and ``targets`` (P,) are the pairs' rows. It is None if the run rated no lines.
+        ``sources`` and ``targets`` (P,) are rows of chosen pairs. If no lines were rated, the
+        result is None.
         """
         return None if self._lines is None else lines_of(self._lines, sources, targets)
 
     def all_ids(self, pairs: Pairs | None = None) -> tuple[list[Ids], list[Ids]]:
         """Return the ids of both sides of pairs, with duplicates' ids.
 
-        ``pairs`` are by default all. Sources come first. A sentence's first id is its own or, in
-        pairs given as lines, that of the pair's first line.
-
-        Raises:
-            ValueError: An id of a side is repeated.
+        ``pairs`` are by default all written. Sources come first. A merged side has only its first
+        sentence's ids. If lines were rated, the first id is that of the pair's first line. A
+        repeated id of a side raises ValueError.
         """
         pairs = self.pairs if pairs is None else pairs
         lines = self.lines(pairs.source, pairs.target)
@@ -186,7 +185,8 @@ class Run:
     def pair_ids(self, pairs: Pairs | None = None) -> tuple[list[list[str]], list[list[str]]]:
         """Return the ids of the sentences of both sides of pairs.
 
-        ``pairs`` are by default all. A side of a pair has several sentences if they were merged.
+        ``pairs`` are by default all written. A side has several sentences if they were merged. If
+        lines were rated, ids are of the pair's first line, and repeated ids raise ValueError.
         """
         if self._lines is None:
             return self.both(Side.pair_ids, pairs)
@@ -195,12 +195,12 @@ class Run:
 
     @cached_property
     def texts(self) -> Texts:
-        """The texts of all pairs, sources first."""
+        """The texts of all written pairs, sources first, by ``Side.pair_texts``."""
         return self.both(Side.pair_texts)
 
     @cached_property
     def docs(self) -> Texts:
-        """The documents of all pairs, sources first, "" if they have none."""
+        """The documents of all written pairs, sources first, "" for none."""
         return self.both(Side.docs)
 
     @cached_property
@@ -210,6 +210,7 @@ class Run:
         Raises:
             ValueError: The bundled encoder is needed and does not know a language well, or the
                 run's encoder cannot be loaded.
+            ModuleNotFoundError: A package that the run's encoder needs is not installed.
         """
         has_vectors = self.summary["encoder"] == "precomputed"
         encoder = None if has_vectors else load_encoder(self.options["encoder"])
@@ -224,7 +225,7 @@ class Run:
     def lists(self) -> tuple[IntArray, IntArray]:
         """The number of neighbour lists that contain each row, int64.
 
-        The first array is of source rows, the second of target rows, up to the last with a vector.
+        The first array is by source row, the second by target row, up to the last searched row.
         """
         return (
             occurrences(self.target.neighbours.ids, int(self.source.searched[-1]) + 1),
@@ -241,8 +242,7 @@ class Run:
     def candidates(self) -> Candidates:
         """Return the written pairs as candidates for ``eval.metrics.bucc``.
 
-        Raises:
-            ValueError: An id of a side is repeated.
+        A repeated id of a side raises ValueError.
         """
         sources, targets = self.all_ids()
         if self.options.get("alignment") == MONOTONE:

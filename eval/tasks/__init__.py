@@ -29,6 +29,8 @@ class TaskModule(Protocol):
 
         Raises:
             ValueError: The data, an option or an encoder is wrong.
+            OSError: A file of results cannot be written.
+            ModuleNotFoundError: A package that the task or an encoder needs is not installed.
         """
 
     def prepare(self, args: argparse.Namespace) -> "Suite":
@@ -36,6 +38,7 @@ class TaskModule(Protocol):
 
         Raises:
             ValueError: The data or an option is wrong.
+            ModuleNotFoundError: A package that the task needs is not installed.
         """
 
 

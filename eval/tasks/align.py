@@ -30,9 +30,9 @@ def judge_beads(beads: Collection[Bead], gold: Collection[Bead]) -> FloatArray:
     """Judge whether each bead is correct, by two rules.
 
     A bead is a tuple of source positions, and one of target positions. The result, float64 (B, 2),
-    has a row per distinct bead, 1 if it is correct, or else 0. By the first, strict rule, the same
-    bead is gold. By the second, lax rule, it is gold, or a sentence pair of it is in a gold bead.
-    Beads without sentences are skipped.
+    has a row per distinct bead with sentences, in order, and a column per rule, 1 if it is correct,
+    or else 0. By the first, strict rule, the bead is gold. By the second, lax rule, it is gold, or
+    a sentence pair of it is in a gold bead.
     """
     gold_set = set(gold)
     partners: dict[int, set[int]] = {}
@@ -106,7 +106,7 @@ def find_documents(directory: Path) -> dict[Path, tuple[Path, Path]]:
     ``NAME.yy``. A file without both is skipped.
 
     Raises:
-        ValueError: ``directory`` is not a folder, or contains none.
+        ValueError: ``directory`` is not a folder, or has no such alignment with both documents.
     """
     documents = {}
     for gold, match in files_matching(directory, r".+\.([a-z]{2})([a-z]{2})").items():
@@ -129,11 +129,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, show: Show) -> Record:
     """Align documents, and score the alignments against gold ones.
 
-    ``args`` has the options and ``encoder``. Lines are passed to ``show``. In the record,
-    ``documents`` has the scores by name of the gold file.
+    ``args`` has the options and ``encoder``. The record has scores by gold file in ``documents``.
 
     Raises:
-        ValueError: Data are missing, malformed, or do not fit the gold alignment or encoder.
+        ValueError: Data are missing or malformed, or the encoder cannot be loaded or used.
         ModuleNotFoundError: A package that the encoder needs is not installed.
     """
     files = find_documents(args.directory)

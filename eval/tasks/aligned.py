@@ -24,21 +24,21 @@ Encode = Callable[[Encoder, Sequence[str], str], Matrix]  # sentences of a langu
 
 @dataclass(frozen=True, kw_only=True)
 class AlignedTexts:
-    """The file and the N lines of each language, which translate by line."""
+    """The file and N lines of each language, where lines i are translations."""
 
     files: dict[str, Path]
     texts: dict[str, list[str]]
 
     @property
     def languages(self) -> list[str]:
-        """The names of the languages, in order."""
+        """The names of the languages, in the order of ``texts``."""
         return list(self.texts)
 
 
 def aligned_files(directory: Path) -> dict[str, Path]:
     """Find the file of each language in a folder.
 
-    Files are sorted by language, which is part of the name.
+    Keys are the languages in the files' names, sorted.
 
     Raises:
         ValueError: ``directory`` is not a folder with such files, or has several of one language.
@@ -61,7 +61,7 @@ def aligned_files(directory: Path) -> dict[str, Path]:
 def english_of(languages: Sequence[str], directory: Path) -> str:
     """Return the name of English among ``languages``.
 
-    ``directory`` names the folder in the error.
+    ``directory`` is only named in the error.
 
     Raises:
         ValueError: English is not among the languages.
@@ -75,11 +75,12 @@ def english_of(languages: Sequence[str], directory: Path) -> str:
 def load_aligned(directory: Path, languages: Sequence[str] | None = None) -> AlignedTexts:
     """Load aligned texts from a folder.
 
-    ``languages`` are loaded in their order, or all if it is None. ``de`` also finds ``deu_Latn``.
+    ``languages`` are loaded in their order, or all if it is None. ``de`` also finds ``deu_Latn``,
+    which is the name in the result.
 
     Raises:
-        ValueError: The folder has no aligned texts, or two of a language, lacks a language, a file
-            is empty or unreadable, or numbers of lines differ.
+        ValueError: The folder has no aligned texts, two of a language or none of a requested one,
+            a file is empty or unreadable, or numbers of lines differ.
     """
     available = aligned_files(directory)
     requested = list(available) if languages is None else languages
@@ -97,10 +98,9 @@ def add_aligned_data(parser: argparse.ArgumentParser) -> None:
 
 
 def load_texts(args: argparse.Namespace) -> tuple[AlignedTexts, str]:
-    """Load the aligned texts of English and of ``add_aligned_data``'s options.
+    """Load aligned texts by the options of ``add_aligned_data``, and English.
 
-    Returns:
-        The texts, and the name of English among their languages.
+    The result has the texts, and the name of English among their languages.
 
     Raises:
         ValueError: Data are missing or malformed, or English is the only language.
@@ -117,7 +117,7 @@ def load_texts(args: argparse.Namespace) -> tuple[AlignedTexts, str]:
 
 
 def fields_of_texts(data: AlignedTexts) -> dict[str, object]:
-    """Return the signature's ``languages``, ``sentences`` and ``sha256``."""
+    """Return ``languages``, ``sentences`` and ``sha256`` for a signature."""
     count = len(data.texts[data.languages[0]])
     fields = {"languages": ",".join(data.languages), "sentences": count}
     return fields_of(list(data.files.values()), **fields)
@@ -134,9 +134,9 @@ def encoded_sides(
 
     An item is a language other than English, its vectors, and English vectors, float32 (N + M, D),
     by the parts of a joined encoder that know both languages. The N lines come first, then the M
-    lines of the side's language in ``more``. ``encode`` is called with an encoder, sentences and
-    their language, and is by default ``Encoder.encode``. An encoder that has one network per
-    language and lacks one raises ValueError.
+    lines in ``more`` of the language or of English. ``encode`` is called with an encoder, sentences
+    and their language, and is by default ``Encoder.encode``. If an encoder has one network per
+    language and lacks one, ValueError is raised on iteration.
     """
 
     def embed(model: Encoder, language: str) -> Matrix:

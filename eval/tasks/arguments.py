@@ -28,10 +28,10 @@ def chosen_pairs(args: argparse.Namespace) -> list[str]:
     """Return the distinct language pairs that options ask for.
 
     ``args`` has the options of ``add_bucc_data``. By default, or for ``all``, these are all pairs
-    in the folder. Others are not checked.
+    in the folder. Pairs named by options are not checked.
 
     Raises:
-        ValueError: ``directory`` has no BUCC data, and all are asked for.
+        ValueError: All pairs are asked for, and ``directory`` has none.
     """
     is_all = args.pair in (None, [ALL])
     return list(bucc_pairs(args.directory) if is_all else dict.fromkeys(args.pair))
@@ -56,7 +56,7 @@ def add_languages(parser: argparse.ArgumentParser, *, named: str) -> None:
 def chosen_languages(args: argparse.Namespace, known: Iterable[str]) -> list[str]:
     """Return the distinct languages that options ask for.
 
-    ``all`` returns ``known``. Without the option of ``add_languages``, they are ``LANGUAGES``.
+    ``--lang all`` returns ``known``. By default, they are the bundled encoder's except English.
     """
     return list(known if args.lang == [ALL] else dict.fromkeys(args.lang or LANGUAGES))
 
@@ -71,9 +71,9 @@ def add_sides(parser: argparse.ArgumentParser, *, default: str) -> None:
 
 
 def languages_of_sides(args: argparse.Namespace) -> tuple[str, str] | None:
-    """Return the languages of both sides that options ask for.
+    """Return the languages of both sides by ``--lang`` of ``add_sides``.
 
-    One language of ``add_sides``'s option is of both sides. Without the option, it is None.
+    A single language is that of both sides. Without ``--lang``, the result is None.
 
     Raises:
         ValueError: More than two languages are passed.

@@ -64,7 +64,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     and in ``mean`` by role. Files in ``args.output_dir`` are written or replaced, if not None.
 
     Raises:
-        ValueError: A pair or split is missing or malformed, or the encoder does not fit it.
+        ValueError: A split is missing or malformed, or the encoder cannot be loaded or used.
         OSError: A file cannot be written.
         ModuleNotFoundError: A package that the encoder needs is not installed.
     """

@@ -48,7 +48,8 @@ def load_topics(directory: Path) -> dict[str, Examples]:
     These files are read: ``xxx_Yyyy.tsv`` (``tr|va|te TAB id TAB category TAB text``);
     ``xxx_Yyyy/train.tsv``, ``dev.tsv`` and ``test.tsv`` of SIB-200 with the header ``index_id
     category text``; ``english.train.1000``, ``english.dev`` and ``english.test`` of MLDoc (``LABEL
-    TAB text``); and reviews, ``xx.train.tsv`` and ``xx.test.tsv`` (``STARS TAB text``).
+    TAB text``); and reviews, ``xx.train.tsv`` and ``xx.test.tsv`` (``STARS TAB text``). The first
+    and the last may end in ``.tsv.xz``. If MLDoc lacks 1000, it is 10000, 5000 or 2000.
 
     Keys are ``xxx_Yyyy``, MLDoc's codes such as ``en``, and ``xx`` for reviews. Reviews are
     positive above 3 stars, negative below, skipped if of 3, and cut after 64 words.

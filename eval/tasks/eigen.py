@@ -30,8 +30,8 @@ def spectrum(vectors: Matrix, graph: str) -> FloatArray:
     """Return the Laplacian eigenvalues of a graph of sentences.
 
     They are float64 (N,), ascending. ``vectors`` (N, D) have unit length. In the ``graph``
-    ``distances``, the weights of edges are cosine distances, because the paper does not define
-    them. In ``neighbours``, edges of weight 1 join each sentence and its 10 nearest.
+    ``distances``, the weights of edges are cosine distances. In ``neighbours``, edges of weight 1
+    join each sentence and the 10 nearest to it.
     """
     cosines = vectors.astype(np.float64) @ vectors.T.astype(np.float64)
     np.fill_diagonal(cosines, -np.inf if graph == "neighbours" else 1)
@@ -47,7 +47,7 @@ def spectrum(vectors: Matrix, graph: str) -> FloatArray:
 
 
 def spectral_difference(first: FloatArray, second: FloatArray) -> float:
-    """Sum squared differences of two spectra, sorted (Søgaard et al. 2018)."""
+    """Sum squared differences of two sorted spectra (Søgaard et al. 2018)."""
     return float(np.square(np.sort(first) - np.sort(second)).sum())
 
 

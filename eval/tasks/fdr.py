@@ -31,7 +31,7 @@ class Kept(NamedTuple):
     """The score of the pairs that a run keeps for a given error rate.
 
     ``wanted`` is the error rate, or None for the pairs with a probability of at least 0.5.
-    ``expected`` is the rate that the probabilities give.
+    ``expected`` is the mean of 1 - probability of the kept pairs, 0 for no pairs.
     """
 
     wanted: float | None
@@ -48,11 +48,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, show: Show) -> Record:
     """Mine each language pair, and measure the true error rates.
 
-    ``args`` has the options and ``encoder``. Lines are passed to ``show``. In the record, ``pairs``
-    has the figures by language pair.
+    ``args`` has the options and ``encoder``. The record has figures by pair in ``pairs``.
 
     Raises:
-        ValueError: A pair or split is missing or malformed, or the encoder does not fit it.
+        ValueError: A split is missing or malformed, or the encoder cannot be loaded or used.
         ModuleNotFoundError: A package that the encoder needs is not installed.
     """
     names = chosen_pairs(args)
@@ -79,9 +78,9 @@ def run(args: argparse.Namespace, show: Show) -> Record:
 
 
 def measure(mined: MinedSplit, wanted: Sequence[float] = WANTED) -> list[Kept]:
-    """Score the pairs that are kept for each error rate, then likely pairs.
+    """Score the pairs kept for each error rate, then by ``likely_score``.
 
-    ``mined`` has judged pairs. Results are in the order of ``wanted``, then for the likely pairs.
+    ``mined`` has judged pairs. Results are in the order of ``wanted``.
     """
     assert isinstance(mined.pairs, JudgedPairs)
     scores, wrong = mined.pairs.score, 1 - mined.pairs.probability

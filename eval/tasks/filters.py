@@ -39,12 +39,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, show: Show) -> Record:
     """Measure the pairs that the margin, each filter and the judge keep.
 
-    ``args`` has the options and ``encoder``. Lines are passed to ``show``. In the record, ``rules``
-    has the figures by rule. The judge is skipped if the encoder is joined or has no word vectors.
+    ``args`` has the options and ``encoder``. The record has figures by rule in ``rules``. The judge
+    is skipped if the encoder is joined or has no word vectors. Lines are passed to ``show``.
 
     Raises:
-        ValueError: A pair or split is missing or malformed, the encoder does not fit it, or a
-            filter does not know a language.
+        ValueError: A pair or split is missing or malformed, the encoder cannot be loaded or used,
+            or a filter does not know a language.
         ModuleNotFoundError: A package that the encoder needs is not installed.
     """
     names = chosen_pairs(args)

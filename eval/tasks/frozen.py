@@ -32,8 +32,8 @@ def make_learner(
     """Build a function that trains on the language ``first`` when needed.
 
     The function takes languages to test as arguments, and returns the result of ``learn`` for the
-    encoder of ``first``, and the encoders of the languages to test. ``learn`` runs once or, if the
-    parts of a joined encoder depend on the languages, once per choice of parts.
+    encoder of ``first``, and the encoders of the languages to test, or raises the ValueError of
+    ``encoders_of_languages``. ``learn`` runs once, or once per choice of a joined encoder's parts.
     """
     results: dict[str, Learned] = {}
 

@@ -24,8 +24,8 @@ DEFAULT_TUNE, DEFAULT_TEST = "training", "sample"  # splits
 class MinedSplit:
     """The pairs mined from one split, compared with gold pairs.
 
-    ``pairs`` and ``ranked`` are the same pairs, best first. ``seconds`` are of encoding, mining
-    and, for judged pairs, judging.
+    ``pairs``, by positions in ``mined.texts``, and ``ranked``, by ids, are the same pairs, best
+    first, which ``judgements`` judge. ``seconds`` are of encoding, mining and any judging.
     """
 
     data: BuccSplit
@@ -38,7 +38,7 @@ class MinedSplit:
 
 @dataclass(frozen=True, kw_only=True)
 class SplitResult:
-    """A split's ``score`` at a chosen threshold, and ``oracle`` at its best."""
+    """A split's ``score`` at a chosen threshold, ``oracle`` at the best one."""
 
     mined: MinedSplit
     score: bucc.BuccScore
@@ -46,14 +46,15 @@ class SplitResult:
 
     @cached_property
     def f1_samples(self) -> FloatArray:
-        """The F1 of 1,000 resamples at ``score``'s threshold, float64 (1000,)."""
+        """The F1 of 1,000 resamples of ``f1_units``, float64 (1000,)."""
         return resample(self.f1_units, f1_of_sums)
 
     @property
     def f1_units(self) -> FloatArray:
         """The counts of each of N source sentences, for ``f1_of_sums``.
 
-        They are float64 (N, 4): extracted, correct, extracted gold pairs, and gold pairs.
+        They are float64 (N, 4): pairs above ``score``'s threshold, ``correct`` and ``new_gold``
+        pairs (``Judgements``) among these, and all gold pairs.
         """
         mined = self.mined
         row_of = {name: row for row, name in enumerate(mined.data.source.ids)}
@@ -90,8 +91,8 @@ def mine_split(
     ``judged``, pairs have the judge's scores and probabilities.
 
     Raises:
-        ValueError: No sentence of a side has a vector, or ``judged`` requires word vectors of a
-            language that neither the encoder nor the bundled one has.
+        ValueError: No sentence of a side has a vector, the encoder lacks a language's network, or
+            ``judged`` requires word vectors that neither the encoder nor the bundled one has.
     """
     start = time.perf_counter()
     names = [side.ids_by_text() for side in (data.source, data.target)]
@@ -137,9 +138,9 @@ def choose_splits(
     """Choose the splits to tune and to test on.
 
     A requested split, ``tune`` or ``test``, is used even if it is missing, so that loading it
-    fails. By default they are ``training`` and ``sample``, or others of ``available``, at least
-    one. The third result is a remark, or None. It names splits that were neither requested nor the
-    default, or warns if both are the same.
+    fails. By default they are ``training`` and ``sample`` or, if missing, others of ``available``,
+    which is not empty. The third result is a remark, or None. It names splits that were neither
+    requested nor the default, or warns if both are the same.
     """
     preferred = tune or DEFAULT_TUNE, test or DEFAULT_TEST
     tune = tune or _first_of((DEFAULT_TUNE,), available, but=preferred[1]) or preferred[1]
@@ -158,13 +159,13 @@ def _first_of(preferred: tuple[str, ...], available: Collection[str], *, but: st
 
 
 def scored_texts(mined: MinedSplit) -> str:
-    """Format mined pairs as lines SCORE TAB source TAB target, best first."""
+    """Format ``ranked`` pairs as lines SCORE TAB source TAB target."""
     lines = zip(mined.ranked.scores.tolist(), *mined_texts(mined), strict=True)
     return "".join(f"{score!r}\t{source}\t{target}\n" for score, source, target in lines)
 
 
 def mined_texts(mined: MinedSplit) -> tuple[list[str], list[str]]:
-    """Return the sources and targets of mined pairs, with single spaces."""
+    """Return ``ranked`` source and target texts, spaced by ``text_key``."""
     sides = (mined.data.source, mined.ranked.sources), (mined.data.target, mined.ranked.targets)
     texts = ((dict(zip(side.ids, side.texts, strict=True)), ids) for side, ids in sides)
     source, target = ([text_key(text_of[first]) for first, *_ in ids] for text_of, ids in texts)

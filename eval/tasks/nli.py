@@ -112,8 +112,8 @@ def prepare(args: argparse.Namespace) -> Suite:
     """Load the labelled sentence pairs of the options' languages, as a suite.
 
     Raises:
-        ValueError: Data are missing or malformed, or not exactly one of ``--train`` and ``--head``
-            is passed.
+        ValueError: Data or the encoder of ``--head`` are missing or malformed, or not exactly one
+            of ``--train`` and ``--head`` is passed.
         ModuleNotFoundError: scikit-learn is not installed.
     """
     require("sklearn")

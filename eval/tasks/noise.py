@@ -89,8 +89,8 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     ``removed`` has the shares by language, by filter and by kind.
 
     Raises:
-        ValueError: A language's text is missing or malformed, or a filter or the encoder does not
-            know a language.
+        ValueError: A language's text is missing or malformed, the encoder cannot be loaded, or it
+            or a filter does not know a language.
         ModuleNotFoundError: A package that the encoder needs is not installed.
     """
     available = load_aligned(args.directory).languages

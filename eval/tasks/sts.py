@@ -38,7 +38,8 @@ def prepare(args: argparse.Namespace) -> Suite:
     """Load files of scored sentence pairs, as a suite.
 
     Raises:
-        ValueError: A file is malformed, has equal scores only, or a language is not recognised.
+        ValueError: A file is malformed or has equal scores only, a language is not recognised, or
+            ``--lang`` has more than two.
     """
     pairs = {path: read_examples(path, sides=2) for path in dict.fromkeys(args.files)}
     scores = {path: examples.scores() for path, examples in pairs.items()}

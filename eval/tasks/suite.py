@@ -28,11 +28,11 @@ class Figure:
 
     Attributes:
         name: the name of the figure, such as a language.
-        samples: the figure of each resample, float64 (R,).
+        samples: the value of each resample, float64 (R,).
         units: number of units, such as sentences; None for a mean of figures.
-        beside: other columns of the table by heading, such as published figures.
+        beside: values of further columns by heading, such as published figures.
         lower: whether lower is better.
-        percent: whether the figure is a share, shown in percent.
+        percent: whether ``value`` is shown in percent, 1 as 100%.
         in_mean: whether the mean of the suite includes it.
     """
 
@@ -93,7 +93,8 @@ def ranks(values: FloatArray) -> FloatArray:
 def mean_of(row: Sequence[Figure]) -> Figure:
     """Return the mean of one or more figures, as a figure.
 
-    Resamples and the columns of the first figure are averaged, to None if any is None or missing.
+    Values, resamples and the first figure's columns are averaged over all figures, a column to None
+    if a figure has None or lacks it.
     """
     columns = {name: [figure.beside.get(name) for figure in row] for name in row[0].beside}
     beside = {
@@ -110,12 +111,12 @@ class Suite:
     """A task of evaluation with its data, which can measure encoders.
 
     Attributes:
-        fields: the fields of its signature.
+        fields: the fields of the signature.
         measure: yields the figures of an encoder.
         label: heading of the names of figures.
-        before: other columns of a figure to show before it.
+        before: headings of further columns of a figure to show before it.
         figure: heading of the figure.
-        after: other columns to show after the figure. Columns of published figures follow.
+        after: headings of columns to show between the figure and published figures.
         remark: a line to show after the signature.
         unit: heading of the numbers of units.
         width: characters of the names of figures.
@@ -141,8 +142,8 @@ class Suite:
 def run_suite(suite: Suite, spec: str, show: Show) -> Record:
     """Measure an encoder by a suite, and return the record for JSON.
 
-    ``spec`` is as for ``--encoder``. A row per figure, the mean of several and the signature are
-    shown. The record has ``figures``, with ``value`` and ``interval``, and the ``signature``.
+    ``spec`` is as for ``load_encoder``. A row per figure, the mean of several and the signature are
+    shown. The record has ``figures`` by name, with ``value`` and ``interval``, and ``signature``.
 
     Raises:
         ValueError: The encoder cannot be loaded, or does not know a language, or data are wrong.
@@ -175,7 +176,7 @@ def run_suite(suite: Suite, spec: str, show: Show) -> Record:
 
 
 def fields_of(paths: Sequence[Path], /, **more: object) -> dict[str, object]:
-    """Return ``more``, and as ``sha256`` the ``fingerprint`` of files."""
+    """Return ``more``, and as ``sha256`` the ``fingerprint`` of ``paths``."""
     return {**more, "sha256": fingerprint(*paths)}
 
 

@@ -25,7 +25,7 @@ REMARK = (
 def tatoeba_languages(directory: Path) -> dict[str, Path]:
     """Find the file of each language's sentences in a folder.
 
-    They are by ISO 639-3 code, sorted. Files of English are not checked.
+    Keys are ISO 639-3 codes, sorted. Files of English are not checked.
 
     Raises:
         ValueError: ``directory`` is not a folder, or contains no Tatoeba data.
@@ -88,8 +88,8 @@ def language_errors(
 ) -> tuple[Mask, Mask]:
     """Find the errors of search from a language into English, and back.
 
-    Sentence i of ``english`` translates that of ``foreign``, of N. Both results are bool (N,),
-    true if the nearest neighbour is not the translation. An encoder that has one network per
+    Sentence i of ``english`` translates sentence i of ``foreign``, N each. Both results are bool
+    (N,), true if the nearest neighbour is not the translation. An encoder that has one network per
     language and lacks one, or N = 0, raises ValueError.
     """
     model, english_model = encoders_of_languages(encoder, (language, "en"))

@@ -47,8 +47,8 @@ def tatoeba_error(directory: Path, pairs: Collection[str]) -> Measure:
 def bucc_f1(directory: Path, pairs: Collection[str]) -> Measure:
     """Return the measure of the best F1 on comparable corpora.
 
-    ``directory`` has BUCC's layout. The split is the one that ``adit evaluate bucc`` tunes on.
-    Pairs of the folder are measured if ``pairs``, such as ``de-en``, have both their languages.
+    ``directory`` has BUCC's layout. The split is the one that ``adit evaluate bucc`` tunes on. A
+    pair in the folder is measured if both its languages are in ``pairs``, such as ``de-en``.
 
     Raises:
         ValueError: The folder contains no such pair, or a file is malformed.

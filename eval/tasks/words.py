@@ -67,13 +67,13 @@ class WordPairs:
 def read_words(path: Path, languages: Languages | None = None) -> WordPairs:
     """Read a file of scored word pairs, or a dictionary ``xx-yy.*``.
 
-    Columns are separated by tabs, commas or white space. A file is scored if its header names a
-    column of scores, or the third column of its first line is a number. A line of a dictionary has
-    a word, its translation, and possibly a category. A dictionary's name must begin with its
-    languages. For scored pairs, ``languages`` apply if the name does not begin with any.
+    Columns are separated by tabs, commas or white space. A file is scored if the first line has the
+    heading SimLex999, Average Score or Human (mean), or a number in the third column. A line of a
+    dictionary has a word, its translation, and possibly a category. ``languages`` apply to scored
+    pairs if the file's name does not begin with ``xx-yy.`` or ``xx.``.
 
     Raises:
-        ValueError: The file is empty, unreadable or malformed, or scores are equal, or languages
+        ValueError: The file is empty, unreadable or malformed, all scores are equal, or languages
             are missing.
     """
     lines = read_lines(path)

@@ -38,8 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, show: Show) -> Record:
     """Search from each language into English, or between all languages.
 
-    The latter is if ``args.matrix`` is not None: then the record has ``rates`` by both languages
-    and their ``mean``, or else that of ``run_suite``. Lines go to ``show``.
+    If ``args.matrix`` is None, the record is ``run_suite``'s, into English. Otherwise, it has
+    ``rates`` by source and target language, and their ``mean``. Lines go to ``show``.
 
     Raises:
         ValueError: Texts are missing or malformed, of one language, or do not fit ``args.encoder``.
@@ -53,8 +53,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
 def prepare(args: argparse.Namespace) -> Suite:
     """Load the aligned texts, to search into English, as a suite.
 
-    Raises:
-        ValueError: Texts are missing or malformed.
+    ValueError is raised if texts are missing or malformed, or of English only.
     """
     data, english = aligned.load_texts(args)
 

@@ -145,7 +145,7 @@ def prepare(args: argparse.Namespace) -> Suite:
     one, and otherwise as ``other``.
 
     Raises:
-        ValueError: Texts are missing or malformed.
+        ValueError: Texts are missing or malformed, or of English only.
     """
     data, english = load_texts(args)
     count = len(data.texts[english])
@@ -191,7 +191,7 @@ def best_by_judge(
 
     The judge compares word vectors of ``encoder``. ``languages`` are ISO 639 codes of both sides.
     ``nearest`` has neighbours of the N sentences of ``source``, as positions in ``targets``. The
-    result also is such positions, int64 (N,), -1 if a sentence has no neighbours.
+    result is a position per source sentence, int64 (N,), -1 if it has no neighbours.
 
     Raises:
         ValueError: Neither the encoder nor the bundled one has word vectors of a language.

@@ -62,8 +62,8 @@ def align_documents(args: argparse.Namespace) -> int:
     Sentences can be merged, split or missing.
 
     Raises:
-        SystemExit: Arguments, a list (default: the process's), are wrong. Other errors return 2.
-        ValueError: Printed, with status 2 returned: pairs of documents need an output in .jsonl.
+        SystemExit: The argument list (see ``command``) is wrong. Printed errors return 2.
+        ValueError: Not raised but printed: pairs of documents need an output in .jsonl.
     """
     from miner.storage.atomic import atomic_file, check_writable
     from miner.storage.corpus.reader import read_document_pairs

@@ -142,7 +142,7 @@ EMBED_HELP = {
 def make_add_option(group: Group, texts: Mapping[str, str] = HELP) -> Callable[..., object]:
     """Return a function that adds options to a group of arguments.
 
-    It takes an option's name, a key of the helps ``texts``, and keywords of ``add_argument``.
+    The function takes an option, whose help is in ``texts``, and keywords of ``add_argument``.
     """
     return lambda option, **more: group.add_argument(option, help=texts[option], **more)
 
@@ -278,13 +278,13 @@ def add_corpora(
 
 
 def add_output(parser: argparse.ArgumentParser, text: str, *, ending: str) -> None:
-    """Add ``-o``, and say ``text`` and the ``ending`` of stdout in its help."""
+    """Add ``-o`` with the help ``text`` and stdout's format ``ending``."""
     text = f"{text} (default: -, standard output, as {ending}; a terminal needs an explicit -)"
     parser.add_argument("-o", "--output", type=place, metavar="OUT", help=text)
 
 
 def add_columns(parser: Group, *, repair: str = HELP["--repair"]) -> None:
-    """Add ``--columns`` and ``--repair`` (with the help ``repair``) of pairs."""
+    """Add ``--columns`` of pairs, and ``--repair`` with the help ``repair``."""
     add = make_add_option(parser)
     add("--columns", type=parse_names, action="extend", default=[], metavar="A,B")
     parser.add_argument("--repair", action="store_true", help=repair)
@@ -329,7 +329,7 @@ def add_encoder(group: Group) -> None:
 
 
 def add_texts(parser: argparse.ArgumentParser, source: str, target: str) -> None:
-    """Add SRC, TGT, ``-o``, ``--input-format``, and both required languages."""
+    """Add SRC and TGT with these help texts, ``-o``, format and languages."""
     add_corpora(parser, source, target)
     text = "output folder"
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="OUT", help=text)

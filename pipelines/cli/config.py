@@ -31,13 +31,12 @@ def command_lines(
 ) -> Iterator[Sequence[str]]:
     """Yield the command line of each run in a configuration file.
 
-    The option ``--config FILE`` in ``argv`` is replaced by the options in the file, and by its
-    corpora unless ``argv`` has some. Without the option, ``argv`` is the only command line.
-    ``make_parser`` builds the command's parser.
+    The file's options come first, so that options of ``argv`` win, then its corpora, unless
+    ``argv`` has some, then ``argv`` without ``--config FILE``. Without ``--config``, ``argv`` is
+    the only command line. ``make_parser`` builds the command's parser.
 
     Raises:
-        ValueError: The file is not TOML, a key of it is not an option, or a flag's value or
-            ``run`` has another type.
+        ValueError: The file is not TOML, a key is not an option, or a value has a wrong type.
         OSError: The file cannot be read.
         SystemExit: An argument is malformed.
     """
@@ -118,9 +117,9 @@ def config_of(args: argparse.Namespace, parser: argparse.ArgumentParser) -> str:
 
 
 def set_options(args: argparse.Namespace, parser: argparse.ArgumentParser) -> dict[str, Any]:
-    """Return the parsed options that differ from their defaults, by long name.
+    """Return the arguments that are neither empty nor default, by long name.
 
-    ``--plan``, ``--config``, ``--quiet`` and ``--verbose`` are omitted.
+    Names lack leading dashes. ``--plan``, ``--config``, ``--quiet`` and ``--verbose`` are omitted.
     """
     values, seen = {}, set()
     for name, action in _actions(parser).items():

@@ -24,12 +24,12 @@ SUFFIXES = (".jsonl", ".parquet")
 def decide_documents(args: argparse.Namespace, corpora: Sequence[Place] = ()) -> None:
     """Set the options on documents that ``args`` leave open, in place.
 
-    They are ``scope``, ``alignment`` and formats. If all ``corpora`` are folders of documents,
-    these are paired and their sentences aligned in order, unless options of the search, precomputed
-    vectors or ``--plan`` are given. ``--document-pairs auto`` becomes None.
+    They are ``scope``, ``alignment`` and formats. If all ``corpora`` are folders of documents, the
+    alignment is "monotone", unless ``--retrieval``, ``--index``, precomputed vectors, ``--plan`` or
+    an option on documents is given. ``document_pairs`` "auto" becomes None, with scope "document".
 
     Raises:
-        ValueError: The scope is "corpus", but document pairs are given.
+        ValueError: The scope is "corpus", but document pairs or "auto" are given.
     """
     sides = zip(("src", "tgt"), corpora, strict=False)
     are_documents = [_is_documents(args, *side) for side in sides]
@@ -92,7 +92,7 @@ def pair_command(args: argparse.Namespace) -> int:
     """Pair documents that are translations one to one, by content and name.
 
     Raises:
-        SystemExit: Arguments, a list (default: the process's), are wrong. Other errors return 2.
+        SystemExit: The argument list (see ``command``) is wrong. Printed errors return 2.
     """
     from miner.storage.artefacts import open_artefact
     from miner.storage.atomic import atomic_file, check_writable
@@ -136,8 +136,8 @@ def split_command(args: argparse.Namespace) -> int:
     """Split raw documents into sentences, as a corpus for mining.
 
     Raises:
-        SystemExit: Arguments, a list (default: the process's), are wrong. Other errors return 2.
-        ValueError: Printed, with status 2 returned: the suffix is unknown, or IN has no sentence.
+        SystemExit: The argument list (see ``command``) is wrong. Printed errors return 2.
+        ValueError: Not raised but printed: the suffix is unknown, or IN has no sentence.
     """
     from miner.storage.atomic import atomic_file, check_writable
     from miner.storage.documents import split

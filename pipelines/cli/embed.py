@@ -22,13 +22,13 @@ from pipelines.stages.reading.language import language_sample
 def embed_file(args: argparse.Namespace, monitor: Monitor) -> str:
     """Encode each record of a corpus as a row of ``args.output``.
 
-    ``args`` are of ``add_embedding``. A line that describes the rows is returned. The output is
-    replaced. Rejected records and sentences without any token are zero rows. A blank line is
-    rejected, except among pretokenised lines, because LASER's networks have a vector for no tokens.
+    ``args`` are of ``add_embedding``. A line that describes the rows is returned. An existing
+    output is replaced. Rejected records, such as blank lines unless pretokenised, are zero rows.
 
     Raises:
         ValueError: The corpus, the encoder or an option cannot be used.
         OSError: A file is missing, or cannot be written.
+        ModuleNotFoundError: A package that the encoder needs is not installed.
     """
     check_files([args.corpus], args.output)
     check_writable(args.output)

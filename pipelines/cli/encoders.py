@@ -31,7 +31,7 @@ def encoders(args: argparse.Namespace) -> int:
     """List encoders, their languages, and the search error in each language.
 
     Raises:
-        SystemExit: Arguments, a list (default: the process's), are wrong. Other errors return 2.
+        SystemExit: The argument list (see ``command``) is wrong. Printed errors return 2.
     """
     from encoder.joined import parse_joined
 
@@ -90,7 +90,7 @@ def fetch_command(args: argparse.Namespace) -> int:
     """Fetch LASER's encoder for a language, and print its --encoder value.
 
     Raises:
-        SystemExit: Arguments, a list (default: the process's), are wrong. Other errors return 2.
+        SystemExit: The argument list (see ``command``) is wrong. Printed errors return 2.
     """
     path = fetch_laser(args.language, args.output, publisher=args.url, offline=args.offline)
     kind = "laser3" if path.name.startswith("laser3") else "laser"

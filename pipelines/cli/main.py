@@ -43,9 +43,9 @@ MINING_COMMANDS = ("encoders", *WORK_FOLDER_COMMANDS)
 
 
 def adit(argv: Sequence[str] | None = None) -> int:
-    """Run ``adit`` by ``argv``, else the process's, and return the status.
+    """Run ``adit`` with ``argv``, by default the process's arguments.
 
-    Errors are printed, and return 2. A wrong command line raises SystemExit.
+    The exit status is returned, 2 after a printed error. Wrong arguments raise SystemExit.
     """
     argv = sys.argv[1:] if argv is None else argv
     name = _parser().parse_args(argv[:1]).command
@@ -55,7 +55,7 @@ def adit(argv: Sequence[str] | None = None) -> int:
 def run(name: str, arguments: Sequence[str], prog: str) -> int:
     """Run a command by its name in ``COMMANDS``, and return its exit status.
 
-    ``prog`` is its name in messages, and ``arguments`` follow the command's name. Errors are
+    ``prog`` is the command's name in messages. ``arguments`` do not have the name. Errors are
     printed, and return 2. Wrong arguments raise SystemExit.
     """
     module, _, function = COMMANDS[name][1].partition(":")

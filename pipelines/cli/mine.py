@@ -61,9 +61,9 @@ def _mine_corpora(argv: Sequence[str], prog: str) -> int:
 
 
 def rate_corpus(argv: Sequence[str] | None = None, prog: str = "adit rate") -> int:
-    """Run ``adit rate`` by ``argv`` or the process's, and return the status.
+    """Run ``adit rate`` with ``argv``, by default the process's arguments.
 
-    Errors are printed, and return 2. Wrong arguments raise SystemExit.
+    The exit status is returned, 2 after a printed error. Wrong arguments raise SystemExit.
     """
     argv = sys.argv[1:] if argv is None else argv
     return run_command(lambda: _each_run(argv, prog, rate_parser, _rate_pairs), prog)
@@ -252,7 +252,7 @@ def embed_corpus(args: argparse.Namespace) -> int:
     """Encode every line of a corpus. Row i of the output belongs to line i.
 
     Raises:
-        SystemExit: Arguments, a list (default: the process's), are wrong. Other errors return 2.
+        SystemExit: The argument list (see ``command``) is wrong. Printed errors return 2.
     """
     from pipelines.cli.embed import embed_file
 

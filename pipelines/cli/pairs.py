@@ -47,8 +47,8 @@ def rated_pairs(args: argparse.Namespace) -> Iterator[Callable[[Place], None]]:
 
     This is a context manager. Corpora, format, languages and order in ``args`` are set. A file of
     pairs, or repaired corpora, are written as two files of lines to the work folder, or to a
-    temporary one for the block. The function takes the work folder of the finished run. It does
-    nothing if the run itself writes.
+    temporary one for the block. The function takes the work folder of the finished run. With
+    ``--order score``, the function does nothing, because the run itself writes.
 
     Raises:
         ValueError: The file is not recognised, or options conflict.
@@ -109,7 +109,7 @@ def rate_in_passing(args: argparse.Namespace, monitor: Monitor) -> int:
     Raises:
         ValueError: The file of pairs is not recognised or has no pair, options conflict, or a
             language has no word vectors or filter.
-        OSError: The output cannot be written.
+        OSError: A file cannot be read or written.
     """
     from encoder import BEST, BUNDLED
     from miner.storage.pair_files.repair import repaired
@@ -224,7 +224,7 @@ def convert_pairs(args: argparse.Namespace) -> int:
     Lines without a pair are skipped and counted.
 
     Raises:
-        SystemExit: Arguments, a list (default: the process's), are wrong. Other errors return 2.
+        SystemExit: The argument list (see ``command``) is wrong. Printed errors return 2.
     """
     from miner.storage.pair_files.base import BLANK
     from miner.storage.pair_files.repair import repaired

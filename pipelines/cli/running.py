@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 
 def set_up_logging(args: argparse.Namespace) -> progress.Monitor:
-    """Set up logging by ``--quiet`` and ``--verbose``, and return a monitor."""
+    """Set up the process's logging (``--quiet``, ``--verbose``) and a monitor."""
     level = logging.ERROR if args.quiet else logging.DEBUG if args.verbose else logging.INFO
     progress.log_to_stderr(level)
     # Beam logs each failure with a traceback, while the stage's own error is one line.
@@ -98,7 +98,7 @@ def supports_pipes(
 
 
 def shown_output(args: argparse.Namespace) -> str:
-    """Return the name of OUT in messages, or "standard output" if used."""
+    """Return OUT, or "standard output" if ``args.to_stdout``, for messages."""
     return "standard output" if args.to_stdout else str(args.output)
 
 

@@ -177,7 +177,7 @@ def train_encoder(args: argparse.Namespace) -> int:
     """Train a multilingual sentence encoder on parallel text.
 
     Raises:
-        SystemExit: Arguments, a list (default: the process's), are wrong. Other errors return 2.
+        SystemExit: The argument list (see ``command``) is wrong. Printed errors return 2.
     """
     from encoder.training import parallel
 
@@ -279,7 +279,7 @@ def map_command(args: argparse.Namespace) -> int:
     Learn word vectors for each language, and map the source's to the target's.
 
     Raises:
-        SystemExit: Arguments, a list (default: the process's), are wrong. Other errors return 2.
+        SystemExit: The argument list (see ``command``) is wrong. Printed errors return 2.
     """
     monitor = set_up_logging(args)
     from pipelines.run.map_words import map_languages
@@ -321,7 +321,7 @@ def rounds(args: argparse.Namespace) -> int:
     neighbour stops growing.
 
     Raises:
-        SystemExit: Arguments, a list (default: the process's), are wrong. Other errors return 2.
+        SystemExit: The argument list (see ``command``) is wrong. Printed errors return 2.
     """
     monitor = set_up_logging(args)
     from pipelines.run.bootstrap import bootstrap

@@ -22,7 +22,7 @@ def status(args: argparse.Namespace) -> int:
     """Show the stages, rates and time left of the run in a work folder.
 
     Raises:
-        SystemExit: Arguments, a list (default: the process's), are wrong. Other errors return 2.
+        SystemExit: The argument list (see ``command``) is wrong. Printed errors return 2.
     """
     folder, stages = WorkFolder(args.work_dir), _stages(args.work_dir)
     workers: Sequence[state.WorkerState] = ()
@@ -61,8 +61,8 @@ def clean(args: argparse.Namespace) -> int:
     Its summary, ledger and rejected lines stay.
 
     Raises:
-        SystemExit: Arguments, a list (default: the process's), are wrong. Other errors return 2.
-        ValueError: Printed, with status 2 returned: the folder lacks a run, or it has not finished.
+        SystemExit: The argument list (see ``command``) is wrong. Printed errors return 2.
+        ValueError: Not raised but printed: the folder has no run, or the run has not finished.
     """
     work_dir = args.work_dir
     stages = _stages(work_dir)

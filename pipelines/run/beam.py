@@ -86,7 +86,7 @@ def build(
     """Add the steps of a run to ``pipeline``.
 
     ``hints`` are Beam's resource hints for workers that encode, or None. ``shared`` is an existing
-    folder that workers on this machine share; None on other engines.
+    folder that workers on this machine share; None on an engine.
     """
     run_id = secrets.token_hex(8)
     references = pipeline | beam.Create(job.corpora)
@@ -107,9 +107,8 @@ def build(
 class Stage(beam.DoFn):
     """A Beam function that calls the stage of a step on each element.
 
-    Stages of one ``run_id``, a unique name, share an encoder per process. As metrics of Beam,
-    it reports counts of elements, counts of read, unique, duplicate and rejected sentences,
-    milliseconds per element, and the peak memory of workers.
+    Stages of one ``run_id``, a unique name, share an encoder per process. Metrics of Beam count
+    elements and sentences, and have milliseconds per element and the peak memory of workers.
     """
 
     def __init__(self, step: MapStep, job: Job, run_id: str) -> None:

@@ -41,12 +41,13 @@ def bootstrap(options: BootstrapOptions, monitor: Monitor) -> list[dict[str, Any
     Returns:
         For each mining, one per round and one of the last encoder, a dictionary with "pairs"
         (number of training pairs), "kept by" (the rule that kept them, such as "fdr 0.1") and
-        "mutual" (held-out sentences with a mutual nearest neighbour).
+        "mutual" (number of held-out sentences with a mutual nearest neighbour).
 
     Raises:
         ValueError: Inputs are invalid, a mining finds no usable pair, the first encoder stays the
             best, or ``output`` has rounds of other options.
         OSError: A file cannot be read or written.
+        ModuleNotFoundError: Training needs torch, which is not installed.
     """
     folder = options.output / "rounds"
     _begin(options, folder)

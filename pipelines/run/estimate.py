@@ -66,8 +66,8 @@ def describe_faster(options: MiningOptions, used: str, seconds: float) -> list[s
     """Suggest the faster encoder after a long run, in a list of lines.
 
     ``options`` are the command's, ``used`` is the encoder that the run chose, and ``seconds`` is
-    the run's time. The list is empty if it is below ten minutes, or if the command did not leave
-    the choice of the encoder to the run, or this did not choose the slower one.
+    the run's time. The list is empty if ``seconds`` is below 600, if ``options.encoder`` is not
+    "best", if vectors are precomputed, or if ``used`` is the faster encoder.
     """
     if encoder.USE not in used or not _is_long(options, seconds):
         return []

@@ -66,8 +66,8 @@ Sizes: TypeAlias = Mapping[str, SideSize]
 class Fit:
     """The estimated memory of a run.
 
-    ``options`` have rows per shard that fit, and k of at most the larger side. ``libraries`` is
-    bytes that libraries and encoders use. ``stages`` are further bytes of each stage, by name.
+    ``options`` have rows per shard that fit, and a k of at most the larger side's rows.
+    ``libraries`` is bytes of libraries and encoders. ``stages`` are further bytes by stage name.
     """
 
     options: MiningOptions
@@ -90,6 +90,8 @@ def measure_side(run: RunContext, side: str) -> SideSize:
 
     Raises:
         ValueError: The corpus, its precomputed vectors or the encoder cannot be used.
+        OSError: A file cannot be read.
+        ModuleNotFoundError: A package that the encoder needs is not installed.
     """
     corpus = run.options.side(side)
     reader = open_side(corpus.path, corpus.input_format)
@@ -107,11 +109,11 @@ def measure_side(run: RunContext, side: str) -> SideSize:
 def fit_shards(run: RunContext) -> int:
     """Return the maximum rows per shard with which all pairs fit into memory.
 
-    At most ``options.rows_per_shard`` are returned. If ``options.memory`` is None, it is half of
-    the machine's, and at least 32,768 are returned.
+    At most ``options.rows_per_shard`` are returned. If ``options.memory`` is None, half of the
+    machine's memory is the limit, and 32,768 is the minimum of the result.
 
     Raises:
-        ValueError: A pair needs more than ``options.memory``, or ``measure_side`` raises it.
+        ValueError: A pair needs more than ``options.memory``, or an encoder cannot be used.
     """
     pairs = [run.for_part(name) for name in run.job.pairs]
     if run.options.memory is not None:
@@ -192,8 +194,8 @@ def _stage_bytes(options: MiningOptions, sizes: Sizes) -> dict[str, int]:
 def load_libraries(run: RunContext, dim: int = MAX_TRIED) -> int:
     """Load a run's libraries and encoders, and return this process's bytes.
 
-    The words that encoders will cache count. For this, vectors of ``dim`` dimensions, at most 256,
-    are searched. ``run``'s encoders raise ValueError and ModuleNotFoundError.
+    Words that encoders will cache are included. Vectors of ``dim`` dimensions, at most 256, are
+    searched to load compiled code. ``run``'s encoders raise ValueError and ModuleNotFoundError.
     """
     import pipelines.run.steps
 

@@ -59,11 +59,7 @@ def run_steps(job: Job, steps: Sequence[Step], monitor: Monitor | None = None) -
     The options of the job must have passed ``check_options``.
 
     Raises:
-        ValueError: An input is invalid, or another run uses the work folder. On workers or an
-            engine, also if a file cannot be read or written, or memory is missing.
-        OSError: A file cannot be read or written in this process, or the engine failed.
-        RuntimeError: A local worker failed for another reason.
-        ModuleNotFoundError: A required extra is not installed.
+        ValueError: As in ``mine_corpus``, whose other exceptions are also raised.
     """
     if job.whole.encoder == encoder.BEST:
         job = job.with_options(encoder=encoder.best_encoder())

@@ -159,7 +159,7 @@ def read_stages(folder: WorkFolder) -> list[StageState]:
 
 
 def read_workers(folder: WorkFolder) -> list[WorkerState]:
-    """Return the processes that finished elements of the last run, by name."""
+    """Return the last run's processes that finished elements, sorted by name."""
     notes = sorted((note for note in _notes(folder.progress) if "made" in note), key=_SINCE)
     done = Counter(note["worker"] for note in notes)
     last = {note["worker"]: note for note in notes}
@@ -192,7 +192,7 @@ def exclusive_run(work_dir: Place) -> AbstractContextManager[None]:
     If its local file system has no locks, a warning is logged instead.
 
     Raises:
-        ValueError: Another run is using it, when the context is opened.
+        ValueError: When the context is opened, another run is using the folder.
     """
     path = WorkFolder(work_dir).lock
     return _renewed_lock(path) if isinstance(path, RemotePath) else _system_lock(path)

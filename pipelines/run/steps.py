@@ -46,10 +46,10 @@ class MapStep:
 
     Attributes:
         stage: Called as ``stage(run, reference)``; returns a reference.
-        many: Whether it returns a list, whose items are elements of their own.
-        deals: Whether it returns ``Element`` objects, which may be in other parts of the job.
-        encodes: Whether it encodes text, which an accelerator speeds up.
-        account: Returns counts of sentences from a list of results, for Beam's metrics.
+        many: Whether ``stage`` returns a list, whose items are elements of their own.
+        deals: Whether these items are ``Element`` objects, maybe in other parts of the job.
+        encodes: Whether ``stage`` encodes text, which an accelerator speeds up.
+        account: Returns counts of sentences from the list of a call's results, for Beam's metrics.
     """
 
     stage: Callable[[RunContext, Any], Any]
@@ -181,7 +181,7 @@ def steps_of(options: MiningOptions) -> tuple[Step, ...]:
 def sources_of_elements(steps: Sequence[Step], job: Job) -> dict[str, int | str]:
     """Return the number of elements of the stage of each ``MapStep``, by name.
 
-    If it is unknown, it is the name of the stage whose references are the elements.
+    An unknown number is replaced by the name of the stage whose results are the elements.
     """
     sources: dict[str, int | str] = {}
     feed: int | str = len(job.corpora)
@@ -223,7 +223,7 @@ class StageRunner:
 
 
 def execute(run: RunContext, steps: Sequence[Step]) -> None:
-    """Run steps in this process by element, or raise the error of a stage."""
+    """Run steps in this process, one after another, or raise a stage's error."""
     call = StageRunner(run)
     elements = list(run.job.corpora)
     for step in steps:

@@ -50,8 +50,8 @@ BothTexts: TypeAlias = tuple[list[str], list[str]]
 class TextRater:
     """A rater of sentence pairs by their texts only.
 
-    The options of ``run`` have the languages. ``statistics`` are of the first pairs. Filters
-    compare others with the length ratio and scripts of ``typical``, probably correct pairs.
+    The options of ``run`` have the languages. ``statistics`` are of the first pairs. Filters use
+    the length ratio and scripts of ``typical``, the probably correct ones of these pairs.
     """
 
     run: RunContext

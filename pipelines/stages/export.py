@@ -135,7 +135,7 @@ def _columns_by_line(
 def pair_meter(
     run: RunContext, chosen: ChosenPairs, name: str, stage: str, *, limit: int = MAX_PAIRS
 ) -> AbstractContextManager[Meter]:
-    """Return the progress meter of a stage that reads pairs, to open.
+    """Return a context manager that yields the meter of a stage of pairs.
 
     Its total is the number of pairs in the file ``name`` of ``chosen.pairs``, at most ``limit``.
     """
@@ -149,9 +149,9 @@ def completed_pairs(
     """Yield pairs with their sentences, in tables.
 
     They are the pairs at the positions ``rows`` in the file ``name`` of ``chosen.pairs``, in order,
-    by default all. A table has at most 32,768. To its columns, ``id``, ``doc``, ``text`` and
-    ``duplicates`` of both sides are added, as ``source_id``; or ``rows``, ``ids``, ``doc`` and
-    ``text`` with merged sentences.
+    by default all. A table has at most 32,768. Columns ``id``, ``doc``, ``text`` and ``duplicates``
+    or, with merged sentences, ``rows``, ``ids``, ``doc`` and ``text`` are added for both sides,
+    with names such as ``source_id``.
     """
     sides = {side: [part.shard for part in chosen.of_side(side)] for side in SIDES}
     merges = (

@@ -68,7 +68,7 @@ def resolve_score_method(run: RunContext) -> RunContext:
     """Decide the option ``score`` of each pair of the run.
 
     It is set to "words" or "margin" in the run that is returned. If the user gave none, it is
-    "words" if both languages have word encoders.
+    "words" if both languages have word vectors, else "margin".
 
     Raises:
         ValueError: Scores by words or ``fdr`` were requested, but a language has no word vectors.
@@ -108,7 +108,7 @@ def cut_pairs(run: RunContext, chosen: ChosenPairs) -> list[PairBatch]:
     """Divide the chosen pairs into batches, and save the run statistics.
 
     The statistics are of the best pairs by margin. Without the judge, there is one empty batch.
-    ``produce`` raises OSError, ArtefactError.
+    The errors of ``produce`` are raised.
     """
     if not run.options.scores_by_words:
         return [PairBatch(chosen=chosen, index=0, total=1, rows=range(0), usual=None)]

@@ -62,7 +62,7 @@ def _scores(pairs: Artefact, *, by_words: bool) -> tuple[FloatArray, FloatArray]
 
 
 def keep_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
-    """Keep the pairs that the run writes, and save them (or OSError).
+    """Keep the pairs that the run writes, and save them or raise OSError.
 
     The rule (``options.fdr``, ``options.threshold``, all pairs, or a probability of at least 0.5)
     applies to the pairs that earlier stages kept. Then only the best ``options.top`` pairs stay.
@@ -160,10 +160,10 @@ def _write_masked(pairs: Artefact, kept: Mask, draft: Draft) -> None:
 
 
 def filter_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
-    """Apply ``options.filters``, and save pairs (or OSError).
+    """Apply ``options.filters``, and save pairs or raise OSError.
 
-    Kept and rejected pairs are in two files. Pairs below ``options.threshold`` or a probability of
-    0.5, if that rule applies, are in neither. Without filters, ``chosen`` is returned unchanged.
+    Kept and rejected pairs are in two files. Pairs that a rule of ``keep_pairs`` by threshold or
+    probability drops are in neither. Without filters, ``chosen`` is returned unchanged.
     """
     options = run.options
     if not options.filters:
@@ -231,8 +231,8 @@ def _list_counts(chosen: ChosenPairs, scope: str) -> dict[str, IntArray]:
 def drop_near_copies(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     """Remove pairs whose texts are near-copies of a better pair's texts.
 
-    Pairs that ``keep_pairs`` would drop by threshold or probability also go. Others are saved (or
-    OSError). Unless ``options.near_duplicates`` is set, ``chosen`` is returned unchanged.
+    Pairs that ``keep_pairs`` would drop by threshold or probability are also removed. A failure to
+    save raises OSError. Without ``options.near_duplicates``, ``chosen`` is returned unchanged.
     """
     if not run.options.near_duplicates:
         return chosen

@@ -34,8 +34,8 @@ def order_lines(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     ``chosen`` are of ``adit rate``, and are returned. The artefact is ``ordered`` in the work
     folder. Duplicate pairs have the score of the first. The reason is "" for pairs that are kept.
     Lines that lack a sentence have NaN as score and probability. With scores by margin, each
-    probability is NaN, and the score of pairs at or below ``threshold``. ``produce`` raises
-    OSError, ArtefactError.
+    probability is NaN, and so is each score at or below ``threshold``. The errors of ``produce``
+    are raised.
     """
     lines = chosen.lines
     assert lines is not None
@@ -133,7 +133,7 @@ class RatedLine(NamedTuple):
     """A line of a file of pairs, with its rating.
 
     ``reason`` is why the pair is not kept, or "". Without a pair, score and probability are NaN.
-    With scores by margin, the probability is NaN, and the score of pairs that --threshold rejects.
+    With scores by margin, the probability is NaN, and so is a score at or below --threshold.
     """
 
     pair: FilePair
@@ -161,7 +161,8 @@ def write_lines(
     """Write lines with their score, probability and reason to an open file.
 
     Tabs separate cells, and NaN is empty. The ``header`` of their file, unless None, comes first.
-    A pair that is not a line of its file is written as both texts. ``add_texts`` adds these.
+    A pair that is not a line of its file is written as both texts. ``add_texts`` appends both texts
+    to every line.
     """
     if header is not None:
         _write_cells(file, header, *COLUMNS, *(SIDES if add_texts else ()))

@@ -66,7 +66,7 @@ class ShardedDocuments:
 
 
 def sum_documents(run: RunContext, embedded: EmbeddedShard) -> EmbeddedShard:
-    """Save the sums of documents' vectors (or OSError), return the shard."""
+    """Save sums of documents' vectors or raise OSError, and return the shard."""
     _sums(run, embedded)
     return embedded
 

@@ -123,7 +123,7 @@ def read_summary(work_dir: Place) -> dict[str, Any]:
 
 
 def describe(summary: Mapping[str, Any], seconds: Mapping[str, float], peak_bytes: int) -> str:
-    """Format a summary as the lines that its command prints.
+    """Format a run's summary as the lines that the command prints.
 
     ``seconds`` is the time by stage, ``peak_bytes`` the most memory of a process.
     """
@@ -185,7 +185,7 @@ def describe_estimates(summary: Mapping[str, Any]) -> list[str]:
 
 
 def next_steps(summary: Mapping[str, Any], work_dir: Place | None) -> str:
-    """Return a line with the command to run next, or without pairs a remedy.
+    """Return a line with the next command or, if no pair is written, a remedy.
 
     If the judge has not scored the pairs, a line with their margin threshold precedes the command.
     ``work_dir`` is None for a temporary work folder.
@@ -267,7 +267,7 @@ def write_table(path: Place, summaries: Summaries) -> None:
 def describe_many(
     summaries: Summaries, seconds: Mapping[str, float], peak_bytes: int, work_dir: Place | None
 ) -> str:
-    """Format many pairs of languages, a line each, then costs and a next step.
+    """Format summaries of language pairs, a line each, costs and a next step.
 
     ``seconds`` is the time by stage, ``peak_bytes`` the most memory of a process, and ``work_dir``
     None for a temporary work folder.

@@ -23,9 +23,9 @@ def shard_sizes(
 ) -> Iterator[int]:
     """Yield the maximum number of sentences of each shard, without end.
 
-    If ``files`` only grew since a run with the same options, they begin as in that run. The last
-    shards of a side may be smaller or unused. ``count_kept`` returns the number of the side's
-    sentences, and is called only if the cut depends on it.
+    If ``files`` only grew since a run with the same options, the numbers begin as in that run. The
+    last shard may be smaller. ``count_kept`` returns the number of the side's sentences, and is
+    called only if the cut depends on it.
     """
     options, maximum = run.options, run.options.rows_per_shard
     if earlier := _cut_before(run, side, files):

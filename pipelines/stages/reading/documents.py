@@ -42,10 +42,11 @@ def document_pairs(run: RunContext) -> DocumentPairs:
 
 
 def one_to_one_pairs(run: RunContext) -> list[tuple[str, str]]:
-    """Return the names of paired documents, by source in the list's order.
+    """Return the names of paired documents, (source, target), as listed.
 
     Raises:
-        ValueError: A document is in several pairs, or ``document_pairs`` raises it or OSError.
+        ValueError: A document is in several pairs, or the list is empty or malformed.
+        OSError: The list cannot be read.
     """
     targets = document_pairs(run).targets
     pairs = [(source, target) for source, names in targets.items() for target in names]

@@ -124,8 +124,8 @@ def _read_sample(run: RunContext, side: str, *, remember: bool) -> Sample:
 def only_language(options: MiningOptions, side: str) -> str | None:
     """Return the language to which a side's documents are restricted, or None.
 
-    It is the language identifier's label. ``side`` is "source" or "target". It is None, so that all
-    sentences stay, if the language is unknown to the run or the identifier, the side has
+    It is the language identifier's label. ``side`` is "source" or "target". The result is None, so
+    that all sentences stay, if the language is unknown to the run or the identifier, the side has
     precomputed vectors, or both sides have the same language and different paths.
     """
     corpus = options.side(side)
@@ -158,7 +158,7 @@ def language_sample(path: Place, input_format: str) -> list[str]:
 
 
 def read_beginning(path: Place, input_format: str, *, count: int = SAMPLED) -> list[str]:
-    """Return at least the first ``count`` sentences or all, [] if unreadable."""
+    """Return the first ``count`` sentences or more, or all, [] if unreadable."""
     texts: list[str] = []
     try:
         for records in open_side(path, input_format):

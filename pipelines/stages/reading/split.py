@@ -40,7 +40,7 @@ PART_DOCUMENTS = 4096  # documents of a sealed part
 
 @dataclass(frozen=True, kw_only=True)
 class DocumentFiles:
-    """A group of files of documents of a side, number ``index``.
+    """A group of files of documents of a side, number ``index`` from 0.
 
     ``files`` has the name in the corpus and the path of each file. It is empty if the side has no
     documents. ``is_only_file`` says that the corpus has only one file.
@@ -60,8 +60,8 @@ class DocumentFiles:
 def group_files(run: RunContext, side: str) -> list[DocumentFiles]:
     """Divide the files of the side "source" or "target" into groups, in order.
 
-    If the side does not consist of raw documents, it is one group without files. ``document_files``
-    raises CorpusError and ModuleNotFoundError.
+    If the side does not consist of raw documents, it is one group without files. The errors of
+    ``document_files`` are raised.
     """
     corpus = run.options.side(side)
     if not is_documents(corpus.path, corpus.input_format):
@@ -86,7 +86,7 @@ def split_group(run: RunContext, group: DocumentFiles) -> DocumentFiles:
     """Split a group's documents into sentences, and save these.
 
     They are in the work folder's ``split/SIDE/NNNNN``, unless they were saved before or the group
-    has no files. The group is returned. ``produce`` raises OSError, ArtefactError.
+    has no files. The group is returned. The errors of ``produce`` are raised.
     """
     if group.files:
         _split(run, group)

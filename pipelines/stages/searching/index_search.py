@@ -110,7 +110,7 @@ def look_up(
     """Find the k nearest neighbours of a shard's vectors by FAISS indexes.
 
     ``others`` are all shards of the other side. Neighbours are rescored exactly. Ids are rows of
-    the other corpus, -1 if fewer were found. If that has fewer than k vectors, lists are as short.
+    the other corpus, -1 if fewer were found. If it has fewer than k vectors, lists are as short.
     """
     queries = embedded.unit_vectors()
     base = SideVectors([other.embedded for other in others])

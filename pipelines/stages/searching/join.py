@@ -55,7 +55,7 @@ def join_nearest(run: RunContext, tile: SearchTile) -> SearchTile:
 
     The tile is returned with ``floors``, one artefact: of each side, the positions, int64 (n,), of
     its n rows in these cells, and their floors, float32 (n,), -inf for none. A tile without
-    ``cells`` is returned unchanged. ``produce`` raises OSError, ArtefactError.
+    ``cells`` is returned unchanged. The errors of ``produce`` are raised.
     """
     cells = tile.cells
     if cells is None:
@@ -137,9 +137,9 @@ def _rows_of_two_shards(tile: SearchTile) -> int:
 
 
 def join_tile(run: RunContext, tile: SearchTile, cells: range) -> Artefact:
-    """Search cells of a tile, and save neighbours (rows) of rows with any.
+    """Search cells of a tile, and save the lists of rows with neighbours.
 
-    The artefact is as ``shard_parts`` takes it. ``produce`` raises OSError, ArtefactError.
+    Ids are rows. The artefact is as ``shard_parts`` takes it. The errors of ``produce`` are raised.
     """
 
     def write(draft: Draft) -> Mapping[str, Any]:

@@ -40,8 +40,7 @@ def sampled_positions(side: SideVectors) -> IntArray:
 def search_sample(run: RunContext, sample: RecallSample) -> list[SampledNeighbours]:
     """Search a sample exactly in the other side, and save its neighbours.
 
-    Ids are positions in the other side, whatever the shards. ``produce`` raises OSError,
-    ArtefactError.
+    Ids are positions in the other side, whatever the shards. The errors of ``produce`` are raised.
     """
     side = sample.shards[0].shard.side
     k = min(run.options.k, len(SideVectors(sample.others)))

@@ -50,9 +50,9 @@ MAX_GROUPS = 32
 def cut_tiles(run: RunContext, nearest: Sequence[SearchTile]) -> list[SearchTile | RecallSample]:
     """Divide the search into tiles, preceded by recall samples.
 
-    Only an approximate search has samples. A cell join has tiles of cells of whole sides. Any other
-    search has a tile per source and target group. Tiles are of each scope. ``nearest`` are all
-    results of ``join_nearest``.
+    Only an approximate search has samples. Each scope has tiles. A cell join has tiles of cells of
+    whole sides. Any other search has a tile per source and target group, whose sizes are stored in
+    the work folder. ``nearest`` are all results of ``join_nearest``.
     """
     sources, targets = nearest[0].sources, nearest[0].targets
     tiles: list[SearchTile] = []
@@ -91,7 +91,8 @@ def _group_tiles(run: RunContext, whole: SearchTile) -> list[SearchTile]:
 def group_sizes(shards: int, earlier: Sequence[int] = ()) -> list[int]:
     """Divide a number of shards into groups, and return the groups' sizes.
 
-    ``earlier`` groups of another run come first unless they exceed ``shards``, else at most 32.
+    Sizes in ``earlier``, of another run, come first unless their sum exceeds ``shards``. Without
+    earlier groups, there are at most 32.
     """
     sizes = list(earlier) if sum(earlier) <= shards else []  # else of a larger side
     length = -(-shards // MAX_GROUPS)
@@ -103,8 +104,8 @@ def group_sizes(shards: int, earlier: Sequence[int] = ()) -> list[int]:
 def search_tile(run: RunContext, tile: SearchTile | RecallSample) -> Sequence[NeighbourPart]:
     """Search a tile in both directions, or a recall sample.
 
-    Neighbours are returned by shard. For FAISS indexes, which ``find_neighbours`` searches, a
-    pending search is returned instead. ``produce`` raises OSError, ArtefactError.
+    One part per shard is returned or, for FAISS indexes, an ``IndexLookup`` per shard and shard of
+    the other side, for ``find_neighbours``. The errors of ``produce`` are raised.
     """
     if isinstance(tile, RecallSample):
         return search_sample(run, tile)
