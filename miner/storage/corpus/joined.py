@@ -53,7 +53,7 @@ class JoinedLines(Sequence[str]):
     @cached_property
     def _texts(self) -> list[str]:
         # All at once, which is many times faster than one by one.
-        return self.data.decode().split("\n")
+        return self.data.decode().split("\n") if len(self) else []
 
     def raw(self, position: int) -> bytes:
         """Return the bytes of the text at a position from 0."""

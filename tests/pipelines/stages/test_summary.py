@@ -218,10 +218,13 @@ def test_the_rate_is_that_of_the_work_that_was_done_here(
         now = 100.0
         meter.begin(600)
         now = 110.0
+        meter.advance(0)
+        now = 120.0
         meter.advance(20)
     assert [record.getMessage() for record in caplog.records] == [
-        "train: 620 of 1,000 steps, 2/s, 190 s left",
-        "train: 20 steps in 10.0 s",
+        "train: 600 of 1,000 steps, 0/s",
+        "train: 620 of 1,000 steps, 1/s, 380 s left",
+        "train: 20 steps in 20.0 s",
     ]
 
 

@@ -78,6 +78,12 @@ def test_first_rows_of_many_lines(texts, size):
     assert found[0] == found[1]
 
 
+@given(texts=st.lists(TEXT, max_size=3))
+def test_joined_lines_are_their_texts(texts):
+    lines = JoinedLines.from_texts(texts)
+    assert (list(lines), len(lines)) == (texts, len(texts))
+
+
 @given(texts=st.lists(TEXT, min_size=1, max_size=9), seed=st.integers(0, 99))
 def test_digests_are_sums_of_products(texts, seed):
     lines = JoinedLines.from_texts(texts)
