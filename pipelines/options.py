@@ -197,7 +197,7 @@ class MiningOptions:
 
     @property
     def product_precision(self) -> SearchPrecision | None:
-        """The precision of exact search, None for the fastest."""
+        """The precision of the search's first pass, None for the fastest."""
         return None if self.search_precision == "auto" else self.search_precision
 
 

@@ -203,9 +203,9 @@ def _add_windows(
 def float_layer(products: Any, offsets: Any, branch_bias: Any, hidden: Any) -> None:
     """Add the positive part of the second convolution to a branch.
 
-    ``branch_bias`` are the branch's number, 0 to 2, and bias (C,), C = 256. ``hidden`` rows of T
-    tokens and 3 branches, float32 (T, 3 C), are changed in place. ``products``, float32 (T, places
-    C), are of tokens and the window's weights, and ``offsets`` each sentence's first token, and T.
+    ``branch_bias`` are the branch's number b, 0 to 2, and bias (C,), C = 256. Columns of b in
+    ``hidden``, float32 (T, 3 C), are changed in place. ``products``, float32 (T, W C), are of
+    tokens and the weights of W = ``WIDTHS[b]`` places, the first ``BEFORE[b]`` tokens back.
     """
     ones = np.ones(max(products.shape), F)
     _add_windows(products, ones, ones, offsets, branch_bias, hidden)

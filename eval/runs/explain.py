@@ -38,7 +38,7 @@ class Explanation:
         source_mean, target_mean: neighbourhood means, with which margins are computed.
         cosine: cosine of the pair, None if neither sentence is a neighbour of the other.
         margin: margin of the pair, None if ``cosine`` is.
-        line: first line of the pair, from 0; None if it is not chosen or no lines were rated.
+        line: the pair's first input line, from 0; None if not chosen or no lines were rated.
         judged: the pair's item of ``PairFile.find``; None if the judge did not score the pair.
         reasons: how much each feature raised the judge's score; empty if ``judged`` is None, as are
             ``contradictions`` and both lists of ``unmatched``.

@@ -30,8 +30,8 @@ def judge_beads(beads: Collection[Bead], gold: Collection[Bead]) -> FloatArray:
     """Judge whether each bead is correct, by two rules.
 
     A bead is a tuple of source positions, and one of target positions. The result, float64 (B, 2),
-    has a row per distinct bead with sentences, in order, and a column per rule, 1 if it is correct,
-    or else 0. By the first, strict rule, the bead is gold. By the second, lax rule, it is gold, or
+    has a row per distinct bead but the empty one, in order, and a column per rule, 1 if correct, or
+    else 0. By the first, strict rule, the bead is gold. By the second, lax rule, it is gold, or
     a sentence pair of it is in a gold bead.
     """
     gold_set = set(gold)

@@ -305,13 +305,13 @@ def attend_across(
         queries: Whole numbers of all words, float32 (N, H).
         keys: Whole numbers to multiply by the other side's queries, float32 (N, H).
         scales: Factors of products of vectors, and of queries and keys, float32 (2,).
-        mixing: Factors of cosine and of distance, and the logit of no word, float32 (3,).
+        mixing: Factors of cosine and minus distance, and the logit of no word, float32 (3,).
         weights: The weight of each word, float32 (N,).
         offsets: Starts of P source and P target sentences, and N, int64 (2 P + 1,).
-        out: Float32 (N, 4 H + STATISTICS). The first H columns are the hidden units of each word,
-            and the others are filled: means of the units of the attended words, the products and
-            the absolute differences of both, the two greatest cosines, the expected cosine, the
-            share of no word, the weight, the expected distance and the greatest share.
+        out: Float32 (N, 4 H + STATISTICS). The first H columns are the units of each word, H a
+            multiple of LANES. The others are filled: means of attended words' units, products and
+            absolute differences of both, the two greatest cosines, -1 if none, expected cosine,
+            share of no word, weight, expected distance (of relative places), greatest share.
     """
     pairs, most = len(offsets) // 2, longest_sentence(offsets)
     room = _room(most)

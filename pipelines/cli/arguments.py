@@ -36,8 +36,8 @@ HELP = {
     "file or folder per language, named by its ISO 639 code (de.txt, pt-BR.jsonl.gz, news.de, "
     "zh/), or a corpus with a field 'language' (.jsonl, .parquet); OUT must be a folder",
     "--pairs": "language pairs to mine, such as de-en,fr-en; requires --languages (default: all)",
-    "--format": "format of OUT/XX-YY.ENDING with --languages, or of standard output: tsv, tsv.gz, "
-    "jsonl, parquet, tmx, dataset or %% (default: tsv)",
+    "--format": "format of standard output, tsv, tsv.gz, jsonl, parquet or tmx, or of the files "
+    "OUT/XX-YY.ENDING with --languages, also dataset or %% (default: tsv)",
     "--multiway": "also write clusters of sentences that translate each other, at most one per "
     "language, to OUT/multiway.tsv (.jsonl with --format jsonl); requires --languages",
     # Input.
@@ -91,8 +91,8 @@ HELP = {
     "--index": "exact; cells, an approximate search in k-means cells, such as cells4096:probes=8; "
     "a FAISS factory string with parameters after a colon, such as IVF4096,Flat:nprobe=64; auto: "
     f"exact up to 10^11 similarities, then cells (default: {Default.index})",
-    "--search-precision": "precision of the exact search's first pass; affects speed, never "
-    f"results (default: {Default.search_precision}, the fastest on this machine)",
+    "--search-precision": "precision of the first pass of --index exact and cells; affects speed, "
+    f"never results (default: {Default.search_precision}, the fastest on this machine)",
     # Documents.
     "--scope": "corpus: search each sentence in the other corpus; document: only in documents "
     "paired with its own (default: document with --document-pairs or a monotone alignment, "
