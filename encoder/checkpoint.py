@@ -128,10 +128,10 @@ def _checksum(tokenizer_model: bytes, weights: bytes) -> str:
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """Read the configuration of the encoder in a folder.
+    """Read an encoder's ``format``, ``vocabulary``, ``dim`` and more.
 
     Raises:
-        ValueError: It is missing, damaged, incomplete, or of another format.
+        ValueError: The file is missing, damaged, of another format, or lacks one of these.
     """
     path = _find_file(folder, CONFIG)
     try:

@@ -103,9 +103,9 @@ def romanize(text: str) -> str:
 
 
 def romanize_three_alphabets(text: str) -> str:
-    """Romanise Greek, Latin and most Cyrillic letters, and remove others.
+    """Spell Greek, Latin and most Cyrillic letters in a to z, drop others.
 
-    Of other characters only digits and newlines stay. Features of scheme 3 use it.
+    Of other characters, only 0 to 9 and newlines stay. Features of scheme 3 use it.
     """
     bare = unicodedata.normalize("NFKD", text.lower())
     return _NOT_LETTERS.sub("", bare.translate(_THREE_ALPHABETS))

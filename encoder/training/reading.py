@@ -270,8 +270,8 @@ def read_labelled(name: str, files: Files) -> ParallelText:
 def read_inference(path: Path) -> list[tuple[str, str, str]]:
     """Read the label, premise and hypothesis of each line of a file.
 
-    They are in the order of lines. A header names the columns; without one, columns have this
-    order. Pairs without an agreed label (``-``) are skipped.
+    Labels are ``INFERENCE_LABELS``. A header names the columns; without one, they have this order.
+    Pairs without an agreed label (``-``) are skipped.
 
     Raises:
         ValueError: A line has too few columns or an unknown label, or the file is not UTF-8.

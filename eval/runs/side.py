@@ -212,7 +212,7 @@ class Side:
             if entry["counts"].as_py() > 1:
                 raise ValueError(
                     f"{self.path}: the {self.name} id {entry['values'].as_py()!r} comes more than "
-                    "once; give each record its own id, and run the command again"
+                    "once; give each record its own id, and mine again"
                 )
         self._are_unique = True
 

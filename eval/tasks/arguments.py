@@ -49,7 +49,7 @@ def add_list(
 
 
 def add_languages(parser: argparse.ArgumentParser, *, named: str) -> None:
-    """Add ``--lang``, a list of languages, described by ``named`` in the help."""
+    """Add ``--lang``, described by ``named``, for ``chosen_languages``."""
     add_list(parser, "--lang", "XX", f"{named}, or all (default: {' '.join(LANGUAGES)})")
 
 

@@ -169,7 +169,7 @@ class RemotePath:
 
     @contextmanager
     def reading(self) -> Iterator[IO[bytes]]:
-        """Open a stream of the bytes in a ``with`` block, with errors of ``open``."""
+        """Stream bytes to a ``with`` block, with errors of ``open``."""
         with (
             self._connected() as (filesystem, path),
             filesystem.open_input_stream(path, compression=None) as stream,

@@ -109,7 +109,7 @@ HELP = {
     "--work-dir": "keep sentences, vectors and neighbours in DIR, so that the same command can "
     "resume and later commands reuse them (default: a temporary folder next to OUT)",
     "--memory": "memory limit, such as 800M or 6G (powers of 1024); exits at once if the run "
-    "cannot fit (default: half of the machine's memory)",
+    "cannot fit (default: half of the machine's memory, without this exit)",
     "--workers": f"number of processes on this machine (default: {Default.workers})",
     "--runner": "run on another engine, by the name of Beam's runner, such as FlinkRunner; put "
     "Beam's own options last, after -- (default: this machine)",

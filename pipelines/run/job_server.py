@@ -17,8 +17,8 @@ PR_SET_PDEATHSIG = 1  # for Linux's prctl, to set a signal for when the parent e
 def main() -> None:
     """Replace this process by the command in its arguments, a job server.
 
-    They are ``sys.argv[1:]``. It runs in a session without a terminal. On Linux, it ends when its
-    parent ends. An OSError is raised if the command is missing.
+    They are ``sys.argv[1:]``. It has no terminal and, on Linux, ends when its parent ends. An
+    OSError is raised if the command is missing, or this process leads a group.
     """
     os.setsid()
     if sys.platform == "linux":  # on other systems, it outlives a killed command

@@ -43,7 +43,7 @@ class Translation(Task):
         return torch.stack([shared_mean(*prediction) for prediction in predicted]).mean()
 
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
-        """Return the perplexity of all held-out translations, as ``perplexity``."""
+        """Return the ``perplexity``, and leave ``model`` in evaluation mode."""
         return perplexity(
             prediction
             for batch in self.held_out_batches(model, held_out)

@@ -52,9 +52,9 @@ class CleanText:
     def from_text(cls, text: str, *, is_wrapped: bool) -> Self:
         r"""Clean a document's text, in which all lines end with ``\n``.
 
-        Control characters that are not white space become spaces, invisible characters are removed,
-        and all others are composed (NFC). Words that soft hyphens divide at line ends are joined,
-        and if ``is_wrapped``, words with other hyphens there.
+        Control characters that are not white space become spaces, invisible ones but joiners within
+        words are removed, and others are composed (NFC). Words with soft hyphens at line ends are
+        joined, and if ``is_wrapped``, words with other hyphens there, which compounds keep.
         """
         clean = cls(_CONTROL.sub(" ", text))
         clean._edit((*match.span(), "") for match in _SOFT_BREAK.finditer(clean.text))
