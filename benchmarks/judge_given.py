@@ -55,6 +55,7 @@ K = 4
 SINGLE, JOINED = 900, 600  # lines per corpus: one pair, and two pairs joined
 CHARACTERS = 45, 300  # of a line's English side
 ROUNDS = {True: 6, False: 2}  # how often a comparable or other corpus is changed
+TREES = 150
 COMPARABLE_WEIGHT = 3.0
 CLEAN_WEIGHTS = 5.5, 11, 11, 33  # of clean lines, compared with KINDS; drawn for each round
 
@@ -112,7 +113,7 @@ def main() -> int:
         print(f"{language}: {len(pairs)} pairs", flush=True)
     loads, right = np.concatenate(weights), np.concatenate([one.right for one in examples])
     loads[right] *= loads[~right].sum() / loads[right].sum()
-    judge = fit_judge(examples, loads / loads.sum(), SEEN)
+    judge = fit_judge(examples, loads / loads.sum(), SEEN, TREES)
     judge.save(args.output, {"excluded": sorted(args.exclude.split(",")), "pairs": len(right)})
     return 0
 

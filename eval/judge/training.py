@@ -31,7 +31,8 @@ AGAINST = (
     *("longest unmatched", "ratio of", "difference in", "unmatched numbers"),
     *("contradicting", "second contradicting", "negation on", "name without"),
 )
-TREES, LEAVES, RATE, MIN_EXAMPLES, RIDGE, BINS = 150, 8, 0.08, 20, 10.0, 255
+TREES, LEAVES, MIN_EXAMPLES, RIDGE, BINS = 300, 8, 20, 10.0, 255
+LEARNING = 12.0  # sum of the learning rates of all trees
 FOLDS = 4  # of languages, in cross-validation
 
 
@@ -96,8 +97,9 @@ def fit_judge(
     all_examples: Sequence[Examples],
     weights: NDArray[np.float64],
     learned: Sequence[str] = FEATURES,
+    trees: int = TREES,
 ) -> Judge:
-    """Train a judge that compares the features ``learned``.
+    """Train a judge of ``trees`` trees, which compare features ``learned``.
 
     ``learned`` are ``FEATURES``, or ``SEEN`` for the judge of given pairs. ``weights``, float64
     (P,), are of the P pairs of all examples, which have both labels. One pair in 4 is repeated
@@ -112,9 +114,9 @@ def fit_judge(
     bare[:, [SEEN.index(name) for name in NEIGHBOURHOOD]] = np.nan
     weights = np.concatenate([weights, weights[repeated]]) * len(weights)
     right = np.concatenate([right, right[repeated]])
-    trees = HistGradientBoostingClassifier(
-        max_iter=TREES,
-        learning_rate=RATE,
+    model = HistGradientBoostingClassifier(
+        max_iter=trees,
+        learning_rate=LEARNING / trees,
         max_leaf_nodes=LEAVES,
         min_samples_leaf=MIN_EXAMPLES,
         l2_regularization=RIDGE,
@@ -124,9 +126,9 @@ def fit_judge(
     )
     share = float(np.average(right, weights=weights))
     offset = -float(np.log(share / (1 - share)))
-    peaks = _reference_peaks(all_examples, seen, trees, weights[: len(seen)], offset)
-    trees.fit(np.concatenate([seen, bare]), right, sample_weight=weights)
-    return judge_of(trees, offset=offset, peaks=peaks, learned=learned)
+    peaks = _reference_peaks(all_examples, seen, model, weights[: len(seen)], offset)
+    model.fit(np.concatenate([seen, bare]), right, sample_weight=weights)
+    return judge_of(model, offset=offset, peaks=peaks, learned=learned)
 
 
 def _reference_peaks(
