@@ -82,8 +82,8 @@ class LogLines(Meter):
         if now >= self._next:
             self._next = now + LOG_SECONDS
             rate = (self._done - self._before) / (now - self._start)
-            is_known = self._total and rate
-            remaining = f", {(self._total - self._done) / rate:.0f} s left" if is_known else ""
+            left = (self._total - self._done) / rate if self._total and rate else None
+            remaining = "" if left is None else f", {left:.0f} s left"
             progress = f"{self._done:,} of " if self._total else ""
             units = counted(self._total or self._done, self._unit)
             logger.info("%s: %s%s, %.3g/s%s", self._name, progress, units, rate, remaining)
