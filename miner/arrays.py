@@ -3,10 +3,12 @@
 Axes: ``N`` rows of vectors, ``D`` dimensions, ``K`` neighbours per row, ``P`` pairs.
 """
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, NamedTuple, Self, TypeAlias
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +21,17 @@ Rows: TypeAlias = slice | NDArray[np.integer[Any]]  # a slice, or positions
 
 NO_NEIGHBOUR = -1
 BLOCK_ROWS = 1 << 14
+_READING = threading.Lock()
+
+
+def load_array(path: Path, *, mmap_mode: Literal["r"] | None = None) -> NDArray[Any]:
+    """Load an array as ``np.load`` does, in one thread at a time.
+
+    Before 3.11.5, Python fails at random if threads parse headers at once (CPython's gh-106905).
+    """
+    with _READING:
+        array: NDArray[Any] = np.load(path, mmap_mode=mmap_mode)
+    return array
 
 
 def take_rows(array: NDArray[Any], rows: Rows) -> NDArray[Any]:

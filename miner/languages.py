@@ -10,6 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from miner.arrays import load_array
 from miner.language_codes import base_language, macrolanguage, parse_language
 from miner.storage.atomic import atomic_file
 from miner.storage.cache import shared_folder
@@ -133,5 +134,5 @@ def _mapped_model(packed: Path) -> list[Any]:
         kinds = [(str(place), part.dtype, part.shape) for place, part in enumerate(parts)]
         with atomic_file(path) as unpacked:
             np.save(unpacked, np.array([tuple(parts)], dtype=np.dtype(kinds, align=True)))
-    model = np.load(path, mmap_mode="r").view(np.ndarray)
+    model = load_array(path, mmap_mode="r").view(np.ndarray)
     return [model[name][0] for name in model.dtype.names]

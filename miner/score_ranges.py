@@ -25,6 +25,7 @@ from miner.arrays import (
     Neighbours,
     Pairs,
     evenly_spaced,
+    load_array,
 )
 from miner.choices import check_choice
 from miner.margin import margin_scores
@@ -198,7 +199,7 @@ class SortedPairsFile:
 
     def records(self) -> NDArray[np.void]:
         """Map the file, by score, as ``RECORD`` or ``JUDGED_RECORD``, (P,)."""
-        return np.asarray(np.load(self.path, mmap_mode="r"))
+        return np.asarray(load_array(self.path, mmap_mode="r"))
 
 
 def sort_pairs(path: Path, pairs: Pairs, side: Direction) -> SortedPairsFile:

@@ -24,6 +24,7 @@ from miner.arrays import (
     Matrix,
     Neighbours,
     Rows,
+    load_array,
     take_columns,
     take_rows,
 )
@@ -102,7 +103,7 @@ class EmbeddedShard:
 
     def row_ids(self) -> IntArray:
         """Return the row of each vector's sentence, int64 (vectors,), ascending."""
-        return np.load(self.vectors.file(layout.ROWS))
+        return load_array(self.vectors.file(layout.ROWS))
 
     def docs(self) -> pa.Array:
         """Return each vector's document, strings (vectors,), "" if none."""
@@ -149,7 +150,7 @@ class EmbeddedShard:
 
         They have all dimensions, whatever ``columns`` selects. Each call maps the file again.
         """
-        return np.load(self.vectors.file(layout.VECTORS), mmap_mode="r")
+        return load_array(self.vectors.file(layout.VECTORS), mmap_mode="r")
 
 
 class SideVectors:
@@ -291,7 +292,7 @@ class SavedNeighbours(ShardReference):
             return np.arange(len(self.embedded)), lists
         side, part = self.shard.side, slice(self.part.start, self.part.stop)
         names = layout.places_file(side), *layout.list_files(side)
-        files = (np.load(self.artefact.file(name), mmap_mode="r") for name in names)
+        files = (load_array(self.artefact.file(name), mmap_mode="r") for name in names)
         places, ids, cosines = (np.array(file[part]) for file in files)
         return places, Neighbours(ids=ids, cosines=cosines)
 
@@ -433,7 +434,7 @@ def save_list(save: Callable[[str, NDArray], None], name: str, neighbours: Neigh
 
 def load_list(file: Callable[[str], Path], name: str) -> Neighbours:
     """Load neighbours from ``save_list``, by paths from ``file(file name)``."""
-    ids, cosines = (np.load(file(part)) for part in layout.list_files(name))
+    ids, cosines = (load_array(file(part)) for part in layout.list_files(name))
     return Neighbours(ids=ids, cosines=cosines)
 
 

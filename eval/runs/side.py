@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from eval.metrics.bucc import Ids
-from miner.arrays import Columns, FloatArray, IntArray, Matrix, Neighbours, take_columns
+from miner.arrays import Columns, FloatArray, IntArray, Matrix, Neighbours, load_array, take_columns
 from miner.choices import MONOTONE
 from miner.storage import layout
 from miner.storage.artefacts import Artefact, open_artefact
@@ -42,7 +42,7 @@ class ShardedArray:
     @cached_property
     def parts(self) -> list[NDArray[Any]]:
         """The rows of each shard, mapped into memory."""
-        return [np.load(shard.checked(self._file), mmap_mode="r") for shard in self._artefacts]
+        return [load_array(shard.checked(self._file), mmap_mode="r") for shard in self._artefacts]
 
     @cached_property
     def starts(self) -> IntArray:

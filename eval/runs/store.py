@@ -17,7 +17,7 @@ from encoder import load_encoder
 from encoder.words import WordEncoder, word_encoders
 from eval.metrics.bucc import Candidates, Ids
 from eval.runs.side import Side
-from miner.arrays import FloatArray, IntArray, JudgedPairs, Pairs
+from miner.arrays import FloatArray, IntArray, JudgedPairs, Pairs, load_array
 from miner.choices import LINES, MONOTONE, SCORES
 from miner.filters import Suspects, occurrences
 from miner.given import lines_of
@@ -160,7 +160,7 @@ class Run:
     def _lines(self) -> IntArray | None:
         if self.options.get("alignment") != LINES:
             return None
-        lines: IntArray = np.load(open_artefact(self._work.pairs).checked(layout.LINES))
+        lines: IntArray = load_array(open_artefact(self._work.pairs).checked(layout.LINES))
         return lines
 
     def lines(self, sources: IntArray, targets: IntArray) -> IntArray | None:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from encoder import Encoder
 from encoder.joined import absolute_spec, parse_joined, stored_parts
-from miner.arrays import Columns, Mask
+from miner.arrays import Columns, Mask, load_array
 from miner.storage.artefacts import Draft, content_key, find, produce
 from miner.storage.layout import DROPPED, ROWS, SIDES, VECTORS
 from miner.storage.places import Place, RemotePath, file_state, remove_tree
@@ -55,7 +55,7 @@ def _encoded_blocks(encoder: Encoder, shard: Shard, folder: Place) -> Iterator[B
         key = content_key("encode batch", sentences=shard.digest, number=number, maker=encoder.name)
         if resumed and (artefact := find(path, key=key)):
             failed = {int(i): why for i, why in artefact.facts["failed"].items()}
-            yield Block(np.load(artefact.file(BATCH)), failed)
+            yield Block(load_array(artefact.file(BATCH)), failed)
             continue
         start = time.perf_counter()
         block = encode_block(encoder, batch["text"].to_pylist())

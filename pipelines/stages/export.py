@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from miner.arrays import IntArray
+from miner.arrays import IntArray, load_array
 from miner.given import lines_of
 from miner.judge.network import words_without_counterpart
 from miner.storage.layout import DUPLICATES, LINES, MERGES, PAIRS, REJECTED, SIDES
@@ -81,7 +81,7 @@ def _signature(run: RunContext) -> str:
 def _replace_by_lines(chosen: ChosenPairs, table: pa.Table) -> pa.Table:
     if chosen.lines is None:
         return table
-    pairs = np.load(chosen.lines.file(LINES), mmap_mode="r")
+    pairs = load_array(chosen.lines.file(LINES), mmap_mode="r")
     lines = lines_of(pairs, *(table[f"{side}_row"].to_numpy() for side in SIDES))
     for side in SIDES:
         columns = _columns_by_line(chosen.of_side(side)[0].shard, table, side, lines)

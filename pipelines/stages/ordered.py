@@ -9,7 +9,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 import pyarrow.parquet as pq
 
-from miner.arrays import IntArray
+from miner.arrays import IntArray, load_array
 from miner.given import NO_SENTENCE
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
 from miner.storage.layout import IDENTICAL, LINES, PAIRS, REJECTED, SIDES
@@ -48,7 +48,7 @@ def order_lines(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     )
 
     def write(draft: Draft) -> Mapping[str, Any]:
-        verdicts = _verdicts(run, chosen, np.load(lines.file(LINES)))
+        verdicts = _verdicts(run, chosen, load_array(lines.file(LINES)))
         places, unusable = _places(chosen, verdicts)
         draft.array(SCORES, verdicts.scores[places])
         draft.array(PROBABILITIES, verdicts.probabilities[places])
@@ -148,7 +148,7 @@ def ordered_lines(pairs: PairFile, ordered: Artefact) -> Iterator[RatedLine]:
     ``ordered`` is the artefact of ``order_lines``. Different numbers of lines raise ValueError.
     """
     columns = (
-        np.load(ordered.file(name), mmap_mode="r") for name in (SCORES, PROBABILITIES, REASONS)
+        load_array(ordered.file(name), mmap_mode="r") for name in (SCORES, PROBABILITIES, REASONS)
     )
     reasons = ordered.facts["reasons"]
     for pair, score, probability, reason in zip(pairs.read(), *columns, strict=True):

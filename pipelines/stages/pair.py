@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from miner.arrays import IntArray, Matrix
+from miner.arrays import IntArray, Matrix, load_array
 from miner.document_pairing import DocumentPairs, pair_sides
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
 from miner.storage.layout import DOCUMENT_PAIRS, DOCUMENT_SIZES, DOCUMENT_SUMS, SIDES
@@ -43,7 +43,7 @@ class ShardedDocuments:
         self.sums = np.zeros((count, self._vectors.dim))
         start = 0
         for part in sums:
-            array = np.load(part.file(DOCUMENT_SUMS), mmap_mode="r")
+            array = load_array(part.file(DOCUMENT_SUMS), mmap_mode="r")
             self.sums[number[start : start + len(array)]] += array  # one sum per name
             start += len(array)
         # The positions of all vectors by document, and where in them each document begins.

@@ -13,7 +13,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from miner.arrays import IntArray, Mask
+from miner.arrays import IntArray, Mask, load_array
 from miner.storage.atomic import atomic_file
 from miner.storage.places import AnyPath, Place, PlaceError, RemotePath
 from miner.storage.streams import COMPRESSIONS, HEAD_BYTES, look_into
@@ -217,7 +217,7 @@ def _open_npy(path: Place) -> NDArray[np.floating] | RemoteVectors:
     if isinstance(path, RemotePath):
         return RemoteVectors.from_npy(path)
     # Without pickles, which could run any code.
-    vectors: NDArray[np.floating] = np.load(path, mmap_mode="r", allow_pickle=False)
+    vectors: NDArray[np.floating] = load_array(path, mmap_mode="r")
     return np.asanyarray(vectors)
 
 

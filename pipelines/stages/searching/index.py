@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from miner.arrays import Matrix, evenly_spaced
+from miner.arrays import Matrix, evenly_spaced, load_array
 from miner.knn.cells import ProbeRadius, fit_probe_radius, nearest_cells, train_cells
 from miner.knn.core.rescore import check_search
 from miner.knn.method import (
@@ -172,7 +172,7 @@ def _assigned_cells(
     )
 
     def write(draft: Draft) -> Mapping[str, Any]:
-        centroids, reach = np.load(cells.file(CENTROIDS)), ProbeRadius(*cells.facts["reach"])
+        centroids, reach = load_array(cells.file(CENTROIDS)), ProbeRadius(*cells.facts["reach"])
         find = partial(nearest_cells, centroids=centroids, probes=spec.probes, reach=reach)
         with run.monitor.stage("index", len(embedded), "sentences", embedded.shard.name) as meter:
             blocks = [find(np.empty((0, embedded.dim), dtype=np.float32))]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from miner.arrays import IntArray, Matrix, Neighbours
+from miner.arrays import IntArray, Matrix, Neighbours, load_array
 from miner.knn.cells import (
     Cells,
     by_nearest_cell,
@@ -221,7 +221,7 @@ class _Rows:
         shards = tile.sources if side == SOURCE else tile.targets
         vectors = SideVectors([searchable.embedded for searchable in shards])
         files = [
-            [np.load(artefact.file(name), mmap_mode="r") for name in floor_files(side)]
+            [load_array(artefact.file(name), mmap_mode="r") for name in floor_files(side)]
             for artefact in tile.floors
         ]
         parts = []
@@ -254,5 +254,5 @@ def _parts(tile: SearchTile, cells: range, sides: list[_Rows]) -> Iterator[tuple
 
 def _cells(searchable: SearchableShard, method: Method) -> Cells:
     assert isinstance(method, CellSpec)
-    cells = np.load(cells_of(searchable).file(CELLS), mmap_mode="r")
+    cells = load_array(cells_of(searchable).file(CELLS), mmap_mode="r")
     return cells[:, : None if method.probes > 1 else 1]
