@@ -10,7 +10,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from miner.arrays import load_array
 from miner.language_codes import base_language, macrolanguage, parse_language
 from miner.storage.atomic import atomic_file
 from miner.storage.cache import shared_folder
@@ -124,6 +123,8 @@ def _loaded() -> Any:  # noqa: ANN401
 
 def _mapped_model(packed: Path) -> list[Any]:
     import numpy as np
+
+    from miner.arrays import load_array
 
     state = packed.stat()
     path = shared_folder() / f"languages-{state.st_size}-{state.st_mtime_ns}.npy"

@@ -254,7 +254,8 @@ class _Side:
         """Return an upper bound of ``x.b`` for each row x, float64 (N,)."""
         length = 1.01 * float(np.linalg.norm(mean.astype(np.float64)))
         bound = product_rounding("float32", len(mean)) * length
-        products: NDArray[np.float64] = (self._rows @ mean).astype(np.float64) + bound
+        with np.errstate(invalid="ignore"):  # BLAS may set it by numbers beside finite rows
+            products: NDArray[np.float64] = (self._rows @ mean).astype(np.float64) + bound
         return products
 
     def codes(self, bias: NDArray[np.float64]) -> Codes:
