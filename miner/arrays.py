@@ -21,15 +21,14 @@ Rows: TypeAlias = slice | NDArray[np.integer[Any]]  # a slice, or positions
 
 NO_NEIGHBOUR = -1
 BLOCK_ROWS = 1 << 14
-_READING = threading.Lock()
+# Held while a header of arrays is parsed. Before 3.11.5, Python fails at random if threads do this
+# at once (CPython's gh-106905).
+PARSING = threading.Lock()
 
 
 def load_array(path: Path, *, mmap_mode: Literal["r"] | None = None) -> NDArray[Any]:
-    """Load an array as ``np.load`` does, in one thread at a time.
-
-    Before 3.11.5, Python fails at random if threads parse headers at once (CPython's gh-106905).
-    """
-    with _READING:
+    """Load an array as ``np.load`` does, in one thread at a time."""
+    with PARSING:
         array: NDArray[Any] = np.load(path, mmap_mode=mmap_mode)
     return array
 

@@ -275,11 +275,8 @@ def check_options(options: MiningOptions) -> None:
         require("rensa")
     for output in options.outputs:
         check_output(output, options.origin)
-    if options.unmatched_words and not Output.named(options.output).format.has_all_fields:
-        raise ValueError(
-            f"{options.output}: this format has no field for --unmatched-words; write .jsonl, "
-            ".parquet or .dataset, or omit the option"
-        )
+    if options.unmatched_words:
+        _check_unmatched_words(options)
     _check_work_dir(options)
 
 
@@ -290,6 +287,16 @@ def _check_search_precision(precision: str) -> None:
 
         if precision == "bfloat16" or CHOSEN is None:
             require("torch")
+
+
+def _check_unmatched_words(options: MiningOptions) -> None:
+    if options.score == MARGIN:
+        raise ValueError("--unmatched-words requires scores by words; omit --score margin")
+    if not Output.named(options.output).format.has_all_fields:
+        raise ValueError(
+            f"{options.output}: this format has no field for --unmatched-words; write .jsonl, "
+            ".parquet or .dataset, or omit the option"
+        )
 
 
 def check_kept(options: MiningOptions) -> None:
@@ -308,8 +315,6 @@ def check_kept(options: MiningOptions) -> None:
         choices.check_choice("--score", options.score, choices.SCORES)
     if options.all and (options.fdr is not None or options.threshold != -math.inf):
         raise ValueError("--all conflicts with --fdr and --threshold; omit --all, or the others")
-    if options.unmatched_words and options.score == MARGIN:
-        raise ValueError("--unmatched-words requires scores by words; omit --score margin")
     if options.fdr is None:
         return
     if not 0 < options.fdr < 1:

@@ -254,7 +254,7 @@ class _Side:
         """Return an upper bound of ``x.b`` for each row x, float64 (N,)."""
         length = 1.01 * float(np.linalg.norm(mean.astype(np.float64)))
         bound = product_rounding("float32", len(mean)) * length
-        with np.errstate(invalid="ignore"):  # BLAS may set it by numbers beside finite rows
+        with np.errstate(invalid="ignore"):  # BLAS may set it though rows are finite
             products: NDArray[np.float64] = (self._rows @ mean).astype(np.float64) + bound
         return products
 

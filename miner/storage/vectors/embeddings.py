@@ -13,7 +13,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from miner.arrays import IntArray, Mask, load_array
+from miner.arrays import PARSING, IntArray, Mask, load_array
 from miner.storage.atomic import atomic_file
 from miner.storage.places import AnyPath, Place, PlaceError, RemotePath
 from miner.storage.streams import COMPRESSIONS, HEAD_BYTES, look_into
@@ -48,7 +48,8 @@ class RemoteVectors:
             read = getattr(np.lib.format, "read_array_header_{}_{}".format(*version), None)
             if read is None:
                 raise ValueError(f"its version {version} is unknown")
-            shape, by_columns, dtype = read(stream)
+            with PARSING:
+                shape, by_columns, dtype = read(stream)
             start = stream.tell()
         if by_columns:
             raise ValueError("it is in column-major order; save numpy.ascontiguousarray of it")
