@@ -24,6 +24,7 @@ from miner.knn.core.products import (
     INT8_MAX,
     LARGE,
     ROWS,
+    blas_seconds_of,
     largest_code,
     low_precision_pays,
     numbers_of,
@@ -56,7 +57,7 @@ def product_rates() -> dict[Precision, float]:
     """Return the operations per second of one thread, by precision.
 
     A multiply-add is two operations. Products are also compared with floors that none exceeds.
-    Rates are measured once, in about 50 milliseconds, and again after torch is loaded. Omitted are
+    Rates are measured once, in about 70 milliseconds, and again after torch is loaded. Omitted are
     precisions that fail on this machine, bfloat16 without torch, and int16 if int8 products of full
     codes are exact.
     """
@@ -81,7 +82,8 @@ def _measure_products(with_torch: bool) -> dict[Precision, float]:
             continue
         try:
             work = partial(find_hits, *encode_both(x, y, precision), *floors)
-            rates[precision] = 2 * x.size * len(y) / seconds_of(work)
+            seconds = (blas_seconds_of if precision == "float32" else seconds_of)(work)
+            rates[precision] = 2 * x.size * len(y) / seconds
         except (RuntimeError, AttributeError, ValueError, ImportError) as error:  # of torch
             logger.debug("no %s products on this machine: %s", precision, error)
     shown = ", ".join(f"{name} {rate / 1e9:.0f}" for name, rate in rates.items())

@@ -159,6 +159,24 @@ def test_rates_are_measured_in_one_thread_and_once(torch, fresh, monkeypatch):
     assert product_rates() is first
 
 
+@pytest.mark.parametrize("threads", [1, 2, 16])
+def test_time_of_other_threads_counts_though_systems_add_it_late(no_kernels, monkeypatch, threads):
+    """OpenBLAS computes float32 in several threads; a system adds their time every 4 ms."""
+    seconds, tick, now = 2.7e-3, 4e-3, [0.0]
+
+    def multiply(*_):
+        now[0] += seconds / threads
+
+    monkeypatch.setattr(tuning, "find_hits", multiply)
+    monkeypatch.setattr(tuning, "MEASURED", ("float32",))
+    monkeypatch.setattr(products, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(
+        products, "process_time", lambda: now[0] + (threads - 1) * (now[0] // tick * tick)
+    )
+    expected = 2 * products.ROWS * products.COLUMNS * products.DIM / seconds
+    assert tuning._measure_products(False)["float32"] == pytest.approx(expected, rel=0.15)
+
+
 def missing(*_):
     raise RuntimeError("_int_mm is not there")
 
