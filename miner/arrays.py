@@ -34,26 +34,23 @@ def load_array(path: Path, *, mmap_mode: Literal["r"] | None = None) -> NDArray[
 
 
 def take_rows(array: NDArray[Any], rows: Rows) -> NDArray[Any]:
-    """Return rows of an array (N, ...), in the order of ``rows``.
-
-    A slice gives a view, and positions (P,) a copy of shape (P, ...).
-    """
+    """Return a view of the rows in a slice, or a copy of rows at positions."""
     return array[rows] if isinstance(rows, slice) else array.take(rows, axis=0)
 
 
 def evenly_spaced(rows: int, count: int) -> IntArray:
     """Return ``count`` positions at an even stride, from 0 to below ``rows``.
 
-    They are int64 (count,), ascending, and repeat if ``count`` exceeds ``rows``, at least 1 row.
+    They are int64, ascending, and repeat if ``count`` exceeds ``rows``, which is at least 1.
     """
     return np.arange(count) * rows // count
 
 
 def code_points(texts: Sequence[str]) -> tuple[NDArray[np.uint32], IntArray]:
-    """Return the code points of N texts, joined, and the offsets of the texts.
+    """Return the joined code points of N texts, and the offsets of the texts.
 
-    Code points are read-only uint32. Text i has those from ``offsets[i]`` to ``offsets[i + 1] -
-    1``. Offsets are int64 (N + 1,), from 0.
+    Text i has the code points ``codes[offsets[i] : offsets[i + 1]]``. ``codes`` are read-only
+    uint32, and ``offsets`` int64 (N + 1,).
     """
     codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), dtype="<u4")
     return codes, np.cumsum([0, *map(len, texts)])
@@ -70,7 +67,7 @@ class Columns(NamedTuple):
 def take_columns(vectors: NDArray[np.floating], columns: Sequence[Columns]) -> NDArray[np.floating]:
     """Select columns of vectors (N, D), weighted, as float32 (N, columns).
 
-    Ranges are in the order of ``columns``. If that is empty, the vectors themselves are returned.
+    Ranges are in the order of ``columns``. If ``columns`` is empty, ``vectors`` itself is returned.
     """
     if not columns:
         return vectors
@@ -79,10 +76,7 @@ def take_columns(vectors: NDArray[np.floating], columns: Sequence[Columns]) -> N
 
 
 class Direction(IntEnum):
-    """The neighbour lists that contain a pair, as bits.
-
-    ``FORWARD``, 1, is the list of the source, ``BACKWARD``, 2, of the target, and ``BOTH`` is 3.
-    """
+    """The neighbour lists with a pair, as bits 1 (source) and 2 (target)."""
 
     FORWARD = 1  # the source's list
     BACKWARD = 2  # the target's list
@@ -91,10 +85,10 @@ class Direction(IntEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Neighbours:
-    """The k nearest neighbours of N rows, best first, ties by ascending id.
+    """The K nearest neighbours of N rows, best first, ties by ascending id.
 
-    ``ids``, int64 (N, K), are rows of the other side, -1 in unused columns. ``cosines``, float32
-    (N, K), are -inf there. Unused columns are last.
+    ``ids``, int64 (N, K), are rows of the other side, and ``cosines`` float32 (N, K). Unused
+    columns are last, with id -1 and cosine -inf.
     """
 
     ids: IntArray
@@ -116,7 +110,7 @@ class Neighbours:
         )
 
     def means(self) -> FloatArray:
-        """Return the mean cosine of each row's neighbours, or 0, float64 (N,)."""
+        """Return each row's mean cosine, float64 (N,), 0 without neighbours."""
         means = np.empty(len(self))
         for start in range(0, len(self), BLOCK_ROWS):
             part = self.take(slice(start, start + BLOCK_ROWS))

@@ -24,11 +24,11 @@ AddArguments: TypeAlias = Callable[[argparse.ArgumentParser], None]
 def run_command(main: Callable[[], int], program: str) -> int:
     """Run ``main``, report errors of the user, and return an exit status.
 
-    It sets signals, streams and garbage collection for the process, so call it in the main thread.
-    A ``ValueError`` or ``OSError`` is a fault of the user's input. For these, an interrupt, a lack
-    of memory, or a missing module of an extra, it prints one line to stderr, which begins with
-    ``program``, and returns 2. SIGTERM counts as an interrupt. If a reader of stdout closes it, the
-    status is 141. Any other exception, a defect, propagates. Otherwise, the status is ``main``'s.
+    Call it in the main thread: it sets signals, streams and garbage collection of the process. A
+    ValueError or OSError is a fault of the user's input. For these, an interrupt, SIGTERM, a lack
+    of memory, or a missing module of an extra, it returns 2. It then prints one line to stderr that
+    begins with ``program``. If a reader of stdout closes it, the status is 141. Other exceptions
+    propagate.
 
     Raises:
         ModuleNotFoundError: A module is missing that no extra installs.
@@ -86,10 +86,10 @@ def command(
 ) -> Callable[[Callable[[argparse.Namespace], int]], Command]:
     """Build a decorator that turns a function of arguments into a command.
 
-    ``add_arguments`` adds options to a parser, which parses the function's arguments. The command
-    ``name`` takes a list of arguments (default: the process's) and optionally another name for its
-    help and errors. It returns an exit status by ``run_command``, or exits as argparse does. The
-    function's docstring before ``Raises`` is the description in its help.
+    ``add_arguments`` adds the options to a parser. The command takes a list of arguments (default:
+    of the process) and a name for help and errors (default: ``name``). It calls the function with
+    the parsed arguments, and returns the status of ``run_command`` or exits as argparse does. The
+    function's docstring before ``Raises`` is the description in the help.
     """
 
     def decorate(work: Callable[[argparse.Namespace], int]) -> Command:
@@ -171,8 +171,8 @@ def add_common_options(parser: argparse.ArgumentParser) -> None:
 def error_line(error: Exception) -> str:
     """Return the message of an error for users, without ``[Errno 2]``.
 
-    It begins with the file's name, if the error has one, or ``out of memory`` of a MemoryError. For
-    a full disk without a file's name, it lists the outputs and folders that may be on it.
+    It begins with the name of an OSError's file, if known, or with ``out of memory``. For a full
+    disk without a file's name, it lists the outputs and folders that may be on it.
     """
     if isinstance(error, MemoryError):
         return f"out of memory: {error}".removesuffix(": ")

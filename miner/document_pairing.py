@@ -62,8 +62,8 @@ def same_names(source: Sequence[str], target: Sequence[str]) -> list[tuple[int, 
     """Return pairs of documents whose names differ only in the language.
 
     A pair is the positions of a source and of a target name, in the order of ``source``. A name
-    matches nothing if it is a number, such as ``0017.txt``, if it has no parts but a language, or
-    if ``language_free`` maps two names of its side to one text.
+    matches nothing if it is a number, such as ``0017.txt``, or if ``language_free`` returns "", or
+    the same text for another name of its side.
     """
     sides: list[dict[str, int]] = []
     for names in (source, target):
@@ -77,7 +77,8 @@ def same_names(source: Sequence[str], target: Sequence[str]) -> list[tuple[int, 
 class DocumentPairs:
     """Pairs of documents, best first, with each document in at most one.
 
-    ``source`` and ``target`` are positions, int64 (P,), and ``scores``, float64 (P,), up to 1.
+    ``source`` and ``target`` are positions, (P,), and ``scores``, (P,), up to 1, ties by
+    ``source``.
     """
 
     source: IntArray
@@ -137,16 +138,13 @@ def pair_documents(
     """Pair documents one to one by the vectors of their sentences.
 
     A pair's score, from -0.5 to 1, is the mean of its ``document_vectors``' cosine and
-    ``mutual_share``.
+    ``mutual_share``. Pairs are chosen greedily, best first.
 
     Args:
-        source: sentence vectors of each document, float32 (sentences, D).
+        source: sentence vectors of each document, float32 (sentences, D), finite, of any scale.
         target: sentence vectors of each document of the other language.
         candidates: number of nearest documents that each document of both sides is compared with.
         threshold: the least score of a pair.
-
-    Returns:
-        Pairs of positions in ``source`` and ``target``, maybe none.
 
     Raises:
         ValueError: A side or a document is empty, dimensions differ, or ``candidates`` is below 1.
@@ -165,9 +163,8 @@ def pair_sides(
     """Pair documents like ``pair_documents``, and also by their names.
 
     Documents with ``same_names`` are also compared, and their score s becomes s + 0.2 (1 - s).
-    ``k`` is like ``candidates`` there. Pairs that score below ``threshold`` are omitted. An empty
-    side gives no pairs. Raises ValueError if dimensions differ, a document has no sentences, or
-    ``k`` is below 1.
+    ``k`` is ``candidates`` there. An empty side gives no pairs. Raises ValueError if dimensions
+    differ, a document has no sentences, or ``k`` is below 1.
     """
     vectors = document_vectors(source), document_vectors(target)
     same_named = same_names(source.names, target.names)
@@ -195,8 +192,8 @@ def pair_sides(
 def document_vectors(documents: Documents) -> Matrix:
     """Return a unit vector per document, float32 (P, D).
 
-    It is along the mean of the document's unit sentence vectors minus the mean of all documents'
-    means, which is not subtracted from a single document. If that is zero, it is the first axis.
+    It is along the mean of the document's unit sentence vectors. With two or more documents, the
+    mean of their means is subtracted first. A zero mean or difference gives the first axis.
     """
     means = documents.sums / documents.sizes[:, None]
     centred = means - means.mean(axis=0) if len(means) > 1 else means
@@ -207,9 +204,9 @@ def document_vectors(documents: Documents) -> Matrix:
 def mutual_share(source: Matrix, target: Matrix) -> float:
     """Measure how many sentences of two documents match, from 0 to 1.
 
-    It is the share of all sentences that have a mutual nearest neighbour, each weighted by their
-    cosine, or 0 if that is negative. ``source`` (N, D) and ``target`` (M, D) are unit vectors of
-    the documents' sentences, N and M at least 1.
+    It is the share of all sentences that have a mutual nearest neighbour, each weighted by the
+    cosine to it, at least 0. Ties go to the first. ``source`` (N, D) and ``target`` (M, D) are unit
+    vectors of the documents' sentences, N and M at least 1.
     """
     cosines = source.astype(np.float64) @ target.astype(np.float64).T
     nearest = cosines.argmax(axis=1)

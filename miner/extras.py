@@ -21,7 +21,7 @@ EXTRAS = {module: extra for extra, modules in _MODULES.items() for module in mod
 
 
 def how_to_install(error: ModuleNotFoundError) -> str | None:
-    """Return how to install an error's missing module, None if in no extra."""
+    """Return how to install an error's missing module, or None if in no extra."""
     module = (error.name or "").partition(".")[0]
     extra = EXTRAS.get(module)
     if extra is None:

@@ -35,10 +35,10 @@ _JAPANESE = {"HIRAGANA": "CJK", "KATAKANA": "CJK", "KATAKANA-HIRAGANA": "CJK"}
 class Suspects:
     """P pairs of texts to filter, and the facts that filters need.
 
-    ``source`` and ``target`` are texts, and ``ratio`` is the ``median_log_ratio`` of the corpus.
-    The filter ``hub`` needs ``lists``: the numbers of neighbour lists that contain each source and
-    each target, (P,) each. ``language`` needs ``languages``, ISO 639-1 codes of both sides, and
-    ``script`` needs ``scripts``, the ``main_script`` of both sides, None to accept any.
+    ``ratio`` is the ``median_log_ratio`` of the corpus. ``lists`` count the neighbour lists that
+    contain each source and each target, (P,) each. Without them, the filter ``hub`` raises
+    ValueError. ``language`` needs ``languages``, ISO 639-1 codes of both sides. ``script`` needs
+    ``scripts``, the ``main_script`` of both sides, None to accept any.
     """
 
     source: Sequence[str]
@@ -77,10 +77,7 @@ class Suspects:
 
 
 def log_ratios(source: Sequence[str], target: Sequence[str]) -> FloatArray:
-    """Return log2 of the source's length over the target's, float64 (P,).
-
-    Lengths are in characters plus 1, so an empty text has length 1.
-    """
+    """Return log2((source characters + 1) / (target characters + 1)), (P,)."""
     ratios = [(len(one) + 1) / (len(other) + 1) for one, other in zip(source, target, strict=True)]
     return np.log2(np.array(ratios, dtype=np.float64))
 
@@ -122,7 +119,7 @@ def main_script(texts: Sequence[str]) -> str | None:
     """Return the script of most letters in the first 1,000 texts.
 
     It is the first word of the letters' Unicode names, such as LATIN, or CJK for Chinese and
-    Japanese. It is None if these texts have no letters.
+    Japanese, or None without letters.
     """
     most = _scripts(texts[:SCRIPT_TEXTS]).most_common(1)
     return most[0][0] if most else None
@@ -145,8 +142,8 @@ def length(suspects: Suspects) -> Mask:
 def copied(suspects: Suspects) -> Mask:
     """Return a mask (P,) of the pairs whose sides are nearly the same.
 
-    More than 70% of the pair's distinct trigrams are on both sides. Trigrams are of letters and
-    digits, in any case; fewer than 3 count as one. Two sides without any count as copies.
+    More than 70% of the pair's distinct trigrams are on both sides. A trigram is three letters or
+    digits, in any case. A side of fewer has one trigram, and two sides without any are copies.
     """
 
     def trigrams(text: str) -> set[str]:
@@ -190,10 +187,7 @@ def script(suspects: Suspects) -> Mask:
 
 
 def hub(suspects: Suspects) -> Mask:
-    """Return a mask (P,) of pairs with a sentence in over 50 neighbour lists.
-
-    Raises ValueError if ``suspects.lists`` is empty.
-    """
+    """Return a mask (P,) of pairs with a sentence in over 50 neighbour lists."""
     source, target = suspects.lists
     return np.maximum(source, target) > MAX_LISTS
 
@@ -201,8 +195,8 @@ def hub(suspects: Suspects) -> Mask:
 def language(suspects: Suspects) -> Mask:
     """Return a mask (P,) of the pairs with a side in another language.
 
-    py3langid gives that side's language a probability below 0.001. ``suspects.languages`` must pass
-    ``check_filter_languages``.
+    py3langid gives the language expected of that side a probability below 0.001.
+    ``suspects.languages`` must pass ``check_filter_languages``.
     """
     labels = [known_label(code or "") for code in suspects.languages]
 

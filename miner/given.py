@@ -15,13 +15,9 @@ NO_SENTENCE = -1  # row of a line without a usable sentence
 def distinct_pairs(source: IntArray, target: IntArray) -> tuple[IntArray, int]:
     """Return the distinct pairs of sentences that are on the same lines.
 
-    Args:
-        source: the row of each line's source sentence, int64 (N,); -1 if the line has none.
-        target: the row of each line's target sentence, int64 (N,), or -1.
-
-    Returns:
-        Source row, target row and first line (from 0) of each pair, int64 (3, P), by source, then
-        target; and the number of lines with both sentences.
+    ``source`` and ``target`` are the rows of each line's sentences, int64 (N,), -1 without one. The
+    array, int64 (3, P), has source row, target row and first line (from 0) of each pair, ascending
+    by source, then target. The integer is the number of lines with both sentences.
     """
     complete = np.flatnonzero((source != NO_SENTENCE) & (target != NO_SENTENCE))
     width = int(target.max(initial=0)) + 1
@@ -51,17 +47,12 @@ def given_pairs(
     *,
     margin: str,
 ) -> Pairs:
-    """Score P given pairs by the neighbourhoods of their sentences.
+    """Score P given pairs by the neighbourhoods of their sentences, in order.
 
-    Pairs stay in order. Rank and direction are 0 if neither list contains the pair.
-
-    Args:
-        source: source rows, int64 (P,).
-        target: target rows, int64 (P,).
-        cosine: cosines of the pairs, float32 (P,).
-        forward: the nearest targets of each pair's source, (P, K).
-        backward: the nearest sources of each pair's target, (P, K).
-        margin: one of ``miner.margin.MARGINS``; any other raises ValueError.
+    ``source`` and ``target`` are rows, and ``cosine`` the cosines of the pairs, (P,) each.
+    ``forward`` has the nearest targets of each pair's source, ``backward`` the nearest sources of
+    its target, (P, K) each. ``margin`` is one of ``miner.margin.MARGINS``; any other raises
+    ValueError.
     """
     source_mean, target_mean = forward.means(), backward.means()
     rank, direction = np.zeros(len(source), dtype=np.int32), np.zeros(len(source), dtype=np.int8)

@@ -9,7 +9,7 @@ system must grant their use to the process.
 
 AVX2 multiplies bytes, but sums adjacent products in 16 bits, which overflow with full codes. So its
 int8 codes are at most 63: two such sums fit into 16 bits (4 x 127 x 63 = 32,004). Larger codes are
-int16 there.
+int16 there. If ``ADIT_INT8`` names a set that this CPU lacks, the import raises ValueError.
 """
 
 import ctypes
@@ -58,8 +58,8 @@ class InstructionSet:
 
     ``int8`` multiplies codes up to ``largest``, and ``int16`` larger ones, None if it is not
     needed. A register has ``lanes`` of 32 bits. A block of products has ``rows`` rows, and columns
-    in ``vectors`` registers. With ``tiles``, AMX multiplies it. ``name`` is LLVM's name of the CPU
-    feature, and ``processor`` LLVM's name of a CPU without faster features, empty on Arm.
+    in ``vectors`` registers. If ``tiles`` is true, AMX multiplies it. ``name`` is LLVM's name of
+    the CPU feature, and ``processor`` LLVM's name of a CPU without faster features, "" on Arm.
     """
 
     name: str
