@@ -1,7 +1,7 @@
 """Features of pairs from their words, compiled by Numba.
 
-Products of words are summed exactly, in any order; all other sums are in the order of the words, so
-that a pair's features are the same bits beside any other pairs and on every processor.
+Products of words are summed exactly, in any order. All other sums are in the order of the words. So
+the features of a pair are the same bits on every CPU, whichever pairs surround it.
 """
 
 from typing import Any
@@ -260,7 +260,7 @@ def count_marks(codes: Any, offsets: Any, counts: Any) -> None:
     """Count letters, marks and capitals of each text into ``counts``.
 
     ``counts``, float32 (P, 6), are zeros at first, and in the order of letters, question marks,
-    colons, opening brackets, commas and capitals (Latin, Greek, Russian). Semicolons count as
+    colons, opening brackets, commas and capitals (A to Z, Greek, Russian). Semicolons count as
     colons, and all other code points above U+002F as letters, except for U+3002. Capitals are also
     letters. Text i has the code points ``codes[offsets[i] : offsets[i + 1]]``, uint32.
     """
@@ -328,9 +328,9 @@ def _add_weights(scores: Any, weights: Any, log: Any) -> None:
 def beat_languages(codes: Any, offsets: Any, model: Any, own: Any, leads: Any) -> None:
     """Fill ``leads`` with how far ``own`` languages exceed all others.
 
-    It is the best score of the languages in the mask ``own`` (L,) minus the best of the others. It
-    is float64 (P,), 0 for a text without known n-grams. ``model`` is a named tuple of py3langid's
-    arrays (``miner.judge.languages``). Text i has the bytes ``codes[offsets[i] : offsets[i + 1]]``.
+    ``leads``, float64 (P,), are the best score of the languages in the mask ``own`` (L,) minus the
+    best of the others, 0 for a text without known n-grams. ``model`` is from
+    ``miner.judge.languages``. Text i has the bytes ``codes[offsets[i] : offsets[i + 1]]``.
     """
     counts = np.zeros(len(model.weights), np.int16)
     seen, scores = np.empty(len(model.weights), np.int32), np.empty(len(own), np.int32)
@@ -354,8 +354,7 @@ def beat_languages(codes: Any, offsets: Any, model: Any, own: Any, leads: Any) -
 def round_products(products: Any, scale: Any, most: Any, levels: Any) -> None:
     """Fill ``levels``, int16 (U, M), with rounded products times ``scale``.
 
-    Levels are clipped to -``most`` to ``most``. ``products`` are float32 (U, M), ``scale`` one
-    float32 number.
+    ``products`` (U, M) and ``scale`` are float32. Levels are clipped to -``most`` to ``most``.
     """
     for word in range(len(products)):
         row, of_word = products[word], levels[word]

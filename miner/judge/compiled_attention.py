@@ -185,15 +185,11 @@ def put_in_context(
 ) -> None:
     """Add to each word's units its ReLU convolution with adjacent words.
 
-    Args:
-        units: Of U different words, float32 (U, H).
-        products: Of the words and the weights of the word before, the word and the word after,
-            int32 (U, 3 H).
-        ids: The rows of N words in U, int64 (N,).
-        offsets: Starts of S sentences in N words, and N, int64 (S + 1,).
-        scale: Factors of products, float32 (H,).
-        bias: Added to them, float32 (H,).
-        out: Filled with the units in context, float32 (N, H).
+    ``units``, float32 (U, H), and ``products``, int32 (U, 3 H), are of U different words. The
+    products are with the weights of the word before, the word, and the word after. ``scale``
+    multiplies sums of products, and ``bias`` is added, float32 (H,) each. ``ids``, int64 (N,), are
+    the rows of N words in U, and ``offsets``, int64 (S + 1,), the starts of S sentences in N words,
+    and N. ``out``, float32 (N, H), is filled.
     """
     size = units.shape[1]
     none = np.zeros(size, np.int32)
@@ -213,12 +209,10 @@ def put_in_context(
 def attend_within(words: Any, scale: Any, offsets: Any, out: Any) -> None:
     """Attend from each word to the words of its sentence.
 
-    Args:
-        words: Queries, keys and values of N words, float32 (N, 3, H). Queries and keys are whole
-            numbers. Each LANES of H belong to a head.
-        scale: Factor of products of queries and keys, float32.
-        offsets: Starts of S sentences in N words, and N, int64 (S + 1,).
-        out: Filled with the means of the values, weighted by attention, float32 (N, H).
+    ``words``, float32 (N, 3, H), are queries, keys and values of N words. Queries and keys are
+    whole numbers, and ``scale`` multiplies their products. Each ``LANES`` of H belong to a head.
+    ``offsets``, int64 (S + 1,), are the starts of S sentences in N words, and N. ``out``, float32
+    (N, H), is filled with the means of the values, weighted by attention.
     """
     room, heads = _room(longest_sentence(offsets)), words.shape[2] // LANES
     keys = np.zeros((heads, LANES, room), np.float32)
@@ -340,14 +334,11 @@ def attend_across(
 
 @_compile
 def pool_words(units: Any, weights: Any, offsets: Any, out: Any) -> None:
-    """Pool the units of each sentence's words, one or more.
+    """Pool the units of the words of S sentences, each with one or more words.
 
-    Args:
-        units: Float32 (N, G), not negative.
-        weights: The weight of each word, float32 (N,).
-        offsets: Starts of S sentences in N words, and N, int64 (S + 1,).
-        out: Zeros, float32 (S, 3 G), to which the greatest, the mean and the weighted mean of
-            each unit are added.
+    ``units`` are float32 (N, G), not negative, and ``weights`` float32 (N,), of each word.
+    ``offsets``, int64 (S + 1,), are the starts of the sentences in N words, and N. ``out``, float32
+    (S, 3 G), zeros at first, gets the greatest, the mean and the weighted mean of each unit.
     """
     size = units.shape[1]
     for sentence in range(len(offsets) - 1):

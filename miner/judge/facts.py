@@ -83,9 +83,7 @@ class Facts:
 def load_facts(path: Path = BUNDLED) -> Facts:
     """Load a model of meanings from a file of safetensors, once per path.
 
-    Raises:
-        FileNotFoundError: The file is missing.
-        SafetensorError: The file is damaged.
+    Raises FileNotFoundError if the file is missing, and SafetensorError if it is damaged.
     """
     with safe_open(path, framework="numpy") as file:
         arrays = {name: file.get_tensor(name) for name in file.keys()}
@@ -110,11 +108,10 @@ def compare_facts(source: Words, target: Words, facts: Facts | None) -> NDArray[
     other side only the other. A negation is missing if only one side says it. Both are log odds, as
     a mean of both conditions in which the lower counts twice.
 
-    Returns:
-        Features of P pairs, float32 (P, 6): the highest and the second highest exchange of all
-        groups; how far a negation is missing; the lower and the higher level of a negation of both
-        sides; the number of senses that both sides say. NaN if ``facts`` is None or a side has no
-        words.
+    Features are float32 (P, 6): the highest and the second highest exchange of all groups; how far
+    a negation is missing; the lower and the higher level of a negation of both sides; the number of
+    senses, except for negations, that both sides say. All are NaN if ``facts`` is None or a side
+    has no words.
     """
     from miner.judge.compiled import compare_meanings  # loads Numba
 
@@ -144,11 +141,9 @@ def whole_vectors(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 def name_differences(source: Words, target: Words, facts: Facts) -> list[tuple[str, str]]:
     """Name the meanings by which the sides of one pair contradict each other.
 
-    Both sides have one sentence with at least one word.
-
-    Returns:
-        Pairs of an English word that only the source says, and one that only the target says, most
-        certain first; maybe none. For a negation, the word of the side without it is "".
+    Each side has one sentence with at least one word. Each result is an English word that only the
+    source says, and one that only the target says. Their log odds are above 1.5, most certain
+    first. For a negation, the word of the side without it is "".
     """
     senses, names = np.split(facts.members, facts.senses[1:-1]), []
     levels = [_levels_of(side, facts) for side in (source, target)]

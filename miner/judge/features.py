@@ -103,11 +103,11 @@ def read_texts(
 
     Args:
         makers: The word encoders of the source and of the target.
-        source: Source texts, P in number, maybe 0.
-        target: Target texts, as many.
+        source: P source texts, maybe none.
+        target: P target texts.
         languages: ISO 639-1 codes of both corpora, None if unknown.
-        is_given: Whether to also compute the features of only the judge of given pairs.
-        progress: Called after each block of pairs with their number, in any thread.
+        is_given: Whether to compute ``names`` and ``context``, and to join no light words.
+        progress: Called after each block with its number of pairs, in any thread, one at a time.
     """
     reading = threading.Lock()
     model, network = facts_of(makers), network_of(makers) if is_given else None
@@ -148,11 +148,9 @@ def match_words(
 ) -> tuple[NDArray[np.float32], FloatArray]:
     """Match the words of both sides of P pairs by their vectors.
 
-    If ``joins``, of source and target, is true, light words are joined to the next.
-
-    Returns:
-        Features of each side, float32 (P, 2, SIDE), and the sum of each side's word weights,
-        float64 (P, 2). A pair's are 0 if either side has no words.
+    If ``joins``, of source and target, is true, light words are joined to the next. Returns the
+    features of each side, float32 (P, 2, SIDE), and the sum of each side's word weights, float64
+    (P, 2). A pair's are 0 if either side has no words.
     """
     from miner.judge.compiled import SIDE, describe_words  # loads Numba
 
@@ -250,10 +248,8 @@ def mean_spacing(lists: Iterable[Neighbours]) -> float:
     """Estimate the mean spacing of neighbour cosines.
 
     The i-th and the next of a list of independent cosines differ by s / i, with one s for all i
-    (Rényi 1953). First neighbours may be translations, and are skipped.
-
-    Returns:
-        The mean of s over all lists of three or more neighbours, NaN without these or if it is 0.
+    (Rényi 1953). First neighbours may be translations, and are skipped. The result is the mean of s
+    over all lists of three or more neighbours, NaN without these or if it is 0.
     """
     parts = [(0, 0)]
     run_in_threads(lambda found: parts.append(_spacings(found)), lists)
@@ -277,15 +273,10 @@ def _spacings(found: Neighbours) -> tuple[int, int]:
 def compute_features(
     texts: Texts, near: NeighbourhoodStats | None, usual: RunStatistics
 ) -> NDArray[np.float32]:
-    """Compute the features of P pairs.
+    """Compute the features of P pairs, float32 (P, F), NaN if unknown.
 
-    Args:
-        texts: Features of the texts.
-        near: Statistics of the neighbourhoods, None if the pairs were not mined.
-        usual: Run statistics.
-
-    Returns:
-        float32 (P, F), in the order of ``COLUMNS``. NaN is unknown.
+    They are in the order of ``COLUMNS``. ``near`` is None if the pairs were not mined. ``usual``
+    are the statistics of their run.
     """
     scales = np.minimum((1 / usual.scale, usual.scale), 1)[:, None]
     words = texts.words * np.where(_IS_WEIGHT, scales, 1).astype(np.float32)

@@ -1,7 +1,7 @@
 """The judge's model, boosted trees as plain arrays (Friedman 2001).
 
-A pair's score is the sum of one leaf of each tree: the log of how much likelier its features are in
-a right pair than in a wrong one. Leaves are whole numbers of 1 / ``LEAF``, so that sums are exact.
+A pair's score is the sum of one leaf per tree: the log of how much likelier its features are in a
+correct pair than in a wrong one. Leaves are whole numbers of 1 / ``LEAF``, so sums are exact.
 
 Axes: ``P`` pairs, ``F`` features, ``T`` trees, ``V`` nodes of all trees.
 """
@@ -113,10 +113,8 @@ class Judge:
 
         Probabilities of given pairs follow from each score alone: an error of one fact lowers a
         score so little that the distribution of scores does not show the share of correct pairs.
-
-        Args:
-            blocks: Scores of all pairs, float64 arrays.
-            known: Scores of leave-one-out pairs, float64 (N,), maybe none. Ignored for given pairs.
+        ``blocks`` are the scores of all pairs, and ``known``, (N,), of leave-one-out pairs, maybe
+        none. ``known`` is ignored for given pairs.
         """
         if not self.is_given:
             return Probabilities.fit(self.reference_peaks, blocks, known)
@@ -194,8 +192,7 @@ class Judge:
     def save(self, path: Path, facts: dict[str, object]) -> None:
         """Write or replace a model, with JSON values ``facts`` on its training.
 
-        Raises:
-            SafetensorError: The file cannot be written.
+        Raises SafetensorError if the file cannot be written.
         """
         about = {"features": json.dumps(self.learned), "facts": json.dumps(facts, sort_keys=True)}
         save_file(self._arrays(), path, metadata=about)
@@ -206,7 +203,7 @@ def load_judge(path: Path = BUNDLED) -> Judge:
     """Load a judge, by default the bundled one, once per safetensors file.
 
     Raises:
-        ValueError: It is missing, damaged, or has other features.
+        ValueError: The file is missing, damaged, or has other features.
     """
     try:
         with safe_open(path, framework="numpy") as file:

@@ -27,18 +27,13 @@ def compare_names(
 ) -> NDArray[np.float32]:
     """Compare the names on each side with the words of the other side.
 
-    Args:
-        makers: Word encoders of both sides.
-        texts: P texts of each side.
-        words: The words of these texts.
-        languages: ISO 639-1 codes of both sides, None if unknown. Sides in a language that
-            capitalises all nouns have no names.
+    ``makers`` are the word encoders of both sides, ``texts`` P texts of each side, and ``words``
+    the words of these texts. ``languages`` are ISO 639-1 codes of both sides, None if unknown.
+    Sides in a language that capitalises all nouns have no names.
 
-    Returns:
-        Features of P pairs, float32 (P, 4). A side's gap is 1 less the least cosine of a name to
-        its most similar word on the other side, NaN without names or such words. Columns are the
-        lesser gap, NaN if either is; the greater gap, NaN if both are; the lesser and the greater
-        number of names.
+    A side's gap is 1 minus the least cosine of a name to its most similar word on the other side,
+    NaN without names or such words. Features, float32 (P, 4), are the lesser gap, NaN if either is;
+    the greater gap, NaN if both are; the lesser and the greater number of names.
     """
     from miner.judge.compiled import find_missing_names  # loads Numba
 

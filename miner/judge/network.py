@@ -47,11 +47,9 @@ Ids = NDArray[np.int64]
 class Layer:
     """A linear layer, called with (N, K) inputs for (N, L) float32 outputs.
 
-    Attributes:
-        steps: Whole numbers per unit of each input, float32 (K,).
-        weight: Whole numbers, int8 (K, L).
-        scale: Factors of products of whole numbers, float32 (L,).
-        bias: Added to them, float32 (L,).
+    Inputs are rounded to whole numbers of ``steps``, float32 (K,), per unit, and multiplied by
+    ``weight``, int8 (K, L). Products are multiplied by ``scale``, and ``bias`` is added, float32
+    (L,) each.
     """
 
     steps: Floats
@@ -81,9 +79,8 @@ class Layer:
 class Network:
     """The layers of a comparison network, in the order of use.
 
-    Attributes:
-        encoders: Names of the word encoders whose vectors it reads.
-        mixing: Factors of cosine and of distance, and the logit of no word, float32 (3,).
+    ``encoders`` are the names of the word encoders whose vectors it reads. ``mixing``, float32
+    (3,), has factors of cosine and of distance, and the logit of no word.
     """
 
     encoders: frozenset[str]
@@ -102,10 +99,9 @@ class Network:
     def judge(self, source: Words, target: Words) -> tuple[Floats, Floats, Floats]:
         """Judge the words and sentences of P pairs.
 
-        Returns:
-            Log odds that a pair is correct, float32 (P,), and that each word has no counterpart, of
-            the sources and of the targets, float32 (W,) each. A pair's are NaN if a side has no
-            words, or more than ``LONGEST``.
+        Returns the log odds that each pair is correct, float32 (P,), and that each word of the
+        sources, and each of the targets, has no counterpart, float32 (W,) each. All odds of a pair
+        are NaN if a side has no words, or more than ``LONGEST``.
         """
         sides = source, target
         counts = np.stack([np.diff(side.offsets) for side in sides])
@@ -180,8 +176,8 @@ def unmatched_words(
 ) -> list[tuple[WordFlags, WordFlags]]:
     """Return the words of P pairs, and whether they lack a counterpart.
 
-    Encoders split the texts of both sides, (P,) each, into words. No word lacks one without a
-    network for both encoders, or if a side has no words or more than ``LONGEST``.
+    Encoders split the texts of both sides, (P,) each, into words. No word lacks a counterpart if no
+    network knows both encoders, or if a side has no words or more than ``LONGEST``.
     """
     network, sides = network_of(makers), (source, target)
     words = [maker.words(texts) for maker, texts in zip(makers, sides, strict=True)]
@@ -201,7 +197,7 @@ def words_without_counterpart(
 ) -> tuple[list[list[str]], list[list[str]]]:
     """List the words of P pairs that lack a counterpart, of each side.
 
-    ``unmatched_words`` finds them. Punctuation marks at their ends are removed.
+    ``unmatched_words`` finds them. Punctuation marks at the ends of words are removed.
     """
     lists: tuple[list[list[str]], list[list[str]]] = [], []
     for pair in unmatched_words(makers, source, target):
@@ -251,9 +247,7 @@ def _rounded(values: Floats, steps: Floats, most: int, out: NDArray[Whole]) -> N
 def load_network(path: Path = BUNDLED) -> Network:
     """Load a comparison network from a file of safetensors, once per path.
 
-    Raises:
-        FileNotFoundError: The file is missing.
-        SafetensorError: The file is damaged.
+    Raises FileNotFoundError if the file is missing, and SafetensorError if it is damaged.
     """
     with safe_open(path, framework="numpy") as file:
         arrays = {name: file.get_tensor(name) for name in file.keys()}

@@ -54,7 +54,7 @@ class Peak(NamedTuple):
     """An asymmetric Laplace distribution of scores.
 
     Its log density is greatest at ``place``. Per unit of score, it rises by ``rise`` below and
-    falls by ``fall`` above the place. All are floats, and both rates are positive.
+    falls by ``fall`` above the place. Both rates are positive.
     """
 
     place: float
@@ -78,12 +78,8 @@ Peaks = tuple[Peak, Peak]  # of wrong and of correct pairs
 def fit_peak(counts: FloatArray, least: float = -math.inf, most: float = math.inf) -> Peak:
     """Fit a peak to the scores of pairs in bins by maximum likelihood.
 
-    The place is the centre of a bin. See Kotz et al. 2001, section 3.5.
-
-    Args:
-        counts: Pairs per bin of ``SCORES``, float64 (B,), not all 0.
-        least: The least allowed place.
-        most: The greatest allowed place.
+    ``counts``, (B,), are pairs per bin of ``SCORES``, not all 0. The place is the centre of a bin
+    from ``least`` to ``most``, which must contain one. See Kotz et al. 2001, section 3.5.
     """
     sums, total = np.cumsum(counts), counts.sum()
     moments = np.cumsum(counts * SCORES)
@@ -149,14 +145,9 @@ def count_scores(scores: FloatArray) -> FloatArray:
 class Probabilities:
     """Probabilities that pairs are correct, by their scores.
 
-    The probability of a score s is ``most`` / (1 + exp(-(``slope`` s + ``shift``))).
-
-    Attributes:
-        slope: Log odds per unit of the score.
-        shift: Log odds of a score of 0.
-        most: Upper bound of all probabilities.
-        share: Estimated share of correct pairs.
-        alike: Share of leave-one-out (wrong) pairs with a probability of at least ``LIKELY``.
+    The probability of a score s is ``most`` / (1 + exp(-(``slope`` s + ``shift``))). ``share`` is
+    the estimated share of correct pairs, and ``alike`` the share of leave-one-out (wrong) pairs
+    with a probability of at least ``LIKELY``, 0.5.
     """
 
     slope: float = 1.0
@@ -169,10 +160,8 @@ class Probabilities:
     def fit(cls, peaks: Peaks, blocks: Iterable[FloatArray], wrong: FloatArray = NO_SCORES) -> Self:
         """Fit probabilities to the scores of a run.
 
-        Args:
-            peaks: Reference peaks of wrong and correct pairs.
-            blocks: Scores of all pairs, float64 arrays.
-            wrong: Scores of leave-one-out pairs, which are wrong, float64 (N,), maybe none.
+        ``peaks`` are the reference peaks of wrong and correct pairs, and ``blocks`` arrays of the
+        scores of all pairs. ``wrong``, (N,), are the scores of leave-one-out pairs, maybe none.
         """
         counts = sum(map(count_scores, blocks), np.zeros(len(SCORES)))
         tail, right, right_or_alike = _fit_mixture(peaks, counts, count_scores(wrong))
@@ -234,16 +223,12 @@ def _fit_mixture(peaks: Peaks, counts: FloatArray, known: FloatArray) -> tuple[T
 
 
 def count_kept(scores: FloatArray, wrong: FloatArray, rule: str, limit: float) -> int:
-    """Count the pairs that a rule keeps, a number of the first ones.
+    """Count the pairs that a rule keeps, which are the first pairs.
 
-    Pairs with equal scores stay together.
-
-    Args:
-        scores: Descending, float64 (P,).
-        wrong: Probabilities that the pairs are wrong, float64 (P,).
-        rule: ``fdr`` keeps the most pairs with a mean of ``wrong`` up to ``limit``, ``threshold``
-            scores above it, ``probability`` pairs with at least this probability, and ``all`` all.
-        limit: An error rate, a score or a probability. ``all`` ignores it.
+    ``scores``, (P,), are descending, and ``wrong``, (P,), probabilities that the pairs are wrong.
+    The rule ``fdr`` keeps the most pairs with a mean of ``wrong`` up to ``limit``, and keeps pairs
+    with equal scores together. ``threshold`` keeps scores above ``limit``, ``probability`` keeps
+    pairs that are correct with at least this probability, and ``all`` ignores it.
     """
     if rule == "all":
         return len(scores)
@@ -267,16 +252,11 @@ def sample_likely_pairs(probabilities: FloatArray) -> IntArray:
 
 
 class LeaveOneOutPairs(NamedTuple):
-    """Pairs of sentences whose translation was removed.
+    """Pairs of sentences whose translation was removed, in arrays (N,).
 
-    Fields are arrays of one length.
-
-    Attributes:
-        queries: Position of each pair's sentence among the Q sentences.
-        rows: Row of the other side that it is paired with.
-        cosine: Cosine of each pair.
-        own_mean: Neighbourhood mean of the sentence.
-        other_mean: Neighbourhood mean of the row.
+    ``queries`` are positions among the Q sentences, ``rows`` the rows of the other side that these
+    sentences are paired with, and ``cosine`` the cosines. ``own_mean`` and ``other_mean`` are the
+    neighbourhood means of the sentence and of the row.
     """
 
     queries: IntArray
@@ -298,7 +278,7 @@ def leave_one_out_pairs(
 
     The neighbour after the last of a list is unknown, so the mean without the partner uses the last
     cosine twice. A sentence has no pair if it has no other neighbours, or if the best of them has a
-    mined pair of at least the same margin.
+    mined pair of at least the same margin. Pairs are by ascending position of the sentence.
 
     Args:
         partners: Row that each sentence is paired with, int64 (Q,).
@@ -306,9 +286,6 @@ def leave_one_out_pairs(
         other_means: Neighbourhood mean of each neighbour, float64 (Q, K).
         mined: Highest margin of a mined pair of each neighbour, float64 (Q, K); -inf if none.
         margin: One of ``miner.margin.MARGINS``; any other raises ValueError.
-
-    Returns:
-        The pairs by ascending position of the sentence. Cosines and means are float64.
     """
     is_neighbour = lists.ids != NO_NEIGHBOUR
     is_other = is_neighbour & (lists.ids != partners[:, None])
