@@ -66,7 +66,7 @@ def base_language(code: str) -> str:
     """Return the language of a code without script, region or variant.
 
     It has two letters if ISO 639-1 has the language. For an unknown code, it is the first part in
-    lower case, or all of one such as ``x-a-b``. No code raises an error.
+    lower case, or the whole code if that begins with ``x-``. No code raises an error.
 
     >>> [base_language(code) for code in ("pt-BR", "zh_Hant", "eng", "xx")]
     ['pt', 'zh', 'en', 'xx']

@@ -29,8 +29,8 @@ _CODE = re.compile(r"([a-z]{2,3})([-_][a-z0-9]{2,8})*", re.IGNORECASE)
 def is_code(text: str) -> bool:
     """Return whether a text is a code in ``CODES``, maybe with a region.
 
-    ``CODES`` has ISO 639-1, its codes of three letters except ``run``, and languages of LASER and
-    Tatoeba. Case does not matter, nor ``_`` instead of ``-``.
+    ``CODES`` has ISO 639-1, its three-letter codes except ``run``, and languages of LASER and
+    Tatoeba. A script or variant may also follow. Case does not matter, nor ``_`` instead of ``-``.
     """
     match = _CODE.fullmatch(text)
     if match is None or match[1].lower() not in CODES:
@@ -72,8 +72,8 @@ def language_probabilities(text: str) -> dict[str, float]:
 def known_label(code: str) -> str | None:
     """Return the identifier's label for the language of a code, or None.
 
-    It is None if the identifier does not know the language. It may be the label of the language's
-    macrolanguage, or of another language in that.
+    It may be the label of the language's macrolanguage, or of another language in the
+    macrolanguage. It is None if the identifier knows none of these.
     """
     known = identifier().labels
     by_base = {base_language(label): label for label in known}

@@ -30,17 +30,10 @@ def margin_scores(
 ) -> FloatArray:
     """Return the margin of each of P pairs, float64 (P,).
 
-    With a the cosine, and b the mean of ``source_mean`` and ``target_mean``, ``ratio`` is a /
-    max(b, 1e-6), ``distance`` a - b, ``absolute`` a and ``csls`` 2 (a - b).
-
-    Args:
-        cosine: cosine of each pair, float32 (P,).
-        source_mean: mean cosine of the k nearest targets of each pair's source, float64 (P,).
-        target_mean: mean cosine of the k nearest sources of each pair's target, float64 (P,).
-        margin: one of ``MARGINS``.
-
-    Raises:
-        ValueError: ``margin`` is unknown.
+    Let a be the cosine, and b the mean of ``source_mean`` and ``target_mean``. ``ratio`` is a /
+    max(b, 1e-6), ``distance`` a - b, ``absolute`` a and ``csls`` 2 (a - b). ValueError says that
+    ``margin`` is none of these. ``source_mean``, (P,), are mean cosines of the k nearest targets of
+    each pair's source, and ``target_mean``, (P,), of the k nearest sources of each pair's target.
     """
     check_choice("margin", margin, MARGINS)
     return MARGINS[margin](cosine.astype(np.float64), (source_mean + target_mean) / 2)

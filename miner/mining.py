@@ -20,6 +20,8 @@ def mine(
 ) -> Pairs:
     """Mine translation pairs from the sentence vectors of two languages.
 
+    Pairs are best first, ties in the order of source, then target. Ids are row positions.
+
     Args:
         source: vectors (N, D), real numbers of any scale. A side without rows gives no pairs.
         target: vectors (M, D), of any scale.
@@ -27,9 +29,6 @@ def mine(
         margin: ``ratio``, ``distance``, ``absolute`` or ``csls`` (``miner.margin``).
         retrieval: ``max``, ``intersect``, ``forward`` or ``backward`` (``miner.selection.select``).
         threshold: keep pairs with a margin above it.
-
-    Returns:
-        Pairs, best first. Ids are row positions.
 
     Raises:
         ValueError: The margin or retrieval is unknown, k is below 1, dimensions differ, vectors are

@@ -28,15 +28,12 @@ def cluster_pairs(one: IntArray, other: IntArray, starts: IntArray) -> Clusters:
     """Cluster the sentences of L languages by P pairs, best pairs first.
 
     A pair merges the clusters of its sentences, unless both clusters have a sentence of the same
-    language. Connected components would chain wrong pairs to clusters of any size.
+    language. Connected components would chain wrong pairs to clusters of any size. Clusters have at
+    least two sentences, and are by descending number of languages, then by ``last``.
 
-    Args:
-        one: a sentence of each pair, best first, int64 (P,), numbered through all languages.
-        other: the other sentence of each pair, int64 (P,).
-        starts: the first sentence of each language, and the number of sentences: int64 (L + 1,).
-
-    Returns:
-        Clusters of at least two sentences, by descending number of languages, then by ``last``.
+    ``one`` and ``other``, int64 (P,), are the sentences of each pair, best first, numbered through
+    all languages. ``starts``, int64 (L + 1,), has the first sentence of each language, and the
+    number of sentences.
 
     Raises:
         ValueError: There are more than ``MAX_LANGUAGES`` languages.

@@ -29,10 +29,8 @@ HELD_BYTES = 40  # per pair of a band: key, position, order
 def signatures(source: Sequence[str], target: Sequence[str]) -> Signatures:
     """Return MinHash signatures of P pairs of texts, uint32 (P, HASHES).
 
-    Pairs that differ only in case and in the width of white space have the same signature.
-
-    Raises:
-        ModuleNotFoundError: rensa is not installed.
+    Pairs that differ only in case and in the width of white space have the same signature. Raises
+    ModuleNotFoundError if rensa is not installed.
     """
     from rensa import RMinHash
 

@@ -17,11 +17,7 @@ _COUNTED = "LMN"  # categories of Unicode: letters, marks (vowels in many script
 
 
 def same_texts(source: Sequence[str], target: Sequence[str]) -> Mask:
-    """Return a mask (P,) of the pairs with the same text on both sides.
-
-    Only letters, marks and digits are compared, in any case and in NFKC. Texts without these are
-    compared in NFKC.
-    """
+    """Return a mask (P,) of the pairs with the same text on both sides."""
     pairs = zip(source, target, strict=True)
     return np.fromiter((_is_same(*pair) for pair in pairs), np.bool_, count=len(source))
 

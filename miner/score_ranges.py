@@ -86,7 +86,7 @@ def best_pairs(
 
     Args:
         parts: rows of the side, with their neighbours.
-        others: all rows of the other side, with their neighbours. They are read once, part by part.
+        others: all rows of the other side, read once, in parts with disjoint ranges of ids.
         side: FORWARD if ``parts`` are sources, or else BACKWARD.
         margin: one of ``miner.margin.MARGINS``; any other raises ValueError.
     """
@@ -170,10 +170,8 @@ def merge_directions(forward: Pairs, backward: Pairs) -> tuple[Pairs, NDArray[np
     """Merge the best pairs of sources and the best pairs of targets.
 
     Neither is judged, and either may be empty. A pair in both has its numbers from ``forward``.
-
-    Returns:
-        The distinct pairs, by source, then target; and int8 (P,), the ``Direction`` of each:
-        FORWARD if it is in ``forward``, BACKWARD if it is in ``backward``, or BOTH.
+    Returns the distinct pairs, by source, then target, and the ``Direction`` of each, int8 (P,). It
+    is FORWARD for a pair in ``forward``, BACKWARD for a pair in ``backward``, or BOTH.
     """
     columns = zip(vars(forward), vars(forward).values(), vars(backward).values(), strict=True)
     both = Pairs(**{name: np.concatenate(halves) for name, *halves in columns})
@@ -206,7 +204,7 @@ def sort_pairs(path: Path, pairs: Pairs, side: Direction) -> SortedPairsFile:
     """Write all ``pairs``, by ascending score, to an ``.npy`` file.
 
     Ties keep their order. Pairs may be judged. An existing file is replaced. A full disk raises
-    OSError. The result has ``path`` and ``side``.
+    OSError.
     """
     record = JUDGED_RECORD if isinstance(pairs, JudgedPairs) else RECORD
     records = np.empty(len(pairs), dtype=record)
@@ -226,16 +224,13 @@ def select_in_ranges(
 ) -> Iterator[Pairs]:
     """Yield the pairs that ``miner.selection.select`` returns, in its order.
 
-    They are yielded in blocks, which may be empty.
+    They are yielded in blocks, which may be empty. Two ranges of scores are in memory.
 
     Args:
         files: the best pairs of all rows of both sides, not judged. Ids are row numbers from 0.
-        size: pairs per range, about, since equal scores are in one. Two ranges are in memory.
-        retrieval: one of ``miner.selection.RETRIEVALS``.
+        size: about how many pairs a range has. It has more if many scores are equal.
+        retrieval: one of ``miner.selection.RETRIEVALS``; any other raises ValueError.
         threshold: pairs must score above it.
-
-    Raises:
-        ValueError: ``retrieval`` is unknown.
     """
     check_choice("retrieval", retrieval, RETRIEVALS)
     taken = [np.zeros(_largest(files, name) + 1, dtype=np.bool_) for name in ("source", "target")]

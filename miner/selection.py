@@ -26,18 +26,9 @@ def candidate_pairs(
 ) -> Pairs:
     """Return the distinct pairs in neighbour lists, scored by their margins.
 
-    Args:
-        forward: the sources' neighbours among the targets: N rows, ids from ``target_ids``.
-        backward: the targets' neighbours among the sources: M rows, ids from ``source_ids``.
-        source_ids: int64 (N,), ascending.
-        target_ids: int64 (M,), ascending.
-        margin: one of ``miner.margin.MARGINS``.
-
-    Returns:
-        Pairs in the order of source ids, then target ids.
-
-    Raises:
-        ValueError: ``margin`` is unknown.
+    ``forward`` has the N sources' neighbours with ids from ``target_ids``, and ``backward`` the M
+    targets' with ids from ``source_ids``. Pairs are in the order of source ids, then target ids.
+    ``margin`` is one of ``miner.margin.MARGINS``; any other raises ValueError.
     """
     source, target, forward_cosine, forward_rank = _edges(forward, target_ids)
     target_b, source_b, backward_cosine, backward_rank = _edges(backward, source_ids)
@@ -119,14 +110,9 @@ def best_of_both(pairs: Pairs) -> IntArray:
 def take_free(source: IntArray, target: IntArray, taken_sources: Mask, taken_targets: Mask) -> Mask:
     """Select pairs greedily, in order, with each row in at most one pair.
 
-    Args:
-        source: source row of each pair, int64 (P,), below N.
-        target: target row of each pair, int64 (P,), below M.
-        taken_sources: mask (N,) of source rows that are already in a pair, updated in place.
-        taken_targets: mask (M,) of target rows that are already in a pair, updated in place.
-
-    Returns:
-        A mask (P,) of the selected pairs.
+    ``source`` and ``target``, int64 (P,), are the rows of each pair, below N and M. The masks
+    ``taken_sources`` (N,) and ``taken_targets`` (M,) are of the rows that are already in a pair,
+    updated in place. The result is a mask (P,) of the selected pairs.
     """
     kept = np.zeros(len(source), dtype=np.bool_)
     find = _find_free
@@ -158,22 +144,12 @@ RETRIEVALS: dict[str, Callable[[Pairs], IntArray]] = {
 
 
 def select(pairs: Pairs, *, retrieval: str = "max", threshold: float = -np.inf) -> Pairs:
-    """Select among candidate pairs.
+    """Select among candidate pairs, best first, ties by source, then target.
 
     The retrieval ``forward`` selects each source's best pair, ``backward`` each target's, and
     ``intersect`` the pairs that both select. ``max`` matches the pairs of ``best_of_both`` one to
-    one, best first (Artetxe & Schwenk 2019, section 3.2).
-
-    Args:
-        pairs: from ``candidate_pairs``.
-        retrieval: one of ``RETRIEVALS``.
-        threshold: pairs must score above it.
-
-    Returns:
-        The selected pairs, best first. Ties are ordered by source id, then target id.
-
-    Raises:
-        ValueError: ``retrieval`` is unknown.
+    one, best first (Artetxe & Schwenk 2019, section 3.2). Any other name raises ValueError.
+    ``pairs`` are from ``candidate_pairs``, and selected pairs score above ``threshold``.
     """
     check_choice("retrieval", retrieval, RETRIEVALS)
     chosen = RETRIEVALS[retrieval](pairs)

@@ -27,7 +27,7 @@ _counts: list[int] = []  # of nested ``using_threads``; the last one counts
 def thread_count() -> int:
     """Return the number of threads that work may use in this process.
 
-    It is the innermost ``using_threads``' limit, else OMP_NUM_THREADS, else the usable cores'.
+    It is that of the innermost ``using_threads``, else OMP_NUM_THREADS, else ``usable_cores``.
     """
     return _counts[-1] if _counts else given_threads() or usable_cores()
 
@@ -45,7 +45,7 @@ def given_threads(variable: str = THREADS) -> int:
 def using_threads(count: int) -> Iterator[None]:
     """Have ``thread_count`` return ``count`` in a ``with`` block.
 
-    It holds for all threads of the process. Threads of libraries, such as BLAS, are not limited.
+    It applies to all threads of the process. Threads of libraries, such as BLAS, are not limited.
     """
     _counts.append(count)
     try:
@@ -55,9 +55,9 @@ def using_threads(count: int) -> Iterator[None]:
 
 
 def use_all_threads() -> AbstractContextManager[None]:
-    """Return a ``with`` context whose ``thread_count`` is of all workers.
+    """Return a ``with`` context whose work may use the threads of all workers.
 
-    It is for work that other workers wait for. The number is in the environment's
+    It is for work that other workers wait for. In it, ``thread_count`` is the environment's
     ``ADIT_ALL_THREADS``. If that is not set, ``thread_count`` stays as it is.
     """
     return using_threads(given_threads(ALL_THREADS) or thread_count())
@@ -89,12 +89,9 @@ def run_in_threads(
     """Call ``work`` on each item, in any order, in ``count`` threads.
 
     ``count`` defaults to ``thread_count``. A single thread is the caller's own. Items are drawn one
-    at a time, so there may be millions. Threads see the caller's context variables, such as a run's
-    cache folder. In several threads, products of OpenMP and MKL use one thread each.
-
-    Raises:
-        BaseException: The first error of ``work`` or ``items``. Calls that have begun finish first,
-            and no others begin.
+    at a time. Threads see the caller's context variables, such as a run's cache folder. In several
+    threads, products of OpenMP and MKL use one thread each. The first error of ``work`` or
+    ``items`` is raised. Calls that have begun finish first, and no others begin.
     """
     count = thread_count() if count is None else count
     if count == 1:
@@ -147,7 +144,7 @@ def on_one_thread(work: Callable[[], Result]) -> Result:
 def prefetch(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
     """Yield the result of ``work`` on each item, in order.
 
-    Another thread computes the next result while the caller uses one. Its errors are raised here.
+    A thread computes the next result while the caller uses one. Errors of ``work`` are raised.
     """
     with ThreadPoolExecutor(1) as pool:
         pending = None

@@ -38,14 +38,11 @@ def adversarial_start(
 ) -> Mapping:
     """Train a map of word vectors adversarially, and return the best map.
 
-    Batches are drawn from the first 6,000 words per side. At 20 checks, ``judge`` rates the map.
-
-    Args:
-        source: unit vectors of words (N, D), most frequent first.
-        target: unit vectors of words of the other language (M, D), most frequent first.
-        seed: seed of all random numbers.
-        judge: converts an orthogonal matrix (D, D) to a ``Mapping``, which it may refine.
-        judged: called with the number of updates and the map's criterion at each check.
+    ``source`` (N, D) and ``target`` (M, D) are unit vectors of words of two languages, most
+    frequent first. Batches are drawn from the first 6,000 words per side, and ``seed`` sets all
+    random numbers. At 20 checks, ``judge`` converts an orthogonal matrix (D, D) to a ``Mapping``,
+    which it may refine. ``judged`` is called with the number of updates and the map's criterion at
+    each check.
     """
     generator = np.random.default_rng(seed)
     sides = [torch.from_numpy(side[:FREQUENT] * np.float32(LENGTH)) for side in (source, target)]

@@ -34,10 +34,8 @@ class Mapping:
 def comparable_rows(vectors: Matrix) -> Matrix:
     """Scale rows to unit length, centre them, and scale them again.
 
-    As in Artetxe et al. 2018. The result is float32 (N, D).
-
-    Raises:
-        ValueError: A row is zero or not finite, maybe only after centring.
+    As in Artetxe et al. 2018. The result is float32 (N, D). Raises ValueError if a row is zero or
+    not finite, maybe only after centring.
     """
     rows = _unit(vectors.astype(np.float64))
     return _unit(rows - rows.mean(axis=0)).astype(np.float32)
@@ -107,12 +105,10 @@ def refine(
 ) -> Mapping:
     """Refit a map to mutual nearest neighbours, and return the best map.
 
-    Args:
-        source: unit vectors of words (N, D), most frequent first: refits use 15,000 per side.
-        target: unit vectors of words of the other language (M, D), most frequent first.
-        matrix: the first map, (D, D), which may be the result.
-        rounds: number of refits; with 0, only the criterion of ``matrix`` is computed.
-        judged: called with the number of the round, from 0 for ``matrix``, and its criterion.
+    ``source`` (N, D) and ``target`` (M, D) are unit vectors of words of two languages, most
+    frequent first. Refits use 15,000 per side. ``matrix``, (D, D), is the first map, which may be
+    the result. If ``rounds`` is 0, only its criterion is computed. ``judged`` is called with the
+    number of each round, from 0 for ``matrix``, and its criterion.
     """
     mappings: list[Mapping] = []
     for number in range(rounds + 1):

@@ -21,7 +21,7 @@ def similarity_start(source: Matrix, target: Matrix, *, seed: int) -> Mapping:
 
     ``source`` (N, D) and ``target`` (M, D) are unit vectors of words, most frequent first. The same
     number of each counts, at most 2,000. At first, a word is matched by its sorted similarities to
-    its side. ``seed`` is of the self-learning's random choices.
+    its side. ``seed`` sets random choices. Errors are as in ``comparable_rows``.
     """
     source, target = _frequent(source, target)
     matrix = _fitted(source, target, _profiles(source) @ _profiles(target).T)
@@ -33,14 +33,8 @@ def learn_by_itself(source: Matrix, target: Matrix, matrix: Matrix, *, seed: int
 
     Each round fits a map to the nearest neighbours of both sides by CSLS. Only a random share of
     the similarities counts, which avoids poor local optima. The share grows to 1. The criterion is
-    the mean cosine of source words and their nearest targets. As in ``similarity_start``, at most
-    2,000 words per side count.
-
-    Args:
-        source: unit vectors of words (N, D), most frequent first.
-        target: unit vectors of words of the other language (M, D), most frequent first.
-        matrix: the first map, (D, D).
-        seed: seed of the random shares.
+    the mean cosine of source words and their nearest targets. ``source`` and ``target`` are as in
+    ``similarity_start``, ``matrix`` (D, D) is the first map, and ``seed`` sets the random shares.
     """
     source, target = _frequent(source, target)
     generator = np.random.default_rng(seed)

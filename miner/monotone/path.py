@@ -70,8 +70,10 @@ def cheapest_path(
 ) -> Any:
     """Find the cheapest path from (0, 0) to (N, M) within a band.
 
-    Steps are beads and gaps, any number of unaligned sentences of one side. A gap's cost is affine,
-    as in Gotoh 1982, "An Improved Algorithm for Matching Biological Sequences".
+    Steps are beads, and gaps of any number of unaligned sentences of one side. A gap's cost is
+    affine, as in Gotoh 1982, "An Improved Algorithm for Matching Biological Sequences". Returns the
+    row and column after each of S steps, int64 (S, 2), and their costs, float64 (S,). In these, a
+    gap is a step per sentence, with equal costs.
 
     Args:
         vectors: vectors of the source's and the target's blocks, float32 (A, N, D) and (B, M, D).
@@ -81,12 +83,8 @@ def cheapest_path(
         gap: cost of opening a gap, and factor of the root of each length in it, two floats.
         merge: cost per sentence of a bead beyond 1-1.
         weight: weight of the lengths' ratio.
-        band: first columns of all rows, and columns after the last: two int64 (N + 1,), ascending;
-            no row is empty, and consecutive rows overlap.
-
-    Returns:
-        Row and column after each of S steps, int64 (S, 2), and their costs, float64 (S,). Here, a
-        gap is a step per sentence, with equal costs.
+        band: first columns of all rows, from 0, and columns after the last, to M + 1: two int64 (N
+            + 1,), ascending; no row is empty, and consecutive rows overlap.
     """
     (source, target), (source_noise, target_noise) = vectors, noises
     (source_ends, target_ends), (low, high), (opening, missing) = ends, band, gap
