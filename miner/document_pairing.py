@@ -77,8 +77,7 @@ def same_names(source: Sequence[str], target: Sequence[str]) -> list[tuple[int, 
 class DocumentPairs:
     """Pairs of documents, best first, with each document in at most one.
 
-    ``source`` and ``target`` are positions, (P,), and ``scores``, (P,), up to 1, ties by
-    ``source``.
+    ``source`` and ``target``, (P,), are positions. ``scores``, (P,), are at most 1, ties by source.
     """
 
     source: IntArray
@@ -163,7 +162,7 @@ def pair_sides(
     """Pair documents like ``pair_documents``, and also by their names.
 
     Documents with ``same_names`` are also compared, and their score s becomes s + 0.2 (1 - s).
-    ``k`` is ``candidates`` there. An empty side gives no pairs. Raises ValueError if dimensions
+    ``k`` is ``candidates`` there. Neither side may be empty. Raises ValueError if dimensions
     differ, a document has no sentences, or ``k`` is below 1.
     """
     vectors = document_vectors(source), document_vectors(target)
