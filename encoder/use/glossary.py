@@ -190,13 +190,13 @@ def load_glossary(folder: Path = FOLDER) -> Glossary:
     """Load the glossary in ``folder``, by default the package's.
 
     Raises:
-        ValueError: It is damaged, lacks its configuration, or is of another bundled encoder.
-        FileNotFoundError: Its weights are missing.
+        ValueError: A file is missing or damaged, or it is of another bundled encoder.
     """
     config = _config(folder)
-    weights = (folder / WEIGHTS).read_bytes()
+    path = folder / WEIGHTS
+    weights = path.read_bytes() if path.is_file() else b""
     if hashlib.sha256(weights).hexdigest() != config["sha256"]:
-        raise ValueError(f"encoder use: {folder / WEIGHTS} is damaged; install or copy it again")
+        raise ValueError(f"encoder use: {path} is missing or damaged; install or copy it again")
     installed = [load_bundled(language).name for language in KINDS]
     if config["bundled"] != installed:
         raise ValueError(

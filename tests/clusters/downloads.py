@@ -18,12 +18,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from apache_beam.version import __version__ as BEAM  # noqa: N812
 
 FLINK, SPARK, OPERATOR = "1.19.3", "3.5.0", "1.10.0"
 JOB_SERVERS = Path(__file__).parent / "job_servers" / "pom.xml"
 PRISM = "github.com/apache/beam/sdks/v2/go/cmd/prism"
+# Python before 3.11.4 cannot check members.
+FILTER: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
 NEEDED = {"java": "a JDK of version 17", "mvn": "Maven", "go": "Go"}
 
 
@@ -126,7 +129,7 @@ def _pip(requirement: str, to: Path) -> None:
         for member in packed:
             member.name = member.name.partition("/")[2]
             if member.name.startswith("deps/"):
-                packed.extract(member, to, filter="data")
+                packed.extract(member, to, **FILTER)
     archive.unlink()
 
 

@@ -164,10 +164,11 @@ def seconds_of(work: Callable[[], object]) -> float:
 
 
 def blas_seconds_of(work: Callable[[], object]) -> float:
-    """Return the mean CPU seconds of this process per call of ``work``, in 40 milliseconds.
+    """Return the mean CPU seconds of this process per call of ``work``.
 
-    Systems add the time of other running threads only every 1 to 10 milliseconds, so a single call
-    may seem as many times as fast as OpenBLAS has threads. Their waiting for more products counts.
+    It calls for 40 milliseconds or more. Systems add the time of other running threads only every
+    1 to 10 milliseconds, so one call may seem as many times as fast as OpenBLAS has threads. The
+    time that these threads wait for the next call counts.
     """
     work()  # starts the threads
     calls, start, used = 0, perf_counter(), process_time()
