@@ -144,8 +144,7 @@ def print_line(line: str) -> None:
 def print_json(record: Record) -> None:
     """Print a record to stdout as indented JSON.
 
-    Raises:
-        ValueError: A number is not finite.
+    A number that is not finite raises ValueError.
     """
     encoding = (sys.stdout.encoding or "").lower()
     is_ascii = encoding not in ("utf-8", "utf8")  # stdout would escape other characters wrongly

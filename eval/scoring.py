@@ -95,10 +95,8 @@ class ScoringOptions:
     ``pairs`` is the file to score. Without ``gold``, pairs are only extracted. ``sides`` is needed
     for pairs with texts but no ids. Each side is one file of sentences with ids, or a file of
     sentences and one of ids. Pairs are extracted by ``threshold``, which ``optimized`` chooses by
-    F1. Their ids are written to ``output``, unless that is None.
-
-    Raises:
-        ValueError: ``gold`` is None, and ``output`` or a threshold above -inf is missing.
+    F1. Their ids are written to ``output``, unless that is None. ValueError says that ``gold`` is
+    None, and ``output`` or a float above -inf as ``threshold`` is missing.
     """
 
     pairs: Path
@@ -115,8 +113,7 @@ class ScoringOptions:
     def read_sides(self) -> Sides | None:
         """Read the sentences of both sides, or return None if ``sides`` is None.
 
-        Raises:
-            ValueError: A file is malformed, as for ``read_sentences``.
+        ValueError is raised as by ``read_sentences``.
         """
         return self.sides and (read_sentences(*self.sides[0]), read_sentences(*self.sides[1]))
 

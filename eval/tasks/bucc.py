@@ -98,10 +98,8 @@ def run(args: argparse.Namespace, show: Show) -> Record:
 def prepare(args: argparse.Namespace) -> Suite:
     """Find two splits of each language pair, as a suite.
 
-    The first chooses the threshold, the second is scored. Sentences are read by each measurement.
-
-    Raises:
-        ValueError: A pair or split is missing.
+    The first chooses the threshold, the second is scored. Each measurement reads the sentences.
+    ValueError says that a pair or split is missing.
     """
     splits = {pair: _splits(args, pair) for pair in chosen_pairs(args)}
 
