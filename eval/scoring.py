@@ -111,10 +111,7 @@ class ScoringOptions:
             raise ValueError("missing --gold; only --threshold with --output works without it")
 
     def read_sides(self) -> Sides | None:
-        """Read the sentences of both sides, or return None if ``sides`` is None.
-
-        ValueError is raised as by ``read_sentences``.
-        """
+        """Read both sides by ``read_sentences``, or return None without ``sides``."""
         return self.sides and (read_sentences(*self.sides[0]), read_sentences(*self.sides[1]))
 
 
@@ -134,11 +131,9 @@ class ScoringReport:
 def score_pairs(options: ScoringOptions) -> ScoringReport:
     """Score mined pairs by the rules of ``eval.metrics.bucc``.
 
-    If ``output`` is not None, the ids of the extracted pairs are written to it or replace it.
-
-    Raises:
-        ValueError: A file is missing or malformed, or pairs or gold pairs do not fit ``sides``.
-        OutputError: ``output`` cannot be written.
+    The ids of the extracted pairs are written to ``output`` or replace it, unless it is None, or
+    OutputError is raised. ValueError says that a file is missing or malformed, or pairs or gold
+    pairs do not fit ``sides``.
     """
     sides = options.read_sides()
     candidates = read_candidates(options.pairs, sides)

@@ -185,10 +185,8 @@ def change_pairs(
 
     ``pairs`` are positions in ``corpus``, and ``kinds`` positions in ``CHANGES`` or ``UNCHANGED``,
     both int64 (B,). A pair whose change is impossible, such as of absent numbers, stays as it is.
-
-    Returns:
-        Rows of the words of sources, and of targets, int64 (B, LENGTH); whether a word of the new
-        target is not in the correct one, bool (B, LENGTH); whether a pair was changed, bool (B,).
+    The results are rows of the words of sources, and of targets, int64 (B, LENGTH); whether a word
+    of a new target is not in the correct one, bool (B, LENGTH); whether a pair changed, bool (B,).
     """
     partners = (pairs + torch.randint_like(pairs, 1, PARTNERS)) % len(corpus.sources)
     source, target = corpus.sources[pairs].long(), corpus.targets[pairs].long()

@@ -107,9 +107,8 @@ class Side:
     ) -> tuple[NDArray[np.float32], NDArray[np.int32], NDArray[np.int64]]:
         """Return the words of sentences at positions ``rows`` (B,).
 
-        Returns:
-            Vectors of the batch's different words, float32 (U, D); each word's row in them, int32
-            (W,); and the first word of each sentence, and W, int64 (B + 1,).
+        The results are vectors of the batch's different words, float32 (U, D), each word's row in
+        them, int32 (W,), and the first word of each sentence, and W, int64 (B + 1,).
         """
         counts = self.offsets[rows + 1] - self.offsets[rows]
         offsets = np.concatenate([[0], counts.cumsum()])
@@ -238,7 +237,7 @@ def save_facts(
 
     ``miner.judge.facts`` reads it. Words of ``sides`` scale the hidden units. ``names`` are the
     meanings of ``learner``. Those in a group of ``listed_groups`` are written if they are of two
-    senses, or if it has one sense. Without any, ValueError is raised. ``encoders`` are names.
+    senses, or if it has one. Without any, ValueError is raised. ``encoders`` name word encoders.
     """
     values = learner.values
     unit = np.abs(values["hidden"]).max() / MAX_BYTE

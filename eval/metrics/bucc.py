@@ -116,10 +116,7 @@ class BuccScore:
 
 
 def rank(candidates: Candidates) -> Candidates:
-    """Sort candidates by descending score, and keep the best of each ``name``.
-
-    Candidates with equal scores stay in their order.
-    """
+    """Sort by descending score, ties in order, and keep the best per ``name``."""
     first: dict[IdPair, int] = {}
     for position in np.argsort(-candidates.scores, kind="stable").tolist():
         first.setdefault(candidates.name(position), position)

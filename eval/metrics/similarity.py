@@ -23,10 +23,8 @@ def search_errors(source: Matrix, target: Matrix, *, margin: str = "absolute") -
     Row i of ``source`` (N, D) translates row i of ``target`` (N, D). By ``absolute``, the cosine,
     this is the measure of Artetxe & Schwenk 2019, "Massively Multilingual Sentence Embeddings", on
     Tatoeba. By another of ``miner.margin.MARGINS``, it is xSIM (Heffernan et al. 2022, "Bitext
-    Mining Using Distilled Sentence Representations for Low-Resource Languages", section 4).
-
-    Returns:
-        Errors of source rows and of target rows, both bool (N,). A zero row is an error.
+    Mining Using Distilled Sentence Representations for Low-Resource Languages", section 4). The
+    results are errors of source and of target rows, bool (N,). A zero row is an error.
 
     Raises:
         ValueError: The shapes differ or have no rows, or ``margin`` is unknown.

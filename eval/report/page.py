@@ -27,12 +27,12 @@ Columns = dict[str, object]
 
 
 def render(run: Run, gold: Gold | None = None) -> str:
-    """Return the web page about a run, as HTML, with ``gold`` unless None.
+    """Return the HTML page about a run, compared with ``gold`` if not None.
+
+    Errors of ``explain`` are raised, because the page explains some pairs.
 
     Raises:
-        ValueError: The run wrote no pairs, its files changed, an id is repeated, or the encoder of
-            a judged run cannot be loaded.
-        ModuleNotFoundError: A package that this encoder needs is not installed.
+        ValueError: The run wrote no pairs, its files changed, or an id is repeated.
     """
     if not len(run.pairs):
         raise ValueError(

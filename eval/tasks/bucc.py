@@ -62,11 +62,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     ``args`` has the options and ``encoder``. The threshold is chosen on the first split. Lines are
     passed to ``show``. The record has scores, in ``pairs`` by pair and role, ``tune`` or ``test``,
     and in ``mean`` by role. Files in ``args.output_dir`` are written or replaced, if not None.
-
-    Raises:
-        ValueError: A split is missing or malformed, or the encoder cannot be loaded or used.
-        OSError: A file cannot be written.
-        ModuleNotFoundError: A package that the encoder needs is not installed.
+    Errors are as in ``TaskModule.run``.
     """
     splits = {pair: _splits(args, pair) for pair in chosen_pairs(args)}
     if args.output_dir is not None:
