@@ -142,11 +142,7 @@ def print_line(line: str) -> None:
 
 
 def print_json(record: Record) -> None:
-    """Print a record to stdout as indented JSON.
-
-    Raises:
-        ValueError: A number is not finite.
-    """
+    """Print a record of finite numbers as indented JSON, or raise ValueError."""
     encoding = (sys.stdout.encoding or "").lower()
     is_ascii = encoding not in ("utf-8", "utf8")  # stdout would escape other characters wrongly
     text = json.dumps(record, indent=2, ensure_ascii=is_ascii, allow_nan=False)

@@ -95,10 +95,8 @@ class ScoringOptions:
     ``pairs`` is the file to score. Without ``gold``, pairs are only extracted. ``sides`` is needed
     for pairs with texts but no ids. Each side is one file of sentences with ids, or a file of
     sentences and one of ids. Pairs are extracted by ``threshold``, which ``optimized`` chooses by
-    F1. Their ids are written to ``output``, unless that is None.
-
-    Raises:
-        ValueError: ``gold`` is None, and ``output`` or a threshold above -inf is missing.
+    F1. Their ids are written to ``output``, unless that is None. ValueError says that ``gold`` is
+    None, and ``output`` or a float above -inf as ``threshold`` is missing.
     """
 
     pairs: Path
@@ -113,11 +111,7 @@ class ScoringOptions:
             raise ValueError("missing --gold; only --threshold with --output works without it")
 
     def read_sides(self) -> Sides | None:
-        """Read the sentences of both sides, or return None if ``sides`` is None.
-
-        Raises:
-            ValueError: A file is malformed, as for ``read_sentences``.
-        """
+        """Read both sides by ``read_sentences``, or return None without ``sides``."""
         return self.sides and (read_sentences(*self.sides[0]), read_sentences(*self.sides[1]))
 
 
@@ -137,11 +131,9 @@ class ScoringReport:
 def score_pairs(options: ScoringOptions) -> ScoringReport:
     """Score mined pairs by the rules of ``eval.metrics.bucc``.
 
-    If ``output`` is not None, the ids of the extracted pairs are written to it or replace it.
-
-    Raises:
-        ValueError: A file is missing or malformed, or pairs or gold pairs do not fit ``sides``.
-        OutputError: ``output`` cannot be written.
+    The ids of the extracted pairs are written to ``output`` or replace it, unless it is None, or
+    OutputError is raised. ValueError says that a file is missing or malformed, or pairs or gold
+    pairs do not fit ``sides``.
     """
     sides = options.read_sides()
     candidates = read_candidates(options.pairs, sides)

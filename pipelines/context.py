@@ -74,11 +74,8 @@ class RunContext:
     def encoder(self, language: str | None = None) -> Encoder:
         """Return this part's encoder of a language, loaded at first use.
 
-        ``language`` is a code, or None if it is unknown.
-
-        Raises:
-            ValueError: The encoder is unknown or damaged, or lacks the language.
-            ModuleNotFoundError: A package that the encoder needs is not installed.
+        ``language`` is a code, or None if unknown. ValueError says that the encoder is unknown or
+        damaged, or lacks the language. ModuleNotFoundError says that its package is not installed.
         """
         return self._encoders.get(self.job.whole, self.options.encoder, language)
 
@@ -88,10 +85,10 @@ class RunContext:
 
     @property
     def encoder_name(self) -> str:
-        """The names of the source's and the target's encoder.
+        """The names of both sides' encoders, joined by "+" unless equal.
 
-        They are joined by "+" unless equal. With precomputed vectors, it is "precomputed".
-        Otherwise, the encoders are loaded, with the exceptions of ``encoder``.
+        It is "precomputed" for precomputed vectors. Otherwise, it loads the encoders and raises the
+        errors of ``encoder``.
         """
         if self.options.source.embeddings is not None:
             return "precomputed"
@@ -99,19 +96,17 @@ class RunContext:
 
     @property
     def words_name(self) -> str:
-        """The names of the source's and the target's word encoder.
+        """The names of both sides' word encoders, joined by "+" unless equal.
 
-        They are joined by "+" unless equal. It raises the exceptions of ``word_encoders``.
+        It raises the errors of ``word_encoders``.
         """
         return _joined(self.word_encoders())
 
     def word_encoders(self) -> tuple[WordEncoder, ...]:
         """Return the encoders of single words of source and target.
 
-        Raises:
-            ValueError: The run's encoder has no words, and the bundled one is weak in a language,
-                or the run's encoder is unknown or damaged.
-            ModuleNotFoundError: A package that the encoder needs is not installed.
+        They are the bundled encoder if the run's encoder has no words. It raises the errors of
+        ``encoder``, or ValueError if a language is unknown to the bundled encoder, or weak in it.
         """
         encoder = None if self.options.source.embeddings is not None else self.encoder()
         return self._encoders.words(encoder, *self.languages)

@@ -47,8 +47,7 @@ class MapOptions(TextOptions):
 class RoundOptions(ValidatedOptions):
     """Options of each round of mining and training.
 
-    Raises:
-        ValueError: An option is below its ``low`` or above its ``high``.
+    ValueError says that an option is below its ``low`` or above its ``high``.
     """
 
     rounds: int = option(3, "maximum number of rounds", low=1)

@@ -92,10 +92,8 @@ def job_of_languages(
 ) -> Job:
     """Build the job that mines the language pairs of ``many``.
 
-    ``base`` has the options of all pairs, and ``corpora`` are by language.
-
-    Raises:
-        ValueError: ``many.pairs`` has an unknown or repeated pair.
+    ``base`` has the options of all pairs, and ``corpora`` are by language. ValueError says that
+    ``many.pairs`` has an unknown or repeated pair.
     """
 
     def part(name: str, source: str, target: str) -> MiningOptions:
@@ -122,13 +120,10 @@ def job_of_languages(
 def write_multiway(many: ManyOptions, job: Job) -> None:
     """Write the clusters of translations in all languages of a finished job.
 
-    The file in ``many.output``, ``multiway.jsonl`` if outputs are JSON lines, or else
-    ``multiway.tsv``, is written or replaced. A line has a cluster's number of languages, number of
-    links (pairs), score of the weakest link, and at most one sentence per language.
-
-    Raises:
-        ValueError: There are more than 64 languages, or a run is not finished.
-        OutputError: The file cannot be written.
+    The file ``multiway.jsonl`` (if outputs are JSON lines) or ``multiway.tsv`` in ``many.output``
+    is written or replaced. A line has a cluster's number of languages, number of links (pairs),
+    score of the weakest link, and at most one sentence per language. ValueError says that languages
+    are more than 64 or a run is not finished, OutputError that the file cannot be written.
     """
     runs = {name: open_run(job.parts[name].work_dir) for name in job.pairs}
     sides: dict[str, Side] = {}

@@ -51,7 +51,7 @@ def physical_bytes() -> int:
 
 
 def process_count(options: MiningOptions) -> int:
-    """Return 1, or with several workers their number and 1 for this process."""
+    """Return ``workers``, plus 1 for this process if there are several."""
     return options.workers + 1 if options.workers > 1 else 1
 
 

@@ -15,7 +15,7 @@ LOG_SECONDS = 10.0  # between two log lines
 
 
 def counted(count: int, unit: str) -> str:
-    """Format a count and its unit, given as a plural, such as "1 sentence"."""
+    """Format a count with a plural unit, "1 sentence" for 1 and "sentences"."""
     if count == 1:
         unit = f"{unit[:-3]}y" if unit.endswith("ies") else unit.removesuffix("s")
     return f"{count:,} {unit}"
@@ -97,11 +97,11 @@ class LogLines(Meter):
 class Monitor:
     """The progress of one run, from the moment when the monitor is made.
 
+    ``meter`` makes the meters of stages from name, total (None if unknown) and unit.
+
     Attributes:
         seconds: Seconds by stage, of all processes; ``start`` is the time before the first stage.
         peak_bytes: Largest memory in bytes of a worker process so far, 0 without workers.
-
-    ``meter`` makes the meters of stages from name, total (None if unknown) and unit.
     """
 
     def __init__(self, meter: Callable[[str, int | None, str], Meter] = LogLines) -> None:
@@ -140,7 +140,7 @@ class Monitor:
 
 
 def log_to_stderr(level: int) -> None:
-    """Log to stderr, messages of this product from ``level`` on."""
+    """Log the messages of this product, from ``level`` on, to stderr."""
     logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
     for package in PACKAGES:
         logging.getLogger(package).setLevel(level)

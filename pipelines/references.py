@@ -452,7 +452,7 @@ def save_row_neighbours(
 ) -> list[int]:
     """Save the neighbours of vectors at ascending positions (P,) of a side.
 
-    The index of each shard's first position among these, then P, are returned.
+    The result is the number of ``positions`` before each shard's first one, then P.
     """
     starts = np.searchsorted(positions, vectors.starts)
     shards = np.repeat(vectors.starts[:-1], np.diff(starts))
@@ -479,8 +479,7 @@ def shard_parts(
 def collect_side(references: Iterable[Reference], side: str) -> list[Reference]:
     """Return the references to the shards of a side, in the order of shards.
 
-    Raises:
-        ValueError: A shard of the side has no reference, or several.
+    ValueError says that a shard of the side has no reference, or several.
     """
     ordered = sorted(
         (reference for reference in references if reference.shard.side == side),
@@ -494,8 +493,7 @@ def collect_side(references: Iterable[Reference], side: str) -> list[Reference]:
 def collect_sides(references: Iterable[Reference]) -> dict[str, list[Reference]]:
     """Return the references by side, source first, in the order of shards.
 
-    Raises:
-        ValueError: A shard of a side has no reference, or several.
+    ValueError says that a shard of a side has no reference, or several.
     """
     return {side: collect_side(references, side) for side in layout.SIDES}
 

@@ -26,8 +26,8 @@ def eval_encoder(argv: Sequence[str] | None = None, prog: str = "eval-encoder") 
 def encoder_parser(prog: str, tasks: Collection[str] = TASKS) -> argparse.ArgumentParser:
     """Build the parser of ``adit evaluate``.
 
-    The modules of ``tasks`` are imported, and have their options. Other tasks have only a name and
-    help. Unknown names are ignored.
+    It imports the modules of ``tasks``, and has their options. Of other tasks, it has only the name
+    and the help. Unknown names are ignored.
     """
     parser = argparse.ArgumentParser(
         prog=prog,

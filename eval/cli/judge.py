@@ -73,8 +73,7 @@ def add_sources(parser: argparse.ArgumentParser) -> None:
 def corpora_of(args: argparse.Namespace) -> "Iterator[LabelledCorpora]":
     """Load the labelled corpora that the options of ``add_sources`` name.
 
-    Raises:
-        ValueError: Text is missing or malformed, when the iterator reaches it.
+    The iterator raises a ValueError when it reaches text that is missing or malformed.
     """
     from eval.judge.synthetic_corpora import labelled_corpora
 

@@ -194,8 +194,7 @@ def bucc_pairs(directory: Path) -> dict[str, dict[str, BuccFiles]]:
 def bucc_splits(directory: Path, pair: str) -> dict[str, BuccFiles]:
     """Return the files of a language pair by split, sorted by name.
 
-    Raises:
-        ValueError: ``directory`` is not a folder, or has no complete split of the pair.
+    ValueError says that ``directory`` is not a folder, or has no complete split of the pair.
     """
     return choose(bucc_pairs(directory), pair, f"{directory}: no pair")
 
@@ -203,8 +202,7 @@ def bucc_splits(directory: Path, pair: str) -> dict[str, BuccFiles]:
 def bucc_files(directory: Path, pair: str, split: str) -> BuccFiles:
     """Return the files of one split.
 
-    Raises:
-        ValueError: ``directory`` is not a folder, or has no such complete split.
+    ValueError says that ``directory`` is not a folder, or has no such complete split.
     """
     problem = f"{directory}: {pair} has no complete split"
     return choose(bucc_splits(directory, pair), split, problem)
@@ -213,9 +211,8 @@ def bucc_files(directory: Path, pair: str, split: str) -> BuccFiles:
 def load_bucc(directory: Path, pair: str, split: str) -> BuccSplit:
     """Load the sentences and gold pairs of one split.
 
-    Raises:
-        ValueError: A file or folder is missing, empty or malformed, an id is repeated, or a gold id
-            has no sentence.
+    ValueError says that a file or folder is missing, empty or malformed, an id is repeated, or a
+    gold id has no sentence.
     """
     files = bucc_files(directory, pair, split)
     source, target = read_sentences(files.source), read_sentences(files.target)

@@ -35,7 +35,7 @@ class Examples:
         return np.array([part == name for part in self.parts], dtype=bool)
 
     def classes(self) -> tuple[list[str], IntArray]:
-        """Return sorted distinct labels, and each example's index in them, (N,)."""
+        """Return sorted distinct labels, and every example's index, int64 (N,)."""
         names, numbers = np.unique(np.array(self.labels, dtype=np.str_), return_inverse=True)
         return names.tolist(), numbers.astype(np.int64)
 
@@ -122,11 +122,7 @@ def read_parts(
     """Read labelled sentences from a file per part.
 
     ``files`` are by part, ``tr``, ``va`` or ``te``. Missing files are skipped. If all are missing,
-    the result has no examples and no sides. ``label`` and ``sides`` are tab-separated columns, from
-    0. The first ``skip`` lines of each file are skipped.
-
-    Raises:
-        ValueError: A line lacks columns, or a file has no line left or is unreadable.
+    the result has no examples and no sides. Other arguments and errors are as in ``read_columns``.
     """
     read = partial(read_columns, label=label, sides=sides, skip=skip)
     return concat({part: read(path) for part, path in files.items() if path.is_file()})

@@ -18,7 +18,7 @@ def iso_639_3(code: str) -> str:
     """Return the ISO 639-3 code of a language.
 
     For some macrolanguages, such as ``zh``, it is the member that Tatoeba has, ``cmn``. A script or
-    region is ignored. Of an unknown language, the code without them is returned.
+    region is ignored. An unknown code is returned without them, in lower case.
     """
     base = base_language(code)
     try:
@@ -30,7 +30,7 @@ def iso_639_3(code: str) -> str:
 def iso_639_1(code: str) -> str:
     """Return a language's ISO 639-1 code, ``zh`` for ``cmn``, or else 639-3.
 
-    Script and region are ignored. Of an unknown language, the code without them is returned.
+    Script and region are ignored. An unknown code is returned without them, in lower case.
     """
     base = base_language(code)
     return _MACROLANGUAGES.get(base, base)
@@ -40,7 +40,7 @@ def name_of(code: str, names: Collection[str]) -> str:
     """Return the name among ``names`` that means the language of ``code``.
 
     A code without a script or region also matches the only name of its language. If no name or
-    several match, the code is returned.
+    several names match, the result is ``code``.
     """
     if code in names:
         return code
@@ -66,9 +66,7 @@ def encoders_of_languages(encoder: Encoder, languages: Sequence[str]) -> list[En
     """Return the encoder of each language, in order, all in one space.
 
     A joined encoder loses the parts that lack one of the languages, unless every part lacks one.
-
-    Raises:
-        ValueError: The encoder has one network per language, and lacks one.
+    ValueError and ModuleNotFoundError are raised as by ``Encoder.for_language``.
     """
     codes = [code_of(language) for language in languages]
     joint_encoder = encoder.for_languages(codes)

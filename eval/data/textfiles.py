@@ -12,9 +12,7 @@ Item = TypeVar("Item")
 
 
 def read_aligned(*paths: Path) -> list[list[str]]:
-    """Read the lines of files whose lines i belong together.
-
-    The result has a list per file, in order.
+    """Read files whose lines i belong together, as a list of lines per file.
 
     Raises:
         ValueError: A file is missing, is not UTF-8 or has no lines, or numbers of lines differ.

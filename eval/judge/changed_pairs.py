@@ -53,8 +53,8 @@ UNCHANGED = -1  # kind of pairs without a change
 class Lines(NamedTuple):
     """The words of B sentences, W in the longest.
 
-    ``vectors`` are float32 (B, W, D), ``weights`` times ``HEAVY`` float32 (B, W). ``is_word``, bool
-    (B, W), is False after the end.
+    ``vectors`` are float32 (B, W, D). ``weights``, float32 (B, W), contain the factor ``HEAVY``.
+    ``is_word``, bool (B, W), is False after the end, but never for the first word.
     """
 
     vectors: Tensor
@@ -64,7 +64,7 @@ class Lines(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Corpus:
-    """Pairs of several languages with English, as tensors.
+    """Pairs of several languages with English, as tensors on ``DEVICE``.
 
     Attributes:
         vectors: Zero, E English words, then others, in units of 1 / ``PARTS``, int8 (R, D).
@@ -72,8 +72,8 @@ class Corpus:
         similar: Rows of 38 English words similar to each of the first rows, int64 (E + 1, 38).
         sources: Rows of the words of P sources, 0 after the end, int32 (P, LENGTH).
         targets: Rows of the words of P targets, then of changed targets, int32 (T, LENGTH).
-        others: Positions in ``targets`` of the target after each of C ``TEXT_CHANGES``, three
-            (maybe repeated, -1 if none), and of three similar targets, int64 (P, C + 1, 3).
+        others: Positions in ``targets``, int64 (P, C + 1, 3): three changed targets for each of C
+            ``TEXT_CHANGES``, maybe duplicates, -1 if none; then three similar targets.
         encoders: Names of the word encoders.
     """
 
@@ -99,7 +99,7 @@ class Corpus:
 def read_corpus(texts: Sequence[ParallelText], encoder: Encoder) -> Corpus:
     """Read the words of texts whose target is English, and change the English.
 
-    ``encoder`` must have word vectors. The ValueError of ``word_encoders`` is raised.
+    Each text needs 8 pairs, and all need 39 English words. ``encoder`` must be a ``WordEncoder``.
     """
     english = [line for text in texts for line in text.target]
     others = np.full((len(english), len(TEXT_CHANGES) + 1, len(SIMILAR_TEXTS)), -1)
@@ -181,14 +181,12 @@ def draw_kinds(corpus: Corpus, pairs: Tensor) -> Tensor:
 def change_pairs(
     corpus: Corpus, pairs: Tensor, kinds: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Change pairs by ``kinds`` (B,), at random places and by random texts.
+    """Change pairs by ``kinds``, at random places and by random texts.
 
-    ``pairs`` are positions in ``corpus``, int64 (B,). A kind is a position in ``CHANGES``, or
-    ``UNCHANGED``. A pair stays as it is if a change is impossible, as of numbers in a text without.
-
-    Returns:
-        Rows of the words of sources, and of targets, int64 (B, LENGTH); whether a word of the new
-        target is not in the correct one, bool (B, LENGTH); whether a pair was changed, bool (B,).
+    ``pairs`` are positions in ``corpus``, and ``kinds`` positions in ``CHANGES`` or ``UNCHANGED``,
+    both int64 (B,). A pair whose change is impossible, such as of absent numbers, stays as it is.
+    The results are rows of the words of sources, and of targets, int64 (B, LENGTH); whether a word
+    of a new target is not in the correct one, bool (B, LENGTH); whether a pair changed, bool (B,).
     """
     partners = (pairs + torch.randint_like(pairs, 1, PARTNERS)) % len(corpus.sources)
     source, target = corpus.sources[pairs].long(), corpus.targets[pairs].long()

@@ -91,7 +91,7 @@ class Side:
     Attributes:
         vectors: Rows of the different words, int8 (U, D), in units of 1 / ``PARTS``.
         ids: Rows of the words of all sentences, int32 (W,).
-        offsets: First word of each sentence, and W, int64.
+        offsets: First word of each of S sentences, and W, int64 (S + 1,).
         meanings: Numbers of the meanings in each English sentence, int32, ascending, possibly none.
         share: Weight of the side in the choice of batches.
     """
@@ -107,9 +107,8 @@ class Side:
     ) -> tuple[NDArray[np.float32], NDArray[np.int32], NDArray[np.int64]]:
         """Return the words of sentences at positions ``rows`` (B,).
 
-        Returns:
-            Vectors of the batch's different words, float32 (U, D); each word's row in them, int32
-            (W,); and the first word of each sentence, and W, int64 (B + 1,).
+        The results are vectors of the batch's different words, float32 (U, D), each word's row in
+        them, int32 (W,), and the first word of each sentence, and W, int64 (B + 1,).
         """
         counts = self.offsets[rows + 1] - self.offsets[rows]
         offsets = np.concatenate([[0], counts.cumsum()])
@@ -144,9 +143,8 @@ def sides_of(
 class Learner:
     """Parameters of the model during training with Adam (Kingma & Ba 2015).
 
-    Attributes:
-        values: float32 ``hidden`` (D, H), ``outputs`` (M, H), ``biases`` (M,) and ``joining`` (1,),
-            by name, for D dimensions, H hidden units and M meanings.
+    ``values`` are float32 by name: ``hidden`` (D, H), ``outputs`` (M, H), ``biases`` (M,) and
+    ``joining`` (1,).
     """
 
     def __init__(self, dim: int, rates: NDArray[np.float64]) -> None:
@@ -168,8 +166,8 @@ class Learner:
     def step(self, side: Side, rows: NDArray[np.int64], rate: float) -> float:
         """Train on the sentences at positions ``rows`` of a side for a step.
 
-        Parameters change in place. ``rate`` is the learning rate. The mean loss of a sentence
-        before the step is returned.
+        Parameters change in place. ``rate`` is the learning rate. The result is the mean loss per
+        sentence before the step.
         """
         values = self.values
         vectors, ids, offsets = side.batch(rows)
@@ -237,9 +235,9 @@ def save_facts(
 ) -> None:
     """Write or replace the model of the listed meanings, in whole numbers.
 
-    ``miner.judge.facts`` reads it. Words of ``sides`` scale the hidden units. Of the meanings of
-    ``learner``, ``names``, negations are written, and those in a group of ``listed_groups`` with
-    two or more of its senses in ``names``. ``encoders`` are names of word encoders.
+    ``miner.judge.facts`` reads it. Words of ``sides`` scale the hidden units. ``names`` are the
+    meanings of ``learner``. Those in a group of ``listed_groups`` are written if they are of two
+    senses, or if it has one. Without any, ValueError is raised. ``encoders`` name word encoders.
     """
     values = learner.values
     unit = np.abs(values["hidden"]).max() / MAX_BYTE

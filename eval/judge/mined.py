@@ -44,8 +44,7 @@ class Mined:
     def makers(self) -> Sequence[WordEncoder]:
         """The word encoders of both sides.
 
-        Raises:
-            ValueError: Neither the encoder nor the bundled one has word vectors of a language.
+        ValueError says that neither the encoder nor the bundled one has word vectors of a language.
         """
         return word_encoders(self.encoder, self.languages)
 
@@ -67,10 +66,10 @@ class Mined:
     def left_out(self, places: NDArray[np.int64]) -> NDArray[np.float32]:
         """Compute the features of leave-one-out pairs, float32 (L, F).
 
-        They are wrong by design: each sentence of the pairs at indices ``places`` is paired with
-        the best neighbour other than its partner. Source sentences come first. A sentence is
-        omitted if ``leave_one_out_pairs`` omits it, so L is at most twice the number of places. It
-        raises the ValueError of ``makers``.
+        These pairs are wrong by design. Each has a sentence of the pairs at indices ``places``, and
+        its best neighbour other than its partner. Source sentences come first. A sentence that
+        ``leave_one_out_pairs`` omits is omitted, so L is at most twice the number of places. The
+        ValueError of ``makers`` is raised.
         """
         ends, parts = (self.pairs.source, self.pairs.target), []
         for own, other in ((0, 1), (1, 0)):
@@ -91,7 +90,7 @@ class Mined:
     def judged(self, judge: Judge | None = None) -> JudgedPairs:
         """Return the pairs scored by a judge, best first.
 
-        The judge is by default the bundled one. Raises the ValueError of ``makers``.
+        ``judge`` is by default the bundled one. The ValueError of ``makers`` is raised.
         """
         judge = judge or load_judge()
         scores = judge.scores(self.features)
@@ -124,7 +123,7 @@ def mine_texts(
 
     Sentences with a zero vector are dropped. ``k``, ``margin`` and ``retrieval`` are as in ``adit
     mine``. ``languages`` are the codes of both sides. The result has no pairs if a side has no
-    vectors. A ValueError is raised for options of other values, or by ``encoders_of_languages``.
+    vectors. Errors of ``encoders_of_languages`` are raised, and ValueError for unknown options.
     """
     vectors, kept = [], []
     for side, side_encoder in zip(texts, encoders_of_languages(encoder, languages), strict=True):

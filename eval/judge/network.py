@@ -66,11 +66,10 @@ class Network(nn.Module):
         self.mixing = nn.Parameter(torch.tensor(MIXING))
 
     def forward(self, source: Lines, target: Lines) -> tuple[Tensor, Tensor, Tensor]:
-        """Return float log odds for B pairs.
+        """Return log odds of B pairs, as floats.
 
-        Returns:
-            That the sides translate each other (B,), and that the N words of each source (B, N) and
-            M words of each target (B, M) have no counterpart.
+        The first, (B,), are that the sides translate each other. The others are that the N words of
+        each source, (B, N), and the M words of each target, (B, M), have no counterpart.
         """
         own, other = self._with_context(source), self._with_context(target)
         score, words = self._compare(source, own, target, other)
@@ -132,7 +131,7 @@ def loss_of(
     is_new: Tensor,
     is_changed: Tensor,
 ) -> Tensor:
-    """Return the loss, a scalar, of log ``odds`` of pairs in VIEWS views.
+    """Return the loss, a scalar, of log ``odds`` of pairs in ``VIEWS`` views.
 
     All pairs of a view come before the next, and the first view is unchanged. ``odds`` are the
     results of ``forward`` for ``sides``. ``kinds`` are the argument, ``is_new`` and ``is_changed``

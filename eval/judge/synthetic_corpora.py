@@ -75,7 +75,7 @@ def number(text: str, random: Random, others: Sequence[str]) -> str:
 def name(text: str, random: Random, others: Sequence[str]) -> str:
     """Replace a random name in a text by a name in one of 8 random ``others``.
 
-    Without both names, the text is returned unchanged.
+    If the text or these others have no name, the text is returned unchanged.
     """
     matches = list(_NAME.finditer(text))
     drawn = random.sample(others, min(8, len(others)))
@@ -89,7 +89,7 @@ def name(text: str, random: Random, others: Sequence[str]) -> str:
 def negation(text: str, random: Random, others: Sequence[str]) -> str:
     """Remove an English text's first negation, or else negate its first verb.
 
-    Without both, the text is returned unchanged. ``random`` and ``others`` are unused.
+    A text with neither is returned unchanged. ``random`` and ``others`` are unused.
     """
     if _NOT.search(text):
         return _NOT.sub("", text, count=1)
@@ -179,13 +179,12 @@ def labelled_corpora(
 ) -> Iterator[LabelledCorpora]:
     """Yield all labelled corpora that the judge learns from.
 
-    First come all splits in ``bucc``. Then, one for each of ``WORLDS`` is made of each of the
-    language ``pairs``, such as ``de-en``, in the folder ``parallel``. Sentences of the pair in the
-    folder ``among`` are added without their translations. Neither folder's corpora in ``exclude``
-    are read.
+    First come all splits in ``bucc``. Then each of the language ``pairs``, such as ``de-en``, has
+    corpora for each of ``WORLDS``, made of the pair's text in the folder ``parallel``. Sentences
+    of the pair in the folder ``among`` are added without their translations. Neither folder's
+    corpora in ``exclude`` are read.
 
-    Raises:
-        ValueError: A folder or file is empty or malformed, or one of the folders lacks a pair.
+    ValueError says that a folder or file is empty or malformed, or lacks a pair.
     """
     folders = [(folder, find_parallel_text(folder)) for folder in (parallel, among)]
     files = {
@@ -210,10 +209,8 @@ def labelled_corpora(
 def comparable_corpora(directory: Path, pair: str, split: str) -> LabelledCorpora:
     """Load a split of BUCC, such as ``training``, as labelled corpora.
 
-    ``pair`` is the language pair, such as ``de-en``.
-
-    Raises:
-        ValueError: The split is missing or malformed.
+    ``pair`` is the language pair, such as ``de-en``. ValueError says that the split is missing or
+    malformed.
     """
     data = load_bucc(directory, pair, split)
     texts = [

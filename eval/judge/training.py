@@ -84,7 +84,7 @@ def gather(all_corpora: Iterable[LabelledCorpora]) -> Iterator[Examples]:
 def train_judge(all_examples: Sequence[Examples]) -> Judge:
     """Train the judge of mined pairs on examples.
 
-    Pairs of both labels must occur. Next to other corpora, comparable ones have 85% of all weight.
+    They need two corpora and both labels. Among others, comparable corpora have 85% of all weight.
     """
     sizes = [len(one.right) for one in all_examples]
     comparable = np.repeat([one.comparable for one in all_examples], sizes)
@@ -102,8 +102,8 @@ def fit_judge(
     """Train a judge of ``trees`` trees, which compare features ``learned``.
 
     ``learned`` are ``FEATURES``, or ``SEEN`` for the judge of given pairs. ``weights``, float64
-    (P,), are of the P pairs of all examples, which have both labels. One pair in 4 is repeated
-    without features of neighbours, to judge pairs without any.
+    (P,), are of the P pairs of all examples, which are as for ``train_judge``. One pair in 4 is
+    repeated without features of neighbours, to judge pairs without any.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
 

@@ -25,10 +25,8 @@ class Candidates:
     """P candidate pairs with scores and ids.
 
     ``scores`` are float64 (P,). ``sources[p]`` and ``targets[p]`` are all ids of both texts of pair
-    p, at least one each. The first ids name the pair.
-
-    Raises:
-        ValueError: A score is NaN or -inf, which no threshold could keep.
+    p, at least one each. The first ids name the pair. A score NaN or -inf, which no threshold could
+    keep, raises ValueError.
     """
 
     scores: FloatArray
@@ -82,7 +80,7 @@ class BuccScore:
     """The score of the candidates that a threshold keeps.
 
     Attributes:
-        threshold: the threshold, maybe infinite.
+        threshold: maybe infinite.
         extracted: number of candidates that it keeps.
         correct: number of correct candidates among them.
         found: number of gold pairs among them; equals ``correct`` if no sentence is a duplicate.
@@ -118,10 +116,7 @@ class BuccScore:
 
 
 def rank(candidates: Candidates) -> Candidates:
-    """Sort candidates by descending score, and keep the best of each ``name``.
-
-    Candidates with equal scores stay in their order.
-    """
+    """Sort by descending score, ties in order, and keep the best per ``name``."""
     first: dict[IdPair, int] = {}
     for position in np.argsort(-candidates.scores, kind="stable").tolist():
         first.setdefault(candidates.name(position), position)

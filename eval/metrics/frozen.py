@@ -75,10 +75,7 @@ def softmax_regression(train: Part, penalty: float) -> Matrix:
 
 
 def probabilities(rows: Matrix, weights: Matrix) -> Matrix:
-    """Predict class probabilities (N, C) of rows (N, D), by fitted weights.
-
-    ``weights`` (D + 1, C) are of ``softmax_regression``.
-    """
+    """Return class probabilities (N, C) by weights of ``softmax_regression``."""
     return _softmax(rows @ weights[:-1] + weights[-1])
 
 

@@ -1,6 +1,6 @@
 """BUCC scores as LASER's bucc.py computes and prints them.
 
-They differ from ``eval.metrics.bucc``: repeated sentences are ignored, the search for a threshold
+They differ from ``eval.metrics.bucc``: duplicate sentences are ignored, the search for a threshold
 can separate equal scores, and a score equal to the threshold is extracted.
 """
 

@@ -23,10 +23,8 @@ def search_errors(source: Matrix, target: Matrix, *, margin: str = "absolute") -
     Row i of ``source`` (N, D) translates row i of ``target`` (N, D). By ``absolute``, the cosine,
     this is the measure of Artetxe & Schwenk 2019, "Massively Multilingual Sentence Embeddings", on
     Tatoeba. By another of ``miner.margin.MARGINS``, it is xSIM (Heffernan et al. 2022, "Bitext
-    Mining Using Distilled Sentence Representations for Low-Resource Languages", section 4).
-
-    Returns:
-        Errors of source rows and of target rows, both bool (N,). A zero row is an error.
+    Mining Using Distilled Sentence Representations for Low-Resource Languages", section 4). The
+    results are errors of source and of target rows, bool (N,). A zero row is an error.
 
     Raises:
         ValueError: The shapes differ or have no rows, or ``margin`` is unknown.
@@ -54,9 +52,7 @@ def find_nearest(
 
     ``source`` is (N, D), and ``target`` (M, D), of any norm. Lists have fewer than ``k`` columns if
     the other side has fewer nonzero rows. A zero row has no neighbours (ids -1), and is in no list.
-
-    Returns:
-        Neighbours of sources and of targets, best first. Ids are rows of the other side.
+    The results are of sources, then of targets, best first. Ids are rows of the other side.
     """
     source_rows, target_rows = (np.flatnonzero(np.any(side, axis=1)) for side in (source, target))
     forward = Neighbours.empty(len(source), min(k, len(target_rows)))
@@ -72,9 +68,9 @@ def find_nearest(
 def best_by_margin(queries: Neighbours, others: Neighbours, *, margin: str) -> IntArray:
     """Choose each row's neighbour with the highest margin.
 
-    They are int64 (N,), -1 for a row without neighbours. ``queries`` are the neighbours of these
-    rows, and ``others`` the neighbours of the other side, both from ``find_nearest``. ``margin`` is
-    a name in ``miner.margin.MARGINS``. Ties go to the first neighbour.
+    The result is int64 (N,), -1 for a row without neighbours. ``queries`` are the neighbours of the
+    rows, and ``others`` of the other side, both from ``find_nearest``. A ``margin`` that is not in
+    ``miner.margin.MARGINS`` raises ValueError. Ties go to the first neighbour.
     """
     best = np.full(len(queries), NO_NEIGHBOUR)
     rows = np.flatnonzero((queries.ids != NO_NEIGHBOUR).any(axis=1))

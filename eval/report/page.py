@@ -27,9 +27,9 @@ Columns = dict[str, object]
 
 
 def render(run: Run, gold: Gold | None = None) -> str:
-    """Return the web page about a run, as HTML.
+    """Return the HTML page about a run, compared with ``gold`` if not None.
 
-    If ``gold`` is not None, the run is compared with it.
+    Errors of ``explain`` are raised, because the page explains some pairs.
 
     Raises:
         ValueError: The run wrote no pairs, its files changed, or an id is repeated.

@@ -85,7 +85,7 @@ class Estimates:
 
     @cached_property
     def rates(self) -> FloatArray:
-        """Each pair's lowest error rate of a threshold that keeps it, float64."""
+        """Each pair's lowest error rate of a threshold that keeps it, (P,)."""
         last = np.searchsorted(-self.scores, -self.scores, side="right")
         shares = np.cumsum(1 - self.probabilities)[last - 1] / last
         return np.minimum.accumulate(shares[::-1])[::-1]

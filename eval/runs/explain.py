@@ -66,10 +66,8 @@ class Explanation:
 def explain(run: Run, source: int, target: int) -> Explanation:
     """Explain why the pair of a source and a target row was mined or not.
 
-    Raises:
-        ValueError: A row has no vector, a file of the run changed, or ``run.word_encoders`` of a
-            judged pair cannot be loaded.
-        ModuleNotFoundError: A package that these encoders need is not installed.
+    ValueError says that a row has no vector, or a file of the run changed. The errors of
+    ``run.word_encoders`` are raised for a judged pair.
     """
     source_mean, targets = _read_list(run, run.source, source, run.target)
     target_mean, sources = _read_list(run, run.target, target, run.source)

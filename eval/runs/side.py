@@ -65,7 +65,7 @@ class Side:
 
     A row is the index, from 0, of a record in the corpus. Rows with a vector are *searched*. A
     position is the index of a row among the searched rows. Methods take rows of unique sentences,
-    of duplicates the first, and raise ``ValueError`` if a file of the run changed.
+    the first row for duplicates, and raise ``ValueError`` if a file of the run changed.
     ``summary`` is the content of ``run.json``, and ``name`` "source" or "target".
     """
 

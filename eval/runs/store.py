@@ -207,10 +207,8 @@ class Run:
     def word_encoders(self) -> tuple[WordEncoder, ...]:
         """The word encoders of the source and the target side.
 
-        Raises:
-            ValueError: The bundled encoder is needed and does not know a language well, or the
-                run's encoder cannot be loaded.
-            ModuleNotFoundError: A package that the run's encoder needs is not installed.
+        ValueError says that the bundled encoder is needed and does not know a language well, or the
+        run's encoder cannot be loaded. ModuleNotFoundError says that it needs a missing package.
         """
         has_vectors = self.summary["encoder"] == "precomputed"
         encoder = None if has_vectors else load_encoder(self.options["encoder"])
@@ -240,10 +238,7 @@ class Run:
         )
 
     def candidates(self) -> Candidates:
-        """Return the written pairs as candidates for ``eval.metrics.bucc``.
-
-        A repeated id of a side raises ValueError.
-        """
+        """Return written pairs as candidates, ValueError if an id is repeated."""
         sources, targets = self.all_ids()
         if self.options.get("alignment") == MONOTONE:
             sources, targets = ([*map(tuple, side)] for side in self.pair_ids())

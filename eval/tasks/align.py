@@ -130,10 +130,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     """Align documents, and score the alignments against gold ones.
 
     ``args`` has the options and ``encoder``. The record has scores by gold file in ``documents``.
-
-    Raises:
-        ValueError: Data are missing or malformed, or the encoder cannot be loaded or used.
-        ModuleNotFoundError: A package that the encoder needs is not installed.
+    Errors are as in ``TaskModule.run``.
     """
     files = find_documents(args.directory)
     texts = {path: [read_lines(file) for file in sides] for path, sides in files.items()}

@@ -61,10 +61,8 @@ def aligned_files(directory: Path) -> dict[str, Path]:
 def english_of(languages: Sequence[str], directory: Path) -> str:
     """Return the name of English among ``languages``.
 
-    ``directory`` is only named in the error.
-
     Raises:
-        ValueError: English is not among the languages.
+        ValueError: English is not among the languages. The message names ``directory``.
     """
     if names := [name for name in ENGLISH if name in languages]:
         return names[0]
@@ -76,11 +74,8 @@ def load_aligned(directory: Path, languages: Sequence[str] | None = None) -> Ali
     """Load aligned texts from a folder.
 
     ``languages`` are loaded in their order, or all if it is None. ``de`` also finds ``deu_Latn``,
-    which is the name in the result.
-
-    Raises:
-        ValueError: The folder has no aligned texts, two of a language or none of a requested one,
-            a file is empty or unreadable, or numbers of lines differ.
+    which is the name in the result. ValueError says that the folder has no aligned texts, two of a
+    language or none of a requested one, a file is empty or unreadable, or numbers of lines differ.
     """
     available = aligned_files(directory)
     requested = list(available) if languages is None else languages

@@ -27,11 +27,8 @@ def add_bucc_data(parser: argparse.ArgumentParser) -> None:
 def chosen_pairs(args: argparse.Namespace) -> list[str]:
     """Return the distinct language pairs that options ask for.
 
-    ``args`` has the options of ``add_bucc_data``. By default, or for ``all``, these are all pairs
-    in the folder. Pairs named by options are not checked.
-
-    Raises:
-        ValueError: All pairs are asked for, and ``directory`` has none.
+    ``args`` has the options of ``add_bucc_data``. By default, or for ``all`` alone, these are all
+    pairs in the folder, or ValueError if it has none. Pairs named by options are not checked.
     """
     is_all = args.pair in (None, [ALL])
     return list(bucc_pairs(args.directory) if is_all else dict.fromkeys(args.pair))

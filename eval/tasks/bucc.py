@@ -62,11 +62,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     ``args`` has the options and ``encoder``. The threshold is chosen on the first split. Lines are
     passed to ``show``. The record has scores, in ``pairs`` by pair and role, ``tune`` or ``test``,
     and in ``mean`` by role. Files in ``args.output_dir`` are written or replaced, if not None.
-
-    Raises:
-        ValueError: A split is missing or malformed, or the encoder cannot be loaded or used.
-        OSError: A file cannot be written.
-        ModuleNotFoundError: A package that the encoder needs is not installed.
+    Errors are as in ``TaskModule.run``.
     """
     splits = {pair: _splits(args, pair) for pair in chosen_pairs(args)}
     if args.output_dir is not None:
@@ -98,10 +94,8 @@ def run(args: argparse.Namespace, show: Show) -> Record:
 def prepare(args: argparse.Namespace) -> Suite:
     """Find two splits of each language pair, as a suite.
 
-    The first chooses the threshold, the second is scored. Sentences are read by each measurement.
-
-    Raises:
-        ValueError: A pair or split is missing.
+    The first chooses the threshold, the second is scored. Each measurement reads the sentences.
+    ValueError says that a pair or split is missing.
     """
     splits = {pair: _splits(args, pair) for pair in chosen_pairs(args)}
 

@@ -106,9 +106,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def prepare(args: argparse.Namespace) -> Suite:
     """Load the labelled sentences of the options' languages, as a suite.
 
-    Raises:
-        ValueError: The folder has no sets, a file is malformed, or a language or part is missing.
-        ModuleNotFoundError: scikit-learn is not installed.
+    ValueError says that the folder has no sets, a file is malformed, or a language or part is
+    missing. ModuleNotFoundError says that scikit-learn is not installed.
     """
     require("sklearn")
     sets = _load(args)

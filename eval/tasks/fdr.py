@@ -48,11 +48,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, show: Show) -> Record:
     """Mine each language pair, and measure the true error rates.
 
-    ``args`` has the options and ``encoder``. The record has figures by pair in ``pairs``.
-
-    Raises:
-        ValueError: A split is missing or malformed, or the encoder cannot be loaded or used.
-        ModuleNotFoundError: A package that the encoder needs is not installed.
+    ``args`` has the options and ``encoder``. The record has figures by pair in ``pairs``. Errors
+    are as in ``TaskModule.run``.
     """
     names = chosen_pairs(args)
     data = {name: load_bucc(args.directory, name, args.split) for name in names}
@@ -78,10 +75,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
 
 
 def measure(mined: MinedSplit, wanted: Sequence[float] = WANTED) -> list[Kept]:
-    """Score the pairs kept for each error rate, then by ``likely_score``.
-
-    ``mined`` has judged pairs. Results are in the order of ``wanted``.
-    """
+    """Score judged pairs kept for each error rate, then by ``likely_score``."""
     assert isinstance(mined.pairs, JudgedPairs)
     scores, wrong = mined.pairs.score, 1 - mined.pairs.probability
     rows = []

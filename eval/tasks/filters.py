@@ -40,12 +40,8 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     """Measure the pairs that the margin, each filter and the judge keep.
 
     ``args`` has the options and ``encoder``. The record has figures by rule in ``rules``. The judge
-    is skipped if the encoder is joined or has no word vectors. Lines are passed to ``show``.
-
-    Raises:
-        ValueError: A pair or split is missing or malformed, the encoder cannot be loaded or used,
-            or a filter does not know a language.
-        ModuleNotFoundError: A package that the encoder needs is not installed.
+    is skipped if the encoder is joined or has no word vectors. Lines are passed to ``show``. Errors
+    are as in ``TaskModule.run``. A language that a filter does not know raises ValueError.
     """
     names = chosen_pairs(args)
     for name in names:

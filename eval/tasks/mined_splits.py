@@ -165,7 +165,7 @@ def scored_texts(mined: MinedSplit) -> str:
 
 
 def mined_texts(mined: MinedSplit) -> tuple[list[str], list[str]]:
-    """Return ``ranked`` source and target texts, spaced by ``text_key``."""
+    """Return the source and target texts of ``ranked``, by ``text_key``."""
     sides = (mined.data.source, mined.ranked.sources), (mined.data.target, mined.ranked.targets)
     texts = ((dict(zip(side.ids, side.texts, strict=True)), ids) for side, ids in sides)
     source, target = ([text_key(text_of[first]) for first, *_ in ids] for text_of, ids in texts)

@@ -86,12 +86,8 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     """Measure the shares of noise that filters and the judge reject.
 
     ``args`` has the options and ``encoder``. Lines are passed to ``show``. In the record,
-    ``removed`` has the shares by language, by filter and by kind.
-
-    Raises:
-        ValueError: A language's text is missing or malformed, the encoder cannot be loaded, or it
-            or a filter does not know a language.
-        ModuleNotFoundError: A package that the encoder needs is not installed.
+    ``removed`` has the shares by language, by filter and by kind. Errors are as in
+    ``TaskModule.run``. A language that the encoder or a filter does not know raises ValueError.
     """
     available = load_aligned(args.directory).languages
     english = english_of(available, args.directory)

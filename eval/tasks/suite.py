@@ -24,10 +24,9 @@ Statistic = Callable[[FloatArray], FloatArray]
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """A figure of an encoder, with an interval.
+    """A figure of an encoder, such as for a language, with an interval.
 
     Attributes:
-        name: the name of the figure, such as a language.
         samples: the value of each resample, float64 (R,).
         units: number of units, such as sentences; None for a mean of figures.
         beside: values of further columns by heading, such as published figures.
@@ -142,12 +141,9 @@ class Suite:
 def run_suite(suite: Suite, spec: str, show: Show) -> Record:
     """Measure an encoder by a suite, and return the record for JSON.
 
-    ``spec`` is as for ``load_encoder``. A row per figure, the mean of several and the signature are
-    shown. The record has ``figures`` by name, with ``value`` and ``interval``, and ``signature``.
-
-    Raises:
-        ValueError: The encoder cannot be loaded, or does not know a language, or data are wrong.
-        ModuleNotFoundError: A package that the encoder needs is not installed.
+    ``spec`` is as for ``load_encoder``. ``show`` gets a row per figure, the mean of several, and
+    the signature. The record has these as ``figures`` by name, with ``value`` and ``interval``,
+    ``mean`` and ``signature``, and ``suite.more``'s items. Errors are as in ``TaskModule.run``.
     """
     encoder = load_encoder(spec)
     column_names = suite.before, (*suite.after, *publishers(suite.task))

@@ -39,11 +39,8 @@ def tatoeba_languages(directory: Path) -> dict[str, Path]:
 def load_tatoeba(directory: Path, language: str) -> tuple[list[str], list[str]]:
     """Load the sentences of a language, and their English translations.
 
-    ``language`` is an ISO 639-1 or ISO 639-3 code.
-
-    Raises:
-        ValueError: The folder lacks the language, a file is missing, empty or unreadable, or
-            numbers of lines differ.
+    ``language`` is an ISO 639-1 or ISO 639-3 code. ValueError says that the folder lacks it, a file
+    is missing, empty or unreadable, or numbers of lines differ.
     """
     files = tatoeba_languages(directory)
     path = choose(files, iso_639_3(language), f"{directory}: no language")
@@ -60,8 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def prepare(args: argparse.Namespace) -> Suite:
     """Load the sentences of the options' languages, as a suite.
 
-    Raises:
-        ValueError: The folder lacks a language, or a file is malformed.
+    ValueError says that the folder lacks a language, or a file is malformed.
     """
     names = chosen_languages(args, tatoeba_languages(args.directory))
     texts = {name: load_tatoeba(args.directory, name) for name in names}

@@ -39,11 +39,8 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     """Search from each language into English, or between all languages.
 
     If ``args.matrix`` is None, the record is ``run_suite``'s, into English. Otherwise, it has
-    ``rates`` by source and target language, and their ``mean``. Lines go to ``show``.
-
-    Raises:
-        ValueError: Texts are missing or malformed, of one language, or do not fit ``args.encoder``.
-        ModuleNotFoundError: A package that the encoder needs is not installed.
+    ``rates`` by source and target language, and their ``mean``. Lines go to ``show``. Errors are as
+    in ``TaskModule.run``. Texts of one language only raise ValueError.
     """
     if args.matrix is not None:
         return _matrix(args, show)

@@ -142,10 +142,8 @@ def prepare(args: argparse.Namespace) -> Suite:
     """Load the aligned texts, and changed copies of English, as a suite.
 
     An error counts as the kind of change if the chosen sentence is a changed copy of the correct
-    one, and otherwise as ``other``.
-
-    Raises:
-        ValueError: Texts are missing or malformed, or of English only.
+    one, and otherwise as ``other``. ValueError says that texts are missing or malformed, or of
+    English only.
     """
     data, english = load_texts(args)
     count = len(data.texts[english])
@@ -189,12 +187,10 @@ def best_by_judge(
 ) -> IntArray:
     """Choose each sentence's neighbour with the judge's best score.
 
-    The judge compares word vectors of ``encoder``. ``languages`` are ISO 639 codes of both sides.
-    ``nearest`` has neighbours of the N sentences of ``source``, as positions in ``targets``. The
-    result is a position per source sentence, int64 (N,), -1 if it has no neighbours.
-
-    Raises:
-        ValueError: Neither the encoder nor the bundled one has word vectors of a language.
+    The judge compares word vectors of ``encoder``, or else of the bundled one, or raises ValueError
+    if that does not cover a language. ``languages`` are ISO 639 codes of both sides. ``nearest``
+    has neighbours of the N sentences of ``source``, as positions in ``targets``. The result is a
+    position per source sentence, int64 (N,), -1 if it has no neighbours. Ties go to the first.
     """
     ids = nearest.ids.T  # the first neighbours come first: run statistics are of them
     ranks, rows = np.nonzero(ids >= 0)

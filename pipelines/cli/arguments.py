@@ -278,13 +278,13 @@ def add_corpora(
 
 
 def add_output(parser: argparse.ArgumentParser, text: str, *, ending: str) -> None:
-    """Add ``-o`` with the help ``text`` and stdout's format ``ending``."""
+    """Add ``-o`` with the help ``text`` and ``ending``, stdout's format."""
     text = f"{text} (default: -, standard output, as {ending}; a terminal needs an explicit -)"
     parser.add_argument("-o", "--output", type=place, metavar="OUT", help=text)
 
 
 def add_columns(parser: Group, *, repair: str = HELP["--repair"]) -> None:
-    """Add ``--columns`` of pairs, and ``--repair`` with the help ``repair``."""
+    """Add ``--columns``, and ``--repair`` with the help ``repair``."""
     add = make_add_option(parser)
     add("--columns", type=parse_names, action="extend", default=[], metavar="A,B")
     parser.add_argument("--repair", action="store_true", help=repair)

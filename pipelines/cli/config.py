@@ -31,14 +31,10 @@ def command_lines(
 ) -> Iterator[Sequence[str]]:
     """Yield the command line of each run in a configuration file.
 
-    The file's options come first, so that options of ``argv`` win, then its corpora, unless
-    ``argv`` has some, then ``argv`` without ``--config FILE``. Without ``--config``, ``argv`` is
-    the only command line. ``make_parser`` builds the command's parser.
-
-    Raises:
-        ValueError: The file is not TOML, a key is not an option, or a value has a wrong type.
-        OSError: The file cannot be read.
-        SystemExit: An argument is malformed.
+    A line has the file's options, its corpora unless ``argv`` has some, and ``argv`` without
+    ``--config FILE``, whose options win. Without ``--config``, ``argv`` is the only line.
+    ValueError says that the file is not TOML, a key is not an option, or a value has a wrong type.
+    OSError says that the file cannot be read, SystemExit that an argument is malformed.
     """
     finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     finder.add_argument(OPTION)
@@ -110,7 +106,7 @@ def _long(action: argparse.Action) -> str:
 
 
 def config_of(args: argparse.Namespace, parser: argparse.ArgumentParser) -> str:
-    """Return the options of ``set_options`` as TOML text, a line each."""
+    """Return the options of ``set_options`` as TOML text, one per line."""
     return "".join(
         f"{name} = {_toml(value)}\n" for name, value in set_options(args, parser).items()
     )

@@ -1,4 +1,7 @@
-"""Run ``adit pair`` and ``adit split``, and decide how to mine documents."""
+"""Run ``adit pair`` and ``adit split``, and decide how to mine documents.
+
+The commands return 0, or 2 after a printed error. Wrong arguments raise SystemExit.
+"""
 
 import argparse
 import logging
@@ -24,9 +27,10 @@ SUFFIXES = (".jsonl", ".parquet")
 def decide_documents(args: argparse.Namespace, corpora: Sequence[Place] = ()) -> None:
     """Set the options on documents that ``args`` leave open, in place.
 
-    They are ``scope``, ``alignment`` and formats. If all ``corpora`` are folders of documents, the
-    alignment is "monotone", unless ``--retrieval``, ``--index``, precomputed vectors, ``--plan`` or
-    an option on documents is given. ``document_pairs`` "auto" becomes None, with scope "document".
+    Folders of documents in ``corpora`` get the format "documents". If all ``corpora`` are such, and
+    ``--retrieval``, ``--index``, precomputed vectors, ``--plan`` and options on documents are not
+    given, the alignment is "monotone", otherwise "free". The scope is "corpus" for free alignment
+    without document pairs, otherwise "document". ``document_pairs`` "auto" becomes None.
 
     Raises:
         ValueError: The scope is "corpus", but document pairs or "auto" are given.
@@ -89,11 +93,7 @@ def add_pairing(parser: argparse.ArgumentParser) -> None:
 @command(add_pairing, "adit pair")
 @supports_pipes("source", "target", ending="tsv")
 def pair_command(args: argparse.Namespace) -> int:
-    """Pair documents that are translations one to one, by content and name.
-
-    Raises:
-        SystemExit: The argument list (see ``command``) is wrong. Printed errors return 2.
-    """
+    """Pair documents that are translations one to one, by content and name."""
     from miner.storage.artefacts import open_artefact
     from miner.storage.atomic import atomic_file, check_writable
     from pipelines.options import job_of
@@ -136,7 +136,6 @@ def split_command(args: argparse.Namespace) -> int:
     """Split raw documents into sentences, as a corpus for mining.
 
     Raises:
-        SystemExit: The argument list (see ``command``) is wrong. Printed errors return 2.
         ValueError: Not raised but printed: the suffix is unknown, or IN has no sentence.
     """
     from miner.storage.atomic import atomic_file, check_writable

@@ -22,13 +22,10 @@ from pipelines.stages.reading.language import language_sample
 def embed_file(args: argparse.Namespace, monitor: Monitor) -> str:
     """Encode each record of a corpus as a row of ``args.output``.
 
-    ``args`` are of ``add_embedding``. A line that describes the rows is returned. An existing
-    output is replaced. Rejected records, such as blank lines unless pretokenised, are zero rows.
-
-    Raises:
-        ValueError: The corpus, the encoder or an option cannot be used.
-        OSError: A file is missing, or cannot be written.
-        ModuleNotFoundError: A package that the encoder needs is not installed.
+    ``args`` are of ``add_embedding``. The function replaces an existing output, and returns a line
+    that describes the rows. Rejected records, such as blank lines unless pretokenised, are zero
+    rows. ValueError says that the corpus, the encoder or an option cannot be used, OSError that a
+    file is missing or cannot be written, and ModuleNotFoundError that the encoder needs a package.
     """
     check_files([args.corpus], args.output)
     check_writable(args.output)

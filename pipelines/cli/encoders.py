@@ -1,4 +1,7 @@
-"""Run ``adit encoders`` and ``adit fetch``."""
+"""Run ``adit encoders`` and ``adit fetch``.
+
+The commands return 0, or 2 after a printed error. Wrong arguments raise SystemExit.
+"""
 
 import argparse
 import sys
@@ -28,11 +31,7 @@ def _add_encoders(parser: argparse.ArgumentParser) -> None:
 
 @command(_add_encoders, "adit encoders")
 def encoders(args: argparse.Namespace) -> int:
-    """List encoders, their languages, and the search error in each language.
-
-    Raises:
-        SystemExit: The argument list (see ``command``) is wrong. Printed errors return 2.
-    """
+    """List encoders, their languages, and the search error in each language."""
     from encoder.joined import parse_joined
 
     spec = args.spec
@@ -87,11 +86,7 @@ def _add_fetch(parser: argparse.ArgumentParser) -> None:
 
 @command(_add_fetch, "fetch-laser")
 def fetch_command(args: argparse.Namespace) -> int:
-    """Fetch LASER's encoder for a language, and print its --encoder value.
-
-    Raises:
-        SystemExit: The argument list (see ``command``) is wrong. Printed errors return 2.
-    """
+    """Fetch LASER's encoder for a language, and print its --encoder value."""
     path = fetch_laser(args.language, args.output, publisher=args.url, offline=args.offline)
     kind = "laser3" if path.name.startswith("laser3") else "laser"
     sys.stdout.write(f"{kind}:{path}\n")

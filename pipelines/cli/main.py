@@ -1,4 +1,7 @@
-"""The command ``adit`` and its subcommands, which are loaded when called."""
+"""The command ``adit``, and its subcommands, which are loaded when called.
+
+Functions return an exit status, 2 after a printed error. Wrong arguments raise SystemExit.
+"""
 
 import argparse
 import sys
@@ -43,20 +46,16 @@ MINING_COMMANDS = ("encoders", *WORK_FOLDER_COMMANDS)
 
 
 def adit(argv: Sequence[str] | None = None) -> int:
-    """Run ``adit`` with ``argv``, by default the process's arguments.
-
-    The exit status is returned, 2 after a printed error. Wrong arguments raise SystemExit.
-    """
+    """Run ``adit`` with ``argv``, by default the process's arguments."""
     argv = sys.argv[1:] if argv is None else argv
     name = _parser().parse_args(argv[:1]).command
     return run(name, argv[1:], f"adit {name}")
 
 
 def run(name: str, arguments: Sequence[str], prog: str) -> int:
-    """Run a command by its name in ``COMMANDS``, and return its exit status.
+    """Run a command by its name in ``COMMANDS``.
 
-    ``prog`` is the command's name in messages. ``arguments`` do not have the name. Errors are
-    printed, and return 2. Wrong arguments raise SystemExit.
+    ``prog`` is the command's name in messages. ``arguments`` do not include the name.
     """
     module, _, function = COMMANDS[name][1].partition(":")
     return getattr(import_module(module), function)(arguments, prog)

@@ -1,4 +1,8 @@
-"""Run ``adit mine``, ``rate`` and ``embed``, with late imports."""
+"""Run ``adit mine``, ``rate`` and ``embed``, with late imports.
+
+Functions return an exit status, 2 after a printed error. Wrong arguments raise SystemExit. By
+default, ``argv`` are the arguments of the process, and ``prog`` is the name in messages.
+"""
 
 import argparse
 import logging
@@ -33,11 +37,9 @@ TWO_CORPORA = (
 
 
 def mine_corpus(argv: Sequence[str] | None = None, prog: str = "mine-corpus") -> int:
-    """Run ``adit mine`` under the name ``prog``, and return the exit status.
+    """Run ``adit mine``, with a run per table ``[[run]]`` of ``--config``.
 
-    ``argv`` is by default the arguments of the process. If ``prog`` is ``mine-corpus``, it also
-    runs ``MINING_COMMANDS``, such as ``mine-corpus status``. Errors are printed, and return 2.
-    Wrong arguments raise SystemExit.
+    If ``prog`` is "mine-corpus", ``argv`` can also begin with one of ``MINING_COMMANDS``.
     """
     argv = sys.argv[1:] if argv is None else argv
     if prog == "mine-corpus" and argv and argv[0] in MINING_COMMANDS:
@@ -61,10 +63,7 @@ def _mine_corpora(argv: Sequence[str], prog: str) -> int:
 
 
 def rate_corpus(argv: Sequence[str] | None = None, prog: str = "adit rate") -> int:
-    """Run ``adit rate`` with ``argv``, by default the process's arguments.
-
-    The exit status is returned, 2 after a printed error. Wrong arguments raise SystemExit.
-    """
+    """Run ``adit rate``, with a run per table ``[[run]]`` of ``--config``."""
     argv = sys.argv[1:] if argv is None else argv
     return run_command(lambda: _each_run(argv, prog, rate_parser, _rate_pairs), prog)
 
@@ -249,11 +248,7 @@ def _folder(output: Place) -> Iterator[None]:
 @command(add_embedding, "embed-corpus")
 @supports_pipes("corpus", ending="npy")
 def embed_corpus(args: argparse.Namespace) -> int:
-    """Encode every line of a corpus. Row i of the output belongs to line i.
-
-    Raises:
-        SystemExit: The argument list (see ``command``) is wrong. Printed errors return 2.
-    """
+    """Encode every line of a corpus. Row i of the output belongs to line i."""
     from pipelines.cli.embed import embed_file
 
     monitor = running.set_up_logging(args)

@@ -45,14 +45,11 @@ STREAMED = (
 def rated_pairs(args: argparse.Namespace) -> Iterator[Callable[[Place], None]]:
     """Prepare a run of ``adit rate``, and yield a function that writes OUT.
 
-    This is a context manager. Corpora, format, languages and order in ``args`` are set. A file of
-    pairs, or repaired corpora, are written as two files of lines to the work folder, or to a
-    temporary one for the block. The function takes the work folder of the finished run. With
-    ``--order score``, the function does nothing, because the run itself writes.
-
-    Raises:
-        ValueError: The file is not recognised, or options conflict.
-        OSError: A file cannot be read or written.
+    Corpora, format, languages and order in ``args`` are set. For a file of pairs or ``--repair``,
+    the corpora are two files of lines in the work folder, or in a temporary folder for the block.
+    The function takes the work folder of the finished run. With ``--order score``, it does nothing,
+    because the run itself writes OUT. ValueError says that the file is not recognised, or options
+    conflict, and OSError that a file cannot be read or written.
     """
     from miner.storage.artefacts import open_artefact
     from miner.storage.pair_files.repair import repaired
@@ -81,9 +78,7 @@ def rated_pairs(args: argparse.Namespace) -> Iterator[Callable[[Place], None]]:
 
 
 def check_streamed(options: Mapping[str, object]) -> None:
-    """Check the options that are set together with ``--score texts``.
-
-    ``options`` are their values by name without leading dashes, such as ``src-lang``.
+    """Check the set options of ``--score texts``, by name such as "src-lang".
 
     Raises:
         ValueError: An option, or its value, conflicts with rating while lines are read.
@@ -104,12 +99,10 @@ def check_streamed(options: Mapping[str, object]) -> None:
 def rate_in_passing(args: argparse.Namespace, monitor: Monitor) -> int:
     """Rate lines by their texts while they are read (``--score texts``).
 
-    ``args`` are of ``adit rate``. It writes stdout, or writes or replaces a file, and returns 0.
-
-    Raises:
-        ValueError: The file of pairs is not recognised or has no pair, options conflict, or a
-            language has no word vectors or filter.
-        OSError: A file cannot be read or written.
+    The result replaces OUT, or is on stdout if ``args.to_stdout``, and 0 is returned. The encoder,
+    order and languages in ``args`` are set. ValueError says that the file of pairs is not
+    recognised or has no pair, options conflict, or a language has no word vectors or filter.
+    OSError says that a file cannot be read or written.
     """
     from encoder import BEST, BUNDLED
     from miner.storage.pair_files.repair import repaired

@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 
 def set_up_logging(args: argparse.Namespace) -> progress.Monitor:
-    """Set up the process's logging (``--quiet``, ``--verbose``) and a monitor."""
+    """Set up the process's logging by ``args``, and return a new monitor."""
     level = logging.ERROR if args.quiet else logging.DEBUG if args.verbose else logging.INFO
     progress.log_to_stderr(level)
     # Beam logs each failure with a traceback, while the stage's own error is one line.
@@ -56,11 +56,10 @@ def supports_pipes(
 ) -> Callable[[Work], Work]:
     """Build a decorator of commands that read pipes and write to stdout.
 
-    Standard output is used (``args.to_stdout``) if OUT is ``-``, or without OUT if it is not a
-    terminal. The command finds the paths of temporary files in its arguments. Input from pipes is
-    saved while it runs, because corpora are read more than once. The decorated command raises
-    ValueError without OUT on a terminal, and for pipes with ``--runner``, several output files, or
-    two corpora from standard input.
+    The command writes stdout, with ``args.to_stdout``, if OUT is ``-``, or is missing and stdout is
+    not a terminal. It finds the paths of temporary files in its arguments, because corpora are read
+    more than once. It raises ValueError without OUT on a terminal, and for pipes with ``--runner``,
+    several output files, or two corpora from standard input.
 
     Args:
         *inputs: Arguments that name corpora.
@@ -146,10 +145,8 @@ def mining_options(
 ) -> MiningOptions:
     """Build the options of a run from arguments with the fields' names.
 
-    Other arguments are ignored, and fields without one have their default.
-
-    Raises:
-        ValueError: ``--memory`` is not a size.
+    Other arguments are ignored, and fields without one have their default. ValueError says that
+    ``--memory`` is not a size.
     """
     values = {**vars(args), "work_dir": work_dir, "source": source, "target": target}
     values |= {name: tuple(values.get(name, ())) for name in ("beam_options", "filters")}
@@ -206,10 +203,8 @@ def work_dir_of(args: argparse.Namespace) -> Iterator[Place]:
 def interruptible(args: argparse.Namespace, state: str) -> Iterator[None]:
     """Explain an interrupt of the ``with`` block in its message.
 
-    ``state`` describes the output. How to resume is added.
-
     Raises:
-        KeyboardInterrupt: The block was interrupted. Its message has the addition.
+        KeyboardInterrupt: With ``state``, such as "was not written", of OUT, and how to resume.
     """
     try:
         yield

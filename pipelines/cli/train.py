@@ -1,4 +1,7 @@
-"""Run ``adit train``, ``adit map`` and ``adit bootstrap``."""
+"""Run ``adit train``, ``adit map`` and ``adit bootstrap``.
+
+The commands return 0, or 2 after a printed error. Wrong arguments raise SystemExit.
+"""
 
 from __future__ import annotations
 
@@ -174,11 +177,7 @@ def _pair_weight(text: str) -> list[tuple[str, float]]:
 
 @command(add_arguments, "train-encoder")
 def train_encoder(args: argparse.Namespace) -> int:
-    """Train a multilingual sentence encoder on parallel text.
-
-    Raises:
-        SystemExit: The argument list (see ``command``) is wrong. Printed errors return 2.
-    """
+    """Train a multilingual sentence encoder on parallel text."""
     from encoder.training import parallel
 
     with parallel.process_group():
@@ -277,9 +276,6 @@ def map_command(args: argparse.Namespace) -> int:
     """Make an encoder from text in two languages, without translations.
 
     Learn word vectors for each language, and map the source's to the target's.
-
-    Raises:
-        SystemExit: The argument list (see ``command``) is wrong. Printed errors return 2.
     """
     monitor = set_up_logging(args)
     from pipelines.run.map_words import map_languages
@@ -319,9 +315,6 @@ def rounds(args: argparse.Namespace) -> int:
 
     Rounds end after --rounds, or if the number of held-out sentences with a mutual nearest
     neighbour stops growing.
-
-    Raises:
-        SystemExit: The argument list (see ``command``) is wrong. Printed errors return 2.
     """
     monitor = set_up_logging(args)
     from pipelines.run.bootstrap import bootstrap

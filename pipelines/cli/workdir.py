@@ -1,4 +1,7 @@
-"""Run ``adit status`` and ``adit clean``, for the work folder of a run."""
+"""Run ``adit status`` and ``adit clean``, for the work folder of a run.
+
+The commands return 0, or 2 after a printed error. Wrong arguments raise SystemExit.
+"""
 
 import argparse
 import sys
@@ -19,11 +22,7 @@ def add_work_dir(parser: argparse.ArgumentParser) -> None:
 
 @command(add_work_dir, "adit status")
 def status(args: argparse.Namespace) -> int:
-    """Show the stages, rates and time left of the run in a work folder.
-
-    Raises:
-        SystemExit: The argument list (see ``command``) is wrong. Printed errors return 2.
-    """
+    """Show the stages, rates and time left of the run in a work folder."""
     folder, stages = WorkFolder(args.work_dir), _stages(args.work_dir)
     workers: Sequence[state.WorkerState] = ()
     if state.is_locked(args.work_dir):
@@ -61,7 +60,6 @@ def clean(args: argparse.Namespace) -> int:
     Its summary, ledger and rejected lines stay.
 
     Raises:
-        SystemExit: The argument list (see ``command``) is wrong. Printed errors return 2.
         ValueError: Not raised but printed: the folder has no run, or the run has not finished.
     """
     work_dir = args.work_dir

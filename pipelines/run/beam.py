@@ -56,12 +56,9 @@ RUNNING = "running"  # a file without which workers on this machine end
 def submit(run: RunContext, steps: Sequence[Step], scratch: Path) -> None:
     """Run steps on Beam, and wait until they are done.
 
-    ``scratch`` is an existing temporary folder of this run, which its local workers share.
-
-    Raises:
-        OSError: The engine rejected or ended the job.
-        ValueError: The runner or an option of Beam is unknown or malformed.
-        RuntimeError: A stage failed on a worker of this machine.
+    ``scratch`` is an existing temporary folder of this run, which its local workers share. OSError
+    says that the engine rejected or ended the job, ValueError that the runner or an option of Beam
+    is unknown or malformed. RuntimeError says that a stage failed on a worker of this machine.
     """
     parts = {name: _with_absolute_paths(options) for name, options in run.job.parts.items()}
     job = replace(run.job, parts=parts)

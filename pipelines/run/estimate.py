@@ -48,12 +48,9 @@ def plan_run(options: MiningOptions) -> str:
     """Describe the estimated time, memory and disk space of a run, in lines.
 
     Only the first lines of the corpora are mined, in a temporary folder. Of a run of ten minutes or
-    longer with the default encoder, the time with the faster one is estimated as well.
-
-    Raises:
-        ValueError: The run would reject its options or inputs, or its scope is "document".
-        OSError: An input cannot be read.
-        ModuleNotFoundError: A required extra is not installed.
+    longer with the default encoder, the time with the faster one is estimated as well. ValueError
+    says that the run would reject its options or inputs, or its scope is "document". OSError says
+    that an input cannot be read, ModuleNotFoundError that a required extra is not installed.
     """
     lines, seconds = _plan(options)
     if _is_long(options, seconds):

@@ -88,10 +88,8 @@ class Fit:
 def measure_side(run: RunContext, side: str) -> SideSize:
     """Measure the lines and vectors of "source" or "target", without encoding.
 
-    Raises:
-        ValueError: The corpus, its precomputed vectors or the encoder cannot be used.
-        OSError: A file cannot be read.
-        ModuleNotFoundError: A package that the encoder needs is not installed.
+    ValueError says that the corpus, its precomputed vectors or the encoder cannot be used, OSError
+    that a file cannot be read, and ModuleNotFoundError that the encoder needs a missing package.
     """
     corpus = run.options.side(side)
     reader = open_side(corpus.path, corpus.input_format)
@@ -110,10 +108,8 @@ def fit_shards(run: RunContext) -> int:
     """Return the maximum rows per shard with which all pairs fit into memory.
 
     At most ``options.rows_per_shard`` are returned. If ``options.memory`` is None, half of the
-    machine's memory is the limit, and 32,768 is the minimum of the result.
-
-    Raises:
-        ValueError: A pair needs more than ``options.memory``, or an encoder cannot be used.
+    machine's memory is the limit, and 32,768 is the minimum if that many are allowed. ValueError
+    says that a pair needs more than ``options.memory``, or an encoder cannot be used.
     """
     pairs = [run.for_part(name) for name in run.job.pairs]
     if run.options.memory is not None:

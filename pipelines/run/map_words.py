@@ -36,13 +36,10 @@ ADVICE = f"pass a file or one of {', '.join(making.STARTS)}"
 def map_languages(options: MapOptions, monitor: Monitor) -> Sequence[float]:
     """Learn word vectors of two languages, map them, and write the encoder.
 
-    Returns:
-        The criterion, a mean cosine, before and after each refinement; the best map is written.
-
-    Raises:
-        ValueError: Options, text, vectors or a dictionary cannot be used.
-        OSError: A file cannot be read, or a folder cannot be written.
-        ModuleNotFoundError: An adversarial ``start`` needs torch, which is not installed.
+    The criterion, a mean cosine, is returned before and after each refinement. The best map is
+    written. ValueError says that options, text, vectors or a dictionary cannot be used, OSError
+    that a file cannot be read or a folder cannot be written. ModuleNotFoundError says that an
+    adversarial ``start`` needs torch, which is not installed.
     """
     _check_options(options)
     (options.output / PROGRESS).mkdir(parents=True, exist_ok=True)

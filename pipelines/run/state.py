@@ -189,10 +189,8 @@ def _notes(folder: Place) -> Iterator[dict[str, Any]]:
 def exclusive_run(work_dir: Place) -> AbstractContextManager[None]:
     """Lock an existing work folder against other runs while a context is open.
 
-    If its local file system has no locks, a warning is logged instead.
-
-    Raises:
-        ValueError: When the context is opened, another run is using the folder.
+    If its local file system has no locks, a warning is logged instead. When the context is opened,
+    ValueError says that another run is using the folder.
     """
     path = WorkFolder(work_dir).lock
     return _renewed_lock(path) if isinstance(path, RemotePath) else _system_lock(path)

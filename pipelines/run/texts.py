@@ -62,9 +62,8 @@ class TextRater:
     def fit(cls, options: MiningOptions, first: Sequence[FilePair]) -> "TextRater":
         """Build a rater from the first lines of a file of pairs.
 
-        Raises:
-            CorpusError: None of the lines is a pair.
-            ValueError: A filter does not support a language, or a language has no word vectors.
+        CorpusError says that no line is a pair, ValueError that a filter does not support a
+        language, or that a language has no word vectors.
         """
         run = _with_languages(options, first)
         source, target = _usable_texts(run, first)[0]

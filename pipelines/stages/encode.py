@@ -102,15 +102,12 @@ def count_dropped(shards: Iterable[EmbeddedShard]) -> Counter[str]:
 def embed_shard(run: RunContext, shard: Shard) -> EmbeddedShard:
     """Encode a shard, or read its vectors from ``embeddings``, and save them.
 
-    Vectors that are zero or not finite are dropped; the fact ``dropped`` counts them by reason.
+    Vectors that are zero or not finite are dropped. The fact ``dropped`` counts them by reason.
     Encoded vectors are stored as float16, precomputed vectors in their own type. Vectors of a
-    joined encoder are stored without weights, so that pairs with other weights can share them; the
-    fact ``parts`` has the dimensions of each part.
-
-    Raises:
-        ValueError: The encoder lacks the language, or the file of vectors is damaged, or is not of
-            this corpus.
-        OSError: A file cannot be read or written.
+    joined encoder are stored without weights, so that pairs with other weights can share them. The
+    fact ``parts`` has the dimensions of each part. ValueError says that the encoder lacks the
+    language, or that the file of vectors is damaged or of another corpus. OSError says that a file
+    cannot be read or written.
     """
     folder = run.folder.embeddings(shard.side, shard.index)
     batches, side = folder / "batches", run.options.side(shard.side)

@@ -42,11 +42,9 @@ def check_lines(run: RunContext, lines: Sequence[int]) -> None:
 def rate_lines(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPairs:
     """Score the pairs of line i of both sides by margin, and save them.
 
-    Pairs above the margin threshold are saved, best first, and duplicate pairs once.
-
-    Raises:
-        ValueError: The sides have different numbers of lines, or a shard is missing or repeated.
-        OSError: A file cannot be written.
+    Pairs above the margin threshold are saved, best first, and duplicate pairs once. ValueError
+    says that the sides have different numbers of lines, or that a shard is missing or repeated,
+    OSError that a file cannot be written.
     """
     sources, targets = collect_sides(shards).values()
     sides, options = [*sources, *targets], run.options

@@ -68,10 +68,8 @@ def resolve_score_method(run: RunContext) -> RunContext:
     """Decide the option ``score`` of each pair of the run.
 
     It is set to "words" or "margin" in the run that is returned. If the user gave none, it is
-    "words" if both languages have word vectors, else "margin".
-
-    Raises:
-        ValueError: Scores by words or ``fdr`` were requested, but a language has no word vectors.
+    "words" if both languages have word vectors, else "margin". ValueError says that a language has
+    no word vectors, but scores by words, ``fdr`` or ``unmatched_words`` were requested.
     """
     parts = {}
     for name in run.job.pairs:
@@ -237,11 +235,8 @@ def judge_pairs(run: RunContext, scored: Sequence[PairBatch]) -> ChosenPairs:
 
     Probabilities come from pairs whose sides differ. Identical pairs would look like the best
     translations, so they are saved in a separate file unless ``options.keep_identical`` is set.
-    Without scores by the judge, the chosen pairs are returned unchanged.
-
-    Raises:
-        ValueError: A batch is missing or repeated.
-        OSError: A file cannot be written.
+    Without scores by the judge, the chosen pairs are returned unchanged. ValueError says that a
+    batch is missing or repeated, OSError that a file cannot be written.
     """
     scored = sorted(scored, key=lambda part: part.index)
     batch = scored[0]

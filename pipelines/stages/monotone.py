@@ -56,9 +56,8 @@ class Sentences(NamedTuple):
 def cut_documents(run: RunContext, shards: Sequence[ShardNeighbours]) -> list[DocumentBatch]:
     """Divide the document pairs into batches, at most one per source shard.
 
-    Raises:
-        ValueError: A document is in several pairs, the list is empty or malformed, or a shard is
-            missing or repeated.
+    ValueError says that a document is in several pairs, the list is empty or malformed, or a shard
+    is missing or repeated. OSError says that the list cannot be read.
     """
     sources, targets = collect_sides(shards).values()
     count, sides = min(len(sources), len(one_to_one_pairs(run))), [*sources, *targets]
@@ -181,11 +180,8 @@ def select_beads(run: RunContext, parts: Sequence[DocumentBatch]) -> ChosenPairs
 
     A merged sentence's neighbourhood mean is the mean of its sentences' means. The first row of a
     merged sentence represents it, and ``merges`` has all its rows. Beads without a vector on a
-    side, and beads that do not score above the margin threshold, are not saved.
-
-    Raises:
-        ValueError: A batch is missing or repeated.
-        OSError: A file cannot be written.
+    side, and beads that do not score above the margin threshold, are not saved. ValueError says
+    that a batch is missing or repeated, OSError that a file cannot be written.
     """
     parts = sorted(parts, key=lambda part: part.index)
     check_complete([part.index for part in parts], parts[0].total, "batches of documents")

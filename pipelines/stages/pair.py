@@ -93,9 +93,8 @@ def _sums(run: RunContext, embedded: EmbeddedShard) -> Artefact:
 def pair_documents(run: RunContext, shards: Sequence[EmbeddedShard]) -> Sequence[EmbeddedShard]:
     """Pair the documents of both sides, save the list, and return ``shards``.
 
-    Raises:
-        ValueError: No documents match, a name contains a tab or a line end, or a shard is missing.
-        OSError: A file cannot be written.
+    ValueError says that no documents match, a name contains a tab or a line end, or a shard is
+    missing or repeated. OSError says that a file cannot be written.
     """
     options, sides = run.options, collect_sides(shards)
     sums = {side: [_sums(run, embedded) for embedded in parts] for side, parts in sides.items()}

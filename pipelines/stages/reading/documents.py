@@ -31,9 +31,8 @@ class DocumentPairs(NamedTuple):
 def document_pairs(run: RunContext) -> DocumentPairs:
     """Return the document pairs that the user gave, or that the run found.
 
-    Raises:
-        ValueError: The list is empty or malformed, or the run has not found any.
-        OSError: The list cannot be read.
+    ValueError says that the list is empty or malformed, or that the run has not found any pair.
+    OSError says that the list cannot be read.
     """
     path = run.options.document_pairs
     if path is None:
@@ -72,8 +71,8 @@ def check_documents(run: RunContext, side: str, shards: Sequence[Shard]) -> None
     """Check that a side has documents that can be paired.
 
     Raises:
-        ValueError: No sentence is in a document, or in one of the list that the user gave; or this
-            list is empty or malformed, or repeats a document despite monotone alignment.
+        ValueError: No sentence is in a document, or in one of the list that the user gave. Errors
+            of ``document_pairs`` and, with monotone alignment, ``one_to_one_pairs`` are also raised.
     """
     listed, path = run.options.document_pairs, run.options.side(side).path
     if listed is None:

@@ -48,11 +48,8 @@ def decide_languages(run: RunContext, *, remember: bool = True) -> RunContext:
     The run is returned with ``shares``, ``escapes`` and, of joined encoders, ``encoder`` decided.
     Warnings about languages are logged. With ``remember``, samples are stored in the work folder. A
     run with precomputed vectors and scores by margin is returned unchanged. A corpus that cannot be
-    read has no shares, and a later stage reports it.
-
-    Raises:
-        ValueError: An encoder's configuration is damaged.
-        OSError: A sample cannot be stored.
+    read has no shares, and a later stage reports it. ValueError says that an encoder's
+    configuration is damaged, OSError that a sample cannot be stored.
     """
     options = run.options
     if options.source.embeddings is not None and options.score == MARGIN:

@@ -54,11 +54,9 @@ def read_side(run: RunContext, side: str) -> list[Shard]:
     """Read and clean the side "source" or "target", and save it in shards.
 
     Duplicates are dropped unless ``options.keeps_repeats``. Shards are returned in order.
-
-    Raises:
-        ValueError: The corpus cannot be read, none of its sentences is usable, or none is in a
-            document that ``options.scope`` can pair.
-        OSError: A remote file cannot be read, or a file cannot be written.
+    ValueError says that the corpus cannot be read, none of its sentences is usable, or none is in a
+    document that ``options.scope`` can pair. OSError says that a remote file cannot be read, or a
+    file cannot be written.
     """
     options, corpus = run.options, run.options.side(side)
     source, digests, lines = _open(run, side)
@@ -217,8 +215,8 @@ def _add_places(rejected: pa.Table, files: Sequence[str], starts: Sequence[int])
 def collect_rejected(run: RunContext, sides: Mapping[str, Sequence[EmbeddedShard]]) -> None:
     """Write the rejected records of each side to ``rejected/``.
 
-    Files are replaced. ``sides`` has the shards by side, source first. Records that reading
-    rejected and sentences without a vector count.
+    They are the records that reading rejected, and sentences without a vector. Files are replaced.
+    ``sides`` has the shards by side, source first.
 
     Raises:
         ValueError: More than ``options.max_rejected`` records of both sides were rejected.

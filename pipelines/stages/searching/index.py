@@ -39,12 +39,9 @@ def prepare_sides(run: RunContext, shards: Shards) -> list[list[SearchableShard]
     """Write rejected records, and choose the search method of both sides.
 
     The lists of source shards and of target shards are returned, with the method and, for a cell
-    join, the trained cells.
-
-    Raises:
-        ValueError: A side has no usable vector, the sides differ in dimensions, a shard is missing,
-            or more than ``options.max_rejected`` records were rejected.
-        OSError: A file cannot be written.
+    join, the trained cells. ValueError says that a side has no usable vector, the sides differ in
+    dimensions, a shard is missing or repeated, or more than ``options.max_rejected`` records were
+    rejected. OSError says that a file cannot be written.
     """
     options = run.options
     sides = collect_sides(shards)
@@ -126,11 +123,8 @@ def _sampled(run: RunContext, sides: Sequence[Shards]) -> tuple[Matrix, Matrix]:
 def train_side(run: RunContext, side: Sequence[SearchableShard]) -> Sequence[SearchableShard]:
     """Train the FAISS index of a side, and return its shards with it.
 
-    If the method is another one, the shards are returned unchanged.
-
-    Raises:
-        ValueError: The index cannot be trained on these sentences.
-        OSError: A file cannot be written.
+    If the method is another one, the shards are returned unchanged. ValueError says that the index
+    cannot be trained on these sentences, OSError that a file cannot be written.
     """
     if not isinstance(method := side[0].method, IndexSpec):
         return side
@@ -143,11 +137,8 @@ def train_side(run: RunContext, side: Sequence[SearchableShard]) -> Sequence[Sea
 def fill_index(run: RunContext, shard: SearchableShard) -> SearchableShard:
     """Fill the index of a shard, or find its rows' cells, and save it.
 
-    The shard is returned with the result, unchanged if the search is exact.
-
-    Raises:
-        ValueError: FAISS cannot add the vectors.
-        OSError: A file cannot be written.
+    The shard is returned with the result, unchanged if the search is exact. ValueError says that
+    FAISS cannot add the vectors, OSError that a file cannot be written.
     """
     if shard.index is None:
         return shard

@@ -35,9 +35,7 @@ RESCORED = 1 << 12  # queries whose candidates are in memory, at most 100 MB at 
 def trained_index(run: RunContext, shards: Sequence[EmbeddedShard], spec: IndexSpec) -> Artefact:
     """Train a side's index on evenly spaced vectors, and save it empty.
 
-    Raises:
-        ValueError: The index cannot be trained on these vectors.
-        OSError: A file cannot be written.
+    ValueError says that it cannot be trained on these, OSError that a file cannot be written.
     """
     content = [embedded.content for embedded in shards]
     side = shards[0].shard.side
@@ -75,9 +73,7 @@ def _train(
 def filled_index(run: RunContext, embedded: EmbeddedShard, trained: Artefact) -> Artefact:
     """Add a shard's vectors to the trained index of its side, and save it.
 
-    Raises:
-        ValueError: FAISS cannot add the vectors.
-        OSError: A file cannot be written.
+    ValueError says that FAISS cannot add them, OSError that a file cannot be written.
     """
     key = content_key("fill", trained=trained.files[TRAINED], vectors=embedded.content)
 
@@ -109,8 +105,8 @@ def look_up(
 ) -> Neighbours:
     """Find the k nearest neighbours of a shard's vectors by FAISS indexes.
 
-    ``others`` are all shards of the other side. Neighbours are rescored exactly. Ids are rows of
-    the other corpus, -1 if fewer were found. If it has fewer than k vectors, lists are as short.
+    ``others`` are all shards of the other side. Neighbours are rescored exactly. Lists are as long
+    as k or, if that is less, the other side's vectors. Ids are its rows, -1 if fewer were found.
     """
     queries = embedded.unit_vectors()
     base = SideVectors([other.embedded for other in others])

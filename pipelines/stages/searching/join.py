@@ -53,8 +53,8 @@ def cut_nearest(run: RunContext, shards: Sequence[SearchableShard]) -> list[Sear
 def join_nearest(run: RunContext, tile: SearchTile) -> SearchTile:
     """Find floors for the rows in a tile of nearest cells, and save them.
 
-    The tile is returned with ``floors``, one artefact: of each side, the positions, int64 (n,), of
-    its n rows in these cells, and their floors, float32 (n,), -inf for none. A tile without
+    The tile is returned with ``floors``, one artefact. It has, for each side, the positions, int64
+    (n,), of n rows in these cells, and their floors, float32 (n,), -inf for none. A tile without
     ``cells`` is returned unchanged. The errors of ``produce`` are raised.
     """
     cells = tile.cells
@@ -89,8 +89,7 @@ def join_nearest(run: RunContext, tile: SearchTile) -> SearchTile:
 def floors_of(tiles: Sequence[SearchTile]) -> list[Artefact]:
     """Return the artefacts of floors that ``join_nearest`` saved, maybe none.
 
-    Raises:
-        ValueError: A cell is missing or repeated.
+    ValueError says that a cell is missing or repeated.
     """
     if tiles[0].cells is None:
         return []

@@ -52,7 +52,7 @@ def cut_tiles(run: RunContext, nearest: Sequence[SearchTile]) -> list[SearchTile
 
     Only an approximate search has samples. Each scope has tiles. A cell join has tiles of cells of
     whole sides. Any other search has a tile per source and target group, whose sizes are stored in
-    the work folder. ``nearest`` are all results of ``join_nearest``.
+    the work folder. ``nearest`` are all results of ``join_nearest``, or ValueError is raised.
     """
     sources, targets = nearest[0].sources, nearest[0].targets
     tiles: list[SearchTile] = []
@@ -207,11 +207,8 @@ def _search(
 def find_neighbours(run: RunContext, parts: Sequence[NeighbourPart]) -> ShardNeighbours:
     """Merge one shard's neighbours from all tiles, and save them by scope.
 
-    FAISS indexes are searched here.
-
-    Raises:
-        ValueError: A tile is missing or repeated.
-        OSError: A file cannot be written.
+    FAISS indexes are searched here. ValueError says that a tile is missing or repeated, OSError
+    that a file cannot be written.
     """
     return ShardNeighbours(
         embedded=parts[0].embedded,
