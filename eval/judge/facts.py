@@ -77,7 +77,7 @@ def choose_meanings(texts: Iterable[Sequence[str]]) -> list[str]:
     counts: Counter[str] = Counter()
     for lines in texts:
         for line in lines[:COUNTED]:
-            counts.update(set(english_words(line)))
+            counts.update(dict.fromkeys(english_words(line)))  # in order, so ties have one
     listed = {word for group in listed_groups() for sense in group for word in sense}
     chosen = sorted(word for word in listed if counts[word] >= MIN_COUNT)
     ranked = (word for word, _ in counts.most_common() if word not in listed | COMMON)

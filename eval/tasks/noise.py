@@ -15,8 +15,8 @@ from encoder import Encoder, load_encoder
 from encoder.words import word_encoders
 from eval.data.textfiles import fingerprint
 from eval.output import Record, Show, Table, sign
-from eval.tasks.aligned import english_of, load_aligned
-from eval.tasks.arguments import add_directory, add_languages, chosen_languages
+from eval.tasks.aligned import load_aligned, load_texts
+from eval.tasks.arguments import add_directory, add_languages
 from miner.filters import FILTERS, Suspects, check_filter_languages
 from miner.judge.features import RunStatistics, compute_features, read_texts
 from miner.judge.model import bundled_judge
@@ -89,9 +89,8 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     ``removed`` has the shares by language, by filter and by kind. Errors are as in
     ``TaskModule.run``. A language that the encoder or a filter does not know raises ValueError.
     """
-    available = load_aligned(args.directory).languages
-    english = english_of(available, args.directory)
-    languages = [name for name in chosen_languages(args, available) if name != english]
+    texts, english = load_texts(args)
+    languages = [name for name in texts.languages if name != english]
     data = load_aligned(args.directory, [english, *languages, *FOREIGN])
     for language in languages:
         check_filter_languages(MEASURED, (language, english))

@@ -186,7 +186,8 @@ def _load_sick(folders: Folders) -> dict[str, tuple[Examples, Examples]]:
         return {} if inference is None or graded is None else {"en": (inference, graded)}
     header = next(iter(read_lines(path)), "").split("\t")
     languages = [name.removesuffix("_A") for name in header if name.endswith("_A")]
-    if not {"split", "label", "relatedness"} <= set(header) or not languages:
+    expected = {"split", "label", "relatedness", *(f"{name}_B" for name in languages)}
+    if not expected <= set(header) or not languages:
         raise ValueError(f"{path}: expected a header with split, label, relatedness, xx_A and xx_B")
     sets = {}
     for language in languages:

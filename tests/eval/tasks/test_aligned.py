@@ -121,8 +121,9 @@ def test_xsim_matrix_without_english(folder: Path, capsys: Captured) -> None:
     assert {name: list(row) for name, row in told["rates"].items()} == {"de": ["fr"], "fr": ["de"]}
     (folder / "en.txt").unlink()
     assert record(capsys, "xsim", folder, "--lang", "all", "--matrix", "ratio") == told
-    assert run("xsim", folder, "--lang", "de", "--matrix", "ratio") == 2
-    assert "--matrix: de is the only language; pass another" in capsys.readouterr().err
+    for names in (["de"], ["de", "deu_Latn"]):
+        assert run("xsim", folder, "--lang", *names, "--matrix", "ratio") == 2
+        assert "--matrix: de is the only language; pass another" in capsys.readouterr().err
 
 
 def test_xsim_pp(folder: Path, capsys: Captured) -> None:
@@ -238,7 +239,8 @@ def test_sts(folder: Path, capsys: Captured) -> None:
     assert signature.startswith("sts|languages:en-en|similarity:angular|sha256:")
 
 
-def test_only_english(folder: Path, capsys: Captured) -> None:
-    assert run("xsim", folder, "--lang", "en") == 2
+@pytest.mark.parametrize("task", ["xsim", "noise"])
+def test_only_english(folder: Path, capsys: Captured, task: str) -> None:
+    assert run(task, folder, "--lang", "en") == 2
     error = capsys.readouterr().err
     assert f"--lang en: English is the only language; pass others of {folder}, " in error

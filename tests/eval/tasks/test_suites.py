@@ -148,6 +148,14 @@ def test_an_empty_file_is_refused_by_name(
     assert message in error
 
 
+def test_a_language_of_sick_without_its_second_sentences_is_refused(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    path = tmp_path / "sick.en-nl-pt-ja.tsv"
+    write(path, [("split", "label", "relatedness", "en_A", "nl_A", "nl_B")])
+    assert f"{path}: expected a header with split" in refused(capsys, "senteval", tmp_path)
+
+
 def test_sick_in_other_languages_is_judged_by_what_was_learned_in_english(
     tmp_path: Path, capsys: Captured
 ) -> None:
