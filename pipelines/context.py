@@ -87,8 +87,7 @@ class RunContext:
     def encoder_name(self) -> str:
         """The names of both sides' encoders, joined by "+" unless equal.
 
-        It is "precomputed" for precomputed vectors. Otherwise, it loads the encoders and raises the
-        errors of ``encoder``.
+        It is "precomputed" for precomputed vectors. Otherwise, it raises the errors of ``encoder``.
         """
         if self.options.source.embeddings is not None:
             return "precomputed"

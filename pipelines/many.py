@@ -92,8 +92,7 @@ def job_of_languages(
 ) -> Job:
     """Build the job that mines the language pairs of ``many``.
 
-    ``base`` has the options of all pairs, and ``corpora`` are by language. ValueError says that
-    ``many.pairs`` has an unknown or repeated pair.
+    ``base`` has all pairs' options. Unknown or repeated ``many.pairs`` raise ValueError.
     """
 
     def part(name: str, source: str, target: str) -> MiningOptions:

@@ -56,10 +56,7 @@ def process_count(options: MiningOptions) -> int:
 
 
 def allowed_bytes(options: MiningOptions) -> int:
-    """Return the bytes of memory that each process of a run may use.
-
-    They are an equal share of ``options.memory``, by default half of the machine's memory.
-    """
+    """Return a process's share of ``memory``, or of half the machine's memory."""
     return (options.memory or physical_bytes() // 2) // process_count(options)
 
 

@@ -156,8 +156,7 @@ class EmbeddedShard:
 class SideVectors:
     """The vectors of a side's ``shards``, in order and at least one.
 
-    Positions count through all shards. ``starts`` is a list of the first position of each shard,
-    then the number of all vectors.
+    Positions count through all shards. ``starts`` lists each shard's first one, then the total.
     """
 
     def __init__(self, shards: Sequence[EmbeddedShard]) -> None:
@@ -344,10 +343,9 @@ class ShardNeighbours(ShardReference):
 
 @dataclass(frozen=True, kw_only=True)
 class DocumentBatch:
-    """A batch of document pairs, number ``index`` of ``total``.
+    """A batch of document pairs, number ``index``, from 0, of ``total``.
 
-    ``index`` is from 0. ``shards`` are of both sides. ``beads`` is the artefact of the documents'
-    aligned sentences, None before they are aligned.
+    ``shards`` are of both sides. ``beads`` has the aligned sentences, None before the alignment.
     """
 
     index: int

@@ -299,8 +299,7 @@ def add_languages(
 ) -> None:
     """Add an option per language, by default ``--src-lang``, ``--tgt-lang``.
 
-    ``corpora`` has the prefix of each option, and the name of its corpus in the help. ``default``
-    tells in the help how a missing option is replaced.
+    ``corpora`` has the prefix of each option and its corpus's name. The help shows ``default``.
     """
     default = "" if required else f"; default: {default}"
     for side, corpus in corpora:

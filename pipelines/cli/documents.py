@@ -27,10 +27,11 @@ SUFFIXES = (".jsonl", ".parquet")
 def decide_documents(args: argparse.Namespace, corpora: Sequence[Place] = ()) -> None:
     """Set the options on documents that ``args`` leave open, in place.
 
-    Folders of documents in ``corpora`` get the format "documents". If all ``corpora`` are such, and
-    ``--retrieval``, ``--index``, precomputed vectors, ``--plan`` and options on documents are not
-    given, the alignment is "monotone", otherwise "free". The scope is "corpus" for free alignment
-    without document pairs, otherwise "document". ``document_pairs`` "auto" becomes None.
+    Folders of documents in ``corpora`` get the format "documents". The alignment is "monotone" if
+    ``corpora`` has only such folders, at least one, and ``--retrieval``, ``--index``, precomputed
+    vectors, ``--plan`` and options on documents are not given. Otherwise it is "free". The scope is
+    "corpus" for a free alignment without document pairs, otherwise "document". ``document_pairs``
+    "auto" becomes None.
 
     Raises:
         ValueError: The scope is "corpus", but document pairs or "auto" are given.

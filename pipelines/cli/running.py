@@ -145,8 +145,7 @@ def mining_options(
 ) -> MiningOptions:
     """Build the options of a run from arguments with the fields' names.
 
-    Other arguments are ignored, and fields without one have their default. ValueError says that
-    ``--memory`` is not a size.
+    Other arguments are ignored. Missing ones are defaults. A bad ``--memory`` raises ValueError.
     """
     values = {**vars(args), "work_dir": work_dir, "source": source, "target": target}
     values |= {name: tuple(values.get(name, ())) for name in ("beam_options", "filters")}
@@ -204,7 +203,7 @@ def interruptible(args: argparse.Namespace, state: str) -> Iterator[None]:
     """Explain an interrupt of the ``with`` block in its message.
 
     Raises:
-        KeyboardInterrupt: With ``state``, such as "was not written", of OUT, and how to resume.
+        KeyboardInterrupt: The block was interrupted. OUT, ``state`` and how to resume are added.
     """
     try:
         yield

@@ -15,10 +15,10 @@ PR_SET_PDEATHSIG = 1  # for Linux's prctl, to set a signal for when the parent e
 
 
 def main() -> None:
-    """Replace this process by a job server, the rest of the command line.
+    """Replace this process by the command in its arguments, a job server.
 
     The server has no terminal and, on Linux, ends when its parent ends. OSError says that the
-    command is missing, or that this process leads a group.
+    command (``sys.argv[1:]``) is missing, or that this process leads a group.
     """
     os.setsid()
     if sys.platform == "linux":  # on other systems, it outlives a killed command

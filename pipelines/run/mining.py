@@ -46,7 +46,7 @@ def mine_corpus(options: MiningOptions, monitor: Monitor | None = None) -> None:
 def run_job(job: Job, monitor: Monitor | None = None) -> None:
     """Mine every language pair of a job, and write or replace its outputs.
 
-    ``monitor`` shows progress; None makes a new one. It raises the errors of ``mine_corpus``.
+    ``monitor`` shows progress; None makes a new one. The errors of ``mine_corpus`` are raised.
     """
     for pair in job.pairs:
         check_options(job.parts[pair])

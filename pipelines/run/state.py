@@ -45,7 +45,7 @@ class StageState:
     """The progress of a stage in a run.
 
     ``done`` is the number of different elements that are done, ``expected`` that of all, None if
-    unknown. ``seconds`` are of all processes. It began ``since`` seconds after 1970, 0 if not yet.
+    unknown. ``seconds`` are of all processes. ``since`` is its start in seconds after 1970, or 0.
     """
 
     name: str
@@ -189,8 +189,7 @@ def _notes(folder: Place) -> Iterator[dict[str, Any]]:
 def exclusive_run(work_dir: Place) -> AbstractContextManager[None]:
     """Lock an existing work folder against other runs while a context is open.
 
-    If its local file system has no locks, a warning is logged instead. When the context is opened,
-    ValueError says that another run is using the folder.
+    At its start, ValueError says that another run uses it. Without locks, a warning is logged.
     """
     path = WorkFolder(work_dir).lock
     return _renewed_lock(path) if isinstance(path, RemotePath) else _system_lock(path)

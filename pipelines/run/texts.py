@@ -75,10 +75,7 @@ class TextRater:
         return cls(run=run, statistics=statistics, typical=typical)
 
     def rate(self, pairs: Sequence[FilePair]) -> list[RatedLine]:
-        """Rate lines, in their order.
-
-        A line with a problem instead of a pair has NaN as score and probability.
-        """
+        """Rate lines, in their order."""
         (source, target), problems = _usable_texts(self.run, pairs)
         texts = _read(self.run, source, target)
         scores, probabilities = _judged(texts, self.statistics)
@@ -95,10 +92,7 @@ class TextRater:
         ]
 
     def rate_lines(self, lines: Iterator[FilePair]) -> Iterator[RatedLine]:
-        """Yield each line with its rating, in their order.
-
-        A line without a pair has NaN as score and probability. Threads do not change results.
-        """
+        """Yield each line with its rating, in their order, whatever the threads."""
         size = PAIRS_PER_THREAD * thread_count()
         blocks = iter(lambda: list(islice(lines, size)), [])
         return chain.from_iterable(prefetch(self.rate, blocks))

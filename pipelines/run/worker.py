@@ -19,10 +19,7 @@ LOOK_SECONDS = 0.3  # between looks at the parent and the file
 
 
 def main() -> None:
-    """Run as a Beam worker, until the parent or the file ``RUNNING`` is gone.
-
-    ``sys.argv`` has the level of log lines, a number, and the path of ``RUNNING``.
-    """
+    """Run as a Beam worker, until the parent or the file ``RUNNING`` is gone."""
     threading.Thread(target=_end_with, args=[os.getppid(), Path(sys.argv[2])], daemon=True).start()
     progress.log_to_stderr(int(sys.argv[1]))
     handler = logging.getLogger().handlers[0]

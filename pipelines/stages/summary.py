@@ -114,19 +114,12 @@ def _side(run: RunContext, chosen: ChosenPairs, side: str) -> dict[str, Any]:
 
 
 def read_summary(work_dir: Place) -> dict[str, Any]:
-    """Read the file ``run.json`` in a work folder.
-
-    Raises:
-        FileNotFoundError: The run has not finished.
-    """
+    """Read a finished run's ``run.json``, or raise FileNotFoundError."""
     return json.loads(WorkFolder(work_dir).summary.read_text(encoding="utf-8"))
 
 
 def describe(summary: Mapping[str, Any], seconds: Mapping[str, float], peak_bytes: int) -> str:
-    """Format a run's summary as the lines that the command prints.
-
-    ``seconds`` is the time by stage, ``peak_bytes`` the most memory of a process.
-    """
+    """Format a run's summary, seconds by stage and peak memory, in lines."""
     lines = [f"{side}: {_describe_side(summary[side])}" for side in SIDES]
     if summary["source"].get("columns"):
         lines.append(f"encoder: {summary['options']['encoder']}")
@@ -164,10 +157,7 @@ def _costs(seconds: Mapping[str, float], peak_bytes: int) -> str:
 
 
 def describe_estimates(summary: Mapping[str, Any]) -> list[str]:
-    """Describe the error rate, doubts about it and unwritten pairs, in lines.
-
-    There are none if the judge has not scored the pairs.
-    """
+    """Describe error rate, doubts and unwritten pairs, [] without the judge."""
     lines = []
     kept = summary.get("kept", {})
     if kept.get("pairs"):
@@ -242,15 +232,12 @@ def _describe_side(account: Mapping[str, Any]) -> str:
 
 
 def read_summaries(job: Job) -> dict[str, dict[str, Any]]:
-    """Read the summary of each pair of a finished job, by the pair's name.
-
-    A pair that has not finished raises FileNotFoundError.
-    """
+    """Read each pair's summary by its name, or raise FileNotFoundError."""
     return {pair: read_summary(job.parts[pair].work_dir) for pair in job.pairs}
 
 
 def write_table(path: Place, summaries: Summaries) -> None:
-    """Write or replace a table of ``COLUMNS``, or raise OSError.
+    """Write or replace a TSV file with header ``COLUMNS``, or raise OSError.
 
     It has a line per pair. "threshold" and "wrong", the error rate, are empty if unknown.
     """
@@ -269,8 +256,7 @@ def describe_many(
 ) -> str:
     """Format summaries of language pairs, a line each, costs and a next step.
 
-    ``seconds`` is the time by stage, ``peak_bytes`` the most memory of a process, and ``work_dir``
-    None for a temporary work folder.
+    ``seconds`` are by stage. ``work_dir`` is None for a temporary work folder.
     """
     width = max(map(len, summaries))
     lines = []

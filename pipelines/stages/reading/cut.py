@@ -41,10 +41,7 @@ def shard_sizes(
 def remember_cut(
     run: RunContext, side: str, files: Sequence[Place], digests: Sequence[str], sizes: list
 ) -> None:
-    """Store the sizes of a side's shards, for later runs on a grown corpus.
-
-    ``digests`` are the SHA-256 of ``files``, and ``sizes`` numbers of sentences.
-    """
+    """Store a side's ``sizes`` of shards and files' SHA-256, for later runs."""
     inputs = [[file.stat().st_size, digest] for file, digest in zip(files, digests, strict=True)]
     cut = {"asked": _cut_options(run, side), "inputs": inputs, "sizes": sizes}
     write_text(run.folder.cut(side), json.dumps(cut))

@@ -31,8 +31,7 @@ class DocumentPairs(NamedTuple):
 def document_pairs(run: RunContext) -> DocumentPairs:
     """Return the document pairs that the user gave, or that the run found.
 
-    ValueError says that the list is empty or malformed, or that the run has not found any pair.
-    OSError says that the list cannot be read.
+    ValueError says that no pair was found, or the list is malformed, OSError that it is unreadable.
     """
     path = run.options.document_pairs
     if path is None:
@@ -72,7 +71,7 @@ def check_documents(run: RunContext, side: str, shards: Sequence[Shard]) -> None
 
     Raises:
         ValueError: No sentence is in a document, or in one of the list that the user gave. Errors
-            of ``document_pairs`` and, with monotone alignment, ``one_to_one_pairs`` are also raised.
+            of ``document_pairs`` and, with monotone alignment, ``one_to_one_pairs`` also count.
     """
     listed, path = run.options.document_pairs, run.options.side(side).path
     if listed is None:
@@ -117,10 +116,7 @@ def paired_rows(
 
 
 def rows_by_document(embedded: EmbeddedShard) -> dict[str, IntArray]:
-    """Return the positions of the vectors of each document, by its name.
-
-    Positions are int64, ascending. Sentences without a document are skipped.
-    """
+    """Return each named document's positions of vectors, int64, ascending."""
     by_name = positions_by_value(embedded.docs())
     by_name.pop("", None)  # sentences without a document
     return by_name
