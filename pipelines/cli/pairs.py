@@ -62,7 +62,7 @@ def rated_pairs(args: argparse.Namespace) -> Iterator[Callable[[Place], None]]:
         if args.repair or args.target is None:
             folder = args.work_dir / LINES_FOLDER if args.work_dir else Path(temporary)
             args.source, args.target = write_sides(pairs, folder)
-            args.input_format = "lines"
+            args.input_format, args.src_format, args.tgt_format = "lines", None, None
         if args.repair and args.order == BY_SCORE:
             write_texts(given, folder / ORIGINALS_FILE)
         if args.order == BY_SCORE:
@@ -168,6 +168,10 @@ def _pairs_to_rate(args: argparse.Namespace) -> PairFile:
             raise ValueError("--columns conflicts with TGT; omit one of them")
         formats = (args.src_format or args.input_format, args.tgt_format or args.input_format)
         pairs = pairs_of_corpora(args.source, args.target, formats)
+    elif args.src_format or args.tgt_format:
+        raise ValueError(
+            "--src-format and --tgt-format need TGT; for a file of pairs, use --input-format"
+        )
     else:
         pairs = _open(args)
     in_order = args.score == TEXTS or (is_tsv and pairs.has_lines)

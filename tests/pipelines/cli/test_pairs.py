@@ -140,6 +140,10 @@ def test_lines_that_are_not_utf_8_come_out_as_they_are(tmp_path: Path) -> None:
             "--unmatched-words requires scores by words",
         ),
         (["{table}", "--columns=1,2", "-o", "out.tsv"], "--columns conflicts with TGT; omit one"),
+        (
+            ["--src-format=tsv", "-o", "out.tsv"],
+            "need TGT; for a file of pairs, use --input-format",
+        ),
         (["--columns=1,x", "-o", "out.tsv"], "no column 'x'; choose --columns among those"),
     ],
 )
@@ -169,6 +173,18 @@ def test_repaired_texts_stand_beside_their_line(tmp_path: Path) -> None:
     assert first[-2:] == ["Schön's Haus", "That's a house"]
     assert [line.split("\t")[:2] for line in lines[1:]] == [[*pair] for pair in pairs[1:]]
     assert adit(["convert", str(tmp_path / "in.tsv"), "--repair", "-q", "-o", "-"]) == 0
+
+
+def test_repaired_texts_of_two_files_with_ids(tmp_path: Path) -> None:
+    pairs = sample_pairs()[:4]
+    for side, name in enumerate(("a.tsv", "b.tsv")):
+        rows = "".join(f"{name}{row}\t{pair[side]}\n" for row, pair in enumerate(pairs))
+        (tmp_path / name).write_text(rows, encoding="utf-8")
+    formats = ["--src-format=tsv", "--tgt-format=tsv"]
+    inputs = tmp_path / "a.tsv", tmp_path / "b.tsv"
+    rate(*inputs, *formats, "--repair", "-o", tmp_path / "out.jsonl", "--order=score")
+    found = {(p["source_text"], p["target_text"]) for p in read_pairs_of(tmp_path / "out.jsonl")}
+    assert found == set(pairs)
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "parquet", "dataset"])
