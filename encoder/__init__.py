@@ -42,9 +42,9 @@ class Encoder(Protocol):
     def encode(self, sentences: Sequence[str], *, normalize: bool = True) -> NDArray[np.float32]:
         """Encode S sentences as float32 (S, ``dim``).
 
-        S may be 0. A vector has unit length with ``normalize``, or else the encoder's own. It may
-        be zero, as a bag's of a blank sentence. Adit's encoders also encode one string, (``dim``,).
-        With one network per language, a ValueError is raised unless ``for_language`` chose one.
+        S may be 0. Vectors have unit length with ``normalize``, or else the encoder's own length. A
+        blank sentence may have the zero vector. Adit's encoders also encode one string, (``dim``,).
+        ValueError says that ``for_language`` must first choose the network of one language.
         """
 
     def for_language(self, language: str | None) -> Encoder:
@@ -53,7 +53,7 @@ class Encoder(Protocol):
         ``language`` is an ISO 639 code, or None if unknown.
 
         Raises:
-            ValueError: The encoder has a network per language, and no intact one for ``language``.
+            ValueError: The language's network is missing, or its network or means are damaged.
             ModuleNotFoundError: A package that LASER1 needs for the language is not installed.
         """
 
@@ -80,7 +80,7 @@ def load_encoder(
             ``st:FOLDER``, a model of sentence-transformers; several of these joined, such as
             ``0.5*mini+use`` (``encoder.joined``); or ``best`` (``best_encoder``).
         vocabulary: a LASER encoder's ``.cvocab`` (LASER3), ``.spm`` (LASER2) or ``.fcodes``
-            (LASER1), by default a file in the checkpoint's folder.
+            (LASER1), by default one in the checkpoint's folder.
         pretokenized: whether a LASER encoder's sentences are its subword tokens, between spaces.
         precision: of a network's products; ``auto`` is int8 or bfloat16 if the hardware has
             instructions for it and vectors stay close to float32, or else float32.
@@ -140,10 +140,8 @@ def folder_of(spec: str) -> Path:
 def is_bag(spec: str) -> bool:
     """Return whether ``spec`` is the folder of a bag, or ``mini``.
 
-    Any other encoder, such as a joined one, or a folder without ``config.json`` gives False.
-
-    Raises:
-        ValueError: The folder's configuration is damaged, or of an unknown format.
+    A folder without ``config.json`` and any other encoder, such as a joined one, give False.
+    ValueError says that the folder's configuration is damaged, or of an unknown format.
     """
     from encoder.checkpoint import CONFIG, SCHEMES, read_config
 

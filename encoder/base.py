@@ -22,8 +22,8 @@ MIN_COSINE = 0.9995
 class BaseEncoder(ABC):
     """Base class of encoders.
 
-    Subclasses set ``name``, unique to their vectors, ``dim``, the dimensions D, and ``precision``,
-    and implement ``_embed``, which encodes a list of sentences.
+    Subclasses set ``name`` (unique to their vectors), ``dim`` (the dimensions D) and ``precision``.
+    They implement ``_embed``, which encodes a list of sentences.
     """
 
     name: str
@@ -33,8 +33,8 @@ class BaseEncoder(ABC):
     def with_languages(self, languages: Collection[str], load: Callable[[], Encoder]) -> Self:
         """Return a copy that encodes some languages by another encoder.
 
-        ``languages`` are ISO 639 codes. ``load`` returns the other encoder, of the same space. It
-        is called when ``for_language``, which raises its errors, first gets one of the languages.
+        ``languages`` are ISO 639 codes. ``load`` returns the other encoder, of the same space. At
+        the first of the languages, ``for_language`` calls ``load`` and raises its errors.
         """
         copied = copy(self)
         copied._added = {**self._added, **dict.fromkeys(map(language_key, languages), cache(load))}

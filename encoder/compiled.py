@@ -106,7 +106,7 @@ def sum_packed(codes: Any, scales: Any, ids: Any, offsets: Any, sums: Any) -> No
 def normalize(rows: Any, lengths: Any, least: Any) -> None:
     """Divide rows by their lengths in place.
 
-    ``lengths``, float32 (S,), are filled. Rows, float32 (S, D), are divided by at least ``least``.
+    Rows (S, D) are float32, as are ``lengths`` (S,), which are filled. ``least`` limits divisors.
     """
     dim = np.uint64(rows.shape[1])
     whole = dim - dim % LANES
