@@ -38,7 +38,7 @@ class SentenceNetwork(nn.Module):
     def forward(self, ids: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Embed B sentences of token ids (B, T) as vectors (B, D).
 
-        Ids, int64, are ignored after ``lengths``, int64 (B,), above 0, which are all T if None.
+        ``lengths``, int64 (B,), above 0, count the int64 ids before padding, and None means T each.
         """
         if lengths is None:
             lengths = torch.full((len(ids),), ids.shape[1])

@@ -53,7 +53,7 @@ class WordEncoder(Protocol):
     def split(self, sentence: str) -> list[str]:
         """Split a sentence into the texts of its words.
 
-        They are the first of its words from ``words``, in order.
+        The order is that of the sentence's words in ``words``, where names may follow them.
         """
 
 

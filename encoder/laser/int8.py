@@ -107,7 +107,7 @@ def lstm_step(
     """Compute one step of an LSTM for B sentences, after the integer products.
 
     Args:
-        scales: of the codes of the input tokens, float32 (B,).
+        scales: the scales of the input tokens' codes, float32 (B,).
         fixed: the scales of a layer's input and hidden weights, and its biases, float32 (G,) each,
             for G = 4 H gates (input, forget, cell, output) of H hidden units.
         products: of the codes of inputs and of hidden states with these weights, int32 (B, G) each.

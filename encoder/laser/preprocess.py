@@ -97,7 +97,7 @@ class PerlTokenizer(MosesTokenizer):
     def handles_nonbreaking_prefixes(self, text: str) -> str:
         """Put a space before full stops at the ends of words.
 
-        Except at the line's end, a stop after an abbreviation or before lower case stays.
+        A stop after an abbreviation or before lower case stays, except at the line's end.
         """
         return super().handles_nonbreaking_prefixes(self._LAST_STOP.sub(r"\1 .", text))
 
@@ -121,9 +121,7 @@ def make_tokenizer(language: str | None) -> Step:
 
     ``language`` is an ISO 639 code, or None for English. The function replaces unprintable
     characters, normalises punctuation, separates words, writes Greek in Latin, and lowers case.
-
-    Raises:
-        ModuleNotFoundError: The package for Chinese, Japanese or Greek is not installed.
+    ModuleNotFoundError says that the package for Chinese, Japanese or Greek is not installed.
     """
     code = _code(language)
     normalize, words = normalize_punctuation(code), PerlTokenizer(code)

@@ -8,8 +8,7 @@ MAX_WORDS = 200_000  # words with vectors per language (Conneau et al. 2018, sec
 class WordOptions(ValidatedOptions):
     """Options of the vectors of a language's words, with their defaults.
 
-    Raises:
-        ValueError: An option is out of range.
+    ValueError says that an option is out of range.
     """
 
     dim: int = option(300, "dimensions of the word vectors", low=1)

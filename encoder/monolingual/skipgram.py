@@ -168,8 +168,7 @@ class SkipGram:
     def restore(self, path: Path, identity: Mapping[str, Any]) -> None:
         """Continue from the state that ``save`` wrote with the same ``identity``.
 
-        Raises:
-            ValueError: The file is missing, damaged, or of another identity.
+        ValueError says that the file is missing, damaged, or of another identity.
         """
         state = load_state(path, identity)
         self.inputs, self.outputs = state.tensors["inputs"], state.tensors["outputs"]
