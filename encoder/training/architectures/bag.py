@@ -125,9 +125,9 @@ def _sums(table: Tensor, ids: Tensor, offsets: Tensor) -> Tensor:
 def partly_whiten(table: Matrix, vectors: Matrix, *, power: float) -> Matrix:
     """Reduce common directions of sentence vectors in a table.
 
-    ``table`` (V, D) is multiplied by the covariance of ``vectors`` (S, D), S at least 2 and scaled
-    to the mean variance 1, to the power ``-power / 2``. With power 1, all directions vary equally
-    (Su et al. 2021, "Whitening Sentence Representations"). The result is a new float32 table.
+    The covariance of ``vectors`` (S, D), S at least 2, is scaled to the mean variance 1. ``table``
+    (V, D) times its power ``-power / 2`` is a new float32 table. With power 1, all directions vary
+    equally (Su et al. 2021, "Whitening Sentence Representations").
     """
     covariance = np.cov(vectors, rowvar=False, dtype=np.float64)
     variances, directions = np.linalg.eigh(covariance)

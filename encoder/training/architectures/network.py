@@ -178,7 +178,7 @@ def pad(tokens: Tokens, *, end: int) -> tuple[Tensor, Tensor]:
 
 
 class Apart(Model):
-    """A module of ``networks`` in training, by language, at least one."""
+    """A module of ``networks`` in training, one or more, by language."""
 
     def __init__(self, networks: Mapping[str, Network]) -> None:
         super().__init__()
@@ -193,8 +193,7 @@ class Apart(Model):
     def start_from(self, encoder: Encoder) -> None:
         """Copy the weights of one encoder into the networks of all languages.
 
-        Raises:
-            ValueError: The weights do not fit.
+        ValueError says that the weights do not fit.
         """
         for language in self._networks:
             self.network_of(language).start_from(encoder)

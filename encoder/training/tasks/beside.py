@@ -163,7 +163,7 @@ class Autoencoding(Task):
 class SkipThought(Task):
     """The task, made of a ``Setting``, to predict a sentence's neighbours.
 
-    From the sentence's vector (Kiros et al. 2015, "Skip-Thought Vectors"), by one decoder.
+    One decoder writes both from its vector (Kiros et al. 2015, "Skip-Thought Vectors").
     """
 
     def __init__(self, setting: Setting) -> None:

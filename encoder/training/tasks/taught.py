@@ -25,9 +25,7 @@ class Taught(Task):
     """Base class of objectives that learn the vectors of a setting's teacher.
 
     The teacher encodes the text at once, to 2 D bytes per distinct sentence for D dimensions.
-
-    Raises:
-        ValueError: The teacher is missing, or has other dimensions.
+    ValueError says that the teacher is missing, or has other dimensions.
     """
 
     def __init__(self, setting: Setting) -> None:
@@ -69,8 +67,8 @@ class Distillation(Taught):
 class Alignment(Taught):
     """The task to match a teacher's vectors of the sources' translations.
 
-    X-BiLSTM of a network, X-CBOW of a bag (Conneau 2018, thesis, section 4.2.4). A ValueError is
-    raised unless the teacher is a bag or trained network of the same dimensions.
+    It is X-BiLSTM of a network, and X-CBOW of a bag (Conneau 2018, thesis, section 4.2.4).
+    ValueError says that the teacher is not a bag or trained network of the same dimensions.
     """
 
     def __init__(self, setting: Setting) -> None:
@@ -102,8 +100,8 @@ class Addition(Alignment):
     """The task to rank targets, by a teacher's vectors, for each source.
 
     The sources' language is added to the teacher, which has the targets' language. Names in the
-    sources also have the teacher's vectors (``encoder.bag.encoder.find_names``). A ValueError is
-    raised unless the teacher and the architecture are bags of the same dimensions.
+    sources also have the teacher's vectors (``encoder.bag.encoder.find_names``). ValueError says
+    that the teacher and the architecture are not bags of the same dimensions.
     """
 
     def __init__(self, setting: Setting) -> None:
