@@ -50,11 +50,9 @@ class Encoder(Protocol):
     def for_language(self, language: str | None) -> Encoder:
         """Return the encoder of text in a language, often the encoder itself.
 
-        ``language`` is an ISO 639 code, or None if unknown.
-
-        Raises:
-            ValueError: The language's network is missing, or its network or means are damaged.
-            ModuleNotFoundError: A package that LASER1 needs for the language is not installed.
+        ``language`` is an ISO 639 code, or None if unknown. ValueError says that the language's
+        network is missing, or that its network or means are damaged. ModuleNotFoundError names a
+        missing package that LASER1 needs for the language.
         """
 
     def for_languages(self, languages: Sequence[str | None]) -> Encoder:

@@ -55,8 +55,7 @@ class BaseEncoder(ABC):
     def encode(self, sentences: str | Sequence[str], *, normalize: bool = True) -> Matrix:
         """Encode S sentences, float32 (S, D), or one string, float32 (D,).
 
-        Vectors have unit length if ``normalize``, or else the encoder's own length. Some encoders
-        give a blank sentence the zero vector. S may be 0. D is ``dim``.
+        Vectors and errors are as in ``Encoder.encode``. S may be 0. D is ``dim``.
         """
         vectors = self._embed(as_list(sentences), normalize=normalize)
         return vectors[0] if isinstance(sentences, str) else vectors

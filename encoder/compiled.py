@@ -1,7 +1,4 @@
-"""Sums and lengths of rows, compiled by Numba.
-
-``encoder.rows`` also has them in NumPy, for few rows.
-"""
+"""Sums and lengths of rows by Numba, as ``encoder.rows`` has in NumPy."""
 
 from typing import Any
 

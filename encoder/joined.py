@@ -163,7 +163,6 @@ class Part:
 
     Attributes:
         weight: the factor of its unit rows.
-        spec: its spelling.
         whole: the encoder of all languages.
         encoder: the encoder of the language.
         mean: the mean of the language's rows, float32 (D,).
@@ -221,10 +220,7 @@ class JoinedEncoder(BaseEncoder):
         return JoinedEncoder(parts, stored=self._stored)
 
     def for_languages(self, languages: Sequence[str | None]) -> "JoinedEncoder":
-        """Return the encoder without parts that lack one of ``languages``.
-
-        A language None is ignored. Parts that list no languages stay. If none is left, all stay.
-        """
+        """Return the encoder of the parts that ``Encoder.for_languages`` keeps."""
         kept = [part for part in self.parts if covers(part.spec, languages)]
         return JoinedEncoder(kept, stored=self._stored) if kept else self
 

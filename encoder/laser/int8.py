@@ -139,10 +139,7 @@ Weights = tuple[Product, Product, tuple[NDArray[np.float32], ...]]
 
 
 class Int8BiLSTM(nn.Module):
-    """A copy of a ``BiLSTM`` with int8 products, for CPUs.
-
-    Its vectors are close to the float32 vectors of the ``network`` that it is made from.
-    """
+    """A copy of ``network``, a ``BiLSTM``, with int8 products on CPUs."""
 
     def __init__(self, network: BiLSTM) -> None:
         super().__init__()

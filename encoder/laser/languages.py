@@ -32,8 +32,7 @@ def files_of(language: str) -> list[str]:
     """Return the file names of the LASER encoder of a language.
 
     ``language`` is an ISO 639 code, with a script (``kas_Deva``, ``ks-Deva``) if LASER has several.
-    The names of the checkpoint, then its subword files, are of LASER3 if it has the language, or
-    else of LASER2.
+    The checkpoint's name is first. The files are of LASER3 if it has the language, else of LASER2.
 
     Raises:
         ValueError: LASER has no encoder for the language, or one for each of several scripts.

@@ -160,10 +160,7 @@ class Transformer(nn.Module):
         adopt(self, weights)
 
     def forward(self, ids: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """Embed B sentences of token ids (B, T) as vectors (B, D).
-
-        ``lengths``, int64 (B,), above 0, count the int64 ids before padding, and None means T each.
-        """
+        """Embed token ids (B, T) as vectors (B, D), as ``BiLSTM.forward``."""
         is_token = None if lengths is None else token_mask(lengths, ids.shape[1], ids.device)
         return self._pool(self.states(ids, is_token), is_token)
 

@@ -30,10 +30,7 @@ def remove_non_printing(line: str) -> str:
 
 
 def normalize_punctuation(language: str) -> Step:
-    """Return a function that normalises the punctuation of a line.
-
-    It does the same as Moses's ``normalize-punctuation.perl`` for ``language``, an ISO 639-1 code.
-    """
+    """Return Moses's ``normalize-punctuation.perl`` for an ISO 639-1 code."""
     normalizer = MosesPunctNormalizer(language, perl_parity=True)
     rules = normalizer.substitutions
     if language not in (*_SACREMOSES_QUOTES, *_NO_QUOTES):

@@ -159,8 +159,7 @@ class SkipGram:
     def save(self, path: Path, identity: Mapping[str, Any]) -> None:
         """Write the state of the training to a file, and replace an earlier one.
 
-        ``identity`` are JSON values that ``restore`` must match. An OSError is raised if the folder
-        is missing or the file cannot be written.
+        ``restore`` must match ``identity``, JSON values. Errors of ``save_state`` are raised.
         """
         tensors = {"inputs": self.inputs, "outputs": self.outputs}
         save_state(path, State(identity=identity, tensors=tensors, step=self.epoch))

@@ -69,10 +69,7 @@ def load_weights() -> Weights:
 
 @cache
 def load_tokenizer() -> "PieceTokenizer":
-    """Load the tokeniser of ``use``, once.
-
-    Errors of ``load_weights`` are raised, for the vocabulary's file.
-    """
+    """Load the tokeniser of ``use`` once, with errors as ``load_weights``."""
     return PieceTokenizer(_read(VOCABULARY))
 
 

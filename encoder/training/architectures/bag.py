@@ -66,10 +66,9 @@ class Bag(Model):
         return self._features.drop_words(tokens, rate, generator)
 
     def export(self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float) -> Trained:
-        """Return the encoder with the present table, and a function to save it.
+        """Return the encoder and a function to save it (``Model.export``).
 
-        They are as in ``Model.export``. A ``whitening`` above 0 is the power of ``partly_whiten``
-        on two or more sentences, ``sample``.
+        ``sample`` must have two or more sentences if ``whitening`` is above 0.
         """
         self.eval()
         rows = self._features.ngram_rows

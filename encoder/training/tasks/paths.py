@@ -87,10 +87,7 @@ class Paths(Task):
 
     @classmethod
     def text(cls, texts: Texts) -> Texts:
-        """Join texts to N-way text, one text per language pair.
-
-        ValueError says that they have several target languages, or no target sentence in common.
-        """
+        """Join texts to N-way text by ``join_targets``, which raises errors."""
         return join_targets(texts)
 
     @classmethod

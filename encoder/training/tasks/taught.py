@@ -81,10 +81,7 @@ class Alignment(Taught):
         self._teacher = setting.teacher
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """Return ``alignment`` of the batches of all processes, a scalar.
-
-        ``model`` embeds ``sides[0]``. The targets' vectors are fixed.
-        """
+        """Return ``alignment`` of ``sides[0]`` in all processes' batches."""
         assert isinstance(self._options, AlignmentOptions)
         source = functional.normalize(model(sides[0]).float())
         (target,) = self._teacher_vectors(pairs, rows, source)
@@ -115,10 +112,7 @@ class Addition(Alignment):
         self._names = {text.name: find_names(text.source) for text in setting.texts}
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """Return ``translation_ranking`` of sources and the teacher's targets.
-
-        ``model`` embeds ``sides[0]``. Targets' vectors are fixed. Processes' batches are joined.
-        """
+        """Return ``translation_ranking`` of all processes' ``sides[0]``."""
         assert isinstance(self._options, AdditionOptions)
         names_of_rows = [self._names[pairs.name][row] for row in rows]
         name_vectors = torch.from_numpy(self._teacher.encode(names_of_rows, normalize=False))
