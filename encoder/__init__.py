@@ -128,10 +128,7 @@ def best_encoder() -> str:
 
 
 def folder_of(spec: str) -> Path:
-    """Return the folder of the encoder ``spec``, which may not exist.
-
-    It is in this package for ``mini`` and ``use``. Any other spelling is read as a path.
-    """
+    """Return the folder of ``mini`` or ``use``, or else ``spec`` as a path."""
     return Path(__file__).parent / "assets" / spec if spec in (BUNDLED, USE) else Path(spec)
 
 

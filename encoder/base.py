@@ -43,7 +43,7 @@ class BaseEncoder(ABC):
     def for_language(self, language: str | None) -> Self:
         """Return the encoder added for a language (ISO 639), or else this one.
 
-        None is an unknown language. A ValueError is raised if the added encoder is damaged.
+        None is an unknown language. ValueError says that the added encoder is damaged.
         """
         load = self._added.get(language_key(language or ""))
         return self if load is None else load()

@@ -44,8 +44,7 @@ def save_encoder(
     """Write a bag into a folder, and replace an encoder in it.
 
     ``table`` has the vectors of V pieces, then of n-grams, float32 (V + ngram_rows, D). It is
-    stored with 4 bits per number. ``facts``, JSON values by name, enter the configuration. The
-    folder is made if missing. Files are replaced when all are complete, or an OSError is raised.
+    stored with 4 bits per number. ``facts`` are JSON values by name. ``write_folder`` writes files.
     """
     packed = pack(table)
     vocabulary, dim = len(table) - ngram_rows, table.shape[1]

@@ -178,7 +178,7 @@ class Part:
         """Return the part for a language, with the mean of its rows.
 
         ``language`` is an ISO 639 code. None, and a language without a mean, have the mean of all.
-        A ValueError is raised if the part has no network for it, or the means are damaged.
+        Errors are as in ``Encoder.for_language``.
         """
         encoder = self.whole.for_language(language)
         return replace(self, encoder=encoder, mean=_find_mean(self.spec, encoder, language))
@@ -213,8 +213,7 @@ class JoinedEncoder(BaseEncoder):
     def for_language(self, language: str | None) -> "JoinedEncoder":
         """Return the joined encoder of text in a language.
 
-        ``language`` is an ISO 639 code, or None if unknown. Parts subtract the language's mean.
-        A ValueError is raised if a part has no network for it.
+        Parts are as in ``Part.for_language``, whose errors are raised.
         """
         parts = [part.for_language(language) for part in self.parts]
         return JoinedEncoder(parts, stored=self._stored)

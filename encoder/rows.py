@@ -123,7 +123,7 @@ def _sum_without_numba(table: Matrix | PackedTable, tokens: Tokens, sums: Matrix
 def normalize_rows(rows: Matrix) -> Matrix:
     """Scale rows, float32 (S, D), to unit length in place.
 
-    Zero rows stay zero. The lengths before, float32 (S,), are returned.
+    Zero rows stay zero. The result is the lengths that the rows had, float32 (S,).
     """
     count, dim = rows.shape
     if compiled := sys.modules.get("encoder.compiled"):

@@ -251,10 +251,7 @@ def _attention_kernel(q: Tensor) -> AbstractContextManager[None]:
 
 
 def token_mask(lengths: Tensor, count: int, device: torch.device) -> Tensor:
-    """Return a mask, bool (B, ``count``), that is false for padding.
-
-    ``lengths``, int64 (B,), are the numbers of tokens, which precede the padding.
-    """
+    """Return a mask, bool (B, ``count``), false from ``lengths`` (B,) on."""
     return torch.arange(count, device=device) < lengths.to(device).unsqueeze(1)
 
 

@@ -71,10 +71,7 @@ def hold_out(text: ParallelText, count: int, *, seed: int) -> tuple[ParallelText
 
 
 def count_tokens(pairs: TokenPairs) -> Rows:
-    """Count the tokens of each pair's longer side, end included, int64 (P,).
-
-    A side counts at most 128 tokens and the end.
-    """
+    """Count each pair's longer side, up to 128 tokens and the end, int64 (P,)."""
     longer = np.maximum(np.diff(pairs.source.offsets), np.diff(pairs.target.offsets))
     return 1 + np.minimum(longer, LONGEST)
 

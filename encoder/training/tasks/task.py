@@ -174,10 +174,7 @@ class Mixture(Task):
         self._losses: dict[str, list[float]] = {name: [] for name in (objective, *beside)}
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """Return the loss of the task that ``pairs`` belong to, by their name.
-
-        Arguments are as in ``Task.loss``. The loss is stored for ``figures``.
-        """
+        """Store and return the loss of the task ``pairs.name``, or of ``main``."""
         task = self._tasks.get(pairs.name, self.main)
         loss = task.loss(model, pairs, rows, sides)
         self._losses[self._objective if task is self.main else pairs.name].append(loss.item())

@@ -71,10 +71,7 @@ class Translation(Task):
 
 @torch.inference_mode()
 def perplexity(predicted: Iterable[tuple[Tensor, Tensor]]) -> dict[str, float]:
-    """Return the perplexity of predicted tokens, by the key ``perplexity``.
-
-    ``predicted`` has pairs of logits (N, V) and tokens, int64 (N,), at least one.
-    """
+    """Return the ``perplexity`` of pairs of logits (N, V) and tokens (N,)."""
     total, count = 0.0, 0
     for logits, tokens in predicted:
         total += sequence_translation(logits, tokens).item() * len(tokens)
