@@ -42,19 +42,17 @@ class Encoder(Protocol):
     def encode(self, sentences: Sequence[str], *, normalize: bool = True) -> NDArray[np.float32]:
         """Encode S sentences as float32 (S, ``dim``).
 
-        S may be 0. A vector has unit length with ``normalize``, or else the encoder's own. It may
-        be zero, as a bag's of a blank sentence. Adit's encoders also encode one string, (``dim``,).
-        With one network per language, a ValueError is raised unless ``for_language`` chose one.
+        S may be 0. Vectors have unit length with ``normalize``, or else the encoder's own length. A
+        blank sentence may have the zero vector. Adit's encoders also encode one string, (``dim``,).
+        ValueError says that ``for_language`` must first choose the network of one language.
         """
 
     def for_language(self, language: str | None) -> Encoder:
         """Return the encoder of text in a language, often the encoder itself.
 
-        ``language`` is an ISO 639 code, or None if unknown.
-
-        Raises:
-            ValueError: The encoder has a network per language, and no intact one for ``language``.
-            ModuleNotFoundError: A package that LASER1 needs for the language is not installed.
+        ``language`` is an ISO 639 code, or None if unknown. ValueError says that the language's
+        network is missing, or that its network or means are damaged. ModuleNotFoundError names a
+        missing package that LASER1 needs for the language.
         """
 
     def for_languages(self, languages: Sequence[str | None]) -> Encoder:
@@ -80,7 +78,7 @@ def load_encoder(
             ``st:FOLDER``, a model of sentence-transformers; several of these joined, such as
             ``0.5*mini+use`` (``encoder.joined``); or ``best`` (``best_encoder``).
         vocabulary: a LASER encoder's ``.cvocab`` (LASER3), ``.spm`` (LASER2) or ``.fcodes``
-            (LASER1), by default a file in the checkpoint's folder.
+            (LASER1), by default one in the checkpoint's folder.
         pretokenized: whether a LASER encoder's sentences are its subword tokens, between spaces.
         precision: of a network's products; ``auto`` is int8 or bfloat16 if the hardware has
             instructions for it and vectors stay close to float32, or else float32.
@@ -130,20 +128,15 @@ def best_encoder() -> str:
 
 
 def folder_of(spec: str) -> Path:
-    """Return the folder of the encoder ``spec``, which may not exist.
-
-    It is in this package for ``mini`` and ``use``. Any other spelling is read as a path.
-    """
+    """Return the folder of ``mini`` or ``use``, or else ``spec`` as a path."""
     return Path(__file__).parent / "assets" / spec if spec in (BUNDLED, USE) else Path(spec)
 
 
 def is_bag(spec: str) -> bool:
     """Return whether ``spec`` is the folder of a bag, or ``mini``.
 
-    Any other encoder, such as a joined one, or a folder without ``config.json`` gives False.
-
-    Raises:
-        ValueError: The folder's configuration is damaged, or of an unknown format.
+    A folder without ``config.json`` and any other encoder, such as a joined one, give False.
+    ValueError says that the folder's configuration is damaged, or of an unknown format.
     """
     from encoder.checkpoint import CONFIG, SCHEMES, read_config
 

@@ -22,8 +22,8 @@ MIN_COSINE = 0.9995
 class BaseEncoder(ABC):
     """Base class of encoders.
 
-    Subclasses set ``name``, unique to their vectors, ``dim``, the dimensions D, and ``precision``,
-    and implement ``_embed``, which encodes a list of sentences.
+    Subclasses set ``name`` (unique to their vectors), ``dim`` (the dimensions D) and ``precision``.
+    They implement ``_embed``, which encodes a list of sentences.
     """
 
     name: str
@@ -33,8 +33,8 @@ class BaseEncoder(ABC):
     def with_languages(self, languages: Collection[str], load: Callable[[], Encoder]) -> Self:
         """Return a copy that encodes some languages by another encoder.
 
-        ``languages`` are ISO 639 codes. ``load`` returns the other encoder, of the same space. It
-        is called when ``for_language``, which raises its errors, first gets one of the languages.
+        ``languages`` are ISO 639 codes. ``load`` returns the other encoder, of the same space. At
+        the first of the languages, ``for_language`` calls ``load`` and raises its errors.
         """
         copied = copy(self)
         copied._added = {**self._added, **dict.fromkeys(map(language_key, languages), cache(load))}
@@ -43,7 +43,7 @@ class BaseEncoder(ABC):
     def for_language(self, language: str | None) -> Self:
         """Return the encoder added for a language (ISO 639), or else this one.
 
-        None is an unknown language. A ValueError is raised if the added encoder is damaged.
+        None is an unknown language. ValueError says that the added encoder is damaged.
         """
         load = self._added.get(language_key(language or ""))
         return self if load is None else load()
@@ -55,8 +55,7 @@ class BaseEncoder(ABC):
     def encode(self, sentences: str | Sequence[str], *, normalize: bool = True) -> Matrix:
         """Encode S sentences, float32 (S, D), or one string, float32 (D,).
 
-        Vectors have unit length if ``normalize``, or else the encoder's own length. Some encoders
-        give a blank sentence the zero vector. S may be 0. D is ``dim``.
+        Vectors and errors are as in ``Encoder.encode``. S may be 0. D is ``dim``.
         """
         vectors = self._embed(as_list(sentences), normalize=normalize)
         return vectors[0] if isinstance(sentences, str) else vectors

@@ -44,8 +44,7 @@ def save_encoder(
     """Write a bag into a folder, and replace an encoder in it.
 
     ``table`` has the vectors of V pieces, then of n-grams, float32 (V + ngram_rows, D). It is
-    stored with 4 bits per number. ``facts``, JSON values by name, enter the configuration. The
-    folder is made if missing. Files are replaced when all are complete, or an OSError is raised.
+    stored with 4 bits per number. ``facts`` are JSON values by name. ``write_folder`` writes files.
     """
     packed = pack(table)
     vocabulary, dim = len(table) - ngram_rows, table.shape[1]
@@ -128,10 +127,10 @@ def _checksum(tokenizer_model: bytes, weights: bytes) -> str:
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """Read an encoder's ``format``, ``vocabulary``, ``dim`` and more.
+    """Read ``format``, ``vocabulary``, ``dim``, ``sha256`` and more.
 
     Raises:
-        ValueError: The file is missing, damaged, of another format, or lacks one of these.
+        ValueError: The file is missing, damaged, of another format, or lacks a key of its format.
     """
     path = _find_file(folder, CONFIG)
     try:
@@ -160,11 +159,8 @@ def read_config(folder: Path) -> dict[str, Any]:
 def save_head(folder: Path, tensors: "Mapping[str, torch.Tensor]") -> None:
     """Write the weights of an inference head into its encoder's folder.
 
-    ``tensors`` are ``0.weight``, ``0.bias``, ``2.weight`` and ``2.bias``, and replace a head.
-
-    Raises:
-        ValueError: The folder has no readable encoder.
-        OSError: The file cannot be written.
+    ``tensors`` are ``0.weight``, ``0.bias``, ``2.weight`` and ``2.bias``. An earlier head is
+    replaced. Errors of ``read_config`` and ``replace_files`` are raised.
     """
     from safetensors.torch import save as save_tensors
 

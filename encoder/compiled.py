@@ -1,7 +1,4 @@
-"""Sums and lengths of rows, compiled by Numba.
-
-``encoder.rows`` also has them in NumPy, for few rows.
-"""
+"""Sums and lengths of rows by Numba, as ``encoder.rows`` has in NumPy."""
 
 from typing import Any
 
@@ -106,7 +103,7 @@ def sum_packed(codes: Any, scales: Any, ids: Any, offsets: Any, sums: Any) -> No
 def normalize(rows: Any, lengths: Any, least: Any) -> None:
     """Divide rows by their lengths in place.
 
-    ``lengths``, float32 (S,), are filled. Rows, float32 (S, D), are divided by at least ``least``.
+    Rows (S, D) are float32, as are ``lengths`` (S,), which are filled. ``least`` limits divisors.
     """
     dim = np.uint64(rows.shape[1])
     whole = dim - dim % LANES

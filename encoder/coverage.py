@@ -27,7 +27,7 @@ class Coverage:
     def quality(self) -> str:
         """The rating ``good``, ``fair`` or ``weak``, by error and test set.
 
-        It is ``weak`` above the error 0.15, and ``good`` up to 0.05 unless ``held-out``.
+        It is ``weak`` above the error 0.15, ``good`` up to 0.05 unless ``held-out``, else ``fair``.
         """
         if self.error > MAX_FAIR:
             return "weak"
@@ -56,8 +56,8 @@ def read_coverage(spec: str) -> dict[str, Coverage]:
     """Read the coverage of each language, by ISO 639 code, of an encoder.
 
     ``spec`` is a single encoder. Languages of the encoder added in its subfolder ``more`` are
-    included. The result is empty if the encoder lists no languages, as LASER's, or is unknown. A
-    ValueError is raised if a configuration is not JSON.
+    included. The result is empty if the encoder lists no languages, as LASER's, or is unknown.
+    ValueError says that a configuration is not JSON.
     """
     coverages: dict[str, Coverage] = {}
     for folder in (folder_of(spec) / MORE, folder_of(spec)):

@@ -39,8 +39,8 @@ class Weighted(NamedTuple):
 def parse_joined(spec: str) -> tuple[Weighted, ...]:
     """Split a joined encoder's spelling into its parts.
 
-    Without a ``+`` or ``*``, as in ``0.5*mini+use`` or ``2*use``, or for an existing folder, the
-    result is (). The default weight is 0.5 for ``mini``, and 1 for others.
+    Joined spellings are ``0.5*mini+use`` or ``2*use``. For a spelling without ``+`` and ``*``, and
+    for an existing folder, the result is (). The default weight is 0.5 for ``mini``, else 1.
 
     Raises:
         ValueError: A part is empty, repeated or ``best``, or its weight is not finite and above 0.
@@ -81,7 +81,7 @@ def drop_uncovered_parts(spec: str, languages: Sequence[str | None]) -> str:
     """Spell a joined encoder without the parts that lack one of ``languages``.
 
     The result has explicit weights. A language None is unknown, and ignored. A part that lists no
-    languages stays. If all parts lack one, or for a single encoder, ``spec`` is returned unchanged.
+    languages stays. If no part is left, and for a single encoder, ``spec`` is returned unchanged.
     """
     kept = [part for part in parse_joined(spec) if covers(part.spec, languages)]
     return spell_joined(kept) or spec
@@ -127,7 +127,7 @@ def select_parts(encoder: Encoder, spec: str) -> Encoder:
 def dropped_part_names(spec: str, kept: str) -> str:
     """Return the parts of ``spec`` that ``kept``, a joined spelling, lacks.
 
-    They are joined by ", ", without weights, and "" if there are none.
+    They are without weights, and joined by ", ". The result is "" without parts.
     """
     names = {part.spec for part in parse_joined(kept)}
     return ", ".join(part.spec for part in parse_joined(spec) if part.spec not in names)
@@ -147,7 +147,7 @@ def covers(spec: str, languages: Sequence[str | None]) -> bool:
 def read_joined_coverage(spec: str) -> dict[str, Coverage]:
     """Return each language's coverage by the part with the lowest error.
 
-    Keys are ISO 639 codes. ``spec`` may also be a single encoder, but not ``best``.
+    Keys are ISO 639 codes. ``spec`` may also be a single encoder, except for ``best``.
     """
     best: dict[str, Coverage] = {}
     for part in parse_joined(spec) or (Weighted(1.0, spec),):
@@ -163,7 +163,6 @@ class Part:
 
     Attributes:
         weight: the factor of its unit rows.
-        spec: its spelling.
         whole: the encoder of all languages.
         encoder: the encoder of the language.
         mean: the mean of the language's rows, float32 (D,).
@@ -179,7 +178,7 @@ class Part:
         """Return the part for a language, with the mean of its rows.
 
         ``language`` is an ISO 639 code. None, and a language without a mean, have the mean of all.
-        A ValueError is raised if the part has no network for it, or the means are damaged.
+        Errors are as in ``Encoder.for_language``.
         """
         encoder = self.whole.for_language(language)
         return replace(self, encoder=encoder, mean=_find_mean(self.spec, encoder, language))
@@ -214,17 +213,13 @@ class JoinedEncoder(BaseEncoder):
     def for_language(self, language: str | None) -> "JoinedEncoder":
         """Return the joined encoder of text in a language.
 
-        ``language`` is an ISO 639 code, or None if unknown. Parts subtract the language's mean.
-        A ValueError is raised if a part has no network for it.
+        Parts are as in ``Part.for_language``, whose errors are raised.
         """
         parts = [part.for_language(language) for part in self.parts]
         return JoinedEncoder(parts, stored=self._stored)
 
     def for_languages(self, languages: Sequence[str | None]) -> "JoinedEncoder":
-        """Return the encoder without parts that lack one of ``languages``.
-
-        A language None is ignored. Parts that list no languages stay, as do all if none is left.
-        """
+        """Return the encoder of the parts that ``Encoder.for_languages`` keeps."""
         kept = [part for part in self.parts if covers(part.spec, languages)]
         return JoinedEncoder(kept, stored=self._stored) if kept else self
 
@@ -258,12 +253,9 @@ def stored_parts(encoder: Encoder) -> Encoder:
 def load_joined(parts: Sequence[Weighted], *, precision: Precision) -> JoinedEncoder:
     """Load the parts of a joined encoder.
 
-    Bags always run in float32. With ``auto``, all networks run in one precision.
-
-    Raises:
-        ValueError: A part is unknown or damaged, cannot have the precision, or has a network per
-            language and no means.
-        ModuleNotFoundError: A package that a part needs is not installed.
+    Bags always run in float32. With ``auto``, all networks run in one precision. ValueError says
+    that a part is unknown or damaged, cannot have the precision, or has a network per language and
+    no means. ModuleNotFoundError says that a package of a part is not installed.
     """
     loaded = [_load(part, precision) for part in parts]
     if precision == "auto" and len(_network_precisions(loaded)) > 1:

@@ -19,12 +19,10 @@ def load_folder(folder: Path, *, name: str, precision: Precision) -> Encoder:
     """Load an encoder from a folder, with the languages that were added.
 
     Subfolders ``more*`` have encoders of further languages, which are loaded when one of these is
-    first used. They do not replace languages that the encoder's configuration lists. The encoder's
-    name is ``name@``, digits of a hash of the files and, for a network, the precision.
-
-    Raises:
-        ValueError: A file is missing, damaged, or of another format or encoder, or an encoder
-            cannot have the precision.
+    first used. They do not replace languages that the encoder's configuration lists. Of several
+    with a language, the last by name counts. The encoder's name is ``name@``, digits of a hash of
+    the files and, for a network, the precision. ValueError says that a file is missing, damaged, or
+    of another format or encoder, or that an encoder cannot have the precision.
     """
     extended = base = _load_base(folder, name, precision)
     base_languages = read_config(folder).get("languages", {})

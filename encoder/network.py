@@ -46,7 +46,7 @@ class SentenceTokenizer(ABC):
 class PreparedNetwork:
     """A ``network``, moved to ``device``, which already is in ``precision``.
 
-    If ``ragged``, as in int8, it can embed sentences of several lengths in one batch, else of one.
+    If ``ragged``, which is so in int8, a batch can have sentences of several lengths, else of one.
     """
 
     def __init__(self, network: nn.Module, *, precision: Precision, device: torch.device) -> None:
@@ -73,9 +73,7 @@ def prepare(network: nn.Module, precision: Precision, sample: Tokens) -> Prepare
     A bfloat16 or int8 network is a copy. ``auto`` tries bfloat16 on GPUs. On CPUs with instructions
     for them, it tries int8 for BiLSTMs, then bfloat16. It uses the first in which each sentence of
     ``sample``, not empty, has a cosine of at least 0.9995 to its vector in float32, else float32.
-
-    Raises:
-        ValueError: ``precision`` is int8, and the network is not a BiLSTM, or there is a GPU.
+    ValueError says that ``precision`` int8 needs a BiLSTM on a machine without a GPU.
     """
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if precision != "auto":

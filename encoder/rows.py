@@ -40,7 +40,6 @@ class PackedTable:
     Attributes:
         codes: numbers plus 8, two per byte, the first in the upper bits, uint8 (V, ceil(D / 2)).
         scales: the factors of the rows, float32 (V,).
-        dim: the number of dimensions D.
     """
 
     codes: NDArray[np.uint8]
@@ -124,7 +123,7 @@ def _sum_without_numba(table: Matrix | PackedTable, tokens: Tokens, sums: Matrix
 def normalize_rows(rows: Matrix) -> Matrix:
     """Scale rows, float32 (S, D), to unit length in place.
 
-    Zero rows stay zero. The lengths before, float32 (S,), are returned.
+    Zero rows stay zero. The result is the lengths that the rows had, float32 (S,).
     """
     count, dim = rows.shape
     if compiled := sys.modules.get("encoder.compiled"):

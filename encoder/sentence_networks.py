@@ -36,10 +36,7 @@ class SentenceNetwork(nn.Module):
         nn.init.normal_(self.embed_tokens.weight, std=0.1)
 
     def forward(self, ids: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """Embed B sentences of token ids (B, T) as vectors (B, D).
-
-        Ids, int64, are ignored after ``lengths``, int64 (B,), above 0, which are all T if None.
-        """
+        """Embed token ids (B, T) as vectors (B, D), as ``BiLSTM.forward``."""
         if lengths is None:
             lengths = torch.full((len(ids),), ids.shape[1])
         is_token = token_mask(lengths, ids.shape[1], ids.device)

@@ -76,8 +76,7 @@ def join(parts: Sequence[Tokens]) -> Tokens:
 class Tokenizer:
     """A SentencePiece model, whose normaliser applies NFKC and case folding.
 
-    Raises:
-        RuntimeError: The bytes ``model`` are no such model.
+    RuntimeError says that the bytes ``model`` are not a SentencePiece model.
     """
 
     def __init__(self, model: bytes) -> None:

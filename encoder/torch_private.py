@@ -1,14 +1,11 @@
-"""The only uses of torch's private names.
-
-If a version of torch lacks a name, other code replaces it.
-"""
+"""The only uses of torch's private names."""
 
 import torch
 from torch import Tensor
 
 
 def has_bfloat16_products() -> bool:
-    """Return whether the CPU multiplies bfloat16 numbers (AVX-512 BF16)."""
+    """Return whether torch reports that the CPU has AVX-512 BF16."""
     return bool(getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)())
 
 

@@ -88,8 +88,8 @@ def save_networks(
     """Write an encoder of one network, or of one network per language.
 
     ``networks`` are by language, or one by the key "". ``folder`` is made if it is missing, and an
-    encoder in it replaced. ``facts`` are JSON values by name, for the configuration. An OSError is
-    raised if a file cannot be written.
+    encoder in it replaced. ``facts`` are JSON values by name, for the configuration. OSError says
+    that a file cannot be written.
     """
     from safetensors.torch import save
 

@@ -51,10 +51,7 @@ class WordEncoder(Protocol):
         """Return the words of S sentences, with vectors in the encoder's space."""
 
     def split(self, sentence: str) -> list[str]:
-        """Split a sentence into the texts of its words.
-
-        They are the first of its words from ``words``, in order.
-        """
+        """Split a sentence into its words' texts, as in ``BagEncoder.split``."""
 
 
 def word_encoders(

@@ -39,8 +39,8 @@ def number_texts(
 ) -> Any:
     """Assign numbers to the texts of sentences, by a hash table.
 
-    Texts are between spaces, maybe empty. Equal texts have equal numbers. In a sentence with a text
-    that is too long for ``table``, all numbers are 0.
+    A text is between spaces, and may be empty. Equal texts have equal numbers. If a text is too
+    long for the rows of ``table``, all texts of its sentence have the number 0.
 
     Args:
         text: uint8, the bytes of S sentences.
@@ -141,11 +141,11 @@ def compare_cuts(
 ) -> None:
     """Compare the best two cuts of each of W words into pieces.
 
-    Word i has the code points ``characters[offsets[i] : offsets[i + 1]]``, int32. ``table`` is a
-    tuple of hashes and slots of ``enter_pieces``, and the pieces' scores, float64. ``unknown`` is
-    the score of a character without a piece, and ``longest`` the characters of the longest piece.
-    ``costs``, float32 (W,), get the negative score of the best cut. ``margins``, float32 (W,), get
-    its lead over the second best per character, infinite if there is one cut.
+    Word i has the code points ``characters[offsets[i] : offsets[i + 1]]``, int32, with int64
+    offsets (W + 1,). ``table`` is a tuple of hashes and slots of ``enter_pieces``, and the pieces'
+    scores, float64 (V,). ``unknown`` is the score of a character without a piece. ``longest`` is
+    the length of the longest piece. ``costs``, float32 (W,), get the negative score of the best
+    cut, and ``margins``, float32 (W,), its lead per character, infinite if there is one cut.
     """
     hashes, slots, scores = table
     max_length = 0

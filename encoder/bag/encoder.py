@@ -35,9 +35,7 @@ class BagEncoder(BaseEncoder):
 
     ``table``, float32 or packed, has rows of the V pieces of ``tokenizer``, then ``ngram_rows`` of
     n-grams, by default none. ``scheme`` is the version of ``Features``, 3 to 5 (default).
-
-    Raises:
-        ValueError: The table has another number of rows than V + ``ngram_rows``.
+    ValueError says that the table has another number of rows than V + ``ngram_rows``.
     """
 
     def __init__(
@@ -67,7 +65,7 @@ class BagEncoder(BaseEncoder):
     def with_names(self, other: "BagEncoder") -> "BagEncoder":
         """Return a copy that encodes names also by another bag of the same space.
 
-        ``encode`` adds the vector of a sentence's ``find_names`` by ``other`` before it normalises.
+        ``encode`` adds ``other``'s vector of ``find_names(sentence)`` before it normalises the sum.
         """
         copied = copy(self)
         copied.namer = other
@@ -113,7 +111,7 @@ class BagEncoder(BaseEncoder):
     def split(self, sentence: str) -> list[str]:
         """Split a sentence into the normalised texts of its words.
 
-        They are the first of its words from ``words``, in order.
+        The order is that of the sentence's words in ``words``, where names follow them.
         """
         words, _ = self._features.words(self._tokenizer.encode([sentence]))
         pieces = self._tokenizer.pieces(words.ids.tolist())

@@ -45,16 +45,16 @@ class Features:
     """The features of words, each a row of a bag's table.
 
     A word's vector is the sum of its features' rows. The V pieces of a tokeniser have the first V
-    rows, and n-grams share the next rows by a hash. A piece begins a word if it starts with a space
-    or is in a script without spaces.
+    rows, and n-grams share the next rows by a hash. A word begins with a sentence, with a piece
+    that starts with a space, and with each piece in a script without spaces.
     """
 
     def __init__(self, pieces: Sequence[str], ngram_rows: int = 0, *, scheme: int = SCHEME) -> None:
         """Prepare the features of words made of ``pieces``.
 
         ``pieces`` are from ``Tokenizer.pieces``. N-grams share ``ngram_rows`` rows, or are not used
-        if 0. ``scheme`` is the features' version, 3 to 5. Scheme 4 has no stems, and scheme 3 also
-        no sounds and only three alphabets.
+        if 0. ``scheme`` is the features' version, 3 to 5. Scheme 4 has no stems. Scheme 3 also has
+        no sounds, no syllables of Hangul and only three alphabets.
         """
         self.pieces, self.ngram_rows = len(pieces), ngram_rows
         self._scheme, self._stem_sizes = scheme, STEM_SIZES if scheme > 4 else ()

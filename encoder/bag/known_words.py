@@ -43,15 +43,13 @@ class Cuts:
         enter_pieces(self._characters.ids, self._characters.offsets, self._hashes, self._slots)
 
     def margins(self, words: Tokens) -> tuple[Matrix, Matrix]:
-        """Return how sure each word's best cut into pieces is, and its cost.
+        """Return the margin and the cost of each word's best cut into pieces.
 
-        ``words`` are W lists of pieces. A word with a margin above ``ROUNDING`` times the summed
-        costs of its sentence's words is cut in the sentence as it is alone.
-
-        Returns:
-            Margins, float32 (W,): the lead in log probability over the second best cut, per
-            character; infinite if there is one cut, 0 if a character has no piece. Costs, float32
-            (W,): the negative log probability of the best cut.
+        ``words`` are W lists of piece ids. A margin, float32 (W,), is the best cut's lead in log
+        probability over the second best, per character. It is infinite if there is one cut, and 0
+        if a character has no piece. A cost, float32 (W,), is a negative log probability. A word
+        whose margin exceeds ``ROUNDING`` times the sum of a sentence's costs is cut in this
+        sentence as it is alone.
         """
         spellings = self._characters.take(words.ids.astype(np.int64))
         margins, costs = np.zeros((2, len(words)), dtype=np.float32)

@@ -103,9 +103,9 @@ def romanize(text: str) -> str:
 
 
 def romanize_three_alphabets(text: str) -> str:
-    """Spell Greek, Latin and most Cyrillic letters in a to z, drop others.
+    """Spell Greek, Latin and most Cyrillic letters in a to z.
 
-    Of other characters, only 0 to 9 and newlines stay. Features of scheme 3 use it.
+    Of other characters, only 0 to 9 and newlines stay. Features of scheme 3 use these spellings.
     """
     bare = unicodedata.normalize("NFKD", text.lower())
     return _NOT_LETTERS.sub("", bare.translate(_THREE_ALPHABETS))
@@ -114,6 +114,6 @@ def romanize_three_alphabets(text: str) -> str:
 def to_sounds(letters: str) -> str:
     """Reduce a text from ``romanize`` to classes of consonants and digits.
 
-    Newlines stay. ng is n, vowels, h, v, w, y go, repeated letters merge: ``london`` is ``lntn``.
+    ng is n. Vowels, h, v, w and y are removed. Then repeated letters merge (``london``: ``lntn``).
     """
     return _REPEATED.sub(r"\1", letters.replace("ng", "n").translate(_CLASSES))

@@ -107,7 +107,7 @@ def lstm_step(
     """Compute one step of an LSTM for B sentences, after the integer products.
 
     Args:
-        scales: of the codes of the input tokens, float32 (B,).
+        scales: the scales of the input tokens' codes, float32 (B,).
         fixed: the scales of a layer's input and hidden weights, and its biases, float32 (G,) each,
             for G = 4 H gates (input, forget, cell, output) of H hidden units.
         products: of the codes of inputs and of hidden states with these weights, int32 (B, G) each.
@@ -139,10 +139,7 @@ Weights = tuple[Product, Product, tuple[NDArray[np.float32], ...]]
 
 
 class Int8BiLSTM(nn.Module):
-    """A copy of a ``BiLSTM`` with int8 products, for CPUs.
-
-    Its vectors are close to the float32 vectors of the ``network`` that it is made from.
-    """
+    """A copy of ``network``, a ``BiLSTM``, with int8 products on CPUs."""
 
     def __init__(self, network: BiLSTM) -> None:
         super().__init__()

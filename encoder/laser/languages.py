@@ -31,11 +31,8 @@ INDIVIDUAL: dict[str, str] = _TABLES["individual"]
 def files_of(language: str) -> list[str]:
     """Return the file names of the LASER encoder of a language.
 
-    Args:
-        language: an ISO 639 code, with a script (``kas_Deva``, ``ks-Deva``) if LASER has several.
-
-    Returns:
-        The checkpoint, then its subword files, of LASER3 if it has the language, or else LASER2.
+    ``language`` is an ISO 639 code, with a script (``kas_Deva``, ``ks-Deva``) if LASER has several.
+    The checkpoint's name is first. The files are of LASER3 if it has the language, else of LASER2.
 
     Raises:
         ValueError: LASER has no encoder for the language, or one for each of several scripts.
@@ -68,11 +65,11 @@ def fetch_laser(language: str, folder: Path, *, publisher: str, offline: bool = 
 
     Interrupted downloads are resumed, and each file is compared with its checksum. ``publisher`` is
     the address of the published files. The folder is made if it is missing. A checksum that the
-    folder's ``SHA256SUMS`` lacks is added there. The path of the checkpoint is returned.
+    folder's ``SHA256SUMS`` lacks is added there. The result is the path of the checkpoint.
 
     Raises:
-        ValueError: LASER lacks the language; or a file cannot be fetched, is missing while
-            ``offline``, or has another checksum.
+        ValueError: ``files_of`` fails, or a file cannot be fetched, is missing while ``offline``,
+            or has another checksum.
         OSError: A file cannot be written.
     """
     names = files_of(language)

@@ -48,8 +48,6 @@ _TYPES = [_stand_in("typing.Any"), dict, list, str, int, float, bool]
 def read_torch_file(path: Path) -> dict[str, Any]:
     """Read a file of ``torch.save`` as tensors on the CPU and plain values.
 
-    No code in the file is run.
-
     Raises:
         ValueError: The file is missing, damaged, not a mapping, or contains more than data.
     """
@@ -104,12 +102,10 @@ def load_laser(
 ) -> NetworkEncoder:
     """Load LASER1 or LASER2 as an encoder.
 
-    Args:
-        path: the ``.pt`` file, a mapping of ``params``, ``model`` and ``dictionary``.
-        vocabulary: the ``.spm`` of LASER2, or the ``.fcodes`` of LASER1 with its ``.fvocab`` in the
-            same folder; by default one in the folder of ``path``.
-        pretokenized: whether sentences are subword tokens between spaces.
-        precision: of the network's products, as in ``encoder.network.prepare``.
+    ``path`` is the ``.pt`` file. ``vocabulary`` is the ``.spm`` of LASER2, or the ``.fcodes`` of
+    LASER1 next to a ``.fvocab`` of the same name. None stands for one in the folder of ``path``: of
+    its name, of the name ``laser2``, or the only one. ``pretokenized`` sentences are subword tokens
+    between spaces, and need none. ``precision`` is as in ``encoder.network.prepare``.
 
     Raises:
         ValueError: A file is missing or damaged, or files or the precision do not fit.
@@ -141,9 +137,9 @@ def load_laser3(
 ) -> NetworkEncoder:
     """Load a LASER3 encoder.
 
-    ``path`` is the ``.pt`` file. ``vocabulary`` is the ``.cvocab``, by default one in its folder.
-    An ``.spm`` of this encoder or of LASER2 must be in the folder of ``path``, unless sentences are
-    ``pretokenized`` into subwords between spaces. ``precision`` is as in ``load_laser``, not int8.
+    ``vocabulary`` is the ``.cvocab``, by default found as in ``load_laser``. An ``.spm`` must also
+    be in the folder of ``path``, unless sentences are ``pretokenized`` into subwords between
+    spaces. Arguments are as in ``load_laser``, except that ``precision`` cannot be int8.
 
     Raises:
         ValueError: A file is missing or damaged, or files or the precision do not fit.

@@ -33,9 +33,7 @@ class BiLSTM(nn.Module):
         """Build the network from its weights, by LASER's names of tensors.
 
         Weights become float32. ``dropout`` is the share of each layer's inputs that training drops.
-
-        Raises:
-            ValueError: A tensor is missing or does not fit.
+        ValueError says that a tensor is missing or does not fit.
         """
         super().__init__()
         vocabulary, width = _sizes(tensors, "embed_tokens.weight")
@@ -54,7 +52,7 @@ class BiLSTM(nn.Module):
     def forward(self, ids: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Embed B sentences of token ids (B, T) as vectors (B, D).
 
-        Ids, int64, are ignored after ``lengths``, int64 (B,), above 0, which are all T if None.
+        ``lengths``, int64 (B,), above 0, count the int64 ids before padding, and None means T each.
         """
         x = functional.dropout(self.embed_tokens(ids), self._dropout, self.training)
         if lengths is None:
@@ -68,7 +66,7 @@ class BiLSTM(nn.Module):
 def adopt(module: nn.Module, tensors: Tensors) -> None:
     """Set a module's parameters to tensors, by name, converted to float32.
 
-    Float32 tensors are not copied. The module is put into evaluation mode, without gradients.
+    Contiguous float32 tensors are shared. The module gets evaluation mode, without gradients.
 
     Raises:
         ValueError: A tensor is missing or unknown, or has another shape than the parameter.
@@ -162,10 +160,7 @@ class Transformer(nn.Module):
         adopt(self, weights)
 
     def forward(self, ids: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """Embed B sentences of token ids (B, T) as vectors (B, D).
-
-        Ids, int64, are ignored after ``lengths``, int64 (B,), above 0, which are all T if None.
-        """
+        """Embed token ids (B, T) as vectors (B, D), as ``BiLSTM.forward``."""
         is_token = None if lengths is None else token_mask(lengths, ids.shape[1], ids.device)
         return self._pool(self.states(ids, is_token), is_token)
 
@@ -179,11 +174,9 @@ class Transformer(nn.Module):
     ) -> Tensor:
         """Return the last layer's vectors of all tokens, (B, T, D).
 
-        Args:
-            ids: int64 (B, T).
-            is_token: bool (B, T), false for padding; None without padding.
-            parts: lengths, T in total, of parts that each have positions from 0 on; by default one.
-            causal: whether tokens attend only to themselves and earlier ones.
+        ``ids`` are int64 (B, T). ``is_token``, bool (B, T), is false for padding, or None without
+        padding. ``parts`` are lengths, T in total, of parts that each have positions from 0 on, by
+        default of one part. If ``causal``, tokens attend only to themselves and earlier tokens.
         """
         positions = [self._positions(length) for length in parts or (ids.shape[1],)]
         x = self.embed_tokens(ids) * self._scale + torch.cat(positions)
@@ -208,9 +201,9 @@ class Transformer(nn.Module):
 class Layer(nn.Module):
     """A layer of fairseq's ``TransformerEncoder``, with its parameter names.
 
-    ``dim`` is D, a multiple of ``heads``, and ``inner`` the width between the two linear maps, with
-    ``activation`` in it. With ``before``, norms precede the blocks. ``dropout`` is the share of
-    each block's outputs that training drops.
+    ``dim`` is D, a multiple of ``heads``. ``inner`` is the width between the two linear maps, where
+    ``activation`` is applied. With ``before``, norms precede the blocks, else they follow them.
+    ``dropout`` is the share of each block's outputs that training drops.
     """
 
     def __init__(
@@ -258,17 +251,14 @@ def _attention_kernel(q: Tensor) -> AbstractContextManager[None]:
 
 
 def token_mask(lengths: Tensor, count: int, device: torch.device) -> Tensor:
-    """Return a mask, bool (B, ``count``), that is false for padding.
-
-    ``lengths``, int64 (B,), are the numbers of tokens, which precede the padding.
-    """
+    """Return a mask, bool (B, ``count``), false from ``lengths`` (B,) on."""
     return torch.arange(count, device=device) < lengths.to(device).unsqueeze(1)
 
 
 def sinusoids(length: int, dim: int) -> Tensor:
     """Return fairseq's sinusoidal vectors of positions from 2 on.
 
-    They are float32 (``length``, ``dim``). ``dim`` is 4 or more.
+    They are float32 (``length``, ``dim``), on the CPU. ``dim`` must be 4 or more.
     """
     half = dim // 2
     rates = torch.exp(torch.arange(half) * (-math.log(10000) / (half - 1)))

@@ -30,10 +30,7 @@ def remove_non_printing(line: str) -> str:
 
 
 def normalize_punctuation(language: str) -> Step:
-    """Return a function that normalises the punctuation of a line.
-
-    It does the same as Moses's ``normalize-punctuation.perl`` for ``language``, an ISO 639-1 code.
-    """
+    """Return Moses's ``normalize-punctuation.perl`` for an ISO 639-1 code."""
     normalizer = MosesPunctNormalizer(language, perl_parity=True)
     rules = normalizer.substitutions
     if language not in (*_SACREMOSES_QUOTES, *_NO_QUOTES):
@@ -97,7 +94,7 @@ class PerlTokenizer(MosesTokenizer):
     def handles_nonbreaking_prefixes(self, text: str) -> str:
         """Put a space before full stops at the ends of words.
 
-        Except at the line's end, a stop after an abbreviation or before lower case stays.
+        A stop after an abbreviation or before lower case stays, except at the line's end.
         """
         return super().handles_nonbreaking_prefixes(self._LAST_STOP.sub(r"\1 .", text))
 
@@ -121,9 +118,7 @@ def make_tokenizer(language: str | None) -> Step:
 
     ``language`` is an ISO 639 code, or None for English. The function replaces unprintable
     characters, normalises punctuation, separates words, writes Greek in Latin, and lowers case.
-
-    Raises:
-        ModuleNotFoundError: The package for Chinese, Japanese or Greek is not installed.
+    ModuleNotFoundError says that the package for Chinese, Japanese or Greek is not installed.
     """
     code = _code(language)
     normalize, words = normalize_punctuation(code), PerlTokenizer(code)

@@ -32,8 +32,8 @@ OVERWRITE = " #fairseq:overwrite"
 class BPE:
     """A callable that splits a line into tokens by byte-pair encoding.
 
-    It reads fastBPE's ``.fcodes`` and ``.fvocab``, and returns a list. Words are between spaces. A
-    ValueError is raised if a file is missing or malformed.
+    It is made from fastBPE's ``.fcodes`` and ``.fvocab``. Words are between spaces. ValueError says
+    that a file is missing or malformed.
     """
 
     def __init__(self, codes: Path, vocabulary: Path) -> None:
@@ -115,8 +115,7 @@ class Vocabulary:
     def encode(self, sentences: Iterable[Sequence[str]]) -> Tokens:
         """Return the ids of each sentence's tokens, with special tokens.
 
-        An unknown token has the id 3 (UNK). ``</s>`` follows the tokens, and ``<s>`` may precede
-        them. Tokens that exceed the capacity are dropped from a sentence's end.
+        An unknown token has the id 3 (UNK). Tokens above the capacity are dropped before ``</s>``.
         """
         find_id = self._ids.get
         return Tokens.of(

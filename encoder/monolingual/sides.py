@@ -121,11 +121,8 @@ def learn_side(
 
     ``sentences`` are distinct. Each epoch writes the file ``state``, from which the training
     resumes if it exists. ``progress`` is called with the number of words since its last call.
-
-    Raises:
-        ValueError: The text is too short, training diverges, or ``state`` is damaged or of another
-            text, tokeniser or options.
-        OSError: ``state`` cannot be written, such as into a missing folder.
+    ValueError says that the text is too short, training diverges, or ``state`` is damaged or of
+    another text, tokeniser or options. OSError says that ``state`` cannot be written.
     """
     identity: dict[str, Any] = {
         **asdict(options),
@@ -167,8 +164,8 @@ def save_sides(
 
     ``sides`` are by language. The second language's bag goes to ``folder``, the first one's to the
     subfolder ``more``, as an added language. Both are replaced, or made. In 256 further dimensions,
-    both have the same random rows, for names and numbers. ``facts`` are JSON values by name. An
-    OSError is raised if a file cannot be written.
+    both have the same random rows, for names and numbers. ``facts`` are JSON values by name.
+    OSError says that a file cannot be written.
     """
     features = Features(tokenizer.pieces(), options.ngram_rows)
     count, weights = len(features), [side.weights for side in sides.values()]

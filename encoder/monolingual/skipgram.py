@@ -159,8 +159,7 @@ class SkipGram:
     def save(self, path: Path, identity: Mapping[str, Any]) -> None:
         """Write the state of the training to a file, and replace an earlier one.
 
-        ``identity`` are JSON values that ``restore`` must match. An OSError is raised if the folder
-        is missing or the file cannot be written.
+        ``restore`` must match ``identity``, JSON values. Errors of ``save_state`` are raised.
         """
         tensors = {"inputs": self.inputs, "outputs": self.outputs}
         save_state(path, State(identity=identity, tensors=tensors, step=self.epoch))
@@ -168,8 +167,7 @@ class SkipGram:
     def restore(self, path: Path, identity: Mapping[str, Any]) -> None:
         """Continue from the state that ``save`` wrote with the same ``identity``.
 
-        Raises:
-            ValueError: The file is missing, damaged, or of another identity.
+        ValueError says that the file is missing, damaged, or of another identity.
         """
         state = load_state(path, identity)
         self.inputs, self.outputs = state.tensors["inputs"], state.tensors["outputs"]

@@ -18,10 +18,8 @@ def draw_curves(history: Sequence[Mapping[str, Any]], titles: Mapping[str, str])
     ``history`` has an entry per evaluation, at least one, as in ``State``: ``step``, whether it is
     ``best`` so far, figures and measures' means by name, and measures by part in ``parts``.
     ``titles`` are by measure. A plot is of a measure in percent, with a curve per part if it has
-    several, or of a loss or the perplexity, if any. A line marks the best evaluation.
-
-    Raises:
-        ImportError: matplotlib is not installed.
+    several, or of a loss or the perplexity, if any. A line marks the best evaluation. ImportError
+    says that matplotlib is not installed.
     """
     from matplotlib import rc_context
     from matplotlib.figure import Figure

@@ -71,10 +71,7 @@ def hold_out(text: ParallelText, count: int, *, seed: int) -> tuple[ParallelText
 
 
 def count_tokens(pairs: TokenPairs) -> Rows:
-    """Count the tokens of each pair's longer side, end included, int64 (P,).
-
-    A side counts at most 128 tokens and the end.
-    """
+    """Count each pair's longer side, up to 128 tokens and the end, int64 (P,)."""
     longer = np.maximum(np.diff(pairs.source.offsets), np.diff(pairs.target.offsets))
     return 1 + np.minimum(longer, LONGEST)
 
@@ -88,7 +85,7 @@ def sample_batches(
     pairs or, with ``in_tokens``, as many as have up to ``batch_size`` tokens in their longer sides,
     at least one. The item is drawn with probability proportional to (sum of its weights) **
     ``exponent``, multiplied by its ``times``. Each pass over it is a new shuffle that keeps a
-    sentence pair with probability equal to its weight. A batch may span passes.
+    pair with probability equal to its weight. Not all weights may be 0. A batch may span passes.
     """
     generator = np.random.default_rng(seed)
     sizes = np.array([float(p.weight.sum()) ** exponent * p.times for p in pairs])

@@ -201,9 +201,7 @@ def train(training: Training, pairs: list[TokenPairs], on_step: Callable[[float]
     """Train from the present step up to the last step of the options.
 
     ``on_step`` is called with each step's loss. Training also ends when the learning rate is 0.
-
-    Raises:
-        ValueError: Training diverged.
+    ValueError says that training diverged.
     """
     options = training.options
     batches = sample_batches(

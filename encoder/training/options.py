@@ -58,8 +58,7 @@ def inherit_option(inherited: type, name: str, default: T) -> T:
 class ValidatedOptions:
     """Base class of options, whose subclasses become frozen dataclasses.
 
-    Raises:
-        ValueError: An option is out of range, or not one of its choices.
+    ValueError says that an option is out of range, or not one of its choices.
     """
 
     def __init_subclass__(cls) -> None:
@@ -450,7 +449,7 @@ class Recipe(ValidatedOptions):
         tasks: auxiliary tasks by name (from ``named_tasks``).
         best_by: the name of the measure by which the best encoder is chosen.
 
-    A ValueError is raised if an option or a weight is out of range, or options conflict.
+    ValueError says that an option or a weight is out of range, or that options conflict.
     """
 
     files: Mapping[str, tuple[Path, ...]]

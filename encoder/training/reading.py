@@ -80,10 +80,8 @@ def find_text(folder: Path, objective: type[ObjectiveOptions]) -> dict[str, File
 
     Tuples of files are by language pair, such as ``de-en``. If the objective can use text of one
     language, and no single file has parallel text, files ``NAME.XX.txt``, if any, are returned
-    instead, by language. Files of labelled pairs are returned by the objective's name.
-
-    Raises:
-        ValueError: The folder or its text is missing, or a name lacks a language pair.
+    instead, by language. Files of labelled pairs are returned by the objective's name. ValueError
+    says that the folder or its text is missing, or that a name lacks a language pair.
     """
     if objective.labelled:
         return {objective.name: find_files(folder, ".tsv")}
@@ -147,9 +145,7 @@ def read_text(name: str, files: Files, exclude: frozenset[str]) -> ParallelText:
     """Read the text of one name from ``find_text``.
 
     Corpora in ``exclude`` are skipped in parallel text, not in sentences or labelled pairs.
-
-    Raises:
-        ValueError: A file is malformed, or no pairs remain.
+    ValueError says that a file is malformed, or that no pairs remain.
     """
     if PAIR.fullmatch(name):
         return read_parallel_text(files, exclude=exclude)
@@ -270,11 +266,9 @@ def read_labelled(name: str, files: Files) -> ParallelText:
 def read_inference(path: Path) -> list[tuple[str, str, str]]:
     """Read the label, premise and hypothesis of each line of a file.
 
-    Labels are ``INFERENCE_LABELS``. A header names the columns; without one, they have this order.
-    Pairs without an agreed label (``-``) are skipped.
-
-    Raises:
-        ValueError: A line has too few columns or an unknown label, or the file is not UTF-8.
+    Labels are ``INFERENCE_LABELS``. A header names the columns. Without a header, they are label,
+    premise and hypothesis. Pairs without an agreed label (``-``) are skipped. ValueError says that
+    a line has too few columns or an unknown label, or that the file is not UTF-8.
     """
     rows = [line.split("\t") for line in read_lines(path)]
     for names in _HEADERS:

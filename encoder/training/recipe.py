@@ -52,13 +52,11 @@ def train_encoder(
     encoder, of the same architecture, whose vocabulary and weights the training starts from, by
     default random. ``measures`` are evaluated in addition to the held-out error. ``on_begin`` is
     called with the number of steps already done, when training starts, and ``on_step`` after each.
-
-    Returns:
-        The figures of the saved encoder, by measure and part; empty if this is not process 0.
+    The result is the saved encoder's figures by measure and part, or empty except in process 0.
 
     Raises:
-        ValueError: ``output`` cannot be written, or has another training; a file is malformed or
-            too small; the options, ``teacher`` or ``start`` conflict; or training diverges.
+        ValueError: ``output`` cannot be written or has another training, a file is malformed or
+            too small, the options, ``teacher`` and ``start`` conflict, or training diverges.
         OSError: A file cannot be written.
     """
     _check_output(output)

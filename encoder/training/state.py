@@ -39,7 +39,7 @@ class State:
 def save_state(path: Path, state: State) -> None:
     """Write a training's state to a file in an existing folder, or replace it.
 
-    An OSError is raised if the file cannot be written.
+    OSError says that the file cannot be written.
     """
     from safetensors.numpy import save
 

@@ -179,8 +179,7 @@ def load_bundled(language: str) -> Encoder:
 def added_languages() -> frozenset[str]:
     """Return the languages (``language_key``) of the glossary in the package.
 
-    Raises:
-        ValueError: The glossary is missing or damaged.
+    ValueError says that the glossary is missing or damaged.
     """
     return frozenset(map(language_key, _config(FOLDER)["languages"]))
 

@@ -144,8 +144,7 @@ def quantize(
 ) -> tuple[NDArray[Any], Matrix]:
     """Round float32 rows (R, C) to codes of type ``kind``, with scales.
 
-    Codes are from -``largest`` to ``largest``, and scales float32 (R,). A row is about its codes
-    times its scale. Both are returned, codes first.
+    Codes, from -``largest`` to ``largest``, times their row's scale, float32 (R,), are about rows.
     """
     codes = np.empty(rows.shape, dtype=kind)
     scales = np.empty(len(rows), dtype=np.float32)

@@ -57,9 +57,8 @@ class Weights:
 def load_weights() -> Weights:
     """Load the network's weights, once.
 
-    Raises:
-        ValueError: A file is missing or not the one of the release.
-        ModuleNotFoundError: The package is not installed.
+    ValueError says that a file is missing, or is not the file of the release. ModuleNotFoundError
+    says that the package is not installed.
     """
     with np.load(io.BytesIO(_read(WEIGHTS)), allow_pickle=False) as arrays:
         parts = [arrays[f"q{number + 1}"] for number in range(PARTS)]
@@ -70,12 +69,7 @@ def load_weights() -> Weights:
 
 @cache
 def load_tokenizer() -> "PieceTokenizer":
-    """Load the tokeniser of ``use``, once.
-
-    Raises:
-        ValueError: A file is missing or not the one of the release.
-        ModuleNotFoundError: The package is not installed.
-    """
+    """Load the tokeniser of ``use`` once, with errors as ``load_weights``."""
     return PieceTokenizer(_read(VOCABULARY))
 
 
@@ -113,7 +107,7 @@ class PieceTokenizer:
     def inside(self, text: str) -> list[int]:
         """Return the piece ids of a non-empty text.
 
-        A text that is a piece as it is, and begins with no digit, is not split like a sentence.
+        It is one id for a text that is a piece as it is, unless the text begins with a digit.
         """
         number = int(self._processor.piece_to_id(text))
         if number != UNKNOWN and not text[0].isdigit():

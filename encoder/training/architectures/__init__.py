@@ -23,8 +23,7 @@ from encoder.training.options import (
 def make_model(options: TrainingOptions, features: Features) -> Model:
     """Make a model with random weights, on the GPU if there is one.
 
-    Raises:
-        ValueError: The dimensions do not fit the architecture.
+    ValueError says that the dimensions do not fit the architecture.
     """
     kind, vocabulary = options.architecture, features.pieces + 1
     if isinstance(kind, BagOptions):

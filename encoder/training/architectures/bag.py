@@ -66,10 +66,9 @@ class Bag(Model):
         return self._features.drop_words(tokens, rate, generator)
 
     def export(self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float) -> Trained:
-        """Return the encoder with the present table, and a function to save it.
+        """Return the encoder and a function to save it (``Model.export``).
 
-        They are as in ``Model.export``. A ``whitening`` above 0 is the power of ``partly_whiten``
-        on two or more sentences, ``sample``.
+        ``sample`` must have two or more sentences if ``whitening`` is above 0.
         """
         self.eval()
         rows = self._features.ngram_rows
@@ -125,9 +124,9 @@ def _sums(table: Tensor, ids: Tensor, offsets: Tensor) -> Tensor:
 def partly_whiten(table: Matrix, vectors: Matrix, *, power: float) -> Matrix:
     """Reduce common directions of sentence vectors in a table.
 
-    ``table`` (V, D) is multiplied by the covariance of ``vectors`` (S, D), S at least 2 and scaled
-    to the mean variance 1, to the power ``-power / 2``. With power 1, all directions vary equally
-    (Su et al. 2021, "Whitening Sentence Representations"). The result is a new float32 table.
+    The covariance of ``vectors`` (S, D), S at least 2, is scaled to the mean variance 1. ``table``
+    (V, D) times its power ``-power / 2`` is a new float32 table. With power 1, all directions vary
+    equally (Su et al. 2021, "Whitening Sentence Representations").
     """
     covariance = np.cov(vectors, rowvar=False, dtype=np.float64)
     variances, directions = np.linalg.eigh(covariance)

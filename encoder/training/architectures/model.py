@@ -18,9 +18,7 @@ class Model(nn.Module):
     def start_from(self, encoder: Encoder) -> None:
         """Copy the weights of an encoder into this model.
 
-        Raises:
-            ValueError: The weights do not fit.
-            NotImplementedError: The subclass lacks the method.
+        ValueError says that the weights do not fit. The base raises NotImplementedError.
         """
         raise NotImplementedError
 
@@ -32,8 +30,8 @@ class Model(nn.Module):
         """Return the encoder with the present weights, and a function to save it.
 
         The function takes a folder and the keyword ``facts`` (JSON values). A bag is whitened
-        (``partly_whiten``) on the sentences ``sample``, with power ``whitening``; other models
-        ignore both. The model is put into evaluation mode. Use both results before the next step:
-        they may share weights. Subclasses implement it; here, NotImplementedError is raised.
+        (``partly_whiten``) on the sentences ``sample``, with power ``whitening``. Other models
+        ignore both. The model is put into evaluation mode. Use both results before the next step,
+        because they may share weights. The base raises NotImplementedError.
         """
         raise NotImplementedError

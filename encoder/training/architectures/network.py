@@ -124,10 +124,7 @@ class Network(Model):
         return self.network(*(part.to(device) for part in parts))
 
     def export(self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float) -> Trained:
-        """Return the encoder in float32, and a function to save it.
-
-        They are as in ``Model.export``. ``sample`` and ``whitening`` are ignored.
-        """
+        """Return the float32 encoder and a function to save it (``Model``)."""
         self.eval()
         network = self.fold()
         ready = PreparedNetwork(
@@ -178,7 +175,7 @@ def pad(tokens: Tokens, *, end: int) -> tuple[Tensor, Tensor]:
 
 
 class Apart(Model):
-    """A module of ``networks`` in training, by language, at least one."""
+    """A module of ``networks`` in training, one or more, by language."""
 
     def __init__(self, networks: Mapping[str, Network]) -> None:
         super().__init__()
@@ -191,19 +188,12 @@ class Apart(Model):
         return network
 
     def start_from(self, encoder: Encoder) -> None:
-        """Copy the weights of one encoder into the networks of all languages.
-
-        Raises:
-            ValueError: The weights do not fit.
-        """
+        """Copy an encoder's weights to all networks by ``Network.start_from``."""
         for language in self._networks:
             self.network_of(language).start_from(encoder)
 
     def export(self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float) -> Trained:
-        """Return the encoder with the present weights, and a function to save it.
-
-        They are as in ``Model.export``. ``sample`` and ``whitening`` are ignored.
-        """
+        """Return the encoder and a function to save it (``Model.export``)."""
         own = {language: self.network_of(language) for language in self._networks}
         encoders = {
             language: network.export(tokenizer, sample=sample, whitening=whitening)[0]

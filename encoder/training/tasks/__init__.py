@@ -38,8 +38,7 @@ AUXILIARY_TASKS: dict[str, tuple[Read, Callable[[Setting], Task]]] = {
 def read_beside(tasks: Mapping[str, TaskBeside]) -> list[ParallelText]:
     """Read the text of each auxiliary task, named like the task.
 
-    Raises:
-        ValueError: A folder has no text, or a file is malformed.
+    ValueError says that a folder has no text, or that a file is malformed.
     """
     suffixes = {name: ".tsv" if task.name == "nli" else ".txt" for name, task in tasks.items()}
     return [
@@ -51,10 +50,8 @@ def read_beside(tasks: Mapping[str, TaskBeside]) -> list[ParallelText]:
 def make_task(setting: Setting, tasks: Mapping[str, TaskBeside], texts: Texts) -> Task:
     """Make the task of the objective, mixed with auxiliary tasks.
 
-    ``tasks`` are by the names of ``texts``. Without texts, it is the objective's task.
-
-    Raises:
-        ValueError: The setting does not suit the task.
+    ``tasks`` are by the names of ``texts``. Without texts, the result is the objective's task.
+    ValueError says that the setting does not suit the task.
     """
     objective = setting.options.objective.name
     main = TASKS[objective](setting)

@@ -38,10 +38,7 @@ class ResponsePrediction(Task):
         self.head = _head(setting.dim, setting.dim)
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """Return the mean loss of ranking answers in a batch, a scalar.
-
-        ``sides`` are the turns and their answers, embedded by ``model``. The rest is unused.
-        """
+        """Return the mean loss of ranking the answers ``sides[1]`` to turns."""
         inputs, answers = functional.normalize(model(join(sides))).chunk(2)
         return in_batch_loss(inputs, self.head(answers))
 
@@ -58,10 +55,7 @@ class QuickThought(Task):
         self.heads = nn.ModuleDict({name: _head(setting.dim, WIDTH) for name in names})
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """Return the sum of the losses of both neighbours, a scalar.
-
-        ``sides`` are sentences and their successors, embedded by ``model``. The rest is unused.
-        """
+        """Return the summed losses of ``sides``, sentences and successors."""
         first, second = functional.normalize(model(join(sides))).chunk(2)
         input_head, successor_head, predecessor_head = self.heads.values()
         return in_batch_loss(input_head(first), successor_head(second)) + in_batch_loss(
@@ -129,10 +123,7 @@ class Inference(Task):
         return functional.cross_entropy(logits.float(), gold)
 
     def logits(self, model: Model, sides: list[Tokens]) -> Tensor:
-        """Return logits (B, 3) of pairs' labels.
-
-        Classes are in the order of ``INFERENCE_LABELS``. ``sides`` are both sentences' tokens.
-        """
+        """Return logits (B, 3) of pairs' labels, as in ``INFERENCE_LABELS``."""
         vectors = model(join(sides))
         # In unit vectors, products of numbers are tiny compared with the numbers.
         u, v = (functional.normalize(vectors) * math.sqrt(vectors.shape[1])).chunk(2)
@@ -163,7 +154,7 @@ class Autoencoding(Task):
 class SkipThought(Task):
     """The task, made of a ``Setting``, to predict a sentence's neighbours.
 
-    From the sentence's vector (Kiros et al. 2015, "Skip-Thought Vectors"), by one decoder.
+    One decoder writes both from its vector (Kiros et al. 2015, "Skip-Thought Vectors").
     """
 
     def __init__(self, setting: Setting) -> None:

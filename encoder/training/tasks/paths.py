@@ -87,18 +87,14 @@ class Paths(Task):
 
     @classmethod
     def text(cls, texts: Texts) -> Texts:
-        """Join texts to N-way text, one text per language pair.
-
-        Raises:
-            ValueError: The texts have several target languages, or no target sentence in common.
-        """
+        """Join texts to N-way text by ``join_targets``, which raises errors."""
         return join_targets(texts)
 
     @classmethod
     def evaluation_texts(cls, held_out: Texts, options: TrainingOptions) -> Texts:
         """Return the held-out text of each two source languages.
 
-        A ValueError is raised if ``options`` do not fit the languages.
+        ValueError says that ``options`` do not fit the languages.
         """
         return all_pairs(held_out, source_languages(_find_paths(options, held_out)))
 

@@ -66,9 +66,9 @@ class Decoder(nn.Module):
     def forward(self, vectors: Tensor, tokens: Tokens, language: int) -> tuple[Tensor, Tensor]:
         """Predict the tokens of B sentences from their vectors (B, D).
 
-        ``language`` is the number of their language. The result is logits (N, V + 1), for V
-        subwords and the end, of the N tokens of all sentences, cut after 128 and ended, and these
-        tokens, int64 (N,), both by position, then sentence, the longest first.
+        ``language`` is the number of their language. Sentences are cut after 128 tokens and ended.
+        The result is logits (N, V + 1) of their N tokens, for V subwords and the end, and these
+        tokens, int64 (N,). Both are by position, then by sentence, the longest first.
         """
         device = vectors.device
         ids, lengths = pad(tokens, end=self._end)
@@ -110,8 +110,7 @@ class Task(nn.Module):
     def model(cls, options: TrainingOptions, features: Features, texts: Texts) -> Model:
         """Make the model to train, with random weights.
 
-        Raises:
-            ValueError: The options do not suit the task or the architecture.
+        ValueError says that the options do not suit the task or the architecture.
         """
         return make_model(options, features)
 
@@ -124,7 +123,7 @@ class Task(nn.Module):
 
         ``sides`` are the tokens of these pairs' sources and targets, some maybe dropped, which
         ``model`` embeds. Rows are this process's share of a batch, whose loss is the processes'
-        mean. Subclasses implement it; here, NotImplementedError is raised.
+        mean. The base raises NotImplementedError.
         """
         raise NotImplementedError
 
@@ -175,10 +174,7 @@ class Mixture(Task):
         self._losses: dict[str, list[float]] = {name: [] for name in (objective, *beside)}
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """Return the loss of the task that ``pairs`` belong to, by their name.
-
-        Arguments are as in ``Task.loss``. The loss is stored for ``figures``.
-        """
+        """Store and return the loss of the task ``pairs.name``, or of ``main``."""
         task = self._tasks.get(pairs.name, self.main)
         loss = task.loss(model, pairs, rows, sides)
         self._losses[self._objective if task is self.main else pairs.name].append(loss.item())

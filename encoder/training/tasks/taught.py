@@ -25,9 +25,7 @@ class Taught(Task):
     """Base class of objectives that learn the vectors of a setting's teacher.
 
     The teacher encodes the text at once, to 2 D bytes per distinct sentence for D dimensions.
-
-    Raises:
-        ValueError: The teacher is missing, or has other dimensions.
+    ValueError says that the teacher is missing, or has other dimensions.
     """
 
     def __init__(self, setting: Setting) -> None:
@@ -69,8 +67,8 @@ class Distillation(Taught):
 class Alignment(Taught):
     """The task to match a teacher's vectors of the sources' translations.
 
-    X-BiLSTM of a network, X-CBOW of a bag (Conneau 2018, thesis, section 4.2.4). A ValueError is
-    raised unless the teacher is a bag or trained network of the same dimensions.
+    It is X-BiLSTM of a network, and X-CBOW of a bag (Conneau 2018, thesis, section 4.2.4).
+    ValueError says that the teacher is not a bag or trained network of the same dimensions.
     """
 
     def __init__(self, setting: Setting) -> None:
@@ -83,10 +81,7 @@ class Alignment(Taught):
         self._teacher = setting.teacher
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """Return ``alignment`` of the batches of all processes, a scalar.
-
-        ``model`` embeds ``sides[0]``. The targets' vectors are fixed.
-        """
+        """Return ``alignment`` of ``sides[0]`` in all processes' batches."""
         assert isinstance(self._options, AlignmentOptions)
         source = functional.normalize(model(sides[0]).float())
         (target,) = self._teacher_vectors(pairs, rows, source)
@@ -102,8 +97,8 @@ class Addition(Alignment):
     """The task to rank targets, by a teacher's vectors, for each source.
 
     The sources' language is added to the teacher, which has the targets' language. Names in the
-    sources also have the teacher's vectors (``encoder.bag.encoder.find_names``). A ValueError is
-    raised unless the teacher and the architecture are bags of the same dimensions.
+    sources also have the teacher's vectors (``encoder.bag.encoder.find_names``). ValueError says
+    that the teacher and the architecture are not bags of the same dimensions.
     """
 
     def __init__(self, setting: Setting) -> None:
@@ -117,10 +112,7 @@ class Addition(Alignment):
         self._names = {text.name: find_names(text.source) for text in setting.texts}
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """Return ``translation_ranking`` of sources and the teacher's targets.
-
-        ``model`` embeds ``sides[0]``. Targets' vectors are fixed. Processes' batches are joined.
-        """
+        """Return ``translation_ranking`` of all processes' ``sides[0]``."""
         assert isinstance(self._options, AdditionOptions)
         names_of_rows = [self._names[pairs.name][row] for row in rows]
         name_vectors = torch.from_numpy(self._teacher.encode(names_of_rows, normalize=False))

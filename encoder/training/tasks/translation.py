@@ -18,10 +18,8 @@ from encoder.training.tasks.task import Decoder, Setting, Task
 class Translation(Task):
     """The task, made of a ``Setting``, to translate sentences from vectors.
 
-    Each direction to one of the target languages is trained.
-
-    Raises:
-        ValueError: A text has none of the target languages.
+    Each direction to one of the target languages is trained. ValueError says that a text has none
+    of the target languages.
     """
 
     def __init__(self, setting: Setting) -> None:
@@ -73,10 +71,7 @@ class Translation(Task):
 
 @torch.inference_mode()
 def perplexity(predicted: Iterable[tuple[Tensor, Tensor]]) -> dict[str, float]:
-    """Return the perplexity of predicted tokens, by the key ``perplexity``.
-
-    ``predicted`` has pairs of logits (N, V) and tokens, int64 (N,), at least one.
-    """
+    """Return the ``perplexity`` of pairs of logits (N, V) and tokens (N,)."""
     total, count = 0.0, 0
     for logits, tokens in predicted:
         total += sequence_translation(logits, tokens).item() * len(tokens)
@@ -87,8 +82,8 @@ def perplexity(predicted: Iterable[tuple[Tensor, Tensor]]) -> dict[str, float]:
 def shared_mean(logits: Tensor, tokens: Tensor) -> Tensor:
     """Return the cross entropy, weighted by this process's share of tokens.
 
-    It is ``sequence_translation``, whose arguments it has, times a weight, such that the mean over
-    the processes is the mean cross entropy of all processes' tokens.
+    Arguments are as in ``sequence_translation``. By the weight, the mean of the results of all
+    processes is the mean cross entropy of all processes' tokens.
     """
     mean = parallel.sum_over_processes(len(tokens)) / parallel.processes()
     return sequence_translation(logits, tokens) * (len(tokens) / mean)
@@ -98,6 +93,6 @@ def sequence_translation(logits: Tensor, tokens: Tensor) -> Tensor:
     """Return the mean cross entropy of tokens, int64 (N,), in nats.
 
     This is LASER's loss (Artetxe & Schwenk 2019, section 3.2), the logarithm of the perplexity.
-    Logits (N, V) are predictions of each token from those before it.
+    Logits (N, V) are predictions of each token from the tokens before it.
     """
     return functional.cross_entropy(logits.float(), tokens)
