@@ -92,10 +92,7 @@ class Paths(Task):
 
     @classmethod
     def evaluation_texts(cls, held_out: Texts, options: TrainingOptions) -> Texts:
-        """Return the held-out text of each two source languages.
-
-        ValueError says that ``options`` do not fit the languages.
-        """
+        """Return held-out text of each two sources (``find_paths``, its errors)."""
         return all_pairs(held_out, source_languages(_find_paths(options, held_out)))
 
     @classmethod
