@@ -92,7 +92,10 @@ class Paths(Task):
 
     @classmethod
     def evaluation_texts(cls, held_out: Texts, options: TrainingOptions) -> Texts:
-        """Return held-out text of each two sources (``find_paths``, its errors)."""
+        """Return the held-out text of each two source languages.
+
+        ``find_paths`` finds them, and its errors are raised.
+        """
         return all_pairs(held_out, source_languages(_find_paths(options, held_out)))
 
     @classmethod
