@@ -103,7 +103,7 @@ def sum_packed(codes: Any, scales: Any, ids: Any, offsets: Any, sums: Any) -> No
 def normalize(rows: Any, lengths: Any, least: Any) -> None:
     """Divide rows by their lengths in place.
 
-    Rows (S, D) are float32, as are ``lengths`` (S,), which are filled. ``least`` limits divisors.
+    Rows (S, D) and ``lengths`` (S,), which are filled, are float32. A divisor is ``least`` or more.
     """
     dim = np.uint64(rows.shape[1])
     whole = dim - dim % LANES

@@ -211,10 +211,7 @@ class JoinedEncoder(BaseEncoder):
         self._stored = stored
 
     def for_language(self, language: str | None) -> "JoinedEncoder":
-        """Return the joined encoder of text in a language.
-
-        Parts are as in ``Part.for_language``, whose errors are raised.
-        """
+        """Return the joined encoder whose parts are from ``Part.for_language``."""
         parts = [part.for_language(language) for part in self.parts]
         return JoinedEncoder(parts, stored=self._stored)
 

@@ -256,10 +256,7 @@ def token_mask(lengths: Tensor, count: int, device: torch.device) -> Tensor:
 
 
 def sinusoids(length: int, dim: int) -> Tensor:
-    """Return fairseq's sinusoidal vectors of positions from 2 on.
-
-    They are float32 (``length``, ``dim``), on the CPU. ``dim`` must be 4 or more.
-    """
+    """Return fairseq's float32 vectors of positions from 2 on, ``dim`` >= 4."""
     half = dim // 2
     rates = torch.exp(torch.arange(half) * (-math.log(10000) / (half - 1)))
     angles = torch.arange(PAD + 1, PAD + 1 + length).unsqueeze(1) * rates

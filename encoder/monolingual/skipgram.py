@@ -165,10 +165,7 @@ class SkipGram:
         save_state(path, State(identity=identity, tensors=tensors, step=self.epoch))
 
     def restore(self, path: Path, identity: Mapping[str, Any]) -> None:
-        """Continue from the state that ``save`` wrote with the same ``identity``.
-
-        ValueError says that the file is missing, damaged, or of another identity.
-        """
+        """Continue from the state of ``save``, with errors as ``load_state``."""
         state = load_state(path, identity)
         self.inputs, self.outputs = state.tensors["inputs"], state.tensors["outputs"]
         self.epoch = state.step

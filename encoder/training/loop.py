@@ -108,8 +108,6 @@ class Training:
     def advance(self, batches: list[Batch]) -> float:
         """Train for one step, and return the mean loss of the batches.
 
-        A batch is from ``sample_batches``.
-
         Raises:
             ValueError: The loss is not finite, because training diverged.
         """

@@ -76,7 +76,7 @@ class UseEncoder(BaseEncoder):
         """Return the encoder of a language.
 
         ``language`` is an ISO 639 code, or None. A language in the glossary has an encoder that
-        reads its words as English, others have this one. Errors of ``load_glossary`` are raised.
+        reads its words as English. Others have this one. Errors of ``load_glossary`` are raised.
         """
         if language_key(language or "") not in glossary.added_languages():
             return self

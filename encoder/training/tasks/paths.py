@@ -94,7 +94,7 @@ class Paths(Task):
     def evaluation_texts(cls, held_out: Texts, options: TrainingOptions) -> Texts:
         """Return the held-out text of each two source languages.
 
-        ValueError says that ``options`` do not fit the languages.
+        ``find_paths`` finds them, and its errors are raised.
         """
         return all_pairs(held_out, source_languages(_find_paths(options, held_out)))
 

@@ -123,9 +123,9 @@ class Addition(Alignment):
         return translation_ranking(*both, scale=self._options.scale, margin=self._options.margin)
 
     def deploy(self, encoder: Encoder) -> Encoder:
-        """Return a copy of the teacher to which the sources' languages are added.
+        """Return a copy of the teacher, with the bag ``encoder`` for sources.
 
-        ``encoder`` encodes them, with the teacher's vectors of names added. Both are bags.
+        ``encoder`` adds the teacher's vectors of names (``BagEncoder.with_names``).
         """
         assert isinstance(encoder, BagEncoder) and isinstance(self._teacher, BagEncoder)
         return super().deploy(encoder.with_names(self._teacher))
