@@ -98,6 +98,7 @@ def fetch_laser(language: str, folder: Path, *, publisher: str, offline: bool = 
 def _download_part(address: str, target: Path) -> Path:
     import urllib.error
     import urllib.request
+    from http.client import HTTPException
 
     try:
         head = urllib.request.Request(address, method="HEAD")
@@ -112,7 +113,10 @@ def _download_part(address: str, target: Path) -> Path:
             with urllib.request.urlopen(rest, timeout=TIMEOUT_SECONDS) as answer:
                 with part.open("ab" if answer.status == 206 else "wb") as stream:
                     shutil.copyfileobj(answer, stream)
-    except (urllib.error.URLError, TimeoutError, ConnectionError, TypeError) as error:
+    except (
+        *(urllib.error.URLError, HTTPException, TimeoutError, ConnectionError),
+        *(TypeError, ValueError),  # without a header, or a scheme
+    ) as error:
         raise ValueError(
             f"{address}: cannot be fetched ({error}); check --url and the network, and rerun to "
             "resume"

@@ -196,8 +196,8 @@ def read_pieces(path: Path) -> Split:
 
     if not path.is_file():
         raise ValueError(f"{path}: SentencePiece model not found; pass it with --vocab")
-    try:
-        processor = sentencepiece.SentencePieceProcessor(model_proto=path.read_bytes())
+    try:  # without a byte, a model that fails later
+        processor = sentencepiece.SentencePieceProcessor(model_proto=path.read_bytes() or b"\0")
     except RuntimeError as error:
         raise ValueError(
             f"{path}: is not a SentencePiece model, or is damaged; copy it again"

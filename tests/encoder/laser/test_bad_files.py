@@ -164,8 +164,9 @@ def test_text_needs_the_subwords(changed: Callable[..., Path]) -> None:
     assert "needs bilstm_1layer.spm or bilstm_1layer.fcodes in the same folder" in refusal(
         f"laser:{path}"
     )
-    path.with_suffix(".spm").write_bytes(b"no model")
-    assert "is not a SentencePiece model" in refusal(f"laser:{path}")
+    for content in (b"no model", b""):
+        path.with_suffix(".spm").write_bytes(content)
+        assert "is not a SentencePiece model" in refusal(f"laser:{path}")
 
 
 def test_the_other_kind_of_checkpoint_is_told() -> None:

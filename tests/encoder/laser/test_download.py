@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -138,6 +139,23 @@ def test_a_server_that_lacks_the_file_or_is_not_there(server: Server, tmp_path: 
         fetch_laser("de", tmp_path, publisher=server.url)
     with pytest.raises(ValueError, match="cannot be fetched"):
         fetch_laser("de", tmp_path, publisher="http://127.0.0.1:9")
+    with pytest.raises(ValueError, match=r"laser2\.pt: cannot be fetched .*; check --url"):
+        fetch_laser("de", tmp_path, publisher="no address")
+
+
+def test_what_does_not_speak_http(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def answer() -> None:
+            client, _ = listening.accept()
+            with client:
+                client.recv(1000)
+                client.sendall(b"220 mail\r\n")
+
+        threading.Thread(target=answer, daemon=True).start()
+        address = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        with pytest.raises(ValueError, match="cannot be fetched"):
+            fetch_laser("de", tmp_path, publisher=address)
 
 
 @pytest.mark.parametrize(
