@@ -51,16 +51,13 @@ TUNING_CELLS = 16  # adjacent cells whose rows choose the precision and the cand
 
 
 def train_cells(sample: Matrix, count: int) -> Matrix:
-    """Train about ``count`` cells on a sample of both sides.
+    """Train about ``count`` cells on unit rows (S, D), sampled on both sides.
 
-    ``sample`` are unit rows (S, D).
-
-    Returns:
-        Centroids, float32 (C, D + 1): unit vectors, and a last coordinate that balances the cells'
-        loads. Adjacent centroids are similar. C may exceed ``count``, as large cells are split.
+    The centroids are float32 (C, D + 1): unit vectors, and a last coordinate that balances the
+    cells' loads. Adjacent centroids are similar. C may exceed ``count``, as large cells are split.
 
     Raises:
-        ValueError: ``count`` is below 1, or the sample has fewer rows.
+        ValueError: ``count`` is below 1 or above S.
     """
     if not 1 <= count <= len(sample):
         raise ValueError(
@@ -158,17 +155,13 @@ def nearest_cells(
 ) -> IntArray:
     """Find the cells of unit rows (N, D) by products of int8 codes.
 
-    A row's cells depend only on it, the centroids and ``reach``, because integers sum exactly.
-
-    Args:
-        rows: unit rows (N, D).
-        centroids: from ``train_cells``, (C, D + 1), or centroids without penalties, (C, D).
-        probes: cells per row.
-        reach: from ``fit_probe_radius``, for ``probes`` on average; None for ``probes`` per row.
+    A row's cells depend on no other row, because integers sum exactly. ``centroids`` are from
+    ``train_cells``, (C, D + 1), or have no penalties, (C, D). Each row has ``probes`` cells, at
+    least 1. With a ``reach`` from ``fit_probe_radius``, rows have that number on average.
 
     Returns:
-        Cells, nearest first: int64 (N, min(probes, C)). With ``reach``, up to ``PROBE_SLACK`` more
-        columns, at most C in all, and -1 for cells outside the radius.
+        Cells, nearest first, ties by number: int64 (N, min(probes, C)). With ``reach``, (N,
+        min(probes + PROBE_SLACK, C)), and -1 at the end for cells outside the radius.
     """
     if reach is None:
         return _nearest(rows, centroids, probes)[0]
@@ -246,16 +239,16 @@ def cut_cells(source_cells: Cells, target_cells: Cells, *, count: int, most: int
 
 
 def rows_in_cells(cells: Cells, part: range) -> IntArray:
-    """Return rows of ``cells`` (N, p) with one in ``part``, int64, ascending."""
+    """Return the ascending rows of ``cells`` (N, p) with a cell in ``part``."""
     rows: IntArray = loops().rows_in(cells, part.start, part.stop)
     return rows
 
 
 def by_nearest_cell(cells: Cells, part: range) -> IntArray:
-    """Sort the positions of rows by their nearest cell in ``part``.
+    """Sort positions of rows by their nearest cell in ``part``, then position.
 
-    They are int64 (N,). ``cells``, int (N, p), are each row's, nearest first, -1 if unused. Rows
-    without a cell in the part are last. ``join_cells`` reads rows in this order.
+    ``cells``, int (N, p), are each row's, nearest first, -1 if unused. Rows without a cell in the
+    part are last. ``join_cells`` reads rows in this order.
     """
     return np.argsort(_cells_in_range(cells, part)[1], kind="stable")
 
@@ -342,6 +335,8 @@ def join_cells(
 ) -> tuple[Neighbours, Neighbours]:
     """Find the k nearest rows in shared cells of ``part``, in both directions.
 
+    Errors of ``check_search``, ``encode_both`` and ``miner.knn.core.products.product`` are raised.
+
     Args:
         sides: unit rows (N, D) and (M, D). Rows in the order of ``by_nearest_cell`` save a copy.
         cells: cells of both sides' rows, from ``nearest_cells``.
@@ -351,16 +346,11 @@ def join_cells(
         floors: least cosines of neighbours, float32 (N,) and (M,), or None. Floors from
             ``find_floors`` save a third of the time.
         precision: as in ``miner.knn.exact.search_both`` (default: the fastest).
-        progress: called with numbers of similarities, which sum to about N * M.
+        progress: called with computed similarities, scaled so that they sum to about N * M.
 
     Returns:
         Neighbours (N, min(k, M)) and (M, min(k, N)), with exact cosines. Ids are -1 if fewer rows
         share a cell and reach the floor.
-
-    Raises:
-        ValueError: ``k`` is below 1, dimensions differ, or the precision is unknown, overflows, or
-            is wrong on this CPU.
-        ModuleNotFoundError: The precision needs torch, which is not installed.
     """
     left, right = _prepare(sides, cells, part, k, precision, names)
     least = floors or (None, None)
@@ -381,8 +371,8 @@ def find_floors(
 ) -> Both:
     """Find lower bounds of each row's k-th cosine.
 
-    They are float32 (N,) and (M,): at most the k-th cosine in the row's nearest cell, or -inf if
-    that cell is not in ``part`` or has fewer than k rows of the other side. ``join_cells`` skips
+    They are float32 (N,) and (M,): the k-th cosine to rows of the other side with the same nearest
+    cell, or -inf if these are fewer than k or the cell is not in ``part``. ``join_cells`` skips
     products by these bounds. Arguments and errors are as there.
     """
     k = min(k, max(*map(len, sides), 1))

@@ -1,6 +1,6 @@
 """Estimate operations, seconds and memory of a search.
 
-It is arithmetic over a ``Problem`` and a ``Machine``, which a trial of a second measures.
+It is arithmetic over a ``Problem`` and a ``Machine``, which ``measure_machine`` measures.
 """
 
 import math
@@ -146,7 +146,7 @@ def _hits(problem: Problem) -> float:
 def cells_cost(problem: Problem, machine: Machine) -> Cost:
     """Estimate the cost of a cell join, and of measuring its recall.
 
-    It has ``default_cells`` of the larger side, and ``PROBES`` per row.
+    The join has ``default_cells`` of the larger side, and ``PROBES`` per row.
     """
     cells = default_cells(max(problem.sources, problem.targets))
     share = min(1.0, UNEVEN * PROBES**2 / cells)
@@ -167,7 +167,7 @@ def cells_cost(problem: Problem, machine: Machine) -> Cost:
 def index_cost(problem: Problem, machine: Machine, cells: int) -> Cost:
     """Estimate the cost of two searches by FAISS, and of both indexes.
 
-    An index is ``IVFn,Flat`` with n ``cells``. A search reads a sixteenth of them.
+    An index is ``IVFn,Flat`` with n ``cells``. A search reads a sixteenth of the cells.
     """
     probed = max(1, round(cells * PROBED_CELLS))
     scans = 2 * 2.0 * problem.similarities * problem.dim * probed / cells

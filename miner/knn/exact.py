@@ -57,11 +57,12 @@ def search_both(
     The result is that of a sort by descending cosine, then position, on any machine and precision.
 
     Args:
-        source: vectors (N, D), real numbers of any scale. A side may be empty.
-        target: vectors (M, D), of any scale; maybe empty.
+        source: vectors (N, D), real numbers of any scale. A side may be empty, (0, D).
+        target: vectors (M, D), of any scale.
         k: neighbours per row, or all rows of the other side if it has fewer.
         precision: ``float32``, ``bfloat16`` or ``int8`` products (default: the fastest). It affects
-            only speed. bfloat16 needs torch, and so does int8 on CPUs without instructions for it.
+            only speed. Above ``MAX_SIMILARITIES`` pairs, ValueError says that it overflows or is
+            wrong on this CPU. ModuleNotFoundError says that it needs torch, as bfloat16 does.
         progress: called with numbers of computed similarities, which sum to about N * M.
 
     Returns:
@@ -69,8 +70,7 @@ def search_both(
 
     Raises:
         ValueError: Vectors are not two-dimensional, not real, not finite or zero, k is below 1,
-            dimensions differ, or the precision is unknown, overflows, or is wrong on this CPU.
-        ModuleNotFoundError: The precision needs torch, which is not installed.
+            dimensions differ, or the precision is unknown.
     """
     sides = [checked_vectors(source, "source"), checked_vectors(target, "target")]
     check_search(*sides, k=k)
@@ -134,16 +134,13 @@ def search_documents(
         source: unit rows (N, D).
         target: unit rows (M, D).
         documents: positions of the source's and the target's rows for each pair of documents,
-            ascending. A document may be in several pairs, a pair of rows only in one.
-        k: neighbours per row.
+            ascending. A document may be in several pairs.
+        k: neighbours per row. ValueError says that it is below 1, or that dimensions differ.
         progress: called with numbers of computed similarities.
 
     Returns:
         Neighbours of sources, (N, min(k, M)), and of targets, (M, min(k, N)). Ids are positions, -1
         if the paired documents have fewer rows.
-
-    Raises:
-        ValueError: k is below 1, or dimensions differ.
     """
     check_search(source, target, k=k)
     forward = Neighbours.empty(len(source), min(k, len(target)))
@@ -190,8 +187,8 @@ def expand(neighbours: Neighbours, queries: UniqueRows, base: UniqueRows, *, k: 
     """Expand neighbours among unique rows to neighbours among all rows.
 
     ``neighbours`` are the k nearest groups in ``base`` of each group in ``queries``. The result has
-    a row per row of the queries, and k columns, with ids of rows, -1 if there are fewer. They are
-    in these groups, because rows of other groups come after the first row of each.
+    a row per row of the queries, and k columns, with ids of rows, -1 if there are fewer. The first
+    rows of the k nearest groups precede all rows of other groups, which are not needed.
     """
     parts = [
         _expand(neighbours.take(block), base, k)

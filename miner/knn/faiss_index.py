@@ -88,8 +88,7 @@ def _set_parameters(index: faiss.Index, parameters: str) -> None:
 def empty_index(spec: IndexSpec, dim: int) -> faiss.Index:
     """Return a new index without vectors, for ``dim`` dimensions.
 
-    Raises:
-        ValueError: The index does not support the dimensions.
+    ValueError says that it does not support them. The spec must pass ``check_index``.
     """
     with _one_line(f"index {spec.factory!r} cannot hold vectors of {dim} dimensions"):
         index = faiss.index_factory(dim, spec.factory, faiss.METRIC_INNER_PRODUCT)
@@ -113,7 +112,7 @@ def training_points(index: faiss.Index, rows: int) -> int:
 
 
 def train_index(index: faiss.Index, sample: Matrix, *, factory: str) -> None:
-    """Train an index on unit rows (P, D).
+    """Train an index on unit rows, float32 (P, D).
 
     Raises:
         ValueError: Rows are fewer than cells, or too few for FAISS. The message names ``factory``.
@@ -136,10 +135,8 @@ def train_index(index: faiss.Index, sample: Matrix, *, factory: str) -> None:
 def add_rows(index: faiss.Index, rows: Matrix, *, factory: str) -> None:
     """Add unit rows, float32 (M, D), maybe none, to an index.
 
-    Their ids are their positions in the index.
-
-    Raises:
-        ValueError: FAISS failed. The message names the ``factory`` string.
+    Their ids are their positions in the index. ValueError, which names ``factory``, says that FAISS
+    failed.
     """
     with _one_line(f"index {factory!r} cannot be filled with {len(rows)} sentences"):
         if len(rows):

@@ -55,8 +55,8 @@ class Codes:
     ``scale[i] scale[j]`` times the product of their codes.
 
     ``numbers`` (N, D) are the codes: int8, int16, bfloat16 bits as uint16, or floats. ``ids``,
-    int32 (N,), are the ids of the rows, by default their positions. ``scale`` and ``bias`` are
-    float32 (N,). ``slack`` is the relative rounding error of products, for both sides.
+    int32 (N,), are the ids of the rows: from ``encode_both``, their positions. ``scale`` and
+    ``bias`` are float32 (N,). ``slack`` is the relative rounding error of products of both sides.
     """
 
     ids: NDArray[np.int32]
@@ -133,8 +133,7 @@ def encode_both(
 def round_to_int8(rows: Matrix) -> tuple[Matrix, Matrix]:
     """Round each row to multiples of 1/127 of its largest absolute value.
 
-    Returns:
-        The multiples, whole float32 (N, D) from -127 to 127, and their units, float32 (N, 1).
+    The multiples are whole float32 (N, D), -127 to 127. Their units are float32 (N, 1).
     """
     largest = np.maximum(rows.max(axis=1, keepdims=True), -rows.min(axis=1, keepdims=True))
     scale = np.maximum(largest / np.float32(INT8_MAX), TINY)

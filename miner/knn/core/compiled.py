@@ -173,8 +173,8 @@ def unit_rows(vectors: Any, rows: Any, scales: Any, out: Any, places: Any) -> No
     """Scale rows to length 1, rounded to multiples of 2**-26.
 
     ``vectors`` (R, D) are float32, or float16's bits as uint16, finite and not zero. ``scales`` are
-    the factor of converted numbers, and 2**26. Row ``rows[i]`` is written to ``out[places[i]]``,
-    float32. All loops compile to vector instructions, which calls to round would prevent.
+    1, or 2**112 for float16, and 2**26. Row ``rows[i]`` is written to ``out[places[i]]``, float32.
+    All loops compile to vector instructions, which calls to round would prevent.
     """
     unit, factor = scales
     lanes, floats = np.empty(LANES), np.empty(vectors.shape[1], dtype=np.float32)
@@ -200,9 +200,9 @@ def unit_rows(vectors: Any, rows: Any, scales: Any, out: Any, places: Any) -> No
 
 @_compile
 def rows_in(cells: Any, start: Any, stop: Any) -> Any:
-    """Return the rows that have a cell in ``range(start, stop)``.
+    """Return rows of ``cells`` (N, p) with a cell in ``range(start, stop)``.
 
-    Rows are int64, ascending. ``cells``, int (N, p), are each row's cells.
+    They are int64, ascending.
     """
     rows, count = np.empty(len(cells), dtype=np.int64), 0
     for row in range(len(cells)):
@@ -216,10 +216,7 @@ def rows_in(cells: Any, start: Any, stop: Any) -> Any:
 
 @_compile
 def add_rows(rows: Any, groups: Any, sums: Any) -> None:
-    """Add each row (N, D) to ``sums[group]`` in place, in the rows' order.
-
-    ``groups``, int (N,), are positions in ``sums`` (G, D).
-    """
+    """Add row i (N, D) to ``sums[groups[i]]`` (G, D) in place, in order of i."""
     for row in range(len(rows)):
         total = sums[groups[row]]
         for place in range(len(total)):

@@ -2,9 +2,9 @@
 
 A block of products, ROWS rows by COLUMNS columns, stays in the CPU's registers over all dimensions
 (Goto and van de Geijn 2008, Anatomy of High-Performance Matrix Multiplication). There, it is
-compared with levels of its rows and columns, so most products never reach memory. If a number is
+compared with levels (floors minus biases), so most products never reach memory. If a number is
 added to the codes of columns (``raised``), sums start at minus that number times the sum of the
-row's codes. Functions with a ``builder`` generate LLVM code.
+row's codes. Functions with a ``builder`` generate LLVM code. Compiled callers omit ``typing``.
 
 Axes: ``R`` rows and ``C`` columns of a tile, ``D`` dimensions, ``P`` panels of COLUMNS columns. A
 lane has 32 bits, which are four codes of int8 or two of int16. ``depth`` is the number of lanes.
@@ -195,12 +195,12 @@ def use_tiles(typing: Any, begin: Any) -> Any:
 def multiply_block(typing: Any, first: Any, panel: Any, left: Any, right: Any, out: Any) -> Any:
     """Multiply ROWS rows by a panel, and return whether there are hits.
 
-    It is called in compiled code, without ``typing``. A product p is a hit if ``p column_scale
-    row_scale + row_bias`` exceeds the lower level of its row and column. ``first`` is the first
-    row, ``panel`` the panel's number. ``left`` are arrays of R rows: codes (R, D), int32 sums to
-    begin with, and float32 scales, biases and levels, (R,) each. ``right`` are int32 panels (P,
-    depth, COLUMNS), and float32 scales and levels, P * COLUMNS each. It fills ``out``: int32
-    products (ROWS, COLUMNS), and uint64 masks (ROWS,), a bit per column, 1 for a hit.
+    A product p is a hit if ``p column_scale row_scale + row_bias`` exceeds the lower level of its
+    row and column. ``first`` is the first row, ``panel`` the panel's number. ``left`` are arrays of
+    R rows: codes (R, D), int32 sums to begin with, and float32 scales, biases and levels, (R,)
+    each. ``right`` are int32 panels (P, depth, COLUMNS), and float32 scales and levels, P * COLUMNS
+    each. It fills ``out``: int32 products (ROWS, COLUMNS), and uint64 masks (ROWS,), a bit per
+    column, 1 for a hit.
     """
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -238,9 +238,8 @@ def multiply_block(typing: Any, first: Any, panel: Any, left: Any, right: Any, o
 def write_block(typing: Any, first: Any, panel: Any, left: Any, panels: Any, out: Any) -> Any:
     """Write the products of ROWS rows and one panel to their place in ``out``.
 
-    It is called in compiled code, without ``typing``. ``out`` is int32 (R, P * COLUMNS). ``left``
-    are codes (R, D) and int32 sums (R,) to begin with. ``first`` is the first row, and ``panel``
-    the number of the panel in ``panels``, int32 (P, depth, COLUMNS).
+    ``out`` is int32 (R, P * COLUMNS). ``left`` are codes (R, D) and int32 sums (R,) to begin with.
+    ``first`` is the first row, and ``panel`` a number in ``panels``, int32 (P, depth, COLUMNS).
     """
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -268,9 +267,9 @@ def write_block(typing: Any, first: Any, panel: Any, left: Any, panels: Any, out
 def raise_and_turn(typing: Any, codes: Any, raised: Any, at: Any, panels: Any, to: Any) -> Any:
     """Transpose LANES lanes of LANES columns of codes into ``panels``.
 
-    It is called in compiled code, without ``typing``. ``at`` are the first column and the first
-    lane in ``codes``, int32 (C, depth). Lane i goes to the positions from ``to + i COLUMNS`` in the
-    flattened panels. ``raised``, one number in all four bytes of an int32, is added to the codes.
+    ``at`` are the first column and the first lane in ``codes``, int32 (C, depth). Lane i goes to
+    the positions from ``to + i COLUMNS`` in the flattened panels. ``raised``, one number in all
+    four bytes of an int32, is added to the codes.
     """
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -309,10 +308,7 @@ def raise_and_turn(typing: Any, codes: Any, raised: Any, at: Any, panels: Any, t
 
 @intrinsic
 def lowest_bit(typing: Any, bits: Any) -> Any:
-    """Return the lowest set bit of a uint64 that is not 0, as a position.
-
-    It is called in compiled code, without ``typing``.
-    """
+    """Return the position of the lowest set bit of a uint64 that is not 0."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         return builder.cttz(values[0], BIT(1))
@@ -440,8 +436,8 @@ def _laid_out(columns: Any, raised: Any) -> Any:
 def panels_of(columns: NDArray[Any], largest: int) -> tuple[NDArray[np.int32], int]:
     """Lay out int8 or int16 codes (C, D) as panels, int32 (P, depth, COLUMNS).
 
-    Codes are at most ``largest``, and D is a multiple of 8. If LARGEST is 63, products with int8
-    rows are exact for row codes up to 2**14 / (4 * ``largest``) - 1.
+    Codes are -``largest`` to ``largest``. D fills whole steps of ``way_of``. If LARGEST is 63,
+    products with int8 rows are exact for row codes up to 2**14 / (4 * ``largest``) - 1.
 
     Returns:
         The panels, of ``depth`` lanes of 32 bits, and the number that was added to all codes.

@@ -113,7 +113,7 @@ def compare(
     """Compare the pairs of all tiles, and update both sides' neighbours.
 
     Args:
-        left: unit rows of one side, and their codes.
+        left: unit rows of one side, and their codes, whose ids the neighbours get.
         right: unit rows of the other side, and their codes.
         tiles: tiles of the pairs to compare. Rows are of ``left``, columns of ``right``.
         both: neighbours of ``left``, and of ``right``, updated in place. A side with a K of 0
@@ -167,11 +167,8 @@ def initial_floors(rows: Matrix, columns: Matrix, *, k: int) -> NDArray[np.float
 def best_columns(rows: Codes, columns: Codes, *, kept: int) -> tuple[Matrix, NDArray[np.int32]]:
     """Return the ``kept`` columns with the largest bounds for each row.
 
-    Of equal bounds, the first columns stay.
-
-    Returns:
-        Bounds, float32 (R, kept), largest first, and ids, int32 (R, kept), from ``columns``: -inf
-        and -1 if there are fewer columns.
+    Bounds are float32 (R, kept), largest first, and ids of ``columns`` int32 (R, kept). Of equal
+    bounds, the first columns stay. If there are fewer columns, the last are -inf and -1.
     """
     bounds = np.full((len(rows), kept), -np.inf, dtype=np.float32)
     ids = np.full((len(rows), kept), NO_NEIGHBOUR, dtype=np.int32)
@@ -183,9 +180,9 @@ def best_columns(rows: Codes, columns: Codes, *, kept: int) -> tuple[Matrix, NDA
 
 
 def growing_blocks(rows: int, size: int) -> list[slice]:
-    """Split rows into slices of 32 rows, then of three times as many each.
+    """Split rows into slices that grow threefold, from 32 to ``size`` rows.
 
-    Slices grow up to ``size`` rows. Floors are low at first, so most products exceed them.
+    Floors are low at first, so most products exceed them.
     """
     slices, start, length = [], 0, min(FIRST_BLOCK_ROWS, size)
     while start < rows:
@@ -198,10 +195,8 @@ def find_hits(rows: Codes, columns: Codes, row_floor: Matrix, column_floor: Matr
     """Return the pairs of rows and columns whose bounds exceed a floor.
 
     The bound must exceed the floor of the row or of the column, float32 (R,) and (C,). Because
-    floors may rise later, users of the hits must compare the bounds again.
-
-    Returns:
-        Row times C plus column, int32 (H,), and bounds, float32 (H,).
+    floors may rise later, users of the hits must compare the bounds again. Hits are row times C
+    plus column, int32 (H,), and bounds, float32 (H,). A row's columns ascend.
     """
     codes = (*rows.terms, row_floor), (*columns.terms, column_floor)
     kind = rows.numbers.dtype

@@ -89,10 +89,7 @@ def int8_kernels() -> ModuleType | None:
 
 
 def compiled_int8() -> ModuleType | None:
-    """Return the module of compiled int8 products, if it is the best choice.
-
-    It is None if the CPU has no fast instructions for it, or if torch is loaded and faster.
-    """
+    """Return ``int8_kernels``, or None if torch is loaded and faster."""
     kernels = int8_kernels()
     return kernels if kernels and not (torch_is_loaded() and _torch_is_faster()) else None
 

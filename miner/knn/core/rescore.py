@@ -37,13 +37,10 @@ def unit_rows(
     """Scale vectors to length 1, rounded to multiples of 2**-26.
 
     Args:
-        vectors: floats (R, D). Rows must be finite and not zero, which is not checked.
-        out: the array to fill, float32, or None for a new one (N, D).
+        vectors: real numbers (R, D). Rows must be finite and not zero, which is not checked.
+        out: the float32 array to fill and return, or None for a new one (N, D).
         rows: positions of the N vectors to scale, in any order (default: all).
         places: their positions in ``out`` (default: 0 to N - 1).
-
-    Returns:
-        ``out``, or the new array.
     """
     rows = np.arange(len(vectors)) if rows is None else rows
     units = np.empty((len(rows), vectors.shape[1]), dtype=np.float32) if out is None else out
@@ -150,8 +147,8 @@ def rescore(queries: Matrix, base: Matrix, candidates: IntArray, *, k: int) -> N
 def best(neighbours: Neighbours, *, k: int) -> Neighbours:
     """Keep the ``k`` neighbours of each row with the highest cosines.
 
-    They are by descending cosine, then id, and all if there are fewer columns. Unused columns, -1
-    and -inf, are last.
+    They are sorted by descending cosine, then ascending id, and unused columns, -1 and -inf, are
+    last. The result has ``k`` columns, or as many as ``neighbours``.
     """
     order = np.lexsort((neighbours.ids, -neighbours.cosines), axis=1)[:, :k]
     return Neighbours(
@@ -163,8 +160,8 @@ def best(neighbours: Neighbours, *, k: int) -> Neighbours:
 def merge(parts: Sequence[Neighbours], *, k: int) -> Neighbours:
     """Merge the lists of the same N rows in all ``parts`` into one.
 
-    A row has its best ``k`` distinct neighbours, by cosine, then id. There are fewer columns only
-    if all parts together have fewer. ``parts`` is not empty.
+    A row has its best ``k`` distinct neighbours, by cosine, then id. The columns are ``k``, or the
+    sum of the columns of ``parts`` if that is less. ``parts`` is not empty.
     """
     merged = Neighbours.empty(len(parts[0]), min(k, sum(part.ids.shape[1] for part in parts)))
     for part in parts:
@@ -175,8 +172,7 @@ def merge(parts: Sequence[Neighbours], *, k: int) -> Neighbours:
 def merge_some(neighbours: Neighbours, rows: NDArray[np.integer], others: Neighbours) -> None:
     """Merge ``others``, neighbours of some ``rows`` (P,), into all lists.
 
-    All are best first. ``neighbours`` (N, K) is updated in place, and keeps the K best distinct
-    ones of each row.
+    Both are best first. ``neighbours`` (N, K) keeps the K best distinct ones, in place.
     """
     if neighbours.ids.shape[1]:
         lists = neighbours.ids, neighbours.cosines
@@ -186,8 +182,7 @@ def merge_some(neighbours: Neighbours, rows: NDArray[np.integer], others: Neighb
 def search_table(source: Matrix, target: Matrix, *, k: int) -> tuple[Neighbours, Neighbours]:
     """Search unit rows (N, D) and (M, D) by a table (N, M) of all cosines.
 
-    Returns:
-        Neighbours of sources, (N, min(k, M)), and of targets, (M, min(k, N)), ties by position.
+    Neighbours are (N, min(k, M)) of sources and (M, min(k, N)) of targets, ties by position.
     """
     table = np.empty((len(source), len(target)), dtype=np.float32)
     for columns in blocks(len(target), TABLE_ROWS):

@@ -131,9 +131,8 @@ def choose_axes(source: Matrix, target: Matrix, *, k: int, precision: Precision)
     """Return the axes with the fastest search in ``precision``.
 
     ``source`` (N, D) and ``target`` (M, D) are unit rows, and ``k`` is the number of neighbours.
-
-    Returns:
-        Orthonormal columns, float32 (D, D'), or None if rows are as fast or trials don't pay.
+    Axes are orthonormal columns, float32 (D, D'). None means that codes without axes are as fast,
+    or that trials don't pay.
     """
     dim, rate = source.shape[1], product_rates().get(precision)
     if not rate or dim <= STEP or 2 * source.size * len(target) < MIN_SECONDS * rate:
@@ -190,8 +189,8 @@ def mixed(axes: Matrix) -> Matrix:
 def candidates_per_row(source: Matrix, target: Matrix, *, k: int, precision: Precision) -> int:
     """Return how many largest products contain the k nearest of most rows.
 
-    ``source`` (N, D) and ``target`` (M, D) are unit rows, which are not empty. The number is from k
-    + 4 to the larger of 64 and that.
+    ``source`` (N, D) and ``target`` (M, D) are unit rows, and neither is empty. The number is from
+    k + 4 to max(64, k + 4).
     """
     trials = _TwoWayTrial(source, target, k, TRIAL_ROWS).trials
     counts = [trial.hidden(precision) for trial in trials]

@@ -60,7 +60,7 @@ def generate_on_devices(
 ) -> tuple[keys.DeviceCandidates, keys.DeviceCandidates]:
     """Return the candidates of all sources and of all targets.
 
-    They are the ``kept`` largest products of each row, or all, summed in float32 in the device's
+    They have the ``kept`` largest products of each row, or all, summed in float32 in the device's
     order (``ROUNDING``). Each device searches an equal share of the sources. It has the share and
     all targets in its memory, or else copies blocks of them repeatedly.
 

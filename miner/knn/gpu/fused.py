@@ -72,7 +72,7 @@ def find_hits(
     capacity: int,
     tiling: Tiling,
 ) -> tuple[Hits, Hits]:
-    """Find the products above the floor of their row, and of their column.
+    """Find the hits of rows (N), and the hits of columns (M), above floors.
 
     Args:
         x: float16 or bfloat16 (N, D), contiguous, not empty; D is a multiple of 8.
@@ -83,9 +83,6 @@ def find_hits(
         first_column: position of the first row of ``y``, for the keys of rows.
         capacity: room for hits per row and per column, B of ``Hits``.
         tiling: a tiling without ``fault``.
-
-    Returns:
-        The hits of rows (N), and of columns (M).
     """
     of_rows, of_columns = Hits.empty(x, capacity), Hits.empty(y, capacity)
     tiles = triton.cdiv(len(x), tiling.rows) * triton.cdiv(len(y), tiling.columns)

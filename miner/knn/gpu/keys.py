@@ -39,7 +39,7 @@ def no_candidates(rows: int, kept: int, device: torch.device) -> torch.Tensor:
 def pack(products: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
     """Pack float32 products and positions from 0 into int64 keys.
 
-    All shapes are equal. Keys sort like their products. Equal products sort by position.
+    All shapes are equal. Keys sort like products, and if these are equal, like positions.
     """
     high = _turned(products.contiguous().view(torch.int32)).to(torch.int64)
     return (high << 32) | positions.to(torch.int64)

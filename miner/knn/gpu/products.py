@@ -34,7 +34,7 @@ class Cell(NamedTuple):
     """The vectors of a cell, and the best keys of its rows and columns so far.
 
     ``x`` (N, D) and ``y`` (M, D) are vectors of consecutive rows, from positions ``first_row`` and
-    ``first_column`` of the sides. ``forward`` (N, C) and ``backward`` (M, C) are keys, best first.
+    ``first_column`` of the sides. ``forward`` (N, C) and ``backward`` (M, C') are best-first keys.
     """
 
     x: torch.Tensor
@@ -48,9 +48,9 @@ class Cell(NamedTuple):
 def by_sorting(cell: Cell) -> Found:
     """Find the best keys of each row and of each column by sorting.
 
-    They are int64 (N, C) and (M, C), best first, where C is that of ``cell.forward`` and of
-    ``cell.backward``, or fewer in a smaller cell. Keys of these two are not included. Writing,
-    transposing and sorting cost about five times the product.
+    They are int64 (N, min(C, M)) and (M, min(C', N)), best first, without the keys that
+    ``cell.forward`` (N, C) and ``cell.backward`` (M, C') contain already. Writing, transposing and
+    sorting cost about five times the product.
     """
     tile = product(cell.x, cell.y)
     return (
@@ -62,9 +62,9 @@ def by_sorting(cell: Cell) -> Found:
 def by_hits(cell: Cell, tiling: Tiling) -> Found:
     """Find the keys above the floor of each row and of each column of a cell.
 
-    Floors are the last keys in ``cell.forward`` (N, C) and ``cell.backward`` (M, C). The result is
-    int64 (N, B) and (M, B), in any order, EMPTY if unused; B is ``HITS`` times the larger C. A row
-    or column with more than B hits has only its C largest keys.
+    Floors are the last keys in ``cell.forward`` (N, C) and ``cell.backward`` (M, C'). The result is
+    int64 (N, B) and (M, B), in any order, EMPTY if unused. B is ``HITS`` times max(C, C'). A row
+    with more than B hits has only its C largest keys, and such a column its C' largest.
     """
     from miner.knn.gpu.fused import find_hits
 
@@ -110,8 +110,8 @@ def _completed(hits: Hits, x: torch.Tensor, y: torch.Tensor, kept: int, first: i
 def working_tiling(device: torch.device, dtype: torch.dtype) -> Tiling | None:
     """Return the best tiling of the fused kernel that works on a device.
 
-    It is None if none works, or the dtype does not have 16 bits. The first call compiles for some
-    seconds. Triton caches compiled kernels on disk.
+    It is None if none works, which is logged, or the dtype does not have 16 bits. The first call
+    compiles for some seconds. Triton caches compiled kernels on disk.
     """
     if dtype.itemsize != 2:
         return None  # no tensor cores keep float32's precision
