@@ -40,8 +40,8 @@ class Sentences(NamedTuple):
 class CorpusCounts:
     """Numbers of the kept, duplicate and rejected records of a corpus.
 
-    Each record counts once. ``rejected`` counts by reason. ``first_rejected`` is the first row,
-    from 0, that is rejected for each reason.
+    Each record counts once. ``rejected`` counts by reason, a value of ``Rejection``, and
+    ``first_rejected`` has the first rejected row, from 0, by reason.
     """
 
     kept: int = 0
@@ -61,7 +61,7 @@ class CorpusCounts:
         """Return the counts as JSON values, by name.
 
         They are ``read`` (all records), ``duplicates``, and by reason ``rejected`` and
-        ``first_rejected``. Reasons are in a fixed order, absent without records.
+        ``first_rejected``. Reasons are in the order of ``Rejection``, absent without records.
         """
         reasons = [str(reason) for reason in Rejection if reason in self.rejected]
         return {

@@ -47,9 +47,9 @@ class DuplicateId(NamedTuple):
 class UniqueIds:
     """An iterable over batches of ``corpus``, which can then check its ids.
 
-    A record without an id has its number as an id. If only some records have ids, the check reads
-    the corpus again. With ``within_documents``, an id may recur in another document. ``folder``
-    gets a temporary file, which ``close`` removes, and ``block`` ids are sorted in memory.
+    Its number is the id of a record without one. Rejected records do not count. If only some have
+    ids, the check reads the corpus again. With ``within_documents``, an id may recur in another
+    document. ``close`` removes the file in ``folder``, and ``block`` ids are sorted in memory.
     """
 
     def __init__(

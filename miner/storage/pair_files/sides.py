@@ -33,10 +33,10 @@ def write_sides(pairs: PairFile, folder: Place) -> tuple[Place, Place]:
 
     Line i of ``source.txt`` and ``target.txt`` is from entry i of ``pairs.read()``, with spaces for
     tabs and line ends, and empty if that is not a pair. The folder is made, and files are replaced.
-    Their paths are returned.
+    Their paths are returned. Errors of ``pairs.read`` and ``atomic_file`` are raised.
 
     Raises:
-        CorpusError: The file has no pair.
+        CorpusError: No pair has two texts.
     """
     folder.mkdir(parents=True, exist_ok=True)
     paths = folder / NAMES[0], folder / NAMES[1]
