@@ -55,10 +55,7 @@ def pairs_of(table: pa.Table) -> Pairs:
 
 
 class Merges:
-    """The merged sentences of a ``side``, from a Parquet file at ``path``.
-
-    ``side`` is ``source`` or ``target``, and the file has ``MERGE_FIELDS``.
-    """
+    """The merged sentences of a ``side``, in a file of ``MERGE_FIELDS``."""
 
     def __init__(self, path: Path, side: str) -> None:
         table = pq.read_table(path, filters=pc.field("side") == side).sort_by("row")

@@ -187,7 +187,6 @@ def divide(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
 
     Delimiters in ``QUOTING`` are of CSV, where a quoted cell may contain them and ends of lines,
     and spaces before a cell are skipped. ``MAX_LINE_BYTES`` becomes the field limit of ``csv``.
-
     csv.Error says that a cell of CSV exceeds this limit, for example because its quotes do not end,
     or contains a carriage return outside of quotes.
     """

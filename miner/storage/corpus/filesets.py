@@ -42,7 +42,6 @@ def folder_files(folder: Place) -> tuple[list[NamedPlace], list[str]]:
     A file is a pair of its path below ``folder`` and its place. The second list has the paths of
     hidden entries, files about the corpus, such as README, broken links, and links to a folder that
     contains them. A folder's path ends in ``/``. Folders list names in the order of code points.
-
     CorpusError says that permission to list a folder is missing, and OSError that a local
     ``folder`` is missing or is a file, or that a remote one cannot be listed.
     """

@@ -74,7 +74,7 @@ class JoinedLines(Sequence[str]):
 
 
 def doubtful_texts(texts: Sequence[str], *, max_length: int) -> list[tuple[int, str]]:
-    """Find texts that may be blank, too long or contain NUL.
+    """Find texts that may be too long, be blank or contain NUL.
 
     Texts above ``max_length`` characters, or bytes for ``JoinedLines``, are too long. A result is a
     position and its text, by position. All such texts are found, and maybe others.

@@ -41,7 +41,6 @@ def line_batches(path: AnyPath) -> Iterator[JoinedLines]:
 
     An empty file has none. A UTF-8 byte order mark at the start is removed. A line of more than
     ``MAX_LINE_BYTES`` may be cut, but stays longer than that.
-
     Errors are as in ``read_chunks``. CorpusError also says that the file is UTF-16, UTF-32 or
     Parquet, or has 1 KiB or more, and most of its first 64 KiB are in lines that are not UTF-8.
     """

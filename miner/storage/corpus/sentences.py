@@ -27,8 +27,7 @@ REJECTED_FIELDS = pa.schema({"row": pa.int64(), "why": pa.string(), "text": pa.s
 class Sentences(NamedTuple):
     """Tables of the kept, the duplicate and the rejected records of a batch.
 
-    They have ``SENTENCE_FIELDS`` (row, id, doc and text), ``DUPLICATE_FIELDS`` (row, id and
-    first_row) and ``REJECTED_FIELDS`` (row, why and text).
+    They have ``SENTENCE_FIELDS``, ``DUPLICATE_FIELDS`` and ``REJECTED_FIELDS``.
     """
 
     kept: pa.Table

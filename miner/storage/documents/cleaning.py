@@ -54,7 +54,7 @@ class CleanText:
 
         Control characters except white space become spaces. Invisible ones are removed, except for
         joiners within words. Others are composed (NFC). Words that a soft hyphen divides at a line
-        end are joined. If ``is_wrapped``, other hyphens also do, and stay in compounds.
+        end are joined, and if ``is_wrapped``, words with other hyphens. Compounds keep these.
         """
         clean = cls(_CONTROL.sub(" ", text))
         clean._edit((*match.span(), "") for match in _SOFT_BREAK.finditer(clean.text))

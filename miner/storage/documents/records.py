@@ -50,10 +50,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawDocument:
-    """A document in its file's format, which must still be parsed.
-
-    ``content`` is the unparsed document. ``extract(name, content)`` parses it.
-    """
+    """A document in its file's format, which ``extract(name, content)`` parses."""
 
     name: str
     content: bytes | str

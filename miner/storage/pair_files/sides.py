@@ -61,8 +61,7 @@ def write_sides(pairs: PairFile, folder: Place) -> tuple[Place, Place]:
 def write_texts(pairs: PairFile, path: Place) -> None:
     """Write or replace an Arrow file of both texts of each entry of a file.
 
-    Texts are "" if the entry is not a pair. ``texts_at`` reads the Arrow file. The errors of
-    ``pairs.read`` and ``atomic_file`` are raised.
+    Texts are "" if the entry is not a pair. Errors are as in ``pairs.read`` and ``atomic_file``.
     """
     import pyarrow as pa
 
