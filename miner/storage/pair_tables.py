@@ -77,7 +77,7 @@ class Merges:
 
 
 def list_offsets(lists: pa.ListArray) -> np.ndarray:
-    """Return the offsets of lists in their joined values, int64 (lists + 1,)."""
+    """Return the offsets of N lists in their joined values, int64 (N + 1,)."""
     sizes = pc.list_value_length(lists).to_numpy()
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 

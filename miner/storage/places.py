@@ -167,7 +167,7 @@ class RemotePath:
 
     @contextmanager
     def reading(self) -> Iterator[IO[bytes]]:
-        """Yield a stream of bytes to a ``with`` block, with errors of ``open``."""
+        """Yield a byte stream to a ``with`` block, with errors of ``open``."""
         with (
             self._connected() as (filesystem, path),
             filesystem.open_input_stream(path, compression=None) as stream,

@@ -33,7 +33,10 @@ def measure_files(files: Sequence[Place], *, input_format: str = "auto") -> Corp
     """Count the records and bytes of at least one file.
 
     Of Parquet, only the first records and the footer are read. An unreadable file among several
-    counts as one record. Errors are as in ``open_corpus``, CorpusError only for a single file.
+    counts as one record. Other errors of ``open_corpus`` are raised.
+
+    Raises:
+        CorpusError: The only file cannot be read.
     """
     sizes = []
     for file in files:

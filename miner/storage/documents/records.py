@@ -50,7 +50,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawDocument:
-    """A document in its file's format, which ``extract(name, content)`` parses."""
+    """A document that ``extract(name, content)`` must still parse."""
 
     name: str
     content: bytes | str
