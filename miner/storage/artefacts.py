@@ -100,11 +100,8 @@ def file_digest(path: Path) -> str:
 def find(folder: Place, *, key: str) -> Artefact | None:
     """Return the artefact sealed in ``folder`` for ``key``, or None.
 
-    It is None without a seal, or if the seal is for another key. All files are ``checked``.
-
-    Raises:
-        ArtefactError: A file is missing or damaged, or the seal is invalid.
-        PlaceError: A remote file cannot be read.
+    It is None without a seal, or if the seal is for another key. All files are ``checked``. Errors
+    are as in ``checked``. ArtefactError also says that the seal is invalid.
     """
     if artefact := _read_seal(folder, key):
         for name in artefact.files:
@@ -115,9 +112,8 @@ def find(folder: Place, *, key: str) -> Artefact | None:
 def produce(folder: Place, *, key: str, write: Callable[[Draft], Mapping[str, Any]]) -> Artefact:
     """Return the artefact for ``key`` in ``folder``, or write it first.
 
-    A sealed artefact is reused if its key is the same, and replaced otherwise. To write one,
-    ``write`` is called with a draft, to which it adds files, and returns the facts (JSON values).
-    The folder is made if it does not exist.
+    A sealed artefact is reused if its key is the same, and replaced otherwise. ``write`` adds files
+    to its draft and returns the facts (JSON values). Its errors are raised. The folder is made.
 
     Raises:
         ArtefactError: A file of the sealed artefact is missing or damaged, or the seal is invalid.
@@ -238,8 +234,7 @@ class Draft:
     def scratch(self) -> Iterator[Path]:
         """Yield a temporary local folder for the ``with`` block, then remove it.
 
-        Raises:
-            OutputError: The block cannot write, such as on a full disk.
+        ``naming_errors`` names the folder in errors of the block.
         """
         place = self._folder if isinstance(self._folder, Path) else cache.cache_folder()
         with tempfile.TemporaryDirectory(prefix=TEMPORARY, dir=place) as folder:
@@ -250,7 +245,7 @@ class Draft:
     def file(self, name: str) -> Iterator[Path]:
         """Yield a temporary path, to which the ``with`` block writes a file.
 
-        It becomes the artefact's file ``name`` when the whole artefact is complete.
+        It becomes the artefact's file ``name`` as ``names`` ends. Errors are as in ``atomic_file``.
         """
         temporary = self.names.enter_context(atomic_file(self._folder / name))
         yield temporary

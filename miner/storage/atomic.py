@@ -26,14 +26,13 @@ def atomic_file(path: AnyPath, *, is_probe: bool = False) -> Iterator[Path]:
 
     The file is in the folder of ``path``, under a hidden name with the same suffix. An existing
     ``path`` is replaced at the end. If the block raises any exception, or if ``is_probe``, the
-    file is removed and ``path`` is unchanged. If ``path`` is a symbolic link, all this is about its
-    target. For a remote ``path``, the file is in the cache and is copied at the end, even if it
-    ``is_probe``.
+    file is removed and ``path`` is unchanged. A symbolic link stays, and its target is replaced.
+    For a remote ``path``, the file is in the cache, and is copied at the end even if ``is_probe``.
 
     Raises:
         OutputError: A local ``path`` cannot be created or replaced, or the block raised an error of
-            the operating system, such as a full disk.
-        PlaceError: The copy cannot be made.
+            the operating system, such as a full disk. Its other errors are raised unchanged.
+        PlaceError: The copy to a remote ``path`` cannot be made.
     """
     if isinstance(path, RemotePath):
         with cache.temporary_file(path.suffix) as temporary:
@@ -69,7 +68,7 @@ def naming_errors(place: object) -> Iterator[None]:
     """Name ``place`` in errors of a ``with`` block, such as a full disk.
 
     Raises:
-        OSError: The error of the block, if it has a file, has no number, or is a broken pipe.
+        OSError: The error of the block, if it names a file, has no ``errno``, or is a broken pipe.
         OutputError: Any other OSError of the block.
     """
     try:

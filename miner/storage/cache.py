@@ -1,7 +1,7 @@
 """A cache of remote files, fetched once, checked, and shared by processes.
 
-Files are named by their SHA-256, in the folder ``ADIT_CACHE`` or that for temporary files. If less
-than a tenth of the disk would be free, the least recently used files are removed.
+Files are named by their SHA-256, in the folder of ``cache_folder``. If less than a tenth of the
+disk would be free, the least recently used files are removed, except within ten minutes of use.
 """
 
 import fcntl
@@ -40,6 +40,7 @@ def shared_folder() -> Path:
 
     Raises:
         PermissionError: It is a link, not a folder, another user's, or open to other users.
+        OSError: It cannot be made.
     """
     variable = os.environ.get(FOLDER)
     folder = Path(variable or Path(tempfile.gettempdir()) / f"adit-{os.getuid()}")
@@ -59,8 +60,8 @@ def shared_folder() -> Path:
 def run_cache() -> Iterator[Path]:
     """Yield a separate cache folder for the ``with`` block, then remove it.
 
-    It is in ``ADIT_CACHE`` if that is set, or else in the folder of temporary files. Only this
-    thread, and threads that it starts with its context, use the folder.
+    It is in ``ADIT_CACHE`` if that is set (then with the errors of ``shared_folder``), or else in
+    the folder of temporary files. Only this thread, and threads with its context, use the folder.
     """
     parent = cache_folder() if os.environ.get(FOLDER) else None
     with tempfile.TemporaryDirectory(prefix="adit-", dir=parent) as folder:
@@ -92,14 +93,11 @@ def store(local: Path, digest: str) -> None:
 
 
 def fetch(remote: RemotePath, digest: str) -> Path | None:
-    """Return a cached local copy of a remote file with the given SHA-256.
+    """Return a local copy of a remote file from the cache, or None.
 
-    ``digest`` is the SHA-256 in hexadecimal. A copy in the cache is used without a request. The
-    result is None if the remote file has another SHA-256.
-
-    Raises:
-        FileNotFoundError: The remote file does not exist.
-        PlaceError: It cannot be read.
+    ``digest`` is its SHA-256 in hexadecimal. A copy in the cache is used without a request. The
+    result is None if the remote file has another SHA-256. FileNotFoundError says that it does not
+    exist, and PlaceError that it cannot be read.
     """
     path = cache_folder() / digest
     if _is_cached(path):

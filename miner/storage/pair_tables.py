@@ -55,10 +55,7 @@ def pairs_of(table: pa.Table) -> Pairs:
 
 
 class Merges:
-    """The merged sentences of a ``side``, from a Parquet file at ``path``.
-
-    ``side`` is ``source`` or ``target``, and the file has ``MERGE_FIELDS``.
-    """
+    """The merged sentences of a ``side``, in a file of ``MERGE_FIELDS``."""
 
     def __init__(self, path: Path, side: str) -> None:
         table = pq.read_table(path, filters=pc.field("side") == side).sort_by("row")
@@ -80,7 +77,7 @@ class Merges:
 
 
 def list_offsets(lists: pa.ListArray) -> np.ndarray:
-    """Return the offsets of lists in all their values, int64 (lists + 1,)."""
+    """Return the offsets of N lists in their joined values, int64 (N + 1,)."""
     sizes = pc.list_value_length(lists).to_numpy()
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 

@@ -64,9 +64,8 @@ def pairs_schema(
 def check_output(path: AnyPath, origin: Origin) -> None:
     """Check that pairs could be written to ``path``, without writing any.
 
-    Raises:
-        ValueError: The format is unknown, needs unknown languages, or two files have one name.
-        OutputError: A file cannot be created or replaced.
+    ValueError says that the format is unknown, needs unknown languages, or that two files have one
+    name. OutputError or PlaceError says that a local or remote file cannot be written.
     """
     output = Output.named(path)
     files = output.files(origin)
@@ -87,20 +86,16 @@ def write_pairs(
 ) -> int:
     """Write pairs in order, each file completely, and return their number.
 
-    Existing files are replaced.
+    Errors are as in ``check_output``.
 
     Args:
-        path: Its suffix decides the format (``miner.storage.writers``).
+        path: Its suffix decides the format (``miner.storage.writers``). Files are replaced.
         batches: Arrow tables or record batches of pairs, in order. Their division makes no
             difference to the bytes.
         origin: Languages, encoder and signature, which some formats store.
         schema: The columns to write. Default: ``pairs_schema(**kinds)``.
-        stream: Open binary file to write to, uncompressed, instead of ``path``.
+        stream: Open binary file to write to, uncompressed, instead of the file ``path``.
         kinds: Arguments of ``pairs_schema``.
-
-    Raises:
-        ValueError: The format is unknown, needs unknown languages, or two files have one name.
-        OutputError, PlaceError: A local or a remote file cannot be written.
     """
     from miner.storage.writers import formats
 

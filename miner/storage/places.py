@@ -159,9 +159,7 @@ class RemotePath:
     def open(self, mode: str = "rb") -> IO[bytes]:
         """Open a file for random reading of its bytes, with the only mode ``rb``.
 
-        Raises:
-            FileNotFoundError: The file does not exist.
-            PlaceError: The file cannot be read.
+        A missing file raises FileNotFoundError, and one that cannot be read PlaceError.
         """
         assert mode == "rb"
         with self._connected() as (filesystem, path):
@@ -169,7 +167,7 @@ class RemotePath:
 
     @contextmanager
     def reading(self) -> Iterator[IO[bytes]]:
-        """Stream bytes to a ``with`` block, with errors of ``open``."""
+        """Yield a byte stream to a ``with`` block, with errors of ``open``."""
         with (
             self._connected() as (filesystem, path),
             filesystem.open_input_stream(path, compression=None) as stream,
@@ -182,7 +180,7 @@ class RemotePath:
             return stream.read()
 
     def read_text(self, encoding: str = "utf-8") -> str:
-        """Return all text of the file, or raise FileNotFoundError or PlaceError."""
+        """Return the file's text, with errors of ``read_bytes`` and of decoding."""
         return self.read_bytes().decode(encoding)
 
     def mkdir(self, *, parents: bool = False, exist_ok: bool = False) -> None:
@@ -202,11 +200,9 @@ class RemotePath:
                 filesystem.move(target, path)
 
     def unlink(self, *, missing_ok: bool = False) -> None:
-        """Remove a file.
+        """Remove a file, or raise PlaceError.
 
-        Raises:
-            FileNotFoundError: The file does not exist, unless ``missing_ok``.
-            PlaceError: The file cannot be removed.
+        A missing file raises FileNotFoundError, unless ``missing_ok``.
         """
         allowed = suppress(FileNotFoundError) if missing_ok else nullcontext()
         with allowed, self._connected() as (filesystem, path):
@@ -251,11 +247,8 @@ def file_state(path: Place) -> tuple[int, ...]:
     """Return numbers that are likely to change when the file changes.
 
     They are inode (0 if remote), bytes, and time of change in nanoseconds, all 0 for a missing
-    remote file.
-
-    Raises:
-        FileNotFoundError: The local file does not exist.
-        PlaceError: The remote file cannot be reached.
+    remote file. FileNotFoundError says that a local file is missing, and PlaceError that a remote
+    one cannot be reached.
     """
     state = path.stat()
     return state.st_ino, state.st_size, state.st_mtime_ns

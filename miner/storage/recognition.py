@@ -100,7 +100,7 @@ def check_lines(path: AnyPath, lines: Iterable[str], text_format: str) -> None:
     """Check that the first lines of a file do not show another format.
 
     ``text_format`` is the format that the file should have, ``lines`` or ``tsv``. Doubtful lines
-    are accepted with a warning.
+    are accepted, in ``lines`` with a warning.
 
     Raises:
         CorpusError: The lines show another format. The message names it and the remedy.
@@ -187,10 +187,8 @@ def divide(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
 
     Delimiters in ``QUOTING`` are of CSV, where a quoted cell may contain them and ends of lines,
     and spaces before a cell are skipped. ``MAX_LINE_BYTES`` becomes the field limit of ``csv``.
-
-    Raises:
-        csv.Error: A cell of CSV is longer than that, as if its quotes do not end, or contains a
-            carriage return outside of quotes.
+    csv.Error says that a cell of CSV exceeds this limit, for example because its quotes do not end,
+    or contains a carriage return outside of quotes.
     """
     if delimiter not in QUOTING:
         return (line.split(delimiter) for line in lines)

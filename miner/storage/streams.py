@@ -143,11 +143,9 @@ def refuse_container(path: AnyPath, head: bytes) -> None:
 def look_into(head: bytes) -> tuple[list[str], str]:
     """Recognise the compressions and the container of a file by its head.
 
-    ``head`` are its first bytes. A container is an archive or a binary document.
-
-    Returns:
-        The suffixes of up to five compressions, outermost first, and the problem of a container,
-        maybe within these, with a remedy, or "".
+    ``head`` are its first bytes. A container is an archive or a binary document. The result is the
+    suffixes of up to five compressions, outermost first, and the problem of a container, maybe
+    within these, with a remedy, or "".
     """
     levels: list[str] = []
     while (level := _compression_of(head)) and len(levels) < _MAX_LEVELS:

@@ -37,9 +37,9 @@ def unescape(text: str, levels: int = 1) -> str:
 def escaped_levels(texts: Sequence[str]) -> int:
     """Estimate how many times a corpus was escaped for HTML, from 0 to 2.
 
-    ``texts`` are a sample of the corpus. Without texts, it is 0. Entities next to a letter are
-    evidence ("That&#39;s"), and bare marks such as & are evidence against. Entities that a text on
-    HTML mentions ("write &amp; for an ampersand") are ignored.
+    ``texts`` are a sample of the corpus. Without texts, the result is 0. Entities next to a letter
+    are evidence ("That&#39;s"), and bare marks such as & are evidence against. Entities that a text
+    on HTML mentions ("write &amp; for an ampersand") are ignored.
     """
     levels = 0
     for level in range(1, MAX_LEVELS + 1):

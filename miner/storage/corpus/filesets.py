@@ -42,10 +42,8 @@ def folder_files(folder: Place) -> tuple[list[NamedPlace], list[str]]:
     A file is a pair of its path below ``folder`` and its place. The second list has the paths of
     hidden entries, files about the corpus, such as README, broken links, and links to a folder that
     contains them. A folder's path ends in ``/``. Folders list names in the order of code points.
-
-    Raises:
-        CorpusError: Permission to list a folder is missing.
-        FileNotFoundError: The local ``folder`` does not exist.
+    CorpusError says that permission to list a folder is missing, and OSError that a local
+    ``folder`` is missing or is a file, or that a remote one cannot be listed.
     """
     files: list[NamedPlace] = []
     others: list[str] = []
@@ -81,8 +79,7 @@ def _real_path(folder: Place) -> str:
 def describe_folder(folder: Place) -> str:
     """Return a line with the first files of a folder that are read or skipped.
 
-    Raises:
-        CorpusError: The folder contains no file of a corpus, or cannot be listed.
+    CorpusError says that the folder contains no file of a corpus, or cannot be listed.
     """
     files, others = _list_corpus(folder)
     line = f"{folder}: reads {summarise_names([name for name, _ in files])} as sentences"
@@ -112,9 +109,7 @@ def corpus_files(path: Place, *, input_format: str = "auto") -> list[NamedPlace]
 
     Raises:
         CorpusError: ``path`` is a folder without a file of a corpus, or cannot be listed.
-        ValueError: ``path`` is a folder, and ``input_format`` is not in ``INPUT_FORMATS``.
-        PlaceError: A remote file cannot be reached.
-        ModuleNotFoundError: Documents need a package that is not installed.
+        PlaceError, ValueError, ModuleNotFoundError: As in ``open_corpus``, if it is a folder.
     """
     if not path.is_dir():
         return [(path.name, path)]
@@ -135,9 +130,9 @@ class CorpusReader:
 
     ``files`` are pairs of a name and a place, and ``input_format`` is as in ``open_corpus``. It
     yields ``Records`` in batches. If one of several files cannot be read to its end, one rejected
-    record stands for the rest. If the only file cannot be read, iteration raises CorpusError.
-    ``starts`` are the first rows of the files that were read so far. ``escapes`` is the number of
-    levels of HTML entities to replace in texts.
+    record stands for the rest. If the only file cannot be read, iteration raises CorpusError. Other
+    errors of ``open_corpus`` are raised for any file. ``starts`` are the first rows of the files
+    read so far. ``escapes`` is the number of levels of HTML entities to replace in texts.
     """
 
     def __init__(
@@ -200,8 +195,7 @@ def languages_of(folder: Place) -> tuple[dict[str, Place], list[Place]]:
 def describe_languages(folder: Place) -> str:
     """Return a line with a folder's corpora and its first skipped entries.
 
-    Raises:
-        CorpusError, OSError: As in ``languages_of``.
+    Errors are as in ``languages_of``.
     """
     corpora, skipped = languages_of(folder)
     line = f"{folder}: reads {', '.join(entry.name for entry in corpora.values()) or 'nothing'}"
@@ -229,7 +223,8 @@ def _language(entry: Place) -> str | None:
 def language_pairs(languages: Sequence[str], wanted: str) -> list[tuple[str, str]]:
     """Return the pairs of languages in a list such as ``de-en,fr-en``.
 
-    ``all`` returns each pair of ``languages`` once, in alphabetical order.
+    ``all`` returns each pair of ``languages`` once, in alphabetical order. Other codes of the
+    languages, such as ``deu``, are accepted. Results have the codes of ``languages``.
 
     Raises:
         ValueError: An item is not a pair of two of the languages, or repeats one in any order.
@@ -268,6 +263,7 @@ def split_languages(corpus: Place, draft: Draft, *, input_format: str = "auto") 
 
     Raises:
         CorpusError: No record has a known language, or the corpus cannot be read.
+        OSError: A remote corpus cannot be reached, or a file cannot be written.
     """
     counts: Counter[str] = Counter()
     with ExitStack() as stack:

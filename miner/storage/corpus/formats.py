@@ -57,6 +57,9 @@ def line_parser(
 ) -> LineParser:
     """Return the parser of a text format for a file.
 
+    The parser takes lines and a dictionary of rejected positions, to which it adds, and returns
+    ids, documents and texts.
+
     Args:
         path: Names the file in errors.
         text_format: ``lines``, ``bucc``, ``tsv``, ``jsonl``, or ``auto``, for which the first line
@@ -65,13 +68,9 @@ def line_parser(
         is_given: Whether the user passed the format. If not, a file read as ``lines`` or ``tsv``
             must not look like another format.
 
-    Returns:
-        A function that takes lines and a dictionary of rejected positions, to which it adds, and
-        returns ids, documents and texts.
-
     Raises:
-        CorpusError: A ``tsv`` has neither two columns nor three, or, unless ``is_given``, the file
-            looks like another format.
+        CorpusError: The first line of a ``tsv`` that is not blank has neither two columns nor
+            three, or, unless ``is_given``, the file looks like another format.
     """
     filled = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
     number, first = next(filled, (1, ""))

@@ -31,7 +31,7 @@ class JoinedLines(Sequence[str]):
     def from_texts(cls, texts: Iterable[str]) -> "JoinedLines":
         """Join texts, by line ends.
 
-        If any of them contains a line's end, all can only be read with ``raw``.
+        If any contains a line end, read all with ``raw``. Lone surrogates raise UnicodeEncodeError.
         """
         encoded = [text.encode() for text in texts]
         lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
@@ -65,7 +65,7 @@ class JoinedLines(Sequence[str]):
         return np.diff(self.starts) - 1
 
     def column(self) -> "pa.StringArray":
-        """Return the texts as an Arrow column, if none contains a line's end."""
+        """Return the texts, which must contain no line end, as Arrow strings."""
         import pyarrow as pa
 
         offsets = (self.starts - np.arange(len(self.starts))).astype(np.int32)
@@ -74,10 +74,10 @@ class JoinedLines(Sequence[str]):
 
 
 def doubtful_texts(texts: Sequence[str], *, max_length: int) -> list[tuple[int, str]]:
-    """Find texts that may be blank, long or contain NUL.
+    """Find texts that may be too long, be blank or contain NUL.
 
-    ``max_length`` is in characters, or in bytes for ``JoinedLines``. A result is a position and its
-    text, by position. All such texts are found, and maybe others.
+    Texts above ``max_length`` characters, or bytes for ``JoinedLines``, are too long. A result is a
+    position and its text, by position. All such texts are found, and maybe others.
     """
     if isinstance(texts, JoinedLines):
         data = np.frombuffer(texts.data + b"\n", np.uint8)

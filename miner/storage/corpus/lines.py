@@ -41,11 +41,8 @@ def line_batches(path: AnyPath) -> Iterator[JoinedLines]:
 
     An empty file has none. A UTF-8 byte order mark at the start is removed. A line of more than
     ``MAX_LINE_BYTES`` may be cut, but stays longer than that.
-
-    Raises:
-        CorpusError: The file cannot be read, is UTF-16, UTF-32 or Parquet, or has 1 KiB or more,
-            and most of its first 64 KiB are in lines that are not UTF-8.
-        PlaceError: A remote file cannot be reached.
+    Errors are as in ``read_chunks``. CorpusError also says that the file is UTF-16, UTF-32 or
+    Parquet, or has 1 KiB or more, and most of its first 64 KiB are in lines that are not UTF-8.
     """
     for block in _line_blocks(path):
         ends = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == ord("\n"))
@@ -59,10 +56,7 @@ def text_lines(path: AnyPath) -> Iterator[tuple[str, str]]:
     """Yield each line of a text file, and why it is rejected, or "".
 
     The reason is ``blank``, ``undecodable`` or ``too long``. Undecodable bytes become surrogates
-    (PEP 383), and a long line may be cut.
-
-    Raises:
-        CorpusError, PlaceError: As in ``line_batches``.
+    (PEP 383), and a too long line may be cut. Errors are as in ``line_batches``.
     """
     for batch in line_batches(path):
         lines, rejected = decode_lines(batch)

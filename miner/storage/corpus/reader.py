@@ -33,11 +33,10 @@ def measure_files(files: Sequence[Place], *, input_format: str = "auto") -> Corp
     """Count the records and bytes of at least one file.
 
     Of Parquet, only the first records and the footer are read. An unreadable file among several
-    counts as one record.
+    counts as one record. Other errors of ``open_corpus`` are raised.
 
     Raises:
         CorpusError: The only file cannot be read.
-        PlaceError, ValueError, ModuleNotFoundError: As in ``open_corpus``.
     """
     sizes = []
     for file in files:
@@ -142,11 +141,11 @@ def _read_parquet(path: AnyPath, first_row: int) -> Iterator[Records]:
 def parquet_file(
     path: AnyPath, remedy: str = "; fetch or write it again"
 ) -> Iterator[pq.ParquetFile]:
-    """Open a Parquet file in a ``with`` block, whose errors are its damage.
+    """Yield an open Parquet file to a ``with`` block.
 
     Raises:
-        CorpusError: The file cannot be opened, or the block raised OSError or ValueError. Unless
-            the file is of another kind, the message then ends in ``remedy``.
+        CorpusError: The file cannot be opened, or the block raised OSError or ValueError, which
+            mean damage. The message then ends in ``remedy``, or names the kind of another file.
         PlaceError: A remote file cannot be read.
     """
     import pyarrow.parquet as pq

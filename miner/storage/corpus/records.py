@@ -58,7 +58,6 @@ class Records:
         rejected: the reasons by position, in order.
         rejected_texts: the beginning of the data at each rejected position.
         trimmed: the first position whose id or document had spaces removed at its ends, or None.
-        first_row: the row of position 0.
         texts: the texts, as a list, or maybe ``JoinedLines`` if the file has only lines.
     """
 
@@ -77,9 +76,9 @@ class Records:
         r"""Build records, and reject texts that cannot be mined.
 
         Args:
-            first_row: The row of the first record in the corpus.
-            columns: Ids, documents and texts, one per record. Spaces at the ends of ids and
-                documents are removed.
+            first_row: The row of position 0 in the corpus.
+            columns: Ids, documents and texts, one per record. White space at the ends of ids and
+                documents is removed.
             rejected: Reasons by position, to which texts that are blank, have NUL, or exceed
                 ``MAX_CHARACTERS`` are added.
             raw: Returns the file's bytes at a position, for ``rejected_texts``. Bytes that are not

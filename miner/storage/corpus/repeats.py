@@ -33,8 +33,8 @@ BLOCK_BYTES = 150  # bytes of memory per record while a block is sorted
 class SortedRecords:
     """Records with a 64-bit key, sorted in blocks on disk.
 
-    The first field of ``dtype`` is the key. An unnamed file in ``folder`` stores them until
-    ``close``, and ``block`` records are in memory.
+    The first field of ``dtype`` is the key. An unnamed file in ``folder`` stores the records until
+    ``close``, and at most ``block`` of them are in memory.
     """
 
     def __init__(self, folder: Path, dtype: np.dtype[Any], *, block: int) -> None:
@@ -95,8 +95,8 @@ class SortedRecords:
 class Repeats(NamedTuple):
     """The duplicate records of a corpus, and the number of unique ones.
 
-    ``repeats`` contains duplicates, as ``REPEAT``, with the row of the first record with the same
-    text, and ``unique`` is the number of records that are neither duplicates nor rejected.
+    ``repeats`` has a ``REPEAT`` record per duplicate: its row, and the row of the first record with
+    its text. ``unique`` is the number of records that are neither duplicates nor rejected.
     """
 
     repeats: SortedRecords
@@ -127,8 +127,8 @@ def find_repeats(
     Duplicates have the text of an earlier record. The result is valid only in the block.
 
     Args:
-        batches: The records. Rejected ones are ignored.
-        folder: A folder for temporary files.
+        batches: Batches of all records in order. Rejected ones are ignored.
+        folder: For temporary files. OSError is raised if it does not exist or is full.
         within_documents: Compare only texts of the same document.
         key: Returns the form in which texts are compared.
         block: How many records are sorted in memory at a time.
@@ -199,10 +199,10 @@ def digests_of(
 
     Args:
         texts: N texts.
-        kept: bool (N,); the texts to digest, K in number.
+        kept: bool (N,); the K texts to digest.
         rows: int64 (K,), their rows.
-        hashes: a function that returns two uint64 arrays (K,) of hashes of the kept texts. The
-            default's differ between processes.
+        hashes: a function that returns two uint64 arrays (K,) of hashes of the kept texts. Hashes
+            of the default differ between processes.
     """
     digests = np.empty(len(rows), dtype=DIGEST)
     digests["high"], digests["low"] = hashes(texts, kept)

@@ -27,8 +27,7 @@ REJECTED_FIELDS = pa.schema({"row": pa.int64(), "why": pa.string(), "text": pa.s
 class Sentences(NamedTuple):
     """Tables of the kept, the duplicate and the rejected records of a batch.
 
-    They have ``SENTENCE_FIELDS`` (row, id, doc and text), ``DUPLICATE_FIELDS`` (row, id and
-    first_row) and ``REJECTED_FIELDS`` (row, why and text).
+    They have ``SENTENCE_FIELDS``, ``DUPLICATE_FIELDS`` and ``REJECTED_FIELDS``.
     """
 
     kept: pa.Table
@@ -40,8 +39,8 @@ class Sentences(NamedTuple):
 class CorpusCounts:
     """Numbers of the kept, duplicate and rejected records of a corpus.
 
-    Each record counts once. ``rejected`` counts by reason. ``first_rejected`` is the first row,
-    from 0, that is rejected for each reason.
+    Each record counts once. ``rejected`` counts by reason, a value of ``Rejection``, and
+    ``first_rejected`` has the first rejected row, from 0, by reason.
     """
 
     kept: int = 0
@@ -61,7 +60,7 @@ class CorpusCounts:
         """Return the counts as JSON values, by name.
 
         They are ``read`` (all records), ``duplicates``, and by reason ``rejected`` and
-        ``first_rejected``. Reasons are in a fixed order, absent without records.
+        ``first_rejected``. Reasons are in the order of ``Rejection``, absent without records.
         """
         reasons = [str(reason) for reason in Rejection if reason in self.rejected]
         return {

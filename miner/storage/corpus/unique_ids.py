@@ -24,10 +24,7 @@ logger = logging.getLogger(__name__)
 
 
 class RecordBatches(Protocol):
-    """Batches of records of files, with the row at which each file begins.
-
-    ``CorpusReader`` and ``SplitCorpus`` implement it, with ``names`` and ``starts`` per file.
-    """
+    """Batches of records of files, with the name and first row of each file."""
 
     names: list[str]
     starts: list[int]
@@ -47,9 +44,9 @@ class DuplicateId(NamedTuple):
 class UniqueIds:
     """An iterable over batches of ``corpus``, which can then check its ids.
 
-    A record without an id has its number as an id. If only some records have ids, the check reads
-    the corpus again. With ``within_documents``, an id may recur in another document. ``folder``
-    gets a temporary file, which ``close`` removes, and ``block`` ids are sorted in memory.
+    Its number is the id of a record without one. Rejected records do not count. If only some have
+    ids, the check reads the corpus again. With ``within_documents``, an id may recur in another
+    document. ``close`` removes the file in ``folder``, and ``block`` ids are sorted in memory.
     """
 
     def __init__(
@@ -80,8 +77,8 @@ class UniqueIds:
     def check(self, path: Place) -> None:
         """Check that the ids of the corpus are unique.
 
-        Call it after the iteration. Messages begin with ``path``. A warning is logged if spaces at
-        the ends of ids or documents were removed.
+        Call it once, after the iteration. Messages begin with ``path``. A warning is logged if
+        spaces at the ends of ids or documents were removed.
 
         Raises:
             CorpusError: One line with the first duplicate id and both of its places.
@@ -108,9 +105,9 @@ class UniqueIds:
         self._digests.append(digests_of(ids, kept, rows))
 
     def first_duplicate(self) -> DuplicateId | None:
-        """Return the first id that an earlier record has, with both rows.
+        """Return the first id that an earlier record has, or None.
 
-        It is None if all ids are unique. Call it after the iteration.
+        Call it once, after the iteration.
         """
         if not len(self._digests):
             return None

@@ -52,9 +52,9 @@ class CleanText:
     def from_text(cls, text: str, *, is_wrapped: bool) -> Self:
         r"""Clean a document's text, in which all lines end with ``\n``.
 
-        Control characters that are not white space become spaces, invisible ones but joiners within
-        words are removed, and others are composed (NFC). Words with soft hyphens at line ends are
-        joined, and if ``is_wrapped``, words with other hyphens there, which compounds keep.
+        Control characters except white space become spaces. Invisible ones are removed, except for
+        joiners within words. Others are composed (NFC). Words that a soft hyphen divides at a line
+        end are joined, and if ``is_wrapped``, words with other hyphens. Compounds keep these.
         """
         clean = cls(_CONTROL.sub(" ", text))
         clean._edit((*match.span(), "") for match in _SOFT_BREAK.finditer(clean.text))

@@ -28,14 +28,11 @@ PARQUET_BATCH_ROWS = 256
 def read(path: AnyPath, name: str) -> Iterator[AnyDocument]:
     """Yield the documents of a text, Markdown, JSON lines or Parquet file.
 
-    A text or Markdown file is one document, called ``name``. Otherwise, each line or row is one,
-    broken without a usable ``text``. It is named by its field ``doc``, ``id``, ``url`` or
-    ``title``, the first that it has, or else ``name:number``, from 1. Blank lines, and lines
-    ``{"index": ...}`` of a Cirrus dump, are skipped.
-
-    Raises:
-        CorpusError: The file cannot be read or is damaged, or Parquet has not one column ``text``.
-        PlaceError: A remote file cannot be reached.
+    A text or Markdown file is one document, called ``name``. Otherwise, each line or row is one. It
+    is broken if its field ``text`` is missing or unusable. Its name is the first of its fields
+    ``doc``, ``id``, ``url`` and ``title``, or else ``name:number``, from 1. Blank lines, and lines
+    ``{"index": ...}`` of a Cirrus dump, are skipped. Errors are as in ``read_chunks``. CorpusError
+    also says that Parquet is damaged or has not exactly one column ``text``.
     """
     match split_compression(path)[0]:
         case ".txt":
@@ -55,11 +52,8 @@ def read(path: AnyPath, name: str) -> Iterator[AnyDocument]:
 def read_bytes(path: AnyPath, max_bytes: int = MAX_BYTES) -> bytes:
     """Return a file's decompressed bytes, or the beginning of a long file.
 
-    Reading stops soon after ``max_bytes``: a result longer than that is incomplete.
-
-    Raises:
-        CorpusError: The file cannot be read.
-        PlaceError: A remote file cannot be reached.
+    Reading stops soon after ``max_bytes``: a result longer than that is incomplete. Errors are as
+    in ``read_chunks``.
     """
     data = bytearray()
     for chunk in read_chunks(path):

@@ -24,11 +24,8 @@ def foreign_sentences(paragraphs: Sequence[int], texts: Sequence[str], language:
 
     A sentence is foreign if its paragraph is, unless the sentence by itself is probably in the
     corpus's language. Paragraphs below 40 bytes are foreign if 90% of the longer ones' text is.
-
-    Args:
-        paragraphs: The number of each sentence's paragraph, ascending.
-        texts: The sentences.
-        language: The corpus's language, a ``known_label``.
+    ``paragraphs`` are the paragraph numbers of the sentences ``texts``, ascending, and ``language``
+    is the corpus's, a ``known_label``.
     """
     joined = {
         number: " ".join(text for _, text in group)

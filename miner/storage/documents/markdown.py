@@ -74,7 +74,7 @@ _NOT_PROSE = _CODE | {*_HIDDEN}
 
 
 def read_page(name: str, content: bytes) -> records.Document:
-    """Return a Markdown file's document, broken if blank, long or not UTF-8."""
+    """Return a Markdown document, broken if blank, not UTF-8 or too long."""
     document = records.decode_document(name, content)
     return document if document.broken else records.check_document(name, prose(document.text))
 

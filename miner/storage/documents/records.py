@@ -50,10 +50,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawDocument:
-    """A document in its file's format, which must still be parsed.
-
-    ``content`` is the unparsed document. ``extract(name, content)`` parses it.
-    """
+    """A document that ``extract(name, content)`` must still parse."""
 
     name: str
     content: bytes | str
@@ -70,10 +67,8 @@ def reader_of(path: AnyPath) -> Reader | None:
     """Return the reader for a file's suffix, or None for an unknown suffix.
 
     The suffix before that of a compression counts, in any case. A reader is called with the path
-    and the file's name in its corpus, and yields documents.
-
-    Raises:
-        ModuleNotFoundError: The extra ``documents`` is not installed.
+    and the file's name in its corpus, and yields documents. ModuleNotFoundError says that the extra
+    ``documents`` is not installed.
     """
     name = FORMATS.get(split_compression(path)[0])
     reader: Reader | None = import_module(f"miner.storage.documents.{name}").read if name else None

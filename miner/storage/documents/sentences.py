@@ -50,8 +50,7 @@ class Sentence(NamedTuple):
 def read_sentences(path: AnyPath, name: str, first_row: int) -> Iterator[Records]:
     """Yield the sentences of a file's documents as batches of records.
 
-    A broken document is a rejected record. ``name`` is the file's in ids. Rows begin at
-    ``first_row``.
+    A broken document is a rejected record. ``name`` names the file. Rows begin at ``first_row``.
 
     Raises:
         CorpusError: The suffix is unknown, or the file is damaged.

@@ -68,9 +68,9 @@ def is_documents(path: Place, input_format: str) -> bool:
     """Return whether a corpus consists of documents.
 
     It does if ``input_format`` is ``documents``. For ``auto``, all its suffixes must be only for
-    documents, such as ``.html``. In a folder, media and styles do not count. Of the rest, files of
-    unknown suffixes do not if they are at most half. A folder that cannot be listed raises
-    CorpusError.
+    documents, such as ``.html``. In a folder, media and styles do not count, and unknown suffixes
+    only if more than half of the other files have one. A folder that cannot be listed raises
+    CorpusError, or PlaceError if it is remote.
     """
     if input_format != "auto":
         return input_format == "documents"
@@ -81,9 +81,9 @@ def is_documents(path: Place, input_format: str) -> bool:
 def holds_documents(folder: Place) -> bool:
     """Return whether each file of a folder is one document.
 
-    All suffixes that ``is_documents`` counts are of text or markup, and at least half of a sample
-    of texts ``looks_like_a_document``. It is false for an empty folder. Both functions' errors are
-    raised.
+    It is true if all suffixes that ``is_documents`` counts are of text or markup, and at least half
+    of a sample of ``.txt`` files ``looks_like_a_document``. It is false for an empty folder. Errors
+    of both functions are raised.
     """
     suffixes = _files_by_suffix(folder)
     if not suffixes or not {*suffixes} <= {*MARKUP_SUFFIXES, ".txt"}:
@@ -107,8 +107,8 @@ def _files_by_suffix(folder: Place) -> dict[str, list[Place]]:
 def looks_like_a_document(path: Place) -> bool:
     """Return whether a text is wrapped, has long paragraphs, or is a web page.
 
-    It is judged by its first 64 KB, and false if it cannot be read. For a remote file that cannot
-    be reached, PlaceError is raised.
+    The first 64 KiB decide. It is false if the file cannot be read, but PlaceError is raised if a
+    remote file cannot be reached.
     """
     try:
         data = read_bytes(path, SAMPLED_BYTES)
@@ -138,8 +138,7 @@ def _is_filled(text: str) -> bool:
 def describe_documents(folder: Place) -> str:
     """Return a line with the first files of documents in a folder.
 
-    Raises:
-        CorpusError, ModuleNotFoundError: As in ``document_files``.
+    Errors are as in ``document_files``.
     """
     files = filesets.summarise_names([name for name, _ in document_files(folder)])
     return f"{folder}: reads {files} as documents, which are split into sentences"
@@ -153,7 +152,7 @@ def document_files(path: Place) -> list[NamedPlace]:
 
     Raises:
         CorpusError: ``path`` has no file of documents, or cannot be listed.
-        ModuleNotFoundError: The extra ``documents`` is not installed.
+        PlaceError, ModuleNotFoundError: As in ``open_corpus``.
     """
     if path.is_dir():
         files = [file for file in filesets.folder_files(path)[0] if reader_of(file[1])]
@@ -169,11 +168,7 @@ def open_side(path: Place, input_format: str, *, escapes: int = 0) -> filesets.C
     """Return the reader of a corpus of sentences or documents.
 
     ``input_format`` is one of ``INPUT_FORMATS``, and ``escapes`` the number of levels of HTML
-    entities to replace in texts.
-
-    Raises:
-        CorpusError: ``path`` is a folder without a file of a corpus, or has no documents.
-        PlaceError, ModuleNotFoundError: As in ``open_corpus``.
+    entities to replace in texts. Errors are as in ``document_files`` and ``corpus_files``.
     """
     if is_documents(path, input_format):
         files, input_format = document_files(path), "documents"
@@ -192,7 +187,7 @@ def find_documents(
 
     Raises:
         CorpusError: The only file is damaged.
-        ModuleNotFoundError: A library that the format needs is not installed.
+        PlaceError, ModuleNotFoundError: As in ``open_corpus``.
     """
     for number, (name, path) in enumerate(files):
         reader = reader_of(path)
@@ -219,9 +214,9 @@ def split_documents(
 ) -> Iterator[pa.Table]:
     """Yield all sentences of documents in tables of ``SPLIT_FIELDS``.
 
-    These have ``id``, ``doc``, ``text`` and ``language``, which is identified. ``counts`` is
-    updated in place. Broken documents are counted and skipped. ``language`` (ISO 639-1) decides how
-    documents are split. A second document of one name becomes ``NAME (2)``, for ids of its own.
+    These have ``id``, ``doc``, ``text`` and ``language``, which ``language_of`` identifies.
+    ``counts`` is updated in place. Broken documents are counted and skipped. ``language`` (ISO
+    639-1) decides how documents are split. A second document of one name becomes ``NAME (2)``.
     """
     name_counts: Counter[int] = Counter()  # by hash, which needs less memory than the name
 

@@ -57,11 +57,8 @@ def read(path: AnyPath, name: str) -> Iterator[AnyDocument]:
     """Yield the page of a file, or the documents of an archive or a dump.
 
     Of an archive, only conversions (WET) and responses in HTML with status 200 are documents, and
-    of a dump, only articles, not redirects. Their names are addresses and titles.
-
-    Raises:
-        CorpusError: The file cannot be read, or the archive or dump is damaged.
-        PlaceError: A remote file cannot be reached.
+    of a dump, only articles, not redirects. Their names are addresses and titles. Errors are as in
+    ``read_chunks``. CorpusError also says that the archive or dump is damaged.
     """
     suffix = split_compression(path)[0]
     if suffix == ".xml":

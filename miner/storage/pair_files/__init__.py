@@ -89,7 +89,7 @@ def read_pairs(path: Place) -> Iterator[FilePair]:
 
 
 def pairs_format(path: Place) -> str:
-    """Return the lower-case suffix before a compression's, as ``.tsv``, or ""."""
+    """Return the lower-case suffix before a compression's, or "" if missing."""
     return split_compression(path)[0]
 
 

@@ -19,13 +19,13 @@ _MEMBER = re.compile(r"(.*\.)?([^./]+)-([^./]+)\.([^./]+)")
 
 
 def open_zip(path: Place, languages: Languages) -> PairFile:
-    """Open a zip archive with two files of lines, line i of both a pair.
+    """Open a zip archive of two files, where line i of both is a pair.
 
     The files are ``NAME.XX-YY.XX`` and ``NAME.XX-YY.YY``. The source is ``YY`` if that is the
     language of ``languages[0]``, or else ``XX``.
 
     Raises:
-        CorpusError: The zip file is damaged, or does not have exactly one such pair.
+        CorpusError: The file cannot be opened, or does not have exactly one such pair of files.
     """
     with open_binary(path) as raw:
         try:
@@ -60,8 +60,8 @@ def open_zip(path: Place, languages: Languages) -> PairFile:
 def open_moses(source: Place, target: Place) -> PairFile:
     """Open two files of lines, where line i of both is a pair.
 
-    Nothing is read yet. A blank line makes the problem ``BLANK``, others that of ``text_lines``.
-    Reading raises CorpusError for a missing, shorter or damaged file, and PlaceError out of reach.
+    Nothing is read yet. A pair's problem is ``BLANK``, or the reason that ``text_lines`` yields.
+    Reading raises CorpusError for a missing, shorter or damaged file, and errors of ``text_lines``.
     """
     return PairFile(
         layout=f"lines of {source} and {target}",

@@ -56,10 +56,9 @@ def open_jsonl(
 def open_parquet(path: Place, columns: Sequence[str], languages: Languages) -> PairFile:
     """Recognise the columns of a Parquet file of pairs.
 
-    ``columns`` are both names, or empty, and ``languages`` BCP 47 tags that may choose them.
-
-    Raises:
-        CorpusError: The file is damaged, or its columns are not recognised or lack ``columns``.
+    ``columns`` are both names, or empty, and ``languages`` BCP 47 tags that may choose them. Errors
+    are as in ``parquet_file``. CorpusError also says that the columns are not recognised or lack
+    ``columns``.
     """
     import pyarrow.types as pt
 

@@ -18,10 +18,8 @@ def repair_text(text: str) -> str:
     """Repair mojibake, entities, ligatures, invisible characters and spaces.
 
     White space becomes single spaces. ftfy (Speer 2019) does the rest, except for invisible
-    characters. It also makes curly quotes straight, and composes characters (NFC).
-
-    Raises:
-        ModuleNotFoundError: ftfy is not installed.
+    characters. It also makes curly quotes straight, and composes characters (NFC). If ftfy is not
+    installed, ModuleNotFoundError is raised.
     """
     from ftfy import fix_text
 
@@ -31,8 +29,8 @@ def repair_text(text: str) -> str:
 def repaired(pairs: PairFile) -> PairFile:
     """Return a file of pairs whose texts are repaired when they are read.
 
-    Unrepaired texts are the pairs' ``originals``. Entries that are no pairs stay. Reading needs
-    ftfy.
+    Unrepaired texts are the pairs' ``originals``. Entries with a problem stay as they are. Reading
+    raises ModuleNotFoundError if ftfy is not installed.
     """
 
     def read() -> Iterator[FilePair]:

@@ -33,10 +33,10 @@ def write_sides(pairs: PairFile, folder: Place) -> tuple[Place, Place]:
 
     Line i of ``source.txt`` and ``target.txt`` is from entry i of ``pairs.read()``, with spaces for
     tabs and line ends, and empty if that is not a pair. The folder is made, and files are replaced.
-    Their paths are returned.
+    Their paths are returned. Errors of ``pairs.read`` and ``atomic_file`` are raised.
 
     Raises:
-        CorpusError: The file has no pair.
+        CorpusError: No pair has two texts.
     """
     folder.mkdir(parents=True, exist_ok=True)
     paths = folder / NAMES[0], folder / NAMES[1]
@@ -61,8 +61,7 @@ def write_sides(pairs: PairFile, folder: Place) -> tuple[Place, Place]:
 def write_texts(pairs: PairFile, path: Place) -> None:
     """Write or replace an Arrow file of both texts of each entry of a file.
 
-    Texts are "" if the entry is not a pair. ``texts_at`` reads the Arrow file. The errors of
-    ``pairs.read`` and ``atomic_file`` are raised.
+    Texts are "" if the entry is not a pair. Errors are as in ``pairs.read`` and ``atomic_file``.
     """
     import pyarrow as pa
 

@@ -51,10 +51,8 @@ class Columns:
 def open_table(path: Place, lines: Sequence[str], columns: Sequence[str]) -> PairFile:
     """Recognise the columns of a table by its first lines.
 
-    ``columns`` are names or numbers (from 1) of source and target, or empty.
-
-    Raises:
-        CorpusError: The lines are not a table or lack ``columns``, or their texts are in doubt.
+    ``columns`` are names or numbers (from 1) of source and target, or empty. CorpusError says that
+    the lines are not a table or lack ``columns``, or that the columns of text are in doubt.
     """
     filled = [line for line in lines if line.strip()]
     table = _table(path, filled)

@@ -26,7 +26,7 @@ class RemoteVectors:
     """Row-major vectors (N, D) in a remote file, read by their rows.
 
     ``shape`` is (N, D). Vectors begin at byte ``start``. Index them by ascending int64 rows (n,) to
-    read an array (n, D).
+    read an array (n, D), with errors of ``path.open``.
     """
 
     path: RemotePath
@@ -39,9 +39,9 @@ class RemoteVectors:
         """Open the vectors of a remote ``.npy`` file.
 
         Raises:
-            ValueError: The header is invalid, the file truncated, or the array column-major.
-            FileNotFoundError: The file does not exist.
-            PlaceError: The file cannot be read.
+            ValueError: The header is invalid, the file truncated, or the array column-major. Some
+                invalid headers raise SyntaxError, TokenError, TypeError or OverflowError.
+            FileNotFoundError, PlaceError: The file does not exist, or cannot be read.
         """
         with path.open() as stream:
             version = np.lib.format.read_magic(stream)
@@ -92,16 +92,15 @@ def open_embeddings(
 ) -> NDArray[np.floating] | RemoteVectors:
     """Map a file of vectors into memory, without reading them.
 
+    The result is read-only float16, float32 or float64 (``rows``, D), in the file's memory order,
+    or ``RemoteVectors`` of a remote file, which is not fetched.
+
     Args:
         path: ``.npy`` (known by its first bytes), or raw row-major float32 or float16, which the
             file's size distinguishes.
         rows: lines of the corpus, rejected ones included.
         dim: dimensions of a vector; required for raw floats, checked for ``.npy``.
         corpus: the corpus's name, for errors.
-
-    Returns:
-        Read-only float16, float32 or float64 (``rows``, D), in the file's memory order, or
-        ``RemoteVectors`` of a remote file, which is not fetched.
 
     Raises:
         EmbeddingsError: The file is missing or damaged, or does not contain such vectors.
@@ -137,7 +136,7 @@ def open_embeddings(
 def peek_dim(path: Place) -> int | None:
     """Return the dimensions of an ``.npy`` file, or None for any other path.
 
-    It is also None for a damaged or missing file, or an array that is not two-dimensional.
+    It is also None for a file that is damaged or cannot be read, or an array without two axes.
     """
     try:
         shape: tuple[int, ...] = _open_npy(path).shape
@@ -149,11 +148,9 @@ def peek_dim(path: Place) -> int | None:
 def usable_rows(block: NDArray[np.floating]) -> tuple[Mask, dict[str, IntArray]]:
     """Find the rows of vectors (N, D) that can be mined.
 
-    Vectors are mined as float32. A row whose squared length overflows float32 is NOT_FINITE. One
-    whose squared length is below the smallest normal number (length 1e-19) is a ZERO_VECTOR.
-
-    Returns:
-        A mask (N,) of usable rows, and int64 positions of other rows by reason, absent if none.
+    The result is a mask (N,) of usable rows, and int64 positions of other rows by reason, absent if
+    none. Vectors are mined as float32. A row whose squared length is NaN or overflows float32 is
+    NOT_FINITE. A row with one below the smallest normal number (length 1e-19) is a ZERO_VECTOR.
     """
     if block.dtype == np.float16:  # squares neither overflow nor vanish in float32, so bits tell
         largest = (block.view(np.uint16) & np.uint16(0x7FFF)).max(axis=1, initial=0)

@@ -81,8 +81,8 @@ _LINES_NAME = re.compile(r"([^%]*?)(\.?%.*?)(\.gz|\.zst)?", re.IGNORECASE | re.D
 class Output(NamedTuple):
     """A path to write pairs to, and the parts of its name.
 
-    ``stem`` is the name without its suffixes. ``ending`` is the suffix of the format, or contains a
-    ``%``, which stands for the language of each of two files. ``compression`` is a suffix or "".
+    ``stem`` is the name without suffixes. ``ending`` is the format's suffix, or contains a ``%``,
+    for languages of two files (``src``, ``tgt`` if unknown). ``compression`` is a suffix or "".
     """
 
     path: Place
