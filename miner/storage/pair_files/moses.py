@@ -2,8 +2,9 @@
 
 import re
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from itertools import zip_longest
 from typing import IO
@@ -27,14 +28,8 @@ def open_zip(path: Place, languages: Languages) -> PairFile:
     Raises:
         CorpusError: The file cannot be opened, or does not have exactly one such pair of files.
     """
-    with open_binary(path) as raw:
-        try:
-            with zipfile.ZipFile(raw) as archive:
-                members = archive.namelist()
-        except zipfile.BadZipFile as error:
-            raise CorpusError(
-                f"{path}: is not a whole zip file ({error}); fetch it again"
-            ) from error
+    with _archive(path) as archive:
+        members = archive.namelist()
     matches = [match for name in members if (match := _MEMBER.fullmatch(name))]
     stems = {(f"{match[1] or ''}{match[2]}-{match[3]}", match[2], match[3]) for match in matches}
     file_pairs = [
@@ -69,9 +64,20 @@ def open_moses(source: Place, target: Place) -> PairFile:
     )
 
 
+@contextmanager
+def _archive(path: Place) -> Iterator[zipfile.ZipFile]:
+    try:
+        with open_binary(path) as raw, zipfile.ZipFile(raw) as archive:
+            yield archive
+    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+        raise CorpusError(f"{path}: is not a whole zip file ({error}); fetch it again") from error
+    except RuntimeError as error:  # encrypted, or of another compression
+        raise CorpusError(f"{path}: cannot be unpacked here ({error}); unpack it") from error
+
+
 def _read(path: Place, first: str, second: str) -> Iterator[FilePair]:
     with ExitStack() as stack:
-        archive = stack.enter_context(zipfile.ZipFile(stack.enter_context(open_binary(path))))
+        archive = stack.enter_context(_archive(path))
         files = [stack.enter_context(archive.open(name)) for name in (first, second)]
         yield from pairs_of_sides((path / first, path / second), map(_lines, files))
 

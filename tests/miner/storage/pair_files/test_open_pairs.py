@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -186,6 +187,21 @@ def test_zip_of_opus(tmp_path: Path) -> None:
     assert read(tmp_path / "a") == PAIRS
     turned = open_pairs(tmp_path / "a", languages=("en", None))
     assert [pair.texts for pair in turned.read()] == [(t, s) for s, t in PAIRS]
+    content = (tmp_path / "a").read_bytes()
+    text = content.index(PAIRS[0][0].encode())
+    (tmp_path / "b").write_bytes(content[:text] + b"?" + content[text + 1 :])
+    with pytest.raises(
+        CorpusError, match=r"b: is not a whole zip file \(Bad CRC.*; fetch it again"
+    ):
+        read(tmp_path / "b")
+    # The bit of encryption in the central entries and in the members' own headers.
+    encrypted = bytearray(content)
+    for mark, place in ((b"PK\1\2", 8), (b"PK\3\4", 6)):
+        for match in re.finditer(re.escape(mark), content):
+            encrypted[match.start() + place] |= 1
+    (tmp_path / "b").write_bytes(encrypted)
+    with pytest.raises(CorpusError, match=r"b: cannot be unpacked here \(.*encrypted.*; unpack it"):
+        read(tmp_path / "b")
     with zipfile.ZipFile(tmp_path / "b", "w") as archive:
         archive.writestr("a.txt", "x")
     with pytest.raises(CorpusError, match=r"is a zip archive without one pair of files such as"):
