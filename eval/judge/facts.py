@@ -77,7 +77,7 @@ def choose_meanings(texts: Iterable[Sequence[str]]) -> list[str]:
     counts: Counter[str] = Counter()
     for lines in texts:
         for line in lines[:COUNTED]:
-            counts.update(dict.fromkeys(english_words(line)))  # in order, so ties have one
+            counts.update([*dict.fromkeys(english_words(line))])  # ties keep the order of words
     listed = {word for group in listed_groups() for sense in group for word in sense}
     chosen = sorted(word for word in listed if counts[word] >= MIN_COUNT)
     ranked = (word for word, _ in counts.most_common() if word not in listed | COMMON)
