@@ -158,7 +158,7 @@ class JudgedPairs(Pairs):
     """P judged pairs, with the fields of ``Pairs`` and two more.
 
     ``probability`` (of being correct) and ``margin`` are float64 (P,). ``score`` is the judge's log
-    likelihood ratio.
+    likelihood ratio, and ``margin`` the score before.
     """
 
     probability: FloatArray

@@ -75,9 +75,9 @@ def same_names(source: Sequence[str], target: Sequence[str]) -> list[tuple[int, 
 
 @dataclass(frozen=True, kw_only=True)
 class DocumentPairs:
-    """Pairs of documents, best first, with each document in at most one.
+    """R pairs of documents, best first, with each document in at most one.
 
-    ``source`` and ``target``, (P,), are positions. ``scores``, (P,), are at most 1, ties by source.
+    ``source`` and ``target``, (R,), are positions. ``scores``, (R,), are at most 1, ties by source.
     """
 
     source: IntArray

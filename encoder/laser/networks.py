@@ -32,8 +32,8 @@ class BiLSTM(nn.Module):
     def __init__(self, tensors: Tensors, *, dropout: float = 0.0) -> None:
         """Build the network from its weights, by LASER's names of tensors.
 
-        Weights become float32. ``dropout`` is the share of each layer's inputs that training drops.
-        ValueError says that a tensor is missing or does not fit.
+        It is in evaluation mode, without gradients, in float32. ``dropout`` is the share of each
+        layer's inputs that training drops. ValueError: a tensor is missing or does not fit.
         """
         super().__init__()
         vocabulary, width = _sizes(tensors, "embed_tokens.weight")
@@ -121,8 +121,8 @@ class Transformer(nn.Module):
     def __init__(self, tensors: Tensors, config: Config, *, dropout: float = 0.0) -> None:
         """Build the network from its weights, and fairseq's ``cfg.model``.
 
-        Weights become float32. ``dropout`` is the share of the embeddings and of each block's
-        outputs that training drops. The attribute ``capacity`` limits T, unless it is None.
+        It is in evaluation mode, without gradients, in float32. ``dropout`` is the share of the
+        embeddings and of each block's outputs that training drops. ``capacity`` limits T, or None.
 
         Raises:
             ValueError: A tensor or a setting is missing or does not fit.

@@ -55,7 +55,7 @@ def load_topics(directory: Path) -> dict[str, Examples]:
     positive above 3 stars, negative below, skipped if of 3, and cut after 64 words.
 
     Raises:
-        ValueError: The folder contains no such files, or a file is malformed.
+        ValueError: It is not a folder, contains no such files, or a file is malformed.
     """
     sets: dict[str, Examples] = {}
     reviews: dict[str, dict[str, Examples]] = {}

@@ -1,7 +1,7 @@
 """The judge's model, boosted trees as plain arrays (Friedman 2001).
 
-A pair's score is the sum of one leaf per tree: the log of how much likelier its features are in a
-correct pair than in a wrong one. Leaves are whole numbers of 1 / ``LEAF``, so sums are exact.
+A pair's score is the sum of one leaf per tree and of corrections: the log of how much likelier its
+features are in a correct pair than in a wrong one. All are multiples of 1 / ``LEAF``, so exact.
 
 Axes: ``P`` pairs, ``F`` features, ``T`` trees, ``V`` nodes of all trees.
 """
@@ -133,7 +133,7 @@ class Judge:
         return GIVEN_CORRECTIONS if self.is_given else CORRECTIONS
 
     def scores(self, features: NDArray[np.float32]) -> FloatArray:
-        """Return the scores of P pairs, log likelihood ratios, float64 (P,).
+        """Return the corrected scores of P pairs, float64 (P,).
 
         ``features``, float32 (P, F), are in the order of ``COLUMNS``, NaN if unknown.
         """

@@ -197,7 +197,7 @@ def words_without_counterpart(
 ) -> tuple[list[list[str]], list[list[str]]]:
     """List the words of P pairs that lack a counterpart, of each side.
 
-    ``unmatched_words`` finds them. Punctuation marks at the ends of words are removed.
+    ``unmatched_words`` finds them. Marks at the ends are removed, except from words of marks alone.
     """
     lists: tuple[list[list[str]], list[list[str]]] = [], []
     for pair in unmatched_words(makers, source, target):

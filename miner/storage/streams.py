@@ -155,7 +155,10 @@ def look_into(head: bytes) -> tuple[list[str], str]:
 
 
 def is_text(data: bytes) -> bool:
-    """Return whether bytes, maybe cut in a character, are UTF-8 without NUL."""
+    """Return whether bytes, cut in the last character or not, are text.
+
+    Text is UTF-8 without NUL.
+    """
     try:
         codecs.utf_8_decode(data, "strict", False)
     except UnicodeDecodeError:

@@ -149,7 +149,7 @@ def is_wrapped(text: str) -> bool:
 
 
 def clean_sentence(text: str) -> str:
-    """Return a sentence on one line, without invisible characters, in NFC."""
+    """Return a sentence in NFC, on one line, visible, without spare spaces."""
     text = _WIDE_BREAK.sub("", INVISIBLE.sub("", text))
     return _SPACES.sub(" ", unicodedata.normalize("NFC", text)).strip()
 

@@ -53,7 +53,7 @@ def open_zip(path: Place, languages: Languages) -> PairFile:
 
 
 def open_moses(source: Place, target: Place) -> PairFile:
-    """Open two files of lines, where line i of both is a pair.
+    """Open two files of lines, no archives, where line i of both is a pair.
 
     Nothing is read yet. A pair's problem is ``BLANK``, or the reason that ``text_lines`` yields.
     Reading raises CorpusError for a missing, shorter or damaged file, and errors of ``text_lines``.
