@@ -7,9 +7,12 @@ to these.
 AMX multiplies tiles: registers of 16 rows with 64 bytes each, which a thread configures first. The
 system must grant their use to the process.
 
-AVX2 multiplies bytes, but sums adjacent products in 16 bits, which overflow with full codes. So its
-int8 codes are at most 63: two such sums fit into 16 bits (4 x 127 x 63 = 32,004). Larger codes are
-int16 there. If ``ADIT_INT8`` names a set that this CPU lacks, the import raises ValueError.
+AVX2 multiplies bytes, but sums adjacent products in 16 bits, and adding two such sums before they
+are widened is fastest. The sums fit if column codes are at most 95, so 191 after raising, and the
+absolute values of four row codes, whose products are added, sum to at most 171 (191 x 171 =
+32,661). Other codes are int16 there.
+
+If ``ADIT_INT8`` names a set that this CPU lacks, the import raises ValueError.
 """
 
 import ctypes
@@ -56,10 +59,13 @@ class Way(NamedTuple):
 class InstructionSet:
     """A set of instructions, and the size of its blocks of products.
 
-    ``int8`` multiplies codes up to ``largest``, and ``int16`` larger ones, None if it is not
-    needed. A register has ``lanes`` of 32 bits. A block of products has ``rows`` rows, and columns
-    in ``vectors`` registers. If ``tiles`` is true, AMX multiplies it. ``name`` is LLVM's name of
-    the CPU feature, and ``processor`` LLVM's name of a CPU without faster features, "" on Arm.
+    ``int8`` multiplies column codes up to ``largest`` by row codes up to 127. Of each 8 row codes,
+    the absolute values of codes 0, 1, 4 and 5, and of codes 2, 3, 6 and 7, sum to at most
+    ``largest_sum``, 508 if sums have 32 bits. ``int16`` multiplies all codes up to 127, None if
+    ``int8`` can. A register has ``lanes`` of 32 bits. A block of products has ``rows`` rows, and
+    columns in ``vectors`` registers. If ``tiles`` is true, AMX multiplies it. ``name`` is LLVM's
+    name of the CPU feature, and ``processor`` LLVM's name of a CPU without faster features, "" on
+    Arm.
     """
 
     name: str
@@ -70,6 +76,7 @@ class InstructionSet:
     int8: Way
     int16: Way | None = None
     largest: int = 127
+    largest_sum: int = 4 * 127
     tiles: bool = False
 
 
@@ -115,7 +122,7 @@ def _vpmaddwd(builder: Any, total: Any, columns: Sequence[Any], codes: Sequence[
 
 
 def _vpmaddubsw(builder: Any, total: Any, columns: Sequence[Any], codes: Sequence[Any]) -> Any:
-    """Multiply 7-bit codes to 16-bit sums, which are added up to 32 bits."""
+    """Add two steps' products in 16 bits (``largest_sum``), then to 32 bits."""
     lanes = total.type.count
     name = "llvm.x86.avx2.pmadd.ub.sw" if lanes == 8 else "llvm.x86.avx512.pmaddubs.w.512"
     halves = ir.VectorType(ir.IntType(16), 2 * lanes)
@@ -128,9 +135,10 @@ def _vpmaddubsw(builder: Any, total: Any, columns: Sequence[Any], codes: Sequenc
 
 _VNNI = Way(_vpdpbusd, raised=128)
 _AVX: dict[str, Any] = {
-    "int8": Way(_vpmaddubsw, steps=2, raised=64),
+    "int8": Way(_vpmaddubsw, steps=2, raised=96),
     "int16": Way(_vpmaddwd, codes=2),
-    "largest": 63,
+    "largest": 95,
+    "largest_sum": 171,
 }
 _TILES = Way(None, steps=16)
 _ALL = (  # the fastest first

@@ -17,7 +17,7 @@ from miner.knn.core.codes import Precision, encode_both
 from miner.knn.core.passes import Side, TopK
 from miner.knn.core.products import bfloat16_rows, torch_pays
 from miner.knn.core.rescore import rescore
-from miner.knn.core.tuning import candidates_per_row, choose, choose_axes
+from miner.knn.core.tuning import candidates_per_row, choose_codes
 from miner.threads import blocks, thread_count
 
 if TYPE_CHECKING:
@@ -53,14 +53,13 @@ def search_tiles(
             return _search_on_devices(source, target, k, devices, progress)
         except DeviceError as error:
             logger.warning("%s; searching on the CPU instead", error)
-    chosen = choose(source, target, k=k, precision=precision)
+    chosen, axes = choose_codes(source, target, k=k, precision=precision)
     both = (
         TopK.empty(len(source), min(k, len(target))),
         TopK.empty(len(target), min(k, len(source))),
     )
     both[0].floors[:] = passes.initial_floors(source, target, k=k)
     both[1].floors[:] = passes.initial_floors(target, source, k=k)
-    axes = choose_axes(source, target, k=k, precision=chosen)
     codes = encode_both(source, target, chosen, axes=axes)
     left, right = zip((source, target), codes, strict=True)
     passes.compare(left, right, _tiles(len(source), len(target)), both, progress=progress)

@@ -29,6 +29,7 @@ from miner.knn.core.products import (
     INT8_MAX,
     int8_is_exact,
     largest_code,
+    largest_sum,
     loops,
     numbers_of,
 )
@@ -98,6 +99,7 @@ def encode_both(
     rows. For other codes, if ``centred``, each side's mean is subtracted first. If not, biases
     contain only rounding errors, so products rank like bounds. ``axes``, float32 (D, D'), are
     orthonormal columns, up to rounding. Codes are then coordinates of centred rows along them.
+    int8 codes of ``source`` may only be rows of a product, and codes of ``target`` its columns.
 
     Raises:
         ValueError: The precision is unknown, its products overflow or are wrong on this CPU, or the
@@ -114,7 +116,9 @@ def encode_both(
         raise ValueError(
             "int8 products are inexact on this CPU; use --search-precision bfloat16 or float32"
         )
-    left, right = (_Side(rows, precision, centred, axes) for rows in (source, target))
+    of_rows, of_columns = (INT8_MAX, largest_sum()), (largest_code(), 4 * INT8_MAX)
+    left = _Side(source, precision, centred, axes, of_rows)
+    right = _Side(target, precision, centred, axes, of_columns)
     measured = _measured(dim)
     reach = right.longest * measured
     span = (left.longest + left.error.max(initial=0.0)) * measured
@@ -198,13 +202,20 @@ def _turning_error(axes: Matrix) -> float:
 class _Side:
     """A side while it is encoded, and the lengths of its rounding errors.
 
-    ``rest`` are the squared lengths of centred rows' parts that are orthogonal to the axes.
+    ``limits`` are the largest int8 code, and the largest sum of ``largest_sum``. ``rest`` are the
+    squared lengths of centred rows' parts that are orthogonal to the axes.
     """
 
     def __init__(
-        self, rows: Matrix, precision: Precision, centred: bool, axes: Matrix | None
+        self,
+        rows: Matrix,
+        precision: Precision,
+        centred: bool,
+        axes: Matrix | None,
+        limits: tuple[int, int],
     ) -> None:
         self._rows, self._precision, self._axes = rows, precision, axes
+        self._limits = limits if precision == "int8" else (INT8_MAX, 4 * INT8_MAX)
         self.mean = np.zeros(rows.shape[1], dtype=np.float32)
         self._scale = np.ones(len(rows), dtype=np.float32)
         self.error, self.rest = np.zeros(len(rows)), np.zeros(len(rows))
@@ -231,8 +242,7 @@ class _Side:
         lengths, errors = (np.zeros(len(rows), np.float32) for _ in range(2))
         if self._precision in ("int8", "int16"):
             codes = self._numbers[block], self._scale[block], lengths, errors
-            largest = np.float32(largest_code() if self._precision == "int8" else INT8_MAX)
-            loops().round_centred(rows, mean, largest, codes)
+            loops().round_centred(rows, mean, self._limits, codes)
         else:
             centred = rows - mean
             np.sqrt(np.einsum("nd,nd->n", centred, centred), out=lengths)

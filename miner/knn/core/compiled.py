@@ -122,23 +122,36 @@ def keep_largest(tile_hits: Any, numbers: Any, bounds: Any, ids: Any) -> None:
 
 
 @_compile
-def round_centred(rows: Any, mean: Any, largest: Any, codes: Any) -> None:
-    """Round rows (N, D) minus their ``mean`` (D,) to codes up to ``largest``.
+def round_centred(rows: Any, mean: Any, limits: Any, codes: Any) -> None:
+    """Round rows (N, D) minus their ``mean`` (D,) to codes within ``limits``.
 
-    ``codes`` are four arrays to fill: codes, int8 or int16 (N, D), and, float32 (N,) each, the
-    units that codes count, the lengths of centred rows, and the lengths of rounding errors.
+    Limits are the largest code, and the largest sum of four absolute codes that an
+    ``InstructionSet`` adds in 16 bits, four times the largest code if it adds none. ``codes`` are
+    four arrays to fill: codes, int8 or int16 (N, D), and, float32 (N,) each, the units that codes
+    count, the lengths of centred rows, and the lengths of rounding errors.
     """
     numbers, steps, lengths, errors = codes
-    centred = np.empty(rows.shape[1], dtype=np.float32)
+    largest, largest_sum = np.float32(limits[0]), np.float32(limits[1])
+    dim = rows.shape[1]
+    centred = np.zeros((dim + 7) // 8 * 8, dtype=np.float32)
     for row in range(len(rows)):
         highest, length, error = TINY, np.float32(0), np.float32(0)
-        for place in range(len(centred)):
+        for place in range(dim):
             value = rows[row, place] - mean[place]
             centred[place] = value
             highest = max(highest, abs(value))
             length += value * value
         step = max(highest / largest, TINY)
-        for place in range(len(centred)):
+        if largest_sum < 4 * largest:
+            highest = np.float32(0)
+            for start in range(0, len(centred), 8):
+                for at in range(start, start + 4, 2):
+                    total = abs(centred[at]) + abs(centred[at + 1])
+                    total += abs(centred[at + 4]) + abs(centred[at + 5])
+                    highest = max(highest, total)
+            # Rounding adds up to a half to each of the four codes.
+            step = max(step, highest / (largest_sum - np.float32(2)))
+        for place in range(dim):
             rounded = np.rint(centred[place] / step)
             numbers[row, place] = np.int8(rounded)
             left = centred[place] - rounded * step

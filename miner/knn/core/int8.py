@@ -23,13 +23,13 @@ from miner.compiling import compiled, compiled_part
 from miner.instructions import ASKED, CHOSEN, SETS, USABLE, Way, declared, in_lanes
 from miner.knn.core.compiled import FASTMATH, longer
 
-__all__ = ["ASKED", "CHOSEN", "LARGEST", "Columns", "hits"]
+__all__ = ["ASKED", "CHOSEN", "LARGEST", "LARGEST_SUM", "Columns", "hits"]
 
 # Without a usable set, nothing is multiplied. Products of floats use the same registers.
 _SET = CHOSEN or SETS[USABLE[0] if USABLE else "avx2"]
 LANES, VECTORS, ROWS = _SET.lanes, _SET.vectors, _SET.rows
 COLUMNS = LANES * VECTORS
-LARGEST, TILES = _SET.largest, _SET.tiles
+LARGEST, LARGEST_SUM, TILES = _SET.largest, _SET.largest_sum, _SET.tiles
 
 BIT, NUMBER, LONG = ir.IntType(1), ir.IntType(32), ir.IntType(64)
 VECTOR, FLOATS = (ir.VectorType(kind, LANES) for kind in (NUMBER, ir.FloatType()))
@@ -436,8 +436,9 @@ def _laid_out(columns: Any, raised: Any) -> Any:
 def panels_of(columns: NDArray[Any], largest: int) -> tuple[NDArray[np.int32], int]:
     """Lay out int8 or int16 codes (C, D) as panels, int32 (P, depth, COLUMNS).
 
-    Codes are -``largest`` to ``largest``. D fills whole steps of ``way_of``. If LARGEST is 63,
-    products with int8 rows are exact for row codes up to 2**14 / (4 * ``largest``) - 1.
+    Codes are -``largest`` to ``largest``. D fills whole steps of ``way_of``. If LARGEST is below
+    127, ``largest`` is at most 95 for int8, and products are exact with four row codes of int8
+    whose absolute values sum to less than 2**14 / ``largest`` (``InstructionSet``).
 
     Returns:
         The panels, of ``depth`` lanes of 32 bits, and the number that was added to all codes.
@@ -470,8 +471,8 @@ def hits(rows: Any, columns: Any, row_codes: Any, column_codes: Any) -> Any:
     """Multiply rows (R, D) by columns (C, D), and return the hits.
 
     ``row_codes``, ``column_codes`` and the result, except for its order, are as in
-    ``miner.knn.core.compiled.hits``. A row's columns ascend. Codes are int8 up to LARGEST, or int16
-    up to 127 if the set of instructions multiplies these.
+    ``miner.knn.core.compiled.hits``. A row's columns ascend. Codes are int8 within the limits of
+    ``InstructionSet``, or int16 up to 127 if the set multiplies these.
     """
     way = way_of(rows.dtype)
     lanes = _in_whole_lanes(columns, way).view(np.int32)

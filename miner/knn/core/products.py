@@ -147,9 +147,19 @@ def multiplier(columns: NDArray[np.int8]) -> Callable[[NDArray[np.int8]], NDArra
 
 @cache
 def largest_code() -> int:
-    """Return the largest int8 code with exact products, 63 or 127."""
+    """Return the largest int8 code of columns with exact products, 95 or 127."""
     kernels = int8_kernels()
     return kernels.LARGEST if kernels else INT8_MAX
+
+
+@cache
+def largest_sum() -> int:
+    """Return how much four absolute int8 codes of rows may sum to, 171 or 508.
+
+    ``miner.instructions.InstructionSet`` says which four. No four codes exceed 508.
+    """
+    kernels = int8_kernels()
+    return kernels.LARGEST_SUM if kernels else 4 * INT8_MAX
 
 
 def seconds_of(work: Callable[[], object]) -> float:

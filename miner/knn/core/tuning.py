@@ -9,7 +9,7 @@ time.
 from __future__ import annotations
 
 import logging
-from functools import cache, partial
+from functools import cache, cached_property, partial
 
 import numpy as np
 
@@ -116,29 +116,36 @@ def choose(
     neighbours. ``tried`` rows of each side are searched in float32. With an empty side, the fastest
     is float32.
     """
-    if precision or len(source) == 0 or len(target) == 0:
-        return precision or "float32"
-    rates = product_rates() if low_precision_pays(2 * source.size * len(target)) else {}
-    if not rates:
-        return "float32"
-    trial = _TwoWayTrial(source, target, k, tried)
-    wide = source.shape[1] >= INT8_DIMENSIONS
-    usable = [each for each in rates if not (wide and each in ("int8", "int16"))]
-    return min(usable, key=trial.seconds)
+    return precision or _fastest(_TwoWayTrial(source, target, k, tried))
 
 
-def choose_axes(source: Matrix, target: Matrix, *, k: int, precision: Precision) -> Matrix | None:
-    """Return the axes with the fastest search in ``precision``.
+def choose_codes(
+    source: Matrix, target: Matrix, *, k: int, precision: Precision | None
+) -> tuple[Precision, Matrix | None]:
+    """Choose the precision like ``choose``, and the fastest axes.
 
     ``source`` (N, D) and ``target`` (M, D) are unit rows, and ``k`` is the number of neighbours.
     Axes are orthonormal columns, float32 (D, D'). None means that codes without axes are as fast,
     or that trials don't pay.
     """
-    dim, rate = source.shape[1], product_rates().get(precision)
-    if not rate or dim <= STEP or 2 * source.size * len(target) < MIN_SECONDS * rate:
-        return None
     trial = _TwoWayTrial(source, target, k, TRIAL_ROWS)
-    components, rests = principal_components(source, target)
+    chosen = precision or _fastest(trial)
+    return chosen, _best_axes(trial, chosen)
+
+
+def _fastest(trial: _TwoWayTrial) -> Precision:
+    operations, dim = trial.operations, trial.dim
+    rates = product_rates() if operations and low_precision_pays(operations) else {}
+    wide = dim >= INT8_DIMENSIONS
+    usable = [each for each in rates if not (wide and each in ("int8", "int16"))]
+    return min(usable, key=trial.seconds, default="float32")
+
+
+def _best_axes(trial: _TwoWayTrial, precision: Precision) -> Matrix | None:
+    dim, rate = trial.dim, product_rates().get(precision)
+    if not rate or dim <= STEP or trial.operations < MIN_SECONDS * rate:
+        return None
+    components, rests = principal_components(*trial.sides)
     best, least = None, trial.seconds(precision)
     step = STEP * -(-dim // (STEP * MOST_TRIED))
     for width in range(step, dim, step):
@@ -199,23 +206,34 @@ def candidates_per_row(source: Matrix, target: Matrix, *, k: int, precision: Pre
 
 
 class _TwoWayTrial:
-    """Estimates of a search, from trials of both directions."""
+    """Estimates of a search, from trials of both directions.
+
+    ``operations`` is the number for all products in all ``dim`` dimensions.
+    """
 
     def __init__(self, source: Matrix, target: Matrix, k: int, rows: int) -> None:
-        self._sizes, self._dim = (len(source), len(target)), source.shape[1]
-        sides = (source, target), (target, source)
-        self.trials = [_Trial(*both, k, rows) for both in sides]
-        self.gap = np.mean([trial.gap for trial in self.trials])
+        self.sides, self._k, self._rows = (source, target), k, rows
+        self.dim, self.operations = source.shape[1], 2 * source.size * len(target)
+
+    @cached_property
+    def trials(self) -> list[_Trial]:
+        source, target = self.sides
+        both = (source, target), (target, source)
+        return [_Trial(*sides, self._k, self._rows) for sides in both]
+
+    @property
+    def gap(self) -> float:
+        return float(np.mean([trial.gap for trial in self.trials]))
 
     def seconds(self, precision: Precision, axes: Matrix | None = None) -> float:
         """Return the estimated seconds of one thread, without reading vectors."""
-        rates, (rows, columns) = product_rates(), self._sizes
-        width = self._dim if axes is None else axes.shape[1]
+        rates, (rows, columns) = product_rates(), map(len, self.sides)
+        width = self.dim if axes is None else axes.shape[1]
         hits = rows * columns * sum(trial.share_of_hits(precision, axes) for trial in self.trials)
-        turning = 0 if axes is None else 2 * (rows + columns) * self._dim * width
+        turning = 0 if axes is None else 2 * (rows + columns) * self.dim * width
         products = 2 * rows * columns * width / rates[precision] + turning / rates["float32"]
         logger.debug("%s, %d axes: %.3g exact cosines", precision, width, hits)
-        return float(products + hits * self._dim * COSINE)
+        return float(products + hits * self.dim * COSINE)
 
 
 class _Trial:

@@ -4,7 +4,7 @@ from miner.knn.core import int8, products, tuning
 
 CACHES = (
     *(products.int8_kernels, products._torch_is_faster, products.int8_is_exact),
-    *(products.largest_code, tuning._rates),
+    *(products.largest_code, products.largest_sum, tuning._rates),
 )
 
 

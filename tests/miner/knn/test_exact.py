@@ -181,7 +181,7 @@ def test_axes_change_no_result(monkeypatch, precision):
     monkeypatch.setattr(tuning, "MIN_SECONDS", 1)
     monkeypatch.setattr(tuning, "product_rates", lambda: dict.fromkeys(PRECISIONS, 1e8))
     sides = [along_few_axes(1500, 128, 30, seed) for seed in (1, 2)]
-    assert tuning.choose_axes(*sides, k=3, precision=precision) is not None
+    assert tuning.choose_codes(*sides, k=3, precision=precision)[1] is not None
     assert_is_full_sort(*sides, 3, search(sides, k=3, precision=precision))
 
 

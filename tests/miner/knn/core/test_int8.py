@@ -74,12 +74,24 @@ def side(random, numbers, scale, bias):
 KINDS = [np.int8, np.int16] if CHOSEN and CHOSEN.int16 else [np.int8]
 
 
-def spread_codes(random, shape, kind):
-    """Any codes that hits are found of, and the most extreme ones."""
+def column_codes(random, shape, kind):
+    """Any codes of columns that hits are found of, and the most extreme ones."""
     largest = int8.LARGEST if kind == np.int8 else 127
     if random.random() < 0.3:
         return random.choice(np.array([-largest, largest], dtype=kind), shape)
     return random.integers(-largest, largest + 1, shape).astype(kind)
+
+
+def row_codes(random, shape, kind):
+    """Any codes of rows that hits are found of, many with the largest sums of four."""
+    codes = random.integers(-127, 128, shape).astype(kind)
+    if kind == np.int8 and int8.LARGEST_SUM < 508:
+        padded = np.pad(codes, ((0, 0), (0, -shape[1] % 8)))
+        fours = padded.reshape(shape[0], -1, 2, 2, 2)  # eights, halves, sums, two each
+        sums = np.abs(fours.astype(int)).sum(axis=(2, 4), keepdims=True)
+        fours[:] = np.trunc(fours * np.minimum(1, int8.LARGEST_SUM / np.maximum(sums, 1)))
+        codes = padded[:, : shape[1]]
+    return np.ascontiguousarray(codes)
 
 
 def hits_of(x, y, row_floor, column_floor):
@@ -134,8 +146,8 @@ def test_hits_where_float32_rounds(kind, shape, scale, bias, level, seed):
     """Nothing that is above a floor by more than its rounding is missed, nothing below is found."""
     random = np.random.default_rng(seed)
     rows, columns, dim = shape
-    x = side(random, spread_codes(random, (rows, dim), kind), scale, bias)
-    y = side(random, spread_codes(random, (columns, dim), kind), scale, bias)
+    x = side(random, row_codes(random, (rows, dim), kind), scale, bias)
+    y = side(random, column_codes(random, (columns, dim), kind), scale, bias)
     tile = x.numbers.astype(np.int32) @ y.numbers.T.astype(np.int32)
     bounds = exact_bounds(tile, x, y)
     row_floor, column_floor = floors_of(bounds, level, random)
@@ -151,7 +163,10 @@ def test_hits_where_float32_rounds(kind, shape, scale, bias, level, seed):
 
 def test_more_hits_than_there_was_room_for():
     random = np.random.default_rng(0)
-    x, y = (side(random, spread_codes(random, (n, 8), np.int8), 1e-3, 0) for n in (90, 200))
+    x, y = (
+        side(random, codes(random, (n, 8), np.int8), 1e-3, 0)
+        for codes, n in ((row_codes, 90), (column_codes, 200))
+    )
     none = np.full(90, -np.inf, dtype=np.float32), np.full(200, -np.inf, dtype=np.float32)
     assert sorted(hits_of(x, y, *none)[0].tolist()) == list(range(90 * 200))
 
@@ -168,11 +183,13 @@ def test_an_empty_tile(shape):
 @pytest.mark.parametrize("dim", [4, 8, 512, 1540, 40_000])
 def test_no_sum_of_the_largest_codes_overflows(kind, signs, dim):
     """Every product is in every row and column, so each is found with its sum as its bound."""
-    largest = int8.LARGEST if kind == np.int8 else 127
-    x, y = (np.full((7, dim), sign * largest, dtype=kind) for sign in signs)
+    is_limited = kind == np.int8 and int8.LARGEST_SUM < 508
+    row = [43, 43, 43, 43, 43, 42, 43, 42] if is_limited else [127]  # sums of four are 171
+    x = np.tile(np.resize(np.array(row, dtype=kind), dim) * signs[0], (7, 1))
+    y = np.full((7, dim), signs[1] * (int8.LARGEST if kind == np.int8 else 127), dtype=kind)
     ones, zeros, none = (np.full(7, value, np.float32) for value in (1, 0, -np.inf))
     _, bounds = int8.hits(x, y, (ones, zeros, none), (ones, zeros, none))
-    assert bounds.tolist() == [np.float32(signs[0] * signs[1] * dim * largest**2)] * 49
+    assert bounds.tolist() == [np.float32(x[0].astype(int) @ y[0].astype(int))] * 49
 
 
 def test_of_sets_one_that_is_not_there_is_refused():
@@ -193,7 +210,7 @@ def test_largest_codes_leave_room_in_16_bits(name):
     """Of what vpmaddubsw multiplies: four products are summed before they are widened."""
     each = SETS[name]
     if each.int8.steps == 2:
-        assert 4 * (each.largest + each.int8.raised) * each.largest < 2**15
+        assert (each.largest + each.int8.raised) * each.largest_sum < 2**15
     assert each.int8.raised in (0, each.largest + 1)
 
 

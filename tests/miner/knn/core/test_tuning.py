@@ -8,7 +8,7 @@ from miner.knn import cells, exact
 from miner.knn.core import codes, passes, products, tuning
 from miner.knn.core.codes import PRECISIONS
 from miner.knn.core.rescore import unit_rows
-from miner.knn.core.tuning import candidates_per_row, choose, choose_axes, product_rates
+from miner.knn.core.tuning import candidates_per_row, choose, choose_codes, product_rates
 from tests.miner.strategies import along_few_axes
 
 RATES = {"int8": 1.8e9, "bfloat16": 1.4e9, "float32": 1e9}
@@ -53,9 +53,12 @@ def test_crowds_closer_than_int8_can_tell_are_searched_in_more_bits(monkeypatch)
         (1024, {"int8": 2.2, "int16": 1.4, "float32": 1.0}, "int8"),
     ],
 )
-def test_8_bits_are_searched_where_7_hit_too_often(monkeypatch, dim, rates, expected):
+def test_full_codes_are_searched_where_smaller_ones_hit_too_often(
+    monkeypatch, dim, rates, expected
+):
     """Of rows far apart in many dimensions nearly all cosines are as near as 7 bits round."""
     monkeypatch.setattr(codes, "largest_code", lambda: 63)
+    monkeypatch.setattr(codes, "largest_sum", lambda: 128)
     rates = {name: 3e10 * rate for name, rate in rates.items()}
     monkeypatch.setattr(tuning, "product_rates", lambda: rates)
     assert choose(apart(4000, dim, 1), apart(4000, dim, 2), k=4, precision=None) == expected
@@ -72,7 +75,7 @@ def test_what_is_given_is_kept(rates, precision, spread):
 def test_rows_along_few_axes_are_searched_along_them(rates, monkeypatch, precision):
     monkeypatch.setattr(tuning, "MIN_SECONDS", 1)
     sides = [along_few_axes(3000, 256, 50, seed) for seed in (1, 2)]
-    axes = choose_axes(*sides, k=4, precision=precision)
+    axes = choose_codes(*sides, k=4, precision=precision)[1]
     assert axes.shape == (256, 64)
     assert axes.dtype == np.float32
     np.testing.assert_allclose(axes.T @ axes.copy(), np.eye(64), atol=1e-5)
@@ -87,13 +90,13 @@ def test_rows_are_searched_as_they_are(rates, monkeypatch, rows, dim, axes):
     """If no axes are longer than others, or there are too few dimensions, or rows."""
     monkeypatch.setattr(tuning, "MIN_SECONDS", 0.5)
     sides = [along_few_axes(rows, dim, axes, seed) for seed in (1, 2)]
-    assert choose_axes(*sides, k=4, precision="int8") is None
+    assert choose_codes(*sides, k=4, precision="int8")[1] is None
 
 
 def test_a_precision_that_is_not_measured_has_no_axes(monkeypatch):
     monkeypatch.setattr(tuning, "product_rates", lambda: {"float32": 1e9})
     sides = [along_few_axes(3000, 256, 50, seed) for seed in (1, 2)]
-    assert choose_axes(*sides, k=4, precision="bfloat16") is None
+    assert choose_codes(*sides, k=4, precision="bfloat16")[1] is None
 
 
 def test_closer_rows_have_more_candidates():
@@ -210,14 +213,14 @@ def test_int8_is_left_out_where_it_is_missing_or_wrong(
         (127, 45.0, 1536, np.int8),
         (127, None, 512, np.float32),
         (127, 900.0, products.INT8_DIMENSIONS, np.float64),
-        (63, 87.0, 512, np.float32),
-        (63, 131.0, 512, np.int16),
-        (63, 45.0, 1536, np.int16),
-        (63, 43.0, 1536, np.float64),
+        (95, 87.0, 512, np.float32),
+        (95, 131.0, 512, np.int16),
+        (95, 45.0, 1536, np.int16),
+        (95, 43.0, 1536, np.float64),
     ],
 )
 def test_integers_are_summed_in_the_fastest_type(monkeypatch, largest, rate, dim, expected):
-    rates = {"float32": 88.0, "int8": 900.0 if largest == 63 else rate, "int16": rate}
+    rates = {"float32": 88.0, "int8": 900.0 if largest == 95 else rate, "int16": rate}
     rates = {name: rate for name, rate in rates.items() if rate}
     monkeypatch.setattr(tuning, "product_rates", lambda: rates)
     monkeypatch.setattr(tuning, "largest_code", lambda: largest)
@@ -230,7 +233,7 @@ def test_integers_are_summed_in_the_fastest_type(monkeypatch, largest, rate, dim
 SLOW, FAST = 2.9, 900.0
 
 
-@pytest.mark.parametrize("largest", [63, 127])
+@pytest.mark.parametrize("largest", [95, 127])
 @pytest.mark.parametrize("int8", [SLOW, FAST])
 @pytest.mark.parametrize("int16", [SLOW, FAST])
 @pytest.mark.parametrize("bfloat16", [SLOW, FAST])
@@ -239,7 +242,7 @@ def test_nothing_is_multiplied_slower_than_float32(monkeypatch, largest, int8, i
     if bfloat16 == FAST:
         pytest.importorskip("torch")
     rates = {"int8": int8, "bfloat16": bfloat16, "float32": 88.0}
-    if largest == 63:
+    if largest == 95:
         rates["int16"] = int16
     seen, real = set(), passes.find_hits
     for module in (tuning, codes):
