@@ -13,7 +13,7 @@ import numpy as np
 
 from miner.arrays import Matrix, Neighbours
 from miner.knn.core import passes
-from miner.knn.core.codes import Precision, encode_both
+from miner.knn.core.codes import Codes, Precision, encode_both
 from miner.knn.core.passes import Side, TopK
 from miner.knn.core.products import bfloat16_rows, torch_pays
 from miner.knn.core.rescore import rescore
@@ -62,7 +62,7 @@ def search_tiles(
     both[1].floors[:] = passes.initial_floors(target, source, k=k)
     codes = encode_both(source, target, chosen, axes=axes)
     left, right = zip((source, target), codes, strict=True)
-    passes.compare(left, right, _tiles(len(source), len(target)), both, progress=progress)
+    passes.compare(left, right, _tiles(*codes), both, progress=progress)
     return both[0].neighbours, both[1].neighbours
 
 
@@ -140,9 +140,10 @@ def _complete(queries: Side, base: Side, candidates: DeviceCandidates, k: int) -
     return neighbours
 
 
-def _tiles(rows: int, columns: int) -> Iterator[passes.Tile]:
+def _tiles(rows: Codes, columns: Codes) -> Iterator[passes.Tile]:
     """Yield tiles diagonally, so that consecutive ones are disjoint."""
-    tops, lefts = blocks(rows, passes.TILE_ROWS), blocks(columns, passes.TILE_COLUMNS)
+    tops = blocks(len(rows), passes.rows_per_tile(rows))
+    lefts = blocks(len(columns), passes.TILE_COLUMNS)
     for step in range(len(lefts)):
         for number, top in enumerate(tops):
             yield passes.Tile(top, lefts[(number + step) % len(lefts)])

@@ -10,6 +10,7 @@ the K-th best cosine so far of its row or column, the exact cosine is computed. 
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from types import ModuleType
 from typing import NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -25,6 +26,7 @@ Hits: TypeAlias = tuple[NDArray[np.int32], NDArray[np.float32]]
 Side: TypeAlias = tuple[Matrix, Codes]  # unit rows (N, D) and their codes
 
 TILE_ROWS, TILE_COLUMNS = 512, 2048  # 4 MiB of products, which stay in the cache
+FUSED_ROWS = 2048  # of a tile whose products stay in registers: vectors are read less often
 # Blocks grow, because without floors all products are hits.
 FIRST_BLOCK_ROWS = 32
 GROWTH = 3  # factor per block
@@ -199,10 +201,19 @@ def find_hits(rows: Codes, columns: Codes, row_floor: Matrix, column_floor: Matr
     plus column, int32 (H,), and bounds, float32 (H,). A row's columns ascend.
     """
     codes = (*rows.terms, row_floor), (*columns.terms, column_floor)
-    kind = rows.numbers.dtype
-    kernels = compiled_int8() if kind == np.int8 else int8_kernels() if kind == np.int16 else None
-    if kernels:
+    if kernels := _kernels_for(rows):
         hits: Hits = kernels.hits(rows.numbers, columns.numbers, *codes)
     else:
         hits = loops().hits(product(rows.numbers, columns.numbers), rows.slack, *codes)
     return hits
+
+
+def rows_per_tile(codes: Codes) -> int:
+    """Return the number of rows with which tiles of codes are fastest."""
+    return FUSED_ROWS if _kernels_for(codes) else TILE_ROWS
+
+
+def _kernels_for(codes: Codes) -> ModuleType | None:
+    """Return the module that compares products of codes in registers, if any."""
+    kind = codes.numbers.dtype
+    return compiled_int8() if kind == np.int8 else int8_kernels() if kind == np.int16 else None

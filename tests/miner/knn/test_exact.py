@@ -30,7 +30,8 @@ def small_tiles(monkeypatch):
 def set_tiles(monkeypatch, rows, columns):
     """Search tile by tile, however few the rows."""
     monkeypatch.setattr(exact, "MAX_SIMILARITIES", -1)
-    monkeypatch.setattr(passes, "TILE_ROWS", rows)
+    for name in ("TILE_ROWS", "FUSED_ROWS"):
+        monkeypatch.setattr(passes, name, rows)
     monkeypatch.setattr(passes, "TILE_COLUMNS", columns)
 
 
@@ -83,7 +84,8 @@ def test_sizes_about_k_and_the_tiles(small_tiles, rows, columns):
 
 def test_the_tiles_of_production(monkeypatch):
     monkeypatch.setattr(exact, "MAX_SIMILARITIES", -1)
-    source, target = random_units(70, 8, 3), random_units(passes.TILE_COLUMNS + 65, 8, 4)
+    sizes = passes.FUSED_ROWS + 70, passes.TILE_COLUMNS + 65
+    source, target = (random_units(size, 8, size) for size in sizes)
     forward, backward = search_unit_rows(source, target, k=4)
     table = (source.astype(np.float64) @ target.T.astype(np.float64)).astype(np.float32)
     for found, similar in ((forward, table), (backward, table.T)):
