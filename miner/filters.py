@@ -35,10 +35,10 @@ _JAPANESE = {"HIRAGANA": "CJK", "KATAKANA": "CJK", "KATAKANA-HIRAGANA": "CJK"}
 class Suspects:
     """P pairs of texts to filter, and the facts that filters need.
 
-    ``ratio`` is the ``median_log_ratio`` of the corpus. ``lists`` count the neighbour lists that
-    contain each source and each target, (P,) each. Without them, the filter ``hub`` raises
-    ValueError. ``language`` needs ``languages``, ISO 639-1 codes of both sides. ``script`` needs
-    ``scripts``, the ``main_script`` of both sides, None to accept any.
+    ``ratio`` is the ``median_log_ratio`` of the corpus. ``lists`` are two arrays (P,): how many
+    neighbour lists contain each source, and each target. Without them, the filter ``hub`` raises
+    ValueError. The filter ``language`` needs ``languages``, ISO 639-1 codes of both sides.
+    ``scripts`` are the ``main_script`` of both sides, or None to accept any script.
     """
 
     source: Sequence[str]
@@ -143,7 +143,7 @@ def copied(suspects: Suspects) -> Mask:
     """Return a mask (P,) of the pairs whose sides are nearly the same.
 
     More than 70% of the pair's distinct trigrams are on both sides. A trigram is three letters or
-    digits, in any case. A side of fewer has one trigram, and two sides without any are copies.
+    digits, in any case. A side with fewer of these has one trigram, which may be empty.
     """
 
     def trigrams(text: str) -> set[str]:

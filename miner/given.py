@@ -51,8 +51,7 @@ def given_pairs(
 
     ``source`` and ``target`` are rows, and ``cosine`` the cosines of the pairs, (P,) each.
     ``forward`` has the nearest targets of each pair's source, ``backward`` the nearest sources of
-    its target, (P, K) each. ``margin`` is one of ``miner.margin.MARGINS``; any other raises
-    ValueError.
+    its target, (P, K) each. Raises ValueError if ``margin`` is not one of ``miner.margin.MARGINS``.
     """
     source_mean, target_mean = forward.means(), backward.means()
     rank, direction = np.zeros(len(source), dtype=np.int32), np.zeros(len(source), dtype=np.int8)

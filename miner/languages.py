@@ -65,15 +65,14 @@ def language_of(text: str) -> str:
 
 
 def language_probabilities(text: str) -> dict[str, float]:
-    """Return the probability of each label in ``identifier``, largest first."""
+    """Return the probability of each of py3langid's labels, largest first."""
     return {str(code): float(chance) for code, chance in identifier().rank(text)}
 
 
 def known_label(code: str) -> str | None:
     """Return the identifier's label for the language of a code, or None.
 
-    It may be the label of the language's macrolanguage, or of another language in the
-    macrolanguage. It is None if the identifier knows none of these.
+    It may be the label of its macrolanguage, or of another language of the macrolanguage.
     """
     known = identifier().labels
     by_base = {base_language(label): label for label in known}
@@ -90,8 +89,7 @@ def main_language(shares: Mapping[str, float]) -> str | None:
 def seen_language(texts: Sequence[str]) -> str | None:
     """Return the language of at least half the texts in a sample, or None.
 
-    It is as in ``language_of``. Of 400 or more texts, 200 evenly spaced ones count, of fewer the
-    first 200. Fewer than 20 count as one, whose language needs a probability of at least half.
+    It is the first of ``language_shares``, if its share is at least half.
     """
     return main_language(language_shares(texts))
 

@@ -60,8 +60,8 @@ _FIRST_FOREIGN = 0x660  # the first digit after ASCII
 class Number(NamedTuple):
     """A number in a text, by its possible values and its parts.
 
-    ``readings`` are the values that it may mean, and ``parts`` the values of its parts, such as 10
-    and 30 of 10.30, empty if it has none. A value is like ``1234.5``, without redundant zeros.
+    ``readings`` are the values that it may mean, and ``parts`` the values of its runs of digits,
+    such as 10 and 30 of 10.30. A value is like ``1234.5``, without redundant zeros.
     """
 
     readings: frozenset[str]

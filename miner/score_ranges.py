@@ -82,13 +82,9 @@ def best_pairs(
     """Yield the best pairs of each part of a side, by row, with ties.
 
     A row's pairs are all that have its highest margin, none without neighbours. A ``BestPairs`` is
-    yielded per part, in order.
-
-    Args:
-        parts: rows of the side, with their neighbours.
-        others: all rows of the other side, read once, in parts with disjoint ranges of ids.
-        side: FORWARD if ``parts`` are sources, or else BACKWARD.
-        margin: one of ``miner.margin.MARGINS``; any other raises ValueError.
+    yielded per part, in order. ``side`` is FORWARD if ``parts`` are sources, or else BACKWARD.
+    ``others`` has all rows of the other side, is read once, and has disjoint ranges of ids per
+    part. Raises ValueError if ``margin`` is not one of ``miner.margin.MARGINS``.
     """
     from miner.compiling import compiled  # loads Numba
 
@@ -224,13 +220,10 @@ def select_in_ranges(
 ) -> Iterator[Pairs]:
     """Yield the pairs that ``miner.selection.select`` returns, in its order.
 
-    They are yielded in blocks, which may be empty. Two ranges of scores are in memory.
-
-    Args:
-        files: the best pairs of all rows of both sides, not judged. Ids are row numbers from 0.
-        size: about how many pairs a range has. It has more if many scores are equal.
-        retrieval: one of ``miner.selection.RETRIEVALS``; any other raises ValueError.
-        threshold: pairs must score above it.
+    They are yielded in blocks, which may be empty. ``files`` have the best pairs of all rows of
+    both sides, not judged, with row numbers from 0. Two ranges of scores are in memory, of about
+    ``size`` pairs each, or more of equal scores. Raises ValueError if ``retrieval`` is not one of
+    ``miner.selection.RETRIEVALS``.
     """
     check_choice("retrieval", retrieval, RETRIEVALS)
     taken = [np.zeros(_largest(files, name) + 1, dtype=np.bool_) for name in ("source", "target")]

@@ -28,7 +28,7 @@ def candidate_pairs(
 
     ``forward`` has the N sources' neighbours with ids from ``target_ids``, and ``backward`` the M
     targets' with ids from ``source_ids``. Pairs are in the order of source ids, then target ids.
-    ``margin`` is one of ``miner.margin.MARGINS``; any other raises ValueError.
+    Raises ValueError if ``margin`` is not one of ``miner.margin.MARGINS``.
     """
     source, target, forward_cosine, forward_rank = _edges(forward, target_ids)
     target_b, source_b, backward_cosine, backward_rank = _edges(backward, source_ids)

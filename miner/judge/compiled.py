@@ -260,9 +260,10 @@ def count_marks(codes: Any, offsets: Any, counts: Any) -> None:
     """Count letters, marks and capitals of each text into ``counts``.
 
     ``counts``, float32 (P, 6), are zeros at first, and in the order of letters, question marks,
-    colons, opening brackets, commas and capitals (A to Z, Greek, Russian). Semicolons count as
-    colons, and all other code points above U+002F as letters, except for U+3002. Capitals are also
-    letters. Text i has the code points ``codes[offsets[i] : offsets[i + 1]]``, uint32.
+    colons, opening brackets, commas and capitals (A to Z, U+0391 to U+03A9, U+0410 to U+042F).
+    Semicolons count as colons, and all other code points above U+002F as letters, except for
+    U+3002. Capitals are also letters. Text i has the code points ``codes[offsets[i] : offsets[i +
+    1]]``, uint32.
     """
     for text in range(len(offsets) - 1):
         for place in range(offsets[text], offsets[text + 1]):

@@ -81,7 +81,7 @@ class Facts:
 
 @cache
 def load_facts(path: Path = BUNDLED) -> Facts:
-    """Load a model of meanings from a file of safetensors, once per path.
+    """Load a model of meanings from a safetensors file, once per path.
 
     Raises FileNotFoundError if the file is missing, and SafetensorError if it is damaged.
     """

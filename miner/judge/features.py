@@ -99,15 +99,12 @@ def read_texts(
     is_given: bool = False,
     progress: Callable[[int], object] = lambda pairs: None,
 ) -> Texts:
-    """Compute the features of the texts of P pairs, in threads.
+    """Compute the features of the texts of P pairs, maybe none, in threads.
 
-    Args:
-        makers: The word encoders of the source and of the target.
-        source: P source texts, maybe none.
-        target: P target texts.
-        languages: ISO 639-1 codes of both corpora, None if unknown.
-        is_given: Whether to compute ``names`` and ``context``, and to join no light words.
-        progress: Called after each block with its number of pairs, in any thread, one at a time.
+    ``makers`` are the word encoders, and ``languages`` the ISO 639-1 codes of source and target,
+    None if unknown. If ``is_given``, ``names`` and ``context`` are also computed. Else light words
+    of ``SPLIT_LANGUAGES`` are joined to the next. ``progress`` is called after each block with its
+    number of pairs, in any thread, one at a time.
     """
     reading = threading.Lock()
     model, network = facts_of(makers), network_of(makers) if is_given else None
@@ -148,9 +145,9 @@ def match_words(
 ) -> tuple[NDArray[np.float32], FloatArray]:
     """Match the words of both sides of P pairs by their vectors.
 
-    If ``joins``, of source and target, is true, light words are joined to the next. Returns the
+    ``joins``, of source and target, says whether light words are joined to the next. Returns the
     features of each side, float32 (P, 2, SIDE), and the sum of each side's word weights, float64
-    (P, 2). A pair's are 0 if either side has no words.
+    (P, 2). Both are 0 for a pair with a side without words.
     """
     from miner.judge.compiled import SIDE, describe_words  # loads Numba
 
@@ -193,8 +190,8 @@ class RunStatistics:
         weights: Median ratio of source to target weights of the best pairs by margin.
         letters: Median ratio of source to target letters, each plus 1, of these pairs.
         spacing: Mean spacing of neighbour cosines, NaN if unknown.
-        language: At most 0. It is lower if even the surest of these pairs are in a spelling that
-            the language model does not know, such as romanised text.
+        language: 0.9-quantile of these pairs' ``Texts.language``, at most 0. It is negative if they
+            are in a spelling that the language model does not know, such as romanised text.
         is_given: Whether the pairs were given, not mined.
         scale: ``weights`` if the pairs were mined and the word encoders of both sides differ, else
             1. Weights of the heavier side are divided by it.
@@ -218,9 +215,8 @@ class RunStatistics:
     ) -> "RunStatistics":
         """Compute the statistics of the first 1,000 pairs, the best by margin.
 
-        ``spacing`` is from ``mean_spacing``, ``makers`` are the word encoders of both sides, and
-        ``is_given`` says that the pairs were not mined. Without pairs, ratios are 1 and
-        ``language`` is 0.
+        ``spacing`` is from ``mean_spacing``, and ``makers`` are the word encoders of both sides.
+        Without pairs, ratios are 1 and ``language`` is 0.
         """
         both = texts.weights[:STATISTICS_PAIRS], texts.marks[:STATISTICS_PAIRS, :, 0] + 1.0
         weights, letters = (float(np.median(_ratios(s))) if len(s) else 1.0 for s in both)
@@ -247,9 +243,9 @@ def _ratios(sides: NDArray[np.floating]) -> FloatArray:
 def mean_spacing(lists: Iterable[Neighbours]) -> float:
     """Estimate the mean spacing of neighbour cosines.
 
-    The i-th and the next of a list of independent cosines differ by s / i, with one s for all i
-    (Rényi 1953). First neighbours may be translations, and are skipped. The result is the mean of s
-    over all lists of three or more neighbours, NaN without these or if it is 0.
+    The i-th and the next of a list of independent cosines differ by s / i on average, with one s
+    for all i (Rényi 1953). First neighbours may be translations, and are skipped. The result is the
+    mean of s over all lists of three or more neighbours, NaN without these or if it is 0.
     """
     parts = [(0, 0)]
     run_in_threads(lambda found: parts.append(_spacings(found)), lists)

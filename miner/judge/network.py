@@ -77,10 +77,10 @@ class Layer:
 
 @dataclass(frozen=True, kw_only=True)
 class Network:
-    """The layers of a comparison network, in the order of use.
+    """The layers of a comparison network.
 
-    ``encoders`` are the names of the word encoders whose vectors it reads. ``mixing``, float32
-    (3,), has factors of cosine and of distance, and the logit of no word.
+    ``encoders`` are the names of the word encoders whose vectors it reads. ``mixing``, (3,), has
+    factors of cosine and of distance, and the logit of no word.
     """
 
     encoders: frozenset[str]
@@ -99,9 +99,9 @@ class Network:
     def judge(self, source: Words, target: Words) -> tuple[Floats, Floats, Floats]:
         """Judge the words and sentences of P pairs.
 
-        Returns the log odds that each pair is correct, float32 (P,), and that each word of the
-        sources, and each of the targets, has no counterpart, float32 (W,) each. All odds of a pair
-        are NaN if a side has no words, or more than ``LONGEST``.
+        Returns the log odds that each pair is correct, (P,), and that each word of the sources, and
+        each of the targets, has no counterpart, (W,) each. All odds of a pair are NaN if a side has
+        no words, or more than ``LONGEST``.
         """
         sides = source, target
         counts = np.stack([np.diff(side.offsets) for side in sides])
@@ -176,8 +176,8 @@ def unmatched_words(
 ) -> list[tuple[WordFlags, WordFlags]]:
     """Return the words of P pairs, and whether they lack a counterpart.
 
-    Encoders split the texts of both sides, (P,) each, into words. No word lacks a counterpart if no
-    network knows both encoders, or if a side has no words or more than ``LONGEST``.
+    Encoders split the texts of both sides, (P,) each, into words. No word lacks a counterpart if
+    the network does not know both encoders, or if a side has no words or more than ``LONGEST``.
     """
     network, sides = network_of(makers), (source, target)
     words = [maker.words(texts) for maker, texts in zip(makers, sides, strict=True)]
@@ -245,7 +245,7 @@ def _rounded(values: Floats, steps: Floats, most: int, out: NDArray[Whole]) -> N
 
 @cache
 def load_network(path: Path = BUNDLED) -> Network:
-    """Load a comparison network from a file of safetensors, once per path.
+    """Load a comparison network from a safetensors file, once per path.
 
     Raises FileNotFoundError if the file is missing, and SafetensorError if it is damaged.
     """

@@ -4,18 +4,18 @@ The judge's score of a pair is the log of how much likelier its features are in 
 in a wrong one. The probability also depends on the share of correct pairs. Corpora differ in how
 similar the sides of wrong pairs are, and in how well words match in correct ones. So the scores of
 a run are fitted by two distributions, of wrong and of correct pairs, each a peak with exponential
-sides: a mixture of asymmetric Laplace distributions (Kotz, Kozubowski & Podgórski 2001). From some
-way above their peak, where a threshold lies, wrong pairs decay at a separate rate: the mean excess
-over a threshold (Pickands 1975). From there to the peak of the correct pairs, the log odds of a
-pair are linear in its score. Peaks, rates and shares are estimated by expectation maximisation from
-all scores of the run, from leave-one-out pairs, and from prior pairs, which decide in small runs.
+sides: a mixture of asymmetric Laplace distributions (Kotz, Kozubowski & Podgórski 2001). From 2
+units above their peak, wrong pairs decay at a separate rate: the mean excess over a threshold
+(Pickands 1975). From there to the peak of the correct pairs, the log odds of a pair are linear in
+its score. Peaks, rates and shares are estimated by expectation maximisation from all scores of the
+run, from leave-one-out pairs, and from prior pairs, which decide in small runs.
 
 A leave-one-out pair is the best pair of a sentence after its probable translation is removed. It is
 wrong, and was found like other wrong pairs, on the same subject and among the same near-copies. It
 shows how wrong pairs score where the scores of correct ones are low, as in some languages.
 
-Only pairs that a run has chosen count: the best candidate of each sentence. Axes: ``P`` pairs;
-``B`` bins of scores, ascending; ``Q`` sentences of likely pairs, ``K`` neighbours of each.
+Only the best candidate of each sentence counts. Axes: ``P`` pairs; ``B`` bins of scores, ascending;
+``Q`` sentences of likely pairs, ``K`` neighbours of each.
 """
 
 import math
@@ -225,7 +225,7 @@ def _fit_mixture(peaks: Peaks, counts: FloatArray, known: FloatArray) -> tuple[T
 def count_kept(scores: FloatArray, wrong: FloatArray, rule: str, limit: float) -> int:
     """Count the pairs that a rule keeps, which are the first pairs.
 
-    ``scores``, (P,), are descending, and ``wrong``, (P,), probabilities that the pairs are wrong.
+    ``scores``, (P,), are descending, and ``wrong``, (P,), ascending probabilities of being wrong.
     The rule ``fdr`` keeps the most pairs with a mean of ``wrong`` up to ``limit``, and keeps pairs
     with equal scores together. ``threshold`` keeps scores above ``limit``, ``probability`` keeps
     pairs that are correct with at least this probability, and ``all`` ignores it.
@@ -244,8 +244,8 @@ def count_kept(scores: FloatArray, wrong: FloatArray, rule: str, limit: float) -
 def sample_likely_pairs(probabilities: FloatArray) -> IntArray:
     """Sample at most 1,000 evenly spaced pairs with probabilities from 0.5.
 
-    ``probabilities``, float64 (P,), are descending. If fewer than 200 are 0.5 or more, the first
-    200 pairs, or all, are the sample. The result has the pairs' positions, int64, ascending.
+    ``probabilities``, (P,), are descending. If fewer than 200 are 0.5 or more, the first 200 pairs,
+    or all, are the sample. The result has the pairs' positions, int64, ascending.
     """
     count = max(int((probabilities >= LIKELY).sum()), min(len(probabilities), MIN_PAIRS))
     return np.linspace(0, count - 1, min(count, MAX_PAIRS)).astype(np.int64)

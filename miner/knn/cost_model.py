@@ -85,8 +85,7 @@ class Machine:
 
     ``int8`` names the instruction set or library of int8 products, or is ``none``. Per second, a
     thread does ``products`` operations by precision, and ``integers`` operations to assign rows to
-    cells. The others are seconds: ``cosine`` of an exact cosine and its insertion, and
-    ``preparation`` of a row.
+    cells. ``cosine`` is seconds per exact cosine and its insertion, and ``preparation`` per row.
     """
 
     threads: int

@@ -128,15 +128,11 @@ def search_documents(
 ) -> tuple[Neighbours, Neighbours]:
     """Find the k nearest rows in both directions, within paired documents.
 
-    This is the local mining of Schwenk et al. 2021, "WikiMatrix".
-
-    Args:
-        source: unit rows (N, D).
-        target: unit rows (M, D).
-        documents: positions of the source's and the target's rows for each pair of documents,
-            ascending. A document may be in several pairs.
-        k: neighbours per row. ValueError says that it is below 1, or that dimensions differ.
-        progress: called with numbers of computed similarities.
+    This is the local mining of Schwenk et al. 2021, "WikiMatrix". ``source`` (N, D) and ``target``
+    (M, D) are unit rows. ``documents`` yields the ascending positions of the source's and the
+    target's rows of each pair of documents. A document may be in several pairs. ``progress`` is
+    called with numbers of computed similarities. Raises ValueError if ``k`` is below 1, or
+    dimensions differ.
 
     Returns:
         Neighbours of sources, (N, min(k, M)), and of targets, (M, min(k, N)). Ids are positions, -1

@@ -74,15 +74,11 @@ def find_hits(
 ) -> tuple[Hits, Hits]:
     """Find the hits of rows (N), and the hits of columns (M), above floors.
 
-    Args:
-        x: float16 or bfloat16 (N, D), contiguous, not empty; D is a multiple of 8.
-        y: (M, D), of the same dtype, contiguous, not empty. All tensors are on one device.
-        row_floors: products that hits of a row exceed, float32 (N,).
-        column_floors: products that hits of a column exceed, float32 (M,).
-        first_row: position of the first row of ``x``, for the keys of columns.
-        first_column: position of the first row of ``y``, for the keys of rows.
-        capacity: room for hits per row and per column, B of ``Hits``.
-        tiling: a tiling without ``fault``.
+    ``x`` (N, D) and ``y`` (M, D) are float16 or bfloat16, contiguous and not empty, and D is a
+    multiple of 8. Hits of a row exceed its floor in ``row_floors`` (N,), and hits of a column its
+    floor in ``column_floors`` (M,), float32. All tensors are on one device. ``first_row`` and
+    ``first_column`` are the positions of the first rows of ``x`` and ``y``, for keys. There is room
+    for ``capacity`` hits per row and per column, B of ``Hits``. ``tiling`` has no ``fault``.
     """
     of_rows, of_columns = Hits.empty(x, capacity), Hits.empty(y, capacity)
     tiles = triton.cdiv(len(x), tiling.rows) * triton.cdiv(len(y), tiling.columns)

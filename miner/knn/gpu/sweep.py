@@ -49,10 +49,9 @@ class Plan(NamedTuple):
 def plan(lines: int, *, line_bytes: int, kept: int, free: int) -> Plan:
     """Plan a search of ``lines`` rows in all in ``free`` bytes.
 
-    A line takes ``line_bytes``. Vectors that don't fit are copied for every cell. Over PCIe that
-    takes a tenth of the time if cells have 600,000 rows, so neither pinned memory nor a second
-    block would pay. ``kept`` is the number of candidates per line. If even one line does not fit,
-    the plan's ``lines`` is 0 or less.
+    A line takes ``line_bytes``, and has ``kept`` candidates. Vectors that don't fit are copied for
+    every cell. Over PCIe that takes a tenth of the time if cells have 600,000 rows, so neither
+    pinned memory nor a second block would pay. If no line fits, the plan's ``lines`` is 0 or less.
     """
     budget = int(USABLE * free) - WORKSPACE - 8 * kept * lines
     all_lines = line_bytes * lines
