@@ -47,10 +47,9 @@ def evenly_spaced(rows: int, count: int) -> IntArray:
 
 
 def code_points(texts: Sequence[str]) -> tuple[NDArray[np.uint32], IntArray]:
-    """Return the joined code points of N texts, and the offsets of the texts.
+    """Return the joined code points of N texts, and offsets (N + 1,) of texts.
 
-    Text i has ``codes[offsets[i] : offsets[i + 1]]``. ``codes`` are read-only, and ``offsets``
-    (N + 1,).
+    Text i has ``codes[offsets[i] : offsets[i + 1]]``. ``codes`` are read-only.
     """
     codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), dtype="<u4")
     return codes, np.cumsum([0, *map(len, texts)])

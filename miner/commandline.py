@@ -132,10 +132,7 @@ def add_version(parser: argparse.ArgumentParser) -> None:
 
 
 def parse_names(text: str) -> tuple[str, ...]:
-    """Split names at commas, in order, without duplicates.
-
-    Spaces and empty names stay: an empty text gives one empty name.
-    """
+    """Return the distinct parts of a text between commas, in order."""
     return tuple(dict.fromkeys(text.split(",")))
 
 

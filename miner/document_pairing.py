@@ -97,10 +97,7 @@ class Documents(Protocol):
     sums: FloatArray
 
     def sentences(self, documents: IntArray) -> list[Matrix]:
-        """Return the sentence vectors, (sentences, D), of each given document.
-
-        ``documents`` are positions. Vectors have unit length or are 0.
-        """
+        """Return unit or zero vectors (sentences, D) per document, by position."""
 
 
 class DocumentsInMemory:

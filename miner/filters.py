@@ -83,10 +83,7 @@ def log_ratios(source: Sequence[str], target: Sequence[str]) -> FloatArray:
 
 
 def median_log_ratio(source: Sequence[str], target: Sequence[str]) -> float:
-    """Return the median of ``log_ratios`` of the first 32,768 pairs.
-
-    Pass the best pairs first. Without pairs, the median is 0.
-    """
+    """Return the median ``log_ratios`` of the first 32,768 pairs, 0 if none."""
     ratios = log_ratios(source[:RATIO_PAIRS], target[:RATIO_PAIRS])
     return float(np.median(ratios)) if len(ratios) else 0.0
 
@@ -118,8 +115,8 @@ def _scripts(texts: Iterable[str]) -> Counter[str]:
 def main_script(texts: Sequence[str]) -> str | None:
     """Return the script of most letters in the first 1,000 texts.
 
-    It is the first word of the letters' Unicode names, such as LATIN, or CJK for Chinese and
-    Japanese, or None without letters.
+    It is the first word of their Unicode names, such as LATIN, or CJK for Japanese. None if no
+    letters.
     """
     most = _scripts(texts[:SCRIPT_TEXTS]).most_common(1)
     return most[0][0] if most else None

@@ -28,8 +28,8 @@ def distinct_pairs(source: IntArray, target: IntArray) -> tuple[IntArray, int]:
 def lines_of(pairs: IntArray, source: IntArray, target: IntArray) -> IntArray:
     """Return the first lines, int64 (Q,), of Q pairs of rows.
 
-    ``source`` and ``target`` are the Q pairs' rows, int64 (Q,). ``pairs``, int64 (3, P), are from
-    ``distinct_pairs``, and contain all Q pairs.
+    ``source`` and ``target`` are the rows, (Q,). ``pairs``, from ``distinct_pairs``, has all Q
+    pairs.
     """
     sources, targets, lines = pairs
     width = int(targets.max(initial=0)) + 1

@@ -87,10 +87,7 @@ def main_language(shares: Mapping[str, float]) -> str | None:
 
 
 def seen_language(texts: Sequence[str]) -> str | None:
-    """Return the language of at least half the texts in a sample, or None.
-
-    It is the first of ``language_shares``, if its share is at least half.
-    """
+    """Return the ``main_language`` of the ``language_shares`` of texts."""
     return main_language(language_shares(texts))
 
 

@@ -50,8 +50,7 @@ JUDGED_RECORD = [*RECORD, ("probability", "<f8"), ("margin", "<f8")]
 class RowNeighbours:
     """The neighbour lists of Q rows of a side.
 
-    ``ids``, int64 (Q,), are the rows, ascending. ``lists`` (Q, K) are their neighbours, and
-    ``means``, float64 (Q,), the mean cosines of each row's neighbours.
+    ``ids`` (Q,) are the rows, ascending, ``lists`` (Q, K) theirs, and ``means`` (Q,) mean cosines.
     """
 
     ids: IntArray
@@ -183,10 +182,7 @@ def merge_directions(forward: Pairs, backward: Pairs) -> tuple[Pairs, NDArray[np
 
 @dataclass(frozen=True, kw_only=True)
 class SortedPairsFile:
-    """An ``.npy`` file of the best pairs of rows of a side.
-
-    ``path`` has the pairs by ascending score, and ``side`` is FORWARD for sources.
-    """
+    """An ``.npy`` file of the best pairs of ``side``, by ascending score."""
 
     path: Path
     side: Direction
@@ -197,10 +193,9 @@ class SortedPairsFile:
 
 
 def sort_pairs(path: Path, pairs: Pairs, side: Direction) -> SortedPairsFile:
-    """Write all ``pairs``, by ascending score, to an ``.npy`` file.
+    """Write ``pairs``, maybe judged, to an ``.npy`` file by ascending score.
 
-    Ties keep their order. Pairs may be judged. An existing file is replaced. A full disk raises
-    OSError.
+    Ties keep their order. An existing file is replaced. A full disk raises OSError.
     """
     record = JUDGED_RECORD if isinstance(pairs, JudgedPairs) else RECORD
     records = np.empty(len(pairs), dtype=record)

@@ -95,8 +95,8 @@ def best_of_both(pairs: Pairs) -> IntArray:
     """Return the positions of pairs among which ``max`` selects, best first.
 
     They are the best pair of each source and of each target, and the pairs with the same score as
-    the best pairs of both their sentences. So, each copy of a duplicate sentence and translation
-    gets a partner.
+    the best pairs of both their sentences. So duplicates of a sentence and its translation get
+    partners.
     """
     ranked = order_best_first(pairs)
     forward, forward_ties = _best_of_each(pairs, ranked, Direction.FORWARD)
@@ -110,9 +110,8 @@ def best_of_both(pairs: Pairs) -> IntArray:
 def take_free(source: IntArray, target: IntArray, taken_sources: Mask, taken_targets: Mask) -> Mask:
     """Select pairs greedily, in order, with each row in at most one pair.
 
-    ``source`` and ``target``, int64 (P,), are the rows of each pair, below N and M. The masks
-    ``taken_sources`` (N,) and ``taken_targets`` (M,) are of the rows that are already in a pair,
-    updated in place. The result is a mask (P,) of the selected pairs.
+    ``source`` and ``target`` (P,) are the rows of each pair. The masks ``taken_sources`` (N,) and
+    ``taken_targets`` (M,) are of rows already in a pair, and updated in place. Returns a mask (P,).
     """
     kept = np.zeros(len(source), dtype=np.bool_)
     find = _find_free

@@ -1,12 +1,11 @@
 """Facts that one side of a pair states and the other does not.
 
-A linear model predicts from each word which of some frequent English words, the meanings, are in
-a translation of its sentence. ``eval/judge/facts.py`` trains it on parallel text in many languages,
+A linear model predicts from each word which of some frequent English words, the meanings, are in a
+translation of its sentence. ``eval/judge/facts.py`` trains it on parallel text in many languages,
 so no language needs a list. The level of a meaning in a sentence is its log odds: the greatest of
-all words and of all two neighbouring words together.
-
-Meanings that exclude each other, such as the days of the week, are senses of a group. A group of
-one sense is a negation. All levels are whole numbers, so that they are the same on every CPU.
+all words and of all two neighbouring words together. Meanings that exclude each other, such as the
+days of the week, are senses of a group. A group of one sense is a negation. All levels are whole
+numbers, so that they are the same on every CPU.
 
 Axes: ``P`` pairs, ``U`` different words, ``D`` dimensions, ``H`` hidden units, ``M`` meanings,
 ``L`` members of groups, ``S`` senses, ``G`` groups.
@@ -65,8 +64,8 @@ class Facts:
     def word_levels(self, vectors: NDArray[np.float32]) -> NDArray[np.int16]:
         """Return each word's level of each meaning, int16 (U, M).
 
-        A level is log odds without bias in units of 1 / 256, from -15,000 to 15,000. ``vectors``
-        are unit rows of words, float32 (U, D).
+        Levels are log odds without bias, in units of 1 / 256, from -15,000 to 15,000. ``vectors``
+        (U, D) are unit rows.
         """
         from miner.judge.compiled import round_products  # loads Numba
 

@@ -1,6 +1,6 @@
 """Features of a pair, from words, numbers, marks and neighbours.
 
-Axes: ``P`` pairs, ``F`` features. A feature that is not known of a pair is NaN.
+Axes: ``P`` pairs, ``F`` features in the order of ``COLUMNS``, NaN if unknown.
 """
 
 import math
@@ -146,8 +146,8 @@ def match_words(
     """Match the words of both sides of P pairs by their vectors.
 
     ``joins``, of source and target, says whether light words are joined to the next. Returns the
-    features of each side, float32 (P, 2, SIDE), and the sum of each side's word weights, float64
-    (P, 2). Both are 0 for a pair with a side without words.
+    features of each side, float32 (P, 2, SIDE), and its sum of word weights, float64 (P, 2). Both
+    are 0 for a pair with a side without words.
     """
     from miner.judge.compiled import SIDE, describe_words  # loads Numba
 
@@ -167,10 +167,7 @@ def _marks_in(texts: Sequence[str]) -> NDArray[np.float32]:
 
 
 class NeighbourhoodStats(NamedTuple):
-    """Cosines of P pairs, and mean cosines of both neighbourhoods.
-
-    ``cosine`` is float32 or float64 (P,), and both means, as in ``Pairs``, are float64 (P,).
-    """
+    """Cosines of P pairs, and mean cosines of both neighbourhoods, (P,) each."""
 
     cosine: NDArray[Any]
     source_mean: FloatArray
@@ -190,11 +187,11 @@ class RunStatistics:
         weights: Median ratio of source to target weights of the best pairs by margin.
         letters: Median ratio of source to target letters, each plus 1, of these pairs.
         spacing: Mean spacing of neighbour cosines, NaN if unknown.
-        language: 0.9-quantile of these pairs' ``Texts.language``, at most 0. It is negative if they
-            are in a spelling that the language model does not know, such as romanised text.
+        language: 0.9-quantile of these pairs' ``Texts.language``, at most 0. It is negative for a
+            spelling that the language model does not know, such as romanised text.
         is_given: Whether the pairs were given, not mined.
-        scale: ``weights`` if the pairs were mined and the word encoders of both sides differ, else
-            1. Weights of the heavier side are divided by it.
+        scale: The factor that weights of the heavier side are divided by: ``weights`` if pairs were
+            mined with different word encoders, else 1.
     """
 
     weights: float
@@ -269,10 +266,9 @@ def _spacings(found: Neighbours) -> tuple[int, int]:
 def compute_features(
     texts: Texts, near: NeighbourhoodStats | None, usual: RunStatistics
 ) -> NDArray[np.float32]:
-    """Compute the features of P pairs, float32 (P, F), NaN if unknown.
+    """Compute the features of P pairs, float32 (P, F).
 
-    They are in the order of ``COLUMNS``. ``near`` is None if the pairs were not mined. ``usual``
-    are the statistics of their run.
+    ``near`` is None if the pairs were not mined. ``usual`` are the statistics of their run.
     """
     scales = np.minimum((1 / usual.scale, usual.scale), 1)[:, None]
     words = texts.words * np.where(_IS_WEIGHT, scales, 1).astype(np.float32)

@@ -1,9 +1,8 @@
 """How far each text is from being in another language than its corpus.
 
 The language model is py3langid's: a naive Bayes classifier of byte n-grams, which an automaton
-finds. It is compiled here, with weights as whole numbers, so that sums are exact.
-
-Axes: ``F`` n-grams, ``L`` languages, ``P`` texts.
+finds. It is compiled here, with weights as whole numbers, so that sums are exact. Axes: ``F``
+n-grams, ``L`` languages, ``P`` texts.
 """
 
 import unicodedata

@@ -2,8 +2,8 @@
 
 A pair's score is the sum of one leaf per tree and of corrections: the log of how much likelier its
 features are in a correct pair than in a wrong one. All are multiples of 1 / ``LEAF``, so exact.
-
-Axes: ``P`` pairs, ``F`` features, ``T`` trees, ``V`` nodes of all trees.
+Axes: ``P`` pairs, ``F`` features in the order of ``COLUMNS``, NaN if unknown, ``T`` trees, ``V``
+nodes of all trees.
 """
 
 import hashlib
@@ -112,9 +112,8 @@ class Judge:
         """Compute the function from a run's scores to probabilities.
 
         ``blocks`` are the scores of all pairs, and ``known``, (N,), of leave-one-out pairs, maybe
-        none. Probabilities of given pairs ignore both, except for the share: an error of one fact
-        lowers a score so little that the distribution of scores does not show the share of correct
-        pairs.
+        none. For given pairs, they change the share only: an error of one fact lowers a score so
+        little that the distribution of scores does not show the share of correct pairs.
         """
         if not self.is_given:
             return Probabilities.fit(self.reference_peaks, blocks, known)
@@ -133,10 +132,7 @@ class Judge:
         return GIVEN_CORRECTIONS if self.is_given else CORRECTIONS
 
     def scores(self, features: NDArray[np.float32]) -> FloatArray:
-        """Return the corrected scores of P pairs, float64 (P,).
-
-        ``features``, float32 (P, F), are in the order of ``COLUMNS``, NaN if unknown.
-        """
+        """Return the corrected scores, float64 (P,), of pairs by features (P, F)."""
         from miner.judge.compiled import sum_leaves  # loads Numba
 
         sums = np.zeros(len(features), dtype=np.int64)
@@ -169,12 +165,11 @@ class Judge:
         return found
 
     def feature_contributions(self, row: NDArray[np.float32]) -> dict[str, float]:
-        """Return the contribution of each feature of a pair to its score.
+        """Return each feature's contribution to the score of a pair ``row`` (F,).
 
         It is the sum of the changes that the feature's splits make to the mean score (Saabas 2014),
         and of the term that a fixed rule adds for the feature, if any. Contributions and the mean
         scores of the roots add up to the score. Keys are all of ``COLUMNS``, 0 without a change.
-        ``row``, float32 (F,), is in their order.
         """
         found, total = dict.fromkeys(COLUMNS, 0.0), 0
         for node in self.roots.tolist():

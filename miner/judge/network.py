@@ -3,11 +3,9 @@
 It sees the vectors of the words of both sides. A convolution and self-attention put each word into
 its context. Then it attends to the words of the other side, and is compared with them (Parikh et
 al. 2016, "A Decomposable Attention Model"). It learned from parallel text with changed words, see
-``eval/judge/network.py``.
-
-All products of matrices are of whole numbers below 2^24 and exact, so they are the same on every
-CPU. Axes: ``P`` pairs, ``N`` words of all their sentences, ``U`` different words, ``D`` dimensions,
-``H`` hidden units.
+``eval/judge/network.py``. All products of matrices are of whole numbers below 2^24 and exact, so
+they are the same on every CPU. Axes: ``P`` pairs, ``N`` words of all their sentences, ``U``
+different words, ``D`` dimensions, ``H`` hidden units.
 """
 
 import json
@@ -47,9 +45,8 @@ Ids = NDArray[np.int64]
 class Layer:
     """A linear layer, called with (N, K) inputs for (N, L) float32 outputs.
 
-    Inputs are rounded to whole numbers of ``steps``, float32 (K,), per unit, and multiplied by
-    ``weight``, int8 (K, L). Products are multiplied by ``scale``, and ``bias`` is added, float32
-    (L,) each.
+    Inputs are rounded to whole numbers of ``steps`` (K,) per unit, and multiplied by ``weight``
+    (K, L). Products are multiplied by ``scale`` (L,), and ``bias`` (L,) is added.
     """
 
     steps: Floats

@@ -12,10 +12,9 @@ run, from leave-one-out pairs, and from prior pairs, which decide in small runs.
 
 A leave-one-out pair is the best pair of a sentence after its probable translation is removed. It is
 wrong, and was found like other wrong pairs, on the same subject and among the same near-copies. It
-shows how wrong pairs score where the scores of correct ones are low, as in some languages.
-
-Only the best candidate of each sentence counts. Axes: ``P`` pairs; ``B`` bins of scores, ascending;
-``Q`` sentences of likely pairs, ``K`` neighbours of each.
+shows how wrong pairs score where the scores of correct ones are low, as in some languages. Only the
+best candidate of each sentence counts. Axes: ``P`` pairs; ``B`` bins of scores, ascending; ``Q``
+sentences of likely pairs, ``K`` neighbours of each.
 """
 
 import math
@@ -53,8 +52,8 @@ NO_SCORES = np.empty(0)
 class Peak(NamedTuple):
     """An asymmetric Laplace distribution of scores.
 
-    Its log density is greatest at ``place``. Per unit of score, it rises by ``rise`` below and
-    falls by ``fall`` above the place. Both rates are positive.
+    Per unit of score, its log density rises by ``rise`` up to ``place``, and then falls by
+    ``fall``.
     """
 
     place: float
@@ -108,10 +107,7 @@ class Tail(NamedTuple):
         return math.log(self.share * self.fall)
 
     def log_densities(self, peak: Peak) -> FloatArray:
-        """Return the log density at the centre of each bin, float64 (B,).
-
-        Above ``start`` it is the tail's, elsewhere the density of ``peak``.
-        """
+        """Return log densities (B,), of ``peak`` up to ``start``, then the tail's."""
         above = SCORES - self.start
         return np.where(above > 0, self.height - self.fall * above, peak.log_densities())
 
@@ -129,10 +125,7 @@ def fit_tail(counts: FloatArray, start: float) -> Tail:
 
 
 def count_scores(scores: FloatArray) -> FloatArray:
-    """Count P finite scores in the bins of ``SCORES``, float64 (B,).
-
-    Scores below or above all bins count in the first or the last.
-    """
+    """Count finite scores per bin of ``SCORES``, outliers in the outer bins."""
     bins = np.clip(
         np.floor(scores * BINS_PER_UNIT).astype(np.int64) + MAX_SCORE * BINS_PER_UNIT,
         0,
@@ -280,12 +273,10 @@ def leave_one_out_pairs(
     cosine twice. A sentence has no pair if it has no other neighbours, or if the best of them has a
     mined pair of at least the same margin. Pairs are by ascending position of the sentence.
 
-    Args:
-        partners: Row that each sentence is paired with, int64 (Q,).
-        lists: Neighbours of the sentences, (Q, K), K at least 1.
-        other_means: Neighbourhood mean of each neighbour, float64 (Q, K).
-        mined: Highest margin of a mined pair of each neighbour, float64 (Q, K); -inf if none.
-        margin: One of ``miner.margin.MARGINS``; any other raises ValueError.
+    ``partners`` (Q,) are the rows that sentences are paired with, and ``lists`` (Q, K) their
+    neighbours, K at least 1. ``other_means`` (Q, K) are the neighbourhood means of the neighbours,
+    and ``mined`` (Q, K) the highest margins of their mined pairs, -inf if none. Raises ValueError
+    if ``margin`` is not one of ``miner.margin.MARGINS``.
     """
     is_neighbour = lists.ids != NO_NEIGHBOUR
     is_other = is_neighbour & (lists.ids != partners[:, None])

@@ -342,8 +342,8 @@ def join_cells(
         part: the cells to join.
         k: neighbours per row.
         names: ids of both sides' rows, int64 (N,) and (M,), below 2**31 (default: positions).
-        floors: least cosines of neighbours, (N,) and (M,). Those of ``find_floors`` save a third of
-            the time.
+        floors: least cosines of neighbours, (N,) and (M,); ``find_floors``' save a third of the
+            time.
         precision: as in ``miner.knn.exact.search_both`` (default: the fastest).
         progress: called with computed similarities, scaled so that they sum to about N * M.
 

@@ -1,6 +1,6 @@
-"""Estimate operations, seconds and memory of a search.
+"""Estimate operations, seconds and memory of a search on a machine.
 
-It is arithmetic over a ``Problem`` and a ``Machine``, which ``measure_machine`` measures.
+A multiply-add is two operations.
 """
 
 import math
@@ -98,10 +98,7 @@ class Machine:
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """The estimated operations and seconds of a search by ``method``.
-
-    A multiply-add is two operations. ``method`` is a name for people.
-    """
+    """The estimated cost of a search by ``method``, a name for people."""
 
     method: str
     operations: float
@@ -143,10 +140,7 @@ def _hits(problem: Problem) -> float:
 
 
 def cells_cost(problem: Problem, machine: Machine) -> Cost:
-    """Estimate the cost of a cell join, and of measuring its recall.
-
-    The join has ``default_cells`` of the larger side, and ``PROBES`` per row.
-    """
+    """Estimate the cost of the default cell join, and of measuring its recall."""
     cells = default_cells(max(problem.sources, problem.targets))
     share = min(1.0, UNEVEN * PROBES**2 / cells)
     precision = min(machine.products, key=lambda choice: _similarity(problem, machine, choice))
@@ -179,11 +173,7 @@ def index_cost(problem: Problem, machine: Machine, cells: int) -> Cost:
 
 
 def tile_bytes(problem: Problem, *, threads: int) -> int:
-    """Return an upper bound of the memory of an exact search, in bytes.
-
-    Unit rows are float32, and distinct rows may be copied. Codes take up to two bytes per number,
-    and a neighbour 12, up to three times.
-    """
+    """Return an upper bound of the memory of an exact search, in bytes."""
     row = problem.dim * (4 + 4 + 2) + 3 * 12 * problem.k + ROW_BYTES
     return problem.rows * row + threads * THREAD_BYTES
 
@@ -191,8 +181,8 @@ def tile_bytes(problem: Problem, *, threads: int) -> int:
 def rows_per_shard(room: int, *, dim: int, k: int, threads: int, least: int, most: int) -> int:
     """Return the number of rows per shard for a search in ``room`` bytes.
 
-    It is ``least`` times the largest power of two such that two shards of vectors with ``dim``
-    dimensions fit at once (``tile_bytes``), at most ``most``, or 0 if ``least`` rows do not fit.
+    It is ``least`` times the largest power of two such that two shards fit at once
+    (``tile_bytes``), at most ``most``, or 0 if ``least`` rows do not fit.
     """
     row_of_each = Problem(sources=1, targets=1, dim=dim, k=k)
     rows = (room - threads * THREAD_BYTES) // tile_bytes(row_of_each, threads=0)
@@ -203,10 +193,9 @@ def rows_per_shard(room: int, *, dim: int, k: int, threads: int, least: int, mos
 
 
 def measure_machine(*, dim: int, k: int) -> Machine:
-    """Measure the speed of this machine in a few seconds.
+    """Measure the speed of this machine in a few seconds, maybe with torch.
 
-    It times the steps of a search for ``k`` neighbours among random vectors with ``dim``
-    dimensions, and may load torch.
+    It times a search for ``k`` neighbours among random vectors with ``dim`` dimensions.
     """
     low_precision_pays(TORCH_FROM)  # may load torch, which would use other threads
     return on_one_thread(lambda: _measure(dim, k))

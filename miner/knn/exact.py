@@ -1,8 +1,7 @@
 """Find exact nearest neighbours in both directions.
 
 Both directions need the same similarities, which are computed once: as a table if it is small, or
-else tile by tile (``miner.knn.tiled``). Axes: ``N`` source rows, ``M`` target rows, ``D``
-dimensions.
+else in tiles (``miner.knn.tiled``). Axes: ``N`` source rows, ``M`` target rows, ``D`` dimensions.
 """
 
 from collections.abc import Iterable
@@ -33,9 +32,8 @@ MIN_DUPLICATE_SHARE = 1 / 20  # for fewer duplicates, copying the unique rows co
 class UniqueRows(NamedTuple):
     """G groups of equal rows among N rows, in the order of their first rows.
 
-    ``first`` (G,) are the positions of the first rows, and ``group`` (N,) is each row's group.
-    ``members`` (N,) are all rows by group, whose beginnings are ``start`` (G + 1,): group g has
-    ``members[start[g] : start[g + 1]]``.
+    ``first`` (G,) are the first rows' positions, and ``group`` (N,) is each row's group. Group g
+    has the rows ``members[start[g] : start[g + 1]]``, ascending.
     """
 
     first: IntArray
@@ -129,14 +127,11 @@ def search_documents(
     """Find the k nearest rows in both directions, within paired documents.
 
     This is the local mining of Schwenk et al. 2021, "WikiMatrix". ``source`` (N, D) and ``target``
-    (M, D) are unit rows. ``documents`` yields the ascending positions of the source's and the
-    target's rows of each pair of documents. A document may be in several pairs. ``progress`` is
-    called with numbers of computed similarities. Raises ValueError if ``k`` is below 1, or
-    dimensions differ.
-
-    Returns:
-        Neighbours of sources, (N, min(k, M)), and of targets, (M, min(k, N)). Ids are positions, -1
-        if the paired documents have fewer rows.
+    (M, D) are unit rows. ``documents`` has the ascending positions of the source's and the target's
+    rows of each pair of documents. A document may be in several pairs. ``progress`` is called with
+    numbers of computed similarities. Neighbours are (N, min(k, M)) and (M, min(k, N)), with id -1
+    if the paired documents have fewer rows. Raises ValueError if ``k`` is below 1, or dimensions
+    differ.
     """
     check_search(source, target, k=k)
     forward = Neighbours.empty(len(source), min(k, len(target)))

@@ -55,8 +55,7 @@ def check_index(text: str) -> None:
     ``text`` is such as ``IVF1024,Flat`` or ``IVF1024,Flat:nprobe=64``.
 
     Raises:
-        ValueError: FAISS does not know the string or a parameter, or a number is not from 1 to
-            10**9 - 1.
+        ValueError: FAISS does not know it, or a number is 0 or has more than nine digits.
     """
     factory, colon, parameters = text.partition(":")
     refusal = (
@@ -136,8 +135,7 @@ def train_index(index: faiss.Index, sample: Matrix, *, factory: str) -> None:
 def add_rows(index: faiss.Index, rows: Matrix, *, factory: str) -> None:
     """Add unit rows, float32 (M, D), maybe none, to an index.
 
-    Their ids are their positions in the index. Raises ValueError, which names ``factory``, if FAISS
-    fails.
+    Their ids are their positions. Raises ValueError, which names ``factory``, if FAISS fails.
     """
     with _one_line(f"index {factory!r} cannot be filled with {len(rows)} sentences"):
         if len(rows):
@@ -147,8 +145,7 @@ def add_rows(index: faiss.Index, rows: Matrix, *, factory: str) -> None:
 def set_breadth(index: faiss.Index, spec: IndexSpec) -> None:
     """Set search parameters of an index to defaults, then to ``spec.search``.
 
-    By default, an inverted file searches 1/16 of its cells, and HNSW has a breadth of 128. ``spec``
-    must pass ``check_index``.
+    By default, an inverted file searches 1/16 of its cells, and HNSW has a breadth of 128.
     """
     inverted = faiss.try_extract_index_ivf(index)
     if inverted is not None:

@@ -47,11 +47,10 @@ class CellSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class IndexSpec:
-    """Search in FAISS indexes.
+    """Search in FAISS indexes with the factory string ``factory``.
 
-    As text, it is ``FACTORY`` or ``FACTORY:NAME=NUMBER,...``. ``factory`` is FAISS's factory
-    string. The parameters ``build`` change the index, and ``search`` only its results. Both are
-    ``NAME=NUMBER,...`` or empty.
+    As text, it is ``FACTORY`` or ``FACTORY:NAME=NUMBER,...``. The parameters ``build`` change the
+    index, and ``search`` only its results. Both are ``NAME=NUMBER,...`` or empty.
     """
 
     factory: str

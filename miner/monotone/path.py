@@ -1,7 +1,4 @@
-"""Find the cheapest path of an alignment, in loops compiled by Numba.
-
-The first call compiles for a few seconds, or loads Numba's cache from disk.
-"""
+"""Find the cheapest path of an alignment, in loops compiled by Numba."""
 
 from typing import Any
 

@@ -21,10 +21,7 @@ MAX_HITS_PER_TILE_ROW = 32
 
 
 class Tiling(NamedTuple):
-    """The rows, columns and dimensions of a tile that Triton computes at once.
-
-    ``warps`` and ``stages`` are Triton's options of that name.
-    """
+    """The rows, columns, dimensions, warps and stages of a tile in Triton."""
 
     rows: int
     columns: int

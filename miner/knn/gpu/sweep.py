@@ -38,8 +38,7 @@ ALIGNED = 8  # numbers; the kernel's bulk copies need rows of 16 bytes or multip
 class Plan(NamedTuple):
     """The plan of a search on a device.
 
-    ``resident`` says whether all vectors fit into its memory, and ``lines`` is the largest number
-    of rows of a cell per side.
+    ``resident`` says whether all vectors fit. A cell has at most ``lines`` rows per side.
     """
 
     resident: bool
@@ -79,11 +78,9 @@ def search(
 
     ``source`` (N, D) and ``target`` (M, D) are of one floating dtype, in host memory. ``progress``
     is called with numbers of products. Once ``stop`` is set, it ends early, with partial results.
-
-    Returns:
-        Keys of the ``kept`` largest products, best first, EMPTY if unused: of each source of the
-        share among the targets, int64 (share, min(kept, M)), and of each target among these
-        sources, (M, min(kept, N)).
+    Returns the keys of the ``kept`` largest products, best first, EMPTY if unused: of each source
+    of the share among the targets, int64 (share, min(kept, M)), and of each target among these
+    sources, (M, min(kept, N)).
 
     Raises:
         RuntimeError: The device lacks the memory for a small search, or failed.
