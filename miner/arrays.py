@@ -39,9 +39,9 @@ def take_rows(array: NDArray[Any], rows: Rows) -> NDArray[Any]:
 
 
 def evenly_spaced(rows: int, count: int) -> IntArray:
-    """Return ``count`` evenly spaced positions below ``rows``, ascending.
+    """Return ``count`` evenly spaced positions from 0, below ``rows``.
 
-    They are int64, and repeat if ``count`` exceeds ``rows``, which is at least 1. The first is 0.
+    They are int64, ascending, and repeat if ``count`` exceeds ``rows``, which is at least 1.
     """
     return np.arange(count) * rows // count
 
@@ -125,9 +125,9 @@ class Pairs:
 
     ``source`` and ``target`` are rows of both sides, and ``cosine`` is between them. ``score`` is
     the margin or the judge's score. ``source_mean`` is the mean cosine of the source's nearest
-    targets, and ``target_mean`` of the target's nearest sources. ``rank``, from 1, is the position
-    in the source's neighbour list, or in the target's if only that contains the pair. ``direction``
-    is a ``Direction``. Rank and direction are 0 if neither list contains the pair.
+    targets, and ``target_mean`` that of the target's nearest sources. ``rank``, from 1, is the
+    position in the source's neighbour list, or in the target's if only that contains the pair.
+    ``direction`` is a ``Direction``. Rank and direction are 0 if neither list contains the pair.
     """
 
     source: IntArray
@@ -151,7 +151,7 @@ class Pairs:
 class JudgedPairs(Pairs):
     """P judged pairs, whose ``score`` is the judge's log likelihood ratio.
 
-    ``margin`` is the margin, and ``probability`` that of the pair being correct, (P,) each.
+    ``margin`` is of ``miner.margin``, and ``probability`` that of a correct pair, (P,) each.
     """
 
     probability: FloatArray

@@ -14,8 +14,7 @@ def compiled(fastmath: bool | set[str] = False) -> Callable[[Any], Any]:
     """Build a decorator that compiles a function at its first call.
 
     The machine code releases the interpreter's lock, and divides by zero like NumPy. Where it
-    cannot be cached on disk, each process compiles again. ``fastmath`` is as in ``numba.njit``: it
-    permits all (True) or some inexact operations with floats.
+    cannot be cached on disk, each process compiles again. ``fastmath`` is as in ``numba.njit``.
     """
 
     def compile_function(function: Callable[..., Any]) -> Any:  # noqa: ANN401

@@ -97,7 +97,7 @@ class Documents(Protocol):
     sums: FloatArray
 
     def sentences(self, documents: IntArray) -> list[Matrix]:
-        """Return unit or zero vectors (sentences, D) per document, by position."""
+        """Return the unit or zero sentence vectors of documents at positions."""
 
 
 class DocumentsInMemory:

@@ -115,8 +115,8 @@ def _scripts(texts: Iterable[str]) -> Counter[str]:
 def main_script(texts: Sequence[str]) -> str | None:
     """Return the script of most letters in the first 1,000 texts.
 
-    It is the first word of their Unicode names, such as LATIN, or CJK for Japanese. None if no
-    letters.
+    It is the first word of the letters' Unicode names, such as LATIN, or CJK for Chinese and
+    Japanese, or None without letters.
     """
     most = _scripts(texts[:SCRIPT_TEXTS]).most_common(1)
     return most[0][0] if most else None

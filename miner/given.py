@@ -28,8 +28,8 @@ def distinct_pairs(source: IntArray, target: IntArray) -> tuple[IntArray, int]:
 def lines_of(pairs: IntArray, source: IntArray, target: IntArray) -> IntArray:
     """Return the first lines, int64 (Q,), of Q pairs of rows.
 
-    ``source`` and ``target`` are the rows, (Q,). ``pairs``, from ``distinct_pairs``, has all Q
-    pairs.
+    ``source`` and ``target`` (Q,) are the rows. ``pairs``, from ``distinct_pairs``, has all of
+    them.
     """
     sources, targets, lines = pairs
     width = int(targets.max(initial=0)) + 1

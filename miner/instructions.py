@@ -5,8 +5,8 @@ instructions need an unsigned factor, so a number that makes the codes of column
 to these. AMX multiplies tiles: registers of 16 rows with 64 bytes each, which a thread configures
 first. The system must grant their use to the process. AVX2 multiplies bytes, but sums adjacent
 products in 16 bits, which overflow with full codes. So its int8 codes are at most 63: two such sums
-fit into 16 bits (4 x 127 x 63 = 32,004). Larger codes are int16 there. If ``ADIT_INT8`` names a set
-that this CPU lacks, the import raises ValueError.
+fit into 16 bits (4 x 127 x 63 = 32,004). Larger codes are int16 there. If ``ADIT_INT8`` is set, but
+not to ``none`` or a set of this CPU, the import raises ValueError.
 """
 
 import ctypes

@@ -47,9 +47,9 @@ def signatures(source: Sequence[str], target: Sequence[str]) -> Signatures:
 def near_copies(signatures: Signatures, *, held: int = 1 << 22) -> Mask:
     """Find the pairs that are near-copies of better pairs, as a mask (P,).
 
-    ``signatures`` (P, HASHES) are of the best pair first. A pair is found if its estimated
-    similarity is at least 0.8 to the best pair with the same four numbers, for any of 16 bands.
-    About ``held`` pairs are in memory at a time, which does not change the result.
+    ``signatures`` (P, HASHES) are of pairs, best first. A pair is found if its estimated similarity
+    is at least 0.8 to the best pair with the same four numbers, for any of 16 bands. About ``held``
+    pairs are in memory at a time, which does not change the result.
     """
     copies = np.zeros(len(signatures), dtype=bool)
     parts = -(-len(signatures) // held)

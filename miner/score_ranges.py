@@ -3,8 +3,8 @@
 The result is that of ``miner.selection.select``. Retrieval needs only the best pairs of each
 neighbour list. They are computed from blocks of lists, and sorted on disk. Whether a pair is
 selected depends on better pairs only by the sentences that these have used. So pairs are selected
-range by range, best first: memory contains one range, and a byte per row of both sides. Axes: ``K``
-neighbours, ``Q`` rows of a part of a side, ``P`` pairs.
+range by range, best first: memory contains two ranges, and a byte per row of both sides. Axes:
+``K`` neighbours, ``Q`` rows of a part of a side, ``P`` pairs.
 """
 
 import itertools
@@ -50,7 +50,7 @@ JUDGED_RECORD = [*RECORD, ("probability", "<f8"), ("margin", "<f8")]
 class RowNeighbours:
     """The neighbour lists of Q rows of a side.
 
-    ``ids`` (Q,) are the rows, ascending, ``lists`` (Q, K) theirs, and ``means`` (Q,) mean cosines.
+    ``ids`` (Q,) are the ascending rows, ``lists`` (Q, K) theirs, and ``means`` (Q,) mean cosines.
     """
 
     ids: IntArray
@@ -82,8 +82,8 @@ def best_pairs(
 
     A row's pairs are all that have its highest margin, none without neighbours. A ``BestPairs`` is
     yielded per part, in order. ``side`` is FORWARD if ``parts`` are sources, or else BACKWARD.
-    ``others`` has all rows of the other side, is read once, and has disjoint ranges of ids per
-    part. Raises ValueError if ``margin`` is not one of ``miner.margin.MARGINS``.
+    ``others`` are all rows of the other side, in parts with disjoint ranges of ids, and are read
+    once. Raises ValueError if ``margin`` is not one of ``miner.margin.MARGINS``.
     """
     from miner.compiling import compiled  # loads Numba
 

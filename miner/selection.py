@@ -95,8 +95,7 @@ def best_of_both(pairs: Pairs) -> IntArray:
     """Return the positions of pairs among which ``max`` selects, best first.
 
     They are the best pair of each source and of each target, and the pairs with the same score as
-    the best pairs of both their sentences. So duplicates of a sentence and its translation get
-    partners.
+    the best pairs of both their sentences. So each copy of a duplicate pair gets a partner.
     """
     ranked = order_best_first(pairs)
     forward, forward_ties = _best_of_each(pairs, ranked, Direction.FORWARD)

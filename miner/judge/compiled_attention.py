@@ -49,9 +49,9 @@ def round_to_whole(values: Any, steps: Any, most: Any, out: Any) -> None:
 
 @_compile
 def scale_products(products: Any, scale: Any, bias: Any, least: Any, out: Any) -> None:
-    """Fill ``out`` with products times ``scale`` plus ``bias``, or ``least``.
+    """Multiply products by ``scale``, add ``bias``, and write to ``out``.
 
-    ``least`` is the minimum. Products are int32 (N, L), others float32, (L,) and (N, L).
+    Products are (N, L), ``scale`` and ``bias`` (L,), and ``out`` (N, L) is at least ``least``.
     """
     for row in range(len(products)):
         for place in range(len(scale)):

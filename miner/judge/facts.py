@@ -105,12 +105,10 @@ def compare_facts(source: Words, target: Words, facts: Facts | None) -> NDArray[
 
     Two senses of a group, such as up and down, are exchanged if one side says only one and the
     other side only the other. A negation is missing if only one side says it. Both are log odds, as
-    a mean of both conditions in which the lower counts twice.
-
-    Features are float32 (P, 6): the highest and the second highest exchange of all groups; how far
-    a negation is missing; the lower and the higher level of a negation of both sides; the number of
-    senses, except for negations, that both sides say. All are NaN if ``facts`` is None or a side
-    has no words.
+    a mean of both conditions in which the lower counts twice. Features are float32 (P, 6): the
+    highest and the second highest exchange of all groups; how far a negation is missing; the lower
+    and the higher level of a negation of both sides; the number of senses, except for negations,
+    that both sides say. All are NaN if ``facts`` is None or a side has no words.
     """
     from miner.judge.compiled import compare_meanings  # loads Numba
 

@@ -73,8 +73,7 @@ class Texts:
         weights: Sums of the weights of words, float64 (P, 2), 0 if a side has no words.
         marks: Counts of letters, punctuation marks and capitals, float32 (P, 2, MARKS).
         numbers: Counts of shared, unshared and contradicting numbers, float64 (P, 3).
-        language: The lesser confidence that a side is in its language, float32 (P,); below 0 if
-            another language is likelier, NaN if neither language is known.
+        language: The lesser ``own_language`` of both sides, float32 (P,), NaN if both are.
         facts: Features from ``compare_facts``, float32 (P, 6).
         names: Features from ``compare_names``, float32 (P, 4), NaN for mined pairs.
         context: Log odds of ``Network.judge``, float32 (P,), NaN for mined pairs or if unknown.

@@ -111,9 +111,9 @@ class Judge:
     ) -> Probabilities:
         """Compute the function from a run's scores to probabilities.
 
-        ``blocks`` are the scores of all pairs, and ``known``, (N,), of leave-one-out pairs, maybe
-        none. For given pairs, they change the share only: an error of one fact lowers a score so
-        little that the distribution of scores does not show the share of correct pairs.
+        ``blocks`` are the scores of all pairs, and ``known`` (N,) of leave-one-out pairs, maybe
+        none. For given pairs, whose errors lower scores little, ``blocks`` decide only the share,
+        ``known`` nothing.
         """
         if not self.is_given:
             return Probabilities.fit(self.reference_peaks, blocks, known)

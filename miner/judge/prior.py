@@ -52,8 +52,7 @@ NO_SCORES = np.empty(0)
 class Peak(NamedTuple):
     """An asymmetric Laplace distribution of scores.
 
-    Per unit of score, its log density rises by ``rise`` up to ``place``, and then falls by
-    ``fall``.
+    Its log density rises by ``rise`` per unit of score up to ``place``, and then falls by ``fall``.
     """
 
     place: float
@@ -272,7 +271,6 @@ def leave_one_out_pairs(
     The neighbour after the last of a list is unknown, so the mean without the partner uses the last
     cosine twice. A sentence has no pair if it has no other neighbours, or if the best of them has a
     mined pair of at least the same margin. Pairs are by ascending position of the sentence.
-
     ``partners`` (Q,) are the rows that sentences are paired with, and ``lists`` (Q, K) their
     neighbours, K at least 1. ``other_means`` (Q, K) are the neighbourhood means of the neighbours,
     and ``mined`` (Q, K) the highest margins of their mined pairs, -inf if none. Raises ValueError

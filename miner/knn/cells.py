@@ -155,12 +155,10 @@ def nearest_cells(
     """Find the cells of unit rows (N, D) by products of integer codes.
 
     A row's cells depend on no other row, because integers sum exactly. ``centroids`` are from
-    ``train_cells``, (C, D + 1), or have no penalties, (C, D). ``probes``, at least 1, is the number
-    of cells per row. With a ``reach`` from ``fit_probe_radius``, it is about their mean number.
-
-    Returns:
-        Cells, nearest first, ties by number: int64 (N, min(probes, C)). With ``reach``, (N,
-        min(probes + PROBE_SLACK, C)), and -1 at the end for cells outside the radius.
+    ``train_cells``, (C, D + 1), or have no penalties, (C, D). Cells are int64 (N, min(probes, C)),
+    nearest first, ties by number. ``probes`` is at least 1. With a ``reach`` from
+    ``fit_probe_radius``, they are (N, min(probes + PROBE_SLACK, C)), about ``probes`` per row, and
+    -1 at the end outside the radius.
     """
     if reach is None:
         return _nearest(rows, centroids, probes)[0]
@@ -334,7 +332,9 @@ def join_cells(
 ) -> tuple[Neighbours, Neighbours]:
     """Find the k nearest rows in shared cells of ``part``, in both directions.
 
-    Errors of ``check_search``, ``encode_both`` and ``miner.knn.core.products.product`` are raised.
+    Neighbours are (N, min(k, M)) and (M, min(k, N)), with exact cosines. Ids are -1 if fewer rows
+    share a cell and reach the floor. Errors of ``check_search``, ``encode_both`` and
+    ``miner.knn.core.products.product`` are raised.
 
     Args:
         sides: unit rows (N, D) and (M, D). Rows in the order of ``by_nearest_cell`` save a copy.
@@ -342,14 +342,9 @@ def join_cells(
         part: the cells to join.
         k: neighbours per row.
         names: ids of both sides' rows, int64 (N,) and (M,), below 2**31 (default: positions).
-        floors: least cosines of neighbours, (N,) and (M,); ``find_floors``' save a third of the
-            time.
+        floors: least cosines, (N,) and (M,). With ``find_floors``, a join takes a third less time.
         precision: as in ``miner.knn.exact.search_both`` (default: the fastest).
         progress: called with computed similarities, scaled so that they sum to about N * M.
-
-    Returns:
-        Neighbours (N, min(k, M)) and (M, min(k, N)), with exact cosines. Ids are -1 if fewer rows
-        share a cell and reach the floor.
     """
     left, right = _prepare(sides, cells, part, k, precision, names)
     least = floors or (None, None)

@@ -158,10 +158,7 @@ def cells_cost(problem: Problem, machine: Machine) -> Cost:
 
 
 def index_cost(problem: Problem, machine: Machine, cells: int) -> Cost:
-    """Estimate the cost of two searches by FAISS, and of both indexes.
-
-    An index is ``IVFn,Flat`` with n ``cells``. A search reads a sixteenth of the cells.
-    """
+    """Estimate the cost of FAISS with ``cells`` cells in both directions."""
     probed = max(1, round(cells * PROBED_CELLS))
     scans = 2 * 2.0 * problem.similarities * problem.dim * probed / cells
     products = 2 * 2.0 * problem.rows * cells * problem.dim  # rows are added, then searched for

@@ -53,6 +53,7 @@ def search_both(
     """Find the k nearest targets of each source, and sources of each target.
 
     The result is that of a sort by descending cosine, then position, on any machine and precision.
+    Neighbours are (N, min(k, M)) of sources and (M, min(k, N)) of targets. Ids are positions.
 
     Args:
         source: vectors (N, D), real numbers of any scale. A side may be empty, (0, D).
@@ -62,9 +63,6 @@ def search_both(
             only speed. Above ``MAX_SIMILARITIES`` pairs, ValueError says that it overflows or is
             wrong on this CPU. ModuleNotFoundError says that it needs torch, as bfloat16 does.
         progress: called with numbers of computed similarities, which sum to about N * M.
-
-    Returns:
-        Neighbours of sources, (N, min(k, M)), and of targets, (M, min(k, N)). Ids are positions.
 
     Raises:
         ValueError: Vectors are not two-dimensional, not real, not finite or zero, k is below 1,
@@ -127,11 +125,10 @@ def search_documents(
     """Find the k nearest rows in both directions, within paired documents.
 
     This is the local mining of Schwenk et al. 2021, "WikiMatrix". ``source`` (N, D) and ``target``
-    (M, D) are unit rows. ``documents`` has the ascending positions of the source's and the target's
-    rows of each pair of documents. A document may be in several pairs. ``progress`` is called with
-    numbers of computed similarities. Neighbours are (N, min(k, M)) and (M, min(k, N)), with id -1
-    if the paired documents have fewer rows. Raises ValueError if ``k`` is below 1, or dimensions
-    differ.
+    (M, D) are unit rows. ``documents`` has the ascending positions of both sides' rows for each
+    pair of documents. A document may be in several pairs. ``progress`` is called with numbers of
+    computed similarities. Neighbours are (N, min(k, M)) and (M, min(k, N)), with id -1 if the
+    paired documents have fewer rows. Raises ValueError if ``k`` is below 1, or dimensions differ.
     """
     check_search(source, target, k=k)
     forward = Neighbours.empty(len(source), min(k, len(target)))
@@ -145,10 +142,7 @@ def search_documents(
 
 
 def find_distinct(rows: Matrix) -> UniqueRows:
-    """Group the equal rows among unit rows (N, D).
-
-    Rarely, equal rows are in several groups, which changes no result of a search.
-    """
+    """Group the equal rows among unit rows (N, D), rarely in several groups."""
     _, firsts, inverse = np.unique(_keys(rows), return_index=True, return_inverse=True)
     leaders = firsts[inverse]
     repeated = np.flatnonzero(leaders != np.arange(len(rows)))

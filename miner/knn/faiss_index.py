@@ -1,6 +1,6 @@
 """FAISS indexes from factory strings, which generate candidates.
 
-``miner.knn.core.rescore`` scores these. Importing this module imports FAISS.
+Importing this module imports FAISS. Each ``IndexSpec`` must pass ``check_index``.
 """
 
 import logging
@@ -52,10 +52,8 @@ TRIAL_SECONDS = 120  # the first use of a GPU may compile
 def check_index(text: str) -> None:
     """Check that FAISS knows a factory string and its search parameters.
 
-    ``text`` is such as ``IVF1024,Flat`` or ``IVF1024,Flat:nprobe=64``.
-
     Raises:
-        ValueError: FAISS does not know it, or a number is 0 or has more than nine digits.
+        ValueError: FAISS does not know them, or a number is 0 or has more than nine digits.
     """
     factory, colon, parameters = text.partition(":")
     refusal = (
@@ -88,7 +86,7 @@ def _set_parameters(index: faiss.Index, parameters: str) -> None:
 def empty_index(spec: IndexSpec, dim: int) -> faiss.Index:
     """Return a new index without vectors, for ``dim`` dimensions.
 
-    ``spec`` must pass ``check_index``. Raises ValueError if FAISS rejects it for these dimensions.
+    Raises ValueError if FAISS rejects the index for these dimensions.
     """
     with _one_line(f"index {spec.factory!r} cannot hold vectors of {dim} dimensions"):
         index = faiss.index_factory(dim, spec.factory, faiss.METRIC_INNER_PRODUCT)
@@ -159,8 +157,8 @@ def set_breadth(index: faiss.Index, spec: IndexSpec) -> None:
 def search_index(index: faiss.Index, queries: Matrix, *, count: int) -> Neighbours:
     """Find the ``count`` nearest rows of an index for unit rows (N, D).
 
-    Neighbours are (N, ``count``), best first, with -1 and -inf if the index finds fewer rows.
-    Cosines are as exact as the codes of the index.
+    Neighbours are (N, ``count``), best first, ties in any order, with -1 and -inf if the index
+    finds fewer rows. Cosines are as exact as the codes of the index.
     """
     products, ids = index.search(queries, count)
     products[ids == NO_NEIGHBOUR] = -np.inf

@@ -61,8 +61,7 @@ def procrustes(source: Matrix, target: Matrix) -> Matrix:
 def identical_words(source: Sequence[str], target: Sequence[str]) -> tuple[IntArray, IntArray]:
     """Return the source and target rows, (P,) each, of words in both lists.
 
-    They are in the order of ``source``. Each duplicate there counts, but in ``target`` only the
-    last.
+    Each duplicate in ``source`` counts, in order, and of duplicates in ``target`` the last.
     """
     row_of = {word: row for row, word in enumerate(target)}
     pairs = [(row, row_of[word]) for row, word in enumerate(source) if word in row_of]

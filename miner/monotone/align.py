@@ -54,8 +54,6 @@ class Alignment:
 def align(source: Blocks, target: Blocks) -> Alignment:
     """Align two documents' sentences in order, in time and memory O(N + M).
 
-    ``source`` has N sentences and ``target`` M, each from ``miner.monotone.blocks``.
-
     Raises:
         ValueError: A document has no sentence, or the dimensions of their vectors differ.
     """

@@ -1,9 +1,9 @@
 """Search a share of the sources on one device, cell by cell.
 
-Spans of rows and of columns begin with ``SEED`` lines, and then double. A cell is a span of rows by
-a span of columns; a line is a row or a column. Cells in the first span have no floors yet: their
-products are written and sorted. In any other cell a line has already met at least as many products
-as are in the cell. It then expects at most as many hits as it keeps candidates, and the fused
+Spans of rows and of columns begin with ``SEED`` lines or more, and then double. A cell is a span of
+rows by a span of columns; a line is a row or a column. Cells in the first span have no floors yet:
+their products are written and sorted. In any other cell a line has already met at least as many
+products as it has there. It then expects at most as many hits as it keeps candidates, and the fused
 kernel (``miner.knn.gpu.fused``) finds only these.
 """
 
