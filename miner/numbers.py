@@ -61,7 +61,8 @@ class Number(NamedTuple):
     """A number in a text, by its possible values and its parts.
 
     ``readings`` are the values that it may mean, and ``parts`` the values of its runs of digits,
-    such as 10 and 30 of 10.30, none in a date. A value is like ``1234.5``, without redundant zeros.
+    such as 10 and 30 of 10.30, empty for plain digits. Values are like ``1234.5``, without
+    redundant zeros.
     """
 
     readings: frozenset[str]
