@@ -96,11 +96,7 @@ def find_hits(
 
 
 def fault(tiling: Tiling, device: torch.device, dtype: torch.dtype) -> str:
-    """Describe why a tiling does not work on a device, or return "".
-
-    The trial has tiles with edges, and rows with too many hits or none. Its products are of
-    integers, so they are exact in every order of summation.
-    """
+    """Describe why a tiling does not work on a device, or return ""."""
     rows, columns = tiling.rows + 3, 2 * tiling.columns + 5
     generator = torch.Generator().manual_seed(0)
     x, y = (
