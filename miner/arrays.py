@@ -151,7 +151,7 @@ class Pairs:
 class JudgedPairs(Pairs):
     """P judged pairs, whose ``score`` is the judge's log likelihood ratio.
 
-    ``margin`` is of ``miner.margin``, and ``probability`` that of a correct pair, (P,) each.
+    ``margin`` has the margins, and ``probability`` the probabilities of being correct, (P,) each.
     """
 
     probability: FloatArray

@@ -28,7 +28,7 @@ def run_command(main: Callable[[], int], program: str) -> int:
     After a ValueError, an OSError, an interrupt, SIGTERM, a lack of memory, or a missing module of
     an extra, it prints one line to stderr that begins with ``program``, and returns 2. After a
     broken pipe, as when a reader closes stdout, it returns 141. Other exceptions propagate. Without
-    one, it returns the status of ``main``.
+    an exception, it returns the status of ``main``.
 
     Raises:
         ModuleNotFoundError: A module is missing that no extra installs.

@@ -113,7 +113,7 @@ class Judge:
 
         ``blocks`` are the scores of all pairs, and ``known`` (N,) of leave-one-out pairs, maybe
         none. For given pairs, whose errors lower scores little, ``blocks`` decide only the share,
-        ``known`` nothing.
+        and ``known`` is ignored.
         """
         if not self.is_given:
             return Probabilities.fit(self.reference_peaks, blocks, known)
@@ -165,7 +165,7 @@ class Judge:
         return found
 
     def feature_contributions(self, row: NDArray[np.float32]) -> dict[str, float]:
-        """Return each feature's contribution to the score of a pair ``row`` (F,).
+        """Return the contribution of each feature of ``row`` (F,) to its score.
 
         It is the sum of the changes that the feature's splits make to the mean score (Saabas 2014),
         and of the term that a fixed rule adds for the feature, if any. Contributions and the mean

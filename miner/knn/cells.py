@@ -157,8 +157,8 @@ def nearest_cells(
     A row's cells depend on no other row, because integers sum exactly. ``centroids`` are from
     ``train_cells``, (C, D + 1), or have no penalties, (C, D). Cells are int64 (N, min(probes, C)),
     nearest first, ties by number. ``probes`` is at least 1. With a ``reach`` from
-    ``fit_probe_radius``, they are (N, min(probes + PROBE_SLACK, C)), about ``probes`` per row, and
-    -1 at the end outside the radius.
+    ``fit_probe_radius``, rows have about ``probes`` of (N, min(probes + PROBE_SLACK, C)) cells, and
+    -1 at the end.
     """
     if reach is None:
         return _nearest(rows, centroids, probes)[0]

@@ -61,7 +61,7 @@ def procrustes(source: Matrix, target: Matrix) -> Matrix:
 def identical_words(source: Sequence[str], target: Sequence[str]) -> tuple[IntArray, IntArray]:
     """Return the source and target rows, (P,) each, of words in both lists.
 
-    Each duplicate in ``source`` counts, in order, and of duplicates in ``target`` the last.
+    Each duplicate in ``source`` counts, in order. Of duplicates in ``target``, the last one counts.
     """
     row_of = {word: row for row, word in enumerate(target)}
     pairs = [(row, row_of[word]) for row, word in enumerate(source) if word in row_of]
