@@ -38,8 +38,7 @@ ALIGNED = 8  # numbers; the kernel's bulk copies need rows of 16 bytes or multip
 class Plan(NamedTuple):
     """The plan of a search on a device.
 
-    ``resident`` says whether all vectors fit its memory. Cells have at most ``lines`` rows per
-    side.
+    ``resident`` says if all vectors fit its memory. Cells have at most ``lines`` rows per side.
     """
 
     resident: bool
