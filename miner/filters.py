@@ -184,7 +184,13 @@ def script(suspects: Suspects) -> Mask:
 
 
 def hub(suspects: Suspects) -> Mask:
-    """Return a mask (P,) of pairs with a sentence in over 50 neighbour lists."""
+    """Return a mask (P,) of pairs with a sentence in over 50 neighbour lists.
+
+    Raises:
+        ValueError: ``suspects.lists`` is empty.
+    """
+    if len(suspects.lists) != 2:
+        raise ValueError("the filter 'hub' requires the numbers of neighbour lists of both sides")
     source, target = suspects.lists
     return np.maximum(source, target) > MAX_LISTS
 
@@ -192,9 +198,10 @@ def hub(suspects: Suspects) -> Mask:
 def language(suspects: Suspects) -> Mask:
     """Return a mask (P,) of the pairs with a side in another language.
 
-    py3langid gives the language expected of that side a probability below 0.001.
-    ``suspects.languages`` must pass ``check_filter_languages``.
+    py3langid gives the language expected of that side a probability below 0.001. Errors are as in
+    ``check_filter_languages``.
     """
+    check_filter_languages(["language"], suspects.languages)
     labels = [known_label(code or "") for code in suspects.languages]
 
     def probability(text: str, expected: str | None) -> float:
