@@ -30,7 +30,7 @@ SAME_NAME = 0.2
 BLOCK_ROWS = 1 << 16  # sentences of candidates in memory
 
 _PART = re.compile(r"[^/._?=&:-]+")
-_NUMBER = re.compile(r"[\W\d_]*(\.[a-z]+)?")  # name of a counted document: 0017.txt
+_NUMBER = re.compile(r"(?i)[\W\d_]*(\.[a-z]+)?")  # name of a counted document: 0017.txt
 _QUERY = {"lang", "language", "locale", "hl", "l"}
 # ISO 639-1, without the suffix "sh". Codes that are words, such as "is", are removed on both sides.
 CODES = {code for code in languages.CODES if len(code) == 2} - {"sh"} | {"bh"}
@@ -142,6 +142,8 @@ def pair_documents(
         raise ValueError("a side has no documents to pair; pass one or more per side")
     if not all(map(len, (*source, *target))):
         raise ValueError("a document has no sentences; pass one or more per document")
+    if any(len({rows.shape[1] for rows in side}) > 1 for side in (source, target)):
+        raise ValueError("vectors of a side differ in dimensions; encode all with one encoder")
     sides = DocumentsInMemory(source), DocumentsInMemory(target)
     return pair_sides(*sides, k=candidates, threshold=threshold)
 
