@@ -6,7 +6,7 @@ Axes: ``P`` pairs, ``F`` features in the order of ``COLUMNS``, NaN if unknown.
 import math
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -64,8 +64,7 @@ SPLIT_LANGUAGES = ("ja", "km", "lo", "my", "th", "vi")
 COLUMNS = (*SEEN, CONTEXT)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Texts:
+class Texts(NamedTuple):
     """Features of the texts of P pairs. An axis of 2 is source and target.
 
     Attributes:
@@ -121,22 +120,14 @@ def read_texts(
             names = compare_names(makers, texts, words, languages)
             context = network.judge(*words)[0] if network else context
         numbers = count_numbers(*texts).T
-        columns = (
-            *match_words(words[0], words[1], joins),
-            marks,
-            numbers,
-            own,
-            facts,
-            names,
-            context,
-        )
+        matches = match_words(words[0], words[1], joins)
+        columns = (*matches, marks, numbers, own, facts, names, context)
         with reading:
             progress(len(texts[0]))
         return columns
 
     read = map_in_threads(read_piece, blocks(len(source), PAIRS_PER_THREAD) or [slice(0, 0)])
-    columns = map(np.concatenate, zip(*read, strict=True))
-    return Texts(**dict(zip((field.name for field in fields(Texts)), columns, strict=True)))
+    return Texts(*map(np.concatenate, zip(*read, strict=True)))
 
 
 def match_words(
