@@ -134,20 +134,6 @@ def _constant(number: Any) -> Any:
     return ir.Constant(FLOATS, [float(number)] * LANES)
 
 
-@intrinsic
-def _divide(typing: Any, shares: Any, start: Any, total: Any) -> Any:
-    """Divide LANES shares from ``start`` by ``total``, in compiled code only."""
-
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        shares, start, total = values
-        place = _at(context, builder, signature.args[0], shares, start)
-        share = builder.fdiv(builder.load(place, align=4), in_lanes(builder, total, LANES))
-        builder.store(share, place, align=4)
-        return context.get_dummy_value()
-
-    return types.void(shares, start, total), generate
-
-
 @_part
 def _normalise(logits: Any, words: int, more: Any) -> Any:
     """Replace logits by shares (softmax), and return the share of ``more``.
@@ -163,8 +149,8 @@ def _normalise(logits: Any, words: int, more: Any) -> Any:
     total = logits[words]
     for word in range(words):
         total += logits[word]
-    for start in range(0, words + 1, LANES):
-        _divide(logits, start, total)
+    for word in range(words + 1):
+        logits[word] /= total
     return logits[words]
 
 

@@ -125,12 +125,9 @@ def fit_tail(counts: FloatArray, start: float) -> Tail:
 
 def count_scores(scores: FloatArray) -> FloatArray:
     """Count finite scores per bin of ``SCORES``, outliers in the outer bins."""
-    bins = np.clip(
-        np.floor(scores * BINS_PER_UNIT).astype(np.int64) + MAX_SCORE * BINS_PER_UNIT,
-        0,
-        len(SCORES) - 1,
-    )
-    return np.bincount(bins, minlength=len(SCORES)).astype(np.float64)
+    bins = np.floor(scores * BINS_PER_UNIT).astype(np.int64) + MAX_SCORE * BINS_PER_UNIT
+    inside = bins.clip(0, len(SCORES) - 1)
+    return np.bincount(inside, minlength=len(SCORES)).astype(np.float64)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,13 +182,9 @@ def logistic(odds: FloatArray) -> FloatArray:
 def _fit_mixture(peaks: Peaks, counts: FloatArray, known: FloatArray) -> tuple[Tail, Peak, float]:
     """Fit a tail of wrong pairs, a peak of correct ones, and its share."""
     below, above = (peak.log_densities() for peak in peaks)
-    counted = zip(
-        map(np.exp, (below, above)), (PRIOR_WRONG_PAIRS, PRIOR_CORRECT_PAIRS), strict=True
-    )
-    before = [dense * (pairs / dense.sum()) for dense, pairs in counted]
-    limits = [
-        [peak.place + shift for shift in pair] for peak, pair in zip(peaks, SHIFTS, strict=True)
-    ]
+    dense, pairs = np.exp([below, above]), [[PRIOR_WRONG_PAIRS], [PRIOR_CORRECT_PAIRS]]
+    before = dense * (pairs / dense.sum(axis=1, keepdims=True))
+    limits = np.add(SHIFTS, [[peak.place] for peak in peaks])
     right, share, alike = peaks[1], 0.1, LOOKALIKE_RATE
     for _ in range(_STEPS):
         log_odds = above - below
