@@ -110,24 +110,17 @@ def exact_cost(problem: Problem, machine: Machine, precision: Precision | None =
 
     ``precision`` is a key of ``machine.products``, or None for the fastest.
     """
-    choices = [precision] if precision else list(machine.products)
+    rate = machine.products[precision] if precision else max(machine.products.values())
     ways = [(problem.dim, HIDDEN)] + [(AXES, HIDDEN_BY_AXES)] * (problem.dim > AXES)
-    seeds = (
-        SEEDS * problem.rows if min(problem.sources, problem.targets) >= MIN_COLUMNS_TO_SEED else 0
-    )
+    seeds = SEEDS * problem.rows * (min(problem.sources, problem.targets) >= MIN_COLUMNS_TO_SEED)
     seconds = min(
-        (problem.similarities + seeds) * 2 * width / machine.products[choice]
+        (problem.similarities + seeds) * 2 * width / rate
         + (_hits(problem) + problem.rows * hidden) * machine.cosine
         + problem.rows * machine.preparation
-        for choice in choices
         for width, hidden in ways
     )
     operations = 2.0 * problem.similarities * problem.dim
     return Cost(method="exact", operations=operations, seconds=seconds / machine.threads)
-
-
-def _similarity(problem: Problem, machine: Machine, precision: Precision) -> float:
-    return 2 * problem.dim / machine.products[precision]
 
 
 def _hits(problem: Problem) -> float:
@@ -143,12 +136,11 @@ def cells_cost(problem: Problem, machine: Machine) -> Cost:
     """Estimate the cost of the default cell join, and of measuring its recall."""
     cells = default_cells(max(problem.sources, problem.targets))
     share = min(1.0, UNEVEN * PROBES**2 / cells)
-    precision = min(machine.products, key=lambda choice: _similarity(problem, machine, choice))
     similarities = share * problem.similarities + problem.rows * SAMPLED
     assigned = problem.rows * SPLIT * cells + (2 * ROUNDS + 1) * POINTS * cells * cells
     row = (HIDDEN + problem.k) * machine.cosine
     seconds = (
-        similarities * _similarity(problem, machine, precision)
+        2 * similarities * problem.dim / max(machine.products.values())
         + 2 * assigned * problem.dim / machine.integers
         + problem.rows * (PARTS * (row + machine.preparation) + machine.preparation)
     )
