@@ -20,7 +20,6 @@ Mask: TypeAlias = NDArray[np.bool_]
 Rows: TypeAlias = slice | NDArray[np.integer[Any]]  # a slice, or positions
 
 NO_NEIGHBOUR = -1
-BLOCK_ROWS = 1 << 14
 # Held while a header of arrays is parsed. Before 3.11.5, Python fails at random if threads do this
 # at once (CPython's gh-106905).
 PARSING = threading.Lock()
@@ -110,13 +109,9 @@ class Neighbours:
 
     def means(self) -> FloatArray:
         """Return each row's mean cosine, float64 (N,), 0 without neighbours."""
-        means = np.empty(len(self))
-        for start in range(0, len(self), BLOCK_ROWS):
-            part = self.take(slice(start, start + BLOCK_ROWS))
-            is_neighbour = part.ids != NO_NEIGHBOUR
-            total = np.where(is_neighbour, part.cosines, 0).astype(np.float64).sum(axis=1)
-            means[start : start + BLOCK_ROWS] = total / np.maximum(is_neighbour.sum(axis=1), 1)
-        return means
+        is_neighbour = self.ids != NO_NEIGHBOUR
+        total = self.cosines.sum(axis=1, dtype=np.float64, where=is_neighbour)
+        return np.asarray(total / np.maximum(is_neighbour.sum(axis=1), 1))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import copy_context
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -118,13 +118,13 @@ def map_in_threads(work: Callable[[Item], Result], items: Sequence[Item]) -> lis
 
     Threads and errors are as in ``run_in_threads``.
     """
-    results: dict[int, Result] = {}
+    results: list[Any] = [None] * len(items)
 
     def compute(position: int) -> None:
         results[position] = work(items[position])
 
     run_in_threads(compute, range(len(items)))
-    return [results[position] for position in range(len(items))]
+    return results
 
 
 def on_one_thread(work: Callable[[], Result]) -> Result:
