@@ -129,7 +129,6 @@ _AVX: dict[str, Any] = {
     "int16": Way(_vpmaddwd, codes=2),
     "largest": 63,
 }
-_TILES = Way(None, steps=16)
 _ALL = (  # the fastest first
     InstructionSet(
         name="amx-int8",
@@ -137,7 +136,7 @@ _ALL = (  # the fastest first
         lanes=16,
         rows=32,
         vectors=2,
-        int8=_TILES,
+        int8=Way(None, steps=16),
         tiles=True,
     ),
     InstructionSet(name="avx512vnni", processor="cascadelake", lanes=16, vectors=4, int8=_VNNI),
