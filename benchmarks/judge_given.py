@@ -188,7 +188,7 @@ class Corpus:
         near = NeighbourhoodStats(cosines, lists[0].means(), lists[1].means())
         texts = read_texts(self.makers, *sides, languages=self.languages, is_given=True)
         best = np.argsort(-margin_scores(*near), kind="stable")[:STATISTICS_PAIRS]
-        first = Texts(**{part: values[best] for part, values in vars(texts).items()})
+        first = Texts(*(values[best] for values in texts))
         usual = RunStatistics.of(first, mean_spacing(lists), is_given=True)
         features = compute_features(texts, near, usual)
         example = {"languages": self.languages, "features": features, "right": right}

@@ -20,7 +20,6 @@ Mask: TypeAlias = NDArray[np.bool_]
 Rows: TypeAlias = slice | NDArray[np.integer[Any]]  # a slice, or positions
 
 NO_NEIGHBOUR = -1
-BLOCK_ROWS = 1 << 14
 # Held while a header of arrays is parsed. Before 3.11.5, Python fails at random if threads do this
 # at once (CPython's gh-106905).
 PARSING = threading.Lock()
@@ -39,7 +38,7 @@ def take_rows(array: NDArray[Any], rows: Rows) -> NDArray[Any]:
 
 
 def evenly_spaced(rows: int, count: int) -> IntArray:
-    """Return ``count`` positions at an even stride, from 0 to below ``rows``.
+    """Return ``count`` evenly spaced positions from 0, below ``rows``.
 
     They are int64, ascending, and repeat if ``count`` exceeds ``rows``, which is at least 1.
     """
@@ -47,10 +46,9 @@ def evenly_spaced(rows: int, count: int) -> IntArray:
 
 
 def code_points(texts: Sequence[str]) -> tuple[NDArray[np.uint32], IntArray]:
-    """Return the joined code points of N texts, and the offsets of the texts.
+    """Return the joined code points of N texts, and offsets (N + 1,) of texts.
 
-    Text i has the code points ``codes[offsets[i] : offsets[i + 1]]``. ``codes`` are read-only
-    uint32, and ``offsets`` int64 (N + 1,).
+    Text i has ``codes[offsets[i] : offsets[i + 1]]``. ``codes`` are read-only.
     """
     codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), dtype="<u4")
     return codes, np.cumsum([0, *map(len, texts)])
@@ -67,7 +65,7 @@ class Columns(NamedTuple):
 def take_columns(vectors: NDArray[np.floating], columns: Sequence[Columns]) -> NDArray[np.floating]:
     """Select columns of vectors (N, D), weighted, as float32 (N, columns).
 
-    Ranges are in the order of ``columns``. If ``columns`` is empty, ``vectors`` itself is returned.
+    They are in the order of ``columns``. Without ``columns``, ``vectors`` itself is returned.
     """
     if not columns:
         return vectors
@@ -76,7 +74,7 @@ def take_columns(vectors: NDArray[np.floating], columns: Sequence[Columns]) -> N
 
 
 class Direction(IntEnum):
-    """The neighbour lists with a pair, as bits 1 (source) and 2 (target)."""
+    """The neighbour lists that contain a pair, as bits 1 and 2."""
 
     FORWARD = 1  # the source's list
     BACKWARD = 2  # the target's list
@@ -111,29 +109,20 @@ class Neighbours:
 
     def means(self) -> FloatArray:
         """Return each row's mean cosine, float64 (N,), 0 without neighbours."""
-        means = np.empty(len(self))
-        for start in range(0, len(self), BLOCK_ROWS):
-            part = self.take(slice(start, start + BLOCK_ROWS))
-            is_neighbour = part.ids != NO_NEIGHBOUR
-            total = np.where(is_neighbour, part.cosines, 0).astype(np.float64).sum(axis=1)
-            means[start : start + BLOCK_ROWS] = total / np.maximum(is_neighbour.sum(axis=1), 1)
-        return means
+        is_neighbour = self.ids != NO_NEIGHBOUR
+        total = self.cosines.sum(axis=1, dtype=np.float64, where=is_neighbour)
+        return np.asarray(total / np.maximum(is_neighbour.sum(axis=1), 1))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pairs:
     """P scored pairs, in fields of shape (P,).
 
-    Attributes:
-        source: source row ids, int64.
-        target: target row ids, int64.
-        score: the margin or the judge's score, float64.
-        cosine: cosine of both sentences, float32.
-        source_mean: mean cosine of the source's nearest targets, float64.
-        target_mean: mean cosine of the target's nearest sources, float64.
-        rank: position in the source's neighbour list, from 1, or in the target's if only that
-            contains the pair; 0 if neither does. int32.
-        direction: a ``Direction``, the lists that contain the pair, or 0 if neither does. int8.
+    ``source`` and ``target`` are rows of both sides, and ``cosine`` is between them. ``score`` is
+    the margin or the judge's score. ``source_mean`` is the mean cosine of the source's nearest
+    targets, and ``target_mean`` that of the target's nearest sources. ``rank``, from 1, is the
+    position in the source's neighbour list, or in the target's if only that contains the pair.
+    ``direction`` is a ``Direction``. Rank and direction are 0 if neither list contains the pair.
     """
 
     source: IntArray
@@ -155,10 +144,9 @@ class Pairs:
 
 @dataclass(frozen=True, kw_only=True)
 class JudgedPairs(Pairs):
-    """P judged pairs, with the fields of ``Pairs`` and two more.
+    """P judged pairs, whose ``score`` is the judge's log likelihood ratio.
 
-    ``probability`` (of being correct) and ``margin`` are float64 (P,). ``score`` is the judge's log
-    likelihood ratio, and ``margin`` the score before.
+    ``margin`` has the margins, and ``probability`` the probabilities of being correct, (P,) each.
     """
 
     probability: FloatArray

@@ -24,11 +24,11 @@ AddArguments: TypeAlias = Callable[[argparse.ArgumentParser], None]
 def run_command(main: Callable[[], int], program: str) -> int:
     """Run ``main``, report errors of the user, and return an exit status.
 
-    Call it in the main thread: it sets signals, streams and garbage collection of the process. A
-    ValueError or OSError is a fault of the user's input. For these, an interrupt, SIGTERM, a lack
-    of memory, or a missing module of an extra, it returns 2. It then prints one line to stderr that
-    begins with ``program``. If a reader of stdout closes it, the status is 141. Other exceptions
-    propagate.
+    Call it in the main thread: it sets signals, streams and garbage collection of the process.
+    After a ValueError, an OSError, an interrupt, SIGTERM, a lack of memory, or a missing module of
+    an extra, it prints one line to stderr that begins with ``program``, and returns 2. After a
+    broken pipe, as when a reader closes stdout, it returns 141. Other exceptions propagate. Without
+    an exception, it returns the status of ``main``.
 
     Raises:
         ModuleNotFoundError: A module is missing that no extra installs.
@@ -132,15 +132,12 @@ def add_version(parser: argparse.ArgumentParser) -> None:
 
 
 def parse_names(text: str) -> tuple[str, ...]:
-    """Split names at commas, in order, without duplicates.
-
-    Spaces and empty names stay: an empty text gives one empty name.
-    """
+    """Return the distinct parts of a text between commas, in order."""
     return tuple(dict.fromkeys(text.split(",")))
 
 
 def parse_number(text: str) -> float:
-    """Parse text like ``float``, or return NaN, which no option accepts."""
+    """Parse text like ``float``, or return NaN if it is not a number."""
     try:
         return float(text)
     except ValueError:
@@ -171,8 +168,8 @@ def add_common_options(parser: argparse.ArgumentParser) -> None:
 def error_line(error: Exception) -> str:
     """Return the message of an error for users, without ``[Errno 2]``.
 
-    It begins with the name of an OSError's file, if known, or with ``out of memory``. For a full
-    disk without a file's name, it lists the outputs and folders that may be on it.
+    It begins with the file of an OSError, if known, or with ``out of memory`` for a MemoryError.
+    For a full disk without a known file, it lists the outputs and folders that may be on it.
     """
     if isinstance(error, MemoryError):
         return f"out of memory: {error}".removesuffix(": ")

@@ -13,9 +13,8 @@ import miner.instructions  # noqa: F401  # sets the CPU that Numba compiles for
 def compiled(fastmath: bool | set[str] = False) -> Callable[[Any], Any]:
     """Build a decorator that compiles a function at its first call.
 
-    The machine code releases the interpreter's lock, and divides by zero like NumPy. It is cached
-    on disk; where that is impossible, each process compiles again. ``fastmath`` permits all (True)
-    or some of LLVM's inexact operations with floats, as in ``numba.njit``.
+    The machine code releases the interpreter's lock, and divides by zero like NumPy. Where it
+    cannot be cached on disk, each process compiles again. ``fastmath`` is as in ``numba.njit``.
     """
 
     def compile_function(function: Callable[..., Any]) -> Any:  # noqa: ANN401

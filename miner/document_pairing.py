@@ -1,13 +1,10 @@
 """Pair the documents of two languages that are translations of each other.
 
 As in the document alignment of WMT 2016 (Buck & Koehn 2016), vectors of documents and their names
-select candidate pairs, which sentence vectors then score. All sums are exact
-(``miner.knn.core.rescore``), so results do not depend on the order of sentences. Axes: ``P`` source
-and ``Q`` target documents, ``E`` candidate pairs, ``D`` dimensions.
-
-Names of translated pages, such as URLs and paths, often differ only in the language:
-``/de/start.html`` and ``/en/start.html``, ``start.fr.html`` and ``start.html?lang=en`` (Resnik &
-Smith 2003, "The Web as a Parallel Corpus").
+select candidate pairs, which sentence vectors then score. Names of translated pages often differ
+only in the language, as in ``/de/start.html`` and ``/en/start.html`` (Resnik & Smith 2003, "The Web
+as a Parallel Corpus"). Products of vectors are summed exactly (``miner.knn.core.rescore``). Axes:
+``P`` source and ``Q`` target documents, ``E`` candidate pairs, ``D`` dimensions.
 """
 
 import itertools
@@ -33,7 +30,7 @@ SAME_NAME = 0.2
 BLOCK_ROWS = 1 << 16  # sentences of candidates in memory
 
 _PART = re.compile(r"[^/._?=&:-]+")
-_NUMBER = re.compile(r"[\W\d_]*(\.[a-z]+)?")  # name of a counted document: 0017.txt
+_NUMBER = re.compile(r"(?i)[\W\d_]*(\.[a-z]+)?")  # name of a counted document: 0017.txt
 _QUERY = {"lang", "language", "locale", "hl", "l"}
 # ISO 639-1, without the suffix "sh". Codes that are words, such as "is", are removed on both sides.
 CODES = {code for code in languages.CODES if len(code) == 2} - {"sh"} | {"bh"}
@@ -59,11 +56,11 @@ def language_free(name: str) -> str:
 
 
 def same_names(source: Sequence[str], target: Sequence[str]) -> list[tuple[int, int]]:
-    """Return pairs of documents whose names differ only in the language.
+    """Return pairs of documents with the same ``language_free`` name.
 
-    A pair is the positions of a source and of a target name, in the order of ``source``. A name
-    matches nothing if it is a number, such as ``0017.txt``, or if ``language_free`` returns "", or
-    the same text for another name of its side.
+    A pair is the positions of a source and of a target name, in the order of ``source``. A name has
+    no pair if it is a number, such as ``0017.txt``, or if ``language_free`` returns "", or the same
+    text for another name of its side.
     """
     sides: list[dict[str, int]] = []
     for names in (source, target):
@@ -89,10 +86,10 @@ class DocumentPairs:
 
 
 class Documents(Protocol):
-    """The P documents of a side, implemented in memory and in shards.
+    """The P documents of a side.
 
-    ``names`` are P names, or empty if unknown. ``sizes``, int64 (P,), are numbers of sentences, and
-    ``sums``, float64 (P, D), sums of the documents' unit sentence vectors.
+    ``names`` are P names, or empty if unknown. ``sizes``, (P,), are numbers of sentences, and
+    ``sums``, (P, D), sums of the documents' unit sentence vectors.
     """
 
     names: Sequence[str]
@@ -100,10 +97,7 @@ class Documents(Protocol):
     sums: FloatArray
 
     def sentences(self, documents: IntArray) -> list[Matrix]:
-        """Return the sentence vectors of documents at the given positions.
-
-        An array per position, in order, float32 (sentences, D). Vectors have unit length or are 0.
-        """
+        """Return the unit or zero sentence vectors of documents at positions."""
 
 
 class DocumentsInMemory:
@@ -137,13 +131,9 @@ def pair_documents(
     """Pair documents one to one by the vectors of their sentences.
 
     A pair's score, from -0.5 to 1, is the mean of its ``document_vectors``' cosine and
-    ``mutual_share``. Pairs are chosen greedily, best first.
-
-    Args:
-        source: sentence vectors of each document, float32 (sentences, D), finite, of any scale.
-        target: sentence vectors of each document of the other language.
-        candidates: number of nearest documents that each document of both sides is compared with.
-        threshold: the least score of a pair.
+    ``mutual_share``. Pairs with scores from ``threshold`` are chosen greedily, best first.
+    ``source`` and ``target`` have an array (sentences, D) per document, finite and of any scale.
+    Each document is compared with its ``candidates`` nearest documents of the other side.
 
     Raises:
         ValueError: A side or a document is empty, dimensions differ, or ``candidates`` is below 1.
@@ -152,6 +142,8 @@ def pair_documents(
         raise ValueError("a side has no documents to pair; pass one or more per side")
     if not all(map(len, (*source, *target))):
         raise ValueError("a document has no sentences; pass one or more per document")
+    if any(len({rows.shape[1] for rows in side}) > 1 for side in (source, target)):
+        raise ValueError("vectors of a side differ in dimensions; encode all with one encoder")
     sides = DocumentsInMemory(source), DocumentsInMemory(target)
     return pair_sides(*sides, k=candidates, threshold=threshold)
 

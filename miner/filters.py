@@ -35,10 +35,10 @@ _JAPANESE = {"HIRAGANA": "CJK", "KATAKANA": "CJK", "KATAKANA-HIRAGANA": "CJK"}
 class Suspects:
     """P pairs of texts to filter, and the facts that filters need.
 
-    ``ratio`` is the ``median_log_ratio`` of the corpus. ``lists`` count the neighbour lists that
-    contain each source and each target, (P,) each. Without them, the filter ``hub`` raises
-    ValueError. ``language`` needs ``languages``, ISO 639-1 codes of both sides. ``script`` needs
-    ``scripts``, the ``main_script`` of both sides, None to accept any.
+    ``ratio`` is the ``median_log_ratio`` of the corpus. ``lists`` are two arrays (P,): how many
+    neighbour lists contain each source, and each target. Without them, the filter ``hub`` raises
+    ValueError. The filter ``language`` needs ``languages``, ISO 639-1 codes of both sides.
+    ``scripts`` are the ``main_script`` of both sides, or None to accept any script.
     """
 
     source: Sequence[str]
@@ -83,10 +83,7 @@ def log_ratios(source: Sequence[str], target: Sequence[str]) -> FloatArray:
 
 
 def median_log_ratio(source: Sequence[str], target: Sequence[str]) -> float:
-    """Return the median of ``log_ratios`` of the first 32,768 pairs.
-
-    Pass the best pairs first. Without pairs, the median is 0.
-    """
+    """Return the median ``log_ratios`` of the first 32,768 pairs, 0 if none."""
     ratios = log_ratios(source[:RATIO_PAIRS], target[:RATIO_PAIRS])
     return float(np.median(ratios)) if len(ratios) else 0.0
 
@@ -143,7 +140,7 @@ def copied(suspects: Suspects) -> Mask:
     """Return a mask (P,) of the pairs whose sides are nearly the same.
 
     More than 70% of the pair's distinct trigrams are on both sides. A trigram is three letters or
-    digits, in any case. A side of fewer has one trigram, and two sides without any are copies.
+    digits, in any case. A side with fewer of these has one trigram, which may be empty.
     """
 
     def trigrams(text: str) -> set[str]:
@@ -187,7 +184,13 @@ def script(suspects: Suspects) -> Mask:
 
 
 def hub(suspects: Suspects) -> Mask:
-    """Return a mask (P,) of pairs with a sentence in over 50 neighbour lists."""
+    """Return a mask (P,) of pairs with a sentence in over 50 neighbour lists.
+
+    Raises:
+        ValueError: ``suspects.lists`` is empty.
+    """
+    if len(suspects.lists) != 2:
+        raise ValueError("the filter 'hub' requires the numbers of neighbour lists of both sides")
     source, target = suspects.lists
     return np.maximum(source, target) > MAX_LISTS
 
@@ -195,9 +198,10 @@ def hub(suspects: Suspects) -> Mask:
 def language(suspects: Suspects) -> Mask:
     """Return a mask (P,) of the pairs with a side in another language.
 
-    py3langid gives the language expected of that side a probability below 0.001.
-    ``suspects.languages`` must pass ``check_filter_languages``.
+    py3langid gives the language expected of that side a probability below 0.001. Errors are as in
+    ``check_filter_languages``.
     """
+    check_filter_languages(["language"], suspects.languages)
     labels = [known_label(code or "") for code in suspects.languages]
 
     def probability(text: str, expected: str | None) -> float:

@@ -28,8 +28,8 @@ def distinct_pairs(source: IntArray, target: IntArray) -> tuple[IntArray, int]:
 def lines_of(pairs: IntArray, source: IntArray, target: IntArray) -> IntArray:
     """Return the first lines, int64 (Q,), of Q pairs of rows.
 
-    ``source`` and ``target`` are the Q pairs' rows, int64 (Q,). ``pairs``, int64 (3, P), are from
-    ``distinct_pairs``, and contain all Q pairs.
+    ``source`` and ``target`` (Q,) are the rows. ``pairs`` are from ``distinct_pairs``, and have
+    them.
     """
     sources, targets, lines = pairs
     width = int(targets.max(initial=0)) + 1
@@ -51,8 +51,7 @@ def given_pairs(
 
     ``source`` and ``target`` are rows, and ``cosine`` the cosines of the pairs, (P,) each.
     ``forward`` has the nearest targets of each pair's source, ``backward`` the nearest sources of
-    its target, (P, K) each. ``margin`` is one of ``miner.margin.MARGINS``; any other raises
-    ValueError.
+    its target, (P, K) each. Raises ValueError if ``margin`` is not one of ``miner.margin.MARGINS``.
     """
     source_mean, target_mean = forward.means(), backward.means()
     rank, direction = np.zeros(len(source), dtype=np.int32), np.zeros(len(source), dtype=np.int8)

@@ -2,17 +2,14 @@
 
 Numba cannot call them, so functions here generate LLVM code, which it puts into its loops. Most
 instructions need an unsigned factor, so a number that makes the codes of columns positive is added
-to these.
-
-AMX multiplies tiles: registers of 16 rows with 64 bytes each, which a thread configures first. The
-system must grant their use to the process.
+to these. AMX multiplies tiles: registers of 16 rows with 64 bytes each, which a thread configures
+first. The system must grant their use to the process.
 
 AVX2 multiplies bytes, but sums adjacent products in 16 bits, and adding two such sums before they
 are widened is fastest. The sums fit if column codes are at most 95, so 191 after raising, and the
 absolute values of four row codes, whose products are added, sum to at most 171 (191 x 171 =
-32,661). Other codes are int16 there.
-
-If ``ADIT_INT8`` names a set that this CPU lacks, the import raises ValueError.
+32,661). Other codes are int16 there. If ``ADIT_INT8`` is set, but not to ``none`` or a set of this
+CPU, the import raises ValueError.
 """
 
 import ctypes
@@ -140,7 +137,6 @@ _AVX: dict[str, Any] = {
     "largest": 95,
     "largest_sum": 171,
 }
-_TILES = Way(None, steps=16)
 _ALL = (  # the fastest first
     InstructionSet(
         name="amx-int8",
@@ -148,7 +144,7 @@ _ALL = (  # the fastest first
         lanes=16,
         rows=32,
         vectors=2,
-        int8=_TILES,
+        int8=Way(None, steps=16),
         tiles=True,
     ),
     InstructionSet(name="avx512vnni", processor="cascadelake", lanes=16, vectors=4, int8=_VNNI),

@@ -82,10 +82,8 @@ def base_language(code: str) -> str:
 def macrolanguage(code: str) -> str:
     """Return the macrolanguage that contains a language, or its base language.
 
-    >>> [macrolanguage(code) for code in ("cmn", "nb", "arb", "yue", "de-AT")]
-    ['zh', 'no', 'ar', 'yue', 'de']
-
-    Unknown codes are treated like in ``base_language``.
+    >>> [macrolanguage(code) for code in ("cmn", "nb", "arb", "yue", "de-AT", "xx")]
+    ['zh', 'no', 'ar', 'yue', 'de', 'xx']
     """
     from langcodes import standardize_tag
 

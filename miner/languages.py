@@ -65,15 +65,14 @@ def language_of(text: str) -> str:
 
 
 def language_probabilities(text: str) -> dict[str, float]:
-    """Return the probability of each label in ``identifier``, largest first."""
+    """Return the probability of each of py3langid's labels, largest first."""
     return {str(code): float(chance) for code, chance in identifier().rank(text)}
 
 
 def known_label(code: str) -> str | None:
     """Return the identifier's label for the language of a code, or None.
 
-    It may be the label of the language's macrolanguage, or of another language in the
-    macrolanguage. It is None if the identifier knows none of these.
+    It may be the label of its macrolanguage, or of another language of the macrolanguage.
     """
     known = identifier().labels
     by_base = {base_language(label): label for label in known}

@@ -1,9 +1,7 @@
 """Margin scores, which relate a cosine to both neighbourhoods.
 
-Artetxe & Schwenk 2019, "Margin-based Parallel Corpus Mining", equations 2 and 3: with ``a = cos(x,
-y)`` and ``b = sum over NN_k(x) of cos / 2k + sum over NN_k(y) of cos / 2k``, the score is
-``margin(a, b)``. CSLS is equation 6 of Conneau et al. 2018, "Word Translation without Parallel
-Data".
+They are equations 2 and 3 of Artetxe & Schwenk 2019, "Margin-based Parallel Corpus Mining", and
+``csls`` equation 6 of Conneau et al. 2018, "Word Translation without Parallel Data".
 """
 
 from collections.abc import Callable
@@ -28,12 +26,12 @@ MARGINS: dict[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
 def margin_scores(
     cosine: Matrix, source_mean: FloatArray, target_mean: FloatArray, *, margin: str = "ratio"
 ) -> FloatArray:
-    """Return the margin of each of P pairs, float64 (P,).
+    """Return the margins of pairs, float64, for arrays that broadcast.
 
     Let a be the cosine, and b the mean of ``source_mean`` and ``target_mean``. ``ratio`` is a /
-    max(b, 1e-6), ``distance`` a - b, ``absolute`` a and ``csls`` 2 (a - b). ValueError says that
-    ``margin`` is none of these. ``source_mean``, (P,), are mean cosines of the k nearest targets of
-    each pair's source, and ``target_mean``, (P,), of the k nearest sources of each pair's target.
+    max(b, 1e-6), ``distance`` a - b, ``absolute`` a and ``csls`` 2 (a - b). Raises ValueError if
+    ``margin`` is none of these. ``source_mean`` are mean cosines of the k nearest targets of each
+    pair's source, and ``target_mean`` of the k nearest sources of its target.
     """
     check_choice("margin", margin, MARGINS)
     return MARGINS[margin](cosine.astype(np.float64), (source_mean + target_mean) / 2)

@@ -2,8 +2,7 @@
 
 A pair counts as the set of character 4-grams of both its texts. MinHash (Broder 1997) estimates the
 Jaccard similarity of two sets from signatures of ``HASHES`` numbers. Two pairs are compared if they
-agree in one of 16 bands of 4 numbers, as 99.98% do that are 80% similar. Axes: ``P`` pairs, best
-first.
+agree in one of 16 bands of 4 numbers, as 99.98% do that are 80% similar.
 """
 
 from collections.abc import Sequence
@@ -48,9 +47,9 @@ def signatures(source: Sequence[str], target: Sequence[str]) -> Signatures:
 def near_copies(signatures: Signatures, *, held: int = 1 << 22) -> Mask:
     """Find the pairs that are near-copies of better pairs, as a mask (P,).
 
-    ``signatures`` are uint32 (P, HASHES), of the best pair first. A pair is found if its estimated
-    similarity is at least 0.8 to the best pair with the same four numbers, for any of 16 bands.
-    About ``held`` pairs are in memory at a time, which does not change the result.
+    ``signatures`` (P, HASHES) are of pairs, best first. A pair is found if its estimated similarity
+    is at least 0.8 to the best pair with the same four numbers, for any of 16 bands. About ``held``
+    pairs are in memory at a time, which does not change the result.
     """
     copies = np.zeros(len(signatures), dtype=bool)
     parts = -(-len(signatures) // held)

@@ -60,8 +60,8 @@ _FIRST_FOREIGN = 0x660  # the first digit after ASCII
 class Number(NamedTuple):
     """A number in a text, by its possible values and its parts.
 
-    ``readings`` are the values that it may mean, and ``parts`` the values of its parts, such as 10
-    and 30 of 10.30, empty if it has none. A value is like ``1234.5``, without redundant zeros.
+    ``readings`` are its possible values, like ``1234.5``, without redundant zeros. ``parts`` are
+    the values of its runs of digits, such as 10 and 30 of 10.30, empty for plain digits.
     """
 
     readings: frozenset[str]
@@ -71,7 +71,7 @@ class Number(NamedTuple):
 def numbers_in(text: str) -> frozenset[Number]:
     """Return the distinct numbers in a text, in digits of any script.
 
-    A date gives one number per part. Numbers in words are ignored. The set may be empty.
+    A date gives one number per part, except for zeros such as 00. Numbers in words are ignored.
     """
     return frozenset().union(*map(_read, _NUMBER.findall(_BARE_FRACTION.sub("0.", text))))
 
@@ -118,7 +118,7 @@ def count_numbers(source: Sequence[str], target: Sequence[str]) -> FloatArray:
 
 
 def with_ascii_digits(texts: Sequence[str]) -> Sequence[str]:
-    """Return ``texts`` in ASCII digits, or the same object if unchanged."""
+    """Return ``texts`` with ASCII digits, or the same object if unchanged."""
     codes, starts = code_points(texts)
     places, values = _foreign_digits(codes)
     if not (values < 10).any():

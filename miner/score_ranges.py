@@ -3,8 +3,8 @@
 The result is that of ``miner.selection.select``. Retrieval needs only the best pairs of each
 neighbour list. They are computed from blocks of lists, and sorted on disk. Whether a pair is
 selected depends on better pairs only by the sentences that these have used. So pairs are selected
-range by range, best first: memory contains one range, and a byte per row of both sides. Axes: ``K``
-neighbours, ``Q`` rows of a part of a side, ``P`` pairs.
+range by range, best first: memory contains two ranges, and a byte per row of both sides. Axes:
+``K`` neighbours, ``Q`` rows of a part of a side, ``P`` pairs.
 """
 
 import itertools
@@ -50,8 +50,7 @@ JUDGED_RECORD = [*RECORD, ("probability", "<f8"), ("margin", "<f8")]
 class RowNeighbours:
     """The neighbour lists of Q rows of a side.
 
-    ``ids``, int64 (Q,), are the rows, ascending. ``lists`` (Q, K) are their neighbours, and
-    ``means``, float64 (Q,), the mean cosines of each row's neighbours.
+    ``ids`` (Q,) are the ascending rows, ``lists`` (Q, K) theirs, and ``means`` (Q,) mean cosines.
     """
 
     ids: IntArray
@@ -82,13 +81,9 @@ def best_pairs(
     """Yield the best pairs of each part of a side, by row, with ties.
 
     A row's pairs are all that have its highest margin, none without neighbours. A ``BestPairs`` is
-    yielded per part, in order.
-
-    Args:
-        parts: rows of the side, with their neighbours.
-        others: all rows of the other side, read once, in parts with disjoint ranges of ids.
-        side: FORWARD if ``parts`` are sources, or else BACKWARD.
-        margin: one of ``miner.margin.MARGINS``; any other raises ValueError.
+    yielded per part, in order. ``side`` is FORWARD if ``parts`` are sources, or else BACKWARD.
+    ``others`` are all rows of the other side, in parts with disjoint ranges of ids, and are read
+    once. Raises ValueError if ``margin`` is not one of ``miner.margin.MARGINS``.
     """
     from miner.compiling import compiled  # loads Numba
 
@@ -187,10 +182,7 @@ def merge_directions(forward: Pairs, backward: Pairs) -> tuple[Pairs, NDArray[np
 
 @dataclass(frozen=True, kw_only=True)
 class SortedPairsFile:
-    """An ``.npy`` file of the best pairs of rows of a side.
-
-    ``path`` has the pairs by ascending score, and ``side`` is FORWARD for sources.
-    """
+    """An ``.npy`` file of the best pairs of ``side``, by ascending score."""
 
     path: Path
     side: Direction
@@ -201,10 +193,9 @@ class SortedPairsFile:
 
 
 def sort_pairs(path: Path, pairs: Pairs, side: Direction) -> SortedPairsFile:
-    """Write all ``pairs``, by ascending score, to an ``.npy`` file.
+    """Write ``pairs``, maybe judged, to an ``.npy`` file by ascending score.
 
-    Ties keep their order. Pairs may be judged. An existing file is replaced. A full disk raises
-    OSError.
+    Ties keep their order. An existing file is replaced. A full disk raises OSError.
     """
     record = JUDGED_RECORD if isinstance(pairs, JudgedPairs) else RECORD
     records = np.empty(len(pairs), dtype=record)
@@ -224,13 +215,10 @@ def select_in_ranges(
 ) -> Iterator[Pairs]:
     """Yield the pairs that ``miner.selection.select`` returns, in its order.
 
-    They are yielded in blocks, which may be empty. Two ranges of scores are in memory.
-
-    Args:
-        files: the best pairs of all rows of both sides, not judged. Ids are row numbers from 0.
-        size: about how many pairs a range has. It has more if many scores are equal.
-        retrieval: one of ``miner.selection.RETRIEVALS``; any other raises ValueError.
-        threshold: pairs must score above it.
+    They are yielded in blocks, which may be empty. ``files`` have the best pairs of all rows of
+    both sides, not judged, with row numbers from 0. Two ranges of scores are in memory, of about
+    ``size`` pairs each, or more of equal scores. Raises ValueError if ``retrieval`` is not one of
+    ``miner.selection.RETRIEVALS``.
     """
     check_choice("retrieval", retrieval, RETRIEVALS)
     taken = [np.zeros(_largest(files, name) + 1, dtype=np.bool_) for name in ("source", "target")]

@@ -28,7 +28,7 @@ def candidate_pairs(
 
     ``forward`` has the N sources' neighbours with ids from ``target_ids``, and ``backward`` the M
     targets' with ids from ``source_ids``. Pairs are in the order of source ids, then target ids.
-    ``margin`` is one of ``miner.margin.MARGINS``; any other raises ValueError.
+    Raises ValueError if ``margin`` is not one of ``miner.margin.MARGINS``.
     """
     source, target, forward_cosine, forward_rank = _edges(forward, target_ids)
     target_b, source_b, backward_cosine, backward_rank = _edges(backward, source_ids)
@@ -95,8 +95,7 @@ def best_of_both(pairs: Pairs) -> IntArray:
     """Return the positions of pairs among which ``max`` selects, best first.
 
     They are the best pair of each source and of each target, and the pairs with the same score as
-    the best pairs of both their sentences. So, each copy of a duplicate sentence and translation
-    gets a partner.
+    the best pairs of both their sentences. So each copy of a duplicate pair gets a partner.
     """
     ranked = order_best_first(pairs)
     forward, forward_ties = _best_of_each(pairs, ranked, Direction.FORWARD)
@@ -110,9 +109,8 @@ def best_of_both(pairs: Pairs) -> IntArray:
 def take_free(source: IntArray, target: IntArray, taken_sources: Mask, taken_targets: Mask) -> Mask:
     """Select pairs greedily, in order, with each row in at most one pair.
 
-    ``source`` and ``target``, int64 (P,), are the rows of each pair, below N and M. The masks
-    ``taken_sources`` (N,) and ``taken_targets`` (M,) are of the rows that are already in a pair,
-    updated in place. The result is a mask (P,) of the selected pairs.
+    ``source`` and ``target`` (P,) are the rows of each pair. The masks ``taken_sources`` (N,) and
+    ``taken_targets`` (M,) are of rows already in a pair, and updated in place. Returns a mask (P,).
     """
     kept = np.zeros(len(source), dtype=np.bool_)
     find = _find_free

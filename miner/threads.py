@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import copy_context
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -33,10 +33,7 @@ def thread_count() -> int:
 
 
 def given_threads(variable: str = THREADS) -> int:
-    """Return the number in an environment variable, or before its first comma.
-
-    It is 0 if the variable is not set, or has other text.
-    """
+    """Return the number before an environment variable's first comma, or 0."""
     value = os.environ.get(variable, "").partition(",")[0].strip()
     return int(value) if value.isdecimal() else 0
 
@@ -57,8 +54,7 @@ def using_threads(count: int) -> Iterator[None]:
 def use_all_threads() -> AbstractContextManager[None]:
     """Return a ``with`` context whose work may use the threads of all workers.
 
-    It is for work that other workers wait for. In it, ``thread_count`` is the environment's
-    ``ADIT_ALL_THREADS``. If that is not set, ``thread_count`` stays as it is.
+    In it, ``thread_count`` is ADIT_ALL_THREADS of the environment, or unchanged if that is not set.
     """
     return using_threads(given_threads(ALL_THREADS) or thread_count())
 
@@ -118,17 +114,17 @@ def run_in_threads(
 
 
 def map_in_threads(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    """Call ``work`` on each item, in threads, and return results in order.
+    """Return the results of ``work`` on items in order, in threads.
 
     Threads and errors are as in ``run_in_threads``.
     """
-    results: dict[int, Result] = {}
+    results: list[Any] = [None] * len(items)
 
     def compute(position: int) -> None:
         results[position] = work(items[position])
 
     run_in_threads(compute, range(len(items)))
-    return [results[position] for position in range(len(items))]
+    return results
 
 
 def on_one_thread(work: Callable[[], Result]) -> Result:

@@ -97,10 +97,7 @@ def _products(rows: Any, others: Any) -> Any:
 
 @_part
 def longest_sentence(offsets: Any) -> Any:
-    """Return the most words of a sentence, 0 without sentences.
-
-    ``offsets`` are the starts of the sentences, and the number of words, int (S + 1,).
-    """
+    """Return the largest difference of adjacent ``offsets``, 0 if none."""
     longest = 0
     for sentence in range(len(offsets) - 1):
         longest = max(longest, offsets[sentence + 1] - offsets[sentence])
@@ -260,9 +257,9 @@ def count_marks(codes: Any, offsets: Any, counts: Any) -> None:
     """Count letters, marks and capitals of each text into ``counts``.
 
     ``counts``, float32 (P, 6), are zeros at first, and in the order of letters, question marks,
-    colons, opening brackets, commas and capitals (A to Z, Greek, Russian). Semicolons count as
-    colons, and all other code points above U+002F as letters, except for U+3002. Capitals are also
-    letters. Text i has the code points ``codes[offsets[i] : offsets[i + 1]]``, uint32.
+    colons, opening brackets, commas and capitals (A to Z, U+0391 to U+03A9, U+0410 to U+042F).
+    Semicolons count as colons, and all other code points above U+002F as letters, except for
+    U+3002. Capitals are also letters. ``codes`` and ``offsets`` are from ``code_points``.
     """
     for text in range(len(offsets) - 1):
         for place in range(offsets[text], offsets[text + 1]):

@@ -37,10 +37,9 @@ _part_exact = compiled_part(fastmath={"nnan", "nsz", "contract", "reassoc"})
 
 @_compile
 def round_to_whole(values: Any, steps: Any, most: Any, out: Any) -> None:
-    """Multiply values by steps, and round them to whole numbers.
+    """Fill ``out`` with ``values`` (N, K) times ``steps`` (K,), rounded.
 
-    ``values`` (N, K) and ``steps`` (K,) are float32. ``out``, int8 or float32 (N, K), is filled
-    with the numbers, clipped to -``most`` to ``most``, which is below 2**22.
+    ``out`` is int8 or float32. Numbers are clipped to -``most`` to ``most``, which is below 2**22.
     """
     for row in range(len(values)):
         for place in range(len(steps)):
@@ -50,10 +49,9 @@ def round_to_whole(values: Any, steps: Any, most: Any, out: Any) -> None:
 
 @_compile
 def scale_products(products: Any, scale: Any, bias: Any, least: Any, out: Any) -> None:
-    """Multiply products by ``scale``, and add ``bias``.
+    """Multiply products by ``scale``, add ``bias``, and write to ``out``.
 
-    Products are int32 (N, L), ``scale`` and ``bias`` float32 (L,). ``out``, float32 (N, L), is
-    filled with the results, at least ``least``.
+    Products are (N, L), ``scale`` and ``bias`` (L,), and ``out`` (N, L) is at least ``least``.
     """
     for row in range(len(products)):
         for place in range(len(scale)):
@@ -136,23 +134,6 @@ def _constant(number: Any) -> Any:
     return ir.Constant(FLOATS, [float(number)] * LANES)
 
 
-@intrinsic
-def _divide(typing: Any, shares: Any, start: Any, total: Any) -> Any:
-    """Divide LANES shares from ``start`` by their total.
-
-    It is called in compiled code, without ``typing``.
-    """
-
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        shares, start, total = values
-        place = _at(context, builder, signature.args[0], shares, start)
-        share = builder.fdiv(builder.load(place, align=4), in_lanes(builder, total, LANES))
-        builder.store(share, place, align=4)
-        return context.get_dummy_value()
-
-    return types.void(shares, start, total), generate
-
-
 @_part
 def _normalise(logits: Any, words: int, more: Any) -> Any:
     """Replace logits by shares (softmax), and return the share of ``more``.
@@ -168,8 +149,8 @@ def _normalise(logits: Any, words: int, more: Any) -> Any:
     total = logits[words]
     for word in range(words):
         total += logits[word]
-    for start in range(0, words + 1, LANES):
-        _divide(logits, start, total)
+    for word in range(words + 1):
+        logits[word] /= total
     return logits[words]
 
 
@@ -187,9 +168,9 @@ def put_in_context(
 
     ``units``, float32 (U, H), and ``products``, int32 (U, 3 H), are of U different words. The
     products are with the weights of the word before, the word, and the word after. ``scale``
-    multiplies sums of products, and ``bias`` is added, float32 (H,) each. ``ids``, int64 (N,), are
-    the rows of N words in U, and ``offsets``, int64 (S + 1,), the starts of S sentences in N words,
-    and N. ``out``, float32 (N, H), is filled.
+    multiplies sums of products, and ``bias`` is added, float32 (H,) each. ``ids`` (N,) are the rows
+    of N words in U, and ``offsets`` (S + 1,) the starts of S sentences, and N. ``out``, float32
+    (N, H), is filled.
     """
     size = units.shape[1]
     none = np.zeros(size, np.int32)
@@ -211,8 +192,8 @@ def attend_within(words: Any, scale: Any, offsets: Any, out: Any) -> None:
 
     ``words``, float32 (N, 3, H), are queries, keys and values of N words. Queries and keys are
     whole numbers, and ``scale`` multiplies their products. Each ``LANES`` of H belong to a head.
-    ``offsets``, int64 (S + 1,), are the starts of S sentences in N words, and N. ``out``, float32
-    (N, H), is filled with the means of the values, weighted by attention.
+    ``offsets`` (S + 1,) are the starts of S sentences, and N. ``out``, float32 (N, H), is filled
+    with the means of the values, weighted by attention.
     """
     room, heads = _room(longest_sentence(offsets)), words.shape[2] // LANES
     keys = np.zeros((heads, LANES, room), np.float32)
@@ -337,8 +318,8 @@ def pool_words(units: Any, weights: Any, offsets: Any, out: Any) -> None:
     """Pool the units of the words of S sentences, each with one or more words.
 
     ``units`` are float32 (N, G), not negative, and ``weights`` float32 (N,), of each word.
-    ``offsets``, int64 (S + 1,), are the starts of the sentences in N words, and N. ``out``, float32
-    (S, 3 G), zeros at first, gets the greatest, the mean and the weighted mean of each unit.
+    ``offsets`` (S + 1,) are the starts of the sentences, and N. ``out``, float32 (S, 3 G), zeros at
+    first, gets the greatest, the mean and the weighted mean of each unit.
     """
     size = units.shape[1]
     for sentence in range(len(offsets) - 1):

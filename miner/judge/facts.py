@@ -1,12 +1,11 @@
 """Facts that one side of a pair states and the other does not.
 
-A linear model predicts from each word which of some frequent English words, the meanings, are in
-a translation of its sentence. ``eval/judge/facts.py`` trains it on parallel text in many languages,
+A linear model predicts from each word which of some frequent English words, the meanings, are in a
+translation of its sentence. ``eval/judge/facts.py`` trains it on parallel text in many languages,
 so no language needs a list. The level of a meaning in a sentence is its log odds: the greatest of
-all words and of all two neighbouring words together.
-
-Meanings that exclude each other, such as the days of the week, are senses of a group. A group of
-one sense is a negation. All levels are whole numbers, so that they are the same on every CPU.
+all words and of all two neighbouring words together. Meanings that exclude each other, such as the
+days of the week, are senses of a group. A group of one sense is a negation. All levels are whole
+numbers, so that they are the same on every CPU.
 
 Axes: ``P`` pairs, ``U`` different words, ``D`` dimensions, ``H`` hidden units, ``M`` meanings,
 ``L`` members of groups, ``S`` senses, ``G`` groups.
@@ -65,8 +64,8 @@ class Facts:
     def word_levels(self, vectors: NDArray[np.float32]) -> NDArray[np.int16]:
         """Return each word's level of each meaning, int16 (U, M).
 
-        A level is log odds without bias in units of 1 / 256, from -15,000 to 15,000. ``vectors``
-        are unit rows of words, float32 (U, D).
+        Levels are log odds without bias, in units of 1 / 256, from -15,000 to 15,000. ``vectors``
+        (U, D) are unit rows.
         """
         from miner.judge.compiled import round_products  # loads Numba
 
@@ -81,7 +80,7 @@ class Facts:
 
 @cache
 def load_facts(path: Path = BUNDLED) -> Facts:
-    """Load a model of meanings from a file of safetensors, once per path.
+    """Load a model of meanings from a safetensors file, once per path.
 
     Raises FileNotFoundError if the file is missing, and SafetensorError if it is damaged.
     """
@@ -106,12 +105,10 @@ def compare_facts(source: Words, target: Words, facts: Facts | None) -> NDArray[
 
     Two senses of a group, such as up and down, are exchanged if one side says only one and the
     other side only the other. A negation is missing if only one side says it. Both are log odds, as
-    a mean of both conditions in which the lower counts twice.
-
-    Features are float32 (P, 6): the highest and the second highest exchange of all groups; how far
-    a negation is missing; the lower and the higher level of a negation of both sides; the number of
-    senses, except for negations, that both sides say. All are NaN if ``facts`` is None or a side
-    has no words.
+    a mean of both conditions in which the lower counts twice. Features are float32 (P, 6): the
+    highest and the second highest exchange of all groups; how far a negation is missing; the lower
+    and the higher level of a negation of both sides; the number of senses, except for negations,
+    that both sides say. All are NaN if ``facts`` is None or a side has no words.
     """
     from miner.judge.compiled import compare_meanings  # loads Numba
 

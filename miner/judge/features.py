@@ -1,12 +1,12 @@
 """Features of a pair, from words, numbers, marks and neighbours.
 
-Axes: ``P`` pairs, ``F`` features. A feature that is not known of a pair is NaN.
+Axes: ``P`` pairs, ``F`` features in the order of ``COLUMNS``, NaN if unknown.
 """
 
 import math
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -64,8 +64,7 @@ SPLIT_LANGUAGES = ("ja", "km", "lo", "my", "th", "vi")
 COLUMNS = (*SEEN, CONTEXT)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Texts:
+class Texts(NamedTuple):
     """Features of the texts of P pairs. An axis of 2 is source and target.
 
     Attributes:
@@ -73,8 +72,7 @@ class Texts:
         weights: Sums of the weights of words, float64 (P, 2), 0 if a side has no words.
         marks: Counts of letters, punctuation marks and capitals, float32 (P, 2, MARKS).
         numbers: Counts of shared, unshared and contradicting numbers, float64 (P, 3).
-        language: The lesser confidence that a side is in its language, float32 (P,); below 0 if
-            another language is likelier, NaN if neither language is known.
+        language: The lesser ``own_language`` of both sides, float32 (P,), NaN if both are.
         facts: Features from ``compare_facts``, float32 (P, 6).
         names: Features from ``compare_names``, float32 (P, 4), NaN for mined pairs.
         context: Log odds of ``Network.judge``, float32 (P,), NaN for mined pairs or if unknown.
@@ -99,15 +97,12 @@ def read_texts(
     is_given: bool = False,
     progress: Callable[[int], object] = lambda pairs: None,
 ) -> Texts:
-    """Compute the features of the texts of P pairs, in threads.
+    """Compute the features of the texts of P pairs, maybe none, in threads.
 
-    Args:
-        makers: The word encoders of the source and of the target.
-        source: P source texts, maybe none.
-        target: P target texts.
-        languages: ISO 639-1 codes of both corpora, None if unknown.
-        is_given: Whether to compute ``names`` and ``context``, and to join no light words.
-        progress: Called after each block with its number of pairs, in any thread, one at a time.
+    ``makers`` are the word encoders, and ``languages`` the ISO 639-1 codes of source and target,
+    None if unknown. If ``is_given``, ``names`` and ``context`` are also computed. Else light words
+    of ``SPLIT_LANGUAGES`` are joined to the next. ``progress`` is called after each block with its
+    number of pairs, in any thread, one at a time.
     """
     reading = threading.Lock()
     model, network = facts_of(makers), network_of(makers) if is_given else None
@@ -125,22 +120,14 @@ def read_texts(
             names = compare_names(makers, texts, words, languages)
             context = network.judge(*words)[0] if network else context
         numbers = count_numbers(*texts).T
-        columns = (
-            *match_words(words[0], words[1], joins),
-            marks,
-            numbers,
-            own,
-            facts,
-            names,
-            context,
-        )
+        matches = match_words(words[0], words[1], joins)
+        columns = (*matches, marks, numbers, own, facts, names, context)
         with reading:
             progress(len(texts[0]))
         return columns
 
     read = map_in_threads(read_piece, blocks(len(source), PAIRS_PER_THREAD) or [slice(0, 0)])
-    columns = map(np.concatenate, zip(*read, strict=True))
-    return Texts(**dict(zip((field.name for field in fields(Texts)), columns, strict=True)))
+    return Texts(*map(np.concatenate, zip(*read, strict=True)))
 
 
 def match_words(
@@ -148,9 +135,9 @@ def match_words(
 ) -> tuple[NDArray[np.float32], FloatArray]:
     """Match the words of both sides of P pairs by their vectors.
 
-    If ``joins``, of source and target, is true, light words are joined to the next. Returns the
-    features of each side, float32 (P, 2, SIDE), and the sum of each side's word weights, float64
-    (P, 2). A pair's are 0 if either side has no words.
+    ``joins``, of source and target, says whether light words are joined to the next. Returns the
+    features of each side, float32 (P, 2, SIDE), and its sum of word weights, float64 (P, 2). Both
+    are 0 for a pair with a side without words.
     """
     from miner.judge.compiled import SIDE, describe_words  # loads Numba
 
@@ -170,10 +157,7 @@ def _marks_in(texts: Sequence[str]) -> NDArray[np.float32]:
 
 
 class NeighbourhoodStats(NamedTuple):
-    """Cosines of P pairs, and mean cosines of both neighbourhoods.
-
-    ``cosine`` is float32 or float64 (P,), and both means, as in ``Pairs``, are float64 (P,).
-    """
+    """Cosines of P pairs, and mean cosines of both neighbourhoods, (P,) each."""
 
     cosine: NDArray[Any]
     source_mean: FloatArray
@@ -193,11 +177,11 @@ class RunStatistics:
         weights: Median ratio of source to target weights of the best pairs by margin.
         letters: Median ratio of source to target letters, each plus 1, of these pairs.
         spacing: Mean spacing of neighbour cosines, NaN if unknown.
-        language: At most 0. It is lower if even the surest of these pairs are in a spelling that
-            the language model does not know, such as romanised text.
+        language: 0.9-quantile of these pairs' ``Texts.language``, at most 0. It is negative for a
+            spelling that the language model does not know, such as romanised text.
         is_given: Whether the pairs were given, not mined.
-        scale: ``weights`` if the pairs were mined and the word encoders of both sides differ, else
-            1. Weights of the heavier side are divided by it.
+        scale: The factor that weights of the heavier side are divided by: ``weights`` if pairs were
+            mined with different word encoders, else 1.
     """
 
     weights: float
@@ -218,9 +202,8 @@ class RunStatistics:
     ) -> "RunStatistics":
         """Compute the statistics of the first 1,000 pairs, the best by margin.
 
-        ``spacing`` is from ``mean_spacing``, ``makers`` are the word encoders of both sides, and
-        ``is_given`` says that the pairs were not mined. Without pairs, ratios are 1 and
-        ``language`` is 0.
+        ``spacing`` is from ``mean_spacing``, and ``makers`` are the word encoders of both sides.
+        Without pairs, ratios are 1 and ``language`` is 0.
         """
         both = texts.weights[:STATISTICS_PAIRS], texts.marks[:STATISTICS_PAIRS, :, 0] + 1.0
         weights, letters = (float(np.median(_ratios(s))) if len(s) else 1.0 for s in both)
@@ -247,9 +230,9 @@ def _ratios(sides: NDArray[np.floating]) -> FloatArray:
 def mean_spacing(lists: Iterable[Neighbours]) -> float:
     """Estimate the mean spacing of neighbour cosines.
 
-    The i-th and the next of a list of independent cosines differ by s / i, with one s for all i
-    (Rényi 1953). First neighbours may be translations, and are skipped. The result is the mean of s
-    over all lists of three or more neighbours, NaN without these or if it is 0.
+    The i-th and the next of a list of independent cosines differ by s / i on average, with one s
+    for all i (Rényi 1953). First neighbours may be translations, and are skipped. The result is the
+    mean of s over all lists of three or more neighbours, NaN without these or if it is 0.
     """
     parts = [(0, 0)]
     run_in_threads(lambda found: parts.append(_spacings(found)), lists)
@@ -273,10 +256,9 @@ def _spacings(found: Neighbours) -> tuple[int, int]:
 def compute_features(
     texts: Texts, near: NeighbourhoodStats | None, usual: RunStatistics
 ) -> NDArray[np.float32]:
-    """Compute the features of P pairs, float32 (P, F), NaN if unknown.
+    """Compute the features of P pairs, float32 (P, F).
 
-    They are in the order of ``COLUMNS``. ``near`` is None if the pairs were not mined. ``usual``
-    are the statistics of their run.
+    ``near`` is None if the pairs were not mined. ``usual`` are the statistics of their run.
     """
     scales = np.minimum((1 / usual.scale, usual.scale), 1)[:, None]
     words = texts.words * np.where(_IS_WEIGHT, scales, 1).astype(np.float32)

@@ -1,9 +1,8 @@
 """How far each text is from being in another language than its corpus.
 
 The language model is py3langid's: a naive Bayes classifier of byte n-grams, which an automaton
-finds. It is compiled here, with weights as whole numbers, so that sums are exact.
-
-Axes: ``F`` n-grams, ``L`` languages, ``P`` texts.
+finds. It is compiled here, with weights as whole numbers, so that sums are exact. Axes: ``F``
+n-grams, ``L`` languages, ``P`` texts.
 """
 
 import unicodedata
@@ -57,10 +56,10 @@ def _model() -> _Model:
 def own_language(texts: Sequence[str], language: str | None) -> NDArray[np.float32]:
     """Measure how far ``language`` exceeds all others in texts, float32 (P,).
 
-    ``language`` is an ISO 639 code. Close languages, such as hr and sr, count as one. The result is
-    a difference of log probabilities, divided by the square root of the number of bytes, negative
-    if another language is likelier. It is 0 for a text without known n-grams. All are NaN if
-    ``language`` is None, or py3langid knows neither it nor a close one.
+    ``language`` is a label of py3langid, such as ``de``. Close languages, such as hr and sr, count
+    as one. The result is a difference of log probabilities, divided by the square root of the
+    number of bytes, negative if another language is likelier, and 0 for a text without known
+    n-grams. All are NaN if ``language`` is None, or py3langid knows neither it nor a close one.
     """
     own = _columns(language)
     if not own.any():

@@ -2,8 +2,8 @@
 
 A pair's score is the sum of one leaf per tree and of corrections: the log of how much likelier its
 features are in a correct pair than in a wrong one. All are multiples of 1 / ``LEAF``, so exact.
-
-Axes: ``P`` pairs, ``F`` features, ``T`` trees, ``V`` nodes of all trees.
+Axes: ``P`` pairs, ``F`` features in the order of ``COLUMNS``, NaN if unknown, ``T`` trees, ``V``
+nodes of all trees.
 """
 
 import hashlib
@@ -62,17 +62,17 @@ GIVEN_CORRECTIONS = {LANGUAGE: (0.0, 2.0)}  # whose trees learned the other feat
 
 @dataclass(frozen=True, kw_only=True)
 class Judge:
-    """Boosted trees as arrays (V,) of V nodes, except ``roots`` and ``peaks``.
+    """Boosted trees as arrays (V,) of V nodes, except for the last three.
 
     Attributes:
-        feature: Feature that a node compares.
+        feature: Position in ``learned`` of the feature that a node compares.
         threshold: A pair goes left if its feature is at most this, else right.
         missing_left: Whether a pair goes left if its feature is NaN.
         left: Node to the left, -1 in a leaf.
         right: Node to the right, -1 in a leaf.
-        value: Score of a leaf in units of 1 / ``LEAF``; of another node, the mean of its leaves.
+        value: Score of a leaf in units of 1 / ``LEAF``; of another node, its mean in training.
         roots: First node of each tree, (T,).
-        peaks: Place, rise, fall of the reference peaks of wrong and correct pairs, float64 (2, 3).
+        peaks: Place, rise, fall of the reference peaks of wrong and correct pairs, (2, 3).
         learned: The features that the trees compare, ``FEATURES`` or ``SEEN``.
     """
 
@@ -93,7 +93,7 @@ class Judge:
 
     @property
     def name(self) -> str:
-        """A hash of the model, in 12 hexadecimal digits."""
+        """A hash of the model and its fixed rules, in 12 hexadecimal digits."""
         arrays = [np.ascontiguousarray(array).tobytes() for array in self._arrays().values()]
         rest = [repr((self._correcting, SHIFTS)).encode(), BUNDLED_FACTS.read_bytes()]
         if self.is_given:
@@ -111,10 +111,9 @@ class Judge:
     ) -> Probabilities:
         """Compute the function from a run's scores to probabilities.
 
-        Probabilities of given pairs follow from each score alone: an error of one fact lowers a
-        score so little that the distribution of scores does not show the share of correct pairs.
-        ``blocks`` are the scores of all pairs, and ``known``, (N,), of leave-one-out pairs, maybe
-        none. ``known`` is ignored for given pairs.
+        ``blocks`` are the scores of all pairs, and ``known`` (N,) of leave-one-out pairs, maybe
+        none. For given pairs, whose errors lower scores little, ``blocks`` decide only the share,
+        and ``known`` is ignored.
         """
         if not self.is_given:
             return Probabilities.fit(self.reference_peaks, blocks, known)
@@ -133,10 +132,7 @@ class Judge:
         return GIVEN_CORRECTIONS if self.is_given else CORRECTIONS
 
     def scores(self, features: NDArray[np.float32]) -> FloatArray:
-        """Return the corrected scores of P pairs, float64 (P,).
-
-        ``features``, float32 (P, F), are in the order of ``COLUMNS``, NaN if unknown.
-        """
+        """Return the corrected scores, float64 (P,), of pairs by features (P, F)."""
         from miner.judge.compiled import sum_leaves  # loads Numba
 
         sums = np.zeros(len(features), dtype=np.int64)
@@ -169,12 +165,11 @@ class Judge:
         return found
 
     def feature_contributions(self, row: NDArray[np.float32]) -> dict[str, float]:
-        """Return the contribution of each feature of a pair to its score.
+        """Return the contribution of each feature of ``row`` (F,) to its score.
 
         It is the sum of the changes that the feature's splits make to the mean score (Saabas 2014),
         and of the term that a fixed rule adds for the feature, if any. Contributions and the mean
         scores of the roots add up to the score. Keys are all of ``COLUMNS``, 0 without a change.
-        ``row``, float32 (F,), is in their order.
         """
         found, total = dict.fromkeys(COLUMNS, 0.0), 0
         for node in self.roots.tolist():
@@ -200,7 +195,7 @@ class Judge:
 
 @cache
 def load_judge(path: Path = BUNDLED) -> Judge:
-    """Load a judge, by default the bundled one, once per safetensors file.
+    """Load a judge from a safetensors file, once per path.
 
     Raises:
         ValueError: The file is missing, damaged, or has other features.

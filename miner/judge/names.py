@@ -15,7 +15,7 @@ _WORD = re.compile(r"(?<=\s)[^\w\s]*([^\W\d_]\w+)")  # not the first word of a t
 
 
 def names_in(text: str) -> list[str]:
-    """Return capitalised words of 3 or more characters, after the first word."""
+    """Return capitalised words, 3 or longer, after a space and maybe marks."""
     return [word for word in _WORD.findall(text) if word[0].isupper() and len(word) >= MIN_LETTERS]
 
 
@@ -29,11 +29,10 @@ def compare_names(
 
     ``makers`` are the word encoders of both sides, ``texts`` P texts of each side, and ``words``
     the words of these texts. ``languages`` are ISO 639-1 codes of both sides, None if unknown.
-    Sides in a language that capitalises all nouns have no names.
-
-    A side's gap is 1 minus the least cosine of a name to its most similar word on the other side,
-    NaN without names or such words. Features, float32 (P, 4), are the lesser gap, NaN if either is;
-    the greater gap, NaN if both are; the lesser and the greater number of names.
+    Sides in a language that capitalises all nouns have no names. A side's gap is 1 minus the least
+    cosine of a name to its most similar word on the other side, NaN without names or such words.
+    Features, float32 (P, 4), are the lesser gap, NaN if either is; the greater gap, NaN if both
+    are; the lesser and the greater number of words in names.
     """
     from miner.judge.compiled import find_missing_names  # loads Numba
 

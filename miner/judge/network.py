@@ -3,11 +3,9 @@
 It sees the vectors of the words of both sides. A convolution and self-attention put each word into
 its context. Then it attends to the words of the other side, and is compared with them (Parikh et
 al. 2016, "A Decomposable Attention Model"). It learned from parallel text with changed words, see
-``eval/judge/network.py``.
-
-All products of matrices are of whole numbers below 2^24 and exact, so they are the same on every
-CPU. Axes: ``P`` pairs, ``N`` words of all their sentences, ``U`` different words, ``D`` dimensions,
-``H`` hidden units.
+``eval/judge/network.py``. All products of matrices are of whole numbers below 2^24 and exact, so
+they are the same on every CPU. Axes: ``P`` pairs, ``N`` words of all their sentences, ``U``
+different words, ``D`` dimensions, ``H`` hidden units.
 """
 
 import json
@@ -47,9 +45,8 @@ Ids = NDArray[np.int64]
 class Layer:
     """A linear layer, called with (N, K) inputs for (N, L) float32 outputs.
 
-    Inputs are rounded to whole numbers of ``steps``, float32 (K,), per unit, and multiplied by
-    ``weight``, int8 (K, L). Products are multiplied by ``scale``, and ``bias`` is added, float32
-    (L,) each.
+    Inputs are rounded to whole numbers of ``steps`` (K,) per unit, and multiplied by ``weight``
+    (K, L). Products are multiplied by ``scale`` (L,), and ``bias`` (L,) is added.
     """
 
     steps: Floats
@@ -77,10 +74,10 @@ class Layer:
 
 @dataclass(frozen=True, kw_only=True)
 class Network:
-    """The layers of a comparison network, in the order of use.
+    """The layers of a comparison network.
 
-    ``encoders`` are the names of the word encoders whose vectors it reads. ``mixing``, float32
-    (3,), has factors of cosine and of distance, and the logit of no word.
+    ``encoders`` are the names of the word encoders whose vectors it reads. ``mixing``, (3,), has
+    factors of cosine and of distance, and the logit of no word.
     """
 
     encoders: frozenset[str]
@@ -99,9 +96,9 @@ class Network:
     def judge(self, source: Words, target: Words) -> tuple[Floats, Floats, Floats]:
         """Judge the words and sentences of P pairs.
 
-        Returns the log odds that each pair is correct, float32 (P,), and that each word of the
-        sources, and each of the targets, has no counterpart, float32 (W,) each. All odds of a pair
-        are NaN if a side has no words, or more than ``LONGEST``.
+        Returns the log odds that each pair is correct, (P,), and that each word of the sources, and
+        each of the targets, has no counterpart, (W,) each. All odds of a pair are NaN if a side has
+        no words, or more than ``LONGEST``.
         """
         sides = source, target
         counts = np.stack([np.diff(side.offsets) for side in sides])
@@ -176,8 +173,8 @@ def unmatched_words(
 ) -> list[tuple[WordFlags, WordFlags]]:
     """Return the words of P pairs, and whether they lack a counterpart.
 
-    Encoders split the texts of both sides, (P,) each, into words. No word lacks a counterpart if no
-    network knows both encoders, or if a side has no words or more than ``LONGEST``.
+    Encoders split the texts of both sides, (P,) each, into words. No word lacks a counterpart if
+    the network does not know both encoders, or if a side has no words or more than ``LONGEST``.
     """
     network, sides = network_of(makers), (source, target)
     words = [maker.words(texts) for maker, texts in zip(makers, sides, strict=True)]
@@ -245,7 +242,7 @@ def _rounded(values: Floats, steps: Floats, most: int, out: NDArray[Whole]) -> N
 
 @cache
 def load_network(path: Path = BUNDLED) -> Network:
-    """Load a comparison network from a file of safetensors, once per path.
+    """Load a comparison network from a safetensors file, once per path.
 
     Raises FileNotFoundError if the file is missing, and SafetensorError if it is damaged.
     """

@@ -4,18 +4,17 @@ The judge's score of a pair is the log of how much likelier its features are in 
 in a wrong one. The probability also depends on the share of correct pairs. Corpora differ in how
 similar the sides of wrong pairs are, and in how well words match in correct ones. So the scores of
 a run are fitted by two distributions, of wrong and of correct pairs, each a peak with exponential
-sides: a mixture of asymmetric Laplace distributions (Kotz, Kozubowski & Podgórski 2001). From some
-way above their peak, where a threshold lies, wrong pairs decay at a separate rate: the mean excess
-over a threshold (Pickands 1975). From there to the peak of the correct pairs, the log odds of a
-pair are linear in its score. Peaks, rates and shares are estimated by expectation maximisation from
-all scores of the run, from leave-one-out pairs, and from prior pairs, which decide in small runs.
+sides: a mixture of asymmetric Laplace distributions (Kotz, Kozubowski & Podgórski 2001). From 2
+units above their peak, wrong pairs decay at a separate rate: the mean excess over a threshold
+(Pickands 1975). From there to the peak of the correct pairs, the log odds of a pair are linear in
+its score. Peaks, rates and shares are estimated by expectation maximisation from all scores of the
+run, from leave-one-out pairs, and from prior pairs, which decide in small runs.
 
 A leave-one-out pair is the best pair of a sentence after its probable translation is removed. It is
 wrong, and was found like other wrong pairs, on the same subject and among the same near-copies. It
-shows how wrong pairs score where the scores of correct ones are low, as in some languages.
-
-Only pairs that a run has chosen count: the best candidate of each sentence. Axes: ``P`` pairs;
-``B`` bins of scores, ascending; ``Q`` sentences of likely pairs, ``K`` neighbours of each.
+shows how wrong pairs score where the scores of correct ones are low, as in some languages. Only the
+best candidate of each sentence counts. Axes: ``P`` pairs; ``B`` bins of scores, ascending; ``Q``
+sentences of likely pairs, ``K`` neighbours of each.
 """
 
 import math
@@ -53,8 +52,7 @@ NO_SCORES = np.empty(0)
 class Peak(NamedTuple):
     """An asymmetric Laplace distribution of scores.
 
-    Its log density is greatest at ``place``. Per unit of score, it rises by ``rise`` below and
-    falls by ``fall`` above the place. Both rates are positive.
+    Its log density rises by ``rise`` per unit of score up to ``place``, and then falls by ``fall``.
     """
 
     place: float
@@ -108,10 +106,7 @@ class Tail(NamedTuple):
         return math.log(self.share * self.fall)
 
     def log_densities(self, peak: Peak) -> FloatArray:
-        """Return the log density at the centre of each bin, float64 (B,).
-
-        Above ``start`` it is the tail's, elsewhere the density of ``peak``.
-        """
+        """Return log densities (B,), of ``peak`` up to ``start``, then the tail's."""
         above = SCORES - self.start
         return np.where(above > 0, self.height - self.fall * above, peak.log_densities())
 
@@ -129,16 +124,10 @@ def fit_tail(counts: FloatArray, start: float) -> Tail:
 
 
 def count_scores(scores: FloatArray) -> FloatArray:
-    """Count P finite scores in the bins of ``SCORES``, float64 (B,).
-
-    Scores below or above all bins count in the first or the last.
-    """
-    bins = np.clip(
-        np.floor(scores * BINS_PER_UNIT).astype(np.int64) + MAX_SCORE * BINS_PER_UNIT,
-        0,
-        len(SCORES) - 1,
-    )
-    return np.bincount(bins, minlength=len(SCORES)).astype(np.float64)
+    """Count finite scores per bin of ``SCORES``, outliers in the outer bins."""
+    bins = np.floor(scores * BINS_PER_UNIT).astype(np.int64) + MAX_SCORE * BINS_PER_UNIT
+    inside = bins.clip(0, len(SCORES) - 1)
+    return np.bincount(inside, minlength=len(SCORES)).astype(np.float64)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,13 +182,9 @@ def logistic(odds: FloatArray) -> FloatArray:
 def _fit_mixture(peaks: Peaks, counts: FloatArray, known: FloatArray) -> tuple[Tail, Peak, float]:
     """Fit a tail of wrong pairs, a peak of correct ones, and its share."""
     below, above = (peak.log_densities() for peak in peaks)
-    counted = zip(
-        map(np.exp, (below, above)), (PRIOR_WRONG_PAIRS, PRIOR_CORRECT_PAIRS), strict=True
-    )
-    before = [dense * (pairs / dense.sum()) for dense, pairs in counted]
-    limits = [
-        [peak.place + shift for shift in pair] for peak, pair in zip(peaks, SHIFTS, strict=True)
-    ]
+    dense, pairs = np.exp([below, above]), [[PRIOR_WRONG_PAIRS], [PRIOR_CORRECT_PAIRS]]
+    before = dense * (pairs / dense.sum(axis=1, keepdims=True))
+    limits = np.add(SHIFTS, [[peak.place] for peak in peaks])
     right, share, alike = peaks[1], 0.1, LOOKALIKE_RATE
     for _ in range(_STEPS):
         log_odds = above - below
@@ -225,7 +210,7 @@ def _fit_mixture(peaks: Peaks, counts: FloatArray, known: FloatArray) -> tuple[T
 def count_kept(scores: FloatArray, wrong: FloatArray, rule: str, limit: float) -> int:
     """Count the pairs that a rule keeps, which are the first pairs.
 
-    ``scores``, (P,), are descending, and ``wrong``, (P,), probabilities that the pairs are wrong.
+    ``scores``, (P,), are descending, and ``wrong``, (P,), ascending probabilities of being wrong.
     The rule ``fdr`` keeps the most pairs with a mean of ``wrong`` up to ``limit``, and keeps pairs
     with equal scores together. ``threshold`` keeps scores above ``limit``, ``probability`` keeps
     pairs that are correct with at least this probability, and ``all`` ignores it.
@@ -244,8 +229,8 @@ def count_kept(scores: FloatArray, wrong: FloatArray, rule: str, limit: float) -
 def sample_likely_pairs(probabilities: FloatArray) -> IntArray:
     """Sample at most 1,000 evenly spaced pairs with probabilities from 0.5.
 
-    ``probabilities``, float64 (P,), are descending. If fewer than 200 are 0.5 or more, the first
-    200 pairs, or all, are the sample. The result has the pairs' positions, int64, ascending.
+    ``probabilities``, (P,), are descending. If fewer than 200 are 0.5 or more, the first 200 pairs,
+    or all, are the sample. The result has the pairs' positions, int64, ascending.
     """
     count = max(int((probabilities >= LIKELY).sum()), min(len(probabilities), MIN_PAIRS))
     return np.linspace(0, count - 1, min(count, MAX_PAIRS)).astype(np.int64)
@@ -279,13 +264,10 @@ def leave_one_out_pairs(
     The neighbour after the last of a list is unknown, so the mean without the partner uses the last
     cosine twice. A sentence has no pair if it has no other neighbours, or if the best of them has a
     mined pair of at least the same margin. Pairs are by ascending position of the sentence.
-
-    Args:
-        partners: Row that each sentence is paired with, int64 (Q,).
-        lists: Neighbours of the sentences, (Q, K), K at least 1.
-        other_means: Neighbourhood mean of each neighbour, float64 (Q, K).
-        mined: Highest margin of a mined pair of each neighbour, float64 (Q, K); -inf if none.
-        margin: One of ``miner.margin.MARGINS``; any other raises ValueError.
+    ``partners`` (Q,) are the rows that sentences are paired with, and ``lists`` (Q, K) their
+    neighbours, K at least 1. ``other_means`` (Q, K) are the neighbourhood means of the neighbours,
+    and ``mined`` (Q, K) the highest margins of their mined pairs, -inf if none. Raises ValueError
+    if ``margin`` is not one of ``miner.margin.MARGINS``.
     """
     is_neighbour = lists.ids != NO_NEIGHBOUR
     is_other = is_neighbour & (lists.ids != partners[:, None])

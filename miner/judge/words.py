@@ -8,11 +8,7 @@ from numpy.typing import NDArray
 
 
 class Words(Protocol):
-    """The W words of P sentences, in order, and their vectors.
-
-    ``vectors`` and ``weights`` are of the U different words. ``ids`` lists all words, and
-    ``offsets`` the beginnings of sentences. ``encoder.words.Words`` implements it.
-    """
+    """The W words of P sentences, in order, with vectors of U different ones."""
 
     @property
     def vectors(self) -> NDArray[np.float32]:

@@ -140,10 +140,9 @@ class ProbeRadius(NamedTuple):
     """The largest gaps at which a row is assigned to a cell.
 
     A gap is the row's product with its nearest centroid minus its product with the cell's centroid:
-    cosines, less penalties. ``farthest`` limits all gaps, and ``usual`` the gaps of all cells
-    except for the first ``probes - PROBE_SLACK``, at least one. Together, they assign a row to
-    ``probes`` cells on average, to up to ``PROBE_SLACK`` more at cell boundaries, and to none in
-    which neighbours hardly ever meet.
+    cosines, less penalties. ``farthest`` limits all gaps, and ``usual`` the gaps after a row's
+    first max(1, probes - ``PROBE_SLACK``) cells. So rows have about ``probes`` cells on average,
+    and up to ``PROBE_SLACK`` more at cell boundaries.
     """
 
     usual: float  # largest gap of cells after the first ``probes - PROBE_SLACK``
@@ -153,15 +152,13 @@ class ProbeRadius(NamedTuple):
 def nearest_cells(
     rows: Matrix, centroids: Matrix, *, probes: int, reach: ProbeRadius | None = None
 ) -> IntArray:
-    """Find the cells of unit rows (N, D) by products of int8 codes.
+    """Find the cells of unit rows (N, D) by products of integer codes.
 
     A row's cells depend on no other row, because integers sum exactly. ``centroids`` are from
-    ``train_cells``, (C, D + 1), or have no penalties, (C, D). Each row has ``probes`` cells, at
-    least 1. With a ``reach`` from ``fit_probe_radius``, rows have that number on average.
-
-    Returns:
-        Cells, nearest first, ties by number: int64 (N, min(probes, C)). With ``reach``, (N,
-        min(probes + PROBE_SLACK, C)), and -1 at the end for cells outside the radius.
+    ``train_cells``, (C, D + 1), or have no penalties, (C, D). Cells are int64 (N, min(probes, C)),
+    nearest first, ties by number. ``probes`` is at least 1. With a ``reach`` from
+    ``fit_probe_radius``, rows have about ``probes`` of (N, min(probes + PROBE_SLACK, C)) cells, and
+    -1 at the end.
     """
     if reach is None:
         return _nearest(rows, centroids, probes)[0]
@@ -223,9 +220,9 @@ def _nearest(rows: Matrix, centroids: Matrix, count: int) -> tuple[IntArray, Mat
 def cut_cells(source_cells: Cells, target_cells: Cells, *, count: int, most: int) -> list[range]:
     """Cut ``count`` cells into ranges of cells with up to ``most`` rows each.
 
-    ``source_cells`` (N, p) and ``target_cells`` (M, p), int, are the cells of each row, -1 if
-    unused. Rows of both sides count, once per range. Ranges are in order and contain all cells. A
-    cell with more rows than ``most`` is a range by itself.
+    ``source_cells`` (N, p) and ``target_cells`` (M, p) are the cells of each row, -1 if unused.
+    Rows of both sides count, once per range. Ranges are in order and contain all cells. A cell with
+    more rows than ``most`` is a range by itself.
     """
     cells = np.concatenate([source_cells, target_cells]).astype(np.int64)
     ranges, start = [], 0
@@ -247,8 +244,8 @@ def rows_in_cells(cells: Cells, part: range) -> IntArray:
 def by_nearest_cell(cells: Cells, part: range) -> IntArray:
     """Sort positions of rows by their nearest cell in ``part``, then position.
 
-    ``cells``, int (N, p), are each row's, nearest first, -1 if unused. Rows without a cell in the
-    part are last. ``join_cells`` reads rows in this order.
+    ``cells`` (N, p) are each row's, nearest first, -1 if unused. Rows without a cell in the part
+    are last. ``join_cells`` reads rows in this order.
     """
     return np.argsort(_cells_in_range(cells, part)[1], kind="stable")
 
@@ -335,7 +332,9 @@ def join_cells(
 ) -> tuple[Neighbours, Neighbours]:
     """Find the k nearest rows in shared cells of ``part``, in both directions.
 
-    Errors of ``check_search``, ``encode_both`` and ``miner.knn.core.products.product`` are raised.
+    Neighbours are (N, min(k, M)) and (M, min(k, N)), with exact cosines. Ids are -1 if fewer rows
+    share a cell and reach the floor. Errors of ``check_search``, ``encode_both`` and
+    ``miner.knn.core.products.product`` are raised.
 
     Args:
         sides: unit rows (N, D) and (M, D). Rows in the order of ``by_nearest_cell`` save a copy.
@@ -343,14 +342,9 @@ def join_cells(
         part: the cells to join.
         k: neighbours per row.
         names: ids of both sides' rows, int64 (N,) and (M,), below 2**31 (default: positions).
-        floors: least cosines of neighbours, float32 (N,) and (M,), or None. Floors from
-            ``find_floors`` save a third of the time.
+        floors: least cosines, (N,) and (M,). With ``find_floors``, a join takes a third less time.
         precision: as in ``miner.knn.exact.search_both`` (default: the fastest).
         progress: called with computed similarities, scaled so that they sum to about N * M.
-
-    Returns:
-        Neighbours (N, min(k, M)) and (M, min(k, N)), with exact cosines. Ids are -1 if fewer rows
-        share a cell and reach the floor.
     """
     left, right = _prepare(sides, cells, part, k, precision, names)
     least = floors or (None, None)
@@ -369,10 +363,10 @@ def find_floors(
     precision: Precision | None = None,
     progress: Progress = lambda products: None,
 ) -> Both:
-    """Find lower bounds of each row's k-th cosine.
+    """Find lower bounds of each row's k-th cosine, float32 (N,) and (M,).
 
-    They are float32 (N,) and (M,): the k-th cosine to rows of the other side with the same nearest
-    cell, or -inf if these are fewer than k or the cell is not in ``part``. ``join_cells`` skips
+    A bound is the k-th cosine, k at most max(N, M), to rows of the other side with the same nearest
+    cell. It is -inf if these are fewer, or the cell is not in ``part``. ``join_cells`` skips
     products by these bounds. Arguments and errors are as there.
     """
     k = min(k, max(*map(len, sides), 1))

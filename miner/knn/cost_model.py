@@ -1,6 +1,6 @@
-"""Estimate operations, seconds and memory of a search.
+"""Estimate operations, seconds and memory of a search on a machine.
 
-It is arithmetic over a ``Problem`` and a ``Machine``, which ``measure_machine`` measures.
+A multiply-add is two operations.
 """
 
 import math
@@ -85,8 +85,7 @@ class Machine:
 
     ``int8`` names the instruction set or library of int8 products, or is ``none``. Per second, a
     thread does ``products`` operations by precision, and ``integers`` operations to assign rows to
-    cells. The others are seconds: ``cosine`` of an exact cosine and its insertion, and
-    ``preparation`` of a row.
+    cells. ``cosine`` is seconds per exact cosine and its insertion, and ``preparation`` per row.
     """
 
     threads: int
@@ -99,10 +98,7 @@ class Machine:
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """The estimated operations and seconds of a search by ``method``.
-
-    A multiply-add is two operations. ``method`` is a name for people.
-    """
+    """The estimated cost of a search by ``method``, a name for people."""
 
     method: str
     operations: float
@@ -114,24 +110,17 @@ def exact_cost(problem: Problem, machine: Machine, precision: Precision | None =
 
     ``precision`` is a key of ``machine.products``, or None for the fastest.
     """
-    choices = [precision] if precision else list(machine.products)
+    rate = machine.products[precision] if precision else max(machine.products.values())
     ways = [(problem.dim, HIDDEN)] + [(AXES, HIDDEN_BY_AXES)] * (problem.dim > AXES)
-    seeds = (
-        SEEDS * problem.rows if min(problem.sources, problem.targets) >= MIN_COLUMNS_TO_SEED else 0
-    )
+    seeds = SEEDS * problem.rows * (min(problem.sources, problem.targets) >= MIN_COLUMNS_TO_SEED)
     seconds = min(
-        (problem.similarities + seeds) * 2 * width / machine.products[choice]
+        (problem.similarities + seeds) * 2 * width / rate
         + (_hits(problem) + problem.rows * hidden) * machine.cosine
         + problem.rows * machine.preparation
-        for choice in choices
         for width, hidden in ways
     )
     operations = 2.0 * problem.similarities * problem.dim
     return Cost(method="exact", operations=operations, seconds=seconds / machine.threads)
-
-
-def _similarity(problem: Problem, machine: Machine, precision: Precision) -> float:
-    return 2 * problem.dim / machine.products[precision]
 
 
 def _hits(problem: Problem) -> float:
@@ -144,18 +133,14 @@ def _hits(problem: Problem) -> float:
 
 
 def cells_cost(problem: Problem, machine: Machine) -> Cost:
-    """Estimate the cost of a cell join, and of measuring its recall.
-
-    The join has ``default_cells`` of the larger side, and ``PROBES`` per row.
-    """
+    """Estimate the cost of the default cell join, and of measuring its recall."""
     cells = default_cells(max(problem.sources, problem.targets))
     share = min(1.0, UNEVEN * PROBES**2 / cells)
-    precision = min(machine.products, key=lambda choice: _similarity(problem, machine, choice))
     similarities = share * problem.similarities + problem.rows * SAMPLED
     assigned = problem.rows * SPLIT * cells + (2 * ROUNDS + 1) * POINTS * cells * cells
     row = (HIDDEN + problem.k) * machine.cosine
     seconds = (
-        similarities * _similarity(problem, machine, precision)
+        2 * similarities * problem.dim / max(machine.products.values())
         + 2 * assigned * problem.dim / machine.integers
         + problem.rows * (PARTS * (row + machine.preparation) + machine.preparation)
     )
@@ -165,10 +150,7 @@ def cells_cost(problem: Problem, machine: Machine) -> Cost:
 
 
 def index_cost(problem: Problem, machine: Machine, cells: int) -> Cost:
-    """Estimate the cost of two searches by FAISS, and of both indexes.
-
-    An index is ``IVFn,Flat`` with n ``cells``. A search reads a sixteenth of the cells.
-    """
+    """Estimate the cost of FAISS with ``cells`` cells in both directions."""
     probed = max(1, round(cells * PROBED_CELLS))
     scans = 2 * 2.0 * problem.similarities * problem.dim * probed / cells
     products = 2 * 2.0 * problem.rows * cells * problem.dim  # rows are added, then searched for
@@ -180,11 +162,7 @@ def index_cost(problem: Problem, machine: Machine, cells: int) -> Cost:
 
 
 def tile_bytes(problem: Problem, *, threads: int) -> int:
-    """Return an upper bound of the memory of an exact search, in bytes.
-
-    Unit rows are float32, and distinct rows may be copied. Codes take up to two bytes per number,
-    and a neighbour 12, up to three times.
-    """
+    """Return an upper bound of the memory of an exact search, in bytes."""
     row = problem.dim * (4 + 4 + 2) + 3 * 12 * problem.k + ROW_BYTES
     return problem.rows * row + threads * THREAD_BYTES
 
@@ -192,8 +170,8 @@ def tile_bytes(problem: Problem, *, threads: int) -> int:
 def rows_per_shard(room: int, *, dim: int, k: int, threads: int, least: int, most: int) -> int:
     """Return the number of rows per shard for a search in ``room`` bytes.
 
-    It is ``least`` times the largest power of two such that two shards of vectors with ``dim``
-    dimensions fit at once (``tile_bytes``), at most ``most``, or 0 if ``least`` rows do not fit.
+    It is ``least`` times the largest power of two such that two shards fit at once
+    (``tile_bytes``), at most ``most``, or 0 if ``least`` rows do not fit.
     """
     row_of_each = Problem(sources=1, targets=1, dim=dim, k=k)
     rows = (room - threads * THREAD_BYTES) // tile_bytes(row_of_each, threads=0)
@@ -204,10 +182,9 @@ def rows_per_shard(room: int, *, dim: int, k: int, threads: int, least: int, mos
 
 
 def measure_machine(*, dim: int, k: int) -> Machine:
-    """Measure the speed of this machine in a few seconds.
+    """Measure the speed of this machine in a few seconds, maybe with torch.
 
-    It times the steps of a search for ``k`` neighbours among random vectors with ``dim``
-    dimensions, and may load torch.
+    It times a search for ``k`` neighbours among random vectors with ``dim`` dimensions.
     """
     low_precision_pays(TORCH_FROM)  # may load torch, which would use other threads
     return on_one_thread(lambda: _measure(dim, k))

@@ -1,8 +1,7 @@
 """Find exact nearest neighbours in both directions.
 
 Both directions need the same similarities, which are computed once: as a table if it is small, or
-else tile by tile (``miner.knn.tiled``). Axes: ``N`` source rows, ``M`` target rows, ``D``
-dimensions.
+else in tiles (``miner.knn.tiled``). Axes: ``N`` source rows, ``M`` target rows, ``D`` dimensions.
 """
 
 from collections.abc import Iterable
@@ -33,9 +32,8 @@ MIN_DUPLICATE_SHARE = 1 / 20  # for fewer duplicates, copying the unique rows co
 class UniqueRows(NamedTuple):
     """G groups of equal rows among N rows, in the order of their first rows.
 
-    ``first`` (G,) are the positions of the first rows, and ``group`` (N,) is each row's group.
-    ``members`` (N,) are all rows by group, whose beginnings are ``start`` (G + 1,): group g has
-    ``members[start[g] : start[g + 1]]``.
+    ``first`` (G,) are the first rows' positions, and ``group`` (N,) is each row's group. Group g
+    has the rows ``members[start[g] : start[g + 1]]``, ascending.
     """
 
     first: IntArray
@@ -55,6 +53,7 @@ def search_both(
     """Find the k nearest targets of each source, and sources of each target.
 
     The result is that of a sort by descending cosine, then position, on any machine and precision.
+    Neighbours are (N, min(k, M)) of sources and (M, min(k, N)) of targets. Ids are positions.
 
     Args:
         source: vectors (N, D), real numbers of any scale. A side may be empty, (0, D).
@@ -64,9 +63,6 @@ def search_both(
             only speed. Above ``MAX_SIMILARITIES`` pairs, ValueError says that it overflows or is
             wrong on this CPU. ModuleNotFoundError says that it needs torch, as bfloat16 does.
         progress: called with numbers of computed similarities, which sum to about N * M.
-
-    Returns:
-        Neighbours of sources, (N, min(k, M)), and of targets, (M, min(k, N)). Ids are positions.
 
     Raises:
         ValueError: Vectors are not two-dimensional, not real, not finite or zero, k is below 1,
@@ -128,19 +124,11 @@ def search_documents(
 ) -> tuple[Neighbours, Neighbours]:
     """Find the k nearest rows in both directions, within paired documents.
 
-    This is the local mining of Schwenk et al. 2021, "WikiMatrix".
-
-    Args:
-        source: unit rows (N, D).
-        target: unit rows (M, D).
-        documents: positions of the source's and the target's rows for each pair of documents,
-            ascending. A document may be in several pairs.
-        k: neighbours per row. ValueError says that it is below 1, or that dimensions differ.
-        progress: called with numbers of computed similarities.
-
-    Returns:
-        Neighbours of sources, (N, min(k, M)), and of targets, (M, min(k, N)). Ids are positions, -1
-        if the paired documents have fewer rows.
+    This is the local mining of Schwenk et al. 2021, "WikiMatrix". ``source`` (N, D) and ``target``
+    (M, D) are unit rows. ``documents`` has the ascending positions of both sides' rows for each
+    pair of documents. A document may be in several pairs. ``progress`` is called with numbers of
+    computed similarities. Neighbours are (N, min(k, M)) and (M, min(k, N)), with id -1 if the
+    paired documents have fewer rows. Raises ValueError if ``k`` is below 1, or dimensions differ.
     """
     check_search(source, target, k=k)
     forward = Neighbours.empty(len(source), min(k, len(target)))
@@ -154,10 +142,7 @@ def search_documents(
 
 
 def find_distinct(rows: Matrix) -> UniqueRows:
-    """Group the equal rows among unit rows (N, D).
-
-    Rarely, equal rows are in several groups, which changes no result of a search.
-    """
+    """Group the equal rows among unit rows (N, D), rarely in several groups."""
     _, firsts, inverse = np.unique(_keys(rows), return_index=True, return_inverse=True)
     leaders = firsts[inverse]
     repeated = np.flatnonzero(leaders != np.arange(len(rows)))

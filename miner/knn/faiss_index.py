@@ -1,6 +1,6 @@
 """FAISS indexes from factory strings, which generate candidates.
 
-``miner.knn.core.rescore`` scores these. Importing this module imports FAISS.
+Importing this module imports FAISS. Each ``IndexSpec`` must pass ``check_index``.
 """
 
 import logging
@@ -52,10 +52,8 @@ TRIAL_SECONDS = 120  # the first use of a GPU may compile
 def check_index(text: str) -> None:
     """Check that FAISS knows a factory string and its search parameters.
 
-    ``text`` is such as ``IVF1024,Flat`` or ``IVF1024,Flat:nprobe=64``.
-
     Raises:
-        ValueError: FAISS does not know the string or a parameter, or a number is below 1.
+        ValueError: FAISS does not know them, or a number is 0 or has more than nine digits.
     """
     factory, colon, parameters = text.partition(":")
     refusal = (
@@ -88,7 +86,7 @@ def _set_parameters(index: faiss.Index, parameters: str) -> None:
 def empty_index(spec: IndexSpec, dim: int) -> faiss.Index:
     """Return a new index without vectors, for ``dim`` dimensions.
 
-    ValueError says that it does not support them. The spec must pass ``check_index``.
+    Raises ValueError if FAISS rejects the index for these dimensions.
     """
     with _one_line(f"index {spec.factory!r} cannot hold vectors of {dim} dimensions"):
         index = faiss.index_factory(dim, spec.factory, faiss.METRIC_INNER_PRODUCT)
@@ -115,7 +113,7 @@ def train_index(index: faiss.Index, sample: Matrix, *, factory: str) -> None:
     """Train an index on unit rows, float32 (P, D).
 
     Raises:
-        ValueError: Rows are fewer than cells, or too few for FAISS. The message names ``factory``.
+        ValueError: Rows are fewer than cells, or FAISS fails. The message names ``factory``.
     """
     refusal = f"index {factory!r} cannot be trained on {len(sample)} sentences"
     if len(sample) < cells_of(index):
@@ -135,8 +133,7 @@ def train_index(index: faiss.Index, sample: Matrix, *, factory: str) -> None:
 def add_rows(index: faiss.Index, rows: Matrix, *, factory: str) -> None:
     """Add unit rows, float32 (M, D), maybe none, to an index.
 
-    Their ids are their positions in the index. ValueError, which names ``factory``, says that FAISS
-    failed.
+    Their ids are their positions. Raises ValueError, which names ``factory``, if FAISS fails.
     """
     with _one_line(f"index {factory!r} cannot be filled with {len(rows)} sentences"):
         if len(rows):
@@ -146,8 +143,7 @@ def add_rows(index: faiss.Index, rows: Matrix, *, factory: str) -> None:
 def set_breadth(index: faiss.Index, spec: IndexSpec) -> None:
     """Set search parameters of an index to defaults, then to ``spec.search``.
 
-    By default, an inverted file searches 1/16 of its cells, and HNSW has a breadth of 128. The spec
-    must pass ``check_index``.
+    By default, an inverted file searches 1/16 of its cells, and HNSW has a breadth of 128.
     """
     inverted = faiss.try_extract_index_ivf(index)
     if inverted is not None:
@@ -161,8 +157,8 @@ def set_breadth(index: faiss.Index, spec: IndexSpec) -> None:
 def search_index(index: faiss.Index, queries: Matrix, *, count: int) -> Neighbours:
     """Find the ``count`` nearest rows of an index for unit rows (N, D).
 
-    Neighbours are (N, ``count``), best first. Ids are int64, -1 if the index finds fewer rows, with
-    a cosine of -inf. Cosines are as exact as the codes of the index.
+    Neighbours are (N, ``count``), best first, ties in any order, with -1 and -inf if the index
+    finds fewer rows. Cosines are as exact as the codes of the index.
     """
     products, ids = index.search(queries, count)
     products[ids == NO_NEIGHBOUR] = -np.inf

@@ -47,11 +47,10 @@ class CellSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class IndexSpec:
-    """Search in FAISS indexes.
+    """Search in FAISS indexes with the factory string ``factory``.
 
-    As text, it is ``FACTORY`` or ``FACTORY:NAME=NUMBER,...``. ``factory`` is FAISS's factory
-    string. The parameters ``build`` change the index, and ``search`` only its results. Both are
-    ``NAME=NUMBER,...`` or empty.
+    As text, it is ``FACTORY`` or ``FACTORY:NAME=NUMBER,...``. The parameters ``build`` change the
+    index, and ``search`` only its results. Both are ``NAME=NUMBER,...`` or empty.
     """
 
     factory: str
@@ -102,9 +101,9 @@ def auto_method(sources: int, targets: int) -> CorpusMethod:
 def default_cells(rows: int) -> int:
     """Return the number of cells if the larger side has ``rows`` rows.
 
-    With p ``PROBES``, it is a power of two of about p sqrt(rows) / 2, and at most ``rows``.
-    Assigning rows to C cells costs C (N + M) products, and the join 1.5 p * p * N * M / C: equal at
-    0.9 p sqrt(rows). All workers wait for the training, 7 * POINTS * C * C products.
+    With p ``PROBES``, it is a power of two of about p sqrt(rows) / 2, and at most ``rows``, but at
+    least 1. Assigning rows to C cells costs C (N + M) products, and the join 1.5 p * p * N * M / C:
+    equal at 0.9 p sqrt(rows). All workers wait for the training, 7 * POINTS * C * C products.
     """
     even = round(math.log2(max(1.0, PROBES / 2 * math.sqrt(rows))))
     return 1 << max(0, min(even, rows.bit_length() - 1))

@@ -1,8 +1,7 @@
 """Fit, refine and judge orthogonal maps between spaces of words.
 
 Conneau et al. 2018, "Word Translation Without Parallel Data". Rows are float32 unit vectors, most
-frequent words first. Axes: ``N`` source words, ``M`` target words, ``D`` dimensions, ``P`` known
-pairs.
+frequent words first. Axes: ``N`` source and ``M`` target words, ``D`` dimensions, ``P`` pairs.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,8 +22,7 @@ JUDGED = 10_000  # source words of the criterion: section 3.5
 class Mapping:
     """A linear map of source vectors, and the criterion of its quality.
 
-    ``matrix``, float32 (D, D), maps by ``source @ matrix``. ``criterion``, a mean cosine, is higher
-    for better maps.
+    ``matrix`` (D, D) maps by ``source @ matrix``. A higher ``criterion``, a mean cosine, is better.
     """
 
     matrix: Matrix
@@ -34,8 +32,7 @@ class Mapping:
 def comparable_rows(vectors: Matrix) -> Matrix:
     """Scale rows to unit length, centre them, and scale them again.
 
-    As in Artetxe et al. 2018. The result is float32 (N, D). Raises ValueError if a row is zero or
-    not finite, maybe only after centring.
+    See Artetxe et al. 2018. Raises ValueError if a row is zero or not finite, maybe after centring.
     """
     rows = _unit(vectors.astype(np.float64))
     return _unit(rows - rows.mean(axis=0)).astype(np.float32)
@@ -55,18 +52,16 @@ def _unit(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 def procrustes(source: Matrix, target: Matrix) -> Matrix:
     """Return the orthogonal matrix that best maps source rows to target rows.
 
-    The matrix W, float32 (D, D), minimises ``|source @ W - target|`` of P pairs of rows, (P, D)
-    each (Conneau et al. 2018, equation 2).
+    It minimises ``|source @ W - target|`` over P pairs of rows (Conneau et al. 2018, equation 2).
     """
     left, _, right = np.linalg.svd(source.T.astype(np.float64) @ target.astype(np.float64))
     return np.asarray(left @ right, dtype=np.float32)
 
 
 def identical_words(source: Sequence[str], target: Sequence[str]) -> tuple[IntArray, IntArray]:
-    """Return the source and target rows of words that are in both lists.
+    """Return the source and target rows, (P,) each, of words in both lists.
 
-    They are int64 (P,) each, in the order of ``source``. P may be 0. A duplicate word counts each
-    time in ``source``, and the last time in ``target``.
+    Each duplicate in ``source`` counts, in order. Of duplicates in ``target``, the last one counts.
     """
     row_of = {word: row for row, word in enumerate(target)}
     pairs = [(row, row_of[word]) for row, word in enumerate(source) if word in row_of]
@@ -105,10 +100,9 @@ def refine(
 ) -> Mapping:
     """Refit a map to mutual nearest neighbours, and return the best map.
 
-    ``source`` (N, D) and ``target`` (M, D) are unit vectors of words of two languages, most
-    frequent first. Refits use 15,000 per side. ``matrix``, (D, D), is the first map, which may be
-    the result. If ``rounds`` is 0, only its criterion is computed. ``judged`` is called with the
-    number of each round, from 0 for ``matrix``, and its criterion.
+    Refits use the first 15,000 rows per side. ``matrix`` (D, D) is the first map, which may be the
+    result. If ``rounds`` is 0, only its criterion is computed. ``judged`` is called with the number
+    of each round, from 0 for ``matrix``, and its criterion.
     """
     mappings: list[Mapping] = []
     for number in range(rounds + 1):

@@ -36,7 +36,7 @@ class Alignment:
 
     Bead b of B has the source sentences ``source[b]`` to ``source[b + 1] - 1``, and the target
     sentences ``target[b]`` to ``target[b + 1] - 1``. Both arrays are int64 (B + 1,). Either side of
-    a bead may be empty. ``costs``, float64 (B,), are lower the more similar both sides are.
+    a bead may be empty. ``costs``, float64 (B,), are costs of beads on the cheapest path.
     """
 
     source: IntArray
@@ -53,8 +53,6 @@ class Alignment:
 
 def align(source: Blocks, target: Blocks) -> Alignment:
     """Align two documents' sentences in order, in time and memory O(N + M).
-
-    ``source`` has N sentences and ``target`` M, each from ``miner.monotone.blocks``.
 
     Raises:
         ValueError: A document has no sentence, or the dimensions of their vectors differ.

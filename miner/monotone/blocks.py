@@ -32,10 +32,7 @@ class Blocks:
         return len(self.lengths)
 
     def halved(self) -> "Blocks":
-        """Return blocks of size 1 whose sentences are two merged ones each.
-
-        The result has (N + 1) // 2 sentences. If N is odd, the last sentence stays.
-        """
+        """Return blocks of size 1 of two sentences each, or one at an odd end."""
         even = np.arange(0, len(self), 2)
         vectors = _unit(np.add.reduceat(self.vectors[0], even, axis=0))[None]
         return Blocks(vectors=vectors, lengths=np.add.reduceat(self.lengths, even))
@@ -44,8 +41,7 @@ class Blocks:
 def merged_blocks(sums: Matrix, lengths: FloatArray) -> Blocks:
     """Build blocks of 1 to 5 sentences, with unit sums of sentence vectors.
 
-    ``sums``, float32 (N, D), are sentence vectors before normalisation, and ``lengths``, float64
-    (N,), numbers of characters.
+    ``sums`` (N, D) are vectors before normalisation, and ``lengths`` (N,) numbers of characters.
     """
     vectors = np.zeros((MAX_BLOCK, *sums.shape), dtype=np.float32)
     block = np.zeros_like(sums)

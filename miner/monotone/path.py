@@ -1,7 +1,4 @@
-"""Find the cheapest path of an alignment, in loops compiled by Numba.
-
-The first call compiles for a few seconds, or loads Numba's cache from disk.
-"""
+"""Find the cheapest path of an alignment, in loops compiled by Numba."""
 
 from typing import Any
 
@@ -21,9 +18,9 @@ SMOOTHING = 0.1  # of lengths, in typical sentences
 def dissimilarity(cosine: Any, noise: Any, length: Any, other: Any, weight: Any) -> Any:
     """Return the dissimilarity of two blocks, about 1 for random blocks.
 
-    ``noise`` is the sum of both blocks' mean 1 - cosine to the other document. ``length`` and
-    ``other`` are their lengths in typical sentences. ``weight`` multiplies the absolute log of
-    their ratio. Arguments are numbers or arrays of one shape, which the result has.
+    ``noise`` is the sum of both blocks' mean 1 - cosine to the other document, and ``weight`` the
+    factor of the absolute log of the ratio of their lengths, ``length`` and ``other``, in typical
+    sentences. Arguments are numbers or arrays of one shape, which the result has.
     """
     distance = 2 * (1 - np.minimum(cosine, 1)) / (noise + 1e-6)
     return distance + weight * np.abs(np.log((length + SMOOTHING) / (other + SMOOTHING)))
@@ -83,8 +80,8 @@ def cheapest_path(
         gap: cost of opening a gap, and factor of the root of each length in it, two floats.
         merge: cost per sentence of a bead beyond 1-1.
         weight: weight of the lengths' ratio.
-        band: first columns of all rows, from 0, and columns after the last, to M + 1: two int64 (N
-            + 1,), ascending; no row is empty, and consecutive rows overlap.
+        band: first columns of all rows, from 0, and columns after the last, to M + 1: two int64
+            (N + 1,), ascending; no row is empty, and consecutive rows overlap.
     """
     (source, target), (source_noise, target_noise) = vectors, noises
     (source_ends, target_ends), (low, high), (opening, missing) = ends, band, gap

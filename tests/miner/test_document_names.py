@@ -37,6 +37,6 @@ def test_different(source: str, target: str) -> None:
 
 
 def test_only_names_of_one_document_a_side_are_paired() -> None:
-    source = ["de/a", "b", "de/b", "b/de", "de", "c", "1.txt"]
-    target = ["en/c", "en/a", "a/fr", "en/b", "en", "1.txt"]
+    source = ["de/a", "b", "de/b", "b/de", "de", "c", "1.txt", "2.TXT"]
+    target = ["en/c", "en/a", "a/fr", "en/b", "en", "1.txt", "2.TXT"]
     assert same_names(source, target) == [(5, 0)]

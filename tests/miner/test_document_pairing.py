@@ -110,6 +110,8 @@ def test_one_document_and_none():
         pair_documents([], target)
     with pytest.raises(ValueError, match="a document has no sentences"):
         pair_documents([source[0], source[0][:0]], target)
+    with pytest.raises(ValueError, match="differ in dimensions"):
+        pair_documents([source[0], source[0][:, :3]], target)
 
 
 def test_equal_documents_and_empty_vectors():

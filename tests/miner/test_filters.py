@@ -118,6 +118,14 @@ def test_hubs_on_either_side() -> None:
     assert FILTERS["hub"](pairs).tolist() == [False, True, True, False]
 
 
+@pytest.mark.parametrize(
+    ("name", "message"), [("hub", "numbers of neighbour lists"), ("language", "--src-lang")]
+)
+def test_facts_that_a_filter_lacks(name: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        reasons(Suspects.of([GERMAN], [ENGLISH]), [name])
+
+
 def test_occurrences() -> None:
     ids = np.random.default_rng(4).integers(-1, 9, (20, 3))
     counts = Counter(ids.ravel().tolist())

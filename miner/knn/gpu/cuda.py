@@ -61,8 +61,9 @@ def generate_on_devices(
     """Return the candidates of all sources and of all targets.
 
     They have the ``kept`` largest products of each row, or all, summed in float32 in the device's
-    order (``ROUNDING``). Each device searches an equal share of the sources. It has the share and
-    all targets in its memory, or else copies blocks of them repeatedly.
+    order (``ROUNDING``), (N, min(kept, M)) and (M, min(kept, N)). Each device searches an equal
+    share of the sources. It has the share and all targets in its memory, or else copies blocks of
+    them repeatedly.
 
     Args:
         source: bfloat16, float16 or float32 (N, D), finite, in host memory. float32 has no fused
@@ -71,9 +72,6 @@ def generate_on_devices(
         kept: candidates per row, at least 1.
         devices: CUDA devices, at least one.
         progress: called with numbers of products, which sum to N * M, by one thread at a time.
-
-    Returns:
-        Candidates of the sources, (N, min(kept, M)), and of the targets, (M, min(kept, N)).
 
     Raises:
         DeviceError: A device failed, or lacks the memory for a small search.

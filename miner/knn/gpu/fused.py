@@ -21,10 +21,7 @@ MAX_HITS_PER_TILE_ROW = 32
 
 
 class Tiling(NamedTuple):
-    """The rows, columns and dimensions of a tile that Triton computes at once.
-
-    ``warps`` and ``stages`` are Triton's options of that name.
-    """
+    """The rows, columns, dimensions, warps and stages of a tile in Triton."""
 
     rows: int
     columns: int
@@ -74,15 +71,11 @@ def find_hits(
 ) -> tuple[Hits, Hits]:
     """Find the hits of rows (N), and the hits of columns (M), above floors.
 
-    Args:
-        x: float16 or bfloat16 (N, D), contiguous, not empty; D is a multiple of 8.
-        y: (M, D), of the same dtype, contiguous, not empty. All tensors are on one device.
-        row_floors: products that hits of a row exceed, float32 (N,).
-        column_floors: products that hits of a column exceed, float32 (M,).
-        first_row: position of the first row of ``x``, for the keys of columns.
-        first_column: position of the first row of ``y``, for the keys of rows.
-        capacity: room for hits per row and per column, B of ``Hits``.
-        tiling: a tiling without ``fault``.
+    ``x`` (N, D) and ``y`` (M, D) are float16 or bfloat16, contiguous and not empty, and D is a
+    multiple of 8. Hits of a row exceed its floor in ``row_floors`` (N,), and hits of a column its
+    floor in ``column_floors`` (M,), float32. All tensors are on one device. ``first_row`` and
+    ``first_column`` are the positions of the first rows of ``x`` and ``y``, for keys. There is room
+    for ``capacity`` hits per row and per column, B of ``Hits``. ``tiling`` has no ``fault``.
     """
     of_rows, of_columns = Hits.empty(x, capacity), Hits.empty(y, capacity)
     tiles = triton.cdiv(len(x), tiling.rows) * triton.cdiv(len(y), tiling.columns)
@@ -103,11 +96,7 @@ def find_hits(
 
 
 def fault(tiling: Tiling, device: torch.device, dtype: torch.dtype) -> str:
-    """Describe why a tiling does not work on a device, or return "".
-
-    The trial has tiles with edges, and rows with too many hits or none. Its products are of
-    integers, so they are exact in every order of summation.
-    """
+    """Describe why a tiling does not work on a device, or return ""."""
     rows, columns = tiling.rows + 3, 2 * tiling.columns + 5
     generator = torch.Generator().manual_seed(0)
     x, y = (

@@ -57,10 +57,7 @@ def positions(keys: torch.Tensor) -> torch.Tensor:
 
 
 def best(keys: list[torch.Tensor], kept: int) -> torch.Tensor:
-    """Return each row's ``kept`` largest keys, or all, in descending order.
-
-    ``keys`` are tensors (N, any number), of the same N rows.
-    """
+    """Return each row's ``kept`` largest keys of all tensors, or all if fewer."""
     together = torch.cat(keys, dim=1)
     return together.topk(min(kept, together.shape[1]), dim=1).values
 

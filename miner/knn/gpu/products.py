@@ -46,11 +46,10 @@ class Cell(NamedTuple):
 
 
 def by_sorting(cell: Cell) -> Found:
-    """Find the best keys of each row and of each column by sorting.
+    """Find the best keys of each row and of each column of a cell by sorting.
 
-    They are int64 (N, min(C, M)) and (M, min(C', N)), best first, without the keys that
-    ``cell.forward`` (N, C) and ``cell.backward`` (M, C') contain already. Writing, transposing and
-    sorting cost about five times the product.
+    They are int64 (N, min(C, M)) and (M, min(C', N)), best first, of this cell's products only.
+    Writing, transposing and sorting cost about five times the product.
     """
     tile = product(cell.x, cell.y)
     return (

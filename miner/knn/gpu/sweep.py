@@ -1,9 +1,9 @@
 """Search a share of the sources on one device, cell by cell.
 
-Spans of rows and of columns begin with ``SEED`` lines, and then double. A cell is a span of rows by
-a span of columns; a line is a row or a column. Cells in the first span have no floors yet: their
-products are written and sorted. In any other cell a line has already met at least as many products
-as are in the cell. It then expects at most as many hits as it keeps candidates, and the fused
+Spans of rows and of columns begin with ``SEED`` lines or more, and then double. A cell is a span of
+rows by a span of columns; a line is a row or a column. Cells in the first span have no floors yet:
+their products are written and sorted. In any other cell a line has already met at least as many
+products as it has there. It then expects at most as many hits as it keeps candidates, and the fused
 kernel (``miner.knn.gpu.fused``) finds only these.
 """
 
@@ -38,8 +38,7 @@ ALIGNED = 8  # numbers; the kernel's bulk copies need rows of 16 bytes or multip
 class Plan(NamedTuple):
     """The plan of a search on a device.
 
-    ``resident`` says whether all vectors fit into its memory, and ``lines`` is the largest number
-    of rows of a cell per side.
+    ``resident`` says if all vectors fit its memory. Cells have at most ``lines`` rows per side.
     """
 
     resident: bool
@@ -49,10 +48,9 @@ class Plan(NamedTuple):
 def plan(lines: int, *, line_bytes: int, kept: int, free: int) -> Plan:
     """Plan a search of ``lines`` rows in all in ``free`` bytes.
 
-    A line takes ``line_bytes``. Vectors that don't fit are copied for every cell. Over PCIe that
-    takes a tenth of the time if cells have 600,000 rows, so neither pinned memory nor a second
-    block would pay. ``kept`` is the number of candidates per line. If even one line does not fit,
-    the plan's ``lines`` is 0 or less.
+    A line takes ``line_bytes``, and has ``kept`` candidates. Vectors that don't fit are copied for
+    every cell. Over PCIe that takes a tenth of the time if cells have 600,000 rows, so neither
+    pinned memory nor a second block would pay. If no line fits, the plan's ``lines`` is 0 or less.
     """
     budget = int(USABLE * free) - WORKSPACE - 8 * kept * lines
     all_lines = line_bytes * lines
@@ -80,11 +78,9 @@ def search(
 
     ``source`` (N, D) and ``target`` (M, D) are of one floating dtype, in host memory. ``progress``
     is called with numbers of products. Once ``stop`` is set, it ends early, with partial results.
-
-    Returns:
-        Keys of the ``kept`` largest products, best first, EMPTY if unused: of each source of the
-        share among the targets, int64 (share, min(kept, M)), and of each target among these
-        sources, (M, min(kept, N)).
+    Returns the keys of the ``kept`` largest products, best first, EMPTY if unused: of each source
+    of the share among the targets, int64 (share, min(kept, M)), and of each target among these
+    sources, (M, min(kept, N)).
 
     Raises:
         RuntimeError: The device lacks the memory for a small search, or failed.

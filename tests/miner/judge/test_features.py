@@ -245,7 +245,7 @@ def test_language_is_measured_by_the_surest_of_the_best_pairs():
         sides = [*romanised[:rows], *["The train arrives at eight o'clock."] * (40 - rows)]
         language = "hi" if rows == 40 else "en"
         own = own_language(sides, language)
-        texts = replace(read_texts([Maker(), Maker()], ["a"] * 40, ["a"] * 40), language=own)
+        texts = read_texts([Maker(), Maker()], ["a"] * 40, ["a"] * 40)._replace(language=own)
         usual = RunStatistics.of(texts)
         assert (usual.language < 0) is expected
         own = compute_features(texts, None, usual)[:, COLUMNS.index(LANGUAGE)]
@@ -337,7 +337,7 @@ def test_texts_in_blocks_are_texts_at_once(monkeypatch):
     done = []
     parts = read_texts([Maker(), Maker()], SOURCE, TARGET, progress=done.append)
     assert sorted(done) == [1, 2, 2]
-    for name in vars(whole):
+    for name in whole._fields:
         np.testing.assert_array_equal(getattr(whole, name), getattr(parts, name))
     assert isinstance(parts, Texts)
 
