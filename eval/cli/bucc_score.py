@@ -73,7 +73,7 @@ def bucc_score(args: argparse.Namespace) -> int:
     """Score mined pairs against gold pairs by precision, recall and F1.
 
     Raises:
-        SystemExit: The list passed as ``args`` (or sys.argv[1:]) is wrong. Other errors return 2.
+        SystemExit: The list of arguments, by default sys.argv[1:], is wrong or asks for help.
     """
     from eval.output import print_json, print_note
     from eval.scoring import OPTIMIZED, ScoringOptions, score_pairs, score_pairs_like_laser
