@@ -24,9 +24,8 @@ Ids = tuple[str, ...]
 class Candidates:
     """P candidate pairs with scores and ids.
 
-    ``scores`` are float64 (P,). ``sources[p]`` and ``targets[p]`` are all ids of both texts of pair
-    p, at least one each. The first ids name the pair. A score NaN or -inf, which no threshold could
-    keep, raises ValueError.
+    ``scores``, float64 (P,), must exceed -inf, or ValueError is raised. ``sources[p]`` and
+    ``targets[p]`` are all ids of both texts of p, at least one each. The first ids name the pair.
     """
 
     scores: FloatArray
@@ -64,7 +63,7 @@ class Judgements:
 
     Attributes:
         scores: of the candidates, float64 (P,), best first.
-        correct: whether a candidate is correct: any combination of its ids is gold, bool (P,).
+        correct: whether any combination of a candidate's ids is gold, bool (P,).
         new_gold: number of a candidate's gold pairs that none before it has, int64 (P,).
         gold: number of all gold pairs.
     """
@@ -172,9 +171,9 @@ def best_score(judgements: Judgements) -> BuccScore:
 
 
 def threshold_between(kept: float, dropped: float) -> float:
-    """Return a threshold between two scores, such that ``kept`` is above it.
+    """Return a threshold below ``kept`` and not below the next lower score.
 
-    ``dropped`` is the next lower score, which is not above it, or -inf if there is none.
+    That score is ``dropped``, -inf if ``kept`` is the lowest.
     """
     if dropped == -math.inf:
         return math.nextafter(kept, -math.inf)

@@ -29,10 +29,9 @@ EXAMPLES = 25  # suspicious or rejected pairs to list
 
 
 class Grid(NamedTuple):
-    """A table of text.
+    """A table of text, with ``heads`` and ``rows`` of cells.
 
-    ``heads`` are the headings, and ``rows`` the cells. The first ``texts`` columns are sentences,
-    which may be written from right to left.
+    The first ``texts`` columns are sentences, which may run from right to left.
     """
 
     heads: Sequence[str]
@@ -57,10 +56,7 @@ def _four_digits(numbers: Iterable[float]) -> list[str]:
 
 
 def context_table(run: Run, source: int, target: int) -> Grid:
-    """Tabulate a pair with the sentences before and after it on both sides.
-
-    ``source`` and ``target`` are rows. The table is empty if no such sentence is known.
-    """
+    """Tabulate a pair of rows with the sentences around it, empty if unknown."""
     sides = list(zip(run.sides, (source, target), strict=True))
     before, after = zip(*(side.context(row) for side, row in sides), strict=True)
     texts = [side.text(row) for side, row in sides]
@@ -77,7 +73,7 @@ class Quality(NamedTuple):
 
 
 def assess(run: Run) -> Quality:
-    """Return the judge's estimates, or None with a reason if scored by margin."""
+    """Return the judge's estimates, or None and the message of a ValueError."""
     try:
         return Quality(estimates_from_judge(run), "by the probability of each pair")
     except ValueError as error:
@@ -90,8 +86,8 @@ def overview(run: Run, quality: Quality) -> Section:
 
     Keys are ``cards``, ``thresholds`` and ``documents``. A card is a heading, a figure and a
     remark. Thresholds are the rows of ``calibration.thresholds`` that keep pairs, none without
-    estimates. Documents are None, or the number of document pairs, and a list of up to 50 with the
-    most pairs: their names, and the numbers of their pairs and of expected correct pairs.
+    estimates. If no pair has a document, documents are None. Else they are the number of document
+    pairs, and a list of up to 50 with the most pairs: names, pairs and expected correct pairs.
     """
     estimates, kept = quality.estimates, run.summary.get("kept")
     note = f"of {run.summary['candidates']:,} candidates"
@@ -135,8 +131,8 @@ def _documents(
 def against_gold(run: Run, gold: Gold) -> Section:
     """Return the page's comparison with gold pairs, for the template.
 
-    The keys are ``charts``, ``wrong`` and ``missing``. These two are tables of up to 50 pairs each,
-    at the threshold with the best F1: the best wrong pairs, and the first missing ones by id.
+    Keys are ``charts``, ``wrong`` and ``missing``. By the threshold with the best F1, ``wrong``
+    tabulates up to 50 of the best wrong pairs, and ``missing`` 50 of the missing pairs, by ids.
     """
     curve = gold_curve(gold.judgements)
     by_threshold = Chart(
@@ -257,7 +253,7 @@ def suspicious(run: Run) -> dict[str, Grid]:
     """Return tables of filters and of the pairs that they would reject.
 
     ``caught`` counts them by filter. ``listed`` has up to 25 pairs of the half with better scores,
-    by descending number of filters that reject a pair (maybe 0), then difference of lengths.
+    by descending number of filters that reject a pair (maybe 0), then by ``length_odds``.
     """
     masks = {name: FILTERS[name](run.suspects) for name in SHOWN_FILTERS}
     half = (len(run.pairs) + 1) // 2
@@ -301,7 +297,7 @@ def examples(run: Run) -> list[Section]:
     """Return the middle pair of each tenth, best first, for the template.
 
     Fewer than 10 pairs come once each. Keys are ``text``, ``place`` (from 0), ``score``, ``why``
-    (explanation), ``context`` and ``targets``.
+    (explanation), ``context`` and ``targets``. Errors of ``explain`` are raised.
     """
     sections = []
     for position in decile_ranks(len(run.pairs)):
