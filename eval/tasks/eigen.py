@@ -47,7 +47,7 @@ def spectrum(vectors: Matrix, graph: str) -> FloatArray:
 
 
 def spectral_difference(first: FloatArray, second: FloatArray) -> float:
-    """Sum squared differences of two spectra in order (Søgaard et al. 2018)."""
+    """Sum squared differences of sorted spectra (N,) (Søgaard et al. 2018)."""
     return float(np.square(np.sort(first) - np.sort(second)).sum())
 
 

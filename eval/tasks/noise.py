@@ -85,9 +85,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, show: Show) -> Record:
     """Measure the shares of noise that filters and the judge reject.
 
-    ``args`` has the options and ``encoder``. Lines are passed to ``show``. In the record,
-    ``removed`` has the shares by language, by filter and by kind. Errors are as in
-    ``TaskModule.run``. A language that the encoder or a filter does not know raises ValueError.
+    In the record, ``removed`` has the shares by language, by filter and by kind. See
+    ``TaskModule.run``. A language unknown to the encoder or a filter raises ValueError.
     """
     texts, english = load_texts(args)
     languages = [name for name in texts.languages if name != english]
