@@ -64,7 +64,10 @@ def _format_cell(cell: Cell) -> str:
 
 
 def signature(task: str, **fields: object) -> str:
-    """Return ``task|name:value|...|v:VERSION``, with the version of Adit."""
+    """Format the signature of a result, with the version of Adit.
+
+    It is ``task|name:value|...|v:VERSION``.
+    """
     fields["v"] = product_version()
     return "|".join([task, *(f"{name}:{value}" for name, value in fields.items())])
 
