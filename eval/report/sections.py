@@ -12,7 +12,7 @@ from eval.runs.calibration import Estimates, Gold, estimates_from_judge, thresho
 from eval.runs.explain import explain
 from eval.runs.side import Side
 from eval.runs.store import Run
-from miner.arrays import JudgedPairs
+from miner.arrays import IntArray, JudgedPairs
 from miner.filters import FILTERS, length_odds
 from miner.storage.layout import SIDES
 
@@ -144,26 +144,28 @@ def against_gold(run: Run, gold: Gold) -> Section:
             ("line r", [(score.threshold, score.recall) for score in curve]),
             ("line f", [(score.threshold, score.f1) for score in curve]),
         ],
-        uprights=[(gold.best.threshold, "best F1")],
+        uprights=_best_threshold(gold),
     )
     both = Chart(
         title="Precision against recall",
         labels=("recall", "precision"),
         lines=[("line f", [(score.recall, score.precision) for score in curve])],
     )
-    above = gold.judgements.scores > gold.best.threshold
-    wrong = np.flatnonzero(above & ~gold.judgements.correct)[:LISTED]
+    correct = gold.judgements.correct[: gold.best.extracted]
     return {
         "charts": [by_threshold, both],
-        "wrong": pair_table(run, wrong.tolist()),
-        "missing": _missing(run, gold),
+        "wrong": pair_table(run, np.flatnonzero(~correct)[:LISTED].tolist()),
+        "missing": _missing(run, gold, np.flatnonzero(correct)),
     }
 
 
-def _missing(run: Run, gold: Gold) -> Grid:
-    extracted = gold.judgements.scores > gold.best.threshold
-    positions = np.flatnonzero(extracted & gold.judgements.correct)
-    both = run.all_ids(run.pairs.take(positions))
+def _best_threshold(gold: Gold) -> list[tuple[float, str]]:
+    # It is infinite if no pair is correct.
+    return [(gold.best.threshold, "best F1")] if gold.best.correct else []
+
+
+def _missing(run: Run, gold: Gold, extracted: IntArray) -> Grid:
+    both = run.all_ids(run.pairs.take(extracted))
     mined_ids = {pair for ids in zip(*both, strict=True) for pair in itertools.product(*ids)}
     missing = sorted(gold.known - mined_ids)[:LISTED]
     columns = zip(run.sides, zip(*missing, strict=True), strict=False)
@@ -211,7 +213,7 @@ def scores(run: Run, gold: Gold | None, quality: Quality) -> Section:
     if gold:
         correct = histogram(values[gold.judgements.correct], low=low, high=high)
         bars.append(("bar right", correct))
-        uprights.append((gold.best.threshold, "best F1"))
+        uprights += _best_threshold(gold)
     if quality.estimates:
         edges = np.linspace(low, high, len(bars_of_all) + 1)
         errors, _ = np.histogram(values, edges, weights=1 - quality.estimates.probabilities)
