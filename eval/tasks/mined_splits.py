@@ -69,10 +69,7 @@ class SplitResult:
 
 def f1_of_sums(sums: FloatArray) -> FloatArray:
     """Compute F1 (R,) from sums (R, 4) of ``f1_units``, 0 if none is correct."""
-    extracted, correct, new_gold, gold = sums.T
-    denominator = correct * gold + new_gold * extracted
-    f1: FloatArray = 2 * correct * new_gold / np.maximum(denominator, 1)
-    return f1
+    return bucc.f1_of(*sums.T)
 
 
 def mine_split(
