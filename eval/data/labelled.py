@@ -1,5 +1,6 @@
 """Labelled sentences and sentence pairs, for classifiers of vectors."""
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -39,21 +40,22 @@ class Examples:
         names, numbers = np.unique(np.array(self.labels, dtype=np.str_), return_inverse=True)
         return names.tolist(), numbers.astype(np.int64)
 
-    def scores(self) -> FloatArray:
+    def scores(self, lowest: float = -math.inf, highest: float = math.inf) -> FloatArray:
         """Return the labels as numbers, float64 (N,).
 
         Raises:
-            ValueError: A label is not a finite number.
+            ValueError: A label is not a finite number from ``lowest`` to ``highest``.
         """
         scores = np.full(len(self.labels), np.nan)
         for row, label in enumerate(self.labels):
             with suppress(ValueError):
                 scores[row] = float(label)
-            if not np.isfinite(scores[row]):
+            if not (np.isfinite(scores[row]) and lowest <= scores[row] <= highest):
                 files = ", ".join(map(str, self.files))
+                bounds = "" if math.isinf(highest) else f" from {lowest} to {highest}"
                 raise ValueError(
                     f"{files}: the score {label[:40]!r} of example {row + 1} is not a finite "
-                    "number; correct it"
+                    f"number{bounds}; correct it"
                 )
         return scores
 
@@ -121,8 +123,8 @@ def read_parts(
 ) -> Examples:
     """Read labelled sentences from a file per part.
 
-    ``files`` are by part, such as ``tr``, and skipped if missing. If all are, there are no examples
-    and no sides. Other arguments and errors are as in ``read_columns``.
+    ``files`` are by part, such as ``tr``, and skipped if missing. If all are, the result has no
+    examples and no sides. Other arguments and errors are as in ``read_columns``.
     """
     read = partial(read_columns, label=label, sides=sides, skip=skip)
     return concat({part: read(path) for part, path in files.items() if path.is_file()})
