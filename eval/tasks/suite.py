@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from encoder import Encoder, load_encoder
-from eval.data.languages import code_of
+from eval.data.languages import iso_639_1
 from eval.data.textfiles import fingerprint
 from eval.metrics.bootstrap import INTERVAL_METHOD, interval, moments, pearson, resample
 from eval.output import LABEL_WIDTH, Cell, Record, Show, Table, encoder_names, sign
@@ -163,7 +163,7 @@ def run_suite(suite: Suite, spec: str, show: Show) -> Record:
     record: Record = {"figures": results}
     if len(figures_in_mean) > 1:
         record["mean"] = show_row(mean_of(figures_in_mean))
-    names = encoder_names(encoder, map(code_of, suite.languages))
+    names = encoder_names(encoder, map(iso_639_1, suite.languages))
     record = sign(show, suite.task, record, **suite.fields, encoder=names, interval=INTERVAL_METHOD)
     if suite.remark:
         show(suite.remark)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from encoder import Encoder, load_encoder
-from eval.data.languages import code_of, encoders_of_languages
+from eval.data.languages import encoders_of_languages, iso_639_1
 from eval.metrics.bootstrap import INTERVAL_METHOD
 from eval.metrics.similarity import (
     NEIGHBOURS,
@@ -91,5 +91,5 @@ def _matrix(args: argparse.Namespace, show: Show) -> Record:
     show(table.row("mean", *np.nanmean(rates, axis=0).tolist(), mean))
     record = {"rates": by_language, "mean": mean}
     fields = {**aligned.fields_of_texts(data), "k": NEIGHBOURS, "margin": args.matrix}
-    fields |= {"encoder": encoder_names(encoder, map(code_of, names)), "interval": INTERVAL_METHOD}
-    return sign(show, "xsim-matrix", record, **fields)
+    fields |= {"encoder": encoder_names(encoder, map(iso_639_1, names))}
+    return sign(show, "xsim-matrix", record, **fields, interval=INTERVAL_METHOD)
