@@ -37,9 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     text = "use the threshold with the best F1 on these gold pairs"
     add("--optimize", action="store_true", help=text)
     add = parser.add_argument
-    add(
-        "--output", type=Path, metavar="FILE", help="write the ids of extracted pairs, as in --gold"
-    )
+    text = "write the ids of extracted pairs, as in --gold"
+    add("--output", type=Path, metavar="FILE", help=text)
     add("--json", action="store_true", help="print JSON; figures are fractions from 0 to 1")
     text = (
         "score like LASER's bucc.py: --optimize is the default, a score equal to the threshold is "

@@ -15,15 +15,8 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``adit train-judge``."""
     add_sources(parser)
-    add = parser.add_argument
-    add(
-        "-o",
-        "--output",
-        type=Path,
-        required=True,
-        metavar="FILE",
-        help="output file, such as judge.safetensors",
-    )
+    text = "output file, such as judge.safetensors"
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help=text)
 
 
 @command(add_arguments, "adit train-judge")
