@@ -83,9 +83,9 @@ def read_sentences(path: Path, ids: Path | None = None) -> Sentences:
 def _records(path: Path) -> Iterator[tuple[int, str, str]]:
     for records in open_corpus(path):
         rows = zip(records.ids(), records.texts, strict=True)
-        for number, (name, text) in enumerate(rows, start=records.first_row + 1):
-            if number - 1 - records.first_row not in records.rejected:
-                yield number, name, text
+        for position, (name, text) in enumerate(rows):
+            if position not in records.rejected:
+                yield records.first_row + position + 1, name, text
 
 
 def _with_ids(path: Path) -> Iterator[tuple[int, str, str]]:

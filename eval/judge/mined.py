@@ -1,7 +1,7 @@
 """Mine and judge two corpora in memory, like the stages of a run."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -95,9 +95,8 @@ class Mined:
         places = order[sample_likely_pairs(first.predict(scores[order]))]
         wrong = judge.scores(self.left_out(places))
         likely = judge.probabilities([scores], wrong).predict(scores)
-        known = {field.name: getattr(self.pairs, field.name) for field in fields(Pairs)}
-        known |= {"score": scores, "probability": likely, "margin": self.pairs.score}
-        pairs = JudgedPairs(**known)
+        columns = {"score": scores, "probability": likely, "margin": self.pairs.score}
+        pairs = JudgedPairs(**vars(self.pairs) | columns)
         return pairs.take(order_best_first(pairs))
 
     def _read(self, sources: NDArray[np.int64], targets: NDArray[np.int64]) -> Texts:

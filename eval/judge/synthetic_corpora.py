@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoder.training.reading import ParallelText, find_parallel_text, read_parallel_text
-from eval.data.bucc import bucc_pairs, bucc_splits, load_bucc, text_key
+from eval.data.bucc import bucc_pairs, load_bucc, text_key
 from eval.data.textfiles import choose
 from eval.judge.facts import listed_groups
 from eval.judge.mined import Mined
@@ -172,8 +172,8 @@ def labelled_corpora(
         pair: [choose(names, pair, f"{folder}: no pair") for folder, names in folders]
         for pair in pairs
     }
-    for pair in bucc_pairs(bucc):
-        for split in bucc_splits(bucc, pair):
+    for pair, splits in bucc_pairs(bucc).items():
+        for split in splits:
             yield comparable_corpora(bucc, pair, split)
     for pair in pairs:
         text, others = (_long(read_parallel_text(each, exclude=exclude)) for each in files[pair])
