@@ -64,19 +64,18 @@ def _format_cell(cell: Cell) -> str:
 
 
 def signature(task: str, **fields: object) -> str:
-    """Format the signature of a result.
+    """Format the signature of a result, with the version of Adit.
 
-    It is ``task|name:value|...|v:VERSION``, with Adit's version.
+    It is ``task|name:value|...|v:VERSION``.
     """
     fields["v"] = product_version()
     return "|".join([task, *(f"{name}:{value}" for name, value in fields.items())])
 
 
 def sign(show: Show, task: str, record: Record, **fields: object) -> Record:
-    """Show the signature of a result, and add it to the record.
+    """Show the signature of a result, and return the record with it.
 
-    The copy of ``record`` that is returned also has ``task`` and ``signature``. ``show`` is called
-    with the signature, which contains ``fields``.
+    The result is a copy of ``record`` with ``task`` and ``signature``, which contains ``fields``.
     """
     line = signature(task, **fields)
     show(line)
@@ -86,8 +85,8 @@ def sign(show: Show, task: str, record: Record, **fields: object) -> Record:
 def encoder_names(encoder: Encoder, languages: Iterable[str]) -> str:
     """Return an encoder's name, with its added encoders for the languages.
 
-    Names are joined by +, except for names that begin with the encoder's own. Of a joined encoder,
-    only its own is returned. The ValueError of ``Encoder.for_language`` is raised.
+    Its own name comes first. Distinct others follow, sorted, each after +, unless they begin with
+    it. A joined encoder has only its own. Errors of ``for_language`` are raised.
     """
     if isinstance(encoder, JoinedEncoder):
         return encoder.name
@@ -106,10 +105,7 @@ def score_line(score: BuccScore) -> str:
 
 
 def score_record(score: BuccScore) -> Record:
-    """Return a score for JSON, with ``precision``, ``recall`` and ``f1``.
-
-    It also has the score's fields. An infinite threshold is None.
-    """
+    """Return precision, recall, f1 and fields, an infinite threshold as None."""
     shares = {"precision": score.precision, "recall": score.recall, "f1": score.f1}
     threshold = score.threshold if math.isfinite(score.threshold) else None
     return {**shares, **asdict(score), "threshold": threshold}

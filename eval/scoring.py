@@ -1,7 +1,6 @@
 """Scores of mined pairs against gold pairs, and extraction by threshold.
 
-``miner.storage.pair_files`` reads the pairs. A duplicate sentence counts for all its ids. If pairs
-have no ids (``.tsv``), all ids of their texts are used.
+A duplicate counts for all its ids. Pairs without ids (``.tsv``) get all ids of their texts.
 """
 
 import math
@@ -92,11 +91,11 @@ def _ids_of_text(pair: FilePair, side: str, text: str, ids_of: Mapping[str, bucc
 class ScoringOptions:
     """The inputs of a scoring, and the file to write.
 
-    ``pairs`` is the file to score. Without ``gold``, pairs are only extracted. ``sides`` is needed
-    for pairs with texts but no ids. Each side is one file of sentences with ids, or a file of
-    sentences and one of ids. Pairs are extracted by ``threshold``, which ``optimized`` chooses by
-    F1. Their ids are written to ``output``, unless that is None. ValueError says that ``gold`` is
-    None, and ``output`` or a float above -inf as ``threshold`` is missing.
+    ``pairs`` is the file to score. ``sides`` is needed for pairs with texts but no ids. Each side
+    is one file of sentences with ids, or a file of sentences and one of ids. Pairs are extracted by
+    ``threshold``, which ``optimized`` chooses by F1. Their ids are written to ``output``, unless
+    that is None. Without ``gold``, pairs are only extracted, and ValueError is raised if ``output``
+    or a float above -inf as ``threshold`` is missing.
     """
 
     pairs: Path
@@ -131,9 +130,8 @@ class ScoringReport:
 def score_pairs(options: ScoringOptions) -> ScoringReport:
     """Score mined pairs by the rules of ``eval.metrics.bucc``.
 
-    The ids of the extracted pairs are written to ``output`` or replace it, unless it is None, or
-    OutputError is raised. ValueError says that a file is missing or malformed, or pairs or gold
-    pairs do not fit ``sides``.
+    If ``output`` is not None, it gets the ids extracted, or OutputError is raised. ValueError says
+    that a file is missing or malformed, or pairs or gold pairs do not fit ``sides``.
     """
     sides = options.read_sides()
     candidates = read_candidates(options.pairs, sides)

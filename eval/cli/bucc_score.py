@@ -37,9 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     text = "use the threshold with the best F1 on these gold pairs"
     add("--optimize", action="store_true", help=text)
     add = parser.add_argument
-    add(
-        "--output", type=Path, metavar="FILE", help="write the ids of extracted pairs, as in --gold"
-    )
+    text = "write the ids of extracted pairs, as in --gold"
+    add("--output", type=Path, metavar="FILE", help=text)
     add("--json", action="store_true", help="print JSON; figures are fractions from 0 to 1")
     text = (
         "score like LASER's bucc.py: --optimize is the default, a score equal to the threshold is "
@@ -73,7 +72,7 @@ def bucc_score(args: argparse.Namespace) -> int:
     """Score mined pairs against gold pairs by precision, recall and F1.
 
     Raises:
-        SystemExit: The list passed as ``args`` (or sys.argv[1:]) is wrong. Other errors return 2.
+        SystemExit: The list of arguments, by default sys.argv[1:], is wrong or asks for help.
     """
     from eval.output import print_json, print_note
     from eval.scoring import OPTIMIZED, ScoringOptions, score_pairs, score_pairs_like_laser

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 def eval_encoder(argv: Sequence[str] | None = None, prog: str = "eval-encoder") -> int:
     """Run ``adit evaluate`` under the name ``prog``, and return the status.
 
-    ``argv`` is by default the process's arguments. If it is wrong, SystemExit is raised. Errors of
-    data, options and encoders are printed, and return 2.
+    SystemExit says that ``argv``, by default sys.argv[1:], is wrong. Else see ``run_command``.
     """
     argv = sys.argv[1:] if argv is None else argv
     args = encoder_parser(prog, argv[:1]).parse_args(argv)
@@ -26,8 +25,7 @@ def eval_encoder(argv: Sequence[str] | None = None, prog: str = "eval-encoder") 
 def encoder_parser(prog: str, tasks: Collection[str] = TASKS) -> argparse.ArgumentParser:
     """Build the parser of ``adit evaluate``.
 
-    It imports the modules of ``tasks``, and has their options. Of other tasks, it has only the name
-    and the help. Unknown names are ignored.
+    Of all ``TASKS``, only ``tasks`` have options, for which their modules are imported.
     """
     parser = argparse.ArgumentParser(
         prog=prog,

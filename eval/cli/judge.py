@@ -15,15 +15,8 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``adit train-judge``."""
     add_sources(parser)
-    add = parser.add_argument
-    add(
-        "-o",
-        "--output",
-        type=Path,
-        required=True,
-        metavar="FILE",
-        help="output file, such as judge.safetensors",
-    )
+    text = "output file, such as judge.safetensors"
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help=text)
 
 
 @command(add_arguments, "adit train-judge")
@@ -33,7 +26,7 @@ def train_judge(args: argparse.Namespace) -> int:
     It learns from corpora made of parallel text, and from comparable corpora with gold pairs.
 
     Raises:
-        SystemExit: The list passed as ``args`` (or sys.argv[1:]) is wrong. Other errors return 2.
+        SystemExit: The list of arguments, by default sys.argv[1:], is wrong or asks for help.
     """
     require("sklearn")
     from eval.judge.training import ENCODERS, gather
@@ -71,10 +64,7 @@ def add_sources(parser: argparse.ArgumentParser) -> None:
 
 
 def corpora_of(args: argparse.Namespace) -> "Iterator[LabelledCorpora]":
-    """Load the labelled corpora that the options of ``add_sources`` name.
-
-    The iterator raises a ValueError when it reaches text that is missing or malformed.
-    """
+    """Load the corpora of ``add_sources``'s options by ``labelled_corpora``."""
     from eval.judge.synthetic_corpora import labelled_corpora
 
     options = {"among": args.among, "bucc": args.bucc, "exclude": frozenset(args.exclude)}

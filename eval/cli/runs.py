@@ -24,7 +24,7 @@ def report(args: argparse.Namespace) -> int:
     """Write or replace a web page about a finished run.
 
     Raises:
-        SystemExit: The list passed as ``args`` (or sys.argv[1:]) is wrong. Other errors return 2.
+        SystemExit: The list of arguments, by default sys.argv[1:], is wrong or asks for help.
     """
     from eval.data.bucc import read_gold
     from eval.report.page import render
@@ -50,7 +50,7 @@ def why(args: argparse.Namespace) -> int:
     """Show why a pair was or was not mined, with neighbours and rivals.
 
     Raises:
-        SystemExit: The list passed as ``args`` (or sys.argv[1:]) is wrong. Other errors return 2.
+        SystemExit: The list of arguments, by default sys.argv[1:], is wrong or asks for help.
         ValueError: Printed, with status 2 returned: an id is unknown, not unique or without vector.
     """
     from eval.output import print_line
@@ -95,11 +95,11 @@ def _rate(text: str) -> float:
 def calibrate(args: argparse.Namespace) -> int:
     """Show thresholds of error rates, and write pairs with probabilities.
 
-    A run scored by words has probabilities. For other runs, which need --known, and with --known,
-    they are estimated from labelled pairs.
+    With --known, probabilities are estimated from labelled pairs. Without it, they are the judge's,
+    and the run must be scored by words.
 
     Raises:
-        SystemExit: The list passed as ``args`` (or sys.argv[1:]) is wrong. Other errors return 2.
+        SystemExit: The list of arguments, by default sys.argv[1:], is wrong or asks for help.
         ValueError: Printed, with status 2 returned: the run lacks pairs, or FILE is not .jsonl.
     """
     from eval.output import Table, print_line

@@ -1,7 +1,6 @@
 """Readers of BUCC files, sentences with ids and gold pairs of ids.
 
-``DIR/xx-en/xx-en.SPLIT.xx`` and ``.en`` contain ``ID TAB sentence`` lines, and ``xx-en.SPLIT.gold``
-contains ``xxID TAB enID`` lines.
+``xx-en/xx-en.SPLIT.xx`` and ``.en`` have ``ID TAB sentence`` lines, and ``.gold`` ``ID TAB ID``.
 """
 
 import re
@@ -44,7 +43,7 @@ class Sentences:
         return len(self.ids)
 
     def ids_by_text(self) -> dict[str, Ids]:
-        """Return the ids of the sentences with each ``text_key``, in file order."""
+        """Return the ids, in order, of the sentences with each ``text_key``."""
         ids: defaultdict[str, list[str]] = defaultdict(list)
         for identifier, text in zip(self.ids, self.texts, strict=True):
             ids[text_key(text)].append(identifier)
@@ -56,7 +55,7 @@ def read_sentences(path: Path, ids: Path | None = None) -> Sentences:
 
     Blank lines, and JSON and Parquet records that mining rejects, are skipped. A record without an
     id gets its number in the file, from 1. If ``ids`` is not None, ``path`` has one sentence per
-    line, maybe blank, whose id is the same line of ``ids``.
+    line, maybe blank, whose id is the same line of ``ids``. Ids are stripped.
 
     Raises:
         ValueError: A file cannot be read or has no sentences, a line lacks an id, an id is
@@ -84,9 +83,9 @@ def read_sentences(path: Path, ids: Path | None = None) -> Sentences:
 def _records(path: Path) -> Iterator[tuple[int, str, str]]:
     for records in open_corpus(path):
         rows = zip(records.ids(), records.texts, strict=True)
-        for number, (name, text) in enumerate(rows, start=records.first_row + 1):
-            if number - 1 - records.first_row not in records.rejected:
-                yield number, name, text
+        for position, (name, text) in enumerate(rows):
+            if position not in records.rejected:
+                yield records.first_row + position + 1, name, text
 
 
 def _with_ids(path: Path) -> Iterator[tuple[int, str, str]]:
@@ -113,6 +112,7 @@ def read_gold(path: Place, sides: tuple[Sentences, Sentences] | None = None) -> 
     target_id``, unless a name is an id in ``sides``. If ``sides`` is None, ids are not checked.
 
     Raises:
+        PlaceError: A remote file cannot be reached.
         ValueError: The file is unreadable or malformed, has no pairs, or an id is not in ``sides``.
     """
     gold: set[IdPair] = set()
@@ -153,10 +153,7 @@ class BuccFiles(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class BuccSplit:
-    """The sentences and gold pairs of one split.
-
-    ``pair`` is a language pair, such as ``de-en``, and ``gold`` are pairs of source and target ids.
-    """
+    """A split of a language pair ``xx-yy``, with gold pairs of ids."""
 
     pair: str
     split: str
@@ -192,18 +189,12 @@ def bucc_pairs(directory: Path) -> dict[str, dict[str, BuccFiles]]:
 
 
 def bucc_splits(directory: Path, pair: str) -> dict[str, BuccFiles]:
-    """Return the files of a language pair by split, sorted by name.
-
-    ValueError says that ``directory`` is not a folder, or has no complete split of the pair.
-    """
+    """Return ``pair``'s files in ``bucc_pairs``, or raise ValueError if none."""
     return choose(bucc_pairs(directory), pair, f"{directory}: no pair")
 
 
 def bucc_files(directory: Path, pair: str, split: str) -> BuccFiles:
-    """Return the files of one split.
-
-    ValueError says that ``directory`` is not a folder, or has no such complete split.
-    """
+    """Return the files of a split, or raise ValueError if it is not complete."""
     problem = f"{directory}: {pair} has no complete split"
     return choose(bucc_splits(directory, pair), split, problem)
 
@@ -211,8 +202,7 @@ def bucc_files(directory: Path, pair: str, split: str) -> BuccFiles:
 def load_bucc(directory: Path, pair: str, split: str) -> BuccSplit:
     """Load the sentences and gold pairs of one split.
 
-    ValueError says that a file or folder is missing, empty or malformed, an id is repeated, or a
-    gold id has no sentence.
+    Errors of ``bucc_files``, ``read_sentences`` and ``read_gold`` are raised.
     """
     files = bucc_files(directory, pair, split)
     source, target = read_sentences(files.source), read_sentences(files.target)

@@ -1,5 +1,6 @@
 """Labelled sentences and sentence pairs, for classifiers of vectors."""
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,8 +19,8 @@ TRAIN, DEV, TEST = PARTS = ("tr", "va", "te")
 class Examples:
     """N labelled sentences or sentence pairs.
 
-    ``sides`` has one list of N sentences, or two, of the first and the second sentences of pairs.
-    ``parts`` has ``tr``, ``va`` or ``te`` of each example, or is empty. ``files`` were read.
+    ``sides`` is a list of N sentences, or two for pairs, or none if N is 0. ``parts`` has the part
+    of each, such as ``tr``, or is empty. ``files`` were read.
     """
 
     labels: Sequence[str]
@@ -35,25 +36,26 @@ class Examples:
         return np.array([part == name for part in self.parts], dtype=bool)
 
     def classes(self) -> tuple[list[str], IntArray]:
-        """Return sorted distinct labels, and every example's index, int64 (N,)."""
+        """Return sorted distinct labels, and each example's index, int64 (N,)."""
         names, numbers = np.unique(np.array(self.labels, dtype=np.str_), return_inverse=True)
         return names.tolist(), numbers.astype(np.int64)
 
-    def scores(self) -> FloatArray:
+    def scores(self, lowest: float = -math.inf, highest: float = math.inf) -> FloatArray:
         """Return the labels as numbers, float64 (N,).
 
         Raises:
-            ValueError: A label is not a finite number.
+            ValueError: A label is not a finite number from ``lowest`` to ``highest``.
         """
         scores = np.full(len(self.labels), np.nan)
         for row, label in enumerate(self.labels):
             with suppress(ValueError):
                 scores[row] = float(label)
-            if not np.isfinite(scores[row]):
+            if not (np.isfinite(scores[row]) and lowest <= scores[row] <= highest):
                 files = ", ".join(map(str, self.files))
+                bounds = "" if math.isinf(highest) else f" from {lowest} to {highest}"
                 raise ValueError(
                     f"{files}: the score {label[:40]!r} of example {row + 1} is not a finite "
-                    "number; correct it"
+                    f"number{bounds}; correct it"
                 )
         return scores
 
@@ -121,18 +123,17 @@ def read_parts(
 ) -> Examples:
     """Read labelled sentences from a file per part.
 
-    ``files`` are by part, ``tr``, ``va`` or ``te``. Missing files are skipped. If all are missing,
-    the result has no examples and no sides. Other arguments and errors are as in ``read_columns``.
+    ``files`` are by part, such as ``tr``, and skipped if missing. If all are, the result has no
+    examples and no sides. Other arguments and errors are as in ``read_columns``.
     """
     read = partial(read_columns, label=label, sides=sides, skip=skip)
     return concat({part: read(path) for part, path in files.items() if path.is_file()})
 
 
 def concat(parts: Mapping[str, Examples]) -> Examples:
-    """Concatenate examples, and name the part of each by its key.
+    """Concatenate examples, whose keys replace their parts.
 
-    All must have equally many sides, else a ValueError is raised. Their own parts are replaced.
-    Without any, the result has no examples and no sides.
+    Numbers of sides must be equal, else ValueError is raised. No examples give no sides.
     """
     sides = zip(*(examples.sides for examples in parts.values()), strict=True)
     return Examples(
@@ -144,6 +145,6 @@ def concat(parts: Mapping[str, Examples]) -> Examples:
 
 
 def first_file(directories: Sequence[Path], name: str) -> Path | None:
-    """Find ``name`` or else ``name.xz`` in the first folder with one, or None."""
+    """Return the path of ``name`` or ``name.xz`` in the first folder with it."""
     paths = (folder / file for folder in directories for file in (name, f"{name}.xz"))
     return next((path for path in paths if path.is_file()), None)

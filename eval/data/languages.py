@@ -28,9 +28,10 @@ def iso_639_3(code: str) -> str:
 
 
 def iso_639_1(code: str) -> str:
-    """Return a language's ISO 639-1 code, ``zh`` for ``cmn``, or else 639-3.
+    """Return a language's ISO 639-1 code, or else its ISO 639-3 code.
 
-    Script and region are ignored. An unknown code is returned without them, in lower case.
+    Some members, such as ``cmn``, have their macrolanguage's code, ``zh``. A script or region is
+    ignored. An unknown code is returned without them, in lower case.
     """
     base = base_language(code)
     return _MACROLANGUAGES.get(base, base)
@@ -57,17 +58,11 @@ def _tag(name: str) -> str:
         return name
 
 
-def code_of(name: str) -> str:
-    """Return the ``iso_639_1`` code for encoders, ``de`` for ``deu_Latn``."""
-    return iso_639_1(base_language(name))
-
-
 def encoders_of_languages(encoder: Encoder, languages: Sequence[str]) -> list[Encoder]:
     """Return the encoder of each language, in order, all in one space.
 
-    A joined encoder loses the parts that lack one of the languages, unless every part lacks one.
-    ValueError and ModuleNotFoundError are raised as by ``Encoder.for_language``.
+    Joined encoders have the parts of ``for_languages``. Errors of ``for_language`` are raised.
     """
-    codes = [code_of(language) for language in languages]
+    codes = list(map(iso_639_1, languages))
     joint_encoder = encoder.for_languages(codes)
     return [joint_encoder.for_language(code) for code in codes]

@@ -56,8 +56,7 @@ def choose(choices: Mapping[str, Item], name: str, problem: str) -> Item:
     """Return the item called ``name`` among ``choices``.
 
     Raises:
-        ValueError: It is missing. The message is ``problem``, such as ``FOLDER: no pair``, with
-            ``name`` and the names of all entries.
+        ValueError: It is missing. ``problem``, such as ``FOLDER: no pair``, begins the message.
     """
     if name not in choices:
         raise ValueError(f"{problem} {name!r}; it has {', '.join(choices)}")

@@ -1,7 +1,6 @@
 """Pairs of parallel text and changes of them, for training of the judge.
 
-Axes: ``P`` pairs, ``B`` pairs of a batch, ``T`` English texts, ``W`` words of a sentence, ``R``
-different words, ``D`` dimensions.
+Axes: ``P`` pairs, ``B`` of a batch, ``T`` English texts, ``W`` words, ``R`` different, ``D`` dim.
 """
 
 import math
@@ -51,10 +50,10 @@ UNCHANGED = -1  # kind of pairs without a change
 
 
 class Lines(NamedTuple):
-    """The words of B sentences, W in the longest.
+    """The words of B sentences, padded with zeros to W words.
 
     ``vectors`` are float32 (B, W, D). ``weights``, float32 (B, W), contain the factor ``HEAVY``.
-    ``is_word``, bool (B, W), is False after the end, but never for the first word.
+    ``is_word``, bool (B, W), is False for padding, except in the first column.
     """
 
     vectors: Tensor
@@ -64,14 +63,14 @@ class Lines(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Corpus:
-    """Pairs of several languages with English, as tensors on ``DEVICE``.
+    """Pairs of other languages with English, as tensors on ``DEVICE``.
 
     Attributes:
-        vectors: Zero, E English words, then others, in units of 1 / ``PARTS``, int8 (R, D).
+        vectors: A zero row, E English words, then others, in units of 1 / ``PARTS``, int8 (R, D).
         weights: Weights of words times ``HEAVY``, float32 (R,).
-        similar: Rows of 38 English words similar to each of the first rows, int64 (E + 1, 38).
-        sources: Rows of the words of P sources, 0 after the end, int32 (P, LENGTH).
-        targets: Rows of the words of P targets, then of changed targets, int32 (T, LENGTH).
+        similar: The 38 rows similar to each of the first E + 1, among these, int64 (E + 1, 38).
+        sources: Rows of the first words of P sources, 0 after the end, int32 (P, LENGTH).
+        targets: The same of P targets, then of changed targets, int32 (T, LENGTH).
         others: Positions in ``targets``, int64 (P, C + 1, 3): three changed targets for each of C
             ``TEXT_CHANGES``, maybe duplicates, -1 if none; then three similar targets.
         encoders: Names of the word encoders.
@@ -86,9 +85,9 @@ class Corpus:
     encoders: frozenset[str]
 
     def look_up(self, rows: Tensor) -> Lines:
-        """Return the words in rows (B, LENGTH), integers as in ``sources``.
+        """Return the words of sentences, with rows (B, LENGTH) as in ``sources``.
 
-        A sentence without words gets one word with the zero vector. W is at least 2.
+        W is the number of words of the longest, at least 2.
         """
         rows = rows[:, : max(2, int((rows > 0).sum(dim=1).max()))]
         is_word = rows > 0
@@ -99,7 +98,8 @@ class Corpus:
 def read_corpus(texts: Sequence[ParallelText], encoder: Encoder) -> Corpus:
     """Read the words of texts whose target is English, and change the English.
 
-    Each text needs 8 pairs, and all need 39 English words. ``encoder`` must be a ``WordEncoder``.
+    Each text needs 8 pairs, and all together 39 different English words. ``encoder`` must be a
+    ``WordEncoder``. Errors of ``Encoder.for_language`` are raised.
     """
     english = [line for text in texts for line in text.target]
     others = np.full((len(english), len(TEXT_CHANGES) + 1, len(SIMILAR_TEXTS)), -1)

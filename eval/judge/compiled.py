@@ -13,17 +13,17 @@ _compile = compiled()
 def find_levels(words: Any, ids: Any, offsets: Any, joining: Any, levels: Any, places: Any) -> None:
     """Find the level of each of M meanings in each of B sentences.
 
-    The level is the highest of the levels of the sentence's words and of all two neighbouring
-    words, which have the sum of both and ``joining``. It is -inf in a sentence without words.
+    The level is the highest of the sentence's words and pairs of neighbouring words. A pair has the
+    sum of both levels and ``joining``. Without words, the level is -inf.
 
     Args:
         words: Levels of U words, float32 (U, M).
         ids: Rows in ``words`` of the words of all sentences, int32 (W,).
         offsets: First word of each sentence, and W, int64 (B + 1,).
-        joining: Level that is added for two neighbouring words, a float.
+        joining: Added to the level of two neighbouring words, a float.
         levels: Filled with levels, float32 (B, M).
         places: Filled with twice the index in ``ids`` of the word with the level, plus 1 if it is
-            the first of two words, int32 (B, M). -1 in a sentence without words.
+            the first of two words, int32 (B, M). -1 without words. The first place wins ties.
     """
     for sentence in range(len(levels)):
         level, place = levels[sentence], places[sentence]
@@ -46,8 +46,7 @@ def spread_gradients(gradients: Any, places: Any, ids: Any, of_words: Any) -> An
     """Add gradients of levels to words' gradients, and return ``joining``'s.
 
     ``gradients``, float32 (B, M), are of the levels at ``places``, int32 (B, M), which
-    ``find_levels`` filled from ``ids``, int32 (W,). ``of_words``, float32 (U, M), is changed in
-    place. The gradient of ``joining`` is a float.
+    ``find_levels`` filled from ``ids``, int32 (W,). They are added to ``of_words``, float32 (U, M).
     """
     joining = 0.0
     for sentence in range(len(gradients)):

@@ -1,13 +1,12 @@
 """Train the judge's model of facts on parallel text.
 
 A meaning is a frequent English word. Linear outputs over the vectors of words say whether the
-English side of a pair contains it, given the words of one side: its log odds are the greatest of
-all words and of all two neighbouring words, plus a bias. This is logistic regression over
-bags of instances (Maron & Lozano-Pérez 1998). English sentences also predict themselves, so that
-both sides of a pair have levels that can be compared.
+English side of a pair contains it, given the words of one side. Its log odds are the level of
+``find_levels`` plus a bias. This is logistic regression over bags of instances (Maron &
+Lozano-Pérez 1998). English sentences also predict themselves, so that levels of both sides can be
+compared.
 
-Axes: ``B`` pairs of a batch, ``U`` different words, ``D`` dimensions, ``H`` hidden units, ``M``
-meanings.
+Axes: ``B`` pairs of a batch, ``U`` different words, ``D`` dim, ``H`` hidden units, ``M`` meanings.
 """
 
 import json
@@ -63,7 +62,7 @@ def english_words(text: str) -> list[str]:
 
 
 def listed_groups() -> list[list[list[str]]]:
-    """Return the built-in groups of contrary senses, each a list of words."""
+    """Return the built-in groups of contrary senses, each sense a word list."""
     return [[sense.split(",") for sense in line.split("\t")] for line in _LIST.splitlines()]
 
 
@@ -72,7 +71,7 @@ def choose_meanings(texts: Iterable[Sequence[str]]) -> list[str]:
 
     They are at most ``MEANINGS`` words: first the words of ``listed_groups`` in at least
     ``MIN_COUNT`` sentences, sorted, then the most frequent other words of two letters or more,
-    except for ``COMMON``. The first ``COUNTED`` sentences of each language count.
+    except for ``COMMON``, ties by first use. The first ``COUNTED`` sentences of each text count.
     """
     counts: Counter[str] = Counter()
     for lines in texts:
@@ -143,8 +142,7 @@ def sides_of(
 class Learner:
     """Parameters of the model during training with Adam (Kingma & Ba 2015).
 
-    ``values`` are float32 by name: ``hidden`` (D, H), ``outputs`` (M, H), ``biases`` (M,) and
-    ``joining`` (1,).
+    ``values`` are float32 ``hidden`` (D, H), ``outputs`` (M, H), ``biases`` (M,), ``joining`` (1,).
     """
 
     def __init__(self, dim: int, rates: NDArray[np.float64]) -> None:
@@ -164,10 +162,9 @@ class Learner:
         self._steps = 0
 
     def step(self, side: Side, rows: NDArray[np.int64], rate: float) -> float:
-        """Train on the sentences at positions ``rows`` of a side for a step.
+        """Change the parameters by a batch, the sentences at ``rows`` of a side.
 
-        Parameters change in place. ``rate`` is the learning rate. The result is the mean loss per
-        sentence before the step.
+        ``rate`` is the learning rate. The result is the mean loss per sentence before the step.
         """
         values = self.values
         vectors, ids, offsets = side.batch(rows)
@@ -235,9 +232,10 @@ def save_facts(
 ) -> None:
     """Write or replace the model of the listed meanings, in whole numbers.
 
-    ``miner.judge.facts`` reads it. Words of ``sides`` scale the hidden units. ``names`` are the
-    meanings of ``learner``. Those in a group of ``listed_groups`` are written if they are of two
-    senses, or if it has one. Without any, ValueError is raised. ``encoders`` name word encoders.
+    ``miner.judge.facts`` reads it. Words of ``sides`` scale the hidden units. ``encoders`` name
+    word encoders. ``names`` are the meanings of ``learner``. Of each group of ``listed_groups``,
+    they are written if they are in two senses or more, or in its only sense. ValueError says that
+    none is.
     """
     values = learner.values
     unit = np.abs(values["hidden"]).max() / MAX_BYTE

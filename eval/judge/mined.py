@@ -1,7 +1,7 @@
 """Mine and judge two corpora in memory, like the stages of a run."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -42,10 +42,7 @@ class Mined:
 
     @cached_property
     def makers(self) -> Sequence[WordEncoder]:
-        """The word encoders of both sides.
-
-        ValueError says that neither the encoder nor the bundled one has word vectors of a language.
-        """
+        """The word encoders of both sides, or the ValueError of ``word_encoders``."""
         return word_encoders(self.encoder, self.languages)
 
     @cached_property
@@ -60,16 +57,15 @@ class Mined:
 
     @cached_property
     def features(self) -> NDArray[np.float32]:
-        """The F features of P pairs, (P, F), or the ValueError of ``makers``."""
+        """The features of pairs, float32 (P, F), or the ValueError of ``makers``."""
         return compute_features(self.seen, NeighbourhoodStats.of(self.pairs), self.usual)
 
     def left_out(self, places: NDArray[np.int64]) -> NDArray[np.float32]:
         """Compute the features of leave-one-out pairs, float32 (L, F).
 
-        These pairs are wrong by design. Each has a sentence of the pairs at indices ``places``, and
-        its best neighbour other than its partner. Source sentences come first. A sentence that
-        ``leave_one_out_pairs`` omits is omitted, so L is at most twice the number of places. The
-        ValueError of ``makers`` is raised.
+        These pairs count as wrong. Each has a sentence of the pairs at indices ``places``, and its
+        best neighbour other than its partner. Sources come first. Sentences without a pair of
+        ``leave_one_out_pairs`` are omitted. The ValueError of ``makers`` is raised.
         """
         ends, parts = (self.pairs.source, self.pairs.target), []
         for own, other in ((0, 1), (1, 0)):
@@ -99,9 +95,8 @@ class Mined:
         places = order[sample_likely_pairs(first.predict(scores[order]))]
         wrong = judge.scores(self.left_out(places))
         likely = judge.probabilities([scores], wrong).predict(scores)
-        known = {field.name: getattr(self.pairs, field.name) for field in fields(Pairs)}
-        known |= {"score": scores, "probability": likely, "margin": self.pairs.score}
-        pairs = JudgedPairs(**known)
+        columns = {"score": scores, "probability": likely, "margin": self.pairs.score}
+        pairs = JudgedPairs(**vars(self.pairs) | columns)
         return pairs.take(order_best_first(pairs))
 
     def _read(self, sources: NDArray[np.int64], targets: NDArray[np.int64]) -> Texts:

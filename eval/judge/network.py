@@ -5,8 +5,7 @@ al. 2017) add context to words. Each word attends to the words of the other side
 with their mean (Parikh et al. 2016). Outputs are log odds that words have no counterpart, and that
 the sides translate each other.
 
-Axes: ``B`` pairs of a batch, ``N`` words of a sentence on one side, ``M`` on the other, ``D``
-dimensions, ``H`` hidden units, ``K`` inputs and ``O`` outputs of a layer.
+Axes: ``B`` pairs, ``N`` and ``M`` words of both sides, ``K`` inputs and ``O`` outputs of a layer.
 """
 
 import json
@@ -136,8 +135,8 @@ def loss_of(
     All pairs of a view come before the next, and the first view is unchanged. ``odds`` are the
     results of ``forward`` for ``sides``. ``kinds`` are the argument, ``is_new`` and ``is_changed``
     the results of ``change_pairs``. The loss is a weighted sum of cross entropies of pairs, of
-    target words, and of the source words of unchanged pairs, and of the softplus of each changed
-    pair's score less that of its unchanged view.
+    target words of kinds with labels or ``UNCHANGED``, and of source words of kind ``UNCHANGED``,
+    and of the softplus of each changed pair's score less that of its first view.
     """
     entropy = partial(functional.binary_cross_entropy_with_logits, reduction="none")
     scores, source_odds, target_odds = (each.float() for each in odds)
@@ -170,8 +169,8 @@ def train_network(
 ) -> Network:
     """Train a network on changed pairs.
 
-    The first ``seen`` pairs, from 1 to below all, are of text that encoders were trained on. Half
-    of each of ``steps`` batches is of other text. ``report`` is called every ``REPORT_STEPS`` steps
+    The first ``seen`` pairs, at least one and not all, are of text that encoders were trained on.
+    They are half of each of ``steps`` batches. ``report`` is called every ``REPORT_STEPS`` steps
     with the step, from 1, and the mean loss since the last call. Torch's global seed is set.
     """
     torch.manual_seed(1)
@@ -206,10 +205,9 @@ def train_network(
 
 @torch.no_grad()
 def rate_changes(network: Network, corpus: Corpus) -> dict[str, float]:
-    """Return the area under the ROC curve of each of ``CHANGES``, by name.
+    """Rate how well scores tell correct pairs from each of ``CHANGES``.
 
-    Correct pairs are compared with changed ones. Changes that no pair allows are missing. Torch's
-    global seed is set.
+    Values by name are areas under ROC curves, without impossible changes. Torch's seed is set.
     """
     torch.manual_seed(5)
     pairs, by_kind = torch.arange(len(corpus.sources), device=DEVICE), []
@@ -233,8 +231,9 @@ def save_network(path: Path, network: Network, corpus: Corpus, about: dict[str, 
 
     A layer is ``clip(rint(x * steps), -127, 127) @ weight * scale + bias``. ``NAME.steps`` is
     float32 (K,), ``NAME.weight`` int8 (K, O), and ``NAME.scale`` and ``NAME.bias`` float32 (O,).
-    Changed pairs of ``corpus`` choose the steps, which sets torch's global seed. ``mixing`` is
-    float32 (3,). The metadata are the encoders and ``about``, whose values become JSON.
+    Changed pairs of ``corpus`` choose the steps, except for ``PARTS`` of ``inputs``. Torch's global
+    seed is set. ``mixing`` is float32 (3,). The metadata are the encoders and ``about``, whose
+    values become JSON.
     """
     arrays, steps = {"mixing": _array(network.mixing)}, _steps_of(network, corpus)
     for name, layer in network.named_children():

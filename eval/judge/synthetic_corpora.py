@@ -1,7 +1,8 @@
 """Corpora with known translations, to mine and learn from.
 
 Synthetic ones are made of parallel text that no encoder was trained on, because words match better
-in text that their encoder has seen. Others are comparable corpora with gold pairs in BUCC's layout.
+in text that their encoder has seen. Others have gold pairs in BUCC's layout. A ``Spoil`` changes a
+text at random, maybe by parts of ``others``, texts of its language.
 """
 
 import re
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoder.training.reading import ParallelText, find_parallel_text, read_parallel_text
-from eval.data.bucc import bucc_pairs, bucc_splits, load_bucc, text_key
+from eval.data.bucc import bucc_pairs, load_bucc, text_key
 from eval.data.textfiles import choose
 from eval.judge.facts import listed_groups
 from eval.judge.mined import Mined
@@ -40,10 +41,7 @@ Spoil = Callable[[str, Random, Sequence[str]], str]
 
 
 def half(text: str, random: Random, others: Sequence[str]) -> str:
-    """Keep the first or the second half of a text's words, at random.
-
-    A text of up to 3 words is halved by characters. ``others`` is unused.
-    """
+    """Keep either half of a text's words or, if up to 3, of its characters."""
     words = text.split(" ")
     units, joint = (words, " ") if len(words) > 3 else (list(text), "")
     middle = len(units) // 2
@@ -51,9 +49,9 @@ def half(text: str, random: Random, others: Sequence[str]) -> str:
 
 
 def clause(text: str, random: Random, others: Sequence[str]) -> str:
-    """Remove a random part of a text, up to or after a punctuation mark.
+    """Remove the part of a text up to, or after, a random punctuation mark.
 
-    A text without a fitting mark is returned unchanged. ``others`` is unused.
+    Both parts have over a fifth of the characters. Without such a mark, the text stays as it is.
     """
     ends = (match.end() for match in _CLAUSE.finditer(text))
     positions = [end for end in ends if len(text) < 5 * min(end, len(text) - end)]
@@ -64,19 +62,13 @@ def clause(text: str, random: Random, others: Sequence[str]) -> str:
 
 
 def number(text: str, random: Random, others: Sequence[str]) -> str:
-    """Shift all digits by one random number from 1 to 8, modulo 10.
-
-    A text without digits is returned unchanged. ``others`` is unused.
-    """
+    """Shift all digits of a text by one random number from 1 to 8, modulo 10."""
     shift = random.randrange(1, 9)
     return re.sub(r"\d", lambda digit: str((int(digit[0]) + shift) % 10), text)
 
 
 def name(text: str, random: Random, others: Sequence[str]) -> str:
-    """Replace a random name in a text by a name in one of 8 random ``others``.
-
-    If the text or these others have no name, the text is returned unchanged.
-    """
+    """Replace a random name by one in up to 8 random ``others``, if any exist."""
     matches = list(_NAME.finditer(text))
     drawn = random.sample(others, min(8, len(others)))
     names: list[str] = [match for other in drawn for match in _NAME.findall(other)]
@@ -87,10 +79,7 @@ def name(text: str, random: Random, others: Sequence[str]) -> str:
 
 
 def negation(text: str, random: Random, others: Sequence[str]) -> str:
-    """Remove an English text's first negation, or else negate its first verb.
-
-    A text with neither is returned unchanged. ``random`` and ``others`` are unused.
-    """
+    """Remove the first English negation, or else negate the first auxiliary."""
     if _NOT.search(text):
         return _NOT.sub("", text, count=1)
     return _VERB.sub(r"\1 not", text, count=1)
@@ -103,10 +92,7 @@ def addition(text: str, random: Random, others: Sequence[str]) -> str:
 
 
 def sense(text: str, random: Random, others: Sequence[str]) -> str:
-    """Replace a random English word by a listed word that contradicts it.
-
-    Without such a word, the text is returned unchanged. ``others`` is unused.
-    """
+    """Replace a random English word by a listed contrary word, if any."""
     found = [match for match in re.finditer("[A-Za-z]+", text) if match[0].lower() in _SENSES]
     if not found:
         return text
@@ -121,7 +107,7 @@ KINDS: tuple[Spoil, ...] = (half, half, clause, clause, number, name, negation, 
 
 
 class Known:
-    """The translations in parallel ``*texts``, as casefolded letters, digits."""
+    """Translations in parallel texts, as casefolded letters and digits."""
 
     def __init__(self, *texts: ParallelText) -> None:
         self._targets: defaultdict[str, set[str]] = defaultdict(set)
@@ -134,10 +120,7 @@ class Known:
                 self._sources[target].add(source)
 
     def may_translate(self, source: str, target: str) -> bool:
-        """Return whether known translations link two texts.
-
-        They do if a known translation of ``target`` has a translation that ``source`` also has.
-        """
+        """Return whether a known source of ``target`` has a target of ``source``."""
         targets = self._targets.get(_bare(source), set())
         sources = self._sources.get(_bare(target), set())
         return any(targets & self._targets[other] for other in sources)
@@ -151,8 +134,7 @@ def _bare(text: str) -> str:
 class LabelledCorpora:
     """Two corpora, source and target, with labelled pairs of texts.
 
-    ``gold`` are the pairs of texts that translate each other. ``known`` has pairs that may also
-    translate each other, which get no label. If it is None, all pairs that are not gold are wrong.
+    Pairs in ``gold`` are correct, other pairs that ``known`` links unlabelled, and the rest wrong.
     """
 
     name: str
@@ -180,19 +162,18 @@ def labelled_corpora(
     """Yield all labelled corpora that the judge learns from.
 
     First come all splits in ``bucc``. Then each of the language ``pairs``, such as ``de-en``, has
-    corpora for each of ``WORLDS``, made of the pair's text in the folder ``parallel``. Sentences
-    of the pair in the folder ``among`` are added without their translations. Neither folder's
-    corpora in ``exclude`` are read.
-
-    ValueError says that a folder or file is empty or malformed, or lacks a pair.
+    corpora for each of ``WORLDS``, made of its text in the folder ``parallel``. Its sentences in
+    the folder ``among`` are added without their translations. In both folders, the corpora
+    ``exclude`` and pairs with a short sentence are skipped. ValueError says that a folder or file
+    is empty or malformed, or lacks a pair.
     """
     folders = [(folder, find_parallel_text(folder)) for folder in (parallel, among)]
     files = {
         pair: [choose(names, pair, f"{folder}: no pair") for folder, names in folders]
         for pair in pairs
     }
-    for pair in bucc_pairs(bucc):
-        for split in bucc_splits(bucc, pair):
+    for pair, splits in bucc_pairs(bucc).items():
+        for split in splits:
             yield comparable_corpora(bucc, pair, split)
     for pair in pairs:
         text, others = (_long(read_parallel_text(each, exclude=exclude)) for each in files[pair])
@@ -209,8 +190,7 @@ def labelled_corpora(
 def comparable_corpora(directory: Path, pair: str, split: str) -> LabelledCorpora:
     """Load a split of BUCC, such as ``training``, as labelled corpora.
 
-    ``pair`` is the language pair, such as ``de-en``. ValueError says that the split is missing or
-    malformed.
+    Duplicate texts are dropped. Errors of ``load_bucc`` are raised.
     """
     data = load_bucc(directory, pair, split)
     texts = [
@@ -239,10 +219,10 @@ def synthesise_corpora(
 ) -> LabelledCorpora:
     """Make two corpora from the pairs at ``rows`` of parallel text.
 
-    Pairs with equal sentences, or with a sentence of an earlier pair, are dropped. Pairs whose
-    sentences are both included are a ``share`` of each corpus. Half of the other pairs contribute
-    their source, and half their target. Some included pairs get a changed sentence, and count as
-    wrong. ``random`` makes all choices.
+    Pairs of two equal sentences, or with a sentence of an earlier pair, are dropped. About a
+    ``share`` of each corpus is from pairs with both sentences. Half of the other pairs contribute
+    their source, and half their target. A share ``SPOILED`` of pairs with both sentences has one of
+    them changed, and is gold only if it stays the same. ``random`` makes all choices.
     """
     pairs = _distinct((text_key(text.source[row]), text_key(text.target[row])) for row in rows)
     common = round(share * len(pairs) / (2 - share))

@@ -54,7 +54,7 @@ class Examples:
 def examples(corpora: LabelledCorpora, encoder: Encoder) -> Examples:
     """Mine labelled corpora, and return the pairs with a known label.
 
-    A ValueError is raised if the encoder has no network for a language, or no word vectors.
+    Errors of ``mine_texts`` and of ``Mined.makers`` are raised.
     """
     mined = mine_texts((corpora.source, corpora.target), encoder, corpora.languages)
     labels = corpora.labels(mined)
@@ -71,8 +71,8 @@ def examples(corpora: LabelledCorpora, encoder: Encoder) -> Examples:
 def gather(all_corpora: Iterable[LabelledCorpora]) -> Iterator[Examples]:
     """Yield examples of all corpora, mined with each of ``ENCODERS``.
 
-    An encoder drops parts that lack a language. If two are then equal, one is used. The ValueError
-    of ``examples`` and errors of ``all_corpora`` are raised on the way.
+    Encoders drop parts that lack a language. Of equal ones, one is used. Errors of ``examples`` and
+    of ``all_corpora`` are raised.
     """
     loaded = [load_encoder(spec) for spec in ENCODERS]
     for corpora in all_corpora:
@@ -84,7 +84,7 @@ def gather(all_corpora: Iterable[LabelledCorpora]) -> Iterator[Examples]:
 def train_judge(all_examples: Sequence[Examples]) -> Judge:
     """Train the judge of mined pairs on examples.
 
-    They need two corpora and both labels. Among others, comparable corpora have 85% of all weight.
+    Two corpora and both labels are needed. If only some are comparable, they have 85% of weight.
     """
     sizes = [len(one.right) for one in all_examples]
     comparable = np.repeat([one.comparable for one in all_examples], sizes)
@@ -102,8 +102,8 @@ def fit_judge(
     """Train a judge of ``trees`` trees, which compare features ``learned``.
 
     ``learned`` are ``FEATURES``, or ``SEEN`` for the judge of given pairs. ``weights``, float64
-    (P,), are of the P pairs of all examples, which are as for ``train_judge``. One pair in 4 is
-    repeated without features of neighbours, to judge pairs without any.
+    (P,), are of all P pairs of examples as for ``train_judge``. One pair in 4 is repeated without
+    features of neighbours, to judge pairs without any.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
 

@@ -1,8 +1,7 @@
 """Confidence intervals by the percentile bootstrap.
 
-Efron & Tibshirani 1993, "An Introduction to the Bootstrap", chapter 13. Every figure here is a
-function of sums over independent units (sentences): an error rate of a count, F1 of four counts,
-Pearson's r of moments. So a unit is a row of numbers, and a resample is a sum of rows.
+Efron & Tibshirani 1993, "An Introduction to the Bootstrap", chapter 13. A unit, such as a sentence,
+is a row of numbers. A figure is a function of sums of rows, such as F1 of four counts.
 Axes: ``U`` units, ``C`` numbers per unit, ``R`` resamples, ``P`` pairs of numbers.
 """
 

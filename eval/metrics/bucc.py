@@ -18,15 +18,15 @@ from miner.arrays import FloatArray, IntArray, Mask
 
 IdPair = tuple[str, str]
 Ids = tuple[str, ...]
+Counts = int | IntArray | FloatArray
 
 
 @dataclass(frozen=True, kw_only=True)
 class Candidates:
     """P candidate pairs with scores and ids.
 
-    ``scores`` are float64 (P,). ``sources[p]`` and ``targets[p]`` are all ids of both texts of pair
-    p, at least one each. The first ids name the pair. A score NaN or -inf, which no threshold could
-    keep, raises ValueError.
+    ``scores``, float64 (P,), must exceed -inf, or ValueError is raised. ``sources[p]`` and
+    ``targets[p]`` are all ids of both texts of p, at least one each. The first ids name the pair.
     """
 
     scores: FloatArray
@@ -64,7 +64,7 @@ class Judgements:
 
     Attributes:
         scores: of the candidates, float64 (P,), best first.
-        correct: whether a candidate is correct: any combination of its ids is gold, bool (P,).
+        correct: whether any combination of a candidate's ids is gold, bool (P,).
         new_gold: number of a candidate's gold pairs that none before it has, int64 (P,).
         gold: number of all gold pairs.
     """
@@ -111,8 +111,14 @@ class BuccScore:
     @property
     def f1(self) -> float:
         """The harmonic mean of precision and recall, 0 if no pair is correct."""
-        denominator = self.correct * self.gold + self.found * self.extracted
-        return (2 * self.correct * self.found) / denominator if self.correct else 0.0
+        return float(f1_of(self.extracted, self.correct, self.found, self.gold))
+
+
+def f1_of(extracted: Counts, correct: Counts, found: Counts, gold: Counts) -> FloatArray:
+    """Compute F1 of counts, or of arrays of them, as in ``BuccScore``."""
+    # One division of whole numbers, so equal F1 values are equal floats.
+    f1: FloatArray = 2 * correct * found / np.maximum(correct * gold + found * extracted, 1)
+    return f1
 
 
 def rank(candidates: Candidates) -> Candidates:
@@ -162,9 +168,7 @@ def best_score(judgements: Judgements) -> BuccScore:
     extracted_u = np.flatnonzero(scores != next_scores) + 1
     correct_u = np.cumsum(judgements.correct, dtype=np.int64)[extracted_u - 1]
     found_u = np.cumsum(judgements.new_gold, dtype=np.int64)[extracted_u - 1]
-    # One division of integers, so equal F1 values are equal floats.
-    denominator_u = correct_u * judgements.gold + found_u * extracted_u
-    f1_u = 2 * correct_u * found_u / np.maximum(denominator_u, 1)
+    f1_u = f1_of(extracted_u, correct_u, found_u, judgements.gold)
     if not f1_u.any():
         return score_at(judgements, math.inf)
     last = int(extracted_u[f1_u.argmax()]) - 1
@@ -172,9 +176,9 @@ def best_score(judgements: Judgements) -> BuccScore:
 
 
 def threshold_between(kept: float, dropped: float) -> float:
-    """Return a threshold between two scores, such that ``kept`` is above it.
+    """Return a threshold below ``kept`` and not below the next lower score.
 
-    ``dropped`` is the next lower score, which is not above it, or -inf if there is none.
+    That score is ``dropped``, -inf if ``kept`` is the lowest.
     """
     if dropped == -math.inf:
         return math.nextafter(kept, -math.inf)

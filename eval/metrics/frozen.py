@@ -1,7 +1,6 @@
 """Classifiers on frozen vectors, with the protocols of SentEval.
 
-Conneau & Kiela 2018. The root mean square of the training vectors divides all vectors, so that
-penalties mean the same for every encoder.
+Conneau & Kiela 2018. First divide all vectors by the ``root_mean_square`` of training vectors.
 Axes: ``N`` rows, ``D`` dim, ``C`` classes.
 """
 
@@ -44,9 +43,8 @@ class Part:
 def softmax_regression(train: Part, penalty: float) -> Matrix:
     """Fit a softmax regression to the rows of ``train``.
 
-    The weights, float32 (D + 1, C), have a row per dimension, and a last row of biases of C
-    classes. L-BFGS minimises the mean cross entropy plus ``penalty`` / 2 times the squared weights,
-    without biases, in up to 200 steps.
+    Weights, float32 (D + 1, C), end with a row of biases. L-BFGS minimises the mean cross entropy
+    plus half the ``penalty`` times the sum of squared weights, without biases, in up to 200 steps.
     """
     from scipy.optimize import minimize
 
@@ -122,9 +120,8 @@ class Perceptron:
     """A perceptron of a ``shape`` from ``dim`` numbers to ``classes``.
 
     Adam trains it in batches of 64 rows as in SentEval. Every 4 epochs, the development rows are
-    scored. Training ends after 5 scores without a new best, or 200 epochs, and the best weights are
-    kept. ``weights`` lists each layer's weights, then biases. ``seed`` draws initial weights,
-    batches and dropout.
+    scored. Training ends after 5 scores without a new best, or 200 epochs, and keeps the best
+    weights. ``weights`` lists each layer's weights, then biases. ``seed`` draws all random numbers.
     """
 
     def __init__(self, dim: int, classes: int, shape: Shape, *, seed: int) -> None:
@@ -146,7 +143,7 @@ class Perceptron:
     def fit(self, train: Part, dev: Part, score: Score) -> float:
         """Train on ``train``, and keep the weights that score best on ``dev``.
 
-        Their score is returned. Higher is better for ``score`` of probabilities and targets (N, C).
+        The result is their ``score`` of probabilities and targets (N, C), higher if better.
         """
         moments = [[np.zeros_like(weights) for weights in self.weights] for _ in range(2)]
         best, best_weights, misses, steps = -np.inf, self.weights, 0, 0
@@ -169,10 +166,9 @@ class Perceptron:
         return best
 
     def gradients(self, rows: Matrix, targets: Matrix) -> list[Matrix]:
-        """Compute the gradients of the mean cross entropy by all ``weights``.
+        """Compute gradients of the mean cross entropy, in order of ``weights``.
 
-        They are in the order of ``weights``. ``rows`` are (N, D), and ``targets`` class
-        probabilities (N, C). Dropout is applied.
+        ``rows`` are (N, D), and ``targets`` class probabilities (N, C). Dropout is applied.
         """
         outputs, masks = [rows], []
         for layer in range(0, len(self.weights) - 2, 2):
@@ -204,17 +200,16 @@ class Perceptron:
 def accuracy(predicted: Matrix, targets: Matrix) -> float:
     """Return the share of rows whose most probable class is correct.
 
-    ``predicted`` and ``targets`` are class probabilities (N, C). It is NaN without rows.
+    Both are class probabilities (N, C). Without rows, the result is NaN.
     """
     return float((predicted.argmax(axis=1) == targets.argmax(axis=1)).mean())
 
 
 @dataclass(frozen=True, kw_only=True)
 class Logistic:
-    """A classifier by softmax regression, whose penalty is chosen.
+    """A softmax regression with the penalty that has the highest ``score``.
 
-    The penalty with the highest ``score`` of predicted and true class probabilities is chosen.
-    ``seed`` draws the folds of a cross-validation.
+    The score is of predicted and true probabilities, ties to low penalties. ``seed`` draws folds.
     """
 
     name = "logistic"
@@ -245,10 +240,9 @@ class Logistic:
 
 @dataclass(frozen=True, kw_only=True)
 class Mlp:
-    """A classifier by a perceptron, whose shape is chosen.
+    """A perceptron of the first of ``shapes`` with the highest ``score``.
 
-    The best of ``shapes`` has the highest ``score`` of predicted and true class probabilities.
-    ``seed`` draws weights, batches, dropout, and the rows to hold out.
+    The score is of predicted and true probabilities. ``seed`` draws all random numbers.
     """
 
     name = "mlp"
@@ -259,8 +253,7 @@ class Mlp:
     def fit(self, train: Part, dev: Part | None = None) -> Predictor:
         """Fit the perceptron of the best shape, and return its predictor.
 
-        The shape is chosen by ``dev``. If that is None, a tenth of ``train`` is held out for it.
-        The predictor maps rows (N, D) to class probabilities (N, C).
+        The shape is chosen by ``dev`` or, if None, by a tenth of ``train``. See ``Logistic.fit``.
         """
         if dev is None:
             is_dev = folds(train.targets, FOLDS, seed=self.seed) == 0
@@ -275,10 +268,7 @@ Classifier = Logistic | Mlp
 
 
 def cross_predict(train: Part, classifier: Classifier) -> Matrix:
-    """Predict each row's class probabilities (N, C) by a fit to other rows.
-
-    ``classifier``, fitted to all other folds, predicts each of 10 folds.
-    """
+    """Predict class probabilities, (N, C), of each of 10 folds by the others."""
     fold = folds(train.targets, FOLDS, seed=classifier.seed)
     predicted = np.empty_like(train.targets)
     for index in range(FOLDS):
@@ -311,10 +301,7 @@ def root_mean_square(vectors: Matrix) -> np.float32:
 
 
 def pair_features(first: Matrix, second: Matrix, *, both: bool) -> Matrix:
-    """Concatenate |u - v| and u * v of rows (N, D), as (N, 2 D).
-
-    If ``both``, u and v precede them, as (N, 4 D).
-    """
+    """Join u and v if ``both``, |u - v| and u * v, as (N, 4 D) or (N, 2 D)."""
     sides = [first, second] if both else []
     return np.hstack([*sides, np.abs(first - second), first * second])
 
@@ -338,9 +325,6 @@ def expected_grade(distribution: Matrix) -> FloatArray:
 
 
 def grade_correlation(predicted: Matrix, targets: Matrix) -> float:
-    """Return Pearson's r of predicted and true mean grades.
-
-    Both are probabilities of grades, (N, grades). It is 0 if a side is constant.
-    """
+    """Return Pearson's r of ``expected_grade``, 0 if either side is constant."""
     grades = expected_grade(predicted), expected_grade(targets)
     return float(np.corrcoef(*grades)[0, 1]) if all(side.std() for side in grades) else 0.0

@@ -40,8 +40,8 @@ def score_by_ids(
 def best_threshold(scores: Scores, gold: Collection[IdPair]) -> float:
     """Return the threshold with the best F1 as bucc.py finds it.
 
-    It is halfway between the scores around the first best cut of the pairs from the highest score,
-    the lowest score if all are kept, or 0 if none is correct. A cut can separate equal scores.
+    Pairs are cut after each, by descending score, ties in order. The threshold is halfway between
+    the scores around the first best cut, the lowest score if all are kept, or 0 if none is correct.
     """
     ranked = sorted(scores.items(), key=lambda item: -item[1])
     # The original crashes after the last candidate. Its own score keeps it, because of >=.

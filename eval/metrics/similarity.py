@@ -22,9 +22,9 @@ def search_errors(source: Matrix, target: Matrix, *, margin: str = "absolute") -
 
     Row i of ``source`` (N, D) translates row i of ``target`` (N, D). By ``absolute``, the cosine,
     this is the measure of Artetxe & Schwenk 2019, "Massively Multilingual Sentence Embeddings", on
-    Tatoeba. By another of ``miner.margin.MARGINS``, it is xSIM (Heffernan et al. 2022, "Bitext
-    Mining Using Distilled Sentence Representations for Low-Resource Languages", section 4). The
-    results are errors of source and of target rows, bool (N,). A zero row is an error.
+    Tatoeba. By another of ``miner.margin.MARGINS``, it is xSIM (Heffernan et al. 2022, section 4).
+    The results are errors of source and of target rows, bool (N,). A zero row and its translation
+    are errors. Of equal neighbours, the first row counts.
 
     Raises:
         ValueError: The shapes differ or have no rows, or ``margin`` is unknown.
@@ -66,11 +66,10 @@ def find_nearest(
 
 
 def best_by_margin(queries: Neighbours, others: Neighbours, *, margin: str) -> IntArray:
-    """Choose each row's neighbour with the highest margin.
+    """Choose each row's neighbour with the highest margin, ties to the first.
 
-    The result is int64 (N,), -1 for a row without neighbours. ``queries`` are the neighbours of the
-    rows, and ``others`` of the other side, both from ``find_nearest``. A ``margin`` that is not in
-    ``miner.margin.MARGINS`` raises ValueError. Ties go to the first neighbour.
+    The result is int64 (N,), -1 without neighbours. ``queries`` are neighbours of the rows, and
+    ``others`` of the other side, from ``find_nearest``. An unknown ``margin`` raises ValueError.
     """
     best = np.full(len(queries), NO_NEIGHBOUR)
     rows = np.flatnonzero((queries.ids != NO_NEIGHBOUR).any(axis=1))
@@ -106,10 +105,9 @@ def translation_ranks(
 
 
 def mean_of_nearest(rows: Matrix, others: Matrix) -> Matrix:
-    """Return each row's mean cosine to its 10 nearest ``others``.
+    """Return each row's mean cosine to its 10 nearest ``others``, or to all.
 
-    Rows (N, D) and ``others`` (M, D) with M > 0 are unit or zero rows. The result is float32 (N,).
-    If M is less than 10, the mean is over all.
+    Rows (N, D) and ``others`` (M, D), M > 0, are unit or zero rows. The result is float32 (N,).
     """
     count = min(CSLS_NEIGHBOURS, len(others))
     means = np.empty(len(rows), dtype=np.float32)

@@ -1,7 +1,4 @@
-"""Numbers and charts of a run's report, which a template draws.
-
-Axes: ``P`` pairs, ``B`` bins, ``U`` points of a curve.
-"""
+"""Numbers and charts of a run's report, which a template draws."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -28,16 +25,13 @@ def histogram(scores: FloatArray, *, low: float, high: float, bins: int = BINS) 
 
 
 def spread(scores: FloatArray) -> tuple[float, float]:
-    """Return the lowest and highest score (P > 0), each 0.5 beyond if equal."""
+    """Return the lowest and highest of P > 0 scores, each 0.5 beyond if equal."""
     low, high = float(scores.min()), float(scores.max())
     return (low, high) if low < high else (low - 0.5, high + 0.5)
 
 
 def gold_curve(judgements: Judgements) -> list[BuccScore]:
-    """Score at 200 even thresholds from the lowest to below the highest score.
-
-    They come from ``spread``, so that at least one candidate is needed.
-    """
+    """Score P > 0 candidates at 200 even thresholds in their ``spread``."""
     thresholds = np.linspace(*spread(judgements.scores), CURVE_POINTS, endpoint=False).tolist()
     return [score_at(judgements, threshold) for threshold in thresholds]
 
@@ -45,8 +39,8 @@ def gold_curve(judgements: Judgements) -> list[BuccScore]:
 def hubs(lists: IntArray, *, most: int) -> list[tuple[int, int]]:
     """Return the rows that are in the most neighbour lists.
 
-    ``lists``, int64 (N,), is the number of lists that contain each row. Up to ``most`` rows come
-    with this number, the highest first, ties by row. Rows in no list are omitted.
+    ``lists``, int64 (N,), counts the lists that contain each row. Up to ``most`` rows come with
+    this number, the highest first, ties by row. Rows in no list are omitted.
     """
     order = np.argsort(-lists, kind="stable")[:most]
     return [(row, int(lists[row])) for row in order.tolist() if lists[row]]
@@ -97,10 +91,7 @@ class Chart:
 
 
 def ticks(low: float, high: float) -> list[float]:
-    """Return up to 6 multiples of 1, 2 or 5 times 10**n from low to high.
-
-    ``low`` is below ``high``.
-    """
+    """Return up to 6 multiples of 1, 2 or 5 times 10**n between low < high."""
     rough = (high - low) / MAX_STEPS
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * (1 - 1e-9))

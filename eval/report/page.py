@@ -126,9 +126,8 @@ def _unmatched(run: Run, shown: int) -> Columns:
 def spans_of(text: str, words: WordFlags) -> list[int]:
     """Find where ``text`` has words without a counterpart on the other side.
 
-    ``words`` are all words of the text, from ``unmatched_words``. The result has each word's first
-    position and the one after its last, by turns. Normalised words that are not in the text are
-    omitted, and all if lower case changes the text's length.
+    ``words`` are all words of the text, from ``unmatched_words``. The result has starts and ends by
+    turns. Words not in the text are omitted, and all if lower case changes its length.
     """
     lower, end, ends = text.lower(), 0, []
     if len(lower) != len(text):

@@ -12,7 +12,7 @@ from eval.runs.calibration import Estimates, Gold, estimates_from_judge, thresho
 from eval.runs.explain import explain
 from eval.runs.side import Side
 from eval.runs.store import Run
-from miner.arrays import JudgedPairs
+from miner.arrays import IntArray, JudgedPairs
 from miner.filters import FILTERS, length_odds
 from miner.storage.layout import SIDES
 
@@ -29,10 +29,9 @@ EXAMPLES = 25  # suspicious or rejected pairs to list
 
 
 class Grid(NamedTuple):
-    """A table of text.
+    """A table of text, with ``heads`` and ``rows`` of cells.
 
-    ``heads`` are the headings, and ``rows`` the cells. The first ``texts`` columns are sentences,
-    which may be written from right to left.
+    The first ``texts`` columns are sentences, which may run from right to left.
     """
 
     heads: Sequence[str]
@@ -57,10 +56,7 @@ def _four_digits(numbers: Iterable[float]) -> list[str]:
 
 
 def context_table(run: Run, source: int, target: int) -> Grid:
-    """Tabulate a pair with the sentences before and after it on both sides.
-
-    ``source`` and ``target`` are rows. The table is empty if no such sentence is known.
-    """
+    """Tabulate a pair of rows with the sentences around it, empty if unknown."""
     sides = list(zip(run.sides, (source, target), strict=True))
     before, after = zip(*(side.context(row) for side, row in sides), strict=True)
     texts = [side.text(row) for side, row in sides]
@@ -77,7 +73,7 @@ class Quality(NamedTuple):
 
 
 def assess(run: Run) -> Quality:
-    """Return the judge's estimates, or None with a reason if scored by margin."""
+    """Return the judge's estimates, or None and the message of a ValueError."""
     try:
         return Quality(estimates_from_judge(run), "by the probability of each pair")
     except ValueError as error:
@@ -90,8 +86,8 @@ def overview(run: Run, quality: Quality) -> Section:
 
     Keys are ``cards``, ``thresholds`` and ``documents``. A card is a heading, a figure and a
     remark. Thresholds are the rows of ``calibration.thresholds`` that keep pairs, none without
-    estimates. Documents are None, or the number of document pairs, and a list of up to 50 with the
-    most pairs: their names, and the numbers of their pairs and of expected correct pairs.
+    estimates. If no pair has a document, documents are None. Else they are the number of document
+    pairs, and a list of up to 50 with the most pairs: names, pairs and expected correct pairs.
     """
     estimates, kept = quality.estimates, run.summary.get("kept")
     note = f"of {run.summary['candidates']:,} candidates"
@@ -135,8 +131,8 @@ def _documents(
 def against_gold(run: Run, gold: Gold) -> Section:
     """Return the page's comparison with gold pairs, for the template.
 
-    The keys are ``charts``, ``wrong`` and ``missing``. These two are tables of up to 50 pairs each,
-    at the threshold with the best F1: the best wrong pairs, and the first missing ones by id.
+    Keys are ``charts``, ``wrong`` and ``missing``. By the threshold with the best F1, ``wrong``
+    tabulates up to 50 of the best wrong pairs, and ``missing`` 50 of the missing pairs, by ids.
     """
     curve = gold_curve(gold.judgements)
     by_threshold = Chart(
@@ -148,26 +144,28 @@ def against_gold(run: Run, gold: Gold) -> Section:
             ("line r", [(score.threshold, score.recall) for score in curve]),
             ("line f", [(score.threshold, score.f1) for score in curve]),
         ],
-        uprights=[(gold.best.threshold, "best F1")],
+        uprights=_best_threshold(gold),
     )
     both = Chart(
         title="Precision against recall",
         labels=("recall", "precision"),
         lines=[("line f", [(score.recall, score.precision) for score in curve])],
     )
-    above = gold.judgements.scores > gold.best.threshold
-    wrong = np.flatnonzero(above & ~gold.judgements.correct)[:LISTED]
+    correct = gold.judgements.correct[: gold.best.extracted]
     return {
         "charts": [by_threshold, both],
-        "wrong": pair_table(run, wrong.tolist()),
-        "missing": _missing(run, gold),
+        "wrong": pair_table(run, np.flatnonzero(~correct)[:LISTED].tolist()),
+        "missing": _missing(run, gold, np.flatnonzero(correct)),
     }
 
 
-def _missing(run: Run, gold: Gold) -> Grid:
-    extracted = gold.judgements.scores > gold.best.threshold
-    positions = np.flatnonzero(extracted & gold.judgements.correct)
-    both = run.all_ids(run.pairs.take(positions))
+def _best_threshold(gold: Gold) -> list[tuple[float, str]]:
+    # It is infinite if no pair is correct.
+    return [(gold.best.threshold, "best F1")] if gold.best.correct else []
+
+
+def _missing(run: Run, gold: Gold, extracted: IntArray) -> Grid:
+    both = run.all_ids(run.pairs.take(extracted))
     mined_ids = {pair for ids in zip(*both, strict=True) for pair in itertools.product(*ids)}
     missing = sorted(gold.known - mined_ids)[:LISTED]
     columns = zip(run.sides, zip(*missing, strict=True), strict=False)
@@ -215,7 +213,7 @@ def scores(run: Run, gold: Gold | None, quality: Quality) -> Section:
     if gold:
         correct = histogram(values[gold.judgements.correct], low=low, high=high)
         bars.append(("bar right", correct))
-        uprights.append((gold.best.threshold, "best F1"))
+        uprights += _best_threshold(gold)
     if quality.estimates:
         edges = np.linspace(low, high, len(bars_of_all) + 1)
         errors, _ = np.histogram(values, edges, weights=1 - quality.estimates.probabilities)
@@ -257,7 +255,7 @@ def suspicious(run: Run) -> dict[str, Grid]:
     """Return tables of filters and of the pairs that they would reject.
 
     ``caught`` counts them by filter. ``listed`` has up to 25 pairs of the half with better scores,
-    by descending number of filters that reject a pair (maybe 0), then difference of lengths.
+    by descending number of filters that reject a pair (maybe 0), then by ``length_odds``.
     """
     masks = {name: FILTERS[name](run.suspects) for name in SHOWN_FILTERS}
     half = (len(run.pairs) + 1) // 2
@@ -301,7 +299,7 @@ def examples(run: Run) -> list[Section]:
     """Return the middle pair of each tenth, best first, for the template.
 
     Fewer than 10 pairs come once each. Keys are ``text``, ``place`` (from 0), ``score``, ``why``
-    (explanation), ``context`` and ``targets``.
+    (explanation), ``context`` and ``targets``. Errors of ``explain`` are raised.
     """
     sections = []
     for position in decile_ranks(len(run.pairs)):

@@ -1,7 +1,6 @@
 """Probabilities of a run's pairs, and thresholds for error rates.
 
-They come from the judge, gold pairs, or the marks that the page of ``adit report`` exports.
-Axes: ``P`` pairs, ``J`` labelled pairs.
+They come from the judge, gold pairs or exported marks. Axes: ``P`` pairs, ``J`` labelled pairs.
 """
 
 import json
@@ -36,10 +35,9 @@ MAX_STEPS = 50  # of Newton's method
 
 @dataclass(frozen=True, kw_only=True)
 class Gold:
-    """Gold pairs, and the run's pairs compared with them.
+    """The ``known`` gold pairs, and the run's pairs compared with them.
 
-    ``known`` are gold pairs (source id, target id), ``judgements`` the run's pairs compared with
-    them, best first, and ``best`` the score at the threshold with the best F1.
+    ``best`` is the score of ``judgements``, the comparison, at the threshold with the best F1.
     """
 
     known: frozenset[IdPair]
@@ -48,20 +46,14 @@ class Gold:
 
     @classmethod
     def of(cls, run: Run, known: frozenset[IdPair]) -> "Gold":
-        """Compare the pairs of a run with the gold pairs ``known``.
-
-        A repeated id or a changed file of the run raises ValueError.
-        """
+        """Compare a run's pairs with ``known``, or raise errors of ``candidates``."""
         judgements = judge(rank(run.candidates()), known)
         return cls(known=known, judgements=judgements, best=best_score(judgements))
 
 
 @dataclass(frozen=True, kw_only=True)
 class LabelledPairs:
-    """J pairs of a run whose correctness is known.
-
-    ``positions`` in the run's ``pairs`` are int64 (J,), ascending. ``correct`` is bool (J,).
-    """
+    """Positions in a run's pairs, int64 (J,) ascending, and which are correct."""
 
     positions: IntArray
     correct: Mask
@@ -85,7 +77,7 @@ class Estimates:
 
     @cached_property
     def rates(self) -> FloatArray:
-        """Each pair's lowest error rate of a threshold that keeps it, (P,)."""
+        """The lowest error rate of a threshold that keeps each pair, float64 (P,)."""
         last = np.searchsorted(-self.scores, -self.scores, side="right")
         shares = np.cumsum(1 - self.probabilities)[last - 1] / last
         return np.minimum.accumulate(shares[::-1])[::-1]
@@ -95,10 +87,7 @@ class Estimates:
         return int(np.searchsorted(self.rates, fdr, side="right"))
 
     def threshold(self, fdr: float) -> float:
-        """Return the threshold that keeps ``kept(fdr)`` pairs.
-
-        Exactly these pairs score above it. It is inf if ``kept(fdr)`` is 0.
-        """
+        """Return a threshold that ``kept(fdr)`` pairs score above, inf for none."""
         kept = self.kept(fdr)
         if not kept:
             return np.inf
@@ -142,9 +131,10 @@ def read_labels(path: Place, run: Run) -> LabelledPairs:
 
     Lines SOURCE_ID TAB TARGET_ID list all correct pairs, so every other pair is wrong. If the first
     line has two tabs, lines end in TAB ``right`` or TAB ``wrong``, spaces join the ids of a merged
-    side, and unlisted pairs have no label.
+    side, and unlisted pairs have no label. Blank lines are skipped.
 
     Raises:
+        PlaceError: A remote file cannot be reached.
         ValueError: The file is unreadable, a line is malformed, marks of a pair differ, none of the
             marked pairs is the run's, or an id of the run is not unique.
     """
@@ -232,9 +222,8 @@ def _fit_odds(odds: FloatArray, correct: Mask, prior: tuple[float, float]) -> tu
 def thresholds(estimates: Estimates) -> list[tuple[float, float, int, float, Interval | None]]:
     """Return a threshold for each of the error rates 0.01, 0.05, 0.1, 0.2.
 
-    An item has the rate, the threshold, the number of pairs above it, the expected number of
-    correct pairs among them, and their ``interval``. The threshold is inf, with 0 pairs, if the
-    estimated error rate of every threshold is higher.
+    Items have the rate, threshold, number of pairs above it, expected number of correct ones, and
+    ``interval``. If all thresholds have a higher rate, the threshold is inf, with 0 pairs.
     """
     expected_correct = np.append(0.0, np.cumsum(estimates.probabilities))
     rows = []

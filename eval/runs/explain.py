@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from encoder.words import WordEncoder
 from eval.runs.side import Side
 from eval.runs.store import PairFile, Run
 from miner.arrays import NO_NEIGHBOUR
@@ -18,6 +17,9 @@ from miner.judge.network import words_without_counterpart
 from miner.margin import margin_scores
 
 SHOWN = 5  # features to list for a pair, and against it
+
+# Contributions of features, contradictions, and words of both sides without a counterpart.
+_Comparison = tuple[Mapping[str, float], list[tuple[str, str]], tuple[list[str], list[str]]]
 
 
 class ListEntry(NamedTuple):
@@ -66,15 +68,14 @@ class Explanation:
 def explain(run: Run, source: int, target: int) -> Explanation:
     """Explain why the pair of a source and a target row was mined or not.
 
-    ValueError says that a row has no vector, or a file of the run changed. The errors of
-    ``run.word_encoders`` are raised for a judged pair.
+    ValueError says that a row has no vector or a file changed. Else see ``run.word_encoders``.
     """
     source_mean, targets = _read_list(run, run.source, source, run.target)
     target_mean, sources = _read_list(run, run.target, target, run.source)
     hits = [neighbour for neighbour in targets if neighbour.row == target]
     hits += [neighbour for neighbour in sources if neighbour.row == source]
     judged = _find_pair(run.judged, source, target) or _find_pair(run.identical, source, target)
-    makers, texts = (run.word_encoders, _texts(run, source, target)) if judged else ((), [])
+    reasons, contradictions, unmatched = _compare_words(run, judged)
     why = Explanation(
         source=source,
         target=target,
@@ -86,18 +87,11 @@ def explain(run: Run, source: int, target: int) -> Explanation:
         margin=hits[0].margin if hits else None,
         line=_line_of_pair(run, source, target),
         judged=judged,
-        reasons=_reasons(run, judged) if judged else {},
-        contradictions=_contradictions(makers, texts) if judged else [],
-        unmatched=_unmatched(makers, texts) if judged else ([], []),
+        reasons=reasons,
+        contradictions=contradictions,
+        unmatched=unmatched,
     )
     return replace(why, verdict=_verdict(run, why))
-
-
-def _unmatched(
-    makers: Sequence[WordEncoder], texts: Sequence[str]
-) -> tuple[Sequence[str], Sequence[str]]:
-    (source,), (target,) = words_without_counterpart(makers, *([text] for text in texts))
-    return source, target
 
 
 def _line_of_pair(run: Run, source: int, target: int) -> int | None:
@@ -169,29 +163,24 @@ def _explain_unwritten(run: Run, pair: Mapping[str, Any]) -> str:
     return f"not written: {rank}"
 
 
-def _reasons(run: Run, judged: Mapping[str, Any]) -> dict[str, float]:
+def _compare_words(run: Run, judged: Mapping[str, Any] | None) -> _Comparison:
+    if judged is None:
+        return {}, [], ([], [])
     is_merged = run.options.get("alignment") == MONOTONE
     stats = NeighbourhoodStats(
         *(np.array([judged[name]]) for name in ("cosine", "source_mean", "target_mean"))
     )
-    texts = (side.pair_texts(np.array([judged[f"{side.name}_row"]])) for side in run.sides)
-    usual = RunStatistics(**run.summary["usual"])
-    pairs = read_texts(run.word_encoders, *texts, languages=run.languages, is_given=usual.is_given)
-    return bundled_judge(is_given=usual.is_given).feature_contributions(
-        compute_features(pairs, None if is_merged else stats, usual)[0]
-    )
-
-
-def _contradictions(makers: Sequence[WordEncoder], texts: Sequence[str]) -> list[tuple[str, str]]:
+    makers, usual = run.word_encoders, RunStatistics(**run.summary["usual"])
+    texts = [side.pair_texts([judged[f"{side.name}_row"]]) for side in run.sides]
+    pairs = read_texts(makers, *texts, languages=run.languages, is_given=usual.is_given)
+    features = compute_features(pairs, None if is_merged else stats, usual)[0]
+    reasons = bundled_judge(is_given=usual.is_given).feature_contributions(features)
     facts = facts_of(makers)
-    words = [maker.words([text]) for maker, text in zip(makers, texts, strict=True)]
-    has_words = all(len(side.ids) for side in words)
-    return name_differences(words[0], words[1], facts) if facts and has_words else []
-
-
-def _texts(run: Run, source: int, target: int) -> list[str]:
-    rows = (np.array([row]) for row in (source, target))
-    return [side.pair_texts(row)[0] for side, row in zip(run.sides, rows, strict=True)]
+    source, target = (maker.words(side) for maker, side in zip(makers, texts, strict=True))
+    has_words = len(source.ids) and len(target.ids)
+    contradictions = name_differences(source, target, facts) if facts and has_words else []
+    (unmatched,) = zip(*words_without_counterpart(makers, *texts), strict=True)
+    return reasons, contradictions, unmatched
 
 
 def _find_pair(pairs: PairFile | None, source: int, target: int) -> dict[str, Any] | None:

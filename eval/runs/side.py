@@ -32,8 +32,7 @@ KEPT_GROUPS = 32  # row groups of sentences in memory
 class ShardedArray:
     """An array of all shards' rows, in order, memory-mapped when read.
 
-    Rows are in the ``.npy`` files called ``file`` in ``artefacts``, one per shard. A file that
-    changed raises ValueError when it is read.
+    Each of ``artefacts`` has a ``.npy`` file called ``file``. If it changed, ValueError is raised.
     """
 
     def __init__(self, artefacts: Sequence[Artefact], file: str) -> None:
@@ -65,8 +64,8 @@ class Side:
 
     A row is the index, from 0, of a record in the corpus. Rows with a vector are *searched*. A
     position is the index of a row among the searched rows. Methods take rows of unique sentences,
-    the first row for duplicates, and raise ``ValueError`` if a file of the run changed.
-    ``summary`` is the content of ``run.json``, and ``name`` "source" or "target".
+    the first row for duplicates, and raise ``ValueError`` if a file of the run changed. ``work`` is
+    the run's folder, ``summary`` its ``run.json``, and ``name`` "source" or "target".
     """
 
     def __init__(self, work: layout.WorkFolder, name: str, summary: Mapping[str, Any]) -> None:
@@ -113,17 +112,13 @@ class Side:
     def context(self, row: int) -> tuple[str, str]:
         """Return the sentences before and after a unique sentence's row.
 
-        Either is "" if it is rejected or in another document, or the corpus has no documents.
+        Either is "" if it is missing, rejected or in another document, or documents are unknown.
         """
         before, after = self._texts_in_docs(np.array([row - 1, row + 1]), 2 * self.docs([row]))
         return before, after
 
     def pair_contexts(self, rows: Rows) -> tuple[list[str], list[str]]:
-        """Return the sentences before each pair, and those after each pair.
-
-        ``rows`` are the first rows of the pairs on this side. A sentence is "" if it is rejected or
-        in another document than the pair, or the corpus has no documents.
-        """
+        """Return sentences before and after pairs by first rows as in ``context``."""
         merged, starts = self._merged_rows(rows)
         docs = self.docs(rows)
         before, after = merged[starts[:-1]] - 1, merged[starts[1:] - 1] + 1

@@ -1,7 +1,4 @@
-"""A finished run, read from its work folder.
-
-Axes: ``P`` pairs.
-"""
+"""A finished run, read from its work folder."""
 
 import json
 from collections.abc import Callable
@@ -61,9 +58,9 @@ class PairFile:
         return open_artefact(self._folder).files[self._name]
 
     def by_reason(self, count: int) -> dict[str, tuple[int, pa.Table]]:
-        """Return a fixed random sample of the pairs rejected for each reason.
+        """Return the number of pairs rejected for each reason, and a sample.
 
-        A value is the number of pairs, and a table of up to ``count`` of them, in file order.
+        The sample is a table of up to ``count`` pairs in file order, random but the same each time.
         """
         table = self._file.read()
         samples = {}
@@ -149,10 +146,7 @@ class Run:
     def both(
         self, read: Callable[[Side, IntArray], Column], pairs: Pairs | None = None
     ) -> tuple[Column, Column]:
-        """Call ``read`` with each side and the pairs' rows on that side.
-
-        ``pairs`` are by default all written. The source's result comes first.
-        """
+        """Call ``read`` with each side and its rows of ``pairs``, by default all."""
         pairs = self.pairs if pairs is None else pairs
         return read(self.source, pairs.source), read(self.target, pairs.target)
 
@@ -166,17 +160,15 @@ class Run:
     def lines(self, sources: IntArray, targets: IntArray) -> IntArray | None:
         """Return the first line of each given pair, from 0, int64 (P,).
 
-        ``sources`` and ``targets`` (P,) are rows of chosen pairs. If no lines were rated, the
-        result is None.
+        The rows, (P,) each, are of chosen pairs. The result is None if no lines were rated.
         """
         return None if self._lines is None else lines_of(self._lines, sources, targets)
 
     def all_ids(self, pairs: Pairs | None = None) -> tuple[list[Ids], list[Ids]]:
         """Return the ids of both sides of pairs, with duplicates' ids.
 
-        ``pairs`` are by default all written. Sources come first. A merged side has only its first
-        sentence's ids. If lines were rated, the first id is that of the pair's first line. A
-        repeated id of a side raises ValueError.
+        ``pairs`` are by default all written. A merged side has its first sentence's ids. If lines
+        were rated, the first id is the first line's. Repeated ids of a side raise ValueError.
         """
         pairs = self.pairs if pairs is None else pairs
         lines = self.lines(pairs.source, pairs.target)
@@ -207,8 +199,7 @@ class Run:
     def word_encoders(self) -> tuple[WordEncoder, ...]:
         """The word encoders of the source and the target side.
 
-        ValueError says that the bundled encoder is needed and does not know a language well, or the
-        run's encoder cannot be loaded. ModuleNotFoundError says that it needs a missing package.
+        Errors of ``load_encoder`` and ``word_encoders`` are raised.
         """
         has_vectors = self.summary["encoder"] == "precomputed"
         encoder = None if has_vectors else load_encoder(self.options["encoder"])

@@ -1,7 +1,4 @@
-"""The tasks of ``adit evaluate``, each a module and a line in ``TASKS``.
-
-Modules are imported when their task runs, so that ``adit evaluate --help`` is fast.
-"""
+"""The tasks of ``adit evaluate``, each a module and a line in ``TASKS``."""
 
 import argparse
 import importlib
@@ -15,8 +12,7 @@ if TYPE_CHECKING:
 class TaskModule(Protocol):
     """The functions of a task's module in ``eval.tasks``.
 
-    It has ``run`` or ``prepare`` or both. A task without ``run`` is a suite. The module's docstring
-    is the description in the help.
+    It has ``run``, or ``prepare`` for a suite, or both. The help shows the module's docstring.
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -25,7 +21,8 @@ class TaskModule(Protocol):
     def run(self, args: argparse.Namespace, show: Callable[[str], None]) -> dict[str, Any]:
         """Measure the encoder or encoders of ``args``, and return the record.
 
-        The record can be written as JSON. ``show`` is called with each line when it is ready.
+        ``args`` has the options of ``add_arguments``, and ``encoder`` as for ``load_encoder``. The
+        record can be written as JSON. ``show`` is called with each line when it is ready.
 
         Raises:
             ValueError: The data, an option or an encoder is wrong.

@@ -30,9 +30,9 @@ def judge_beads(beads: Collection[Bead], gold: Collection[Bead]) -> FloatArray:
     """Judge whether each bead is correct, by two rules.
 
     A bead is a tuple of source positions, and one of target positions. The result, float64 (B, 2),
-    has a row per distinct bead but the empty one, in order, and a column per rule, 1 if correct, or
-    else 0. By the first, strict rule, the bead is gold. By the second, lax rule, it is gold, or
-    a sentence pair of it is in a gold bead.
+    has a row per distinct bead except for the empty one, in order, 1 if correct, else 0. By the
+    strict rule of the first column, the bead is gold. By the lax rule of the second, it is gold, or
+    a gold bead has a source and a target sentence of it.
     """
     gold_set = set(gold)
     partners: dict[int, set[int]] = {}
@@ -50,9 +50,9 @@ def judge_beads(beads: Collection[Bead], gold: Collection[Bead]) -> FloatArray:
 def score_beads(beads: Collection[Bead], gold: Collection[Bead]) -> list[dict[str, float]]:
     """Return precision, recall and F1, by the strict and by the lax rule.
 
-    The list has a dictionary for each rule of ``judge_beads``, with keys ``precision``, ``recall``
-    and ``f1``. A share of no beads is 0. Precision counts all beads with sentences, also with an
-    empty side. Recall counts only gold beads with two sides, as Vecalign's score.py does.
+    Each rule of ``judge_beads`` has a dictionary of ``precision``, ``recall`` and ``f1``. A share
+    of no beads is 0. Precision counts all beads with sentences, also with an empty side. Recall
+    counts only beads with two sides, as Vecalign's score.py does.
     """
     two_sided = ([bead for bead in side_beads if all(bead)] for side_beads in (gold, beads))
     judged = judge_beads(beads, gold), judge_beads(*two_sided)
@@ -127,11 +127,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, show: Show) -> Record:
-    """Align documents, and score the alignments against gold ones.
-
-    ``args`` has the options and ``encoder``. The record has scores by gold file in ``documents``.
-    Errors are as in ``TaskModule.run``.
-    """
+    """Run as in ``TaskModule``, with scores by gold file in ``documents``."""
     files = find_documents(args.directory)
     texts = {path: [read_lines(file) for file in sides] for path, sides in files.items()}
     golds = {path: read_beads(path) for path in files}

@@ -1,7 +1,7 @@
 """Texts in many languages, aligned by line.
 
-There are three layouts: ``xx.txt``; ``newstest2019-ref.xxx.txt`` of NTREX-128 (and ``-src.`` for
-the original); ``xxx_Yyyy.dev`` or ``.devtest`` of FLORES.
+Files are ``xx.txt``, ``newstest2019-ref.xxx.txt`` of NTREX-128 (and ``-src.`` for the original),
+and ``xxx_Yyyy.dev`` or ``.devtest`` of FLORES.
 """
 
 import argparse
@@ -36,9 +36,7 @@ class AlignedTexts:
 
 
 def aligned_files(directory: Path) -> dict[str, Path]:
-    """Find the file of each language in a folder.
-
-    Keys are the languages in the files' names, sorted.
+    """Find the files of aligned texts in a folder by language name, sorted.
 
     Raises:
         ValueError: ``directory`` is not a folder with such files, or has several of one language.
@@ -59,10 +57,10 @@ def aligned_files(directory: Path) -> dict[str, Path]:
 
 
 def english_of(languages: Sequence[str], directory: Path) -> str:
-    """Return the name of English among ``languages``.
+    """Return the first of ``ENGLISH`` that is among ``languages``.
 
     Raises:
-        ValueError: English is not among the languages. The message names ``directory``.
+        ValueError: English is missing. The message names ``directory``.
     """
     if names := [name for name in ENGLISH if name in languages]:
         return names[0]
@@ -73,9 +71,9 @@ def english_of(languages: Sequence[str], directory: Path) -> str:
 def load_aligned(directory: Path, languages: Sequence[str] | None = None) -> AlignedTexts:
     """Load aligned texts from a folder.
 
-    ``languages`` are loaded in their order, or all if it is None. ``de`` also finds ``deu_Latn``,
-    which is the name in the result. ValueError says that the folder has no aligned texts, two of a
-    language or none of a requested one, a file is empty or unreadable, or numbers of lines differ.
+    ``languages`` are loaded once each, in order, or all if None. ``de`` also finds ``deu_Latn``,
+    which is the name in the result. Errors of ``aligned_files`` and ``read_aligned`` are raised,
+    and ValueError for a missing language.
     """
     available = aligned_files(directory)
     requested = list(available) if languages is None else languages
@@ -93,9 +91,7 @@ def add_aligned_data(parser: argparse.ArgumentParser) -> None:
 
 
 def load_texts(args: argparse.Namespace) -> tuple[AlignedTexts, str]:
-    """Load aligned texts by the options of ``add_aligned_data``, and English.
-
-    The result has the texts, and the name of English among their languages.
+    """Load the texts of ``add_aligned_data``, and return the name of English.
 
     Raises:
         ValueError: Data are missing or malformed, or English is the only language.
@@ -129,9 +125,8 @@ def encoded_sides(
 
     An item is a language other than English, its vectors, and English vectors, float32 (N + M, D),
     by the parts of a joined encoder that know both languages. The N lines come first, then the M
-    lines in ``more`` of the language or of English. ``encode`` is called with an encoder, sentences
-    and their language, and is by default ``Encoder.encode``. If an encoder has one network per
-    language and lacks one, ValueError is raised on iteration.
+    lines in ``more`` of the language or of English. ``encode``, by default ``Encoder.encode``,
+    takes an encoder, sentences and their language. Errors of ``encoders_of_languages`` are raised.
     """
 
     def embed(model: Encoder, language: str) -> Matrix:

@@ -37,10 +37,7 @@ def chosen_pairs(args: argparse.Namespace) -> list[str]:
 def add_list(
     parser: argparse.ArgumentParser, option: str, metavar: str, text: str, **more: object
 ) -> None:
-    """Add an option with one or more values, which can be repeated.
-
-    All values are one list, or ``default`` (None) without any. ``more`` are for ``add_argument``.
-    """
+    """Add a repeatable option of one or more values, all in one list, or None."""
     more |= {"nargs": "+", "action": "extend", "metavar": metavar, "help": text}
     parser.add_argument(option, **more)  # type: ignore[arg-type]
 
@@ -51,26 +48,18 @@ def add_languages(parser: argparse.ArgumentParser, *, named: str) -> None:
 
 
 def chosen_languages(args: argparse.Namespace, known: Iterable[str]) -> list[str]:
-    """Return the distinct languages that options ask for.
-
-    ``--lang all`` returns ``known``. By default, they are the bundled encoder's except English.
-    """
+    """Return ``known`` for ``all``, else distinct ``--lang`` or ``LANGUAGES``."""
     return list(known if args.lang == [ALL] else dict.fromkeys(args.lang or LANGUAGES))
 
 
 def add_sides(parser: argparse.ArgumentParser, *, default: str) -> None:
-    """Add ``--lang``, one or two languages of the sides of pairs.
-
-    ``default`` says in the help which languages apply without it.
-    """
+    """Add ``--lang``, languages of two sides, with ``default`` in the help."""
     text = f"language of both sides, or languages of the first and second side (default: {default})"
     add_list(parser, "--lang", "XX", text, type=parse_option)
 
 
 def languages_of_sides(args: argparse.Namespace) -> tuple[str, str] | None:
-    """Return the languages of both sides by ``--lang`` of ``add_sides``.
-
-    A single language is that of both sides. Without ``--lang``, the result is None.
+    """Return the languages of both sides by ``--lang``, maybe equal, or None.
 
     Raises:
         ValueError: More than two languages are passed.

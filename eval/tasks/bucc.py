@@ -59,10 +59,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, show: Show) -> Record:
     """Mine two splits of each language pair, and score the pairs.
 
-    ``args`` has the options and ``encoder``. The threshold is chosen on the first split. Lines are
-    passed to ``show``. The record has scores, in ``pairs`` by pair and role, ``tune`` or ``test``,
-    and in ``mean`` by role. Files in ``args.output_dir`` are written or replaced, if not None.
-    Errors are as in ``TaskModule.run``.
+    The threshold is chosen on the first split. The record has scores, in ``pairs`` by pair and role
+    (``tune`` or ``test``), and in ``mean`` by role. Files in ``args.output_dir`` are written or
+    replaced, if it is not None. See ``TaskModule.run``.
     """
     splits = {pair: _splits(args, pair) for pair in chosen_pairs(args)}
     if args.output_dir is not None:
@@ -94,8 +93,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
 def prepare(args: argparse.Namespace) -> Suite:
     """Find two splits of each language pair, as a suite.
 
-    The first chooses the threshold, the second is scored. Each measurement reads the sentences.
-    ValueError says that a pair or split is missing.
+    The first chooses the threshold, the second is scored. ValueError says that one is missing.
     """
     splits = {pair: _splits(args, pair) for pair in chosen_pairs(args)}
 

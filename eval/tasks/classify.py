@@ -55,7 +55,7 @@ def load_topics(directory: Path) -> dict[str, Examples]:
     positive above 3 stars, negative below, skipped if of 3, and cut after 64 words.
 
     Raises:
-        ValueError: It is not a folder, contains no such files, or a file is malformed.
+        ValueError: ``directory`` is not a folder, has no such files, or one is malformed.
     """
     sets: dict[str, Examples] = {}
     reviews: dict[str, dict[str, Examples]] = {}
@@ -104,11 +104,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Load the labelled sentences of the options' languages, as a suite.
-
-    ValueError says that the folder has no sets, a file is malformed, or a language or part is
-    missing. ModuleNotFoundError says that scikit-learn is not installed.
-    """
+    """Load topics of the languages, with the errors of ``TaskModule.prepare``."""
     require("sklearn")
     sets = _load(args)
     curves: dict[str, Record] = {}

@@ -54,8 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, show: Show) -> Record:
     """Measure several encoders on each suite, and compare them.
 
-    Lines are passed to ``show``, and the record has the figures in ``suites``, by suite. A chart is
-    written to the file ``args.figure``, or replaces it, if that is not None.
+    The record has figures by suite in ``suites``. ``args.figure``, if not None, gets a chart.
 
     Raises:
         ValueError: Fewer than two encoders or one twice are named, an encoder cannot be loaded, or

@@ -47,7 +47,7 @@ def spectrum(vectors: Matrix, graph: str) -> FloatArray:
 
 
 def spectral_difference(first: FloatArray, second: FloatArray) -> float:
-    """Sum squared differences of two spectra in order (Søgaard et al. 2018)."""
+    """Sum squared differences of sorted spectra (N,) (Søgaard et al. 2018)."""
     return float(np.square(np.sort(first) - np.sort(second)).sum())
 
 
@@ -55,20 +55,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
     add_aligned_data(parser)
     add = parser.add_argument
-    add(
-        "--samples",
-        type=positive,
-        default=1000,
-        metavar="N",
-        help="number of samples (default: 1000)",
-    )
-    add(
-        "--sentences",
-        type=positive,
-        default=10,
-        metavar="K",
-        help="sentences per sample (default: 10)",
-    )
+    text = "number of samples (default: 1000)"
+    add("--samples", type=positive, default=1000, metavar="N", help=text)
+    text = "sentences per sample (default: 10)"
+    add("--sentences", type=positive, default=10, metavar="K", help=text)
     text = "edge weights: cosine distances, or 1 to the 10 nearest (default: distances)"
     add("--graph", choices=GRAPHS, default="distances", help=text)
 

@@ -46,11 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, show: Show) -> Record:
-    """Mine each language pair, and measure the true error rates.
-
-    ``args`` has the options and ``encoder``. The record has figures by pair in ``pairs``. Errors
-    are as in ``TaskModule.run``.
-    """
+    """Run as in ``TaskModule``, with figures by language pair in ``pairs``."""
     names = chosen_pairs(args)
     data = {name: load_bucc(args.directory, name, args.split) for name in names}
     encoder = load_encoder(args.encoder)

@@ -39,9 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, show: Show) -> Record:
     """Measure the pairs that the margin, each filter and the judge keep.
 
-    ``args`` has the options and ``encoder``. The record has figures by rule in ``rules``. The judge
-    is skipped if the encoder is joined or has no word vectors. Lines are passed to ``show``. Errors
-    are as in ``TaskModule.run``. A language that a filter does not know raises ValueError.
+    The record has figures by rule in ``rules``. The judge is skipped if the encoder is joined or
+    has no word vectors. See ``TaskModule.run``. A language unknown to a filter raises ValueError.
     """
     names = chosen_pairs(args)
     for name in names:

@@ -31,9 +31,9 @@ def make_learner(
 ) -> Callable[..., tuple[Learned, list[Encoder]]]:
     """Build a function that trains on the language ``first`` when needed.
 
-    The function takes languages to test as arguments, and returns the result of ``learn`` for the
-    encoder of ``first``, and the encoders of the languages to test, or raises the ValueError of
-    ``encoders_of_languages``. ``learn`` runs once, or once per choice of a joined encoder's parts.
+    It takes languages to test, and returns the result of ``learn`` for the encoder of ``first``,
+    and the encoders of these languages. ``learn`` runs once per choice of a joined encoder's parts.
+    Errors of ``encoders_of_languages`` are raised.
     """
     results: dict[str, Learned] = {}
 
@@ -47,11 +47,10 @@ def make_learner(
 
 
 def scaled_features(sides: Sequence[Matrix], scale: np.float32, *, both: bool) -> Matrix:
-    """Return a classifier's input from sentence vectors.
+    """Return a classifier's input from sentence vectors divided by ``scale``.
 
-    ``sides`` are the vectors (N, D) of sentences, or of both sides of pairs. They are divided by
-    ``scale``. The input is the vectors of sentences (N, D), or |u - v| and u * v of pairs (N, 2 D),
-    after u and v if ``both`` (N, 4 D).
+    ``sides`` are (N, D) each, of sentences or of both sides of pairs. The input is (N, D) for
+    sentences, or ``pair_features`` for pairs, with ``both``.
     """
     scaled = [side / scale for side in sides]
     return scaled[0] if len(scaled) == 1 else frozen.pair_features(*scaled, both=both)
@@ -63,10 +62,10 @@ def classify(
     """Classify sentences or pairs by their vectors.
 
     The result is the predicted and the true classes of U examples, as indices of sorted labels,
-    int64 (U,) each. Examples without parts are all classified, by nested cross-validation.
-    Otherwise the test part is, and hyperparameters are chosen on the development part or, without
-    one, by cross-validation. Vectors keep their length, which is informative. ``language`` is the
-    code of all sentences. The ValueError of ``encoders_of_languages`` is raised.
+    int64 (U,) each. Examples without parts are all classified, by nested cross-validation. If there
+    are parts, the test part is classified, and hyperparameters are chosen on the development part
+    or, without one, in the training part. Vectors keep their length. ``language`` is the code of
+    all sentences. Errors of ``encoders_of_languages`` are raised.
     """
     (model,) = encoders_of_languages(encoder, [language])
     sides = [model.encode(side, normalize=False) for side in examples.sides]

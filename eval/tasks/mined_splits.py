@@ -24,8 +24,8 @@ DEFAULT_TUNE, DEFAULT_TEST = "training", "sample"  # splits
 class MinedSplit:
     """The pairs mined from one split, compared with gold pairs.
 
-    ``pairs``, by positions in ``mined.texts``, and ``ranked``, by ids, are the same pairs, best
-    first, which ``judgements`` judge. ``seconds`` are of encoding, mining and any judging.
+    ``pairs``, best first, are by positions in ``mined.texts``. ``ranked``, which ``judgements``
+    judge, are all or some of them by ids. ``seconds`` are of encoding, mining and any judging.
     """
 
     data: BuccSplit
@@ -69,10 +69,7 @@ class SplitResult:
 
 def f1_of_sums(sums: FloatArray) -> FloatArray:
     """Compute F1 (R,) from sums (R, 4) of ``f1_units``, 0 if none is correct."""
-    extracted, correct, new_gold, gold = sums.T
-    denominator = correct * gold + new_gold * extracted
-    f1: FloatArray = 2 * correct * new_gold / np.maximum(denominator, 1)
-    return f1
+    return bucc.f1_of(*sums.T)
 
 
 def mine_split(
@@ -88,11 +85,11 @@ def mine_split(
 
     ``k``, ``margin`` and ``retrieval`` are as in ``adit mine``. Duplicates are mined once, and
     count for all their ids. Gold pairs of sentences without a vector count as missed. If
-    ``judged``, pairs have the judge's scores and probabilities.
+    ``judged``, pairs have the judge's scores and probabilities. Errors of ``mine_texts`` and
+    ``Mined.judged`` are raised.
 
     Raises:
-        ValueError: No sentence of a side has a vector, the encoder lacks a language's network, or
-            ``judged`` requires word vectors that neither the encoder nor the bundled one has.
+        ValueError: No sentence of a side has a vector.
     """
     start = time.perf_counter()
     names = [side.ids_by_text() for side in (data.source, data.target)]
@@ -137,10 +134,9 @@ def choose_splits(
 ) -> tuple[str, str, str | None]:
     """Choose the splits to tune and to test on.
 
-    A requested split, ``tune`` or ``test``, is used even if it is missing, so that loading it
-    fails. By default they are ``training`` and ``sample`` or, if missing, others of ``available``,
-    which is not empty. The third result is a remark, or None. It names splits that were neither
-    requested nor the default, or warns if both are the same.
+    A requested split, ``tune`` or ``test``, is used even if it is missing. By default they are
+    ``training`` and ``sample`` or, if missing, others of ``available``, which is not empty. The
+    third result is a remark if both are equal or one is neither requested nor default, or None.
     """
     preferred = tune or DEFAULT_TUNE, test or DEFAULT_TEST
     tune = tune or _first_of((DEFAULT_TUNE,), available, but=preferred[1]) or preferred[1]

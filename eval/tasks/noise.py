@@ -13,6 +13,7 @@ import numpy as np
 
 from encoder import Encoder, load_encoder
 from encoder.words import word_encoders
+from eval.data.languages import name_of
 from eval.data.textfiles import fingerprint
 from eval.output import Record, Show, Table, sign
 from eval.tasks.aligned import load_aligned, load_texts
@@ -85,9 +86,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, show: Show) -> Record:
     """Measure the shares of noise that filters and the judge reject.
 
-    ``args`` has the options and ``encoder``. Lines are passed to ``show``. In the record,
-    ``removed`` has the shares by language, by filter and by kind. Errors are as in
-    ``TaskModule.run``. A language that the encoder or a filter does not know raises ValueError.
+    In the record, ``removed`` has the shares by language, by filter and by kind. See
+    ``TaskModule.run``. A language unknown to the encoder or a filter raises ValueError.
     """
     texts, english = load_texts(args)
     languages = [name for name in texts.languages if name != english]
@@ -97,7 +97,8 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     encoder = load_encoder(args.encoder)
     record: Record = {}
     for language in languages:
-        foreign = {name: data.texts[name] for name in FOREIGN if name != language}
+        names = {code: name_of(code, data.texts) for code in FOREIGN}
+        foreign = {code: data.texts[name] for code, name in names.items() if name != language}
         clean = data.texts[language], data.texts[english]
         record[language] = _measure(clean, foreign, encoder, (language, english))
         _show(language, record[language], show)

@@ -20,6 +20,7 @@ from eval.data.labelled import DEV, PARTS, TEST, TRAIN, Examples
 from eval.data.languages import encoders_of_languages
 from eval.metrics import frozen
 from eval.metrics.bootstrap import moments, pearson
+from eval.metrics.bucc import f1_of
 from eval.tasks import suite
 from eval.tasks.arguments import add_list
 from eval.tasks.frozen import CLASSIFIERS, add_classifier, classify, make_learner, scaled_features
@@ -74,16 +75,10 @@ REMARK = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
-    parser.add_argument(
-        "directories", nargs="+", type=Path, metavar="DIR", help="folders with the sets"
-    )
-    add_list(
-        parser,
-        "--set",
-        "NAME",
-        f"sets to run: {', '.join(NAMES)} (default: all in DIR)",
-        choices=NAMES,
-    )
+    text = "folders with the sets"
+    parser.add_argument("directories", nargs="+", type=Path, metavar="DIR", help=text)
+    text = f"sets to run: {', '.join(NAMES)} (default: all in DIR)"
+    add_list(parser, "--set", "NAME", text, choices=NAMES)
     add_classifier(parser, default="logistic")
 
 
@@ -228,15 +223,10 @@ def _classified(
     yield replace(figure, beside=published("senteval", name, size=len(examples)))
     if name == "MRPC":
         label = f"{name} F1"
-        units = np.stack([(predicted == 1) & (gold == 1), predicted == 1, gold == 1], axis=1)
-        f1 = suite.figure_of(label, units.astype(np.float64), _f1, stream=stream)
+        hits = (predicted == 1) & (gold == 1)
+        units = np.stack([predicted == 1, hits, hits, gold == 1], axis=1).astype(np.float64)
+        f1 = suite.figure_of(label, units, lambda sums: f1_of(*sums.T), stream=stream)
         yield replace(f1, beside=published("senteval", label, size=len(examples)), in_mean=False)
-
-
-def _f1(sums: FloatArray) -> FloatArray:
-    hits, predicted, gold = sums.T
-    scores: FloatArray = 2 * hits / np.maximum(predicted + gold, 1)
-    return scores
 
 
 def _sick(
@@ -260,7 +250,7 @@ def _graded(
     first = next(iter(sets))
     regression = replace(classifier, score=frozen.grade_correlation)
     stream = NAMES.index(name.partition("-")[0])
-    scores = {language: examples.scores() - lowest + 1 for language, examples in sets.items()}
+    scores = {key: examples.scores(lowest, 5) - lowest + 1 for key, examples in sets.items()}
     targets = {key: frozen.grade_targets(grades, 6 - lowest) for key, grades in scores.items()}
     for language, test in _predict(encoder, sets, targets, regression, both=False):
         examples = sets[language]
@@ -280,6 +270,8 @@ def _of_language(figure: Figure, language: str, first: str, examples: Examples) 
 
 
 def _by_cosine(encoder: Encoder, year: str, sets: Sets) -> Iterator[Figure]:
+    from scipy.linalg import block_diag
+
     parts = []
     for name, examples in sets.items():
         (model,) = encoders_of_languages(encoder, ["en"])
@@ -287,11 +279,8 @@ def _by_cosine(encoder: Encoder, year: str, sets: Sets) -> Iterator[Figure]:
         cosines = np.einsum("nd,nd->n", first, second, dtype=np.float64)
         parts.append(moments(cosines, examples.scores()))
         yield replace(suite.figure_of(f"{year} {name}", parts[-1], pearson), in_mean=False)
-    width, sizes = parts[0].shape[1], np.array([len(part) for part in parts])
-    units = np.zeros((sizes.sum(), width * len(parts)))
-    for index, (part, end) in enumerate(zip(parts, sizes.cumsum().tolist(), strict=True)):
-        units[end - len(part) : end, width * index : width * (index + 1)] = part
-    for label, weights in (("", np.ones(len(parts))), (" weighted", sizes.astype(np.float64))):
+    units, sizes = block_diag(*parts), np.array([float(len(part)) for part in parts])
+    for label, weights in (("", np.ones(len(parts))), (" weighted", sizes)):
         statistic = partial(_weighted, weights=weights / weights.sum())
         yield replace(suite.figure_of(f"{year}{label}", units, statistic), in_mean=False)
 

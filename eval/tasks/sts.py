@@ -18,9 +18,8 @@ from miner.languages import seen_language
 def angular_similarity(first: Matrix, second: Matrix) -> FloatArray:
     """Return the angular similarity of P pairs of rows, float64 (P,).
 
-    It is 1 - angle / pi. Rows, (P, D) each, are unit vectors or zero. A zero row has an angle of pi
-    / 2 to every row (Cer et al. 2018, "Universal Sentence Encoder", equation 1; Chidambaram et al.
-    2019, section 3.5).
+    It is 1 - angle / pi (Cer et al. 2018, "Universal Sentence Encoder", equation 1). Rows, (P, D)
+    each, are unit vectors or zero. A zero row has an angle of pi / 2 to every row.
     """
     cosines = np.einsum("pd,pd->p", first.astype(np.float64), second.astype(np.float64))
     similarity: FloatArray = 1 - np.arccos(np.clip(cosines, -1, 1)) / np.pi

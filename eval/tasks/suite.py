@@ -1,6 +1,5 @@
 """Figures with intervals, and suites of them in one table.
 
-A suite is loaded once, and can then measure any encoder, so several are measured on the same data.
 Axes: ``U`` units, ``C`` numbers per unit, ``R`` resamples.
 """
 
@@ -13,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from encoder import Encoder, load_encoder
-from eval.data.languages import code_of
+from eval.data.languages import iso_639_1
 from eval.data.textfiles import fingerprint
 from eval.metrics.bootstrap import INTERVAL_METHOD, interval, moments, pearson, resample
 from eval.output import LABEL_WIDTH, Cell, Record, Show, Table, encoder_names, sign
@@ -92,8 +91,8 @@ def ranks(values: FloatArray) -> FloatArray:
 def mean_of(row: Sequence[Figure]) -> Figure:
     """Return the mean of one or more figures, as a figure.
 
-    Values, resamples and the first figure's columns are averaged over all figures, a column to None
-    if a figure has None or lacks it.
+    Values, resamples and the first figure's columns are averaged, a column to None if a figure has
+    None or lacks it. The rest is the first figure's, without units.
     """
     columns = {name: [figure.beside.get(name) for figure in row] for name in row[0].beside}
     beside = {
@@ -164,7 +163,7 @@ def run_suite(suite: Suite, spec: str, show: Show) -> Record:
     record: Record = {"figures": results}
     if len(figures_in_mean) > 1:
         record["mean"] = show_row(mean_of(figures_in_mean))
-    names = encoder_names(encoder, map(code_of, suite.languages))
+    names = encoder_names(encoder, map(iso_639_1, suite.languages))
     record = sign(show, suite.task, record, **suite.fields, encoder=names, interval=INTERVAL_METHOD)
     if suite.remark:
         show(suite.remark)
@@ -190,8 +189,7 @@ def publishers(task: str) -> tuple[str, ...]:
 def published(task: str, name: str, *, size: int) -> dict[str, float | None]:
     """Return the published figures of a set, by publication, 0 to 1.
 
-    A figure is None if the publication has none for the set ``name`` with ``size`` units. Several,
-    such as of both directions of search, are averaged.
+    A figure is None without one for set ``name`` of ``size`` units, and the mean of several.
     """
     means: dict[str, float | None] = dict.fromkeys(publishers(task))
     for task_name, set_name, set_size, source, figures in _published():

@@ -23,9 +23,7 @@ REMARK = (
 
 
 def tatoeba_languages(directory: Path) -> dict[str, Path]:
-    """Find the file of each language's sentences in a folder.
-
-    Keys are ISO 639-3 codes, sorted. Files of English are not checked.
+    """Find the file of each language in a folder by ISO 639-3 code, sorted.
 
     Raises:
         ValueError: ``directory`` is not a folder, or contains no Tatoeba data.
@@ -39,8 +37,7 @@ def tatoeba_languages(directory: Path) -> dict[str, Path]:
 def load_tatoeba(directory: Path, language: str) -> tuple[list[str], list[str]]:
     """Load the sentences of a language, and their English translations.
 
-    ``language`` is an ISO 639-1 or ISO 639-3 code. ValueError says that the folder lacks it, a file
-    is missing, empty or unreadable, or numbers of lines differ.
+    ``language`` is an ISO 639 code. ValueError says that its files are missing or malformed.
     """
     files = tatoeba_languages(directory)
     path = choose(files, iso_639_3(language), f"{directory}: no language")
@@ -55,10 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Load the sentences of the options' languages, as a suite.
-
-    ValueError says that the folder lacks a language, or a file is malformed.
-    """
+    """Load texts of the languages, with the errors of ``TaskModule.prepare``."""
     names = chosen_languages(args, tatoeba_languages(args.directory))
     texts = {name: load_tatoeba(args.directory, name) for name in names}
 
@@ -84,9 +78,8 @@ def language_errors(
 ) -> tuple[Mask, Mask]:
     """Find the errors of search from a language into English, and back.
 
-    Sentence i of ``english`` translates sentence i of ``foreign``, N each. Both results are bool
-    (N,), true if the nearest neighbour is not the translation. An encoder that has one network per
-    language and lacks one, or N = 0, raises ValueError.
+    Sentence i of ``english`` translates sentence i of ``foreign``, N > 0 each. Both results are as
+    in ``search_errors``, bool (N,). Errors of ``encoders_of_languages`` are raised.
     """
     model, english_model = encoders_of_languages(encoder, (language, "en"))
     return search_errors(model.encode(foreign), english_model.encode(english))

@@ -54,8 +54,7 @@ class WordPairs:
     def translations(self, *, doubtful: bool = True) -> dict[str, set[str]]:
         """Return the translations of each source word of a dictionary.
 
-        Words are in file order. Unless ``doubtful``, pairs in the categories ``pn`` and ``nw``,
-        names and non-words, are skipped.
+        Words are in file order. Unless ``doubtful``, pairs of the kinds ``DOUBTFUL`` are skipped.
         """
         translations: dict[str, set[str]] = {}
         for (source, target), kind in zip(self.pairs, self.kinds, strict=True):

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from encoder import Encoder, load_encoder
-from eval.data.languages import code_of, encoders_of_languages
+from eval.data.languages import encoders_of_languages, iso_639_1
 from eval.metrics.bootstrap import INTERVAL_METHOD
 from eval.metrics.similarity import (
     NEIGHBOURS,
@@ -38,9 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, show: Show) -> Record:
     """Search from each language into English, or between all languages.
 
-    If ``args.matrix`` is None, the record is ``run_suite``'s, into English. Otherwise, it has
-    ``rates`` by source and target language, and their ``mean``. Lines go to ``show``. Errors are as
-    in ``TaskModule.run``. Texts of one language only raise ValueError.
+    If ``args.matrix`` is None, the record is ``run_suite``'s, into English. Else it has ``rates``
+    by source and target language, and their ``mean``. See ``TaskModule.run``.
     """
     if args.matrix is not None:
         return _matrix(args, show)
@@ -48,10 +47,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Load the aligned texts, to search into English, as a suite.
-
-    ValueError is raised if texts are missing or malformed, or of English only.
-    """
+    """Load texts to search into English, with the errors of ``load_texts``."""
     data, english = aligned.load_texts(args)
 
     def measure(encoder: Encoder) -> Iterator[Figure]:
@@ -95,5 +91,5 @@ def _matrix(args: argparse.Namespace, show: Show) -> Record:
     show(table.row("mean", *np.nanmean(rates, axis=0).tolist(), mean))
     record = {"rates": by_language, "mean": mean}
     fields = {**aligned.fields_of_texts(data), "k": NEIGHBOURS, "margin": args.matrix}
-    fields |= {"encoder": encoder_names(encoder, map(code_of, names)), "interval": INTERVAL_METHOD}
-    return sign(show, "xsim-matrix", record, **fields)
+    fields |= {"encoder": encoder_names(encoder, map(iso_639_1, names))}
+    return sign(show, "xsim-matrix", record, **fields, interval=INTERVAL_METHOD)

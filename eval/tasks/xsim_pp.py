@@ -62,9 +62,8 @@ def hard_negatives(sentences: Sequence[str], *, seed: int = 0) -> list[HardNegat
     """Make changed copies of English sentences.
 
     Each sentence has up to 3 distinct copies per kind of change, maybe none. The idea is that of
-    xSIM++ (Chen et al. 2023, "xSIM++: An Improved Proxy to Bitext Mining Performance for
-    Low-Resource Languages"). The rules differ, so figures are not comparable with published ones. A
-    copy depends on its sentence, the row, ``seed``, and the names in all sentences.
+    xSIM++ (Chen et al. 2023). The rules differ, so figures are not comparable with published ones.
+    A copy depends on its sentence, the row, ``seed``, and the names in all sentences.
     """
     names = sorted({match[0] for sentence in sentences for match in _names_in(sentence)})
     originals = set(sentences)
@@ -142,8 +141,7 @@ def prepare(args: argparse.Namespace) -> Suite:
     """Load the aligned texts, and changed copies of English, as a suite.
 
     An error counts as the kind of change if the chosen sentence is a changed copy of the correct
-    one, and otherwise as ``other``. ValueError says that texts are missing or malformed, or of
-    English only.
+    one, and otherwise as ``other``. Errors of ``load_texts`` are raised.
     """
     data, english = load_texts(args)
     count = len(data.texts[english])
@@ -187,10 +185,9 @@ def best_by_judge(
 ) -> IntArray:
     """Choose each sentence's neighbour with the judge's best score.
 
-    The judge compares word vectors of ``encoder``, or else of the bundled one, or raises ValueError
-    if that does not cover a language. ``languages`` are ISO 639 codes of both sides. ``nearest``
-    has neighbours of the N sentences of ``source``, as positions in ``targets``. The result is a
-    position per source sentence, int64 (N,), -1 if it has no neighbours. Ties go to the first.
+    ``languages`` are ISO 639 codes of both sides. ``nearest`` has neighbours of N sentences
+    ``source`` as positions in ``targets``. The result is a position per sentence, int64 (N,), -1
+    without neighbours, ties to the first. Errors of ``word_encoders`` are raised.
     """
     ids = nearest.ids.T  # the first neighbours come first: run statistics are of them
     ranks, rows = np.nonzero(ids >= 0)

@@ -166,6 +166,16 @@ def test_hostile_text_is_shown_and_never_executed(browser: Any, tmp_path: Path) 
     tab.close()
 
 
+def test_a_threshold_that_keeps_no_pair_is_not_drawn(finished_run: Path, tmp_path: Path) -> None:
+    path, gold = tmp_path / "report.html", tmp_path / "gold"
+    gold.write_text("no-source\tno-target\n", encoding="utf-8")
+    arguments = [finished_run / "work", "-o", path, "--gold", gold]
+    assert adit(["report", *map(str, arguments)]) == 0
+    text = path.read_text(encoding="utf-8")
+    assert "Compared with known pairs" in text
+    assert '"inf"' not in text
+
+
 def test_nothing_to_report(finished_run: Path) -> None:
     run = open_run(finished_run / "work")
     run.output.pairs = run.pairs.take(np.empty(0, dtype=np.int64))

@@ -94,6 +94,18 @@ def test_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[-1].startswith("noise|lang:de,ru|judge:")
 
 
+def test_files_named_by_language_and_script(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = {"eng_Latn": ENGLISH, "rus_Cyrl": RUSSIAN, "spa_Latn": SPANISH}
+    for name, lines in texts.items():
+        (tmp_path / f"{name}.devtest").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert eval_encoder(["noise", str(tmp_path), "--lang", "ru", "--json"]) == 0
+    shares = json.loads(capsys.readouterr().out)["removed"]["rus_Cyrl"]
+    assert "in es" in shares["any"]
+    assert "in ru" not in shares["any"]
+
+
 def test_usual_script() -> None:
     assert main_script(["12 Собака dog", "спит"]) == "CYRILLIC"
     assert main_script(["これはペンです", "日本語"]) == "CJK"

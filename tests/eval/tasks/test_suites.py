@@ -105,6 +105,11 @@ def test_senteval_reads_the_published_folders(tmp_path: Path, capsys: Captured) 
         assert found[name]["value"] == 1
     for name in ("SICK-E", "SICK-R", "STSB", "MRPC"):
         assert found[name]["value"] > 0.7
+    bench = tmp_path / "STS" / "STSBenchmark" / "sts-train.csv"
+    write(bench, [("news", "x", "2012", 1, 7, "a", "b")])
+    told = shown_error(capsys, "senteval", tmp_path, "--set", "STSB")
+    assert "sts-train.csv" in told
+    assert "the score '7' of example 1 is not a finite number from 0 to 5" in told
 
 
 def test_sts_of_a_year_is_the_mean_of_its_sets(tmp_path: Path, capsys: Captured) -> None:
