@@ -20,13 +20,13 @@ _MEMBER = re.compile(r"(.*\.)?([^./]+)-([^./]+)\.([^./]+)")
 
 
 def open_zip(path: Place, languages: Languages) -> PairFile:
-    """Open a zip archive of two files, where line i of both is a pair.
+    """Open the two files in a zip archive, where line i of both is a pair.
 
     The files are ``NAME.XX-YY.XX`` and ``NAME.XX-YY.YY``. The source is ``YY`` if that is the
     language of ``languages[0]``, or else ``XX``.
 
     Raises:
-        CorpusError: The file cannot be opened, or does not have exactly one such pair of files.
+        CorpusError: The archive cannot be opened, or does not have exactly one such pair of files.
     """
     with _archive(path) as archive:
         members = archive.namelist()
@@ -91,13 +91,11 @@ def _lines(file: IO[bytes]) -> Iterator[tuple[str, str]]:
 def pairs_of_sides(
     files: tuple[Place, Place], sides: Iterable[Iterator[tuple[str, str]]]
 ) -> Iterator[FilePair]:
-    """Yield pairs of line i of both sides, in order.
+    """Yield line i of both sides as a pair, in order.
 
-    Args:
-        files: Both sides' files. A pair's place is in the source, unless only the target has a
-            problem, and this is not a blank line.
-        sides: Iterators over each side's texts, each with the reason to reject it, or "". Blank
-            texts are also a problem. All texts are in the pairs.
+    ``sides`` iterate over texts, each with the reason to reject it, or "". Blank texts are also a
+    problem. All texts are in the pairs. A pair's place is in the source's file of ``files``, unless
+    only the target has a problem, and this is not a blank line.
 
     Raises:
         CorpusError: A side has fewer lines.

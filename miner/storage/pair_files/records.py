@@ -37,8 +37,7 @@ def open_jsonl(
     ``languages`` BCP 47 tags that may choose them.
 
     Raises:
-        CorpusError: The first line is not a JSON object, or its fields are not recognised or lack
-            ``columns``.
+        CorpusError: The first line is not a JSON object with the chosen or with known fields.
     """
     number = next(number for number, line in enumerate(lines, 1) if line.strip())
     try:
@@ -54,11 +53,9 @@ def open_jsonl(
 
 
 def open_parquet(path: Place, columns: Sequence[str], languages: Languages) -> PairFile:
-    """Recognise the columns of a Parquet file of pairs.
+    """Recognise the columns of Parquet as ``open_jsonl`` recognises fields.
 
-    ``columns`` are both names, or empty, and ``languages`` BCP 47 tags that may choose them. Errors
-    are as in ``parquet_file``. CorpusError also says that the columns are not recognised or lack
-    ``columns``.
+    Errors of ``parquet_file`` are raised, and CorpusError for columns as in ``open_jsonl``.
     """
     import pyarrow.types as pt
 

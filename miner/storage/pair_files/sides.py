@@ -61,7 +61,7 @@ def write_sides(pairs: PairFile, folder: Place) -> tuple[Place, Place]:
 def write_texts(pairs: PairFile, path: Place) -> None:
     """Write or replace an Arrow file of both texts of each entry of a file.
 
-    Texts are "" if the entry is not a pair. Errors are as in ``pairs.read`` and ``atomic_file``.
+    Texts are "" without a pair. Errors of ``pairs.read`` and ``atomic_file`` are raised.
     """
     import pyarrow as pa
 
@@ -73,10 +73,9 @@ def write_texts(pairs: PairFile, path: Place) -> None:
 
 
 def texts_at(path: Place, lines: IntArray) -> pa.Table:
-    """Read the texts of lines (P,), from 0, from a file of ``write_texts``.
+    """Read the texts of lines (P,), from 0, in their order, as a table.
 
-    The table has the columns ``source_original`` and ``target_original``, and a row per line, in
-    the order of ``lines``.
+    ``path`` is from ``write_texts``. Columns are ``source_original`` and ``target_original``.
     """
     import numpy as np
     import pyarrow as pa
@@ -96,8 +95,8 @@ def texts_at(path: Place, lines: IntArray) -> pa.Table:
 def pairs_of_corpora(source: Place, target: Place, input_formats: tuple[str, str]) -> PairFile:
     """Return the pairs of two corpora, where record i of both is a pair.
 
-    ``input_formats`` are as in ``open_corpus``. A rejected record makes its reason the pair's
-    problem. Reading raises CorpusError if one corpus has fewer records, or as ``open_corpus`` does.
+    A rejected record makes its reason the pair's problem. Reading raises CorpusError if one corpus
+    has fewer records, and errors of ``open_corpus``, which describes ``input_formats``.
     """
     read = partial(_read, source, target, input_formats)
     return PairFile(layout=f"lines of {source} and {target}", read=read)
@@ -138,7 +137,7 @@ def pair_schema(pairs: Sequence[FilePair]) -> pa.Schema:
 
 
 def pair_table(pairs: Sequence[FilePair], schema: pa.Schema) -> pa.Table:
-    """Return pairs with texts as a table of a schema from ``pair_schema``."""
+    """Return pairs, all with texts, as a table of a ``pair_schema``."""
     import pyarrow as pa
 
     records = [
