@@ -113,12 +113,9 @@ def write_pairs(
         return written
     with ExitStack() as stack:
         paths = [stack.enter_context(atomic_file(file)) for file in output.files(origin)]
-        with ExitStack() as opened:
-            files = [
-                opened.enter_context(open_compressed(out, output.compression)) for out in paths
-            ]
-            write(files, counted(), schema, origin)
-            return written
+        files = [stack.enter_context(open_compressed(out, output.compression)) for out in paths]
+        write(files, counted(), schema, origin)
+    return written
 
 
 @contextmanager

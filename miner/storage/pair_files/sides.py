@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -98,14 +97,10 @@ def pairs_of_corpora(source: Place, target: Place, input_formats: tuple[str, str
     A rejected record makes its reason the pair's problem. Reading raises CorpusError if one corpus
     has fewer records, and errors of ``open_corpus``, which describes ``input_formats``.
     """
-    read = partial(_read, source, target, input_formats)
-    return PairFile(layout=f"lines of {source} and {target}", read=read)
-
-
-def _read(source: Place, target: Place, input_formats: tuple[str, str]) -> Iterator[FilePair]:
-    sides = zip((source, target), input_formats, strict=True)
-    both = [_texts(path, input_format) for path, input_format in sides]
-    yield from pairs_of_sides((source, target), both)
+    return PairFile(
+        layout=f"lines of {source} and {target}",
+        read=lambda: pairs_of_sides((source, target), map(_texts, (source, target), input_formats)),
+    )
 
 
 def _texts(path: Place, input_format: str) -> Iterator[tuple[str, str]]:
