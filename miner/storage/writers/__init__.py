@@ -41,30 +41,25 @@ class Format(NamedTuple):
     ``name`` is its key in ``miner.storage.writers.formats.WRITERS``. ``compresses`` says whether
     files may be compressed, ``names_languages`` whether both languages must be known, and
     ``has_all_fields`` whether all columns of pairs are written. ``files`` are the files in an
-    output that is a folder. If ``is_grouped``, 65,536 rows are written at a time, or else 8,192.
+    output that is a folder. ``rows`` is the number of pairs that are written at a time.
     """
 
     name: str
     compresses: bool = False
     names_languages: bool = False
     files: tuple[str, ...] = ()
-    is_grouped: bool = False
+    rows: int = TEXT_ROWS
     has_all_fields: bool = False
-
-    @property
-    def rows(self) -> int:
-        """The number of pairs to write at a time."""
-        return ROW_GROUP_ROWS if self.is_grouped else TEXT_ROWS
 
 
 LINES = "%"
 FORMATS = {
     ".tsv": Format("tsv", compresses=True),
     ".jsonl": Format("jsonl", compresses=True, has_all_fields=True),
-    ".parquet": Format("parquet", is_grouped=True, has_all_fields=True),
+    ".parquet": Format("parquet", rows=ROW_GROUP_ROWS, has_all_fields=True),
     ".tmx": Format("tmx", compresses=True, names_languages=True),
     ".dataset": Format(
-        "dataset", files=("pairs.parquet", "README.md"), is_grouped=True, has_all_fields=True
+        "dataset", files=("pairs.parquet", "README.md"), rows=ROW_GROUP_ROWS, has_all_fields=True
     ),
     LINES: Format("lines", compresses=True),
 }
