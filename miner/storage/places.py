@@ -130,11 +130,6 @@ class RemotePath:
         with self._connected() as (filesystem, path):
             return filesystem.get_file_info(path)
 
-    def files(self, *, recursive: bool = False) -> list[tuple[RemotePath, int]]:
-        """Return the files in a folder, if it exists, with their sizes in bytes."""
-        entries = self._entries(recursive=recursive)
-        return [(entry, info.size) for entry, info in entries if info.is_file]
-
     def iterdir(self) -> Iterator[RemotePath]:
         """Yield the files and folders in a folder, if it exists, in any order."""
         return (entry for entry, _ in self._entries(recursive=False))
@@ -267,7 +262,8 @@ def remove_tree(folder: Place) -> None:
 def tree_files(folder: Place) -> list[tuple[Place, int]]:
     """Return files below a folder, if any, with their sizes in bytes."""
     if isinstance(folder, RemotePath):
-        return [*folder.files(recursive=True)]
+        entries = folder._entries(recursive=True)
+        return [(entry, info.size) for entry, info in entries if info.is_file]
     return [(path, path.stat().st_size) for path in folder.rglob("*") if path.is_file()]
 
 
@@ -304,8 +300,7 @@ class _RemoteFile(RawIOBase):
 def _copy(local: Path, filesystem: fs.FileSystem, target: str) -> None:
     """Copy a local file, with errors that Arrow's ``copy_files`` ignores."""
     with local.open("rb") as file, filesystem.open_output_stream(target) as stream:
-        while block := file.read(COPY_BYTES):
-            stream.write(block)
+        shutil.copyfileobj(file, stream, COPY_BYTES)
 
 
 @cache
