@@ -23,7 +23,7 @@ FORMATS = {
 
 LINE_BREAK = "\r"  # an intended line break; wrapped lines end in "\n"
 _WIDE_CHARACTER = r"[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]"
-_WIDE_BREAK = re.compile(rf"(?<={_WIDE_CHARACTER})[^\S\r]*\n[^\S\r]*(?={_WIDE_CHARACTER})")
+WIDE_BREAK = re.compile(rf"(?<={_WIDE_CHARACTER})[^\S\r]*\n[^\S\r]*(?={_WIDE_CHARACTER})")
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
@@ -135,5 +135,5 @@ def unwrap(text: str) -> str:
     A ``LINE_BREAK`` becomes a line's end, and other white space single spaces. Lines that break
     between Chinese or Japanese characters are joined without a space.
     """
-    lines = _WIDE_BREAK.sub("", text).split(LINE_BREAK)
+    lines = WIDE_BREAK.sub("", text).split(LINE_BREAK)
     return "\n".join(" ".join(line.split()) for line in lines).strip()

@@ -11,7 +11,7 @@ import pyarrow as pa
 from miner.storage.corpus.records import CorpusError, Records, Rejection
 from miner.storage.documents.cleaning import INVISIBLE, CleanText
 from miner.storage.documents.foreign import foreign_sentences
-from miner.storage.documents.records import FORMATS, Document, extract, reader_of
+from miner.storage.documents.records import FORMATS, WIDE_BREAK, Document, extract, reader_of
 from miner.storage.documents.splitting import sentence_spans
 from miner.storage.places import AnyPath
 
@@ -28,8 +28,6 @@ MIN_WRAPPED, MAX_WRAPPED = 30, 130
 _ENDED = re.compile(r"[.!?…。！？:;\"'”’»)]\s*$")
 
 _SPACES = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
-_WIDE = r"[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]"
-_WIDE_BREAK = re.compile(rf"(?<={_WIDE})\n\s*(?={_WIDE})")
 
 # Quotation marks whose form differs between copies of a sentence.
 _QUOTES = str.maketrans(dict.fromkeys("“”„‟«»″", '"') | dict.fromkeys("‘’‚‛‹›′", "'"))
@@ -144,7 +142,7 @@ def clean_sentence(text: str) -> str:
 
     ``INVISIBLE`` characters are removed, and control characters become spaces.
     """
-    text = _WIDE_BREAK.sub("", INVISIBLE.sub("", text))
+    text = WIDE_BREAK.sub("", INVISIBLE.sub("", text))
     return _SPACES.sub(" ", unicodedata.normalize("NFC", text)).strip()
 
 
