@@ -154,6 +154,20 @@ def test_tmx(tmp_path: Path, encoding: str) -> None:
         open_pairs(tmp_path / "a", languages=("it", None))
 
 
+@pytest.mark.parametrize("encoding", ["shift_jis", "unknown"])
+def test_tmx_in_an_encoding_that_the_parser_lacks_is_refused(tmp_path: Path, encoding: str) -> None:
+    text = TMX.format("de", unit({"de": "eins", "en": "one"}))
+    (tmp_path / "a").write_text(text.replace('"1.0"', f'"1.0" encoding="{encoding}"', 1))
+    with pytest.raises(CorpusError, match=r"/a: .*encoding.*; convert it to UTF-8, and name that"):
+        open_pairs(tmp_path / "a")
+
+
+def test_deep_markup_in_tmx(tmp_path: Path) -> None:
+    deep = "<hi>" * 3000 + "one<ph>x<sub>y</sub></ph>!" + "</hi>" * 3000
+    (tmp_path / "a").write_text(TMX.format("de", unit({"de": "eins", "en": deep})))
+    assert read(tmp_path / "a") == [("eins", "one!")]
+
+
 def test_the_header_of_tmx_names_the_source(tmp_path: Path) -> None:
     for source, expected in (("de", ("eins", "one")), ("en", ("one", "eins"))):
         (tmp_path / "a").write_text(TMX.format(source, unit({"en": "one", "de": "eins"})))
