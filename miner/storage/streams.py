@@ -56,7 +56,7 @@ _MAX_LEVELS = 5
 _COMPRESSED_INSIDE = (".warc", ".wet")
 
 # The exceptions that readers raise for damaged files.
-_DAMAGE_ERRORS = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
+DAMAGE_ERRORS = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
 
 
 def split_compression(path: AnyPath) -> tuple[str, str]:
@@ -90,7 +90,7 @@ def read_chunks(path: AnyPath) -> Iterator[bytes]:
                 yield chunk
         except (CorpusError, PlaceError):  # not damage
             raise
-        except _DAMAGE_ERRORS as error:
+        except DAMAGE_ERRORS as error:
             cause = str(error).partition("\n")[0]
             if not compression:
                 raise CorpusError(f"{path}: cannot be read: {cause}") from error
@@ -169,7 +169,7 @@ def _compression_of(head: bytes) -> str:
 
 def _beginning(head: bytes, suffix: str) -> bytes:
     data = bytearray()
-    with suppress(*_DAMAGE_ERRORS):
+    with suppress(*DAMAGE_ERRORS):
         stream = _open_decompressed(BytesIO(head), suffix)
         while len(data) < _SAMPLE_BYTES and (block := stream.read(tarfile.BLOCKSIZE)):
             data += block

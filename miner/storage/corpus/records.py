@@ -133,6 +133,15 @@ def decode_utf8(values: Iterable[bytes], rejected: Rejected) -> list[str]:
     return texts
 
 
+def is_encodable(*texts: str) -> bool:
+    """Return whether no text has a surrogate, which UTF-8 cannot express."""
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def rejection_of(text: str) -> Rejection | None:
     """Return why a text is too long, has NUL or is blank, or None if usable."""
     if len(text) > MAX_CHARACTERS:

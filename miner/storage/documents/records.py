@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from miner.storage.corpus.records import Rejection
+from miner.storage.corpus.records import Rejection, is_encodable
 from miner.storage.places import AnyPath
 from miner.storage.streams import split_compression
 
@@ -106,9 +106,7 @@ def check_document(name: str, text: str) -> Document:
     """Build a text's document, broken if blank or with a lone surrogate."""
     if not text or text.isspace():
         return Document(name=name, broken=Rejection.BLANK)
-    try:
-        text.encode()
-    except UnicodeEncodeError:
+    if not is_encodable(text):
         return Document(name=name, broken=Rejection.UNDECODABLE)
     return Document(name=name, text=text)
 

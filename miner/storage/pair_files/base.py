@@ -55,12 +55,3 @@ class PairFile:
     languages: Languages = (None, None)
     header: str | None = None
     has_lines: bool = False
-
-
-def is_encodable(*texts: str) -> bool:
-    """Return whether no text has a surrogate, which UTF-8 cannot express."""
-    try:
-        "".join(texts).encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -2,7 +2,6 @@
 
 import re
 import zipfile
-import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -10,11 +9,11 @@ from itertools import zip_longest
 from typing import IO
 
 from miner.storage.corpus.lines import text_lines
-from miner.storage.corpus.records import CorpusError, Rejection
-from miner.storage.pair_files.base import BLANK, FilePair, Languages, PairFile, is_encodable
+from miner.storage.corpus.records import CorpusError, Rejection, is_encodable
+from miner.storage.pair_files.base import BLANK, FilePair, Languages, PairFile
 from miner.storage.pair_files.fields import language_of
-from miner.storage.places import Place
-from miner.storage.streams import open_binary
+from miner.storage.places import Place, PlaceError
+from miner.storage.streams import DAMAGE_ERRORS, open_binary
 
 _MEMBER = re.compile(r"(.*\.)?([^./]+)-([^./]+)\.([^./]+)")
 
@@ -69,7 +68,9 @@ def _archive(path: Place) -> Iterator[zipfile.ZipFile]:
     try:
         with open_binary(path) as raw, zipfile.ZipFile(raw) as archive:
             yield archive
-    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+    except (CorpusError, PlaceError):  # not damage
+        raise
+    except (zipfile.BadZipFile, *DAMAGE_ERRORS) as error:
         raise CorpusError(f"{path}: is not a whole zip file ({error}); fetch it again") from error
     except RuntimeError as error:  # encrypted, or of another compression
         raise CorpusError(f"{path}: cannot be unpacked here ({error}); unpack it") from error
