@@ -218,7 +218,7 @@ def _json(sample: Sequence[str]) -> Finding | None:
     text = "\n".join(sample)
     if not text.lstrip().startswith(("{", "[")):
         return None
-    objects = [record for record in map(_parse_json, sample) if isinstance(record, dict) and record]
+    objects = [record for record in map(json_object, sample) if record]
     if len(objects) >= max(2, MIN_FITTING * len(sample)):
         names = ", ".join(map(str, islice(objects[0], 5)))
         contents = f"JSON objects without a field 'text' (fields: {names})"
@@ -237,11 +237,13 @@ def _json(sample: Sequence[str]) -> Finding | None:
     return Finding("JSON", remedy) if is_json else None
 
 
-def _parse_json(line: str) -> object:
+def json_object(line: str) -> dict[str, object]:
+    """Return the JSON object in a line, or an empty one for any other line."""
     try:
-        return json.loads(line)
-    except (ValueError, RecursionError):
-        return None
+        record = json.loads(line)
+    except (ValueError, RecursionError):  # RecursionError for thousands of nested brackets
+        return {}
+    return record if isinstance(record, dict) else {}
 
 
 def _encoded(sample: Sequence[str]) -> Finding | None:

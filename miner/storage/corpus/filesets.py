@@ -13,11 +13,12 @@ from miner.language_codes import parse_language
 from miner.languages import is_code
 from miner.storage.artefacts import Draft
 from miner.storage.corpus.entities import unescape_records
-from miner.storage.corpus.formats import FORMAT_BY_SUFFIX, format_of, json_object
+from miner.storage.corpus.formats import FORMAT_BY_SUFFIX, format_of
 from miner.storage.corpus.lines import decode_lines, line_batches
 from miner.storage.corpus.reader import open_corpus, parquet_file
 from miner.storage.corpus.records import BATCH_ROWS, CorpusError, Records, Rejection
 from miner.storage.places import Place, RemotePath
+from miner.storage.recognition import json_object
 from miner.storage.streams import split_compression
 
 LANGUAGE = "language"  # the column with a record's language

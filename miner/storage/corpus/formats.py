@@ -9,13 +9,12 @@ documents  raw documents, whose sentences are the records: ``miner.storage.docum
 =========  =========================================================================
 """
 
-import json
 import re
 from collections.abc import Callable, Sequence
 
 from miner.storage.corpus.records import Columns, CorpusError, Rejected, Rejection
 from miner.storage.places import AnyPath
-from miner.storage.recognition import check_lines
+from miner.storage.recognition import check_lines, json_object
 from miner.storage.streams import split_compression
 
 # Suffixes of documents only. Files with other suffixes may have one sentence per line.
@@ -131,15 +130,6 @@ def _json_record(line: str) -> Record | None:
     if "\\u" in line:  # raises for a lone surrogate such as ``\ud800``, which UTF-8 cannot encode
         (name + doc + text).encode()
     return name, doc, text
-
-
-def json_object(line: str) -> dict[str, object]:
-    """Return the JSON object in a line, or an empty one for any other line."""
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError):  # RecursionError for thousands of nested brackets
-        return {}
-    return record if isinstance(record, dict) else {}
 
 
 def _name(value: object) -> str | None:
