@@ -15,7 +15,7 @@ from miner.storage.artefacts import Draft
 from miner.storage.corpus.entities import unescape_records
 from miner.storage.corpus.formats import FORMAT_BY_SUFFIX, format_of
 from miner.storage.corpus.lines import decode_lines, line_batches
-from miner.storage.corpus.reader import open_corpus, parquet_file
+from miner.storage.corpus.reader import open_corpus, parquet_file, record_columns
 from miner.storage.corpus.records import BATCH_ROWS, CorpusError, Records, Rejection
 from miner.storage.places import Place, RemotePath
 from miner.storage.recognition import json_object
@@ -290,7 +290,8 @@ def split_languages(corpus: Place, draft: Draft, *, input_format: str = "auto") 
 def _records(corpus: Place, input_format: str) -> Iterator[Mapping[str, object]]:
     if format_of(corpus, input_format) == "parquet":
         with parquet_file(corpus) as file:
-            fields = [name for name in ("id", "doc", "text", LANGUAGE) if name in file.schema.names]
+            fields = record_columns(corpus, file.schema_arrow)
+            fields += [LANGUAGE] if LANGUAGE in file.schema.names else []
             for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=fields):
                 yield from batch.to_pylist()
     else:

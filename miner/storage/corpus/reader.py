@@ -130,7 +130,7 @@ def _read_text(
 
 def _read_parquet(path: AnyPath, first_row: int) -> Iterator[Records]:
     with parquet_file(path, "; write it again, or set its format with --input-format") as file:
-        columns = _columns(path, file.schema_arrow)
+        columns = record_columns(path, file.schema_arrow)
         for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=columns):
             if len(batch):
                 yield _records(batch, first_row)
@@ -162,7 +162,12 @@ def parquet_file(
             raise CorpusError(f"{path}: is not a whole Parquet file ({cause}){remedy}") from error
 
 
-def _columns(path: AnyPath, schema: pa.Schema) -> list[str]:
+def record_columns(path: AnyPath, schema: pa.Schema) -> list[str]:
+    """Return the columns of a schema among ``id``, ``doc`` and ``text``.
+
+    Raises:
+        CorpusError: ``text`` is missing, or one of these is duplicate or of another type.
+    """
     import pyarrow.types as pt
 
     if "text" not in schema.names:
