@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from miner.storage.places import RemotePath, place
+from miner.storage.places import RemotePath, place, tree_files
 
 BUCKET = "corpora"
 ENVIRONMENT = {
@@ -50,10 +50,7 @@ class S3:
 
     def names(self, name: str) -> set[str]:
         """The names of all files below a folder."""
-        return {
-            str(file)[len(self.told(name)) + 1 :]
-            for file, _ in self.path(name).files(recursive=True)
-        }
+        return {str(file)[len(self.told(name)) + 1 :] for file, _ in tree_files(self.path(name))}
 
 
 @contextmanager

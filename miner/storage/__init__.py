@@ -1,1 +1,1 @@
-"""Input and output of mining, in modules that import pyarrow on first use."""
+"""Input and output of mining, in local and remote files."""

@@ -1,15 +1,15 @@
 """Sealed artefacts, which are folders of complete files with a key.
 
-A stage writes files under temporary names, renames them, and writes ``seal.json`` last. A folder
-without it is written again. The seal has
+A stage writes files under temporary names, renames them, and writes ``seal.json`` last. The next
+run writes a folder without a seal again. The seal has
 
 - ``key``: a hash of the stage, its options and the digests of its inputs, so that a run with a
   changed option never uses an old file;
-- ``files``: the SHA-256 of each file, so that a damaged or replaced file is an error;
+- ``files``: the SHA-256 of each file, by which ``Artefact.checked`` finds damaged files;
 - ``facts``: metadata of the stage, such as row counts and reasons of rejections.
 
-Two workers may write the same artefact, if an engine restarts a slow one. The first to finish
-renames its files, and the other uses these. Remote files are written locally, and fetched on use.
+Two workers may write the same artefact, if an engine restarts a slow one. Where the file system can
+lock a folder, the first to finish renames its files, and the other uses these.
 """
 
 from __future__ import annotations
@@ -52,21 +52,20 @@ class Artefact:
     facts: Mapping[str, Any]
 
     def file(self, name: str) -> Path:
-        """Return a file's local path, without a check if the folder is local.
+        """Return a file's local path, without checking a local file.
 
-        A remote file is fetched, with the errors of ``checked``, and stays for ten minutes or more.
+        ``checked`` fetches a remote file. Its copy may be removed ten minutes after this call.
         """
         return self.checked(name) if isinstance(self.folder, RemotePath) else self.folder / name
 
     def checked(self, name: str) -> Path:
         """Return a file's local path after comparing its checksum.
 
-        A remote file is fetched, unless the cache has it.
+        A remote file is fetched, unless the cache has it. An unreadable file or cache raises
+        OSError (``PlaceError`` for a remote file), and an unknown ``name`` KeyError.
 
         Raises:
-            KeyError: The artefact has no file ``name``.
             ArtefactError: The file is missing or damaged.
-            PlaceError: A remote file cannot be read.
         """
         path, digest = self.folder / name, self.files[name]
         remedy = f"delete the folder {self.folder} to rebuild it"
@@ -83,9 +82,9 @@ class Artefact:
 
 
 def content_key(stage: str, **decides: object) -> str:
-    """Hash the JSON values that decide the content of a stage's files.
+    """Hash the name of a stage and the JSON values that decide its files.
 
-    It is a SHA-256 in hexadecimal, of the name ``stage`` and the values by keyword, in any order.
+    The result is a SHA-256 in hexadecimal. The order of keywords does not matter.
     """
     canonical = json.dumps([FORMAT, stage, decides], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
@@ -100,8 +99,7 @@ def file_digest(path: Path) -> str:
 def find(folder: Place, *, key: str) -> Artefact | None:
     """Return the artefact sealed in ``folder`` for ``key``, or None.
 
-    It is None without a seal, or if the seal is for another key. All files are ``checked``. Errors
-    are as in ``checked``. ArtefactError also says that the seal is invalid.
+    All its files are ``checked``, with the errors of that. An invalid seal raises ArtefactError.
     """
     if artefact := _read_seal(folder, key):
         for name in artefact.files:
@@ -112,11 +110,12 @@ def find(folder: Place, *, key: str) -> Artefact | None:
 def produce(folder: Place, *, key: str, write: Callable[[Draft], Mapping[str, Any]]) -> Artefact:
     """Return the artefact for ``key`` in ``folder``, or write it first.
 
-    A sealed artefact is reused if its key is the same, and replaced otherwise. ``write`` adds files
-    to its draft and returns the facts (JSON values). Its errors are raised. The folder is made.
+    ``write`` adds files to its draft and returns the facts (JSON values). The folder is made. The
+    seal of another key is replaced. Errors of ``find`` and ``write`` are raised. Instead of the two
+    below, the artefact is returned if another worker has sealed it meanwhile.
 
     Raises:
-        ArtefactError: A file of the sealed artefact is missing or damaged, or the seal is invalid.
+        ArtefactError: A file of the artefact is missing or damaged, or its seal is invalid.
         OSError: A file cannot be written, or a remote one cannot be read.
     """
     if artefact := find(folder, key=key):
@@ -184,17 +183,17 @@ def _read_seal(folder: Place, key: str | None = None) -> Artefact | None:
 
 
 def write_array(path: Path, values: NDArray[Any]) -> None:
-    """Write or replace an ``.npy`` file of an array in row-major order."""
+    """Write or replace an ``.npy`` file of an array (n, ...), row-major."""
     with npy_rows(path) as append:
         append(values)
 
 
 @contextmanager
 def npy_rows(path: Path) -> Iterator[Callable[[NDArray[Any]], None]]:
-    """Yield a function to a ``with`` block, which appends to a ``.npy`` file.
+    """Yield a function that appends arrays to a new ``.npy`` file.
 
-    An existing file is replaced. Call the function at least once, each time with an array (n, ...)
-    of the same dtype and shape after the first axis. A full disk raises OSError.
+    Call it at least once, with arrays (n, ...) of the same dtype and shape after the first axis. An
+    existing file is replaced. The file is complete after the ``with`` block.
     """
     import numpy as np
 
@@ -221,8 +220,8 @@ def npy_rows(path: Path) -> Iterator[Callable[[NDArray[Any]], None]]:
 class Draft:
     """The files of an artefact that is being written to ``folder``.
 
-    They get their names as the context ``names`` ends without an error. ``digests`` are their
-    SHA-256 in hexadecimal, by name.
+    They get their names as the context ``names`` ends without an error. ``digests`` are the SHA-256
+    (hexadecimal) of written files by name.
     """
 
     def __init__(self, folder: Place) -> None:
@@ -232,10 +231,7 @@ class Draft:
 
     @contextmanager
     def scratch(self) -> Iterator[Path]:
-        """Yield a temporary local folder for the ``with`` block, then remove it.
-
-        ``naming_errors`` names the folder in errors of the block.
-        """
+        """Yield a temporary local folder for the block, with ``naming_errors``."""
         place = self._folder if isinstance(self._folder, Path) else cache.cache_folder()
         with tempfile.TemporaryDirectory(prefix=TEMPORARY, dir=place) as folder:
             with naming_errors(folder):
@@ -260,6 +256,6 @@ class Draft:
 
     @contextmanager
     def rows(self, name: str) -> Iterator[Callable[[NDArray[Any]], None]]:
-        """Yield a function like ``npy_rows``, for the artefact's file ``name``."""
+        """Yield the function of ``npy_rows`` for the artefact's file ``name``."""
         with self.file(name) as path, npy_rows(path) as append:
             yield append

@@ -1,7 +1,7 @@
 """Files that are either complete or absent.
 
-A file is written next to its final name, and renamed over it when it is on disk. A run that fails,
-is interrupted or loses power keeps the earlier file.
+A local file is written next to its final name, and renamed over it when it is on disk. A run that
+fails, is interrupted or loses power keeps the earlier file.
 """
 
 import os
@@ -22,16 +22,16 @@ class OutputError(OSError):
 
 @contextmanager
 def atomic_file(path: AnyPath, *, is_probe: bool = False) -> Iterator[Path]:
-    """Yield an empty file that becomes ``path`` after a ``with`` block.
+    """Yield the path of an empty file, renamed to ``path`` after the block.
 
     The file is in the folder of ``path``, under a hidden name with the same suffix. An existing
-    ``path`` is replaced at the end. If the block raises any exception, or if ``is_probe``, the
-    file is removed and ``path`` is unchanged. A symbolic link stays, and its target is replaced.
-    For a remote ``path``, the file is in the cache, and is copied at the end even if ``is_probe``.
+    ``path`` is replaced at the end. If the block raises any exception, or if ``is_probe``, the file
+    is removed and ``path`` is unchanged. A symbolic link stays, and its target is replaced. For a
+    remote ``path``, the file is in the cache, and is copied at the end even if ``is_probe``.
 
     Raises:
-        OutputError: A local ``path`` cannot be created or replaced, or the block raised an error of
-            the operating system, such as a full disk. Its other errors are raised unchanged.
+        OutputError: A local ``path`` cannot be created or replaced, or the block raised an OSError
+            with an ``errno``, such as a full disk. The block's other errors are raised unchanged.
         PlaceError: The copy to a remote ``path`` cannot be made.
     """
     if isinstance(path, RemotePath):
@@ -68,8 +68,8 @@ def naming_errors(place: object) -> Iterator[None]:
     """Name ``place`` in errors of a ``with`` block, such as a full disk.
 
     Raises:
-        OSError: The error of the block, if it names a file, has no ``errno``, or is a broken pipe.
-        OutputError: Any other OSError of the block.
+        OutputError: The block raised an OSError that names no file.
+        OSError: The block's own error, if it names a file, has no ``errno``, or is a broken pipe.
     """
     try:
         yield
@@ -86,12 +86,11 @@ def write_text(path: AnyPath, text: str) -> None:
 
 
 def check_writable(path: AnyPath) -> None:
-    """Check that a file could be written at ``path``.
-
-    A file that exists there stays unchanged.
+    """Check that a file could be written at ``path``, without a change there.
 
     Raises:
-        OutputError: The file could not be written, or its folder does not exist.
+        OutputError: No file can be written in its folder, a local folder does not exist, or a local
+            ``path`` is a folder or a device.
     """
     if isinstance(path, RemotePath):
         probe = path.parent / f"{TEMPORARY}{secrets.token_hex(8)}"
@@ -113,7 +112,7 @@ def check_folder(path: AnyPath) -> None:
     """Check that files could be written in a folder that may not exist yet.
 
     Raises:
-        OutputError: Files could not be written, or the path or a parent is a file.
+        OutputError: Files could not be written, or a local path or a parent of it is a file.
     """
     if isinstance(path, RemotePath):
         check_writable(path / TEMPORARY)

@@ -60,8 +60,8 @@ def shared_folder() -> Path:
 def run_cache() -> Iterator[Path]:
     """Yield a separate cache folder for the ``with`` block, then remove it.
 
-    It is in ``ADIT_CACHE`` if that is set (then with the errors of ``shared_folder``), or else in
-    the folder of temporary files. Only this thread, and threads with its context, use the folder.
+    It is in ``cache_folder`` if ``ADIT_CACHE`` is set, and else in the folder of temporary files.
+    Only this thread and threads with a copy of its context use it.
     """
     parent = cache_folder() if os.environ.get(FOLDER) else None
     with tempfile.TemporaryDirectory(prefix="adit-", dir=parent) as folder:
@@ -74,7 +74,7 @@ def run_cache() -> Iterator[Path]:
 
 @contextmanager
 def temporary_file(suffix: str) -> Iterator[Path]:
-    """Yield a new, empty cache file for a ``with`` block, then remove it."""
+    """Yield a new, empty cache file's path, and remove it after the block."""
     path = cache_folder() / f".{secrets.token_hex(8)}{suffix}"
     path.touch(mode=0o600)
     try:
@@ -93,11 +93,11 @@ def store(local: Path, digest: str) -> None:
 
 
 def fetch(remote: RemotePath, digest: str) -> Path | None:
-    """Return a local copy of a remote file from the cache, or None.
+    """Return the path of a remote file's copy in the cache, or None.
 
-    ``digest`` is its SHA-256 in hexadecimal. A copy in the cache is used without a request. The
-    result is None if the remote file has another SHA-256. FileNotFoundError says that it does not
-    exist, and PlaceError that it cannot be read.
+    ``digest`` is the SHA-256 in hexadecimal. A copy in the cache is returned without a request. The
+    result is None if the remote file has another SHA-256. A missing file raises FileNotFoundError,
+    an unreadable one PlaceError, and a full cache OSError.
     """
     path = cache_folder() / digest
     if _is_cached(path):

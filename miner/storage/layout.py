@@ -81,10 +81,7 @@ def places_file(side: str) -> str:
 
 
 def floor_files(side: str) -> tuple[str, str]:
-    """Return the names of a side's two files of row positions and floors.
-
-    A floor is a lower bound of a row's k-th cosine.
-    """
+    """Return a side's files of row positions and of lower bounds (floors)."""
     return f"{side}.positions.npy", f"{side}.floors.npy"
 
 
@@ -144,16 +141,9 @@ class WorkFolder:
         return self.corpora[SIDES.index(side)]
 
     def tile(self, source: int, target: int, scope: str) -> Place:
-        """Return the folder of a tile.
-
-        ``source`` and ``target`` are the numbers of the first shards of its two groups, and
-        ``scope`` is ``corpus`` or ``document``.
-        """
+        """Return the folder of a tile, by its groups' first shards and its scope."""
         return self.root / "tiles" / f"{source:05d}-{target:05d}{_NAME_ENDS[scope]}"
 
     def neighbours(self, shard: str, scope: str) -> Place:
-        """Return the folder of a shard's neighbours.
-
-        ``shard`` is from ``shard_name``, and ``scope`` is ``corpus`` or ``document``.
-        """
+        """Return the folder of a shard's neighbours, by ``shard_name`` and scope."""
         return self.root / "neighbours" / f"{shard}{_NAME_ENDS[scope]}"

@@ -63,9 +63,9 @@ class Merges:
         self._rows = table["rows"].combine_chunks()
 
     def rows_of(self, rows: pa.Array) -> pa.ListArray:
-        """Return all rows that are merged into each of some rows, as lists.
+        """Return all rows that are merged into each of some int64 rows, as lists.
 
-        ``rows`` are int64. A list begins with the row itself, and has no other if none is merged.
+        A list begins with the row itself, and has no other if none is merged.
         """
         values = rows.to_numpy()
         positions = np.searchsorted(self._first, values)
@@ -83,8 +83,5 @@ def list_offsets(lists: pa.ListArray) -> np.ndarray:
 
 
 def joined_texts(texts: list[str], offsets: np.ndarray) -> list[str]:
-    """Join consecutive texts from each offset to the next, by spaces.
-
-    No spaces are put next to Chinese or Japanese. The result has one text fewer than ``offsets``.
-    """
+    """Join the texts from each offset to the next with ``joined``."""
     return [joined(texts[first:last]) for first, last in pairwise(offsets.tolist())]

@@ -35,9 +35,8 @@ def pairs_schema(
     ``source_duplicates`` and ``target_duplicates``.
 
     Args:
-        judged: Add ``probability`` and ``margin``.
-        merged: Make ids and rows lists, such as ``source_ids``, because sentences were merged, and
-            omit rank, direction and duplicates.
+        judged: Add ``probability`` and ``margin`` after ``score``.
+        merged: Make ids and rows lists (``source_ids``), and omit rank, direction and duplicates.
         originals: Add ``source_original`` and ``target_original``, the texts before their repair.
         unmatched: Add lists of words, ``source_unmatched`` and ``target_unmatched``.
         reasons: Add ``reason``, why a pair was rejected.
@@ -64,8 +63,7 @@ def pairs_schema(
 def check_output(path: AnyPath, origin: Origin) -> None:
     """Check that pairs could be written to ``path``, without writing any.
 
-    ValueError says that the format is unknown, needs unknown languages, or that two files have one
-    name. OutputError or PlaceError says that a local or remote file cannot be written.
+    Errors of ``Output`` are raised, and OutputError or PlaceError if a file cannot be written.
     """
     output = Output.named(path)
     files = output.files(origin)
@@ -86,12 +84,11 @@ def write_pairs(
 ) -> int:
     """Write pairs in order, each file completely, and return their number.
 
-    Errors are as in ``check_output``.
+    Errors of ``check_output`` are raised.
 
     Args:
         path: Its suffix decides the format (``miner.storage.writers``). Files are replaced.
-        batches: Arrow tables or record batches of pairs, in order. Their division makes no
-            difference to the bytes.
+        batches: Arrow tables or record batches of pairs. Their division does not change the bytes.
         origin: Languages, encoder and signature, which some formats store.
         schema: The columns to write. Default: ``pairs_schema(**kinds)``.
         stream: Open binary file to write to, uncompressed, instead of the file ``path``.
@@ -116,20 +113,16 @@ def write_pairs(
         return written
     with ExitStack() as stack:
         paths = [stack.enter_context(atomic_file(file)) for file in output.files(origin)]
-        with ExitStack() as opened:
-            files = [
-                opened.enter_context(open_compressed(out, output.compression)) for out in paths
-            ]
-            write(files, counted(), schema, origin)
-            return written
+        files = [stack.enter_context(open_compressed(out, output.compression)) for out in paths]
+        write(files, counted(), schema, origin)
+    return written
 
 
 @contextmanager
 def open_compressed(path: Path, compression: str) -> Iterator[IO[bytes]]:
-    """Open a file to write in a ``with`` block, with a compression.
+    """Open a file to write or replace, with ``.gz``, ``.zst``, or "" for none.
 
-    ``compression`` is ``.gz``, ``.zst``, or "" for none. An existing file is replaced. Equal
-    contents give equal bytes, because no names or times are stored.
+    Equal contents give equal bytes, because no names or times are stored.
     """
     with open(path, "wb") as file:
         if compression == ".gz":

@@ -1,8 +1,8 @@
 """Places of files, as local paths or URIs of Arrow's file systems.
 
-These are s3, gs, abfs and hdfs. ``RemotePath`` has the methods of ``pathlib.Path`` that Adit uses,
-so most code accepts either. Files that are mapped into memory must be local;
-``miner.storage.cache`` fetches them.
+URIs begin with a scheme such as s3, gs, abfs or hdfs. ``RemotePath`` has the methods of
+``pathlib.Path`` that Adit uses, so most code accepts either. Files that are mapped into memory must
+be local; ``miner.storage.cache`` fetches them.
 """
 
 from __future__ import annotations
@@ -45,10 +45,7 @@ class PlaceError(OSError):
 
 
 class Stat(NamedTuple):
-    """A remote file's size and time of change, as in ``os.stat_result``.
-
-    ``st_size`` is in bytes, and ``st_mtime_ns`` in nanoseconds. ``st_ino`` is always 0.
-    """
+    """A remote file's size in bytes and time of change in nanoseconds."""
 
     st_size: int
     st_mtime_ns: int
@@ -59,8 +56,8 @@ class RemotePath:
     """A file or folder at a URI, built by ``place``.
 
     In ``s3://bucket/folder?region=eu-west-1``, the options of Arrow's file system follow ``?``, and
-    apply to all paths below. ``str`` shows neither these nor a key and secret before ``@``. Unless
-    stated otherwise, methods raise PlaceError if the store cannot be reached.
+    apply to all paths below. ``str`` shows neither these nor a key and secret before ``@``. Methods
+    that use the store raise PlaceError if it cannot be reached.
     """
 
     # Not a dataclass, because ``asdict`` would show credentials.
@@ -113,22 +110,19 @@ class RemotePath:
     resolve = absolute
 
     def exists(self) -> bool:
-        """Return whether a file or folder exists at the path, or raise PlaceError."""
+        """Return whether a file or folder exists at the path."""
         return bool(self._info().type.name != "NotFound")
 
     def is_file(self) -> bool:
-        """Return whether the path is an existing file, or raise PlaceError."""
+        """Return whether the path is an existing file."""
         return bool(self._info().is_file)
 
     def is_dir(self) -> bool:
-        """Return whether the path is a folder, or raise PlaceError."""
+        """Return whether the path is an existing folder."""
         return bool(self._info().type.name == "Directory")
 
     def stat(self) -> Stat:
-        """Return a file's size and time of last change, or raise PlaceError.
-
-        The units are bytes and nanoseconds. Both are 0 if unknown or if the file does not exist.
-        """
+        """Return a file's size and time, each 0 if unknown or without a file."""
         info = self._info()
         return Stat(st_size=int(info.size or 0), st_mtime_ns=int(info.mtime_ns or 0))
 
@@ -136,16 +130,8 @@ class RemotePath:
         with self._connected() as (filesystem, path):
             return filesystem.get_file_info(path)
 
-    def files(self, *, recursive: bool = False) -> list[tuple[RemotePath, int]]:
-        """Return the files in a folder with sizes in bytes, or raise PlaceError.
-
-        With ``recursive``, files at any depth count. A missing folder has none.
-        """
-        entries = self._entries(recursive=recursive)
-        return [(entry, info.size) for entry, info in entries if info.is_file]
-
     def iterdir(self) -> Iterator[RemotePath]:
-        """Yield the files and folders in a folder, if any, or raise PlaceError."""
+        """Yield the files and folders in a folder, if it exists, in any order."""
         return (entry for entry, _ in self._entries(recursive=False))
 
     def _entries(self, *, recursive: bool) -> list[tuple[RemotePath, fs.FileInfo]]:
@@ -157,10 +143,7 @@ class RemotePath:
         return [(self / info.path[len(path) :].strip("/"), info) for info in infos]
 
     def open(self, mode: str = "rb") -> IO[bytes]:
-        """Open a file for random reading of its bytes, with the only mode ``rb``.
-
-        A missing file raises FileNotFoundError, and one that cannot be read PlaceError.
-        """
+        """Open a file for random reading (``rb``), or raise FileNotFoundError."""
         assert mode == "rb"
         with self._connected() as (filesystem, path):
             return BufferedReader(_RemoteFile(self, filesystem.open_input_file(path)), READ_BYTES)
@@ -175,19 +158,19 @@ class RemotePath:
             yield cast("IO[bytes]", stream)
 
     def read_bytes(self) -> bytes:
-        """Return all bytes of the file, or raise FileNotFoundError or PlaceError."""
+        """Return all bytes of the file, with errors of ``open``."""
         with self.reading() as stream:
             return stream.read()
 
     def read_text(self, encoding: str = "utf-8") -> str:
-        """Return the file's text, with errors of ``read_bytes`` and of decoding."""
+        """Return the file's text, with errors of ``open`` and of decoding."""
         return self.read_bytes().decode(encoding)
 
     def mkdir(self, *, parents: bool = False, exist_ok: bool = False) -> None:
         """Do nothing, because folders exist with their files."""
 
     def receive(self, local: Path) -> None:
-        """Copy a local file here, completely or not at all, or raise PlaceError."""
+        """Copy a local file here, completely or not at all."""
         with self._connected() as (filesystem, path):
             target, folder = path, path.rpartition("/")[0]
             if filesystem.type_name not in _WHOLE_OBJECTS:
@@ -200,10 +183,7 @@ class RemotePath:
                 filesystem.move(target, path)
 
     def unlink(self, *, missing_ok: bool = False) -> None:
-        """Remove a file, or raise PlaceError.
-
-        A missing file raises FileNotFoundError, unless ``missing_ok``.
-        """
+        """Remove a file, or raise FileNotFoundError, unless ``missing_ok``."""
         allowed = suppress(FileNotFoundError) if missing_ok else nullcontext()
         with allowed, self._connected() as (filesystem, path):
             filesystem.delete_file(path)
@@ -247,8 +227,7 @@ def file_state(path: Place) -> tuple[int, ...]:
     """Return numbers that are likely to change when the file changes.
 
     They are inode (0 if remote), bytes, and time of change in nanoseconds, all 0 for a missing
-    remote file. FileNotFoundError says that a local file is missing, and PlaceError that a remote
-    one cannot be reached.
+    remote file. A missing local file raises FileNotFoundError.
     """
     state = path.stat()
     return state.st_ino, state.st_size, state.st_mtime_ns
@@ -283,7 +262,8 @@ def remove_tree(folder: Place) -> None:
 def tree_files(folder: Place) -> list[tuple[Place, int]]:
     """Return files below a folder, if any, with their sizes in bytes."""
     if isinstance(folder, RemotePath):
-        return [*folder.files(recursive=True)]
+        entries = folder._entries(recursive=True)
+        return [(entry, info.size) for entry, info in entries if info.is_file]
     return [(path, path.stat().st_size) for path in folder.rglob("*") if path.is_file()]
 
 
@@ -320,8 +300,7 @@ class _RemoteFile(RawIOBase):
 def _copy(local: Path, filesystem: fs.FileSystem, target: str) -> None:
     """Copy a local file, with errors that Arrow's ``copy_files`` ignores."""
     with local.open("rb") as file, filesystem.open_output_stream(target) as stream:
-        while block := file.read(COPY_BYTES):
-            stream.write(block)
+        shutil.copyfileobj(file, stream, COPY_BYTES)
 
 
 @cache

@@ -1,7 +1,7 @@
 """Recognition of files by their first lines.
 
-Readers of sentences and of pairs share it. A false alarm costs more than a miss, so no rule of
-``check_lines`` matches a list of sentences. A given ``--input-format`` is not checked.
+Readers of sentences and of pairs share it. A false alarm costs more than a miss, so the rules of
+``check_lines`` are strict. If the user passes ``--input-format``, files are not checked.
 """
 
 import csv
@@ -99,8 +99,8 @@ _UNSPACED = re.compile(
 def check_lines(path: AnyPath, lines: Iterable[str], text_format: str) -> None:
     """Check that the first lines of a file do not show another format.
 
-    ``text_format`` is the format that the file should have, ``lines`` or ``tsv``. Doubtful lines
-    are accepted, in ``lines`` with a warning.
+    ``text_format`` is the format that the file should have, ``lines`` or ``tsv``. At most 200 lines
+    that are not blank are checked. Doubtful ``lines`` log a warning. ``path`` is not read.
 
     Raises:
         CorpusError: The lines show another format. The message names it and the remedy.
@@ -128,9 +128,9 @@ def _warn_once(line: str) -> None:
 
 
 def recognise(sample: Sequence[str]) -> Finding | None:
-    """Recognise the format of a file that has neither lines nor a table.
+    """Recognise the format of a file that has neither sentences nor a table.
 
-    ``sample`` are one or more first lines that are not blank. Sentences or a table give None.
+    ``sample`` are first lines, at least one and none blank. An unknown format gives None.
     """
     if is_tmx("".join(sample[:5]).lstrip()):
         return Finding("the units of a translation memory (TMX)")
@@ -152,9 +152,8 @@ def is_tmx(start: str) -> bool:
 class Table(NamedTuple):
     """Lines as a table, divided by a delimiter.
 
-    Attributes:
-        rows: the cells of the rows that have the commonest width, in order.
-        share: the share of all rows that have this width, 0 to 1.
+    ``rows`` have the cells of all rows of the commonest width, in order. ``share`` is their share
+    of all rows, 0 to 1.
     """
 
     delimiter: str
@@ -170,7 +169,8 @@ class Table(NamedTuple):
 def tables_in(lines: Sequence[str], delimiters: Iterable[str] = DELIMITERS) -> Iterator[Table]:
     """Yield lines as a table for each delimiter by which they have columns.
 
-    A delimiter is skipped if the commonest number of cells per line is 1.
+    A delimiter is skipped if the commonest number of cells per line, or of several the first, is 1.
+    CSV is read up to its first error.
     """
     for delimiter in delimiters:
         rows: list[list[str]] = []
@@ -187,8 +187,7 @@ def divide(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
 
     Delimiters in ``QUOTING`` are of CSV, where a quoted cell may contain them and ends of lines,
     and spaces before a cell are skipped. ``MAX_LINE_BYTES`` becomes the field limit of ``csv``.
-    csv.Error says that a cell of CSV exceeds this limit, for example because its quotes do not end,
-    or contains a carriage return outside of quotes.
+    Iteration raises csv.Error for a longer cell of CSV, or a carriage return outside of quotes.
     """
     if delimiter not in QUOTING:
         return (line.split(delimiter) for line in lines)
@@ -219,7 +218,7 @@ def _json(sample: Sequence[str]) -> Finding | None:
     text = "\n".join(sample)
     if not text.lstrip().startswith(("{", "[")):
         return None
-    objects = [record for record in map(_parse_json, sample) if isinstance(record, dict) and record]
+    objects = [record for record in map(json_object, sample) if record]
     if len(objects) >= max(2, MIN_FITTING * len(sample)):
         names = ", ".join(map(str, islice(objects[0], 5)))
         contents = f"JSON objects without a field 'text' (fields: {names})"
@@ -238,11 +237,13 @@ def _json(sample: Sequence[str]) -> Finding | None:
     return Finding("JSON", remedy) if is_json else None
 
 
-def _parse_json(line: str) -> object:
+def json_object(line: str) -> dict[str, object]:
+    """Return the JSON object in a line, or an empty one for any other line."""
     try:
-        return json.loads(line)
-    except (ValueError, RecursionError):
-        return None
+        record = json.loads(line)
+    except (ValueError, RecursionError):  # RecursionError for thousands of nested brackets
+        return {}
+    return record if isinstance(record, dict) else {}
 
 
 def _encoded(sample: Sequence[str]) -> Finding | None:

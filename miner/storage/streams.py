@@ -56,7 +56,7 @@ _MAX_LEVELS = 5
 _COMPRESSED_INSIDE = (".warc", ".wet")
 
 # The exceptions that readers raise for damaged files.
-_DAMAGE_ERRORS = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
+DAMAGE_ERRORS = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
 
 
 def split_compression(path: AnyPath) -> tuple[str, str]:
@@ -71,13 +71,13 @@ def split_compression(path: AnyPath) -> tuple[str, str]:
 
 
 def read_chunks(path: AnyPath) -> Iterator[bytes]:
-    """Yield a file's bytes, decompressed by its suffix, in chunks.
+    """Yield a file's bytes, decompressed by its suffix, in ``CHUNK_BYTES``.
 
-    They have ``CHUNK_BYTES``, except for the last. The file is opened once and read forward only,
-    so ``path`` may be a pipe.
+    The last chunk may be shorter. The file is opened once and read forward only, so ``path`` may be
+    a pipe. Errors of ``refuse_container`` are raised.
 
     Raises:
-        CorpusError: The file cannot be opened, is damaged, or is rejected by ``refuse_container``.
+        CorpusError: The file is damaged or cannot be read.
         PlaceError: A remote file cannot be reached.
     """
     compression = split_compression(path)[1]
@@ -90,7 +90,7 @@ def read_chunks(path: AnyPath) -> Iterator[bytes]:
                 yield chunk
         except (CorpusError, PlaceError):  # not damage
             raise
-        except _DAMAGE_ERRORS as error:
+        except DAMAGE_ERRORS as error:
             cause = str(error).partition("\n")[0]
             if not compression:
                 raise CorpusError(f"{path}: cannot be read: {cause}") from error
@@ -102,11 +102,10 @@ def read_chunks(path: AnyPath) -> Iterator[bytes]:
 def read_lines(path: AnyPath) -> list[str]:
     r"""Read the lines of a UTF-8 file, blank ones included.
 
-    Lines end with ``\n`` or ``\r\n``, which are removed, as is a byte order mark.
+    Ends (``\n``, ``\r\n``) and a byte order mark are removed. Errors of ``read_chunks`` are raised.
 
     Raises:
-        CorpusError: The file cannot be read, or is not UTF-8.
-        PlaceError: A remote file cannot be reached.
+        CorpusError: The file is not UTF-8.
     """
     data = b"".join(read_chunks(path))
     try:
@@ -141,11 +140,10 @@ def refuse_container(path: AnyPath, head: bytes) -> None:
 
 
 def look_into(head: bytes) -> tuple[list[str], str]:
-    """Recognise the compressions and the container of a file by its head.
+    """Recognise a file's compressions and container by its first bytes.
 
-    ``head`` are its first bytes. A container is an archive or a binary document. The result is the
-    suffixes of up to five compressions, outermost first, and the problem of a container, maybe
-    within these, with a remedy, or "".
+    The result is the suffixes of up to five compressions, outermost first, and the problem of an
+    archive or binary document within them, with a remedy, or "".
     """
     levels: list[str] = []
     while (level := _compression_of(head)) and len(levels) < _MAX_LEVELS:
@@ -155,10 +153,7 @@ def look_into(head: bytes) -> tuple[list[str], str]:
 
 
 def is_text(data: bytes) -> bool:
-    """Return whether bytes, cut in the last character or not, are text.
-
-    Text is UTF-8 without NUL.
-    """
+    """Return whether bytes, maybe cut in a character, are UTF-8 without NUL."""
     try:
         codecs.utf_8_decode(data, "strict", False)
     except UnicodeDecodeError:
@@ -174,7 +169,7 @@ def _compression_of(head: bytes) -> str:
 
 def _beginning(head: bytes, suffix: str) -> bytes:
     data = bytearray()
-    with suppress(*_DAMAGE_ERRORS):
+    with suppress(*DAMAGE_ERRORS):
         stream = _open_decompressed(BytesIO(head), suffix)
         while len(data) < _SAMPLE_BYTES and (block := stream.read(tarfile.BLOCKSIZE)):
             data += block
@@ -241,7 +236,7 @@ class Pipe:
     def read(self, start: int, size: int) -> bytes:
         """Return at most ``size`` bytes, b"" at the end.
 
-        They are from position ``start`` of the bytes kept, or else the next bytes of the stream.
+        They begin at position ``start`` of the kept bytes, or else come next in the stream.
         """
         if start < len(self._kept):
             return bytes(self._kept[start : start + size])

@@ -26,8 +26,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 def unescape(text: str, levels: int = 1) -> str:
     """Replace ``levels`` levels of HTML entities that end in a semicolon.
 
-    Unknown names stay. Entities of tabs and line ends become spaces, and others the characters of
-    ``html.unescape``, which are none for most control characters.
+    Unknown entities stay. An entity of a tab or line end becomes a space, of most controls nothing.
     """
     for _ in range(levels):
         text = _ENTITY.sub(lambda match: _character(match[0]), text)
@@ -37,9 +36,9 @@ def unescape(text: str, levels: int = 1) -> str:
 def escaped_levels(texts: Sequence[str]) -> int:
     """Estimate how many times a corpus was escaped for HTML, from 0 to 2.
 
-    ``texts`` are a sample of the corpus. Without texts, the result is 0. Entities next to a letter
-    are evidence ("That&#39;s"), and bare marks such as & are evidence against. Entities that a text
-    on HTML mentions ("write &amp; for an ampersand") are ignored.
+    ``texts`` are a sample of the corpus, maybe empty. Entities next to a letter are evidence
+    ("That&#39;s"), except for letters of scripts such as Chinese. An entity of & must have letters
+    on both sides. Entities of < and > are no evidence, and bare &, < and > are evidence against.
     """
     levels = 0
     for level in range(1, MAX_LEVELS + 1):

@@ -13,11 +13,12 @@ from miner.language_codes import parse_language
 from miner.languages import is_code
 from miner.storage.artefacts import Draft
 from miner.storage.corpus.entities import unescape_records
-from miner.storage.corpus.formats import FORMAT_BY_SUFFIX, format_of, json_object
+from miner.storage.corpus.formats import FORMAT_BY_SUFFIX, format_of
 from miner.storage.corpus.lines import decode_lines, line_batches
-from miner.storage.corpus.reader import open_corpus, parquet_file
+from miner.storage.corpus.reader import open_corpus, parquet_file, record_columns
 from miner.storage.corpus.records import BATCH_ROWS, CorpusError, Records, Rejection
 from miner.storage.places import Place, RemotePath
+from miner.storage.recognition import json_object
 from miner.storage.streams import split_compression
 
 LANGUAGE = "language"  # the column with a record's language
@@ -32,18 +33,18 @@ NamedPlace = tuple[str, Place]
 
 
 def may_hold_corpus(entry: Place) -> bool:
-    """Return whether an entry is not hidden, nor a README, licence or notice."""
+    """Return whether a name is neither hidden nor that of a README or licence."""
     return not (entry.name.startswith(".") or NON_CORPUS_FILES.fullmatch(entry.name))
 
 
 def folder_files(folder: Place) -> tuple[list[NamedPlace], list[str]]:
     """List the corpus files in a folder at any depth, and all other paths.
 
-    A file is a pair of its path below ``folder`` and its place. The second list has the paths of
-    hidden entries, files about the corpus, such as README, broken links, and links to a folder that
-    contains them. A folder's path ends in ``/``. Folders list names in the order of code points.
-    CorpusError says that permission to list a folder is missing, and OSError that a local
-    ``folder`` is missing or is a file, or that a remote one cannot be listed.
+    A file is a pair of its path below ``folder`` and its place. Other paths are of hidden entries,
+    of files about the corpus, such as README, of links to a folder that contains them, and of
+    broken links. A folder's path ends in ``/``. Each folder is in the order of code points. Without
+    permission to list a folder, CorpusError is raised. If a local ``folder`` is missing or a file,
+    or a remote one cannot be listed, OSError is raised.
     """
     files: list[NamedPlace] = []
     others: list[str] = []
@@ -79,7 +80,7 @@ def _real_path(folder: Place) -> str:
 def describe_folder(folder: Place) -> str:
     """Return a line with the first files of a folder that are read or skipped.
 
-    CorpusError says that the folder contains no file of a corpus, or cannot be listed.
+    A folder without a file of a corpus raises CorpusError. Other errors are as in ``folder_files``.
     """
     files, others = _list_corpus(folder)
     line = f"{folder}: reads {summarise_names([name for name, _ in files])} as sentences"
@@ -104,12 +105,9 @@ def corpus_files(path: Place, *, input_format: str = "auto") -> list[NamedPlace]
     """Return pairs of name and place of the files of the corpus at ``path``.
 
     A path that is not a folder is returned unchecked. Files are at any depth in a folder, sorted by
-    the ids of their first records, shorter ids first, then by name. So the order of records with
-    ids does not depend on the names of files. Damaged files are last.
-
-    Raises:
-        CorpusError: ``path`` is a folder without a file of a corpus, or cannot be listed.
-        PlaceError, ValueError, ModuleNotFoundError: As in ``open_corpus``, if it is a folder.
+    the ids of their first records, shorter ids first, then by name. Files without readable first
+    records are last. A folder without a file of a corpus raises CorpusError. Errors of
+    ``folder_files``, and of ``open_corpus`` except for CorpusError, are raised.
     """
     if not path.is_dir():
         return [(path.name, path)]
@@ -128,11 +126,10 @@ def corpus_files(path: Place, *, input_format: str = "auto") -> list[NamedPlace]
 class CorpusReader:
     """An iterable over the records of files, as if they were one file.
 
-    ``files`` are pairs of a name and a place, and ``input_format`` is as in ``open_corpus``. It
-    yields ``Records`` in batches. If one of several files cannot be read to its end, one rejected
-    record stands for the rest. If the only file cannot be read, iteration raises CorpusError. Other
-    errors of ``open_corpus`` are raised for any file. ``starts`` are the first rows of the files
-    read so far. ``escapes`` is the number of levels of HTML entities to replace in texts.
+    ``files`` are pairs of a name and a place. Iteration yields ``Records`` in batches, and raises
+    errors of ``open_corpus``. If one of several files cannot be read to its end, no CorpusError is
+    raised, and one rejected record stands for the rest. ``input_format`` is as in ``open_corpus``.
+    ``starts`` are the first rows of files read so far. ``escapes`` levels of entities are replaced.
     """
 
     def __init__(
@@ -167,12 +164,13 @@ class CorpusReader:
 def languages_of(folder: Place) -> tuple[dict[str, Place], list[Place]]:
     """Return the corpora in a folder by language, and all other entries.
 
-    Both are in the order of names. A corpus is a file or a folder whose name begins or ends with an
-    ISO 639 code, which is the key as written: ``pt-BR.jsonl.gz``, ``de.news.txt``, ``news.de.zst``.
+    Both are in the order of names. A corpus is a file or folder that ``may_hold_corpus``. Its name,
+    without suffixes of format and compression, begins or ends with a code (``is_code``), divided by
+    a dot: ``pt-BR.jsonl.gz``, ``de.news.txt``, ``news.de.zst``. The key is the code as written. A
+    code with three letters does not count next to one with two. Errors of ``iterdir`` are raised.
 
     Raises:
-        CorpusError: Two corpora have the same language, or the name of one has two languages.
-        OSError: The folder cannot be listed.
+        CorpusError: Two corpora have the same language, or two different codes of one name count.
     """
     corpora: dict[str, Place] = {}
     by_tag: dict[str, Place] = {}
@@ -195,7 +193,7 @@ def languages_of(folder: Place) -> tuple[dict[str, Place], list[Place]]:
 def describe_languages(folder: Place) -> str:
     """Return a line with a folder's corpora and its first skipped entries.
 
-    Errors are as in ``languages_of``.
+    Errors of ``languages_of`` are raised.
     """
     corpora, skipped = languages_of(folder)
     line = f"{folder}: reads {', '.join(entry.name for entry in corpora.values()) or 'nothing'}"
@@ -221,10 +219,10 @@ def _language(entry: Place) -> str | None:
 
 
 def language_pairs(languages: Sequence[str], wanted: str) -> list[tuple[str, str]]:
-    """Return the pairs of languages in a list such as ``de-en,fr-en``.
+    """Return the pairs of languages of a list such as ``de-en,fr-en``.
 
-    ``all`` returns each pair of ``languages`` once, in alphabetical order. Other codes of the
-    languages, such as ``deu``, are accepted. Results have the codes of ``languages``.
+    They are in its order. ``all`` returns each pair of ``languages`` once, in alphabetical order.
+    Other codes, such as ``deu``, are accepted. Results have the codes of ``languages``.
 
     Raises:
         ValueError: An item is not a pair of two of the languages, or repeats one in any order.
@@ -257,13 +255,13 @@ def _parse_pairs(name: str) -> Iterator[tuple[str, ...]]:
 def split_languages(corpus: Place, draft: Draft, *, input_format: str = "auto") -> dict[str, int]:
     """Write the records of each language to a draft, and count them.
 
-    The corpus is JSON lines or Parquet with a field ``language``. ``TAG.jsonl`` gets the fields
-    ``text``, ``id`` (by default the record's number in the corpus, from 1) and ``doc``. Counts are
-    by BCP 47 tag. Records without a known language are skipped, and counted under ``""``.
+    The corpus is Parquet or else JSON lines, with a field ``language``. ``TAG.jsonl`` gets the
+    fields ``text``, ``id`` (by default the record's number in the corpus, from 1) and ``doc``. The
+    result has counts by BCP 47 tag. Records without a known language are skipped, and counted under
+    "". Unreachable remote corpora and failed writes raise OSError.
 
     Raises:
         CorpusError: No record has a known language, or the corpus cannot be read.
-        OSError: A remote corpus cannot be reached, or a file cannot be written.
     """
     counts: Counter[str] = Counter()
     with ExitStack() as stack:
@@ -292,7 +290,8 @@ def split_languages(corpus: Place, draft: Draft, *, input_format: str = "auto") 
 def _records(corpus: Place, input_format: str) -> Iterator[Mapping[str, object]]:
     if format_of(corpus, input_format) == "parquet":
         with parquet_file(corpus) as file:
-            fields = [name for name in ("id", "doc", "text", LANGUAGE) if name in file.schema.names]
+            fields = record_columns(corpus, file.schema_arrow)
+            fields += [LANGUAGE] if LANGUAGE in file.schema.names else []
             for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=fields):
                 yield from batch.to_pylist()
     else:

@@ -9,13 +9,12 @@ documents  raw documents, whose sentences are the records: ``miner.storage.docum
 =========  =========================================================================
 """
 
-import json
 import re
 from collections.abc import Callable, Sequence
 
 from miner.storage.corpus.records import Columns, CorpusError, Rejected, Rejection
 from miner.storage.places import AnyPath
-from miner.storage.recognition import check_lines
+from miner.storage.recognition import check_lines, json_object
 from miner.storage.streams import split_compression
 
 # Suffixes of documents only. Files with other suffixes may have one sentence per line.
@@ -42,10 +41,9 @@ _BUCC_ID = re.compile(r"[a-z]{2,3}-\d{9}\t")
 
 
 def format_of(path: AnyPath, input_format: str) -> str:
-    """Return ``input_format``, or for ``auto`` the format by the suffix.
+    """Return ``input_format``, or for ``auto`` the format of a path's suffix.
 
-    The suffix before that of a compression decides between ``jsonl``, ``parquet``, ``tsv`` and
-    ``documents``. For any other suffix, the result is ``auto``.
+    A suffix of a compression is ignored. An unknown suffix returns ``auto``.
     """
     if input_format != "auto":
         return input_format
@@ -57,20 +55,15 @@ def line_parser(
 ) -> LineParser:
     """Return the parser of a text format for a file.
 
-    The parser takes lines and a dictionary of rejected positions, to which it adds, and returns
-    ids, documents and texts.
+    If the first line of a ``tsv`` that is not blank has neither two columns nor three, CorpusError
+    is raised. Errors of ``check_lines`` are also raised.
 
     Args:
         path: Names the file in errors.
         text_format: ``lines``, ``bucc``, ``tsv``, ``jsonl``, or ``auto``, for which the first line
             that is not blank decides between ``bucc``, ``jsonl`` and ``lines``.
         lines: The first lines of the file.
-        is_given: Whether the user passed the format. If not, a file read as ``lines`` or ``tsv``
-            must not look like another format.
-
-    Raises:
-        CorpusError: The first line of a ``tsv`` that is not blank has neither two columns nor
-            three, or, unless ``is_given``, the file looks like another format.
+        is_given: Whether the user passed the format. If not, ``check_lines`` checks lines and TSV.
     """
     filled = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
     number, first = next(filled, (1, ""))
@@ -137,15 +130,6 @@ def _json_record(line: str) -> Record | None:
     if "\\u" in line:  # raises for a lone surrogate such as ``\ud800``, which UTF-8 cannot encode
         (name + doc + text).encode()
     return name, doc, text
-
-
-def json_object(line: str) -> dict[str, object]:
-    """Return the JSON object in a line, or an empty one for other text."""
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError):  # RecursionError for thousands of nested brackets
-        return {}
-    return record if isinstance(record, dict) else {}
 
 
 def _name(value: object) -> str | None:

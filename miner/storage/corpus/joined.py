@@ -21,7 +21,7 @@ class JoinedLines(Sequence[str]):
     """A sequence of N texts, stored as one string of bytes in UTF-8.
 
     ``data`` are the bytes, with a line end between two texts. ``starts``, int64 (N + 1,), are the
-    positions where texts begin; the last is where another text would begin.
+    positions where texts begin. The last is where another text would begin.
     """
 
     def __init__(self, data: bytes, starts: NDArray[np.int64]) -> None:
@@ -29,9 +29,9 @@ class JoinedLines(Sequence[str]):
 
     @classmethod
     def from_texts(cls, texts: Iterable[str]) -> "JoinedLines":
-        """Join texts, by line ends.
+        """Join texts, or raise UnicodeEncodeError for a lone surrogate.
 
-        If any contains a line end, read all with ``raw``. Lone surrogates raise UnicodeEncodeError.
+        If any text contains a line end, all texts can only be read by ``raw``.
         """
         encoded = [text.encode() for text in texts]
         lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
@@ -74,10 +74,10 @@ class JoinedLines(Sequence[str]):
 
 
 def doubtful_texts(texts: Sequence[str], *, max_length: int) -> list[tuple[int, str]]:
-    """Find texts that may be too long, be blank or contain NUL.
+    """Find texts that may be too long or blank, or may contain NUL.
 
-    Texts above ``max_length`` characters, or bytes for ``JoinedLines``, are too long. A result is a
-    position and its text, by position. All such texts are found, and maybe others.
+    Each result is a position and its text, in the order of positions. A text is too long above
+    ``max_length`` characters. All such texts are found, and of ``JoinedLines`` maybe others.
     """
     if isinstance(texts, JoinedLines):
         data = np.frombuffer(texts.data + b"\n", np.uint8)

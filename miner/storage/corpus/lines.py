@@ -40,9 +40,9 @@ def line_batches(path: AnyPath) -> Iterator[JoinedLines]:
     """Yield the lines of a file as bytes, at most ``BATCH_ROWS`` at a time.
 
     An empty file has none. A UTF-8 byte order mark at the start is removed. A line of more than
-    ``MAX_LINE_BYTES`` may be cut, but stays longer than that.
-    Errors are as in ``read_chunks``. CorpusError also says that the file is UTF-16, UTF-32 or
-    Parquet, or has 1 KiB or more, and most of its first 64 KiB are in lines that are not UTF-8.
+    ``MAX_LINE_BYTES`` may be cut, but stays longer than that. Errors of ``read_chunks`` are raised.
+    CorpusError also says that the file has the mark of UTF-16 or UTF-32, is Parquet, or has 1 KiB
+    or more, and most of its first 64 KiB are in lines that are not UTF-8 or contain NUL.
     """
     for block in _line_blocks(path):
         ends = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == ord("\n"))
@@ -53,10 +53,11 @@ def line_batches(path: AnyPath) -> Iterator[JoinedLines]:
 
 
 def text_lines(path: AnyPath) -> Iterator[tuple[str, str]]:
-    """Yield each line of a text file, and why it is rejected, or "".
+    r"""Yield each line of a text file, and why it is rejected, or "".
 
-    The reason is ``blank``, ``undecodable`` or ``too long``. Undecodable bytes become surrogates
-    (PEP 383), and a too long line may be cut. Errors are as in ``line_batches``.
+    The reason is ``blank``, ``undecodable`` or ``too long`` (above ``MAX_LINE_BYTES``). Undecodable
+    bytes become surrogates (PEP 383), a too long line may be cut, and one ``\r`` at a line's end is
+    removed. Errors of ``line_batches`` are raised.
     """
     for batch in line_batches(path):
         lines, rejected = decode_lines(batch)
@@ -71,8 +72,8 @@ def text_lines(path: AnyPath) -> Iterator[tuple[str, str]]:
 def decode_lines(lines: JoinedLines) -> tuple[Sequence[str], Rejected]:
     r"""Decode lines, and return the texts and the reasons of rejected ones.
 
-    Reasons are by position. A line is rejected if it is too long or not UTF-8, and its text is then
-    empty. One ``\r`` at a line's end is removed. The texts may be ``lines`` themselves.
+    Reasons are by position. A line above ``MAX_LINE_BYTES`` or not in UTF-8 is rejected, and its
+    text is empty. One ``\r`` at a line's end is removed. The texts may be ``lines``.
     """
     rejected: Rejected = {}
     too_long = np.flatnonzero(lines.lengths > MAX_LINE_BYTES).tolist()

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 class CorpusSize(NamedTuple):
-    """The number of records, rejected ones included, and decompressed bytes.
+    """The numbers of records, rejected ones included, and of bytes.
 
-    Of text files, all bytes count, of Parquet all columns, and of documents only the sentences.
+    ``text`` counts decompressed bytes of a text, of Parquet's columns, or of documents' sentences.
     """
 
     rows: int
@@ -33,7 +33,7 @@ def measure_files(files: Sequence[Place], *, input_format: str = "auto") -> Corp
     """Count the records and bytes of at least one file.
 
     Of Parquet, only the first records and the footer are read. An unreadable file among several
-    counts as one record. Other errors of ``open_corpus`` are raised.
+    counts as one record without bytes. Other errors of ``open_corpus`` are raised.
 
     Raises:
         CorpusError: The only file cannot be read.
@@ -130,7 +130,7 @@ def _read_text(
 
 def _read_parquet(path: AnyPath, first_row: int) -> Iterator[Records]:
     with parquet_file(path, "; write it again, or set its format with --input-format") as file:
-        columns = _columns(path, file.schema_arrow)
+        columns = record_columns(path, file.schema_arrow)
         for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=columns):
             if len(batch):
                 yield _records(batch, first_row)
@@ -144,8 +144,8 @@ def parquet_file(
     """Yield an open Parquet file to a ``with`` block.
 
     Raises:
-        CorpusError: The file cannot be opened, or the block raised OSError or ValueError, which
-            mean damage. The message then ends in ``remedy``, or names the kind of another file.
+        CorpusError: The file cannot be opened, or the block raised another OSError or ValueError,
+            which mean damage. The message then ends in ``remedy``, or names the kind of the file.
         PlaceError: A remote file cannot be read.
     """
     import pyarrow.parquet as pq
@@ -162,7 +162,12 @@ def parquet_file(
             raise CorpusError(f"{path}: is not a whole Parquet file ({cause}){remedy}") from error
 
 
-def _columns(path: AnyPath, schema: pa.Schema) -> list[str]:
+def record_columns(path: AnyPath, schema: pa.Schema) -> list[str]:
+    """Return the columns of a schema among ``id``, ``doc`` and ``text``.
+
+    Raises:
+        CorpusError: ``text`` is missing, or one of these is duplicate or of another type.
+    """
     import pyarrow.types as pt
 
     if "text" not in schema.names:
@@ -223,11 +228,11 @@ def _strings(column: pa.Array, rejected: dict[int, Rejection]) -> list[str]:
 def read_document_pairs(path: AnyPath) -> list[tuple[str, str]]:
     """Return the pairs of a source and a target document, each once, in order.
 
-    A line has the ids of both, and optionally a number, between tabs. Blank lines are ignored.
+    A line has the ids of both and an optional number, separated by tabs. Blank lines are ignored.
+    Errors of ``read_lines`` are raised.
 
     Raises:
-        CorpusError: The list is empty or cannot be read, or a line is something else.
-        PlaceError: A remote list cannot be reached.
+        CorpusError: The list has no pairs, or a line is something else.
     """
     pairs: dict[tuple[str, str], None] = {}
     for number, line in enumerate(streams.read_lines(path), 1):

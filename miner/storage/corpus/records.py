@@ -23,11 +23,7 @@ class CorpusError(ValueError):
 
 
 class Rejection(StrEnum):
-    """Reasons to reject a record, in the words of reports.
-
-    They are ``BLANK``, ``UNDECODABLE``, ``NUL``, ``TOO_LONG``, ``MALFORMED``, ``UNREADABLE`` (the
-    rest of a file) and ``FOREIGN`` (in another language).
-    """
+    """Reasons to reject a record, in the words of reports."""
 
     BLANK = "blank"
     UNDECODABLE = "undecodable"
@@ -50,15 +46,13 @@ class Records:
     """Consecutive records of a corpus, as columns of equal length.
 
     Position ``i`` is row ``first_row + i`` of the corpus. Rows count from 0, and include rejected
-    records, whose ids, documents and texts have no meaning.
+    records, whose ids, documents and texts have no meaning. Unknown ids and documents are "".
 
     Attributes:
-        own_ids: the ids in the file, or empty strings.
-        docs: the documents' names, or empty strings.
-        rejected: the reasons by position, in order.
-        rejected_texts: the beginning of the data at each rejected position.
+        rejected: the reasons by position, in ascending order.
+        rejected_texts: the data at each rejected position, at most ``MAX_CHARACTERS``.
         trimmed: the first position whose id or document had spaces removed at its ends, or None.
-        texts: the texts, as a list, or maybe ``JoinedLines`` if the file has only lines.
+        texts: a list, or maybe ``JoinedLines`` if the file has only lines.
     """
 
     first_row: int
@@ -75,12 +69,12 @@ class Records:
     ) -> Self:
         r"""Build records, and reject texts that cannot be mined.
 
+        White space at the ends of ids and documents is removed.
+
         Args:
             first_row: The row of position 0 in the corpus.
-            columns: Ids, documents and texts, one per record. White space at the ends of ids and
-                documents is removed.
-            rejected: Reasons by position, to which texts that are blank, have NUL, or exceed
-                ``MAX_CHARACTERS`` are added.
+            columns: Ids, documents and texts, one per record.
+            rejected: Reasons by position. Results of ``rejection_of`` are added at other positions.
             raw: Returns the file's bytes at a position, for ``rejected_texts``. Bytes that are not
                 UTF-8 are written as ``\xff``.
         """
@@ -115,7 +109,7 @@ class Records:
 
 
 def place_of(row: int, names: Sequence[str], starts: Sequence[int]) -> str:
-    """Name a row as ``line 3``, or as ``a.txt line 3`` in one of several.
+    """Name a row as ``line 3``, or of several files as ``a.txt line 3``.
 
     ``row`` counts from 0, lines from 1. The files ``names`` begin at the rows ``starts``.
     """
@@ -137,6 +131,15 @@ def decode_utf8(values: Iterable[bytes], rejected: Rejected) -> list[str]:
             texts.append("")
             rejected.setdefault(position, Rejection.UNDECODABLE)
     return texts
+
+
+def is_encodable(*texts: str) -> bool:
+    """Return whether no text has a surrogate, which UTF-8 cannot express."""
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def rejection_of(text: str) -> Rejection | None:

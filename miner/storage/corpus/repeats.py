@@ -1,7 +1,7 @@
 """Duplicate texts of a corpus, found by sorting digests on disk.
 
-Memory contains one block of digests, for any corpus. Disk contains 24 bytes per record and 16 per
-duplicate, in unnamed files that end with the process.
+Memory contains a few blocks of digests, for any corpus. Disk contains at most 24 bytes per record
+and 16 per duplicate, in unnamed files that end with the process.
 """
 
 import secrets
@@ -33,8 +33,8 @@ BLOCK_BYTES = 150  # bytes of memory per record while a block is sorted
 class SortedRecords:
     """Records with a 64-bit key, sorted in blocks on disk.
 
-    The first field of ``dtype`` is the key. An unnamed file in ``folder`` stores the records until
-    ``close``, and at most ``block`` of them are in memory.
+    The first field of ``dtype`` is the key. An unnamed file in ``folder`` stores all but ``block``
+    records until ``close``. Call ``append`` only before ``between`` and ``parts``.
     """
 
     def __init__(self, folder: Path, dtype: np.dtype[Any], *, block: int) -> None:
@@ -59,10 +59,7 @@ class SortedRecords:
                 self._write()
 
     def between(self, low: int, high: int) -> NDArray[np.void]:
-        """Return the records with keys from ``low`` to ``high``, sorted by key.
-
-        Both bounds are included. No records can be added afterwards.
-        """
+        """Return the records with keys in [``low``, ``high``], sorted by key."""
         self._write()
         if not self._written:
             return self._buffer[:0]
@@ -79,8 +76,7 @@ class SortedRecords:
     def parts(self) -> Iterator[NDArray[np.void]]:
         """Yield all records, sorted by key, about a block at a time.
 
-        Keys must be uint64, and random: each part has an equal range of keys, and may be empty. No
-        records can be added afterwards.
+        Keys must be random uint64: each part has an equal range of keys, and may be empty.
         """
         count = -(-len(self) // self._block)
         for part in range(count):
@@ -105,7 +101,7 @@ class Repeats(NamedTuple):
     def first_rows(self, records: Records) -> dict[int, int]:
         """Map each duplicate in a batch to the first record with its text.
 
-        Keys are positions in the batch ``records``, and values rows of the corpus, both from 0.
+        Keys are positions in the batch, ascending, and values rows of the corpus, both from 0.
         """
         first_row = records.first_row
         repeats_of_batch = self.repeats.between(first_row, first_row + len(records) - 1)
@@ -124,11 +120,11 @@ def find_repeats(
 ) -> Iterator[Repeats]:
     """Yield the ``Repeats`` among records for a ``with`` block.
 
-    Duplicates have the text of an earlier record. The result is valid only in the block.
+    A duplicate has the text of an earlier record. The result is valid only in the block.
 
     Args:
         batches: Batches of all records in order. Rejected ones are ignored.
-        folder: For temporary files. OSError is raised if it does not exist or is full.
+        folder: For temporary files. If it does not exist or is full, OSError is raised.
         within_documents: Compare only texts of the same document.
         key: Returns the form in which texts are compared.
         block: How many records are sorted in memory at a time.
@@ -149,10 +145,9 @@ def find_repeats(
 
 
 def repeats_among(digests: NDArray[np.void]) -> NDArray[np.void]:
-    """Find the duplicates among digests.
+    """Return a ``REPEAT`` record per duplicate digest, sorted by digest.
 
-    ``digests`` are ``DIGEST`` records, sorted by ``high``. The result has a ``REPEAT`` record per
-    duplicate: its row, and the first row with the same digest.
+    ``digests`` are ``DIGEST`` records, sorted by ``high``. ``first_row`` is a digest's lowest row.
     """
     is_equal = digests["high"][1:] == digests["high"][:-1]
     is_shared = np.zeros(len(digests), dtype=np.bool_)
@@ -197,12 +192,8 @@ def digests_of(
 ) -> NDArray[np.void]:
     """Return a ``DIGEST`` record, 128 bits and the row, of each kept text.
 
-    Args:
-        texts: N texts.
-        kept: bool (N,); the K texts to digest.
-        rows: int64 (K,), their rows.
-        hashes: a function that returns two uint64 arrays (K,) of hashes of the kept texts. Hashes
-            of the default differ between processes.
+    ``kept`` (N,) is a mask of K texts, whose rows are ``rows``, int64 (K,). ``hashes`` returns two
+    uint64 arrays (K,). By default, hashes differ between processes.
     """
     digests = np.empty(len(rows), dtype=DIGEST)
     digests["high"], digests["low"] = hashes(texts, kept)

@@ -39,8 +39,8 @@ class Sentences(NamedTuple):
 class CorpusCounts:
     """Numbers of the kept, duplicate and rejected records of a corpus.
 
-    Each record counts once. ``rejected`` counts by reason, a value of ``Rejection``, and
-    ``first_rejected`` has the first rejected row, from 0, by reason.
+    ``rejected`` counts by value of ``Rejection``. ``first_rejected`` has the first row of each,
+    from 0.
     """
 
     kept: int = 0

@@ -1,6 +1,6 @@
 """A check that ids of records are unique, by sorting digests on disk.
 
-Memory contains one block of digests, and disk 24 bytes per record with an id, in an unnamed file.
+Memory contains a few blocks of digests, and disk at most 24 bytes per record, in an unnamed file.
 """
 
 import logging
@@ -34,7 +34,7 @@ class RecordBatches(Protocol):
 
 
 class DuplicateId(NamedTuple):
-    """An id, and the rows of the first two records that have it."""
+    """An id, and the rows from 0 of the first two records that have it."""
 
     name: str
     first_row: int
@@ -44,9 +44,9 @@ class DuplicateId(NamedTuple):
 class UniqueIds:
     """An iterable over batches of ``corpus``, which can then check its ids.
 
-    Its number is the id of a record without one. Rejected records do not count. If only some have
-    ids, the check reads the corpus again. With ``within_documents``, an id may recur in another
-    document. ``close`` removes the file in ``folder``, and ``block`` ids are sorted in memory.
+    The id of a record without one is its number, from 1. Rejected records do not count. The check
+    may read the corpus again. With ``within_documents``, an id may recur in another document.
+    ``close`` removes the file in ``folder``. ``block`` ids are sorted in memory at a time.
     """
 
     def __init__(
@@ -77,11 +77,11 @@ class UniqueIds:
     def check(self, path: Place) -> None:
         """Check that the ids of the corpus are unique.
 
-        Call it once, after the iteration. Messages begin with ``path``. A warning is logged if
-        spaces at the ends of ids or documents were removed.
+        Call it once, after the iteration. Messages begin with ``path``. If the ids are unique, and
+        spaces around ids or documents were removed, a warning is logged.
 
         Raises:
-            CorpusError: One line with the first duplicate id and both of its places.
+            CorpusError: An id recurs. The message has the first such id and both of its places.
         """
         if (duplicate := self.first_duplicate()) is not None:
             first, second = map(self._place_of, (duplicate.first_row, duplicate.row))
@@ -105,7 +105,7 @@ class UniqueIds:
         self._digests.append(digests_of(ids, kept, rows))
 
     def first_duplicate(self) -> DuplicateId | None:
-        """Return the first id that an earlier record has, or None.
+        """Return the first id that recurs, or None.
 
         Call it once, after the iteration.
         """

@@ -40,9 +40,9 @@ class CodingError(ValueError):
 def decode_body(body: bytes, codings: Sequence[str], max_bytes: int) -> bytes:
     """Undo the codings of an HTTP response's body, the last one first.
 
-    The body's first bytes, if they show gzip or zstd, override the header's ``codings``. A body
-    that is plain in spite of its header is returned unchanged, and a truncated body ends where it
-    was cut. Decoding stops soon after ``max_bytes``: a result longer than that is incomplete.
+    ``codings`` are in lower case. A body that begins like gzip or zstd is decoded as such. One that
+    is plain in spite of its header is returned unchanged, and a truncated body ends where it was
+    cut. A result longer than ``max_bytes`` may be incomplete.
 
     Raises:
         CodingError: The body is damaged, in an unknown coding, or in more than five.
@@ -113,7 +113,7 @@ def decode_text(html: bytes, content_type: str = "", url: str = "") -> str:
     A byte order mark decides the encoding. Otherwise, candidates are UTF-8, then that of the HTTP
     header ``content_type``, of the page's declaration, and of a guess with the top-level domain of
     ``url``. The first that decodes 90% of the characters beyond ASCII is used, or else the best.
-    Header and address may be empty. Undecodable bytes become U+FFFD.
+    Undecodable bytes become U+FFFD.
     """
     for byte_order_mark, encoding in _BYTE_ORDER_MARKS.items():
         if html.startswith(byte_order_mark):

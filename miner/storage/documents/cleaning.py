@@ -52,9 +52,10 @@ class CleanText:
     def from_text(cls, text: str, *, is_wrapped: bool) -> Self:
         r"""Clean a document's text, in which all lines end with ``\n``.
 
-        Control characters except white space become spaces. Invisible ones are removed, except for
-        joiners within words. Others are composed (NFC). Words that a soft hyphen divides at a line
-        end are joined, and if ``is_wrapped``, words with other hyphens. Compounds keep these.
+        Control characters except for white space become spaces. Invisible ones are removed, except
+        for joiners and variants within words. The rest is in NFC. Words that a soft hyphen divides
+        at a line end are joined. If ``is_wrapped``, so are most with another hyphen, which
+        compounds keep.
         """
         clean = cls(_CONTROL.sub(" ", text))
         clean._edit((*match.span(), "") for match in _SOFT_BREAK.finditer(clean.text))

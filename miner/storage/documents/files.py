@@ -29,10 +29,10 @@ def read(path: AnyPath, name: str) -> Iterator[AnyDocument]:
     """Yield the documents of a text, Markdown, JSON lines or Parquet file.
 
     A text or Markdown file is one document, called ``name``. Otherwise, each line or row is one. It
-    is broken if its field ``text`` is missing or unusable. Its name is the first of its fields
-    ``doc``, ``id``, ``url`` and ``title``, or else ``name:number``, from 1. Blank lines, and lines
-    ``{"index": ...}`` of a Cirrus dump, are skipped. Errors are as in ``read_chunks``. CorpusError
-    also says that Parquet is damaged or has not exactly one column ``text``.
+    is broken if its field ``text`` is missing or unusable. Its name is the first string or integer
+    of its fields ``doc``, ``id``, ``url`` and ``title``, or else ``name:number``, from 1. Blank
+    lines, and lines ``{"index": ...}`` of a Cirrus dump, are skipped. Errors of ``line_batches``
+    and ``parquet_file`` are raised, and CorpusError if Parquet has not exactly one column ``text``.
     """
     match split_compression(path)[0]:
         case ".txt":
@@ -50,10 +50,9 @@ def read(path: AnyPath, name: str) -> Iterator[AnyDocument]:
 
 
 def read_bytes(path: AnyPath, max_bytes: int = MAX_BYTES) -> bytes:
-    """Return a file's decompressed bytes, or the beginning of a long file.
+    """Return a file's decompressed bytes, of a long file only the beginning.
 
-    Reading stops soon after ``max_bytes``: a result longer than that is incomplete. Errors are as
-    in ``read_chunks``.
+    A result longer than ``max_bytes`` may be incomplete. Errors of ``read_chunks`` are raised.
     """
     data = bytearray()
     for chunk in read_chunks(path):

@@ -82,8 +82,8 @@ def read_page(name: str, content: bytes) -> records.Document:
 def prose(text: str) -> str:
     """Return the prose of Markdown, with an empty line between paragraphs.
 
-    Each heading, list item and table cell is a paragraph. Metadata, tags, comments and blocks of
-    code are removed. Code within a sentence stays.
+    Headings, list items and table cells are separate paragraphs. Metadata, tags, comments, blocks
+    of code and paragraphs of code alone are removed. Code within a sentence stays.
     """
     return "\n\n".join(_prose(_TOML.sub("", text), _MAX_DIRECTIVES))
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from miner.storage.corpus.records import Rejection
+from miner.storage.corpus.records import Rejection, is_encodable
 from miner.storage.places import AnyPath
 from miner.storage.streams import split_compression
 
@@ -23,7 +23,7 @@ FORMATS = {
 
 LINE_BREAK = "\r"  # an intended line break; wrapped lines end in "\n"
 _WIDE_CHARACTER = r"[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]"
-_WIDE_BREAK = re.compile(rf"(?<={_WIDE_CHARACTER})[^\S\r]*\n[^\S\r]*(?={_WIDE_CHARACTER})")
+WIDE_BREAK = re.compile(rf"(?<={_WIDE_CHARACTER})[^\S\r]*\n[^\S\r]*(?={_WIDE_CHARACTER})")
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
@@ -36,7 +36,7 @@ class Document:
         name: the document's id: a file's path in its folder, a URL, or an article's title. Control
             characters and line ends become spaces, lone surrogates are written as ``\udce9``.
         text: the paragraphs, or the error's message of a broken document, if any.
-        broken: the reason, or None. A broken document has no sentences.
+        broken: the reason, or None.
     """
 
     name: str
@@ -66,9 +66,8 @@ Reader = Callable[[AnyPath, str], Iterator[AnyDocument]]
 def reader_of(path: AnyPath) -> Reader | None:
     """Return the reader for a file's suffix, or None for an unknown suffix.
 
-    The suffix before that of a compression counts, in any case. A reader is called with the path
-    and the file's name in its corpus, and yields documents. ModuleNotFoundError says that the extra
-    ``documents`` is not installed.
+    The suffix before that of a compression counts. The case of letters does not matter. If the
+    extra ``documents`` is not installed, ModuleNotFoundError is raised.
     """
     name = FORMATS.get(split_compression(path)[0])
     reader: Reader | None = import_module(f"miner.storage.documents.{name}").read if name else None
@@ -94,10 +93,7 @@ def extract(document: AnyDocument) -> Document:
 
 
 def decode_document(name: str, data: bytes) -> Document:
-    """Decode a document from UTF-8, with or without a byte order mark.
-
-    It is broken if it is longer than ``MAX_BYTES``, blank or not UTF-8.
-    """
+    """Decode a document, broken if above ``MAX_BYTES``, blank or not UTF-8."""
     if len(data) > MAX_BYTES:
         return Document(name=name, broken=Rejection.TOO_LONG)
     try:
@@ -107,15 +103,10 @@ def decode_document(name: str, data: bytes) -> Document:
 
 
 def check_document(name: str, text: str) -> Document:
-    """Build the document of a text.
-
-    It is broken if it is blank, or not valid Unicode because of a lone surrogate.
-    """
+    """Build a text's document, broken if blank or with a lone surrogate."""
     if not text or text.isspace():
         return Document(name=name, broken=Rejection.BLANK)
-    try:
-        text.encode()
-    except UnicodeEncodeError:
+    if not is_encodable(text):
         return Document(name=name, broken=Rejection.UNDECODABLE)
     return Document(name=name, text=text)
 
@@ -139,8 +130,8 @@ def text_blocks(text: str, size: int, marks: Sequence[str]) -> Iterator[str]:
 def unwrap(text: str) -> str:
     """Join the lines of a paragraph with spaces.
 
-    A ``LINE_BREAK`` becomes a line's end, and all other white space single spaces. Lines that break
+    A ``LINE_BREAK`` becomes a line's end, and other white space single spaces. Lines that break
     between Chinese or Japanese characters are joined without a space.
     """
-    lines = _WIDE_BREAK.sub("", text).split(LINE_BREAK)
+    lines = WIDE_BREAK.sub("", text).split(LINE_BREAK)
     return "\n".join(" ".join(line.split()) for line in lines).strip()

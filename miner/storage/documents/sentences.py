@@ -11,7 +11,7 @@ import pyarrow as pa
 from miner.storage.corpus.records import CorpusError, Records, Rejection
 from miner.storage.documents.cleaning import INVISIBLE, CleanText
 from miner.storage.documents.foreign import foreign_sentences
-from miner.storage.documents.records import FORMATS, Document, extract, reader_of
+from miner.storage.documents.records import FORMATS, WIDE_BREAK, Document, extract, reader_of
 from miner.storage.documents.splitting import sentence_spans
 from miner.storage.places import AnyPath
 
@@ -28,18 +28,13 @@ MIN_WRAPPED, MAX_WRAPPED = 30, 130
 _ENDED = re.compile(r"[.!?…。！？:;\"'”’»)]\s*$")
 
 _SPACES = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
-_WIDE = r"[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]"
-_WIDE_BREAK = re.compile(rf"(?<={_WIDE})\n\s*(?={_WIDE})")
 
 # Quotation marks whose form differs between copies of a sentence.
 _QUOTES = str.maketrans(dict.fromkeys("“”„‟«»″", '"') | dict.fromkeys("‘’‚‛‹›′", "'"))
 
 
 class Sentence(NamedTuple):
-    """A sentence, its offsets in the document, and its paragraph's number.
-
-    ``start`` and ``end``, exclusive, are in characters. Paragraphs are numbered from 0.
-    """
+    """A sentence, its offsets (end exclusive), and its paragraph's number."""
 
     text: str
     start: int  # in characters
@@ -51,10 +46,10 @@ def read_sentences(path: AnyPath, name: str, first_row: int) -> Iterator[Records
     """Yield the sentences of a file's documents as batches of records.
 
     A broken document is a rejected record. ``name`` names the file. Rows begin at ``first_row``.
+    Errors of the suffix's reader are raised.
 
     Raises:
-        CorpusError: The suffix is unknown, or the file is damaged.
-        PlaceError, ModuleNotFoundError: As in ``open_corpus``.
+        CorpusError: The suffix is unknown.
     """
     reader = reader_of(path)
     if reader is None:
@@ -75,14 +70,11 @@ def sentence_tables(
 ) -> Iterator[pa.Table]:
     """Yield the sentences of documents in tables of ``SENTENCE_TABLE``.
 
-    Columns are ``file``, ``id``, ``doc``, ``text`` and ``why``, null or a ``Rejection``. An id is
-    the document's name and the sentence's offsets: ``guide.txt#char=120,188`` (RFC 5147). A broken
-    document is a row with its reason as ``why``, and the error, if any, as ``text``.
-
-    Args:
-        documents: pairs of a file's number and one of its documents.
-        language: ISO 639-1, for splitting.
-        only: a ``known_label``; sentences in other languages get ``Rejection.FOREIGN``.
+    ``documents`` are pairs of a file's number and a document. ``why`` is null or a ``Rejection``.
+    An id is the document's name and the sentence's offsets: ``guide.txt#char=120,188`` (RFC 5147).
+    A broken document is a row with its reason as ``why``, and the error, if any, as ``text``.
+    ``language`` (ISO 639-1) is for splitting. Sentences in other languages than ``only``, a
+    ``known_label``, get ``Rejection.FOREIGN``.
     """
     rows: list[tuple[int, str, str, str, str | None]] = []
     for file, document in documents:
@@ -104,10 +96,7 @@ def sentence_tables(
 
 
 def table_records(table: pa.Table | pa.RecordBatch, first_row: int) -> Records:
-    """Convert a table from ``sentence_tables`` to records.
-
-    Its rows are numbered from ``first_row``. Rows with a reason are rejected.
-    """
+    """Convert a table from ``sentence_tables`` to records from ``first_row``."""
     ids, docs, texts, reasons = (table[name].to_pylist() for name in SENTENCE_TABLE.names[1:])
     rejected = {place: Rejection(why) for place, why in enumerate(reasons) if why}
     columns = ids, docs, texts
@@ -120,7 +109,7 @@ def document_sentences(document: Document, language: str | None = None) -> Itera
     """Yield the sentences of an unbroken document in order, maybe none.
 
     ``language`` (ISO 639-1) helps to tell ordinals from sentences that end in a number. An empty
-    line ends a paragraph. So does every line's end, unless the text is wrapped.
+    line ends a paragraph. So does every line's end, unless the text ``is_wrapped``.
     """
     text = document.text.replace("\r\n", " \n").replace("\r", "\n")
     has_wrapped_lines = is_wrapped(text)
@@ -136,8 +125,8 @@ def document_sentences(document: Document, language: str | None = None) -> Itera
 def is_wrapped(text: str) -> bool:
     """Return whether the lines of a text are wrapped at a width.
 
-    It is true if most inner lines of paragraphs are unfinished sentences, and their median width is
-    from 30 to 130 characters. It is false without inner lines.
+    It is true if most lines of paragraphs, except for each last one, are unfinished sentences, and
+    their median width is from 30 to 130 characters. It is false without such lines.
     """
     text = INVISIBLE.sub("", text)
     lines = [line for match in _PARAGRAPH.finditer(text) for line in match[0].split("\n")[:-1]]
@@ -149,8 +138,11 @@ def is_wrapped(text: str) -> bool:
 
 
 def clean_sentence(text: str) -> str:
-    """Return a sentence in NFC, on one line, visible, without spare spaces."""
-    text = _WIDE_BREAK.sub("", INVISIBLE.sub("", text))
+    """Return a sentence in NFC, on one line, with single spaces.
+
+    ``INVISIBLE`` characters are removed, and control characters become spaces.
+    """
+    text = WIDE_BREAK.sub("", INVISIBLE.sub("", text))
     return _SPACES.sub(" ", unicodedata.normalize("NFC", text)).strip()
 
 

@@ -67,10 +67,9 @@ class SplitCounts:
 def is_documents(path: Place, input_format: str) -> bool:
     """Return whether a corpus consists of documents.
 
-    It does if ``input_format`` is ``documents``. For ``auto``, all its suffixes must be only for
-    documents, such as ``.html``. In a folder, media and styles do not count, and unknown suffixes
-    only if more than half of the other files have one. A folder that cannot be listed raises
-    CorpusError, or PlaceError if it is remote.
+    It does if ``input_format`` is ``documents``. For ``auto``, all its suffixes must be in
+    ``DOCUMENT_SUFFIXES``. In a folder, media and styles do not count, and unknown suffixes only if
+    more than half of the other files have one. Errors of ``folder_files`` are raised.
     """
     if input_format != "auto":
         return input_format == "documents"
@@ -81,9 +80,9 @@ def is_documents(path: Place, input_format: str) -> bool:
 def holds_documents(folder: Place) -> bool:
     """Return whether each file of a folder is one document.
 
-    It is true if all suffixes that ``is_documents`` counts are of text or markup, and at least half
-    of a sample of ``.txt`` files ``looks_like_a_document``. It is false for an empty folder. Errors
-    of both functions are raised.
+    All suffixes that ``is_documents`` counts must be of text or markup, and at least half of a
+    sample of ``.txt`` files must pass ``looks_like_a_document``. It is false for an empty folder.
+    Errors of both functions are raised.
     """
     suffixes = _files_by_suffix(folder)
     if not suffixes or not {*suffixes} <= {*MARKUP_SUFFIXES, ".txt"}:
@@ -94,7 +93,7 @@ def holds_documents(folder: Place) -> bool:
 
 
 def _files_by_suffix(folder: Place) -> dict[str, list[Place]]:
-    """Return the files of a folder by suffix, except for media and styles."""
+    """Return the files of a folder that ``is_documents`` counts, by suffix."""
     files_by_suffix: dict[str, list[Place]] = {}
     for _, file in filesets.folder_files(folder)[0]:
         if not _MEDIA_TYPE.match(guess_type(file.name)[0] or ""):
@@ -107,8 +106,8 @@ def _files_by_suffix(folder: Place) -> dict[str, list[Place]]:
 def looks_like_a_document(path: Place) -> bool:
     """Return whether a text is wrapped, has long paragraphs, or is a web page.
 
-    The first 64 KiB decide. It is false if the file cannot be read, but PlaceError is raised if a
-    remote file cannot be reached.
+    The first 64 KiB decide. It is false for a damaged file. PlaceError is raised as in
+    ``read_bytes``.
     """
     try:
         data = read_bytes(path, SAMPLED_BYTES)
@@ -138,21 +137,20 @@ def _is_filled(text: str) -> bool:
 def describe_documents(folder: Place) -> str:
     """Return a line with the first files of documents in a folder.
 
-    Errors are as in ``document_files``.
+    Errors of ``document_files`` are raised.
     """
     files = filesets.summarise_names([name for name, _ in document_files(folder)])
     return f"{folder}: reads {files} as documents, which are split into sentences"
 
 
 def document_files(path: Place) -> list[NamedPlace]:
-    """Return the files of documents at a path, or at any depth below it.
+    """Return pairs of name and place of the files of documents at a path.
 
-    They are pairs of name and place. Hidden files, files about the corpus, such as README.md, and
-    unknown suffixes are skipped.
+    In a folder, they are at any depth, without hidden files, files about the corpus, such as
+    README.md, and unknown suffixes. Errors of ``folder_files`` and ``reader_of`` are raised.
 
     Raises:
-        CorpusError: ``path`` has no file of documents, or cannot be listed.
-        PlaceError, ModuleNotFoundError: As in ``open_corpus``.
+        CorpusError: ``path`` has no file of documents.
     """
     if path.is_dir():
         files = [file for file in filesets.folder_files(path)[0] if reader_of(file[1])]
@@ -167,8 +165,8 @@ def document_files(path: Place) -> list[NamedPlace]:
 def open_side(path: Place, input_format: str, *, escapes: int = 0) -> filesets.CorpusReader:
     """Return the reader of a corpus of sentences or documents.
 
-    ``input_format`` is one of ``INPUT_FORMATS``, and ``escapes`` the number of levels of HTML
-    entities to replace in texts. Errors are as in ``document_files`` and ``corpus_files``.
+    ``input_format`` and ``escapes`` are as in ``CorpusReader``. Errors of ``is_documents``,
+    ``document_files`` and ``corpus_files`` are raised.
     """
     if is_documents(path, input_format):
         files, input_format = document_files(path), "documents"
@@ -183,11 +181,10 @@ def find_documents(
     """Yield pairs of a file's position and one of its documents, in order.
 
     ``files`` are from ``document_files``, and ``extract`` parses a document. A damaged file gives a
-    broken one, unless ``is_only_file``.
+    broken one, unless ``is_only_file``. Other errors of ``open_corpus`` are raised.
 
     Raises:
         CorpusError: The only file is damaged.
-        PlaceError, ModuleNotFoundError: As in ``open_corpus``.
     """
     for number, (name, path) in enumerate(files):
         reader = reader_of(path)
@@ -202,10 +199,7 @@ def find_documents(
 
 
 def read_documents(files: Sequence[NamedPlace]) -> Iterator[Document]:
-    """Yield the parsed documents of files, in order.
-
-    Files and errors are as in ``find_documents``, where a single file is the only file.
-    """
+    """Yield the parsed documents of ``find_documents``, with its errors."""
     return (extract(raw) for _, raw in find_documents(files, is_only_file=len(files) == 1))
 
 
@@ -214,9 +208,9 @@ def split_documents(
 ) -> Iterator[pa.Table]:
     """Yield all sentences of documents in tables of ``SPLIT_FIELDS``.
 
-    These have ``id``, ``doc``, ``text`` and ``language``, which ``language_of`` identifies.
-    ``counts`` is updated in place. Broken documents are counted and skipped. ``language`` (ISO
-    639-1) decides how documents are split. A second document of one name becomes ``NAME (2)``.
+    ``language_of`` fills the column ``language``. ``counts`` is updated. Broken documents are
+    counted and skipped. ``language`` (ISO 639-1) is for splitting. A name's second document is
+    ``NAME (2)``.
     """
     name_counts: Counter[int] = Counter()  # by hash, which needs less memory than the name
 

@@ -1,7 +1,6 @@
 """Splitting of paragraphs into sentences, by punctuation and its context.
 
-No measured library was as good on news in twelve languages (docs/results-documents.md). Most know
-one script, or treat text between quotation marks as one sentence.
+No measured library was as good on news in twelve languages (docs/results-documents.md).
 """
 
 import json
@@ -85,7 +84,7 @@ def sentence_spans(text: str, language: str | None = None) -> Iterator[tuple[int
     """Yield the start and end of each stripped sentence in a paragraph.
 
     Line ends count as spaces. ``language`` (ISO 639-1) decides whether a number with a full stop
-    may be an ordinal, which None permits, and which letters with one are words.
+    may be an ordinal, as it may for None, and which single letters before a full stop are words.
     """
     start = counted_to = quotes = 0
     for match in _END.finditer(text):

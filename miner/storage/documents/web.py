@@ -56,9 +56,9 @@ _PAGE_TYPES = ("text/html", "application/xhtml+xml")
 def read(path: AnyPath, name: str) -> Iterator[AnyDocument]:
     """Yield the page of a file, or the documents of an archive or a dump.
 
-    Of an archive, only conversions (WET) and responses in HTML with status 200 are documents, and
-    of a dump, only articles, not redirects. Their names are addresses and titles. Errors are as in
-    ``read_chunks``. CorpusError also says that the archive or dump is damaged.
+    Of an archive, only conversions (WET) and responses in (X)HTML with status 200 are documents,
+    and of a dump, only articles, not redirects. Their names are addresses and titles. Errors of
+    ``read_chunks`` are raised. CorpusError also says that the archive or dump is damaged.
     """
     suffix = split_compression(path)[0]
     if suffix == ".xml":
@@ -92,13 +92,9 @@ def read_page(
 ) -> Document:
     """Return the document of a page, without menus and listings.
 
-    It is broken if it is longer than ``MAX_BYTES``, blank, or its codings cannot be undone.
-
-    Args:
-        name: the document's name; an address helps to guess the encoding.
-        html: the page, as it was sent.
-        content_type: the HTTP header of that name.
-        codings: codings of the body, such as gzip, in the order in which they were applied.
+    It is broken if it is longer than ``MAX_BYTES``, blank, or its codings cannot be undone. A
+    ``name`` that is an address helps to guess the encoding. ``content_type`` is the HTTP header
+    Content-Type. ``codings`` of the body, such as gzip, are in the order of their application.
     """
     try:
         html = decode_body(html, codings, MAX_BYTES)

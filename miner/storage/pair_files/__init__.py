@@ -7,7 +7,7 @@ TMX                    units of two languages or more
 zip                    files of lines as OPUS serves them: ``NAME.de-en.de``, ``NAME.de-en.en``
 =====================  ============================================================================
 
-``adit mine`` writes the first three. Text may be compressed.
+Text may be compressed.
 """
 
 import codecs
@@ -94,8 +94,5 @@ def pairs_format(path: Place) -> str:
 
 
 def file_of_pairs(path: Place) -> Place:
-    """Return the file of pairs of a path, by its suffix.
-
-    It is ``pairs.parquet`` in a path such as ``x.dataset``, and any other path itself.
-    """
+    """Return ``pairs.parquet`` in a path ``x.dataset``, else the path itself."""
     return path / "pairs.parquet" if pairs_format(path) == ".dataset" else path

@@ -13,17 +13,17 @@ BLANK = Rejection.BLANK.value
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilePair:
-    """A pair as it is in a file.
+    """A pair as it is in a file, whose unknown fields are None or "".
 
     Attributes:
         place: The file and the line or record in it, for messages.
-        texts: Source and target, None if it has none. Bytes that are not UTF-8 are surrogates.
-        score: The score, or the negative of a cost that ``adit align`` wrote; None if it has none.
-        probability: The probability that it is correct, None if it has none.
-        corpus: The name of the corpus that it comes from; "" if unknown.
-        ids: For each side the ids of its sentences, then of duplicates; None if unknown.
-        originals: Source and target before their repair; None if they were not repaired.
-        raw: The line in the file, like ``texts``, if ``PairFile.has_lines``; else None.
+        texts: Source and target. Bytes that are not UTF-8 are surrogates.
+        score: The score, or the negative of a cost that ``adit align`` wrote.
+        probability: The probability that it is correct.
+        corpus: The name of the corpus that it comes from.
+        ids: For each side the ids of its sentences, empty in a gap, then of duplicates.
+        originals: Source and target before their repair.
+        raw: The line in the file, like ``texts``, if ``PairFile.has_lines``.
         problem: The reason why the line or record is not a pair, or "".
     """
 
@@ -44,7 +44,7 @@ class PairFile:
 
     Attributes:
         layout: The format and the columns or fields, for people.
-        read: Returns an iterator over all lines or records, which raises CorpusError or PlaceError.
+        read: Iterates over lines or records after the header, or raises CorpusError or PlaceError.
         languages: BCP 47 tags of source and target, None if the file does not name them.
         header: The line that names the columns, or None.
         has_lines: Whether each pair is a line of cells, which is in ``raw``.
@@ -55,12 +55,3 @@ class PairFile:
     languages: Languages = (None, None)
     header: str | None = None
     has_lines: bool = False
-
-
-def is_encodable(*texts: str) -> bool:
-    """Return whether all texts can be encoded, because none has surrogates."""
-    try:
-        "".join(texts).encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -19,10 +19,10 @@ SIDE_NAMES = (
 
 
 def named_sides(names: Sequence[str]) -> tuple[int, int] | None:
-    """Find the positions of source and target among the names of columns.
+    """Find the positions of source and target among columns' names, or None.
 
-    They are a pair of ``SIDE_NAMES``, in any case, or else the only two language codes, in order.
-    Without these, the result is None.
+    They are the first pair of ``SIDE_NAMES``, also in capitals, or else the only two codes of
+    languages, in order.
     """
     lowered = [name.strip().lower().lstrip("#") for name in names]
     for source, target in SIDE_NAMES:

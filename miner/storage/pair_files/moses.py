@@ -2,7 +2,6 @@
 
 import re
 import zipfile
-import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -10,23 +9,23 @@ from itertools import zip_longest
 from typing import IO
 
 from miner.storage.corpus.lines import text_lines
-from miner.storage.corpus.records import CorpusError, Rejection
-from miner.storage.pair_files.base import BLANK, FilePair, Languages, PairFile, is_encodable
+from miner.storage.corpus.records import CorpusError, Rejection, is_encodable
+from miner.storage.pair_files.base import BLANK, FilePair, Languages, PairFile
 from miner.storage.pair_files.fields import language_of
-from miner.storage.places import Place
-from miner.storage.streams import open_binary
+from miner.storage.places import Place, PlaceError
+from miner.storage.streams import DAMAGE_ERRORS, open_binary
 
 _MEMBER = re.compile(r"(.*\.)?([^./]+)-([^./]+)\.([^./]+)")
 
 
 def open_zip(path: Place, languages: Languages) -> PairFile:
-    """Open a zip archive of two files, where line i of both is a pair.
+    """Open the two files in a zip archive, where line i of both is a pair.
 
     The files are ``NAME.XX-YY.XX`` and ``NAME.XX-YY.YY``. The source is ``YY`` if that is the
     language of ``languages[0]``, or else ``XX``.
 
     Raises:
-        CorpusError: The file cannot be opened, or does not have exactly one such pair of files.
+        CorpusError: The archive cannot be opened, or does not have exactly one such pair of files.
     """
     with _archive(path) as archive:
         members = archive.namelist()
@@ -69,7 +68,9 @@ def _archive(path: Place) -> Iterator[zipfile.ZipFile]:
     try:
         with open_binary(path) as raw, zipfile.ZipFile(raw) as archive:
             yield archive
-    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+    except (CorpusError, PlaceError):  # not damage
+        raise
+    except (zipfile.BadZipFile, *DAMAGE_ERRORS) as error:
         raise CorpusError(f"{path}: is not a whole zip file ({error}); fetch it again") from error
     except RuntimeError as error:  # encrypted, or of another compression
         raise CorpusError(f"{path}: cannot be unpacked here ({error}); unpack it") from error
@@ -91,13 +92,11 @@ def _lines(file: IO[bytes]) -> Iterator[tuple[str, str]]:
 def pairs_of_sides(
     files: tuple[Place, Place], sides: Iterable[Iterator[tuple[str, str]]]
 ) -> Iterator[FilePair]:
-    """Yield pairs of line i of both sides, in order.
+    """Yield line i of both sides as a pair, in order.
 
-    Args:
-        files: Both sides' files. A pair's place is in the source, unless only the target has a
-            problem, and this is not a blank line.
-        sides: Iterators over each side's texts, each with the reason to reject it, or "". Blank
-            texts are also a problem. All texts are in the pairs.
+    ``sides`` iterate over texts, each with the reason to reject it, or "". Blank texts are also a
+    problem. All texts are in the pairs. A pair's place is in the source's file of ``files``, unless
+    only the target has a problem, and this is not a blank line.
 
     Raises:
         CorpusError: A side has fewer lines.

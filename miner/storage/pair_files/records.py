@@ -2,20 +2,15 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 from miner.storage.corpus.lines import text_lines
 from miner.storage.corpus.reader import parquet_file
-from miner.storage.corpus.records import CorpusError, Rejection
+from miner.storage.corpus.records import CorpusError, Rejection, is_encodable
 from miner.storage.layout import SIDES
-from miner.storage.pair_files.base import (
-    FilePair,
-    Ids,
-    Languages,
-    PairFile,
-    is_encodable,
-)
+from miner.storage.pair_files.base import FilePair, Ids, Languages, PairFile
 from miner.storage.pair_files.fields import language_of, named_sides
 from miner.storage.places import Place
 
@@ -37,8 +32,7 @@ def open_jsonl(
     ``languages`` BCP 47 tags that may choose them.
 
     Raises:
-        CorpusError: The first line is not a JSON object, or its fields are not recognised or lack
-            ``columns``.
+        CorpusError: The first line is not a JSON object with the chosen or with known fields.
     """
     number = next(number for number, line in enumerate(lines, 1) if line.strip())
     try:
@@ -54,11 +48,9 @@ def open_jsonl(
 
 
 def open_parquet(path: Place, columns: Sequence[str], languages: Languages) -> PairFile:
-    """Recognise the columns of a Parquet file of pairs.
+    """Recognise the columns of Parquet as ``open_jsonl`` recognises fields.
 
-    ``columns`` are both names, or empty, and ``languages`` BCP 47 tags that may choose them. Errors
-    are as in ``parquet_file``. CorpusError also says that the columns are not recognised or lack
-    ``columns``.
+    Errors of ``parquet_file`` are raised, and CorpusError for columns as in ``open_jsonl``.
     """
     import pyarrow.types as pt
 
@@ -157,25 +149,27 @@ def _pair(place: str, content: str | Mapping[str, Any], names: Names, nested: st
     texts = record.get(nested) if nested else record
     both = [texts.get(name) if isinstance(texts, Mapping) else None for name in names]
     has_texts = all(isinstance(text, str) for text in both)
-    is_text = not has_texts or is_encodable(*both)  # type: ignore[arg-type]
+    corpus = str(record.get("corpus") or "")
+    if not is_encodable(corpus, *(source or ()), *(target or ()), *(both if has_texts else ())):
+        return FilePair(place=place, problem=Rejection.UNDECODABLE.value)
     return FilePair(
         place=place,
-        problem="" if is_text else Rejection.UNDECODABLE.value,
-        texts=(both[0], both[1]) if has_texts and is_text else None,  # type: ignore[arg-type]
+        texts=(both[0], both[1]) if has_texts else None,  # type: ignore[arg-type]
         score=-cost if score is None and cost is not None else score,
         probability=probability,
-        corpus=str(record.get("corpus") or ""),
+        corpus=corpus,
         ids=None if source is None or target is None else (source, target),
     )
 
 
 def _number(record: Mapping[str, Any], name: str) -> float | None:
     value = record.get(name)
-    if value is not None and (not isinstance(value, int | float) or isinstance(value, bool)):
-        if name != "score":
-            return None
+    with suppress(OverflowError):  # of an integer
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return float(value)
+    if name == "score" and value is not None:
         raise CorpusError(f"{name} {value!r} is not a number")
-    return value
+    return None
 
 
 def _ids(record: Mapping[str, Any], side: str) -> Ids | None:

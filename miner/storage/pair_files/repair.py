@@ -17,9 +17,8 @@ if TYPE_CHECKING:
 def repair_text(text: str) -> str:
     """Repair mojibake, entities, ligatures, invisible characters and spaces.
 
-    White space becomes single spaces. ftfy (Speer 2019) does the rest, except for invisible
-    characters. It also makes curly quotes straight, and composes characters (NFC). If ftfy is not
-    installed, ModuleNotFoundError is raised.
+    ftfy (Speer 2019) repairs the first three, makes curly quotes straight, and composes characters
+    (NFC). White space becomes single spaces. Without ftfy, ModuleNotFoundError is raised.
     """
     from ftfy import fix_text
 

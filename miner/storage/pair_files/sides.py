@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -61,7 +60,7 @@ def write_sides(pairs: PairFile, folder: Place) -> tuple[Place, Place]:
 def write_texts(pairs: PairFile, path: Place) -> None:
     """Write or replace an Arrow file of both texts of each entry of a file.
 
-    Texts are "" if the entry is not a pair. Errors are as in ``pairs.read`` and ``atomic_file``.
+    Texts are "" without a pair. Errors of ``pairs.read`` and ``atomic_file`` are raised.
     """
     import pyarrow as pa
 
@@ -73,10 +72,9 @@ def write_texts(pairs: PairFile, path: Place) -> None:
 
 
 def texts_at(path: Place, lines: IntArray) -> pa.Table:
-    """Read the texts of lines (P,), from 0, from a file of ``write_texts``.
+    """Read the texts of lines (P,), from 0, in their order, as a table.
 
-    The table has the columns ``source_original`` and ``target_original``, and a row per line, in
-    the order of ``lines``.
+    ``path`` is from ``write_texts``. Columns are ``source_original`` and ``target_original``.
     """
     import numpy as np
     import pyarrow as pa
@@ -96,17 +94,13 @@ def texts_at(path: Place, lines: IntArray) -> pa.Table:
 def pairs_of_corpora(source: Place, target: Place, input_formats: tuple[str, str]) -> PairFile:
     """Return the pairs of two corpora, where record i of both is a pair.
 
-    ``input_formats`` are as in ``open_corpus``. A rejected record makes its reason the pair's
-    problem. Reading raises CorpusError if one corpus has fewer records, or as ``open_corpus`` does.
+    A rejected record makes its reason the pair's problem. Reading raises CorpusError if one corpus
+    has fewer records, and errors of ``open_corpus``, which describes ``input_formats``.
     """
-    read = partial(_read, source, target, input_formats)
-    return PairFile(layout=f"lines of {source} and {target}", read=read)
-
-
-def _read(source: Place, target: Place, input_formats: tuple[str, str]) -> Iterator[FilePair]:
-    sides = zip((source, target), input_formats, strict=True)
-    both = [_texts(path, input_format) for path, input_format in sides]
-    yield from pairs_of_sides((source, target), both)
+    return PairFile(
+        layout=f"lines of {source} and {target}",
+        read=lambda: pairs_of_sides((source, target), map(_texts, (source, target), input_formats)),
+    )
 
 
 def _texts(path: Place, input_format: str) -> Iterator[tuple[str, str]]:
@@ -138,7 +132,7 @@ def pair_schema(pairs: Sequence[FilePair]) -> pa.Schema:
 
 
 def pair_table(pairs: Sequence[FilePair], schema: pa.Schema) -> pa.Table:
-    """Return pairs with texts as a table of a schema from ``pair_schema``."""
+    """Return pairs, all with texts, as a table of a ``pair_schema``."""
     import pyarrow as pa
 
     records = [

@@ -29,14 +29,10 @@ _OTHER_NAMES = ("score", "probability", "corpus")
 
 @dataclass(frozen=True, kw_only=True)
 class Columns:
-    """The columns of a table of pairs.
+    """The columns of a table of pairs, by position from 0, None if absent.
 
-    Attributes:
-        delimiter: One of ``LAYOUTS``.
-        texts: Positions of source and target, from 0.
-        count: How many columns every row has; None if rows may differ.
-        score, probability, corpus: Positions, or None.
-        header: Cells of the first line, if they are names.
+    ``delimiter`` is one of ``LAYOUTS``. ``texts`` are source and target. ``count`` is the number of
+    columns of every row, None if rows may differ. ``header`` has names in the first line, if any.
     """
 
     delimiter: str

@@ -21,7 +21,7 @@ def open_tmx(path: Place, columns: Sequence[str], languages: Languages) -> PairF
     """Recognise the languages of a TMX file by its first units.
 
     ``languages`` choose source and target. For None, the language of the header comes first, then
-    that of the first unit. ``columns`` must be empty.
+    languages of the units in order. ``columns`` must be empty.
 
     Raises:
         CorpusError: The file is damaged, ``columns`` is not empty, or the first units lack the
@@ -93,7 +93,11 @@ def _units(path: Place) -> Iterator[tuple[str, ElementTree.Element]]:
 def _events(path: Place) -> Iterator[Any]:
     parser: ElementTree.XMLPullParser[Any] = ElementTree.XMLPullParser(["start", "end"])
     for chunk in read_chunks(path):
-        parser.feed(chunk)
+        try:
+            parser.feed(chunk)
+        except (LookupError, ValueError) as error:  # of the encoding that the file declares
+            remedy = "convert it to UTF-8, and name that in its first line"
+            raise CorpusError(f"{path}: {error}; {remedy}") from error
         yield from parser.read_events()
     parser.close()
 
@@ -137,7 +141,8 @@ def _properties(element: ElementTree.Element, name: str) -> list[str]:
 
 def _text(segment: ElementTree.Element) -> str:
     """Return the text of a segment without inline codes."""
-    inner = "".join(
-        ("" if child.tag in _CODES else _text(child)) + (child.tail or "") for child in segment
-    )
-    return (segment.text or "") + inner
+    for code in [inner for inner in segment.iter() if inner.tag in _CODES]:
+        tail = code.tail
+        code.clear()
+        code.tail = tail
+    return "".join(segment.itertext())

@@ -23,10 +23,9 @@ MAX_SPAN_RATIO = 4  # at most as many rows are read per requested row, or the re
 
 @dataclass(frozen=True)
 class RemoteVectors:
-    """Row-major vectors (N, D) in a remote file, read by their rows.
+    """Row-major vectors (N, D) in a remote file from byte ``start``.
 
-    ``shape`` is (N, D). Vectors begin at byte ``start``. Index them by ascending int64 rows (n,) to
-    read an array (n, D), with errors of ``path.open``.
+    Index by ascending int64 rows (n,) to read an array (n, D), with errors of ``path.open``.
     """
 
     path: RemotePath
@@ -36,12 +35,11 @@ class RemoteVectors:
 
     @classmethod
     def from_npy(cls, path: RemotePath) -> Self:
-        """Open the vectors of a remote ``.npy`` file.
+        """Open the vectors of a remote ``.npy`` file, with errors of its ``open``.
 
         Raises:
             ValueError: The header is invalid, the file truncated, or the array column-major. Some
                 invalid headers raise SyntaxError, TokenError, TypeError or OverflowError.
-            FileNotFoundError, PlaceError: The file does not exist, or cannot be read.
         """
         with path.open() as stream:
             version = np.lib.format.read_magic(stream)
@@ -96,8 +94,8 @@ def open_embeddings(
     or ``RemoteVectors`` of a remote file, which is not fetched.
 
     Args:
-        path: ``.npy`` (known by its first bytes), or raw row-major float32 or float16, which the
-            file's size distinguishes.
+        path: ``.npy`` (known by its first bytes), or raw row-major float32 or float16 (by its
+            size).
         rows: lines of the corpus, rejected ones included.
         dim: dimensions of a vector; required for raw floats, checked for ``.npy``.
         corpus: the corpus's name, for errors.
@@ -134,10 +132,7 @@ def open_embeddings(
 
 
 def peek_dim(path: Place) -> int | None:
-    """Return the dimensions of an ``.npy`` file, or None for any other path.
-
-    It is also None for a file that is damaged or cannot be read, or an array without two axes.
-    """
+    """Return D of a readable ``.npy`` file of an array (N, D), or else None."""
     try:
         shape: tuple[int, ...] = _open_npy(path).shape
     except _NPY_DAMAGE:
@@ -174,18 +169,13 @@ def write_embeddings(
 ) -> None:
     """Write or replace a file of vectors, completely or not at all.
 
-    Args:
-        path: ``.npy`` makes a NumPy file. Other suffixes make raw little-endian floats by row
-            without a header, like LASER. ``.f16`` and ``.f32`` must agree with ``dtype``.
-        vectors: Blocks (n, D) of any n.
-        rows: N, the rows of all blocks.
-        dim: D.
-        dtype: The type to write.
+    ``vectors`` are blocks (n, D) that have ``rows`` rows together, and D is ``dim``. A ``path``
+    with ``.npy`` makes a NumPy file. Other suffixes make raw little-endian floats by row without a
+    header, like LASER. Errors of ``atomic_file`` are raised.
 
     Raises:
-        ValueError: The blocks have another shape or number of rows, or a value is too large for
-            ``dtype``, or the suffix is not for it.
-        OutputError, PlaceError: The local or remote file cannot be written.
+        ValueError: The blocks have another shape or number of rows, a value is too large for
+            ``dtype``, or a suffix ``.f16`` or ``.f32`` is not for it.
     """
     name, suffix = str(path), PurePath(str(path)).suffix.lower()
     if _DTYPE_BY_SUFFIX.get(suffix, dtype) != dtype:

@@ -1,8 +1,8 @@
 """The formats of pairs, each an entry of ``FORMATS`` and a function.
 
 The suffix of an output decides the format. Text may be compressed: ``pairs.tsv.gz`` or ``.zst``. A
-name with a ``%`` and no other suffix, such as ``pairs.%`` or ``pairs.%.txt.gz``, means two files,
-with a language instead of the ``%``.
+name with a ``%`` and no suffix of a format, such as ``pairs.%`` or ``pairs.%.txt.gz``, means two
+files, with a language instead of the ``%``.
 """
 
 from __future__ import annotations
@@ -28,10 +28,7 @@ def on_a_line(text: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """The languages of pairs, the encoder, and the signature of their run.
-
-    Languages are BCP 47 tags, None if unknown, and the signature is "" if unknown.
-    """
+    """The languages of pairs (BCP 47 or None), encoder, and run's signature."""
 
     languages: tuple[str | None, str | None] = (None, None)
     encoder: str = "unknown"
@@ -42,33 +39,27 @@ class Format(NamedTuple):
     """A format of files of pairs.
 
     ``name`` is its key in ``miner.storage.writers.formats.WRITERS``. ``compresses`` says whether
-    files may be compressed, and ``names_languages`` whether both languages must be known. If
-    ``is_grouped``, 65,536 rows are written at a time, or else 8,192. ``files`` are the files of an
-    output that is a folder, and empty for an output of one file, or of two with a ``%``.
-    ``has_all_fields`` says whether all columns of pairs are written.
+    files may be compressed, ``names_languages`` whether both languages must be known, and
+    ``has_all_fields`` whether all columns of pairs are written. ``files`` are the files in an
+    output that is a folder. ``rows`` is the number of pairs that are written at a time.
     """
 
     name: str
     compresses: bool = False
     names_languages: bool = False
     files: tuple[str, ...] = ()
-    is_grouped: bool = False
+    rows: int = TEXT_ROWS
     has_all_fields: bool = False
-
-    @property
-    def rows(self) -> int:
-        """The number of pairs to write at a time."""
-        return ROW_GROUP_ROWS if self.is_grouped else TEXT_ROWS
 
 
 LINES = "%"
 FORMATS = {
     ".tsv": Format("tsv", compresses=True),
     ".jsonl": Format("jsonl", compresses=True, has_all_fields=True),
-    ".parquet": Format("parquet", is_grouped=True, has_all_fields=True),
+    ".parquet": Format("parquet", rows=ROW_GROUP_ROWS, has_all_fields=True),
     ".tmx": Format("tmx", compresses=True, names_languages=True),
     ".dataset": Format(
-        "dataset", files=("pairs.parquet", "README.md"), is_grouped=True, has_all_fields=True
+        "dataset", files=("pairs.parquet", "README.md"), rows=ROW_GROUP_ROWS, has_all_fields=True
     ),
     LINES: Format("lines", compresses=True),
 }
@@ -81,8 +72,8 @@ _LINES_NAME = re.compile(r"([^%]*?)(\.?%.*?)(\.gz|\.zst)?", re.IGNORECASE | re.D
 class Output(NamedTuple):
     """A path to write pairs to, and the parts of its name.
 
-    ``stem`` is the name without suffixes. ``ending`` is the format's suffix, or contains a ``%``,
-    for languages of two files (``src``, ``tgt`` if unknown). ``compression`` is a suffix or "".
+    ``ending`` is the format's suffix, or begins with ``%`` or ``.%`` for two languages (``src``,
+    ``tgt`` if unknown). ``compression`` is a suffix in lower case or "", and ``stem`` the rest.
     """
 
     path: Place
@@ -124,8 +115,7 @@ class Output(NamedTuple):
         """Return the paths of all files of the output, existing or not.
 
         Raises:
-            ValueError: The format needs languages that are unknown, or two files of lines would
-                have one name.
+            ValueError: The format needs languages that are unknown, or two files have one name.
         """
         languages = origin.languages
         if self.format.names_languages and None in languages:

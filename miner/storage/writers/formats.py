@@ -89,7 +89,7 @@ def write_jsonl(files: Files, tables: Tables, schema: pa.Schema, origin: Origin)
 
 
 def write_parquet(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -> None:
-    """Write Parquet with the signature as metadata, a row group per table."""
+    """Write Parquet with any signature as metadata, a row group per table."""
     if origin.signature:
         schema = schema.with_metadata({"signature": origin.signature})
     with pq.ParquetWriter(files[0], schema, compression="zstd") as writer:
@@ -98,10 +98,7 @@ def write_parquet(files: Files, tables: Tables, schema: pa.Schema, origin: Origi
 
 
 def write_dataset(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -> None:
-    """Write Parquet to the first file, and a card in Markdown to the second.
-
-    Hugging Face's ``datasets`` can load the folder of both.
-    """
+    """Write Parquet, and a card in Markdown, for Hugging Face's ``datasets``."""
     sizes = []
 
     def counted() -> Tables:
@@ -135,9 +132,9 @@ def write_dataset(files: Files, tables: Tables, schema: pa.Schema, origin: Origi
 def write_tmx(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -> None:
     """Write Translation Memory eXchange 1.4, level 1, valid by its DTD.
 
-    ``origin`` must have both languages. Score, probability, margin, cosine, rank, direction and
-    reason are properties of a unit, ids and documents of its sentences. Characters that XML cannot
-    express become spaces.
+    ``origin`` must have both languages. A unit has its score, probability, margin, cosine, rank,
+    direction and reason as properties, and a sentence its ids and document. Characters outside XML
+    become spaces.
     """
     languages = tuple(str(language) for language in origin.languages)
     header = (
@@ -192,8 +189,8 @@ WRITERS = {
 def regroup(batches: Batches, schema: pa.Schema, rows: int) -> Tables:
     """Yield pairs in tables of ``rows`` rows each, the last maybe shorter.
 
-    Tables have the columns of ``schema``, which all ``batches``, Arrow tables or record batches,
-    must have, and one chunk per column. Without pairs, there are none.
+    Tables have the columns of ``schema``, which all ``batches`` must have, and one chunk per
+    column. Without pairs, there are none.
     """
     tables: list[pa.Table] = []
     row_count = 0

@@ -144,8 +144,7 @@ def test_every_format_says_the_same(tmp_path_factory, source, target, score):
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_bytes_do_not_depend_on_the_batches(tmp_path, monkeypatch, suffix):
-    monkeypatch.setattr(writers, "TEXT_ROWS", 16)
-    monkeypatch.setattr(writers, "ROW_GROUP_ROWS", 16)
+    monkeypatch.setattr(writers.Format, "rows", 16)
     whole = table(*[record(number) for number in range(100)])
     written = set()
     for sizes in ([100], [1] * 100, [0, 15, 1, 0, 17, 67], [33, 67]):
@@ -185,8 +184,7 @@ def test_no_pairs(tmp_path, suffix):
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
 def test_failure_keeps_what_was_there(tmp_path, monkeypatch, suffix, error):
-    monkeypatch.setattr(writers, "TEXT_ROWS", 1)
-    monkeypatch.setattr(writers, "ROW_GROUP_ROWS", 1)
+    monkeypatch.setattr(writers.Format, "rows", 1)
     path = tmp_path / f"out{suffix}"
     path.write_text("old")
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from miner.language_codes import base_language
-from miner.storage.corpus.filesets import language_pairs, languages_of
+from miner.storage.artefacts import Draft
+from miner.storage.corpus.filesets import language_pairs, languages_of, split_languages
 from miner.storage.corpus.records import CorpusError
 
 
@@ -67,3 +70,10 @@ def test_pairs() -> None:
     for wrong in ("de", "de-fr", "", "de-en,", "en-de,de-en"):
         with pytest.raises(ValueError, match="--pairs"):
             language_pairs(languages, wrong)
+
+
+def test_columns_of_parquet_that_are_no_records_are_refused(tmp_path: Path) -> None:
+    table = pa.table({"id": [b"1"], "text": ["Ein Satz."], "language": ["de"]})
+    pq.write_table(table, tmp_path / "a.parquet")
+    with pytest.raises(CorpusError, match=r"column 'id' is binary, expected string or integer"):
+        split_languages(tmp_path / "a.parquet", Draft(tmp_path))

@@ -63,6 +63,14 @@ def test_a_folder_with_several_formats_and_folders(tmp_path):
     assert not counts.broken
 
 
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", "  \n"])
+def test_wrapped_lines_of_chinese_are_joined_without_spaces(tmp_path, line_end):
+    path = tmp_path / "a.txt"
+    path.write_text(line_end.join(["雨" * 40] * 3) + "。", encoding="utf-8", newline="")
+    rows, _ = split(path)
+    assert [row["text"] for row in rows] == ["雨" * 120 + "。"]
+
+
 def test_ids_say_where_a_sentence_is(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("\ufeffOne\u00ad  is.\r\n\r\nZwei ist.", encoding="utf-8", newline="")

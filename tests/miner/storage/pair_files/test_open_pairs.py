@@ -132,6 +132,16 @@ def test_fields_by_language_and_by_name(tmp_path: Path) -> None:
         open_pairs(tmp_path / "a")
 
 
+def test_records_that_no_output_can_express_are_not_pairs(tmp_path: Path) -> None:
+    fields = [{"source_id": "\ud800", "target_id": "1"}, {"corpus": "\ud800"}, {"score": 10**400}]
+    records = [{"src": "eins", "tgt": "one", **more} for more in fields]
+    (tmp_path / "a").write_text("".join(json.dumps(record) + "\n" for record in records))
+    pairs = list(open_pairs(tmp_path / "a").read())
+    assert [pair.texts for pair in pairs] == [None] * 3
+    assert [pair.problem for pair in pairs[:2]] == ["undecodable"] * 2
+    assert pairs[2].problem.startswith("score 1000")
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 def test_tmx(tmp_path: Path, encoding: str) -> None:
     units = [
@@ -152,6 +162,20 @@ def test_tmx(tmp_path: Path, encoding: str) -> None:
         open_pairs(tmp_path / "a")
     with pytest.raises(CorpusError, match=r"first units are not in it, only in en-US, DE, fr"):
         open_pairs(tmp_path / "a", languages=("it", None))
+
+
+@pytest.mark.parametrize("encoding", ["shift_jis", "unknown"])
+def test_tmx_in_an_encoding_that_the_parser_lacks_is_refused(tmp_path: Path, encoding: str) -> None:
+    text = TMX.format("de", unit({"de": "eins", "en": "one"}))
+    (tmp_path / "a").write_text(text.replace('"1.0"', f'"1.0" encoding="{encoding}"', 1))
+    with pytest.raises(CorpusError, match=r"/a: .*encoding.*; convert it to UTF-8, and name that"):
+        open_pairs(tmp_path / "a")
+
+
+def test_deep_markup_in_tmx(tmp_path: Path) -> None:
+    deep = "<hi>" * 3000 + "one<ph>x<sub>y</sub></ph>!" + "</hi>" * 3000
+    (tmp_path / "a").write_text(TMX.format("de", unit({"de": "eins", "en": deep})))
+    assert read(tmp_path / "a") == [("eins", "one!")]
 
 
 def test_the_header_of_tmx_names_the_source(tmp_path: Path) -> None:
@@ -206,6 +230,19 @@ def test_zip_of_opus(tmp_path: Path) -> None:
         archive.writestr("a.txt", "x")
     with pytest.raises(CorpusError, match=r"is a zip archive without one pair of files such as"):
         open_pairs(tmp_path / "b")
+
+
+@pytest.mark.parametrize("compression", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_damage_in_a_zip_of_opus(tmp_path: Path, compression: int) -> None:
+    with zipfile.ZipFile(tmp_path / "a", "w", compression) as archive:
+        for side, language in enumerate(("de", "en")):
+            archive.writestr(f"Books.de-en.{language}", "\n".join(pair[side] for pair in PAIRS))
+    content = bytearray((tmp_path / "a").read_bytes())
+    start = content.index(b"Books.de-en.de") + len("Books.de-en.de")
+    content[start + 4 : start + 24] = bytes(20)
+    (tmp_path / "a").write_bytes(content)
+    with pytest.raises(CorpusError, match=r"a: is not a whole zip file \(.*; fetch it again"):
+        read(tmp_path / "a")
 
 
 @pytest.mark.parametrize(
