@@ -38,7 +38,8 @@ class ManyOptions:
     Attributes:
         corpora: Folder with a corpus per language, or a corpus with a field ``language``.
         output: Folder for the outputs ``XX-YY.ENDING``, one per pair of languages.
-        pairs: Pairs such as "de-en,fr-en", or "all" for each pair once, in alphabetical order.
+        pairs: Pairs such as "de-en,fr-en", or "all" for each pair once, named in alphabetical
+            order.
         ending: Suffix of the outputs without its first dot.
     """
 
@@ -51,7 +52,8 @@ class ManyOptions:
 def find_corpora(corpora: Place, work_dir: Place, input_format: str) -> dict[str, CorpusOptions]:
     """Find the corpus of each language, as options by language code.
 
-    A corpus of many languages is first split into a file per language in the work folder.
+    Codes are as in the names of the files. A corpus of many languages is first split into a file
+    per language in the work folder.
 
     Raises:
         FileNotFoundError: ``corpora`` does not exist.
@@ -92,7 +94,8 @@ def job_of_languages(
 ) -> Job:
     """Build the job that mines the language pairs of ``many``.
 
-    ``base`` has all pairs' options. Unknown or repeated ``many.pairs`` raise ValueError.
+    ``base`` has the options that pairs share, and ``corpora`` are by language code. Unknown or
+    repeated ``many.pairs`` raise ValueError.
     """
 
     def part(name: str, source: str, target: str) -> MiningOptions:
@@ -119,10 +122,10 @@ def job_of_languages(
 def write_multiway(many: ManyOptions, job: Job) -> None:
     """Write the clusters of translations in all languages of a finished job.
 
-    The file ``multiway.jsonl`` (if outputs are JSON lines) or ``multiway.tsv`` in ``many.output``
-    is written or replaced. A line has a cluster's number of languages, number of links (pairs),
-    score of the weakest link, and at most one sentence per language. ValueError says that languages
-    are more than 64 or a run is not finished, OutputError that the file cannot be written.
+    The output ``multiway.tsv`` in ``many.output``, or ``multiway.jsonl`` if ``many.ending`` begins
+    with jsonl, has a line per cluster: its number of languages, number of links (pairs), score of
+    the weakest link, and at most one sentence per language. ValueError says that languages are more
+    than 64 or a run is not finished, OutputError that the file cannot be written.
     """
     runs = {name: open_run(job.parts[name].work_dir) for name in job.pairs}
     sides: dict[str, Side] = {}

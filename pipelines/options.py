@@ -54,7 +54,7 @@ class CorpusOptions:
         """The language code of the corpus, without script and region, or None.
 
         It is ``language`` if given, else a code in the path, such as ``de`` in ``news.de.txt``,
-        with a share of at least 10%, else a language with a share of at least half, else None.
+        whose share is at least 10%, else the largest share's if that is at least half, else None.
         """
         if self.language:
             return base_language(self.language)

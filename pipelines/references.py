@@ -1,7 +1,7 @@
 """References that stages pass to each other, to data in sealed artefacts.
 
 A "row" is the number of a record in its corpus, a "position" that of a vector in its shard or side.
-Both are int64 and count from 0.
+Both count from 0. Their arrays are int64 unless documented otherwise.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Shard:
 
 @dataclass(frozen=True, kw_only=True)
 class EmbeddedShard:
-    """A shard with the vectors of its sentences, which ``len`` counts.
+    """The vectors of a shard's sentences, whose number is ``len``.
 
     Attributes:
         shard: The shard; its sentences may include some without a vector.
@@ -154,9 +154,10 @@ class EmbeddedShard:
 
 
 class SideVectors:
-    """The vectors of a side's ``shards``, in order and at least one.
+    """The vectors of a side's ``shards``, which are one or more, in order.
 
-    Positions count through all shards. ``starts`` lists each shard's first one, then the total.
+    Positions count through all shards. ``starts`` lists each shard's first position, then the
+    total.
     """
 
     def __init__(self, shards: Sequence[EmbeddedShard]) -> None:
@@ -174,7 +175,8 @@ class SideVectors:
     def take(self, positions: IntArray, *, places: IntArray | None = None) -> Matrix:
         """Read P unit vectors at ascending positions, float32 (P, ``dim``).
 
-        Vector i becomes row ``places[i]`` of the result, or row i if ``places`` is None.
+        Vector i becomes row ``places[i]`` of the result, or row i if ``places`` is None. ``places``
+        must contain each of 0 to P - 1.
         """
         units = np.empty((len(positions), self.dim), dtype=np.float32)
         places = np.arange(len(positions)) if places is None else places
@@ -216,8 +218,8 @@ class ShardReference:
 class SearchableShard(ShardReference):
     """A shard with vectors, and the method to search it.
 
-    ``index`` is None if the search is exact. Otherwise it is the artefact of its FAISS index or its
-    vectors' cells; before ``fill_index``, of an empty index or the side's centroids.
+    ``index`` is the artefact of the shard's FAISS index or of its vectors' cells, None if the
+    search is exact. Before ``fill_index``, it has an empty FAISS index or the side's centroids.
     """
 
     method: CorpusMethod
@@ -230,7 +232,7 @@ class SearchTile:
 
     Attributes:
         part: Number of the tile and of all tiles for progress, such as ``2/6``, or empty.
-        cells: Range of cells to compare in a cell join, whose groups are whole sides, or None.
+        cells: Range of cells to compare in a cell join of two whole sides, None for other searches.
         floors: Artefacts with lower bounds of rows, from the join of nearest cells.
     """
 
@@ -274,7 +276,7 @@ class RecallSample:
 class SavedNeighbours(ShardReference):
     """Neighbours of rows of a shard, saved by a tile or a sample.
 
-    ``part`` is the range of these rows in the artefact, None if it has a list of every row.
+    ``part`` is the range of these rows in the artefact, None if the artefact lists every row.
     """
 
     artefact: Artefact
@@ -301,7 +303,8 @@ class TileNeighbours(SavedNeighbours):
     """A shard's neighbours in some shards, or cells, of the other side.
 
     ``others`` are the indices of these shards, or the cells, and ``total`` is the number of all.
-    ``scope`` is "corpus" or "document". A row has up to ``k`` neighbours in all tiles.
+    ``scope`` is "corpus" or "document". ``k`` is the number of neighbours per row to select of all
+    tiles.
     """
 
     others: range
@@ -337,7 +340,7 @@ class ShardNeighbours(ShardReference):
         return [sorted(artefact.files.items()) for artefact in self.neighbours.values()]
 
     def load(self, scope: str) -> Neighbours:
-        """Load each vector's neighbours (rows) in a scope, "corpus" or "document"."""
+        """Load each vector's neighbours in a scope, "corpus" or "document"."""
         return load_list(self.neighbours[scope].file, self.shard.side)
 
 
@@ -378,7 +381,7 @@ class ChosenPairs:
 
     @property
     def merges_key(self) -> Mapping[str, str]:
-        """Keywords of ``content_key`` with the digest of ``merges``, maybe none."""
+        """Keywords of ``content_key`` with the digest of ``merges``, none without."""
         return {"merges": self.merges.files[layout.MERGES]} if self.merges else {}
 
     def of_side(self, side: str) -> list[ShardNeighbours]:

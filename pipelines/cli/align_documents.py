@@ -62,8 +62,7 @@ def align_documents(args: argparse.Namespace) -> int:
     Sentences can be merged, split or missing.
 
     Raises:
-        SystemExit: The argument list (see ``command``) is wrong. Printed errors return 2.
-        ValueError: Not raised but printed: pairs of documents need an output in .jsonl.
+        ValueError: Printed, not raised: ``--document-pairs`` without an output in .jsonl.
     """
     from miner.storage.atomic import atomic_file, check_writable
     from miner.storage.corpus.reader import read_document_pairs

@@ -1,7 +1,8 @@
 """Options of a command in a TOML file.
 
-Keys are the long names of the command's options, and ``source``, ``target`` and ``output``. Each
-table ``[[run]]`` is a run, which also has the keys above the tables.
+Keys are ``source``, ``target`` and the long names of the command's options, with - or _, except for
+``config``, ``plan``, ``quiet`` and ``verbose``. Each table ``[[run]]`` is a run, which also has the
+keys above the tables. Without tables, the file is one run.
 """
 
 import argparse
@@ -29,12 +30,13 @@ def add_config(parser: argparse.ArgumentParser) -> None:
 def command_lines(
     argv: Sequence[str], make_parser: Callable[[], argparse.ArgumentParser]
 ) -> Iterator[Sequence[str]]:
-    """Yield the command line of each run in a configuration file.
+    """Yield the command line of each run in the file of ``--config``.
 
-    A line has the file's options, its corpora unless ``argv`` has some, and ``argv`` without
-    ``--config FILE``, whose options win. Without ``--config``, ``argv`` is the only line.
-    ValueError says that the file is not TOML, a key is not an option, or a value has a wrong type.
-    OSError says that the file cannot be read, SystemExit that an argument is malformed.
+    A line has the file's options, the file's corpora unless ``argv`` names a corpus, and ``argv``
+    without ``--config FILE``, whose options win. Without ``--config``, ``argv`` is the only line.
+    ValueError says that the file is not TOML, a key is unknown, a flag is not a boolean, or ``run``
+    is not tables. OSError says that the file cannot be read, SystemExit that an argument is
+    malformed.
     """
     finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     finder.add_argument(OPTION)
@@ -113,9 +115,9 @@ def config_of(args: argparse.Namespace, parser: argparse.ArgumentParser) -> str:
 
 
 def set_options(args: argparse.Namespace, parser: argparse.ArgumentParser) -> dict[str, Any]:
-    """Return the arguments that are neither empty nor default, by long name.
+    """Return the arguments that are neither empty nor default, by key.
 
-    Names lack leading dashes. ``--plan``, ``--config``, ``--quiet`` and ``--verbose`` are omitted.
+    Keys are those of the file of ``--config``, written with "-".
     """
     values, seen = {}, set()
     for name, action in _actions(parser).items():

@@ -45,11 +45,12 @@ STREAMED = (
 def rated_pairs(args: argparse.Namespace) -> Iterator[Callable[[Place], None]]:
     """Prepare a run of ``adit rate``, and yield a function that writes OUT.
 
-    Corpora, format, languages and order in ``args`` are set. For a file of pairs or ``--repair``,
-    the corpora are two files of lines in the work folder, or in a temporary folder for the block.
-    The function takes the work folder of the finished run. With ``--order score``, it does nothing,
-    because the run itself writes OUT. ValueError says that the file is not recognised, or options
-    conflict, and OSError that a file cannot be read or written.
+    The order in ``args`` is set. A file of pairs also sets the languages. For a file of pairs or
+    ``--repair``, the corpora in ``args`` become two files of lines in the work folder, or in a
+    temporary folder for the block. The yielded function takes the work folder of the finished run.
+    With ``--order score``, it does nothing, because the run itself writes OUT. ValueError says that
+    the file is not recognised, or options conflict, OSError that a file cannot be read or written,
+    and ModuleNotFoundError that ``--repair`` needs ftfy.
     """
     from miner.storage.artefacts import open_artefact
     from miner.storage.pair_files.repair import repaired
@@ -78,7 +79,7 @@ def rated_pairs(args: argparse.Namespace) -> Iterator[Callable[[Place], None]]:
 
 
 def check_streamed(options: Mapping[str, object]) -> None:
-    """Check the set options of ``--score texts``, by name such as "src-lang".
+    """Check the ``set_options`` of a command with ``--score texts``.
 
     Raises:
         ValueError: An option, or its value, conflicts with rating while lines are read.
@@ -219,9 +220,6 @@ def convert_pairs(args: argparse.Namespace) -> int:
     """Convert a file of sentence pairs to another format.
 
     Lines without a pair are skipped and counted.
-
-    Raises:
-        SystemExit: The argument list (see ``command``) is wrong. Printed errors return 2.
     """
     from miner.storage.pair_files.base import BLANK
     from miner.storage.pair_files.repair import repaired

@@ -34,7 +34,10 @@ logger = logging.getLogger(__name__)
 
 
 def set_up_logging(args: argparse.Namespace) -> progress.Monitor:
-    """Set up the process's logging by ``args``, and return a new monitor."""
+    """Set up logging to stderr by ``--quiet`` and ``--verbose``.
+
+    Return a new monitor, which shows bars if stderr is a terminal and ``--quiet`` is not given.
+    """
     level = logging.ERROR if args.quiet else logging.DEBUG if args.verbose else logging.INFO
     progress.log_to_stderr(level)
     # Beam logs each failure with a traceback, while the stage's own error is one line.
@@ -56,16 +59,17 @@ def supports_pipes(
 ) -> Callable[[Work], Work]:
     """Build a decorator of commands that read pipes and write to stdout.
 
-    The command writes stdout, with ``args.to_stdout``, if OUT is ``-``, or is missing and stdout is
-    not a terminal. It finds the paths of temporary files in its arguments, because corpora are read
-    more than once. It raises ValueError without OUT on a terminal, and for pipes with ``--runner``,
-    several output files, or two corpora from standard input.
+    A pipe is saved in a temporary file, whose path replaces the argument, because corpora are read
+    more than once. If OUT is ``-`` or missing, ``args.to_stdout`` is set, and a file that the
+    command writes to the temporary ``args.output`` is copied to stdout. ValueError says that OUT is
+    missing and stdout is a terminal, except for ``--plan``, or that pipes are used with
+    ``--runner``, several output files, or two corpora from standard input.
 
     Args:
         *inputs: Arguments that name corpora.
-        ending: Suffix of the format of standard output, unless the arguments have a ``format``.
-            None if the decorator must not write to standard output.
-        streams: Returns whether a command with arguments itself reads a ``Pipe`` and writes stdout.
+        ending: Suffix of stdout's format unless ``args`` have a ``format``, None to write no
+            stdout.
+        streams: Whether a command reads a ``Pipe`` itself, except for Parquet and zip files.
     """
 
     def decorate(work: Work) -> Work:
@@ -145,7 +149,8 @@ def mining_options(
 ) -> MiningOptions:
     """Build the options of a run from arguments with the fields' names.
 
-    Other arguments are ignored. Missing ones are defaults. A bad ``--memory`` raises ValueError.
+    Other arguments are ignored. Missing arguments are defaults. ValueError says that ``--memory``
+    is malformed, or that ``MiningOptions`` rejects a value.
     """
     values = {**vars(args), "work_dir": work_dir, "source": source, "target": target}
     values |= {name: tuple(values.get(name, ())) for name in ("beam_options", "filters")}
@@ -157,7 +162,8 @@ def mining_options(
 def sides_of(args: argparse.Namespace) -> list[CorpusOptions]:
     """Build the options of the source and of the target corpus, in this order.
 
-    ``args`` are of ``add_corpora``, ``add_languages`` and ``add_input_formats``.
+    ``args`` are of ``add_languages``, ``add_input_formats`` and ``add_corpora``, and optionally
+    have ``src_embeddings``, ``tgt_embeddings`` and ``dim``.
     """
     values = vars(args)
     return [
@@ -176,7 +182,8 @@ def sides_of(args: argparse.Namespace) -> list[CorpusOptions]:
 def work_dir_of(args: argparse.Namespace) -> Iterator[Place]:
     """Yield the work folder of a run, for the ``with`` block.
 
-    Without ``--work-dir``, it is a temporary folder for the block, next to OUT unless it is remote.
+    Without ``--work-dir``, it is a temporary folder, which is removed after the block. Unless OUT
+    is remote, the temporary folder is next to OUT, and the parent of OUT is made if missing.
 
     Raises:
         ValueError: A run on an engine with a remote output has no ``--work-dir``.
@@ -203,7 +210,7 @@ def interruptible(args: argparse.Namespace, state: str) -> Iterator[None]:
     """Explain an interrupt of the ``with`` block in its message.
 
     Raises:
-        KeyboardInterrupt: The block was interrupted. OUT, ``state`` and how to resume are added.
+        KeyboardInterrupt: The block was interrupted. The message adds OUT, ``state`` and a remedy.
     """
     try:
         yield

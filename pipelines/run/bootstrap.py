@@ -1,7 +1,7 @@
 """Improve an encoder in rounds of mining, and training on mined pairs.
 
-A round is a folder, ``OUT/rounds/N``, with the work folder of its run, the pairs it keeps, the
-encoder trained on them, and finally its figures, which seal it.
+A round is a folder, ``OUT/rounds/N``, with the work folder of its run, the pairs it keeps, its
+figures, which seal the mining, and the encoder trained on the pairs.
 """
 
 import json
@@ -39,9 +39,11 @@ def bootstrap(options: BootstrapOptions, monitor: Monitor) -> list[dict[str, Any
     """Mine and train in rounds, and write the best encoder to ``output``.
 
     Returns:
-        For each mining, one per round and one of the last encoder, a dictionary with "pairs"
-        (number of training pairs), "kept by" (the rule that kept them, such as "fdr 0.1") and
-        "mutual" (number of held-out sentences with a mutual nearest neighbour).
+        A dictionary per mining, in order, with "pairs" (number of training pairs), "kept by" (the
+        rule
+        that kept the pairs, such as "fdr 0.1") and "mutual" (number of held-out sentences with a
+        mutual
+        nearest neighbour). The last mining is of the last encoder, with which nothing is trained.
 
     Raises:
         ValueError: Inputs are invalid, a mining finds no usable pair, the first encoder stays the

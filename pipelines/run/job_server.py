@@ -18,7 +18,7 @@ def main() -> None:
     """Replace this process by the command in its arguments, a job server.
 
     The server has no terminal and, on Linux, ends when its parent ends. OSError says that the
-    command (``sys.argv[1:]``) is missing, or that this process leads a group.
+    command is not found, or that this process leads a group.
     """
     os.setsid()
     if sys.platform == "linux":  # on other systems, it outlives a killed command

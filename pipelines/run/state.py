@@ -3,9 +3,9 @@
 Each process appends to its own file of the ledger, so none waits for another. Remote files cannot
 be appended to; there each process writes a chain of small files, of at most ``CHUNK`` lines.
 
-Two runs at a time would replace each other's artefacts. Locks of local file systems keep a second
-run out. On others, a file names the run while it is renewed, which does not stop two runs that
-start together.
+Two runs at a time would replace each other's artefacts. The file system locks a local work folder.
+A remote work folder has a file that the run renews, which does not stop two runs that start
+together.
 """
 
 import contextvars
@@ -44,8 +44,9 @@ _SINCE = itemgetter("since")  # of a note
 class StageState:
     """The progress of a stage in a run.
 
-    ``done`` is the number of different elements that are done, ``expected`` that of all, None if
-    unknown. ``seconds`` are of all processes. ``since`` is its start in seconds after 1970, or 0.
+    ``done`` is the number of distinct elements that are done, ``expected`` the number of all, None
+    if unknown. ``seconds`` are of all processes. The first element began ``since`` seconds after
+    1970, 0 if none is done.
     """
 
     name: str
@@ -89,10 +90,9 @@ class Ledger:
         self._full = 0
 
     def note_done(self, stage: str, element: str, *, made: int, seconds: float) -> None:
-        """Record that a stage finished an element.
+        """Record that a stage finished an element, or raise OSError.
 
-        ``element`` is its name, ``made`` the number of its results, and ``seconds`` the time. An
-        OSError is raised if this cannot be written.
+        ``element`` is its name, ``made`` the number of its results, and ``seconds`` the time.
         """
         done = {"stage": stage, "element": element, "made": made, "seconds": seconds}
         self._add(done | {"since": time.time() - seconds, "worker": self._name})
@@ -189,14 +189,15 @@ def _notes(folder: Place) -> Iterator[dict[str, Any]]:
 def exclusive_run(work_dir: Place) -> AbstractContextManager[None]:
     """Lock an existing work folder against other runs while a context is open.
 
-    At its start, ValueError says that another run uses it. Without locks, a warning is logged.
+    Entering the context raises ValueError if another run uses the folder. A file system without
+    locks is logged as a warning.
     """
     path = WorkFolder(work_dir).lock
     return _renewed_lock(path) if isinstance(path, RemotePath) else _system_lock(path)
 
 
 def is_locked(work_dir: Place) -> bool:
-    """Return whether a run has locked the work folder, False without locks."""
+    """Return whether a run has locked the folder, False if it has no locks."""
     path = WorkFolder(work_dir).lock
     if isinstance(path, RemotePath):
         return _is_held(path)

@@ -6,9 +6,9 @@
             -> summary -> export
 
 Elements are small references to sealed artefacts, never sentences or vectors, so little data is
-moved. ``execute`` interprets the steps in this process, ``pipelines.run.beam`` on Beam's
-engines; both call the same functions and make the same artefacts. The next stage that gathers
-misses references that an engine lost (``pipelines.references.collect_side``).
+moved. ``execute`` interprets the steps in this process, ``pipelines.run.beam`` on Beam's engines.
+Both call the same functions and make the same artefacts. Stages that gather references raise
+ValueError if an engine lost some (``pipelines.references.collect_side``).
 """
 
 import time

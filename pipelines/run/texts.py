@@ -1,7 +1,7 @@
 """Rate pairs by their texts only, while their file is read.
 
 The first ``FIRST_LINES`` lines decide the languages, the run statistics, and the values that
-filters compare with. So memory does not grow with the file. Axis: ``P`` pairs.
+filters compare with. So memory does not grow with the file.
 """
 
 import logging
@@ -51,7 +51,7 @@ class TextRater:
     """A rater of sentence pairs by their texts only.
 
     The options of ``run`` have the languages. ``statistics`` are of the first pairs. Filters use
-    the length ratio and scripts of ``typical``, the probably correct ones of these pairs.
+    the length ratio and scripts of ``typical``, the first pairs that are probably correct.
     """
 
     run: RunContext
@@ -92,7 +92,7 @@ class TextRater:
         ]
 
     def rate_lines(self, lines: Iterator[FilePair]) -> Iterator[RatedLine]:
-        """Yield each line with its rating, in their order, whatever the threads."""
+        """Yield each line with its rating, in their order, rated in threads."""
         size = PAIRS_PER_THREAD * thread_count()
         blocks = iter(lambda: list(islice(lines, size)), [])
         return chain.from_iterable(prefetch(self.rate, blocks))

@@ -1,7 +1,7 @@
 """Export the pairs with their sentences, best pairs first.
 
-Sentences are stored by row, so each sentence is fetched from anywhere in the corpus. One pass over
-both corpora completes as many pairs as fit into memory.
+Sentences are stored by row, and those of a pair may be anywhere in the corpora. One pass over both
+corpora completes as many pairs as fit into memory.
 """
 
 import itertools
@@ -146,12 +146,12 @@ def pair_meter(
 def completed_pairs(
     run: RunContext, chosen: ChosenPairs, name: str, *, rows: range = range(MAX_PAIRS)
 ) -> Iterator[pa.Table]:
-    """Yield pairs with their sentences, in tables.
+    """Yield pairs with their sentences, in tables of at most 32,768 rows.
 
     They are the pairs at the positions ``rows`` in the file ``name`` of ``chosen.pairs``, in order,
-    by default all. A table has at most 32,768. Columns ``id``, ``doc``, ``text`` and ``duplicates``
-    or, with merged sentences, ``rows``, ``ids``, ``doc`` and ``text`` are added for both sides,
-    with names such as ``source_id``.
+    by default all. Columns ``id``, ``doc``, ``text`` and ``duplicates`` or, with merged sentences,
+    ``rows``, ``ids``, ``doc`` and ``text`` are added for both sides, with names such as
+    ``source_id``.
     """
     sides = {side: [part.shard for part in chosen.of_side(side)] for side in SIDES}
     merges = (

@@ -65,11 +65,11 @@ BATCHES = 4  # or a multiple, so that workers end together; each has ``EXPORT_RO
 
 
 def resolve_score_method(run: RunContext) -> RunContext:
-    """Decide the option ``score`` of each pair of the run.
+    """Return the run with the option ``score`` of each pair decided.
 
-    It is set to "words" or "margin" in the run that is returned. If the user gave none, it is
-    "words" if both languages have word vectors, else "margin". ValueError says that a language has
-    no word vectors, but scores by words, ``fdr`` or ``unmatched_words`` were requested.
+    If it is None, it becomes "words" if both languages have word vectors, else "margin". ValueError
+    says that a language has no word vectors, but scores by words, ``fdr`` or ``unmatched_words``
+    were requested.
     """
     parts = {}
     for name in run.job.pairs:
@@ -105,8 +105,8 @@ def _option_that_needs_words(options: MiningOptions) -> str | None:
 def cut_pairs(run: RunContext, chosen: ChosenPairs) -> list[PairBatch]:
     """Divide the chosen pairs into batches, and save the run statistics.
 
-    The statistics are of the best pairs by margin. Without the judge, there is one empty batch.
-    The errors of ``produce`` are raised.
+    The statistics are of the best pairs by margin. Without the judge, or without pairs, there is
+    one empty batch. The errors of ``produce`` are raised.
     """
     if not run.options.scores_by_words:
         return [PairBatch(chosen=chosen, index=0, total=1, rows=range(0), usual=None)]

@@ -1,7 +1,4 @@
-"""Write the lines of a parallel corpus in their order, with their scores.
-
-Axes: ``N`` lines, ``P`` different pairs.
-"""
+"""Write the lines of a parallel corpus in their order, with their scores."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import IO, Any, NamedTuple
@@ -31,11 +28,10 @@ NEAR_COPY = "near-copy"
 def order_lines(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     """Save the score, probability and reason of each line, in order.
 
-    ``chosen`` are of ``adit rate``, and are returned. The artefact is ``ordered`` in the work
-    folder. Duplicate pairs have the score of the first. The reason is "" for pairs that are kept.
-    Lines that lack a sentence have NaN as score and probability. With scores by margin, each
-    probability is NaN, and so is each score at or below ``threshold``. The errors of ``produce``
-    are raised.
+    ``chosen``, of ``adit rate``, is returned. The artefact is ``ordered`` in the work folder.
+    Duplicate pairs have the score of the first. The reason is "" for pairs that are kept. Lines
+    that lack a sentence have NaN as score and probability. With scores by margin, each probability
+    is NaN, and so is each score at or below ``threshold``. The errors of ``produce`` are raised.
     """
     lines = chosen.lines
     assert lines is not None
