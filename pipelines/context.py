@@ -95,18 +95,14 @@ class RunContext:
 
     @property
     def words_name(self) -> str:
-        """The names of both sides' word encoders, joined by "+" unless equal.
-
-        It raises the errors of ``word_encoders``.
-        """
+        """The names of ``word_encoders``, joined by "+" unless equal."""
         return _joined(self.word_encoders())
 
     def word_encoders(self) -> tuple[WordEncoder, ...]:
         """Return the encoders of single words of source and target.
 
         They are the bundled encoder for precomputed vectors, or if the run's encoder has no words.
-        Errors of ``encoder`` are raised, or ValueError if the bundled encoder is weak in a
-        language, or lacks it.
+        Errors of ``encoder`` and ``encoder.words.word_encoders`` are raised.
         """
         encoder = None if self.options.source.embeddings is not None else self.encoder()
         return self._encoders.words(encoder, *self.languages)

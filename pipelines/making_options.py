@@ -16,8 +16,8 @@ VEC = ".vec"
 class TextOptions:
     """The options that ``adit map`` and ``adit bootstrap`` share.
 
-    ``languages`` are the codes of ``source`` and ``target``, two corpora, whose format is
-    ``input_format``, as for ``--input-format``. ``output`` is a folder.
+    ``languages`` are codes without script and region, of the corpora ``source`` and ``target``.
+    ``input_format`` is theirs, as for ``--input-format``. ``output`` is a folder.
     """
 
     source: Place
@@ -32,7 +32,7 @@ class MapOptions(TextOptions):
     """Options of ``adit map``, whose corpora may be word vectors (``VEC``).
 
     Attributes:
-        start: One of ``STARTS``, or the path of a file with a word and its translation per line.
+        start: One of ``STARTS``, or a file with a word and its translation per line.
         refinements: How often the map is refitted to mutual nearest neighbours.
         vec: Folder to write both languages' mapped word vectors to, as ``XX.vec``, or None.
     """
@@ -44,10 +44,7 @@ class MapOptions(TextOptions):
 
 
 class RoundOptions(ValidatedOptions):
-    """Options of each round of mining and training.
-
-    ValueError says that a number is below its ``low``, by default 0, or above its ``high``.
-    """
+    """Options of each round of mining and training."""
 
     rounds: int = option(3, "maximum number of rounds", low=1)
     fdr: float = option(

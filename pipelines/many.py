@@ -38,8 +38,7 @@ class ManyOptions:
     Attributes:
         corpora: Folder with a corpus per language, or a corpus with a field ``language``.
         output: Folder for the outputs ``XX-YY.ENDING``, one per pair of languages.
-        pairs: Pairs such as "de-en,fr-en", or "all" for each pair once, named in alphabetical
-            order.
+        pairs: Pairs such as "de-en,fr-en", or "all" for each pair once, in alphabetical order.
         ending: Suffix of the outputs without its first dot.
     """
 
@@ -52,8 +51,7 @@ class ManyOptions:
 def find_corpora(corpora: Place, work_dir: Place, input_format: str) -> dict[str, CorpusOptions]:
     """Find the corpus of each language, as options by language code.
 
-    Codes are as in the names of the files. A corpus of many languages is first split into a file
-    per language in the work folder.
+    A corpus of many languages is first split into a file per language in the work folder.
 
     Raises:
         FileNotFoundError: ``corpora`` does not exist.
@@ -94,8 +92,7 @@ def job_of_languages(
 ) -> Job:
     """Build the job that mines the language pairs of ``many``.
 
-    ``base`` has the options that pairs share, and ``corpora`` are by language code. Unknown or
-    repeated ``many.pairs`` raise ValueError.
+    ``base`` has the options that pairs share. Unknown or repeated ``many.pairs`` raise ValueError.
     """
 
     def part(name: str, source: str, target: str) -> MiningOptions:
@@ -122,9 +119,9 @@ def job_of_languages(
 def write_multiway(many: ManyOptions, job: Job) -> None:
     """Write the clusters of translations in all languages of a finished job.
 
-    The output ``multiway.tsv`` in ``many.output``, or ``multiway.jsonl`` if ``many.ending`` begins
-    with jsonl, has a line per cluster: its number of languages, number of links (pairs), score of
-    the weakest link, and at most one sentence per language. ValueError says that languages are more
+    The file ``multiway.tsv`` in ``many.output``, or ``multiway.jsonl`` if ``many.ending`` begins
+    with jsonl, has a line per cluster: number of languages, number of links (pairs), score of the
+    weakest link, and at most one sentence per language. ValueError says that languages are more
     than 64 or a run is not finished, OutputError that the file cannot be written.
     """
     runs = {name: open_run(job.parts[name].work_dir) for name in job.pairs}

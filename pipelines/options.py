@@ -55,6 +55,7 @@ class CorpusOptions:
 
         It is ``language`` if given, else a code in the path, such as ``de`` in ``news.de.txt``,
         whose share is at least 10%, else the largest share's if that is at least half, else None.
+        Codes in the file name precede codes in folders' names.
         """
         if self.language:
             return base_language(self.language)
@@ -175,10 +176,7 @@ class MiningOptions:
 
     @property
     def outputs(self) -> list[Place]:
-        """The paths of the output and, with ``filters``, of ``rejected_output``.
-
-        It raises the ValueError of ``rejected_output``.
-        """
+        """The paths of ``output`` and, with ``filters``, of ``rejected_output``."""
         return [self.output, *([self.rejected_output] if self.filters else [])]
 
     @property
@@ -189,10 +187,7 @@ class MiningOptions:
 
     @property
     def method(self) -> CorpusMethod | None:
-        """The search method that ``index`` names, None for auto.
-
-        An invalid ``index`` that begins with ``cells`` raises ValueError.
-        """
+        """The search method of ``index`` by ``parse_method``, None for auto."""
         return None if self.index == AUTO else parse_method(self.index)
 
     @property

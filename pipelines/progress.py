@@ -76,7 +76,7 @@ class LogLines(Meter):
         self._next = self._start + LOG_SECONDS
 
     def advance(self, count: int) -> None:
-        """Count ``count`` more units, and log a line if none was logged for 10 s."""
+        """Count ``count`` more units, and log a line at most every 10 s."""
         self._done += count
         now = time.monotonic()
         if now >= self._next:

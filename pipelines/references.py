@@ -141,23 +141,19 @@ class EmbeddedShard:
         """Read P vectors, (P, ``dim``), multiplied by the columns' weights.
 
         ``rows`` are their positions in the shard, in any order, or a slice. Vectors are float32 if
-        there are ``columns``, or else as stored. They are not scaled to length 1.
+        there are ``columns``, otherwise as stored. They are not scaled to length 1.
         """
         return take_columns(take_rows(self.stored(), rows), self.columns)
 
     def stored(self) -> NDArray[np.floating]:
-        """Map all stored vectors into memory, read-only, without weights.
-
-        They have all dimensions, whatever ``columns`` selects. Each call maps the file again.
-        """
+        """Map all dimensions of the stored vectors, read-only, without weights."""
         return load_array(self.vectors.file(layout.VECTORS), mmap_mode="r")
 
 
 class SideVectors:
     """The vectors of a side's ``shards``, which are one or more, in order.
 
-    Positions count through all shards. ``starts`` lists each shard's first position, then the
-    total.
+    Positions count through all shards. ``starts`` has each shard's first position, then the total.
     """
 
     def __init__(self, shards: Sequence[EmbeddedShard]) -> None:
@@ -175,8 +171,7 @@ class SideVectors:
     def take(self, positions: IntArray, *, places: IntArray | None = None) -> Matrix:
         """Read P unit vectors at ascending positions, float32 (P, ``dim``).
 
-        Vector i becomes row ``places[i]`` of the result, or row i if ``places`` is None. ``places``
-        must contain each of 0 to P - 1.
+        Vector i becomes row ``places[i]`` of the result, by default i. ``places`` is a permutation.
         """
         units = np.empty((len(positions), self.dim), dtype=np.float32)
         places = np.arange(len(positions)) if places is None else places
@@ -232,7 +227,7 @@ class SearchTile:
 
     Attributes:
         part: Number of the tile and of all tiles for progress, such as ``2/6``, or empty.
-        cells: Range of cells to compare in a cell join of two whole sides, None for other searches.
+        cells: Range of cells to compare in a cell join of whole sides, None for other searches.
         floors: Artefacts with lower bounds of rows, from the join of nearest cells.
     """
 
@@ -283,10 +278,9 @@ class SavedNeighbours(ShardReference):
     part: range | None = None
 
     def load(self) -> tuple[IntArray, Neighbours]:
-        """Load the positions in the shard of P rows, and their neighbours.
+        """Load P ascending positions in the shard, integers, and their neighbours.
 
-        Positions are int64 or int32 (P,), ascending. Ids of neighbours are rows of the other side
-        or, for ``SampledNeighbours``, positions in it.
+        Ids are rows of the other side or, for ``SampledNeighbours``, positions in it.
         """
         if self.part is None:
             lists = load_list(self.artefact.file, tile_list(self.embedded))
@@ -302,9 +296,8 @@ class SavedNeighbours(ShardReference):
 class TileNeighbours(SavedNeighbours):
     """A shard's neighbours in some shards, or cells, of the other side.
 
-    ``others`` are the indices of these shards, or the cells, and ``total`` is the number of all.
-    ``scope`` is "corpus" or "document". ``k`` is the number of neighbours per row to select of all
-    tiles.
+    ``others`` are the indices of these shards, or the cells, out of ``total``. ``scope`` is
+    "corpus" or "document". ``k`` is the length of a row's list after all tiles are merged.
     """
 
     others: range
@@ -361,15 +354,13 @@ class DocumentBatch:
 class ChosenPairs:
     """The chosen pairs of a run, with artefacts about them.
 
-    An artefact that the run does not need is None.
-
     Attributes:
         pairs: The artefact of the pairs, best first.
         shards: The shards of both sides with their neighbours.
-        merges: The rows of each merged sentence, only with monotone alignment.
-        lines: The lines of each rated pair, only with ``adit rate``.
-        identical: Pairs with the same text on both sides, only with the judge's scores.
-        rejected: Pairs that filters rejected, only with filters.
+        merges: The rows of each merged sentence, None without monotone alignment.
+        lines: The lines of each rated pair, None without ``adit rate``.
+        identical: Pairs with the same text on both sides, None without the judge's scores.
+        rejected: Pairs that filters rejected, None without filters.
     """
 
     pairs: Artefact
@@ -492,10 +483,7 @@ def collect_side(references: Iterable[Reference], side: str) -> list[Reference]:
 
 
 def collect_sides(references: Iterable[Reference]) -> dict[str, list[Reference]]:
-    """Return the references by side, source first, in the order of shards.
-
-    ValueError says that a shard of a side has no reference, or several.
-    """
+    """Return ``collect_side`` of each side by its name, source first."""
     return {side: collect_side(references, side) for side in layout.SIDES}
 
 

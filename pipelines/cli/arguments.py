@@ -137,10 +137,7 @@ EMBED_HELP = {
 
 
 def make_add_option(group: Group, texts: Mapping[str, str] = HELP) -> Callable[..., object]:
-    """Return a function that adds options to a group of arguments.
-
-    It takes an option, whose help is in ``texts``, and keywords of ``add_argument``.
-    """
+    """Return the group's ``add_argument``, with the help from ``texts``."""
     return lambda option, **more: group.add_argument(option, help=texts[option], **more)
 
 
@@ -296,8 +293,7 @@ def add_languages(
 ) -> None:
     """Add the option ``--PREFIX-lang`` for the language of each corpus.
 
-    ``corpora`` has each corpus's prefix, and its name in the help. Unless ``required``, the help
-    also shows ``default``.
+    ``corpora`` has prefixes, and names for the help, which shows ``default`` unless ``required``.
     """
     default = "" if required else f"; default: {default}"
     for side, corpus in corpora:
@@ -335,10 +331,7 @@ def add_texts(parser: argparse.ArgumentParser, source: str, target: str) -> None
 
 
 def given_texts(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the arguments of ``add_texts`` as keywords of ``TextOptions``.
-
-    Languages lose their script and region.
-    """
+    """Return the arguments of ``add_texts`` as keywords of ``TextOptions``."""
     names = ("source", "target", "output", "input_format")
     fields = {name: getattr(args, name) for name in names}
     languages = base_language(args.src_lang), base_language(args.tgt_lang)

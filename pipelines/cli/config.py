@@ -1,8 +1,7 @@
 """Options of a command in a TOML file.
 
-Keys are ``source``, ``target`` and the long names of the command's options, with - or _, except for
-``config``, ``plan``, ``quiet`` and ``verbose``. Each table ``[[run]]`` is a run, which also has the
-keys above the tables. Without tables, the file is one run.
+Keys are ``source``, ``target`` and long names of options other than ``config``, ``plan``, ``quiet``
+and ``verbose``. Each table ``[[run]]`` is a run, which also has the keys above the tables.
 """
 
 import argparse
@@ -32,11 +31,10 @@ def command_lines(
 ) -> Iterator[Sequence[str]]:
     """Yield the command line of each run in the file of ``--config``.
 
-    A line has the file's options, the file's corpora unless ``argv`` names a corpus, and ``argv``
+    A line has the file's options, the file's corpora unless ``argv`` names one, and ``argv``
     without ``--config FILE``, whose options win. Without ``--config``, ``argv`` is the only line.
-    ValueError says that the file is not TOML, a key is unknown, a flag is not a boolean, or ``run``
-    is not tables. OSError says that the file cannot be read, SystemExit that an argument is
-    malformed.
+    ValueError says that the file is not TOML, a key is unknown, or a flag or ``run`` has a wrong
+    type. OSError says that the file cannot be read, SystemExit that an argument is malformed.
     """
     finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     finder.add_argument(OPTION)
@@ -115,10 +113,7 @@ def config_of(args: argparse.Namespace, parser: argparse.ArgumentParser) -> str:
 
 
 def set_options(args: argparse.Namespace, parser: argparse.ArgumentParser) -> dict[str, Any]:
-    """Return the arguments that are neither empty nor default, by key.
-
-    Keys are those of the file of ``--config``, written with "-".
-    """
+    """Return the arguments that are neither empty nor default, by TOML key."""
     values, seen = {}, set()
     for name, action in _actions(parser).items():
         value = getattr(args, action.dest, None)

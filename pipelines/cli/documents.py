@@ -24,11 +24,10 @@ SUFFIXES = (".jsonl", ".parquet")
 def decide_documents(args: argparse.Namespace, corpora: Sequence[Place] = ()) -> None:
     """Set the options on documents that ``args`` leave open, in place.
 
-    A folder of documents in ``corpora`` whose format is "auto" gets the format "documents". The
-    default alignment is "monotone" if ``corpora`` has such folders only, at least one, retrieval
-    and index are defaults, and ``args`` have no vectors, no ``--plan`` and no option on documents.
-    Otherwise it is "free". The default scope is "corpus" for a free alignment without document
-    pairs, otherwise "document". ``document_pairs`` "auto" becomes None.
+    Folders of documents in ``corpora`` get the format "documents" instead of "auto". The alignment
+    becomes "monotone" if ``corpora`` has only folders of documents, at least one, and retrieval,
+    index, vectors, ``--plan`` and options on documents are defaults, otherwise "free". The scope
+    becomes "corpus" if free without document pairs, otherwise "document". Pairs "auto" become None.
 
     Raises:
         ValueError: The scope is "corpus", but document pairs or "auto" are given.

@@ -53,10 +53,7 @@ def adit(argv: Sequence[str] | None = None) -> int:
 
 
 def run(name: str, arguments: Sequence[str], prog: str) -> int:
-    """Run the command ``name`` of ``COMMANDS`` with ``arguments``.
-
-    ``prog`` is the command's name in messages.
-    """
+    """Run the command ``name`` of ``COMMANDS``, called ``prog`` in messages."""
     module, _, function = COMMANDS[name][1].partition(":")
     return getattr(import_module(module), function)(arguments, prog)
 

@@ -34,10 +34,7 @@ logger = logging.getLogger(__name__)
 
 
 def set_up_logging(args: argparse.Namespace) -> progress.Monitor:
-    """Set up logging to stderr by ``--quiet`` and ``--verbose``.
-
-    Return a new monitor, which shows bars if stderr is a terminal and ``--quiet`` is not given.
-    """
+    """Set up logging by ``--quiet`` and ``--verbose``, and return a monitor."""
     level = logging.ERROR if args.quiet else logging.DEBUG if args.verbose else logging.INFO
     progress.log_to_stderr(level)
     # Beam logs each failure with a traceback, while the stage's own error is one line.
@@ -59,17 +56,14 @@ def supports_pipes(
 ) -> Callable[[Work], Work]:
     """Build a decorator of commands that read pipes and write to stdout.
 
-    A pipe is saved in a temporary file, whose path replaces the argument, because corpora are read
-    more than once. If OUT is ``-`` or missing, ``args.to_stdout`` is set, and a file that the
-    command writes to the temporary ``args.output`` is copied to stdout. ValueError says that OUT is
-    missing and stdout is a terminal, except for ``--plan``, or that pipes are used with
-    ``--runner``, several output files, or two corpora from standard input.
-
-    Args:
-        *inputs: Arguments that name corpora.
-        ending: Suffix of stdout's format unless ``args`` have a ``format``, None to write no
-            stdout.
-        streams: Whether a command reads a ``Pipe`` itself, except for Parquet and zip files.
+    The arguments ``inputs`` name corpora. A pipe in one of them is replaced by the path of a
+    temporary copy, because corpora are read more than once. If ``streams`` is true of the
+    arguments, a pipe that is neither Parquet nor a zip file is replaced by a ``Pipe``. If OUT is
+    ``-`` or missing, ``args.to_stdout`` is set, and a file that is written to the temporary
+    ``args.output`` is copied to stdout, in the format ``args.format``, by default ``ending``. If
+    ``ending`` is None, OUT stays. ValueError says that OUT is missing on a terminal without
+    ``--plan``, or that pipes are used with ``--runner``, several output files, or standard input
+    twice.
     """
 
     def decorate(work: Work) -> Work:
@@ -149,8 +143,7 @@ def mining_options(
 ) -> MiningOptions:
     """Build the options of a run from arguments with the fields' names.
 
-    Other arguments are ignored. Missing arguments are defaults. ValueError says that ``--memory``
-    is malformed, or that ``MiningOptions`` rejects a value.
+    Other arguments are ignored. Missing ones are defaults. A bad ``--memory`` raises ValueError.
     """
     values = {**vars(args), "work_dir": work_dir, "source": source, "target": target}
     values |= {name: tuple(values.get(name, ())) for name in ("beam_options", "filters")}
@@ -162,8 +155,7 @@ def mining_options(
 def sides_of(args: argparse.Namespace) -> list[CorpusOptions]:
     """Build the options of the source and of the target corpus, in this order.
 
-    ``args`` are of ``add_languages``, ``add_input_formats`` and ``add_corpora``, and optionally
-    have ``src_embeddings``, ``tgt_embeddings`` and ``dim``.
+    ``args`` are of ``add_corpora``, ``add_languages`` and ``add_input_formats``.
     """
     values = vars(args)
     return [
@@ -182,12 +174,11 @@ def sides_of(args: argparse.Namespace) -> list[CorpusOptions]:
 def work_dir_of(args: argparse.Namespace) -> Iterator[Place]:
     """Yield the work folder of a run, for the ``with`` block.
 
-    Without ``--work-dir``, it is a temporary folder, which is removed after the block. Unless OUT
-    is remote, the temporary folder is next to OUT, and the parent of OUT is made if missing.
+    Without ``--work-dir``, it is a temporary folder for the block, next to a local OUT.
 
     Raises:
         ValueError: A run on an engine with a remote output has no ``--work-dir``.
-        OSError: The temporary folder cannot be made.
+        OSError: The temporary folder, or the folder of OUT, cannot be made.
     """
     if args.work_dir is not None:
         yield args.work_dir

@@ -1,7 +1,6 @@
 """Interpret the steps of a run by Apache Beam, on workers or on an engine.
 
-Pipelines are chains of Create, ParDo, GroupByKey and Reshuffle, without side inputs or second
-outputs, because every runner has these transforms.
+Pipelines are chains of Create, ParDo, GroupByKey and Reshuffle, which every runner supports.
 """
 
 import json
@@ -172,8 +171,7 @@ def _distribute_on_demand(references: PCollection, claims: Path, workers: int) -
 class Claim(beam.DoFn):
     """A Beam function that divides a list of elements among workers.
 
-    The pipeline has a copy of the list per worker. A file in ``folder`` marks an element as
-    claimed.
+    The pipeline has the list once per worker. A file in ``folder`` marks an element as claimed.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -38,12 +38,9 @@ HELD_OUT_EVERY = 20  # one in 20 source sentences is held out to compare encoder
 def bootstrap(options: BootstrapOptions, monitor: Monitor) -> list[dict[str, Any]]:
     """Mine and train in rounds, and write the best encoder to ``output``.
 
-    Returns:
-        A dictionary per mining, in order, with "pairs" (number of training pairs), "kept by" (the
-        rule
-        that kept the pairs, such as "fdr 0.1") and "mutual" (number of held-out sentences with a
-        mutual
-        nearest neighbour). The last mining is of the last encoder, with which nothing is trained.
+    A dictionary per mining is returned, in order. "pairs" is the number of training pairs, "kept
+    by" the rule that kept them, such as "fdr 0.1", and "mutual" the number of held-out sentences
+    with a mutual nearest neighbour. The last mining only evaluates the last encoder.
 
     Raises:
         ValueError: Inputs are invalid, a mining finds no usable pair, the first encoder stays the

@@ -48,10 +48,9 @@ def plan_run(options: MiningOptions) -> str:
     """Describe the estimated time, memory and disk space of a run, in lines.
 
     Only the first lines of the corpora are mined, in a temporary folder. If a run with the default
-    encoder needs ten minutes or more, the time with the faster encoder is also estimated.
-    ValueError says that the run would reject its options or inputs, or its scope is "document".
-    OSError says that an input cannot be read, ModuleNotFoundError that a required extra is not
-    installed.
+    encoder needs ten minutes or more, the time with the faster one is also estimated. ValueError
+    says that the run would reject its options or inputs, or its scope is "document", OSError that
+    an input cannot be read, and ModuleNotFoundError that a required extra is not installed.
     """
     lines, seconds = _plan(options)
     if _is_long(options, seconds):
@@ -63,9 +62,9 @@ def plan_run(options: MiningOptions) -> str:
 def describe_faster(options: MiningOptions, used: str, seconds: float) -> list[str]:
     """Suggest the faster encoder after a long run, in a list of lines.
 
-    ``options`` are the command's, ``used`` is the encoder that the run chose, and ``seconds`` is
-    the run's time. The list is empty if ``seconds`` is below 600, ``options.encoder`` is not
-    "best", vectors are precomputed, or ``used`` does not contain ``encoder.USE``.
+    ``seconds`` is the run's time, ``used`` its encoder. The list is empty below 600 s, with
+    precomputed vectors, without ``encoder.USE`` in ``used``, or if ``options.encoder`` is not
+    "best".
     """
     if encoder.USE not in used or not _is_long(options, seconds):
         return []

@@ -17,8 +17,7 @@ PR_SET_PDEATHSIG = 1  # for Linux's prctl, to set a signal for when the parent e
 def main() -> None:
     """Replace this process by the command in its arguments, a job server.
 
-    The server has no terminal and, on Linux, ends when its parent ends. OSError says that the
-    command is not found, or that this process leads a group.
+    On Linux, it ends when its parent ends. OSError says that the command is not found.
     """
     os.setsid()
     if sys.platform == "linux":  # on other systems, it outlives a killed command

@@ -4,8 +4,7 @@ Each process appends to its own file of the ledger, so none waits for another. R
 be appended to; there each process writes a chain of small files, of at most ``CHUNK`` lines.
 
 Two runs at a time would replace each other's artefacts. The file system locks a local work folder.
-A remote work folder has a file that the run renews, which does not stop two runs that start
-together.
+A file that the run renews locks a remote one, but does not stop two runs that start together.
 """
 
 import contextvars
@@ -44,9 +43,8 @@ _SINCE = itemgetter("since")  # of a note
 class StageState:
     """The progress of a stage in a run.
 
-    ``done`` is the number of distinct elements that are done, ``expected`` the number of all, None
-    if unknown. ``seconds`` are of all processes. The first element began ``since`` seconds after
-    1970, 0 if none is done.
+    ``done`` is the number of distinct finished elements, ``expected`` that of all, None if unknown.
+    ``seconds`` are of all processes. ``since`` is the stage's start in seconds after 1970, or 0.
     """
 
     name: str
@@ -90,10 +88,7 @@ class Ledger:
         self._full = 0
 
     def note_done(self, stage: str, element: str, *, made: int, seconds: float) -> None:
-        """Record that a stage finished an element, or raise OSError.
-
-        ``element`` is its name, ``made`` the number of its results, and ``seconds`` the time.
-        """
+        """Record a finished element, with ``made`` results, or raise OSError."""
         done = {"stage": stage, "element": element, "made": made, "seconds": seconds}
         self._add(done | {"since": time.time() - seconds, "worker": self._name})
 
@@ -189,15 +184,14 @@ def _notes(folder: Place) -> Iterator[dict[str, Any]]:
 def exclusive_run(work_dir: Place) -> AbstractContextManager[None]:
     """Lock an existing work folder against other runs while a context is open.
 
-    Entering the context raises ValueError if another run uses the folder. A file system without
-    locks is logged as a warning.
+    ValueError says that another run uses it. Without locks in the file system, a warning is logged.
     """
     path = WorkFolder(work_dir).lock
     return _renewed_lock(path) if isinstance(path, RemotePath) else _system_lock(path)
 
 
 def is_locked(work_dir: Place) -> bool:
-    """Return whether a run has locked the folder, False if it has no locks."""
+    """Return whether a run has locked the work folder, False without locks."""
     path = WorkFolder(work_dir).lock
     if isinstance(path, RemotePath):
         return _is_held(path)

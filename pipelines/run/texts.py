@@ -1,7 +1,6 @@
 """Rate pairs by their texts only, while their file is read.
 
-The first ``FIRST_LINES`` lines decide the languages, the run statistics, and the values that
-filters compare with. So memory does not grow with the file.
+The first ``FIRST_LINES`` lines decide languages and statistics, so memory use does not grow.
 """
 
 import logging

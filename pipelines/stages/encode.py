@@ -72,8 +72,8 @@ def _save(block: Block, draft: Draft) -> Mapping[str, Any]:
 def encode_block(encoder: Encoder, texts: Sequence[str]) -> Block:
     """Encode one or more sentences, as vectors in float16.
 
-    If the encoder fails, each half is encoded separately. If it fails for a single sentence, the
-    error is logged, and the vector is NaN.
+    If the encoder fails, each half is encoded separately. For a single sentence, the failure is
+    logged and the vector is NaN.
 
     Raises:
         MemoryError: The process ran out of memory.
@@ -104,10 +104,9 @@ def embed_shard(run: RunContext, shard: Shard) -> EmbeddedShard:
 
     Vectors that are zero or not finite are dropped. The fact ``dropped`` counts them by reason.
     Encoded vectors are stored as float16, precomputed vectors in their own type. Vectors of a
-    joined encoder are stored without weights, so that pairs with other weights can share them. The
-    fact ``parts`` has the dimensions of each part by name. ValueError says that the encoder lacks
-    the language, or that the file of vectors is damaged or of another corpus, OSError that a file
-    cannot be read or written.
+    joined encoder are stored without weights, so that pairs with other weights share them. The fact
+    ``parts`` has the dimensions of each part by name. ValueError says that the encoder lacks the
+    language, or that the file of vectors is damaged or of another corpus.
     """
     folder = run.folder.embeddings(shard.side, shard.index)
     batches, side = folder / "batches", run.options.side(shard.side)

@@ -1,7 +1,7 @@
 """Export the pairs with their sentences, best pairs first.
 
-Sentences are stored by row, and those of a pair may be anywhere in the corpora. One pass over both
-corpora completes as many pairs as fit into memory.
+Sentences are stored by row, and a pair's sentences may be anywhere in the corpora. One pass over
+both corpora completes as many pairs as fit into memory.
 """
 
 import itertools
@@ -39,10 +39,7 @@ PAIR_BYTES = 200  # bytes of a pair without its texts
 
 
 def export_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
-    """Write or replace ``options.outputs``, and return ``chosen``.
-
-    An output that cannot be written raises OSError.
-    """
+    """Write ``options.outputs``, or raise OSError, and return ``chosen``."""
     options = run.options
     _export(run, chosen, PAIRS, "export", options.output)
     if options.filters:
@@ -149,9 +146,8 @@ def completed_pairs(
     """Yield pairs with their sentences, in tables of at most 32,768 rows.
 
     They are the pairs at the positions ``rows`` in the file ``name`` of ``chosen.pairs``, in order,
-    by default all. Columns ``id``, ``doc``, ``text`` and ``duplicates`` or, with merged sentences,
-    ``rows``, ``ids``, ``doc`` and ``text`` are added for both sides, with names such as
-    ``source_id``.
+    by default all. For both sides, columns such as ``source_id`` are added: ``id``, ``doc``,
+    ``text`` and ``duplicates`` or, with merged sentences, ``rows``, ``ids``, ``doc`` and ``text``.
     """
     sides = {side: [part.shard for part in chosen.of_side(side)] for side in SIDES}
     merges = (

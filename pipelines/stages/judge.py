@@ -67,9 +67,8 @@ BATCHES = 4  # or a multiple, so that workers end together; each has ``EXPORT_RO
 def resolve_score_method(run: RunContext) -> RunContext:
     """Return the run with the option ``score`` of each pair decided.
 
-    If it is None, it becomes "words" if both languages have word vectors, else "margin". ValueError
-    says that a language has no word vectors, but scores by words, ``fdr`` or ``unmatched_words``
-    were requested.
+    None becomes "words" if both languages have word vectors, else "margin". ValueError says that
+    they do not, but scores by words, ``fdr`` or ``unmatched_words`` were requested.
     """
     parts = {}
     for name in run.job.pairs:
@@ -105,8 +104,7 @@ def _option_that_needs_words(options: MiningOptions) -> str | None:
 def cut_pairs(run: RunContext, chosen: ChosenPairs) -> list[PairBatch]:
     """Divide the chosen pairs into batches, and save the run statistics.
 
-    The statistics are of the best pairs by margin. Without the judge, or without pairs, there is
-    one empty batch. The errors of ``produce`` are raised.
+    These are of the best pairs by margin. Without the judge or pairs, there is one empty batch.
     """
     if not run.options.scores_by_words:
         return [PairBatch(chosen=chosen, index=0, total=1, rows=range(0), usual=None)]
@@ -151,7 +149,7 @@ def score_pairs(run: RunContext, batch: PairBatch) -> PairBatch:
     """Score a batch of pairs by the judge, and return it with ``scores``.
 
     Pairs are sorted by ascending score. Pairs with the same text on both sides are in a separate
-    file. A batch without run statistics is returned unchanged. A full disk raises OSError.
+    file. A batch without run statistics is returned unchanged.
     """
     if batch.usual is None:
         return batch
@@ -234,9 +232,9 @@ def judge_pairs(run: RunContext, scored: Sequence[PairBatch]) -> ChosenPairs:
     """Compute the probability of each pair, and save all pairs, best first.
 
     Probabilities come from pairs whose sides differ. Identical pairs would look like the best
-    translations, so they are saved in a separate file unless ``options.keep_identical`` is set.
-    Without scores by the judge, the chosen pairs are returned unchanged. ValueError says that a
-    batch is missing or repeated, OSError that a file cannot be written.
+    translations, so they are in a separate file unless ``options.keep_identical``. Without the
+    judge's scores, the chosen pairs are returned. ValueError says that a batch is missing or
+    repeated.
     """
     scored = sorted(scored, key=lambda part: part.index)
     batch = scored[0]
@@ -342,8 +340,8 @@ def _leave_one_out_scores(
 def lists_of(run: RunContext, shards: Sequence[ShardNeighbours], rows: IntArray) -> Neighbours:
     """Return the neighbours of rows (P,) of a side, in the order of ``rows``.
 
-    ``shards`` must contain the rows. The neighbours are in the scope of the search. Ids are rows of
-    the other corpus, -1 for no neighbour.
+    Ids are rows of the other corpus, -1 for none, in the search's scope. ``shards`` have all
+    ``rows``.
     """
     parts = []
     for shard in shards:

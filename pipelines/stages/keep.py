@@ -61,14 +61,13 @@ def _scores(pairs: Artefact, *, by_words: bool) -> tuple[FloatArray, FloatArray]
 
 
 def keep_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
-    """Keep the pairs that the run writes, and save them or raise OSError.
+    """Keep the pairs that the run writes, and save them.
 
     The rule (``options.fdr``, ``options.threshold``, all pairs, or a probability of at least 0.5)
     applies to the pairs that earlier stages kept. Then only the best ``options.top`` pairs stay.
     With filters, a separate file has the pairs with the same text on both sides, and the rejected
-    pairs that score at least as high as the last pair kept. If every pair or none is kept, the file
-    has all rejected pairs. With scores by margin and neither ``top`` nor filters, ``chosen`` is
-    returned unchanged.
+    pairs that score at least as high as the last pair kept (all if every pair or none is kept).
+    With scores by margin and neither ``top`` nor filters, ``chosen`` is returned unchanged.
     """
     options, pairs = run.options, chosen.pairs
     if not (options.scores_by_words or options.top or options.filters):
@@ -160,10 +159,10 @@ def _write_masked(pairs: Artefact, kept: Mask, draft: Draft) -> None:
 
 
 def filter_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
-    """Apply ``options.filters``, and save pairs or raise OSError.
+    """Apply ``options.filters``, and save kept and rejected pairs.
 
-    Kept and rejected pairs are in two files. Pairs that a rule of ``keep_pairs`` by threshold or
-    probability drops are in neither. Without filters, ``chosen`` is returned unchanged.
+    Pairs that ``keep_pairs`` would drop by threshold or probability are in neither file. Without
+    filters, ``chosen`` is returned unchanged.
     """
     options = run.options
     if not options.filters:
@@ -231,8 +230,8 @@ def _list_counts(chosen: ChosenPairs, scope: str) -> dict[str, IntArray]:
 def drop_near_copies(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     """Remove pairs whose texts are near-copies of a better pair's texts.
 
-    Pairs that ``keep_pairs`` would drop by threshold or probability are also removed. A failure to
-    save raises OSError. Without ``options.near_duplicates``, ``chosen`` is returned unchanged.
+    Pairs that ``keep_pairs`` would drop by threshold or probability are also removed. Without
+    ``options.near_duplicates``, ``chosen`` is returned unchanged.
     """
     if not run.options.near_duplicates:
         return chosen

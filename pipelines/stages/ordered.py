@@ -31,7 +31,7 @@ def order_lines(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     ``chosen``, of ``adit rate``, is returned. The artefact is ``ordered`` in the work folder.
     Duplicate pairs have the score of the first. The reason is "" for pairs that are kept. Lines
     that lack a sentence have NaN as score and probability. With scores by margin, each probability
-    is NaN, and so is each score at or below ``threshold``. The errors of ``produce`` are raised.
+    is NaN, and so is each score at or below ``threshold``.
     """
     lines = chosen.lines
     assert lines is not None
@@ -129,7 +129,7 @@ class RatedLine(NamedTuple):
     """A line of a file of pairs, with its rating.
 
     ``reason`` is why the pair is not kept, or "". Without a pair, score and probability are NaN.
-    With scores by margin, the probability is NaN, and so is a score at or below --threshold.
+    With scores by margin, the probability is NaN, and so is a score at or below ``--threshold``.
     """
 
     pair: FilePair
@@ -156,9 +156,8 @@ def write_lines(
 ) -> None:
     """Write lines with their score, probability and reason to an open file.
 
-    Tabs separate cells, and NaN is empty. The ``header`` of their file, unless None, comes first.
-    A pair that is not a line of its file is written as both texts. ``add_texts`` appends both texts
-    to every line.
+    Tabs separate cells, and NaN is empty. A ``header`` that is not None comes first. A pair that is
+    not a line of its file is written as both texts. ``add_texts`` appends both texts to every line.
     """
     if header is not None:
         _write_cells(file, header, *COLUMNS, *(SIDES if add_texts else ()))

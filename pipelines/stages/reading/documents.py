@@ -70,8 +70,8 @@ def check_documents(run: RunContext, side: str, shards: Sequence[Shard]) -> None
     """Check that a side has documents that can be paired.
 
     Raises:
-        ValueError: No sentence is in a document, or in one of the list that the user gave. Errors
-            of ``document_pairs`` and, with monotone alignment, ``one_to_one_pairs`` also count.
+        ValueError: No sentence is in a document or, if the user gave a list, in a document of it.
+            Errors of ``document_pairs`` and, if monotone, ``one_to_one_pairs`` are also raised.
     """
     listed, path = run.options.document_pairs, run.options.side(side).path
     if listed is None:
