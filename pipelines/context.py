@@ -59,7 +59,7 @@ class RunContext:
         self.folder = _work_folder(self.options.work_dir, self.options.corpus_names)
 
     def for_part(self, part: str) -> RunContext:
-        """Return the context of another part of the same run."""
+        """Return the context of a part of the same run."""
         return replace(self, monitor=self.monitor.for_part(part), part=part)
 
     def with_options(self, **changes: object) -> RunContext:

@@ -122,7 +122,7 @@ class Monitor:
         self.seconds["start"] = time.perf_counter() - self._start
 
     def note(self, stage: str, seconds: float) -> None:
-        """Add seconds to the stage that ``stage`` names up to "_"."""
+        """Add seconds to a stage, named by the part of ``stage`` before "_"."""
         name = stage.partition("_")[0]
         self.seconds[name] = self.seconds.get(name, 0.0) + seconds
 
@@ -140,7 +140,7 @@ class Monitor:
 
 
 def log_to_stderr(level: int) -> None:
-    """Log this product's messages of ``level`` or above to stderr."""
+    """Log the messages of ``PACKAGES`` from ``level`` on to stderr."""
     logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
     for package in PACKAGES:
         logging.getLogger(package).setLevel(level)

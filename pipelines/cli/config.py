@@ -113,7 +113,7 @@ def config_of(args: argparse.Namespace, parser: argparse.ArgumentParser) -> str:
 
 
 def set_options(args: argparse.Namespace, parser: argparse.ArgumentParser) -> dict[str, Any]:
-    """Return the arguments that are neither empty nor default, by TOML key."""
+    """Return arguments with a TOML key, neither empty nor default, by key."""
     values, seen = {}, set()
     for name, action in _actions(parser).items():
         value = getattr(args, action.dest, None)

@@ -70,7 +70,7 @@ class WorkerState:
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """The one-line error that ended a stage, and whether input caused it."""
+    """The error message that ended a stage, and whether input caused it."""
 
     line: str
     is_users: bool
