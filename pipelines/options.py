@@ -197,10 +197,7 @@ class MiningOptions:
 
 
 class Element(NamedTuple):
-    """An input or output of a stage, with the part of the job it belongs to.
-
-    ``reference`` is that input or output, such as a ``Shard``, a list of these, or a side's name.
-    """
+    """A stage's input or output (``reference``) in a part of the job."""
 
     part: str
     reference: Any

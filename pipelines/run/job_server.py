@@ -2,8 +2,7 @@
 
     python -m pipelines.run.job_server JAVA ARGUMENT...
 
-An interrupt is for the command, which cancels the job through the server. Beam ends the server by
-its own interrupt, and waits for 5 seconds if that does nothing.
+An interrupt is for the command, which cancels the job through the server.
 """
 
 import ctypes

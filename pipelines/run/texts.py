@@ -61,8 +61,7 @@ class TextRater:
     def fit(cls, options: MiningOptions, first: Sequence[FilePair]) -> "TextRater":
         """Build a rater from the first lines of a file of pairs.
 
-        CorpusError says that no line is a pair, ValueError that a filter does not support a
-        language, or that a language has no word vectors.
+        CorpusError says that no line is a pair, ValueError that a language lacks a filter or words.
         """
         run = _with_languages(options, first)
         source, target = _usable_texts(run, first)[0]

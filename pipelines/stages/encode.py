@@ -1,7 +1,7 @@
 """Encode a shard's sentences as sealed vectors, or read them from a file.
 
-Each batch that takes half a second or longer is sealed, so that a stopped run resumes after it. A
-sentence for which the encoder fails is rejected. All pairs of a corpus share its vectors.
+Batches of half a second or longer are sealed, so that a stopped run resumes after them. A sentence
+for which the encoder fails is rejected. All pairs of a corpus share its vectors.
 """
 
 import logging

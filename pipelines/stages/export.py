@@ -1,7 +1,6 @@
 """Export the pairs with their sentences, best pairs first.
 
-Sentences are stored by row, and a pair's sentences may be anywhere in the corpora. One pass over
-both corpora completes as many pairs as fit into memory.
+One pass over both corpora completes as many pairs as fit into memory.
 """
 
 import itertools

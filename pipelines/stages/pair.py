@@ -1,7 +1,6 @@
 """Pair the documents of both sides that are translations of each other.
 
-Documents are summed per shard, then all are paired at once. A document may span several shards: its
-sums are exact, and documents are numbered by their first sentences.
+Documents are summed per shard, then all are paired at once. A document may span several shards.
 """
 
 from collections.abc import Mapping, Sequence

@@ -106,10 +106,7 @@ def cells_of(searchable: SearchableShard) -> Artefact:
 
 
 def cell_tiles(whole: SearchTile, floors: Sequence[Artefact] = ()) -> list[SearchTile]:
-    """Cut whole sides into tiles of cells, each with rows of about two shards.
-
-    They are copies of ``whole``, the tile of all shards, with ``cells`` and ``floors``.
-    """
+    """Cut ``whole`` into tiles of cells with rows of about two shards each."""
     sides = whole.sources, whole.targets
     stride = -(-max(map(_rows, sides)) // CUT_BY)
     cells = (
