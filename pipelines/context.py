@@ -87,7 +87,7 @@ class RunContext:
     def encoder_name(self) -> str:
         """The names of both sides' encoders, joined by "+" unless equal.
 
-        It is "precomputed" for precomputed vectors, and otherwise raises the errors of ``encoder``.
+        It is "precomputed" for precomputed vectors, or can raise the errors of ``encoder``.
         """
         if self.options.source.embeddings is not None:
             return "precomputed"

@@ -1,7 +1,7 @@
 """Options of a command in a TOML file.
 
-Keys are ``source``, ``target`` and long names of options other than ``config``, ``plan``, ``quiet``
-and ``verbose``. Each table ``[[run]]`` is a run, which also has the keys above the tables.
+Keys are ``source``, ``target`` and the long names of the options that are not in ``_NOT_STORED``.
+Each table ``[[run]]`` is a run, which also has the keys above the tables.
 """
 
 import argparse

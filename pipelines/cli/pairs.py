@@ -45,12 +45,12 @@ STREAMED = (
 def rated_pairs(args: argparse.Namespace) -> Iterator[Callable[[Place], None]]:
     """Prepare a run of ``adit rate``, and yield a function that writes OUT.
 
-    Corpora, format, order and languages in ``args`` are set. For a file of pairs or ``--repair``,
-    the corpora become two files of lines in the work folder, or in a temporary folder for the
-    block. The function takes the work folder of the finished run. It does nothing if the run itself
-    writes OUT, with ``--order score``. ValueError says that the file is not recognised or options
-    conflict, OSError that a file cannot be read or written, ModuleNotFoundError that ftfy is
-    missing.
+    In ``args``, the order is set and, from a file of pairs, languages. The corpora of a file of
+    pairs, or with ``--repair``, become two files of lines in the work folder, or in a temporary
+    folder for the block. The function takes the work folder of the finished run. It does nothing if
+    the run itself writes OUT, with ``--order score``. ValueError says that the file is not
+    recognised or options conflict, OSError that a file cannot be read or written,
+    ModuleNotFoundError that ftfy is missing.
     """
     from miner.storage.artefacts import open_artefact
     from miner.storage.pair_files.repair import repaired
@@ -100,10 +100,11 @@ def check_streamed(options: Mapping[str, object]) -> None:
 def rate_in_passing(args: argparse.Namespace, monitor: Monitor) -> int:
     """Rate lines by their texts while they are read (``--score texts``).
 
-    OUT or, if ``args.to_stdout``, stdout is written, and 0 is returned. The encoder, order and
-    languages in ``args`` are set. ValueError says that the file of pairs is not recognised or has
-    no pair, options conflict, or a language has no word vectors or filter. OSError says that a file
-    cannot be read or written, ModuleNotFoundError that ``--repair`` needs ftfy.
+    OUT or, if ``args.to_stdout``, stdout is written, and 0 is returned. In ``args``, the order is
+    set and maybe the encoder and languages. ValueError says that the file of pairs is not
+    recognised or has no pair, options conflict, or a language has no word vectors or filter.
+    OSError says that a file cannot be read or written, ModuleNotFoundError that ``--repair`` needs
+    ftfy.
     """
     from encoder import BEST, BUNDLED
     from miner.storage.pair_files.repair import repaired
