@@ -67,7 +67,7 @@ class CorpusOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class MiningOptions:
-    """Options of a run, named and described as in ``adit mine --help``.
+    """Options of a run, named as in the help of ``adit mine`` and ``rate``.
 
     Attributes:
         threshold: -inf if the option ``--threshold`` is not given.

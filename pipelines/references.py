@@ -358,7 +358,7 @@ class ChosenPairs:
         pairs: The artefact of the pairs, best first.
         shards: The shards of both sides with their neighbours.
         merges: The rows of each merged sentence, None without monotone alignment.
-        lines: The lines of each rated pair, None without ``adit rate``.
+        lines: The first line of each rated pair, None without ``adit rate``.
         identical: Pairs with the same text on both sides, None without the judge's scores.
         rejected: Pairs that filters rejected, None without filters.
     """
