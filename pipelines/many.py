@@ -119,8 +119,8 @@ def job_of_languages(
 def write_multiway(many: ManyOptions, job: Job) -> None:
     """Write the clusters of translations in all languages of a finished job.
 
-    The file ``multiway.tsv`` in ``many.output``, or ``multiway.jsonl`` if ``many.ending`` begins
-    with jsonl, has a line per cluster: number of languages, number of links (pairs), score of the
+    The file is ``multiway.tsv`` in ``many.output``, or ``multiway.jsonl`` if ``many.ending`` begins
+    with jsonl. A line has a cluster's number of languages, number of links (pairs), score of the
     weakest link, and at most one sentence per language. ValueError says that languages are more
     than 64 or a run is not finished, OutputError that the file cannot be written.
     """

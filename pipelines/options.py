@@ -53,8 +53,8 @@ class CorpusOptions:
     def effective_language(self) -> str | None:
         """The language code of the corpus, without script and region, or None.
 
-        It is ``language`` if given, else a code in the path, such as ``de`` in ``news.de.txt``,
-        whose share is at least 10%, else the largest share's if that is at least half, else None.
+        It is ``language`` if given. Otherwise it is a code in the path, such as ``de`` in
+        ``news.de.txt``, whose share is at least 10%, or else the largest share's if at least half.
         Codes in the file name precede codes in folders' names.
         """
         if self.language:

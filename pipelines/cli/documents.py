@@ -25,9 +25,10 @@ def decide_documents(args: argparse.Namespace, corpora: Sequence[Place] = ()) ->
     """Set the options on documents that ``args`` leave open, in place.
 
     Folders of documents in ``corpora`` get the format "documents" instead of "auto". The alignment
-    becomes "monotone" if ``corpora`` has only folders of documents, at least one, and retrieval,
-    index, vectors, ``--plan`` and options on documents are defaults, otherwise "free". The scope
-    becomes "corpus" if free without document pairs, otherwise "document". Pairs "auto" become None.
+    becomes "monotone" if ``corpora`` are one or more folders of documents, and retrieval, index,
+    vectors, ``--plan`` and options on documents are defaults. Otherwise it becomes "free". The
+    scope becomes "corpus" if free without document pairs, otherwise "document". Pairs "auto" become
+    None.
 
     Raises:
         ValueError: The scope is "corpus", but document pairs or "auto" are given.

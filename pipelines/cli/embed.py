@@ -24,8 +24,8 @@ def embed_file(args: argparse.Namespace, monitor: Monitor) -> str:
 
     ``args`` are of ``add_embedding``. The returned line describes the rows. Rejected records are
     zero rows, except for blank lines of pretokenised corpora. ValueError says that the corpus, the
-    encoder or an option cannot be used, OSError that a file is missing or cannot be written, and
-    ModuleNotFoundError that the encoder needs a package.
+    encoder or an option cannot be used, OSError that a file cannot be read or written.
+    ModuleNotFoundError says that the encoder needs a package.
     """
     check_files([args.corpus], args.output)
     check_writable(args.output)

@@ -49,8 +49,8 @@ def plan_run(options: MiningOptions) -> str:
 
     Only the first lines of the corpora are mined, in a temporary folder. If a run with the default
     encoder needs ten minutes or more, the time with the faster one is also estimated. ValueError
-    says that the run would reject its options or inputs, or its scope is "document", OSError that
-    an input cannot be read, and ModuleNotFoundError that a required extra is not installed.
+    says that the run would reject its options or inputs, or its scope is "document". OSError says
+    that an input cannot be read, ModuleNotFoundError that a required extra is not installed.
     """
     lines, seconds = _plan(options)
     if _is_long(options, seconds):

@@ -89,7 +89,7 @@ def measure_side(run: RunContext, side: str) -> SideSize:
     """Measure the lines and vectors of "source" or "target", without encoding.
 
     ValueError says that the corpus, its precomputed vectors or the encoder cannot be used, OSError
-    that a file cannot be read, and ModuleNotFoundError that the encoder needs a missing package.
+    that a file cannot be read. ModuleNotFoundError says that the encoder needs a missing package.
     """
     corpus = run.options.side(side)
     reader = open_side(corpus.path, corpus.input_format)

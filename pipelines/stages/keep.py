@@ -65,9 +65,10 @@ def keep_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
 
     The rule (``options.fdr``, ``options.threshold``, all pairs, or a probability of at least 0.5)
     applies to the pairs that earlier stages kept. Then only the best ``options.top`` pairs stay.
-    With filters, a separate file has the pairs with the same text on both sides, and the rejected
-    pairs that score at least as high as the last pair kept (all if every pair or none is kept).
-    With scores by margin and neither ``top`` nor filters, ``chosen`` is returned unchanged.
+    With filters, a separate file has the rejected pairs, and the pairs with the same text on both
+    sides. It lacks rejected pairs that score lower than the last pair kept, unless every pair or
+    none is kept. With scores by margin and neither ``top`` nor filters, ``chosen`` is returned
+    unchanged.
     """
     options, pairs = run.options, chosen.pairs
     if not (options.scores_by_words or options.top or options.filters):

@@ -122,8 +122,8 @@ def only_language(options: MiningOptions, side: str) -> str | None:
     """Return the language to which a side's documents are restricted, or None.
 
     It is the language identifier's label. The result is None, so that all sentences stay, if the
-    language is unknown to the run or the identifier, the side has precomputed vectors, or both
-    sides have the same language and different paths.
+    language is unknown to the run or the identifier, or the side has precomputed vectors. It is
+    also None if both sides have the same language and different paths.
     """
     corpus = options.side(side)
     language = corpus.effective_language

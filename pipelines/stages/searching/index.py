@@ -39,9 +39,8 @@ def prepare_sides(run: RunContext, shards: Shards) -> list[list[SearchableShard]
     """Write rejected records, and choose the search method of both sides.
 
     The lists of source shards and of target shards are returned, with the method and, for a cell
-    join, the trained cells. ValueError says that a side has no usable vector, the sides differ in
-    dimensions, a shard is missing or repeated, or the rejected records exceed
-    ``options.max_rejected``.
+    join, the trained cells. ValueError says that a side has no usable vector, dimensions differ, a
+    shard is missing or repeated, or the rejected records exceed ``options.max_rejected``.
     """
     options = run.options
     sides = collect_sides(shards)
