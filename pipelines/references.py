@@ -33,6 +33,7 @@ from miner.knn.method import CorpusMethod, Method, PairedDocuments
 from miner.storage import layout
 from miner.storage.artefacts import Artefact, Draft
 
+READ_ROWS = 32_768  # sentences per batch that is read
 BLOCK_NUMBERS = 1 << 22  # stored numbers of vectors per block, about 64 MB with copies
 
 Reference = TypeVar("Reference", bound="EmbeddedShard | ShardReference")
@@ -69,7 +70,7 @@ class Shard:
         """Read ``columns`` (of row, id, doc and text) of all sentences."""
         return pq.read_table(self._file, columns=columns)
 
-    def batches(self, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
+    def batches(self, columns: list[str], rows: int = READ_ROWS) -> Iterator[pa.RecordBatch]:
         """Yield ``columns`` (of row, id, doc, text), ``rows`` or fewer at a time."""
         with pq.ParquetFile(self._file) as file:
             yield from file.iter_batches(batch_size=rows, columns=columns)

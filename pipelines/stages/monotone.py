@@ -33,8 +33,6 @@ from pipelines.references import (
 from pipelines.stages.reading.documents import one_to_one_pairs, positions_by_value
 from pipelines.stages.select import write_sorted
 
-READ_ROWS = 32_768
-
 # Aligned beads: rows of both sides and the cosine of their sums.
 _ROWS = pa.list_(pa.int64())
 BEAD_FIELDS = pa.schema({"source_rows": _ROWS, "target_rows": _ROWS, "cosine": pa.float32()})
@@ -111,7 +109,7 @@ def _documents(shards: Sequence[EmbeddedShard], names: Sequence[str]) -> dict[st
     parts, start = [], 0
     for embedded in shards:
         ids = embedded.row_ids()
-        for batch in embedded.shard.batches(["row", "doc", "text"], READ_ROWS):
+        for batch in embedded.shard.batches(["row", "doc", "text"]):
             table = pa.table(batch).filter(pc.is_in(batch["doc"], listed_names))
             rows = table["row"].to_numpy()
             positions = np.where(np.isin(rows, ids), start + np.searchsorted(ids, rows), -1)

@@ -1,6 +1,5 @@
 """Select the rows of paired documents for ``--scope document``."""
 
-import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -17,8 +16,7 @@ from miner.storage.layout import DOCUMENT_PAIRS, SOURCE
 from miner.storage.places import Place, file_state
 from pipelines.context import RunContext
 from pipelines.references import EmbeddedShard, Shard
-
-READ_ROWS = 32_768
+from pipelines.stages.reading.cut import digest_of
 
 
 class DocumentPairs(NamedTuple):
@@ -63,7 +61,7 @@ def _read_once(path: Place, *state: int) -> DocumentPairs:
     targets: dict[str, list[str]] = {}
     for source, target in read_document_pairs(path):
         targets.setdefault(source, []).append(target)
-    return DocumentPairs(targets=targets, digest=hashlib.sha256(path.read_bytes()).hexdigest())
+    return DocumentPairs(targets=targets, digest=digest_of(path))
 
 
 def check_documents(run: RunContext, side: str, shards: Sequence[Shard]) -> None:
@@ -94,7 +92,7 @@ def check_documents(run: RunContext, side: str, shards: Sequence[Shard]) -> None
 
 
 def _any_document(shards: Sequence[Shard], is_wanted: Callable[[pa.Array], pa.Array]) -> bool:
-    docs = (batch["doc"] for shard in shards for batch in shard.batches(["doc"], READ_ROWS))
+    docs = (batch["doc"] for shard in shards for batch in shard.batches(["doc"]))
     return any(pc.any(is_wanted(column)).as_py() for column in docs)
 
 

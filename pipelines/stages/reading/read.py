@@ -45,7 +45,6 @@ from pipelines.stages.reading.documents import check_documents
 from pipelines.stages.reading.split import SPLITTER, SplitCorpus
 
 Corpus: TypeAlias = CorpusReader | SplitCorpus
-READ_ROWS = 32_768
 # A rejected record: its file, line from 1, row, reason and text.
 PLACED = pa.schema([("file", pa.string()), ("line", pa.int64()), *REJECTED_FIELDS])
 
@@ -252,6 +251,6 @@ def _write_rejected(run: RunContext, side: str, shards: Sequence[EmbeddedShard])
 def _dropped_texts(embedded: EmbeddedShard) -> pa.Table:
     dropped = pq.read_table(embedded.vectors.file(DROPPED))
     texts = []
-    for batch in embedded.shard.batches(["row", "text"], READ_ROWS):
+    for batch in embedded.shard.batches(["row", "text"]):
         texts += batch.filter(pc.is_in(batch["row"], dropped["row"]))["text"].to_pylist()
     return dropped.append_column("text", [texts])

@@ -22,7 +22,7 @@ from miner.storage.corpus.records import BATCH_ROWS, Records
 from miner.storage.documents.records import AnyDocument, Document, extract
 from miner.storage.documents.sentences import PLACE, SENTENCE_TABLE, sentence_tables, table_records
 from miner.storage.documents.split import document_files, find_documents, is_documents
-from miner.storage.layout import SENTENCES
+from miner.storage.layout import SENTENCES, shard_name
 from miner.storage.places import Place
 from pipelines.context import RunContext
 from pipelines.progress import counted
@@ -53,7 +53,7 @@ class DocumentFiles:
     @property
     def name(self) -> str:
         """The name of the group, such as ``source/00001``."""
-        return f"{self.side}/{self.index:05d}"
+        return shard_name(self.side, self.index)
 
 
 def group_files(run: RunContext, side: str) -> list[DocumentFiles]:
