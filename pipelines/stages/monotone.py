@@ -116,8 +116,6 @@ def _documents(shards: Sequence[EmbeddedShard], names: Sequence[str]) -> dict[st
             parts.append(table.append_column("position", pa.array(positions)))
         start += len(ids)
     table = pa.concat_tables(parts).combine_chunks()
-    if not len(table):
-        return {}
     documents = {}
     for name, places in positions_by_value(table["doc"].combine_chunks()).items():
         lines = table.take(pa.array(places))

@@ -125,5 +125,6 @@ def positions_by_value(texts: pa.StringArray) -> dict[str, IntArray]:
     values = texts.dictionary_encode()
     indices = values.indices.to_numpy()
     order = np.argsort(indices, kind="stable")
-    parts = np.split(order, np.cumsum(np.bincount(indices, minlength=len(values.dictionary)))[:-1])
+    ends = np.cumsum(np.bincount(indices, minlength=len(values.dictionary)))
+    parts = np.split(order, ends)[:-1]  # the rest after the last end is empty
     return dict(zip(values.dictionary.to_pylist(), parts, strict=True))
