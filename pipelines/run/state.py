@@ -70,7 +70,7 @@ class WorkerState:
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """The error message that ended a stage, and whether input caused it."""
+    """The one-line error that ended a stage, and whether input caused it."""
 
     line: str
     is_users: bool
@@ -96,7 +96,8 @@ class Ledger:
         """Record, if possible, the error of a stage, except an interrupt."""
         if isinstance(error, Exception):
             is_users = isinstance(error, (ValueError, OSError, MemoryError))
-            line = error_line(error) if is_users else f"{type(error).__name__}: {error}"
+            text = error_line(error) if is_users else f"{type(error).__name__}: {error}"
+            line = " ".join(text.split("\n"))
             with suppress(OSError):  # perhaps the disk is full
                 self._add({"stage": stage, "failed": line, "user": is_users, "since": time.time()})
 
