@@ -65,7 +65,7 @@ def _runs(path: Place) -> Iterator[Mapping[str, Any]]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path}: not TOML ({error})") from error
     runs = values.pop("run", [{}])
-    if not isinstance(runs, list) or not all(isinstance(run, dict) for run in runs):
+    if not (runs and isinstance(runs, list) and all(isinstance(run, dict) for run in runs)):
         raise ValueError(f"{path}: 'run' must be tables [[run]]")
     for run in runs:
         yield values | run
@@ -89,8 +89,7 @@ def _arguments(
         else:
             text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
             options.append(f"{_long(action)}={text}")
-    order = [action.dest for action in parser._actions if not action.option_strings]
-    return options, [positionals[name] for name in order if name in positionals]
+    return options, [positionals[name] for name in actions if name in positionals]
 
 
 def _actions(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
