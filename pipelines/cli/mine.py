@@ -133,7 +133,7 @@ def _run(
     from miner.storage.pairs import check_output
     from miner.storage.writers import Origin
     from pipelines.memory import peak_bytes
-    from pipelines.run.estimate import describe_faster
+    from pipelines.run.estimate import describe_faster, plan_run
     from pipelines.run.mining import mine_corpus as run
     from pipelines.stages.summary import describe, next_steps, read_summary
 
@@ -141,8 +141,6 @@ def _run(
     if args.alignment != LINES:
         decide_documents(args, [args.source, args.target])
     if args.plan:
-        from pipelines.run.estimate import plan_run
-
         work_dir = args.work_dir or args.output.parent / f".{args.output.name}-"
         options = running.mining_options(args, work_dir, *running.sides_of(args))
         sys.stdout.write(plan_run(options) + "\n")

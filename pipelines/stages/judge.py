@@ -49,7 +49,7 @@ from miner.storage.layout import (
 from miner.storage.pair_tables import numbers_schema, pairs_of, table_of
 from miner.threads import even_blocks, use_all_threads
 from pipelines.context import RunContext
-from pipelines.options import MARGIN, WORDS, MiningOptions
+from pipelines.options import MARGIN, WORDS
 from pipelines.references import ChosenPairs, PairBatch, ShardNeighbours, check_complete
 from pipelines.stages.export import EXPORT_ROWS, completed_pairs, texts_of
 from pipelines.stages.select import range_pairs
@@ -79,26 +79,22 @@ def resolve_score_method(run: RunContext) -> RunContext:
 
 def _decided_score(run: RunContext, prefix: str) -> str:
     options = run.options
-    reason = None
-    if options.score != MARGIN:
-        try:
-            run.word_encoders()
-        except ValueError as error:
-            reason = str(error)
-    if reason and (needs := _option_that_needs_words(options)):
-        raise ValueError(f"{prefix}{needs}: {reason}")
-    if reason:
-        logger.info("%spairs are scored by margin only (%s); writing all of them", prefix, reason)
-    return MARGIN if reason else options.score or WORDS
-
-
-def _option_that_needs_words(options: MiningOptions) -> str | None:
-    needs = {
-        "--fdr": options.fdr is not None,
-        "--unmatched-words": options.unmatched_words,
-        "--score words": options.scores_by_words,
-    }
-    return next((name for name, given in needs.items() if given), None)
+    if options.score == MARGIN:
+        return MARGIN
+    try:
+        run.word_encoders()
+    except ValueError as error:
+        needs = {
+            "--fdr": options.fdr is not None,
+            "--unmatched-words": options.unmatched_words,
+            "--score words": options.scores_by_words,
+        }
+        for option, needs_words in needs.items():
+            if needs_words:
+                raise ValueError(f"{prefix}{option}: {error}") from error
+        logger.info("%spairs are scored by margin only (%s); writing all of them", prefix, error)
+        return MARGIN
+    return WORDS
 
 
 def cut_pairs(run: RunContext, chosen: ChosenPairs) -> list[PairBatch]:
@@ -291,10 +287,10 @@ def _probabilities(
     run: RunContext, chosen: ChosenPairs, files: Sequence[SortedPairsFile], usual: RunStatistics
 ) -> tuple[Probabilities, FloatArray]:
     judge = _judge(chosen)
-    if judge.is_given:
-        return judge.probabilities(file.records()["score"] for file in files), np.empty(0)
-    # A first estimate, from all scores, finds the pairs that are probably correct.
     estimate = judge.probabilities(file.records()["score"] for file in files)
+    if judge.is_given:
+        return estimate, np.empty(0)
+    # This first estimate finds the pairs that are probably correct.
     rows = {side: [np.empty(0, np.int64)] for side in SIDES}
     probabilities = [np.empty(0)]
     for part in merge_in_ranges(files, size=range_pairs(run.options)):

@@ -21,7 +21,7 @@ from miner.knn.method import (
     default_cells,
 )
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
-from miner.storage.layout import CELLS, CENTROIDS, CORPUS, SOURCE, TARGET
+from miner.storage.layout import CELLS, CENTROIDS, CORPUS
 from miner.threads import use_all_threads
 from pipelines.context import RunContext
 from pipelines.options import MiningOptions
@@ -75,7 +75,7 @@ def _choose_method(options: MiningOptions, sides: Mapping[str, Shards]) -> Corpu
         return Exact()
     if options.method is not None:
         return options.method
-    rows = [len(SideVectors(sides[name])) for name in (SOURCE, TARGET)]
+    rows = [len(SideVectors(embedded)) for embedded in sides.values()]
     method = auto_method(*rows)
     if not isinstance(method, Exact):
         logger.info("index auto: %s x %s sentences: %s", *rows, method)

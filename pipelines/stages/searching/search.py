@@ -19,7 +19,7 @@ from miner.knn.core.rescore import merge, merge_some
 from miner.knn.exact import search_documents, search_unit_rows
 from miner.knn.method import CellSpec, IndexSpec, PairedDocuments
 from miner.storage.artefacts import Artefact, Draft, content_key, produce, write_array
-from miner.storage.atomic import atomic_file
+from miner.storage.atomic import write_text
 from miner.storage.layout import CORPUS, DOCUMENT, SOURCE, TARGET, list_files
 from pipelines.context import RunContext
 from pipelines.references import (
@@ -75,8 +75,7 @@ def _group_tiles(run: RunContext, whole: SearchTile) -> list[SearchTile]:
     old = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     sizes = {side: group_sizes(len(shards), old.get(side, ())) for side, shards in sides.items()}
     path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_file(path) as temporary:
-        temporary.write_text(json.dumps(sizes), encoding="utf-8")
+    write_text(path, json.dumps(sizes))
     groups = []
     for side, shards in sides.items():
         ends = itertools.pairwise(itertools.accumulate(sizes[side], initial=0))
