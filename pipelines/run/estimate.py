@@ -246,6 +246,8 @@ def _stage_seconds(run: RunContext, sizes: Sizes, *, lines: float) -> dict[str, 
     for side in SIDES:
         corpus = run.options.side(side)
         texts[side] = read_beginning(corpus.path, corpus.input_format, count=TRIAL_LINES[-1])
+        if not texts[side]:
+            raise ValueError(f"{corpus.path}: contains no usable sentence; check --input-format")
     counts = [min(count, *map(len, texts.values())) for count in TRIAL_LINES]
     logging.disable(logging.CRITICAL)
     try:
