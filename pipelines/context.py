@@ -45,8 +45,8 @@ class _Encoders:
 class RunContext:
     """A part of a run, with its options and the run's encoders.
 
-    ``part`` is the name of this part in ``job.parts``. ``options`` are its options, and ``folder``
-    has the paths in its work folder. ``monitor`` receives the run's progress.
+    ``part`` is the part's name in ``job.parts``. ``options`` are its options, and ``folder`` has
+    the paths in its work folder. ``monitor`` receives the run's progress.
     """
 
     job: Job
@@ -59,7 +59,7 @@ class RunContext:
         self.folder = _work_folder(self.options.work_dir, self.options.corpus_names)
 
     def for_part(self, part: str) -> RunContext:
-        """Return the context of another part of the same run."""
+        """Return the context of a part of the same run."""
         return replace(self, monitor=self.monitor.for_part(part), part=part)
 
     def with_options(self, **changes: object) -> RunContext:
@@ -67,7 +67,7 @@ class RunContext:
         return replace(self, job=self.job.with_options(**changes), part=WHOLE_JOB)
 
     def with_part_options(self, parts: Mapping[str, MiningOptions]) -> RunContext:
-        """Return the whole run's context, with new options of some parts, by name."""
+        """Return the context of the whole run, with new options of ``parts``."""
         job = replace(self.job, parts={**self.job.parts, **parts})
         return replace(self, job=job, part=WHOLE_JOB)
 
@@ -87,7 +87,7 @@ class RunContext:
     def encoder_name(self) -> str:
         """The names of both sides' encoders, joined by "+" unless equal.
 
-        It is "precomputed" for precomputed vectors. Otherwise, it raises the errors of ``encoder``.
+        It is "precomputed" for precomputed vectors, or can raise the errors of ``encoder``.
         """
         if self.options.source.embeddings is not None:
             return "precomputed"
@@ -95,17 +95,14 @@ class RunContext:
 
     @property
     def words_name(self) -> str:
-        """The names of both sides' word encoders, joined by "+" unless equal.
-
-        It raises the errors of ``word_encoders``.
-        """
+        """The names of ``word_encoders``, joined by "+" unless equal."""
         return _joined(self.word_encoders())
 
     def word_encoders(self) -> tuple[WordEncoder, ...]:
         """Return the encoders of single words of source and target.
 
-        They are the bundled encoder if the run's encoder has no words. It raises the errors of
-        ``encoder``, or ValueError if a language is unknown to the bundled encoder, or weak in it.
+        They are the bundled encoder for precomputed vectors, or if the run's encoder has no words.
+        Errors of ``encoder`` and ``encoder.words.word_encoders`` are raised.
         """
         encoder = None if self.options.source.embeddings is not None else self.encoder()
         return self._encoders.words(encoder, *self.languages)

@@ -16,8 +16,8 @@ VEC = ".vec"
 class TextOptions:
     """The options that ``adit map`` and ``adit bootstrap`` share.
 
-    ``source`` and ``target`` are corpora, ``languages`` their codes, ``input_format`` their format
-    as for ``--input-format``, and ``output`` is a folder.
+    ``languages`` are codes without script and region, of the corpora ``source`` and ``target``.
+    ``input_format`` is theirs, as for ``--input-format``. ``output`` is a folder.
     """
 
     source: Place
@@ -32,8 +32,7 @@ class MapOptions(TextOptions):
     """Options of ``adit map``, whose corpora may be word vectors (``VEC``).
 
     Attributes:
-        start: "identical", "similarity", "adversarial", "adversarial-alone", or a file with a word
-            and its translation per line.
+        start: One of ``STARTS``, or a file with a word and its translation per line.
         refinements: How often the map is refitted to mutual nearest neighbours.
         vec: Folder to write both languages' mapped word vectors to, as ``XX.vec``, or None.
     """
@@ -45,10 +44,7 @@ class MapOptions(TextOptions):
 
 
 class RoundOptions(ValidatedOptions):
-    """Options of each round of mining and training.
-
-    ValueError says that an option is below its ``low`` or above its ``high``.
-    """
+    """Options of each round of mining and training."""
 
     rounds: int = option(3, "maximum number of rounds", low=1)
     fdr: float = option(
@@ -73,8 +69,8 @@ class RoundOptions(ValidatedOptions):
 class BootstrapOptions(TextOptions):
     """Options of ``adit bootstrap``.
 
-    ``encoder`` is that of the first round, named as for ``--encoder``. ``known`` is a file of gold
-    pairs that every round is also trained on, or None. ``each`` are the options of the rounds.
+    ``encoder`` encodes the first round, named as for ``--encoder``. ``known`` is a file of gold
+    pairs on which every round also trains, or None. ``each`` has the options of the rounds.
     """
 
     encoder: str

@@ -92,7 +92,7 @@ def job_of_languages(
 ) -> Job:
     """Build the job that mines the language pairs of ``many``.
 
-    ``base`` has all pairs' options. Unknown or repeated ``many.pairs`` raise ValueError.
+    ``base`` has the options that pairs share. Unknown or repeated ``many.pairs`` raise ValueError.
     """
 
     def part(name: str, source: str, target: str) -> MiningOptions:
@@ -119,10 +119,10 @@ def job_of_languages(
 def write_multiway(many: ManyOptions, job: Job) -> None:
     """Write the clusters of translations in all languages of a finished job.
 
-    The file ``multiway.jsonl`` (if outputs are JSON lines) or ``multiway.tsv`` in ``many.output``
-    is written or replaced. A line has a cluster's number of languages, number of links (pairs),
-    score of the weakest link, and at most one sentence per language. ValueError says that languages
-    are more than 64 or a run is not finished, OutputError that the file cannot be written.
+    The file is ``multiway.tsv`` in ``many.output``, or ``multiway.jsonl`` if ``many.ending`` begins
+    with jsonl. A line has a cluster's number of languages, number of links (pairs), score of the
+    weakest link, and at most one sentence per language. ValueError says that languages are more
+    than 64 or a run is not finished, OutputError that the file cannot be written.
     """
     runs = {name: open_run(job.parts[name].work_dir) for name in job.pairs}
     sides: dict[str, Side] = {}

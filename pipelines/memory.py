@@ -22,10 +22,10 @@ def parse_size(text: str) -> int:
         ValueError: The text is not a size, or below one byte.
     """
     parts = re.fullmatch(r"(\d+(?:\.\d+)?) ?([KMGT]?)(?:iB|B)?", text.strip(), re.IGNORECASE)
-    size = int(float(parts[1]) * (1 << UNITS[parts[2].upper()])) if parts else 0
-    if size < 1:
+    size = float(parts[1]) * (1 << UNITS[parts[2].upper()]) if parts else 0.0
+    if not 1 <= size < math.inf:
         raise ValueError(f"--memory {text}: must be a size such as 800M or 6G")
-    return size
+    return int(size)
 
 
 def show_size(size: float) -> str:

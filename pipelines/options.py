@@ -53,8 +53,9 @@ class CorpusOptions:
     def effective_language(self) -> str | None:
         """The language code of the corpus, without script and region, or None.
 
-        It is ``language`` if given, else a code in the path, such as ``de`` in ``news.de.txt``,
-        with a share of at least 10%, else a language with a share of at least half, else None.
+        It is ``language`` if given. Otherwise it is a code in the path, such as ``de`` in
+        ``news.de.txt``, whose share is at least 10%, or else the largest share's if at least half.
+        Codes in the file name precede codes in folders' names.
         """
         if self.language:
             return base_language(self.language)
@@ -66,7 +67,7 @@ class CorpusOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class MiningOptions:
-    """Options of a run, named and described as in ``adit mine --help``.
+    """Options of a run, named as in the help of ``adit mine`` and ``rate``.
 
     Attributes:
         threshold: -inf if the option ``--threshold`` is not given.
@@ -175,10 +176,7 @@ class MiningOptions:
 
     @property
     def outputs(self) -> list[Place]:
-        """The paths of the output and, with ``filters``, of ``rejected_output``.
-
-        It raises the ValueError of ``rejected_output``.
-        """
+        """The paths of ``output`` and, with ``filters``, of ``rejected_output``."""
         return [self.output, *([self.rejected_output] if self.filters else [])]
 
     @property
@@ -189,10 +187,7 @@ class MiningOptions:
 
     @property
     def method(self) -> CorpusMethod | None:
-        """The search method that ``index`` names, None for auto.
-
-        An invalid ``index`` that begins with ``cells`` raises ValueError.
-        """
+        """The search method of ``index`` by ``parse_method``, None for auto."""
         return None if self.index == AUTO else parse_method(self.index)
 
     @property
@@ -202,10 +197,7 @@ class MiningOptions:
 
 
 class Element(NamedTuple):
-    """An input or output of a stage, with the part of the job it belongs to.
-
-    ``reference`` is that input or output, such as a ``Shard``, a list of these, or a side's name.
-    """
+    """A stage's input or output (``reference``) in a part of the job."""
 
     part: str
     reference: Any

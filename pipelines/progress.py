@@ -15,7 +15,7 @@ LOG_SECONDS = 10.0  # between two log lines
 
 
 def counted(count: int, unit: str) -> str:
-    """Format a count with a plural unit, "1 sentence" for 1 and "sentences"."""
+    """Format a count and a plural unit, such as "1 entry", "1,200 entries"."""
     if count == 1:
         unit = f"{unit[:-3]}y" if unit.endswith("ies") else unit.removesuffix("s")
     return f"{count:,} {unit}"
@@ -38,7 +38,7 @@ class Meter:
 
 
 class Bar(Meter):
-    """A progress bar on stderr, which must be a terminal, else OSError."""
+    """A progress bar on stderr. OSError says that stderr is not a terminal."""
 
     def __init__(self, name: str, total: int | None, unit: str) -> None:
         from tqdm import tqdm
@@ -63,7 +63,7 @@ class Bar(Meter):
 
 
 class LogLines(Meter):
-    """A meter that logs a line every ten seconds or later, and one at the end."""
+    """A meter that logs a line at most every 10 s, and one at the end."""
 
     def __init__(self, name: str, total: int | None, unit: str) -> None:
         self._name, self._total, self._unit = name, total, unit
@@ -76,7 +76,7 @@ class LogLines(Meter):
         self._next = self._start + LOG_SECONDS
 
     def advance(self, count: int) -> None:
-        """Count ``count`` more units, and log a line if the last is 10 s old."""
+        """Count ``count`` more units, and log a line at most every 10 s."""
         self._done += count
         now = time.monotonic()
         if now >= self._next:
@@ -89,7 +89,7 @@ class LogLines(Meter):
             logger.info("%s: %s%s, %.3g/s%s", self._name, progress, units, rate, remaining)
 
     def close(self) -> None:
-        """Log the number of units and the seconds since ``begin``."""
+        """Log the units counted and the seconds, both since ``begin``."""
         done = counted(self._done - self._before, self._unit)
         logger.info("%s: %s in %.1f s", self._name, done, time.monotonic() - self._start)
 
@@ -118,11 +118,11 @@ class Monitor:
         return monitor
 
     def started(self) -> None:
-        """Record the seconds until now, when the first stage begins, as ``start``."""
+        """Record the seconds since the monitor was made as the stage ``start``."""
         self.seconds["start"] = time.perf_counter() - self._start
 
     def note(self, stage: str, seconds: float) -> None:
-        """Add seconds to a stage, named up to "_", so "search_tile" is "search"."""
+        """Add seconds to a stage, named by the part of ``stage`` before "_"."""
         name = stage.partition("_")[0]
         self.seconds[name] = self.seconds.get(name, 0.0) + seconds
 
@@ -130,7 +130,7 @@ class Monitor:
     def stage(self, name: str, total: int | None, unit: str, part: str = "") -> Iterator[Meter]:
         """Yield a meter of ``total`` units (None if unknown) for a ``with`` block.
 
-        ``part`` is added to the meter's name. The meter is closed at the end.
+        ``part`` is added to the meter's name. The meter is closed after the block.
         """
         meter = self._meter(" ".join(filter(None, [name, self._part, part])), total, unit)
         try:
@@ -140,7 +140,7 @@ class Monitor:
 
 
 def log_to_stderr(level: int) -> None:
-    """Log the messages of this product, from ``level`` on, to stderr."""
+    """Log the messages of ``PACKAGES`` from ``level`` on to stderr."""
     logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
     for package in PACKAGES:
         logging.getLogger(package).setLevel(level)

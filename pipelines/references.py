@@ -1,7 +1,7 @@
 """References that stages pass to each other, to data in sealed artefacts.
 
 A "row" is the number of a record in its corpus, a "position" that of a vector in its shard or side.
-Both are int64 and count from 0.
+Both count from 0. Their arrays are int64 unless documented otherwise.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from miner.knn.method import CorpusMethod, Method, PairedDocuments
 from miner.storage import layout
 from miner.storage.artefacts import Artefact, Draft
 
+READ_ROWS = 32_768  # sentences per batch that is read
 BLOCK_NUMBERS = 1 << 22  # stored numbers of vectors per block, about 64 MB with copies
 
 Reference = TypeVar("Reference", bound="EmbeddedShard | ShardReference")
@@ -69,7 +70,7 @@ class Shard:
         """Read ``columns`` (of row, id, doc and text) of all sentences."""
         return pq.read_table(self._file, columns=columns)
 
-    def batches(self, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
+    def batches(self, columns: list[str], rows: int = READ_ROWS) -> Iterator[pa.RecordBatch]:
         """Yield ``columns`` (of row, id, doc, text), ``rows`` or fewer at a time."""
         with pq.ParquetFile(self._file) as file:
             yield from file.iter_batches(batch_size=rows, columns=columns)
@@ -86,7 +87,7 @@ class Shard:
 
 @dataclass(frozen=True, kw_only=True)
 class EmbeddedShard:
-    """A shard with the vectors of its sentences, which ``len`` counts.
+    """The vectors of a shard's sentences, whose number is ``len``.
 
     Attributes:
         shard: The shard; its sentences may include some without a vector.
@@ -141,22 +142,19 @@ class EmbeddedShard:
         """Read P vectors, (P, ``dim``), multiplied by the columns' weights.
 
         ``rows`` are their positions in the shard, in any order, or a slice. Vectors are float32 if
-        there are ``columns``, or else as stored. They are not scaled to length 1.
+        there are ``columns``, otherwise as stored. They are not scaled to length 1.
         """
         return take_columns(take_rows(self.stored(), rows), self.columns)
 
     def stored(self) -> NDArray[np.floating]:
-        """Map all stored vectors into memory, read-only, without weights.
-
-        They have all dimensions, whatever ``columns`` selects. Each call maps the file again.
-        """
+        """Map all dimensions of the stored vectors, read-only, without weights."""
         return load_array(self.vectors.file(layout.VECTORS), mmap_mode="r")
 
 
 class SideVectors:
-    """The vectors of a side's ``shards``, in order and at least one.
+    """The vectors of a side's ``shards``, which are one or more, in order.
 
-    Positions count through all shards. ``starts`` lists each shard's first one, then the total.
+    Positions count through all shards. ``starts`` has each shard's first position, then the total.
     """
 
     def __init__(self, shards: Sequence[EmbeddedShard]) -> None:
@@ -174,7 +172,7 @@ class SideVectors:
     def take(self, positions: IntArray, *, places: IntArray | None = None) -> Matrix:
         """Read P unit vectors at ascending positions, float32 (P, ``dim``).
 
-        Vector i becomes row ``places[i]`` of the result, or row i if ``places`` is None.
+        Vector i becomes row ``places[i]`` of the result, by default i. ``places`` is a permutation.
         """
         units = np.empty((len(positions), self.dim), dtype=np.float32)
         places = np.arange(len(positions)) if places is None else places
@@ -216,8 +214,8 @@ class ShardReference:
 class SearchableShard(ShardReference):
     """A shard with vectors, and the method to search it.
 
-    ``index`` is None if the search is exact. Otherwise it is the artefact of its FAISS index or its
-    vectors' cells; before ``fill_index``, of an empty index or the side's centroids.
+    ``index`` is the artefact of the shard's FAISS index or of its vectors' cells, None if the
+    search is exact. Before ``fill_index``, it has an empty FAISS index or the side's centroids.
     """
 
     method: CorpusMethod
@@ -230,7 +228,7 @@ class SearchTile:
 
     Attributes:
         part: Number of the tile and of all tiles for progress, such as ``2/6``, or empty.
-        cells: Range of cells to compare in a cell join, whose groups are whole sides, or None.
+        cells: Range of cells to compare in a cell join of whole sides, None for other searches.
         floors: Artefacts with lower bounds of rows, from the join of nearest cells.
     """
 
@@ -274,17 +272,16 @@ class RecallSample:
 class SavedNeighbours(ShardReference):
     """Neighbours of rows of a shard, saved by a tile or a sample.
 
-    ``part`` is the range of these rows in the artefact, None if it has a list of every row.
+    ``part`` is the range of these rows in the artefact, None if the artefact lists every row.
     """
 
     artefact: Artefact
     part: range | None = None
 
     def load(self) -> tuple[IntArray, Neighbours]:
-        """Load the positions in the shard of P rows, and their neighbours.
+        """Load P ascending positions in the shard, integers, and their neighbours.
 
-        Positions are int64 or int32 (P,), ascending. Ids of neighbours are rows of the other side
-        or, for ``SampledNeighbours``, positions in it.
+        Ids are rows of the other side or, for ``SampledNeighbours``, positions in it.
         """
         if self.part is None:
             lists = load_list(self.artefact.file, tile_list(self.embedded))
@@ -300,8 +297,8 @@ class SavedNeighbours(ShardReference):
 class TileNeighbours(SavedNeighbours):
     """A shard's neighbours in some shards, or cells, of the other side.
 
-    ``others`` are the indices of these shards, or the cells, and ``total`` is the number of all.
-    ``scope`` is "corpus" or "document". A row has up to ``k`` neighbours in all tiles.
+    ``others`` are the indices of these shards, or the cells, out of ``total``. ``scope`` is
+    "corpus" or "document". ``k`` is the length of a row's list after all tiles are merged.
     """
 
     others: range
@@ -337,7 +334,7 @@ class ShardNeighbours(ShardReference):
         return [sorted(artefact.files.items()) for artefact in self.neighbours.values()]
 
     def load(self, scope: str) -> Neighbours:
-        """Load each vector's neighbours (rows) in a scope, "corpus" or "document"."""
+        """Load each vector's neighbours in a scope, "corpus" or "document"."""
         return load_list(self.neighbours[scope].file, self.shard.side)
 
 
@@ -358,15 +355,13 @@ class DocumentBatch:
 class ChosenPairs:
     """The chosen pairs of a run, with artefacts about them.
 
-    An artefact that the run does not need is None.
-
     Attributes:
         pairs: The artefact of the pairs, best first.
         shards: The shards of both sides with their neighbours.
-        merges: The rows of each merged sentence, only with monotone alignment.
-        lines: The lines of each rated pair, only with ``adit rate``.
-        identical: Pairs with the same text on both sides, only with the judge's scores.
-        rejected: Pairs that filters rejected, only with filters.
+        merges: The rows of each merged sentence, None without monotone alignment.
+        lines: The first line of each rated pair, None without ``adit rate``.
+        identical: Pairs with the same text on both sides, None without the judge's scores.
+        rejected: Pairs that filters rejected, None without filters.
     """
 
     pairs: Artefact
@@ -378,7 +373,7 @@ class ChosenPairs:
 
     @property
     def merges_key(self) -> Mapping[str, str]:
-        """Keywords of ``content_key`` with the digest of ``merges``, maybe none."""
+        """Keywords of ``content_key`` with the digest of ``merges``, none without."""
         return {"merges": self.merges.files[layout.MERGES]} if self.merges else {}
 
     def of_side(self, side: str) -> list[ShardNeighbours]:
@@ -489,10 +484,7 @@ def collect_side(references: Iterable[Reference], side: str) -> list[Reference]:
 
 
 def collect_sides(references: Iterable[Reference]) -> dict[str, list[Reference]]:
-    """Return the references by side, source first, in the order of shards.
-
-    ValueError says that a shard of a side has no reference, or several.
-    """
+    """Return ``collect_side`` of each side by its name, source first."""
     return {side: collect_side(references, side) for side in layout.SIDES}
 
 

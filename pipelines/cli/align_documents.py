@@ -62,8 +62,7 @@ def align_documents(args: argparse.Namespace) -> int:
     Sentences can be merged, split or missing.
 
     Raises:
-        SystemExit: The argument list (see ``command``) is wrong. Printed errors return 2.
-        ValueError: Not raised but printed: pairs of documents need an output in .jsonl.
+        ValueError: Printed, not raised: ``--document-pairs`` without an output in .jsonl.
     """
     from miner.storage.atomic import atomic_file, check_writable
     from miner.storage.corpus.reader import read_document_pairs
@@ -81,9 +80,9 @@ def align_documents(args: argparse.Namespace) -> int:
     lines = _alignments(sides, pairs, args, is_json)
     if args.output is None:
         sys.stdout.writelines(lines)
-        return 0
-    with atomic_file(args.output) as temporary, open(temporary, "w", encoding="utf-8") as file:
-        file.writelines(lines)
+    else:
+        with atomic_file(args.output) as temporary, open(temporary, "w", encoding="utf-8") as file:
+            file.writelines(lines)
     return 0
 
 
@@ -96,20 +95,19 @@ def _read(side: CorpusOptions, *, by_document: bool) -> dict[str, Sentences]:
     documents: dict[str, Sentences] = {}
     escapes = escaped_levels(read_beginning(side.path, side.input_format))
     reader = open_side(side.path, side.input_format, escapes=escapes)
-    is_empty = True
     with (
         tempfile.TemporaryDirectory() as folder,
         closing(UniqueIds(reader, Path(folder), within_documents=by_document)) as identified,
     ):
         for records in identified:
-            is_empty = is_empty and len(records.rejected) == len(records)
             for position, sentence_id in enumerate(records.ids()):
                 name = records.docs[position] if by_document else ""
                 ids, texts = documents.setdefault(name, Sentences([], []))
                 ids.append(sentence_id)
                 texts.append("" if position in records.rejected else records.texts[position])
         identified.check(side.path)
-    if is_empty:
+    documents = {name: document for name, document in documents.items() if any(document.texts)}
+    if not documents:
         raise ValueError(f"{side.path}: no line has a sentence; pass a document with text")
     return documents
 
@@ -132,13 +130,7 @@ def _alignments(
     encoder = load_encoder(args.encoder).for_languages(languages)
     encoders = [encoder.for_language(language) for language in languages]
     is_bag = isinstance(encoder, WordEncoder)
-    present = [
-        names
-        for names in pairs
-        if all(
-            name in side and any(side[name].texts) for name, side in zip(names, sides, strict=True)
-        )
-    ]
+    present = [(a, b) for a, b in pairs if a in sides[0] and b in sides[1]]
     if not present:
         raise ValueError(
             f"{args.document_pairs}: no pair of documents has sentences in {args.source} and "

@@ -1,7 +1,4 @@
-"""Arguments of mine, rate and embed, without heavy imports for ``--help``.
-
-Defaults are in ``pipelines.options``, choices in ``miner.choices``.
-"""
+"""Arguments of commands, without heavy imports for ``--help``."""
 
 import argparse
 from collections.abc import Callable, Mapping
@@ -140,10 +137,7 @@ EMBED_HELP = {
 
 
 def make_add_option(group: Group, texts: Mapping[str, str] = HELP) -> Callable[..., object]:
-    """Return a function that adds options to a group of arguments.
-
-    The function takes an option, whose help is in ``texts``, and keywords of ``add_argument``.
-    """
+    """Return the group's ``add_argument``, with the help from ``texts``."""
     return lambda option, **more: group.add_argument(option, help=texts[option], **more)
 
 
@@ -278,7 +272,7 @@ def add_corpora(
 
 
 def add_output(parser: argparse.ArgumentParser, text: str, *, ending: str) -> None:
-    """Add ``-o`` with the help ``text`` and ``ending``, stdout's format."""
+    """Add ``-o``, whose help is ``text`` and ``ending``, stdout's format."""
     text = f"{text} (default: -, standard output, as {ending}; a terminal needs an explicit -)"
     parser.add_argument("-o", "--output", type=place, metavar="OUT", help=text)
 
@@ -297,9 +291,9 @@ def add_languages(
     corpora: tuple[tuple[str, str], ...] = CORPORA,
     default: str = "detected from a sample",
 ) -> None:
-    """Add an option per language, by default ``--src-lang``, ``--tgt-lang``.
+    """Add the option ``--PREFIX-lang`` for the language of each corpus.
 
-    ``corpora`` has the prefix of each option and its corpus's name. The help shows ``default``.
+    ``corpora`` has prefixes, and names for the help, which shows ``default`` unless ``required``.
     """
     default = "" if required else f"; default: {default}"
     for side, corpus in corpora:
@@ -315,7 +309,7 @@ def add_input_format(group: Group) -> None:
 
 
 def add_input_formats(group: Group) -> None:
-    """Add the options of the format of both corpora, and of each corpus."""
+    """Add ``--input-format``, ``--src-format`` and ``--tgt-format``."""
     add_input_format(group)
     for side, corpus in CORPORA:
         text = f"format of {corpus} (default: as --input-format)"
@@ -328,7 +322,7 @@ def add_encoder(group: Group) -> None:
 
 
 def add_texts(parser: argparse.ArgumentParser, source: str, target: str) -> None:
-    """Add SRC and TGT with these help texts, ``-o``, format and languages."""
+    """Add the arguments of ``TextOptions``, with these helps of SRC and TGT."""
     add_corpora(parser, source, target)
     text = "output folder"
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="OUT", help=text)
@@ -337,10 +331,7 @@ def add_texts(parser: argparse.ArgumentParser, source: str, target: str) -> None
 
 
 def given_texts(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the values of the arguments of ``add_texts``, by name.
-
-    They are fields of ``TextOptions``. Languages are without script and region.
-    """
+    """Return the arguments of ``add_texts`` as keywords of ``TextOptions``."""
     names = ("source", "target", "output", "input_format")
     fields = {name: getattr(args, name) for name in names}
     languages = base_language(args.src_lang), base_language(args.tgt_lang)

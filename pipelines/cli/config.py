@@ -1,7 +1,7 @@
 """Options of a command in a TOML file.
 
-Keys are the long names of the command's options, and ``source``, ``target`` and ``output``. Each
-table ``[[run]]`` is a run, which also has the keys above the tables.
+Keys are ``source``, ``target`` and the long names of the options that are not in ``_NOT_STORED``.
+Each table ``[[run]]`` is a run, which also has the keys above the tables.
 """
 
 import argparse
@@ -29,12 +29,12 @@ def add_config(parser: argparse.ArgumentParser) -> None:
 def command_lines(
     argv: Sequence[str], make_parser: Callable[[], argparse.ArgumentParser]
 ) -> Iterator[Sequence[str]]:
-    """Yield the command line of each run in a configuration file.
+    """Yield the command line of each run in the file of ``--config``.
 
-    A line has the file's options, its corpora unless ``argv`` has some, and ``argv`` without
-    ``--config FILE``, whose options win. Without ``--config``, ``argv`` is the only line.
-    ValueError says that the file is not TOML, a key is not an option, or a value has a wrong type.
-    OSError says that the file cannot be read, SystemExit that an argument is malformed.
+    A line has the file's options, the file's corpora unless ``argv`` names one, and ``argv``
+    without ``--config FILE``, whose options win. Without ``--config``, ``argv`` is the only line.
+    ValueError says that the file is not TOML, a key is unknown, or a flag or ``run`` has a wrong
+    type. OSError says that the file cannot be read, SystemExit that an argument is malformed.
     """
     finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     finder.add_argument(OPTION)
@@ -65,7 +65,7 @@ def _runs(path: Place) -> Iterator[Mapping[str, Any]]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path}: not TOML ({error})") from error
     runs = values.pop("run", [{}])
-    if not isinstance(runs, list) or not all(isinstance(run, dict) for run in runs):
+    if not (runs and isinstance(runs, list) and all(isinstance(run, dict) for run in runs)):
         raise ValueError(f"{path}: 'run' must be tables [[run]]")
     for run in runs:
         yield values | run
@@ -89,8 +89,7 @@ def _arguments(
         else:
             text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
             options.append(f"{_long(action)}={text}")
-    order = [action.dest for action in parser._actions if not action.option_strings]
-    return options, [positionals[name] for name in order if name in positionals]
+    return options, [positionals[name] for name in actions if name in positionals]
 
 
 def _actions(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
@@ -113,10 +112,7 @@ def config_of(args: argparse.Namespace, parser: argparse.ArgumentParser) -> str:
 
 
 def set_options(args: argparse.Namespace, parser: argparse.ArgumentParser) -> dict[str, Any]:
-    """Return the arguments that are neither empty nor default, by long name.
-
-    Names lack leading dashes. ``--plan``, ``--config``, ``--quiet`` and ``--verbose`` are omitted.
-    """
+    """Return arguments with a TOML key, neither empty nor default, by key."""
     values, seen = {}, set()
     for name, action in _actions(parser).items():
         value = getattr(args, action.dest, None)

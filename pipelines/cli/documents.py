@@ -1,7 +1,4 @@
-"""Run ``adit pair`` and ``adit split``, and decide how to mine documents.
-
-The commands return 0, or 2 after a printed error. Wrong arguments raise SystemExit.
-"""
+"""Run ``adit pair`` and ``adit split``, and decide how to mine documents."""
 
 import argparse
 import logging
@@ -27,11 +24,11 @@ SUFFIXES = (".jsonl", ".parquet")
 def decide_documents(args: argparse.Namespace, corpora: Sequence[Place] = ()) -> None:
     """Set the options on documents that ``args`` leave open, in place.
 
-    Folders of documents in ``corpora`` get the format "documents". The alignment is "monotone" if
-    ``corpora`` has only such folders, at least one, and ``--retrieval``, ``--index``, precomputed
-    vectors, ``--plan`` and options on documents are not given. Otherwise it is "free". The scope is
-    "corpus" for a free alignment without document pairs, otherwise "document". ``document_pairs``
-    "auto" becomes None.
+    Folders of documents in ``corpora`` get the format "documents" instead of "auto". The alignment
+    becomes "monotone" if ``corpora`` are one or more folders of documents, and retrieval, index,
+    vectors, ``--plan`` and options on documents are defaults. Otherwise it becomes "free". The
+    scope becomes "corpus" if free without document pairs, otherwise "document". Pairs "auto" become
+    None.
 
     Raises:
         ValueError: The scope is "corpus", but document pairs or "auto" are given.
@@ -94,7 +91,7 @@ def add_pairing(parser: argparse.ArgumentParser) -> None:
 @command(add_pairing, "adit pair")
 @supports_pipes("source", "target", ending="tsv")
 def pair_command(args: argparse.Namespace) -> int:
-    """Pair documents that are translations one to one, by content and name."""
+    """Pair each document with at most one translation, by content and name."""
     from miner.storage.artefacts import open_artefact
     from miner.storage.atomic import atomic_file, check_writable
     from pipelines.options import job_of
@@ -137,7 +134,7 @@ def split_command(args: argparse.Namespace) -> int:
     """Split raw documents into sentences, as a corpus for mining.
 
     Raises:
-        ValueError: Not raised but printed: the suffix is unknown, or IN has no sentence.
+        ValueError: Printed, not raised: the suffix of OUT is unknown, or IN has no sentence.
     """
     from miner.storage.atomic import atomic_file, check_writable
     from miner.storage.documents import split

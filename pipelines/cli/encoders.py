@@ -1,7 +1,4 @@
-"""Run ``adit encoders`` and ``adit fetch``.
-
-The commands return 0, or 2 after a printed error. Wrong arguments raise SystemExit.
-"""
+"""Run ``adit encoders`` and ``adit fetch``."""
 
 import argparse
 import sys

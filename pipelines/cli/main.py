@@ -1,6 +1,6 @@
 """The command ``adit``, and its subcommands, which are loaded when called.
 
-Functions return an exit status, 2 after a printed error. Wrong arguments raise SystemExit.
+Functions return the status of ``run_command``. Wrong arguments raise SystemExit.
 """
 
 import argparse
@@ -53,10 +53,7 @@ def adit(argv: Sequence[str] | None = None) -> int:
 
 
 def run(name: str, arguments: Sequence[str], prog: str) -> int:
-    """Run a command by its name in ``COMMANDS``.
-
-    ``prog`` is the command's name in messages. ``arguments`` do not include the name.
-    """
+    """Run the command ``name`` of ``COMMANDS``, called ``prog`` in messages."""
     module, _, function = COMMANDS[name][1].partition(":")
     return getattr(import_module(module), function)(arguments, prog)
 

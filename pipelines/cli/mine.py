@@ -1,7 +1,7 @@
 """Run ``adit mine``, ``rate`` and ``embed``, with late imports.
 
-Functions return an exit status, 2 after a printed error. Wrong arguments raise SystemExit. By
-default, ``argv`` are the arguments of the process, and ``prog`` is the name in messages.
+Functions return the status of ``run_command``. Wrong arguments raise SystemExit. ``argv`` are by
+default the arguments of the process. ``prog`` is the command's name in messages.
 """
 
 import argparse
@@ -37,7 +37,7 @@ TWO_CORPORA = (
 
 
 def mine_corpus(argv: Sequence[str] | None = None, prog: str = "mine-corpus") -> int:
-    """Run ``adit mine``, with a run per table ``[[run]]`` of ``--config``.
+    """Run ``adit mine`` once, or once per table ``[[run]]`` of ``--config``.
 
     If ``prog`` is "mine-corpus", ``argv`` can also begin with one of ``MINING_COMMANDS``.
     """
@@ -63,7 +63,7 @@ def _mine_corpora(argv: Sequence[str], prog: str) -> int:
 
 
 def rate_corpus(argv: Sequence[str] | None = None, prog: str = "adit rate") -> int:
-    """Run ``adit rate``, with a run per table ``[[run]]`` of ``--config``."""
+    """Run ``adit rate`` once, or once per table ``[[run]]`` of ``--config``."""
     argv = sys.argv[1:] if argv is None else argv
     return run_command(lambda: _each_run(argv, prog, rate_parser, _rate_pairs), prog)
 
@@ -133,7 +133,7 @@ def _run(
     from miner.storage.pairs import check_output
     from miner.storage.writers import Origin
     from pipelines.memory import peak_bytes
-    from pipelines.run.estimate import describe_faster
+    from pipelines.run.estimate import describe_faster, plan_run
     from pipelines.run.mining import mine_corpus as run
     from pipelines.stages.summary import describe, next_steps, read_summary
 
@@ -141,8 +141,6 @@ def _run(
     if args.alignment != LINES:
         decide_documents(args, [args.source, args.target])
     if args.plan:
-        from pipelines.run.estimate import plan_run
-
         work_dir = args.work_dir or args.output.parent / f".{args.output.name}-"
         options = running.mining_options(args, work_dir, *running.sides_of(args))
         sys.stdout.write(plan_run(options) + "\n")
@@ -248,7 +246,7 @@ def _folder(output: Place) -> Iterator[None]:
 @command(add_embedding, "embed-corpus")
 @supports_pipes("corpus", ending="npy")
 def embed_corpus(args: argparse.Namespace) -> int:
-    """Encode every line of a corpus. Row i of the output belongs to line i."""
+    """Encode every line of a corpus, line i as row i of the output."""
     from pipelines.cli.embed import embed_file
 
     monitor = running.set_up_logging(args)

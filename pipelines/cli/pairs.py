@@ -45,11 +45,12 @@ STREAMED = (
 def rated_pairs(args: argparse.Namespace) -> Iterator[Callable[[Place], None]]:
     """Prepare a run of ``adit rate``, and yield a function that writes OUT.
 
-    Corpora, format, languages and order in ``args`` are set. For a file of pairs or ``--repair``,
-    the corpora are two files of lines in the work folder, or in a temporary folder for the block.
-    The function takes the work folder of the finished run. With ``--order score``, it does nothing,
-    because the run itself writes OUT. ValueError says that the file is not recognised, or options
-    conflict, and OSError that a file cannot be read or written.
+    In ``args``, the order is set and, from a file of pairs, languages. The corpora of a file of
+    pairs, or with ``--repair``, become two files of lines in the work folder, or in a temporary
+    folder. The function takes the work folder of the finished run. It does nothing if the run
+    itself writes OUT, with ``--order score``. ValueError says that the file is not recognised or
+    options conflict, OSError that a file cannot be read or written, ModuleNotFoundError that ftfy
+    is missing.
     """
     from miner.storage.artefacts import open_artefact
     from miner.storage.pair_files.repair import repaired
@@ -78,7 +79,7 @@ def rated_pairs(args: argparse.Namespace) -> Iterator[Callable[[Place], None]]:
 
 
 def check_streamed(options: Mapping[str, object]) -> None:
-    """Check the set options of ``--score texts``, by name such as "src-lang".
+    """Check the ``set_options`` of a command with ``--score texts``.
 
     Raises:
         ValueError: An option, or its value, conflicts with rating while lines are read.
@@ -99,10 +100,11 @@ def check_streamed(options: Mapping[str, object]) -> None:
 def rate_in_passing(args: argparse.Namespace, monitor: Monitor) -> int:
     """Rate lines by their texts while they are read (``--score texts``).
 
-    The result replaces OUT, or is on stdout if ``args.to_stdout``, and 0 is returned. The encoder,
-    order and languages in ``args`` are set. ValueError says that the file of pairs is not
+    OUT or, if ``args.to_stdout``, stdout is written, and 0 is returned. In ``args``, the order is
+    set and maybe the encoder and languages. ValueError says that the file of pairs is not
     recognised or has no pair, options conflict, or a language has no word vectors or filter.
-    OSError says that a file cannot be read or written.
+    OSError says that a file cannot be read or written, ModuleNotFoundError that ``--repair`` needs
+    ftfy.
     """
     from encoder import BEST, BUNDLED
     from miner.storage.pair_files.repair import repaired
@@ -219,9 +221,6 @@ def convert_pairs(args: argparse.Namespace) -> int:
     """Convert a file of sentence pairs to another format.
 
     Lines without a pair are skipped and counted.
-
-    Raises:
-        SystemExit: The argument list (see ``command``) is wrong. Printed errors return 2.
     """
     from miner.storage.pair_files.base import BLANK
     from miner.storage.pair_files.repair import repaired

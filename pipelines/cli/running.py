@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 
 def set_up_logging(args: argparse.Namespace) -> progress.Monitor:
-    """Set up the process's logging by ``args``, and return a new monitor."""
+    """Set up logging by ``--quiet`` and ``--verbose``, and return a monitor."""
     level = logging.ERROR if args.quiet else logging.DEBUG if args.verbose else logging.INFO
     progress.log_to_stderr(level)
     # Beam logs each failure with a traceback, while the stage's own error is one line.
@@ -56,16 +56,14 @@ def supports_pipes(
 ) -> Callable[[Work], Work]:
     """Build a decorator of commands that read pipes and write to stdout.
 
-    The command writes stdout, with ``args.to_stdout``, if OUT is ``-``, or is missing and stdout is
-    not a terminal. It finds the paths of temporary files in its arguments, because corpora are read
-    more than once. It raises ValueError without OUT on a terminal, and for pipes with ``--runner``,
-    several output files, or two corpora from standard input.
-
-    Args:
-        *inputs: Arguments that name corpora.
-        ending: Suffix of the format of standard output, unless the arguments have a ``format``.
-            None if the decorator must not write to standard output.
-        streams: Returns whether a command with arguments itself reads a ``Pipe`` and writes stdout.
+    The arguments ``inputs`` name corpora. A pipe in one of them is replaced by the path of a
+    temporary copy, because corpora are read more than once. If ``streams`` is true of the
+    arguments, a pipe that is neither Parquet nor a zip file is replaced by a ``Pipe``. If OUT is
+    ``-`` or missing, ``args.to_stdout`` is set, and a file that is written to the temporary
+    ``args.output`` is copied to stdout. Its format is ``args.format``, by default ``ending``. If
+    ``ending`` is None, OUT stays. ValueError says that OUT is missing on a terminal without
+    ``--plan``, or that pipes are used with ``--runner``, several output files, or standard input
+    twice.
     """
 
     def decorate(work: Work) -> Work:
@@ -176,11 +174,11 @@ def sides_of(args: argparse.Namespace) -> list[CorpusOptions]:
 def work_dir_of(args: argparse.Namespace) -> Iterator[Place]:
     """Yield the work folder of a run, for the ``with`` block.
 
-    Without ``--work-dir``, it is a temporary folder for the block, next to OUT unless it is remote.
+    Without ``--work-dir``, it is a temporary folder for the block, next to a local OUT.
 
     Raises:
         ValueError: A run on an engine with a remote output has no ``--work-dir``.
-        OSError: The temporary folder cannot be made.
+        OSError: The temporary folder, or the folder of OUT, cannot be made.
     """
     if args.work_dir is not None:
         yield args.work_dir
@@ -203,7 +201,7 @@ def interruptible(args: argparse.Namespace, state: str) -> Iterator[None]:
     """Explain an interrupt of the ``with`` block in its message.
 
     Raises:
-        KeyboardInterrupt: The block was interrupted. OUT, ``state`` and how to resume are added.
+        KeyboardInterrupt: The block was interrupted. The message adds OUT, ``state`` and a remedy.
     """
     try:
         yield

@@ -1,7 +1,4 @@
-"""Run ``adit train``, ``adit map`` and ``adit bootstrap``.
-
-The commands return 0, or 2 after a printed error. Wrong arguments raise SystemExit.
-"""
+"""Run ``adit train``, ``adit map`` and ``adit bootstrap``."""
 
 from __future__ import annotations
 
@@ -112,10 +109,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_fields(group: argparse._ArgumentGroup, kinds: Mapping[str, type]) -> None:
-    """Add an option for each field with a help in classes of options.
+    """Add an option for each ``option`` with a help in classes of options.
 
     ``kinds`` are the classes, such as architectures, by name. The help names the kinds that have
-    the field, if not all, and its defaults. An omitted option sets no argument.
+    the option, if not all, and its defaults. An option that the user omits sets no argument.
     """
     fields: dict[str, dict[str, Field]] = {}
     for kind, options in kinds.items():
@@ -142,9 +139,9 @@ def add_fields(group: argparse._ArgumentGroup, kinds: Mapping[str, type]) -> Non
 
 
 def given_fields(args: argparse.Namespace, *kinds: type, more: Collection[str] = ()) -> Given:
-    """Return the options that the user passed, by field name.
+    """Return the arguments that are options of ``kinds``, or in ``more``.
 
-    They are fields of ``kinds``, or in ``more``. Lists become tuples. Omitted options are missing.
+    Lists become tuples. Options of ``add_fields`` that the user omitted are missing.
     """
     names = {*more, *itertools.chain.from_iterable(map(option_fields, kinds))}
     values = {name: value for name, value in vars(args).items() if name in names}

@@ -1,7 +1,4 @@
-"""Run ``adit status`` and ``adit clean``, for the work folder of a run.
-
-The commands return 0, or 2 after a printed error. Wrong arguments raise SystemExit.
-"""
+"""Run ``adit status`` and ``adit clean``, for the work folder of a run."""
 
 import argparse
 import sys
@@ -60,7 +57,7 @@ def clean(args: argparse.Namespace) -> int:
     Its summary, ledger and rejected lines stay.
 
     Raises:
-        ValueError: Not raised but printed: the folder has no run, or the run has not finished.
+        ValueError: Printed, not raised: the folder has no run, or its run is in use or unfinished.
     """
     work_dir = args.work_dir
     stages = _stages(work_dir)

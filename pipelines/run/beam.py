@@ -1,7 +1,6 @@
 """Interpret the steps of a run by Apache Beam, on workers or on an engine.
 
-Pipelines use only Create, ParDo, GroupByKey and Reshuffle, in one line without side inputs or
-second outputs, because every runner has them.
+Pipelines are chains of Create, ParDo, GroupByKey and Reshuffle, which every runner supports.
 """
 
 import json
@@ -172,7 +171,7 @@ def _distribute_on_demand(references: PCollection, claims: Path, workers: int) -
 class Claim(beam.DoFn):
     """A Beam function that divides a list of elements among workers.
 
-    Every worker receives the whole list. A file in ``folder`` marks an element that is claimed.
+    The pipeline has the list once per worker. A file in ``folder`` marks an element as claimed.
     """
 
     def __init__(self, folder: Path) -> None:

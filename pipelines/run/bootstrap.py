@@ -1,7 +1,7 @@
 """Improve an encoder in rounds of mining, and training on mined pairs.
 
-A round is a folder, ``OUT/rounds/N``, with the work folder of its run, the pairs it keeps, the
-encoder trained on them, and finally its figures, which seal it.
+A round is a folder, ``OUT/rounds/N``, with the work folder of its run and the pairs that it keeps.
+Figures, which seal the mining, and the encoder trained on the pairs follow.
 """
 
 import json
@@ -38,10 +38,9 @@ HELD_OUT_EVERY = 20  # one in 20 source sentences is held out to compare encoder
 def bootstrap(options: BootstrapOptions, monitor: Monitor) -> list[dict[str, Any]]:
     """Mine and train in rounds, and write the best encoder to ``output``.
 
-    Returns:
-        For each mining, one per round and one of the last encoder, a dictionary with "pairs"
-        (number of training pairs), "kept by" (the rule that kept them, such as "fdr 0.1") and
-        "mutual" (number of held-out sentences with a mutual nearest neighbour).
+    A dictionary per mining is returned, in order. "pairs" is the number of training pairs, and
+    "kept by" the rule that kept them, such as "fdr 0.1". "mutual" is the number of held-out
+    sentences with a mutual nearest neighbour. The last mining only evaluates the last encoder.
 
     Raises:
         ValueError: Inputs are invalid, a mining finds no usable pair, the first encoder stays the

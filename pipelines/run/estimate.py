@@ -47,8 +47,8 @@ SEARCHING = ("prepare", "train", "fill", "cut", "search")  # stages that the cos
 def plan_run(options: MiningOptions) -> str:
     """Describe the estimated time, memory and disk space of a run, in lines.
 
-    Only the first lines of the corpora are mined, in a temporary folder. Of a run of ten minutes or
-    longer with the default encoder, the time with the faster one is estimated as well. ValueError
+    Only the first lines of the corpora are mined, in a temporary folder. If a run with the default
+    encoder needs ten minutes or more, the time with the faster one is also estimated. ValueError
     says that the run would reject its options or inputs, or its scope is "document". OSError says
     that an input cannot be read, ModuleNotFoundError that a required extra is not installed.
     """
@@ -62,9 +62,9 @@ def plan_run(options: MiningOptions) -> str:
 def describe_faster(options: MiningOptions, used: str, seconds: float) -> list[str]:
     """Suggest the faster encoder after a long run, in a list of lines.
 
-    ``options`` are the command's, ``used`` is the encoder that the run chose, and ``seconds`` is
-    the run's time. The list is empty if ``seconds`` is below 600, if ``options.encoder`` is not
-    "best", if vectors are precomputed, or if ``used`` is the faster encoder.
+    ``seconds`` is the run's time, ``used`` its encoder. The list is empty below 600 s, with
+    precomputed vectors, without ``encoder.USE`` in ``used``, or if ``options.encoder`` is not
+    "best".
     """
     if encoder.USE not in used or not _is_long(options, seconds):
         return []
@@ -246,6 +246,8 @@ def _stage_seconds(run: RunContext, sizes: Sizes, *, lines: float) -> dict[str, 
     for side in SIDES:
         corpus = run.options.side(side)
         texts[side] = read_beginning(corpus.path, corpus.input_format, count=TRIAL_LINES[-1])
+        if not texts[side]:
+            raise ValueError(f"{corpus.path}: contains no usable sentence; check --input-format")
     counts = [min(count, *map(len, texts.values())) for count in TRIAL_LINES]
     logging.disable(logging.CRITICAL)
     try:

@@ -89,7 +89,7 @@ def measure_side(run: RunContext, side: str) -> SideSize:
     """Measure the lines and vectors of "source" or "target", without encoding.
 
     ValueError says that the corpus, its precomputed vectors or the encoder cannot be used, OSError
-    that a file cannot be read, and ModuleNotFoundError that the encoder needs a missing package.
+    that a file cannot be read. ModuleNotFoundError says that the encoder needs a missing package.
     """
     corpus = run.options.side(side)
     reader = open_side(corpus.path, corpus.input_format)
@@ -107,9 +107,9 @@ def measure_side(run: RunContext, side: str) -> SideSize:
 def fit_shards(run: RunContext) -> int:
     """Return the maximum rows per shard with which all pairs fit into memory.
 
-    At most ``options.rows_per_shard`` are returned. If ``options.memory`` is None, half of the
-    machine's memory is the limit, and 32,768 is the minimum if that many are allowed. ValueError
-    says that a pair needs more than ``options.memory``, or an encoder cannot be used.
+    The result is at most ``options.rows_per_shard``. If ``options.memory`` is None, half of the
+    machine's memory is the limit, and the result is at least 32,768 if that is allowed. ValueError
+    says that a pair needs more than ``options.memory``. Errors of ``measure_side`` are also raised.
     """
     pairs = [run.for_part(name) for name in run.job.pairs]
     if run.options.memory is not None:
@@ -190,8 +190,8 @@ def _stage_bytes(options: MiningOptions, sizes: Sizes) -> dict[str, int]:
 def load_libraries(run: RunContext, dim: int = MAX_TRIED) -> int:
     """Load a run's libraries and encoders, and return this process's bytes.
 
-    Words that encoders will cache are included. Vectors of ``dim`` dimensions, at most 256, are
-    searched to load compiled code. ``run``'s encoders raise ValueError and ModuleNotFoundError.
+    The bytes include words that encoders will cache. Vectors of ``dim`` dimensions, at most 256,
+    are searched to load compiled code. ``run``'s encoders raise ValueError and ModuleNotFoundError.
     """
     import pipelines.run.steps
 
@@ -209,10 +209,7 @@ def load_libraries(run: RunContext, dim: int = MAX_TRIED) -> int:
 
 
 def known_bytes(run: RunContext) -> int:
-    """Return the maximum bytes of words that a run's encoders will cache.
-
-    Encoders that cannot be used raise ValueError and ModuleNotFoundError.
-    """
+    """Return the maximum bytes of words that a run's encoders will cache."""
     encoders: list[Encoder | WordEncoder] = []
     if run.options.source.embeddings is None:
         encoders += [run.for_part(part).side_encoder(side) for part, side in run.job.corpora]

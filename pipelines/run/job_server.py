@@ -2,8 +2,7 @@
 
     python -m pipelines.run.job_server JAVA ARGUMENT...
 
-An interrupt is for the command, which cancels the job through the server. Beam ends the server by
-its own interrupt, and waits for 5 seconds if that does nothing.
+An interrupt is for the command, which cancels the job through the server.
 """
 
 import ctypes
@@ -17,8 +16,7 @@ PR_SET_PDEATHSIG = 1  # for Linux's prctl, to set a signal for when the parent e
 def main() -> None:
     """Replace this process by the command in its arguments, a job server.
 
-    The server has no terminal and, on Linux, ends when its parent ends. OSError says that the
-    command (``sys.argv[1:]``) is missing, or that this process leads a group.
+    On Linux, it ends when its parent ends. OSError says that the command is not found.
     """
     os.setsid()
     if sys.platform == "linux":  # on other systems, it outlives a killed command

@@ -36,10 +36,9 @@ ADVICE = f"pass a file or one of {', '.join(making.STARTS)}"
 def map_languages(options: MapOptions, monitor: Monitor) -> Sequence[float]:
     """Learn word vectors of two languages, map them, and write the encoder.
 
-    The criterion, a mean cosine, is returned before and after each refinement. The best map is
+    The criteria, mean cosines, of the first map and each refinement are returned. The best map is
     written. ValueError says that options, text, vectors or a dictionary cannot be used, OSError
-    that a file cannot be read or a folder cannot be written. ModuleNotFoundError says that an
-    adversarial ``start`` needs torch, which is not installed.
+    that a file cannot be read or written. ModuleNotFoundError says that ``start`` needs torch.
     """
     _check_options(options)
     (options.output / PROGRESS).mkdir(parents=True, exist_ok=True)

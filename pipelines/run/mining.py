@@ -44,10 +44,7 @@ def mine_corpus(options: MiningOptions, monitor: Monitor | None = None) -> None:
 
 
 def run_job(job: Job, monitor: Monitor | None = None) -> None:
-    """Mine every language pair of a job, and write or replace its outputs.
-
-    ``monitor`` shows progress; None makes a new one. The errors of ``mine_corpus`` are raised.
-    """
+    """Mine every language pair of a job as ``mine_corpus`` does."""
     for pair in job.pairs:
         check_options(job.parts[pair])
     run_steps(job, steps_of(job.whole), monitor)

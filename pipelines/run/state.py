@@ -3,9 +3,8 @@
 Each process appends to its own file of the ledger, so none waits for another. Remote files cannot
 be appended to; there each process writes a chain of small files, of at most ``CHUNK`` lines.
 
-Two runs at a time would replace each other's artefacts. Locks of local file systems keep a second
-run out. On others, a file names the run while it is renewed, which does not stop two runs that
-start together.
+Two runs at a time would replace each other's artefacts. The file system locks a local work folder.
+A file that the run renews locks a remote one, but does not stop two runs that start together.
 """
 
 import contextvars
@@ -44,8 +43,8 @@ _SINCE = itemgetter("since")  # of a note
 class StageState:
     """The progress of a stage in a run.
 
-    ``done`` is the number of different elements that are done, ``expected`` that of all, None if
-    unknown. ``seconds`` are of all processes. ``since`` is its start in seconds after 1970, or 0.
+    ``done`` is the number of distinct finished elements, ``expected`` that of all, None if unknown.
+    ``seconds`` are of all processes. ``since`` is the stage's start in seconds after 1970, or 0.
     """
 
     name: str
@@ -89,11 +88,7 @@ class Ledger:
         self._full = 0
 
     def note_done(self, stage: str, element: str, *, made: int, seconds: float) -> None:
-        """Record that a stage finished an element.
-
-        ``element`` is its name, ``made`` the number of its results, and ``seconds`` the time. An
-        OSError is raised if this cannot be written.
-        """
+        """Record a finished element, with ``made`` results, or raise OSError."""
         done = {"stage": stage, "element": element, "made": made, "seconds": seconds}
         self._add(done | {"since": time.time() - seconds, "worker": self._name})
 
@@ -101,7 +96,8 @@ class Ledger:
         """Record, if possible, the error of a stage, except an interrupt."""
         if isinstance(error, Exception):
             is_users = isinstance(error, (ValueError, OSError, MemoryError))
-            line = error_line(error) if is_users else f"{type(error).__name__}: {error}"
+            text = error_line(error) if is_users else f"{type(error).__name__}: {error}"
+            line = " ".join(text.split("\n"))
             with suppress(OSError):  # perhaps the disk is full
                 self._add({"stage": stage, "failed": line, "user": is_users, "since": time.time()})
 
@@ -189,7 +185,7 @@ def _notes(folder: Place) -> Iterator[dict[str, Any]]:
 def exclusive_run(work_dir: Place) -> AbstractContextManager[None]:
     """Lock an existing work folder against other runs while a context is open.
 
-    At its start, ValueError says that another run uses it. Without locks, a warning is logged.
+    ValueError says that another run uses it. Without locks in the file system, a warning is logged.
     """
     path = WorkFolder(work_dir).lock
     return _renewed_lock(path) if isinstance(path, RemotePath) else _system_lock(path)

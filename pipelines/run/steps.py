@@ -5,10 +5,9 @@
             documents, or rate lines) -> score -> judge -> filter -> drop near-copies -> keep
             -> summary -> export
 
-Elements are small references to sealed artefacts, never sentences or vectors, so little data is
-moved. ``execute`` interprets the steps in this process, ``pipelines.run.beam`` on Beam's
-engines; both call the same functions and make the same artefacts. The next stage that gathers
-misses references that an engine lost (``pipelines.references.collect_side``).
+Elements are small references to sealed artefacts, never sentences or vectors. ``execute``
+interprets the steps in this process, ``pipelines.run.beam`` on Beam's engines, with the same
+artefacts. If an engine loses shards, tiles or batches, a later stage raises ValueError.
 """
 
 import time
@@ -67,8 +66,6 @@ class MapStep:
 @dataclass(frozen=True, kw_only=True)
 class GatherStep:
     """A step that collects references in lists, by part of the job and key.
-
-    Unless attributes say otherwise, there is one list per pair of corpora.
 
     Attributes:
         whole: Whether parts are ignored, so that there is one list of all.
@@ -198,8 +195,8 @@ def sources_of_elements(steps: Sequence[Step], job: Job) -> dict[str, int | str]
 class StageRunner:
     """A caller of stages in this process, which records each call.
 
-    Records are in the ledger of ``run``. A call takes a ``MapStep`` and an element, and returns the
-    results as a list of elements. The error of a stage is recorded and raised.
+    Calls, and errors, which are also raised, are recorded in the ledger of ``run``. A call takes a
+    ``MapStep`` and an element, and returns the results as a list of elements.
     """
 
     def __init__(self, run: RunContext) -> None:

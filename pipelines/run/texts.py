@@ -1,7 +1,6 @@
 """Rate pairs by their texts only, while their file is read.
 
-The first ``FIRST_LINES`` lines decide the languages, the run statistics, and the values that
-filters compare with. So memory does not grow with the file. Axis: ``P`` pairs.
+The first ``FIRST_LINES`` lines decide languages and statistics, so memory use does not grow.
 """
 
 import logging
@@ -51,7 +50,7 @@ class TextRater:
     """A rater of sentence pairs by their texts only.
 
     The options of ``run`` have the languages. ``statistics`` are of the first pairs. Filters use
-    the length ratio and scripts of ``typical``, the probably correct ones of these pairs.
+    the length ratio and scripts of ``typical``, the first pairs that are probably correct.
     """
 
     run: RunContext
@@ -62,8 +61,7 @@ class TextRater:
     def fit(cls, options: MiningOptions, first: Sequence[FilePair]) -> "TextRater":
         """Build a rater from the first lines of a file of pairs.
 
-        CorpusError says that no line is a pair, ValueError that a filter does not support a
-        language, or that a language has no word vectors.
+        CorpusError says that no line is a pair, ValueError that a language lacks a filter or words.
         """
         run = _with_languages(options, first)
         source, target = _usable_texts(run, first)[0]
@@ -92,7 +90,7 @@ class TextRater:
         ]
 
     def rate_lines(self, lines: Iterator[FilePair]) -> Iterator[RatedLine]:
-        """Yield each line with its rating, in their order, whatever the threads."""
+        """Yield each line with its rating, in their order, rated in threads."""
         size = PAIRS_PER_THREAD * thread_count()
         blocks = iter(lambda: list(islice(lines, size)), [])
         return chain.from_iterable(prefetch(self.rate, blocks))

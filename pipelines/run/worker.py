@@ -2,8 +2,8 @@
 
     python -m pipelines.run.worker LEVEL RUNNING
 
-``LEVEL`` is the level of this product's log lines; without the file ``RUNNING`` the worker ends.
-Beam's own lines and tracebacks go to the parent process, which shows them on request.
+``LEVEL`` is the level of this product's log lines. The worker ends when the file ``RUNNING`` is
+removed. Beam's own lines and tracebacks go to the parent process, which shows them on request.
 """
 
 import logging

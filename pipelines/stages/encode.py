@@ -1,7 +1,7 @@
 """Encode a shard's sentences as sealed vectors, or read them from a file.
 
-Each batch that takes long is sealed when it is done, so that a stopped run resumes after it. A
-sentence for which the encoder fails is rejected. All pairs of a corpus share its vectors.
+Batches of half a second or longer are sealed, so that a stopped run resumes after them. A sentence
+for which the encoder fails is rejected. All pairs of a corpus share its vectors.
 """
 
 import logging
@@ -41,7 +41,7 @@ FAILED = "encoder failed"
 class Block(NamedTuple):
     """Vectors of consecutive sentences, NaN where the encoder failed.
 
-    ``vectors`` has a row per sentence, and ``failed`` the error message by position of a NaN row.
+    ``vectors`` has a row per sentence. ``failed`` has the encoder's error messages by row, from 0.
     """
 
     vectors: NDArray[np.floating]
@@ -70,10 +70,10 @@ def _save(block: Block, draft: Draft) -> Mapping[str, Any]:
 
 
 def encode_block(encoder: Encoder, texts: Sequence[str]) -> Block:
-    """Encode sentences, as vectors in float16.
+    """Encode one or more sentences, as vectors in float16.
 
-    If the encoder fails, each half is encoded. Halving ends at single sentences, whose failures are
-    logged, and whose vectors are NaN.
+    If the encoder fails, each half is encoded separately. For a single sentence, the failure is
+    logged and the vector is NaN.
 
     Raises:
         MemoryError: The process ran out of memory.
@@ -104,10 +104,9 @@ def embed_shard(run: RunContext, shard: Shard) -> EmbeddedShard:
 
     Vectors that are zero or not finite are dropped. The fact ``dropped`` counts them by reason.
     Encoded vectors are stored as float16, precomputed vectors in their own type. Vectors of a
-    joined encoder are stored without weights, so that pairs with other weights can share them. The
-    fact ``parts`` has the dimensions of each part. ValueError says that the encoder lacks the
-    language, or that the file of vectors is damaged or of another corpus. OSError says that a file
-    cannot be read or written.
+    joined encoder are stored without weights, so that pairs with other weights share them. The fact
+    ``parts`` has the dimensions of each part by name. ValueError says that the encoder lacks the
+    language, or that the file of vectors is damaged or of another corpus.
     """
     folder = run.folder.embeddings(shard.side, shard.index)
     batches, side = folder / "batches", run.options.side(shard.side)

@@ -1,7 +1,6 @@
 """Export the pairs with their sentences, best pairs first.
 
-Sentences are stored by row, so each sentence is fetched from anywhere in the corpus. One pass over
-both corpora completes as many pairs as fit into memory.
+One pass over both corpora completes as many pairs as fit into memory.
 """
 
 import itertools
@@ -27,11 +26,10 @@ from miner.threads import blocks, map_in_threads, prefetch, use_all_threads
 from pipelines.context import RunContext
 from pipelines.memory import spare_bytes
 from pipelines.progress import Meter
-from pipelines.references import ChosenPairs, Shard
+from pipelines.references import READ_ROWS, ChosenPairs, Shard
 from pipelines.stages.summary import read_summary
 
 EXPORT_ROWS = 32_768  # pairs per table; miner.filters.RATIO_PAIRS needs as many
-READ_ROWS = 32_768  # sentences per batch that is read
 UNMATCHED_PAIRS = 1024  # pairs whose words are compared at a time by a thread
 MAX_PAIRS = sys.maxsize
 COPIES = 3  # of a pass's sentences: two for some time, and room for longer pairs
@@ -39,10 +37,7 @@ PAIR_BYTES = 200  # bytes of a pair without its texts
 
 
 def export_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
-    """Write or replace ``options.outputs``, and return ``chosen``.
-
-    An output that cannot be written raises OSError.
-    """
+    """Write ``options.outputs``, or raise OSError, and return ``chosen``."""
     options = run.options
     _export(run, chosen, PAIRS, "export", options.output)
     if options.filters:
@@ -52,6 +47,7 @@ def export_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
 
 def _export(run: RunContext, chosen: ChosenPairs, name: str, stage: str, path: Place) -> None:
     options = run.options
+    signature = read_summary(options.work_dir)["signature"]
     with pair_meter(run, chosen, name, stage) as meter, use_all_threads():
 
         def tables() -> Iterator[pa.Table]:
@@ -64,18 +60,13 @@ def _export(run: RunContext, chosen: ChosenPairs, name: str, stage: str, path: P
         write_pairs(
             path,
             tables(),
-            origin=replace(options.origin, signature=_signature(run)),
+            origin=replace(options.origin, signature=signature),
             judged=options.scores_by_words,
             merged=options.is_monotone,
             originals=options.repair,
             unmatched=options.unmatched_words,
             reasons=name == REJECTED,
         )
-
-
-def _signature(run: RunContext) -> str:
-    summary = run.folder.summary
-    return read_summary(run.options.work_dir)["signature"] if summary.exists() else ""
 
 
 def _replace_by_lines(chosen: ChosenPairs, table: pa.Table) -> pa.Table:
@@ -146,12 +137,11 @@ def pair_meter(
 def completed_pairs(
     run: RunContext, chosen: ChosenPairs, name: str, *, rows: range = range(MAX_PAIRS)
 ) -> Iterator[pa.Table]:
-    """Yield pairs with their sentences, in tables.
+    """Yield pairs with their sentences, in tables of at most 32,768 rows.
 
     They are the pairs at the positions ``rows`` in the file ``name`` of ``chosen.pairs``, in order,
-    by default all. A table has at most 32,768. Columns ``id``, ``doc``, ``text`` and ``duplicates``
-    or, with merged sentences, ``rows``, ``ids``, ``doc`` and ``text`` are added for both sides,
-    with names such as ``source_id``.
+    by default all. For both sides, columns such as ``source_id`` are added: ``id``, ``doc``,
+    ``text`` and ``duplicates`` or, with merged sentences, ``rows``, ``ids``, ``doc`` and ``text``.
     """
     sides = {side: [part.shard for part in chosen.of_side(side)] for side in SIDES}
     merges = (
@@ -253,7 +243,7 @@ class _Sentences:
 
 def _fetch_rows(shard: Shard, rows: IntArray) -> list[pa.RecordBatch]:
     pieces = []
-    for batch in shard.batches(["row", "id", "doc", "text"], READ_ROWS):
+    for batch in shard.batches(["row", "id", "doc", "text"]):
         shard_rows = batch["row"].to_numpy()
         first, last = np.searchsorted(rows, [shard_rows[0], shard_rows[-1] + 1])
         pieces.append(batch.take(pa.array(np.searchsorted(shard_rows, rows[first:last]))))

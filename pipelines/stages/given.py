@@ -1,7 +1,7 @@
 """Rate line i of both corpora as a pair, for ``adit rate``.
 
-Neighbourhoods are of distinct sentences, as in mining: the first of equal sentences represents all,
-and a repeated pair is scored once. ``lines.npy`` has the first line of each pair.
+Neighbourhoods are of distinct sentences, as in mining. The first of equal sentences represents all,
+and a duplicate pair is scored once. ``lines.npy`` is the array of ``distinct_pairs``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,8 +43,7 @@ def rate_lines(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPair
     """Score the pairs of line i of both sides by margin, and save them.
 
     Pairs above the margin threshold are saved, best first, and duplicate pairs once. ValueError
-    says that the sides have different numbers of lines, or that a shard is missing or repeated,
-    OSError that a file cannot be written.
+    says that the sides have different numbers of lines, or that a shard is missing or repeated.
     """
     sources, targets = collect_sides(shards).values()
     sides, options = [*sources, *targets], run.options

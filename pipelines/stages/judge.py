@@ -49,7 +49,7 @@ from miner.storage.layout import (
 from miner.storage.pair_tables import numbers_schema, pairs_of, table_of
 from miner.threads import even_blocks, use_all_threads
 from pipelines.context import RunContext
-from pipelines.options import MARGIN, WORDS, MiningOptions
+from pipelines.options import MARGIN, WORDS
 from pipelines.references import ChosenPairs, PairBatch, ShardNeighbours, check_complete
 from pipelines.stages.export import EXPORT_ROWS, completed_pairs, texts_of
 from pipelines.stages.select import range_pairs
@@ -65,11 +65,10 @@ BATCHES = 4  # or a multiple, so that workers end together; each has ``EXPORT_RO
 
 
 def resolve_score_method(run: RunContext) -> RunContext:
-    """Decide the option ``score`` of each pair of the run.
+    """Return the run with the option ``score`` of each pair decided.
 
-    It is set to "words" or "margin" in the run that is returned. If the user gave none, it is
-    "words" if both languages have word vectors, else "margin". ValueError says that a language has
-    no word vectors, but scores by words, ``fdr`` or ``unmatched_words`` were requested.
+    None becomes "words" if both languages have word vectors, else "margin". ValueError says that
+    they do not, but scores by words, ``fdr`` or ``unmatched_words`` were requested.
     """
     parts = {}
     for name in run.job.pairs:
@@ -80,33 +79,28 @@ def resolve_score_method(run: RunContext) -> RunContext:
 
 def _decided_score(run: RunContext, prefix: str) -> str:
     options = run.options
-    reason = None
-    if options.score != MARGIN:
-        try:
-            run.word_encoders()
-        except ValueError as error:
-            reason = str(error)
-    if reason and (needs := _option_that_needs_words(options)):
-        raise ValueError(f"{prefix}{needs}: {reason}")
-    if reason:
-        logger.info("%spairs are scored by margin only (%s); writing all of them", prefix, reason)
-    return MARGIN if reason else options.score or WORDS
-
-
-def _option_that_needs_words(options: MiningOptions) -> str | None:
-    needs = {
-        "--fdr": options.fdr is not None,
-        "--unmatched-words": options.unmatched_words,
-        "--score words": options.scores_by_words,
-    }
-    return next((name for name, given in needs.items() if given), None)
+    if options.score == MARGIN:
+        return MARGIN
+    try:
+        run.word_encoders()
+    except ValueError as error:
+        needs = {
+            "--fdr": options.fdr is not None,
+            "--unmatched-words": options.unmatched_words,
+            "--score words": options.scores_by_words,
+        }
+        for option, needs_words in needs.items():
+            if needs_words:
+                raise ValueError(f"{prefix}{option}: {error}") from error
+        logger.info("%spairs are scored by margin only (%s); writing all of them", prefix, error)
+        return MARGIN
+    return WORDS
 
 
 def cut_pairs(run: RunContext, chosen: ChosenPairs) -> list[PairBatch]:
     """Divide the chosen pairs into batches, and save the run statistics.
 
-    The statistics are of the best pairs by margin. Without the judge, there is one empty batch.
-    The errors of ``produce`` are raised.
+    These are of the best pairs by margin. Without the judge or pairs, there is one empty batch.
     """
     if not run.options.scores_by_words:
         return [PairBatch(chosen=chosen, index=0, total=1, rows=range(0), usual=None)]
@@ -151,7 +145,7 @@ def score_pairs(run: RunContext, batch: PairBatch) -> PairBatch:
     """Score a batch of pairs by the judge, and return it with ``scores``.
 
     Pairs are sorted by ascending score. Pairs with the same text on both sides are in a separate
-    file. A batch without run statistics is returned unchanged. A full disk raises OSError.
+    file. A batch without run statistics is returned unchanged.
     """
     if batch.usual is None:
         return batch
@@ -234,9 +228,9 @@ def judge_pairs(run: RunContext, scored: Sequence[PairBatch]) -> ChosenPairs:
     """Compute the probability of each pair, and save all pairs, best first.
 
     Probabilities come from pairs whose sides differ. Identical pairs would look like the best
-    translations, so they are saved in a separate file unless ``options.keep_identical`` is set.
-    Without scores by the judge, the chosen pairs are returned unchanged. ValueError says that a
-    batch is missing or repeated, OSError that a file cannot be written.
+    translations, so they are in a separate file unless ``options.keep_identical``. Without the
+    judge's scores, the chosen pairs are returned. ValueError says that a batch is missing or
+    repeated.
     """
     scored = sorted(scored, key=lambda part: part.index)
     batch = scored[0]
@@ -293,10 +287,10 @@ def _probabilities(
     run: RunContext, chosen: ChosenPairs, files: Sequence[SortedPairsFile], usual: RunStatistics
 ) -> tuple[Probabilities, FloatArray]:
     judge = _judge(chosen)
-    if judge.is_given:
-        return judge.probabilities(file.records()["score"] for file in files), np.empty(0)
-    # A first estimate, from all scores, finds the pairs that are probably correct.
     estimate = judge.probabilities(file.records()["score"] for file in files)
+    if judge.is_given:
+        return estimate, np.empty(0)
+    # This first estimate finds the pairs that are probably correct.
     rows = {side: [np.empty(0, np.int64)] for side in SIDES}
     probabilities = [np.empty(0)]
     for part in merge_in_ranges(files, size=range_pairs(run.options)):
@@ -342,8 +336,8 @@ def _leave_one_out_scores(
 def lists_of(run: RunContext, shards: Sequence[ShardNeighbours], rows: IntArray) -> Neighbours:
     """Return the neighbours of rows (P,) of a side, in the order of ``rows``.
 
-    ``shards`` must contain the rows. The neighbours are in the scope of the search. Ids are rows of
-    the other corpus, -1 for no neighbour.
+    Ids are rows of the other corpus, -1 for none, in the search's scope. ``shards`` have all
+    ``rows``.
     """
     parts = []
     for shard in shards:

@@ -1,7 +1,6 @@
 """Filter pairs, remove near-copies, and keep the pairs that are written.
 
-All figures of a run are of the pairs that the last of these stages keeps. If the options do not
-need a stage, it returns the pairs unchanged.
+A stage that the options do not need returns the pairs unchanged.
 """
 
 import math
@@ -62,13 +61,14 @@ def _scores(pairs: Artefact, *, by_words: bool) -> tuple[FloatArray, FloatArray]
 
 
 def keep_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
-    """Keep the pairs that the run writes, and save them or raise OSError.
+    """Keep the pairs that the run writes, and save them.
 
     The rule (``options.fdr``, ``options.threshold``, all pairs, or a probability of at least 0.5)
     applies to the pairs that earlier stages kept. Then only the best ``options.top`` pairs stay.
-    With filters, a separate file has the rejected pairs that score at least as high as the last
-    pair kept (all if every pair or none is kept), and the pairs with the same text on both sides.
-    With scores by margin and neither ``top`` nor filters, ``chosen`` is returned unchanged.
+    With filters, a separate file has the rejected pairs, and the pairs with the same text on both
+    sides. It lacks rejected pairs that score lower than the last pair kept, unless every pair or
+    none is kept. With scores by margin and neither ``top`` nor filters, ``chosen`` is returned
+    unchanged.
     """
     options, pairs = run.options, chosen.pairs
     if not (options.scores_by_words or options.top or options.filters):
@@ -160,10 +160,10 @@ def _write_masked(pairs: Artefact, kept: Mask, draft: Draft) -> None:
 
 
 def filter_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
-    """Apply ``options.filters``, and save pairs or raise OSError.
+    """Apply ``options.filters``, and save kept and rejected pairs.
 
-    Kept and rejected pairs are in two files. Pairs that a rule of ``keep_pairs`` by threshold or
-    probability drops are in neither. Without filters, ``chosen`` is returned unchanged.
+    Pairs that ``keep_pairs`` would drop by threshold or probability are in neither file. Without
+    filters, ``chosen`` is returned unchanged.
     """
     options = run.options
     if not options.filters:
@@ -231,8 +231,8 @@ def _list_counts(chosen: ChosenPairs, scope: str) -> dict[str, IntArray]:
 def drop_near_copies(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     """Remove pairs whose texts are near-copies of a better pair's texts.
 
-    Pairs that ``keep_pairs`` would drop by threshold or probability are also removed. A failure to
-    save raises OSError. Without ``options.near_duplicates``, ``chosen`` is returned unchanged.
+    Pairs that ``keep_pairs`` would drop by threshold or probability are also removed. Without
+    ``options.near_duplicates``, ``chosen`` is returned unchanged.
     """
     if not run.options.near_duplicates:
         return chosen

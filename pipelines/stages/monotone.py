@@ -1,7 +1,6 @@
 """Align paired documents in order, and score their beads as pairs.
 
-Documents are aligned whole, from their sentences, in batches of document pairs. Beads are then
-scored by the margins of their sentences' neighbours.
+Whole documents are aligned. Beads are scored by the margins of their sentences' neighbours.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,8 +33,6 @@ from pipelines.references import (
 from pipelines.stages.reading.documents import one_to_one_pairs, positions_by_value
 from pipelines.stages.select import write_sorted
 
-READ_ROWS = 32_768
-
 # Aligned beads: rows of both sides and the cosine of their sums.
 _ROWS = pa.list_(pa.int64())
 BEAD_FIELDS = pa.schema({"source_rows": _ROWS, "target_rows": _ROWS, "cosine": pa.float32()})
@@ -67,8 +64,7 @@ def cut_documents(run: RunContext, shards: Sequence[ShardNeighbours]) -> list[Do
 def align_documents(run: RunContext, batch: DocumentBatch) -> DocumentBatch:
     """Align the sentences of a batch of documents, and save beads but no gaps.
 
-    The batch is returned with its ``beads``. A bad list of pairs or a damaged file raises
-    ValueError, and a file that cannot be read or written OSError.
+    The batch is returned with its ``beads``. Errors of ``cut_documents`` are raised.
     """
     sides = [[part.embedded for part in batch.shards if part.shard.side == side] for side in SIDES]
     pairs = one_to_one_pairs(run)
@@ -113,15 +109,13 @@ def _documents(shards: Sequence[EmbeddedShard], names: Sequence[str]) -> dict[st
     parts, start = [], 0
     for embedded in shards:
         ids = embedded.row_ids()
-        for batch in embedded.shard.batches(["row", "doc", "text"], READ_ROWS):
+        for batch in embedded.shard.batches(["row", "doc", "text"]):
             table = pa.table(batch).filter(pc.is_in(batch["doc"], listed_names))
             rows = table["row"].to_numpy()
             positions = np.where(np.isin(rows, ids), start + np.searchsorted(ids, rows), -1)
             parts.append(table.append_column("position", pa.array(positions)))
         start += len(ids)
     table = pa.concat_tables(parts).combine_chunks()
-    if not len(table):
-        return {}
     documents = {}
     for name, places in positions_by_value(table["doc"].combine_chunks()).items():
         lines = table.take(pa.array(places))
@@ -178,10 +172,10 @@ class _NeighbourhoodMeans:
 def select_beads(run: RunContext, parts: Sequence[DocumentBatch]) -> ChosenPairs:
     """Score the beads of all batches by margin, and save them as pairs.
 
-    A merged sentence's neighbourhood mean is the mean of its sentences' means. The first row of a
-    merged sentence represents it, and ``merges`` has all its rows. Beads without a vector on a
-    side, and beads that do not score above the margin threshold, are not saved. ValueError says
-    that a batch is missing or repeated, OSError that a file cannot be written.
+    A merged sentence's neighbourhood mean is the mean of its sentences' means, if they have a
+    vector. The first row of a merged sentence represents it, and ``merges`` has all its rows. Beads
+    without a vector on a side, and beads that do not score above the margin threshold, are not
+    saved. ValueError says that a batch is missing or repeated.
     """
     parts = sorted(parts, key=lambda part: part.index)
     check_complete([part.index for part in parts], parts[0].total, "batches of documents")

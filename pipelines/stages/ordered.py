@@ -1,7 +1,4 @@
-"""Write the lines of a parallel corpus in their order, with their scores.
-
-Axes: ``N`` lines, ``P`` different pairs.
-"""
+"""Write the lines of a parallel corpus in their order, with their scores."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import IO, Any, NamedTuple
@@ -31,11 +28,10 @@ NEAR_COPY = "near-copy"
 def order_lines(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     """Save the score, probability and reason of each line, in order.
 
-    ``chosen`` are of ``adit rate``, and are returned. The artefact is ``ordered`` in the work
-    folder. Duplicate pairs have the score of the first. The reason is "" for pairs that are kept.
-    Lines that lack a sentence have NaN as score and probability. With scores by margin, each
-    probability is NaN, and so is each score at or below ``threshold``. The errors of ``produce``
-    are raised.
+    ``chosen``, of ``adit rate``, is returned. The artefact is ``ordered`` in the work folder.
+    Duplicate pairs have the score of the first. The reason is "" for pairs that are kept. Lines
+    that lack a sentence have NaN as score and probability. With scores by margin, each probability
+    is NaN, and so is each score at or below ``threshold``.
     """
     lines = chosen.lines
     assert lines is not None
@@ -133,7 +129,7 @@ class RatedLine(NamedTuple):
     """A line of a file of pairs, with its rating.
 
     ``reason`` is why the pair is not kept, or "". Without a pair, score and probability are NaN.
-    With scores by margin, the probability is NaN, and so is a score at or below --threshold.
+    With scores by margin, the probability is NaN, and so is a score at or below ``--threshold``.
     """
 
     pair: FilePair
@@ -160,9 +156,8 @@ def write_lines(
 ) -> None:
     """Write lines with their score, probability and reason to an open file.
 
-    Tabs separate cells, and NaN is empty. The ``header`` of their file, unless None, comes first.
-    A pair that is not a line of its file is written as both texts. ``add_texts`` appends both texts
-    to every line.
+    Tabs separate cells, and NaN is empty. A ``header`` that is not None comes first. A pair that is
+    not a line of its file is written as both texts. ``add_texts`` appends both texts to every line.
     """
     if header is not None:
         _write_cells(file, header, *COLUMNS, *(SIDES if add_texts else ()))

@@ -1,7 +1,6 @@
 """Pair the documents of both sides that are translations of each other.
 
-Documents are summed per shard, then all are paired at once. A document may span several shards: its
-sums are exact, and documents are numbered by their first sentences.
+Documents are summed per shard, then all are paired at once. A document may span several shards.
 """
 
 from collections.abc import Mapping, Sequence
@@ -66,7 +65,7 @@ class ShardedDocuments:
 
 
 def sum_documents(run: RunContext, embedded: EmbeddedShard) -> EmbeddedShard:
-    """Save sums of documents' vectors or raise OSError, and return the shard."""
+    """Save the sums of documents' vectors, and return the shard."""
     _sums(run, embedded)
     return embedded
 
@@ -93,8 +92,7 @@ def _sums(run: RunContext, embedded: EmbeddedShard) -> Artefact:
 def pair_documents(run: RunContext, shards: Sequence[EmbeddedShard]) -> Sequence[EmbeddedShard]:
     """Pair the documents of both sides, save the list, and return ``shards``.
 
-    ValueError says that no documents match, a name contains a tab or a line end, or a shard is
-    missing or repeated. OSError says that a file cannot be written.
+    ValueError says that no documents match, a name has a tab or line end, or shards are incomplete.
     """
     options, sides = run.options, collect_sides(shards)
     sums = {side: [_sums(run, embedded) for embedded in parts] for side, parts in sides.items()}

@@ -25,7 +25,7 @@ Side: TypeAlias = Sequence[ShardNeighbours]
 def select_pairs(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPairs:
     """Score all candidates by margin, select pairs, and save them.
 
-    A missing or repeated shard of a side raises ValueError, and a full disk OSError.
+    A missing or repeated shard of a side raises ValueError.
     """
     options = run.options
     sources, targets = collect_sides(shards).values()

@@ -177,7 +177,7 @@ def describe_estimates(summary: Mapping[str, Any]) -> list[str]:
 def next_steps(summary: Mapping[str, Any], work_dir: Place | None) -> str:
     """Return a line with the next command or, if no pair is written, a remedy.
 
-    If the judge has not scored the pairs, a line with their margin threshold precedes the command.
+    A line with the margin threshold precedes the command if the judge has not scored the pairs.
     ``work_dir`` is None for a temporary work folder.
     """
     review = f"next: {_report(work_dir)}"

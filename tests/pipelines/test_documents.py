@@ -125,6 +125,15 @@ def test_what_documents_repeat_stands_in_each_of_them(articles: Articles) -> Non
     assert (told["duplicates"], told["unique"]) == (1, SOURCES - 1)
 
 
+def test_a_shard_may_lack_vectors(articles: Articles) -> None:
+    for name, vectors in zip("st", articles.vectors, strict=True):
+        vectors[:6] = 0
+        np.save(articles.folder / f"{name}.npy", vectors)
+    whole = articles.mine()
+    assert whole
+    assert articles.mine("--shards", "10") == whole
+
+
 def test_another_list_searches_again_and_does_not_encode_again(articles: Articles) -> None:
     work = articles.folder / "work"
     articles.mine("--work-dir", str(work), "--margin-scope", "corpus")

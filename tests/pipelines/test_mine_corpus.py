@@ -15,6 +15,7 @@ from miner.selection import RETRIEVALS
 from miner.storage.pairs import pairs_schema
 from pipelines.stages.export import export_pairs
 from pipelines.stages.select import select_pairs
+from pipelines.stages.summary import write_summary
 from tests.pipelines.worlds import (
     World,
     make_world,
@@ -73,7 +74,7 @@ def test_every_margin_with_every_retrieval(world: World) -> None:
     neighbours = search_eagerly(world.options("out.jsonl", work_dir))
     for margin, retrieval in itertools.product(MARGINS, RETRIEVALS):
         run = world.run("out.jsonl", work_dir, margin=margin, retrieval=retrieval)
-        export_pairs(run, select_pairs(run, neighbours))
+        export_pairs(run, write_summary(run, select_pairs(run, neighbours)))
         expected = mined_in_memory(world, margin=margin, retrieval=retrieval)
         records = records_of(expected, world.source, world.target)
         assert read_jsonl(world.path("out.jsonl")) == records, (margin, retrieval)

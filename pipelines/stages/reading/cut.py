@@ -1,7 +1,6 @@
 """Cut a side into shards, evenly or as in a run of a smaller corpus.
 
-No result depends on the cut. If a corpus only grew at its end, its shards stay as they were, which
-keeps their vectors valid, and new sentences make new shards.
+No result depends on the cut. The shards of a corpus that only grew at its end stay valid.
 """
 
 import hashlib
@@ -23,9 +22,8 @@ def shard_sizes(
 ) -> Iterator[int]:
     """Yield the maximum number of sentences of each shard, without end.
 
-    If ``files`` only grew since a run with the same options, the numbers begin as in that run. The
-    last shard may be smaller. ``count_kept`` returns the number of the side's sentences, and is
-    called only if the cut depends on it.
+    If ``files`` only grew since a run with the same options, the numbers begin as in that run.
+    ``count_kept`` counts the side's sentences, and is called only if the cut depends on it.
     """
     options, maximum = run.options, run.options.rows_per_shard
     if earlier := _cut_before(run, side, files):

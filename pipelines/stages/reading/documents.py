@@ -1,6 +1,5 @@
 """Select the rows of paired documents for ``--scope document``."""
 
-import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -17,8 +16,7 @@ from miner.storage.layout import DOCUMENT_PAIRS, SOURCE
 from miner.storage.places import Place, file_state
 from pipelines.context import RunContext
 from pipelines.references import EmbeddedShard, Shard
-
-READ_ROWS = 32_768
+from pipelines.stages.reading.cut import digest_of
 
 
 class DocumentPairs(NamedTuple):
@@ -63,15 +61,15 @@ def _read_once(path: Place, *state: int) -> DocumentPairs:
     targets: dict[str, list[str]] = {}
     for source, target in read_document_pairs(path):
         targets.setdefault(source, []).append(target)
-    return DocumentPairs(targets=targets, digest=hashlib.sha256(path.read_bytes()).hexdigest())
+    return DocumentPairs(targets=targets, digest=digest_of(path))
 
 
 def check_documents(run: RunContext, side: str, shards: Sequence[Shard]) -> None:
     """Check that a side has documents that can be paired.
 
     Raises:
-        ValueError: No sentence is in a document, or in one of the list that the user gave. Errors
-            of ``document_pairs`` and, with monotone alignment, ``one_to_one_pairs`` also count.
+        ValueError: No sentence is in a document or, if the user gave a list, in a document of it.
+            Errors of ``document_pairs`` and, if monotone, ``one_to_one_pairs`` are also raised.
     """
     listed, path = run.options.document_pairs, run.options.side(side).path
     if listed is None:
@@ -94,7 +92,7 @@ def check_documents(run: RunContext, side: str, shards: Sequence[Shard]) -> None
 
 
 def _any_document(shards: Sequence[Shard], is_wanted: Callable[[pa.Array], pa.Array]) -> bool:
-    docs = (batch["doc"] for shard in shards for batch in shard.batches(["doc"], READ_ROWS))
+    docs = (batch["doc"] for shard in shards for batch in shard.batches(["doc"]))
     return any(pc.any(is_wanted(column)).as_py() for column in docs)
 
 
@@ -127,5 +125,6 @@ def positions_by_value(texts: pa.StringArray) -> dict[str, IntArray]:
     values = texts.dictionary_encode()
     indices = values.indices.to_numpy()
     order = np.argsort(indices, kind="stable")
-    parts = np.split(order, np.cumsum(np.bincount(indices, minlength=len(values.dictionary)))[:-1])
+    ends = np.cumsum(np.bincount(indices, minlength=len(values.dictionary)))
+    parts = np.split(order, ends)[:-1]  # the rest after the last end is empty
     return dict(zip(values.dictionary.to_pylist(), parts, strict=True))

@@ -46,9 +46,9 @@ def decide_languages(run: RunContext, *, remember: bool = True) -> RunContext:
     """Detect the languages of a run, and drop encoder parts that lack them.
 
     The run is returned with ``shares``, ``escapes`` and, of joined encoders, ``encoder`` decided.
-    Warnings about languages are logged. With ``remember``, samples are stored in the work folder. A
-    run with precomputed vectors and scores by margin is returned unchanged. A corpus that cannot be
-    read has no shares, and a later stage reports it. ValueError says that an encoder's
+    With precomputed vectors and scores by margin, it is returned unchanged. Warnings about
+    languages are logged. With ``remember``, samples are stored in the work folder. A corpus that
+    cannot be read has no shares, and a later stage reports it. ValueError says that an encoder's
     configuration is damaged, OSError that a sample cannot be stored.
     """
     options = run.options
@@ -121,9 +121,9 @@ def _read_sample(run: RunContext, side: str, *, remember: bool) -> Sample:
 def only_language(options: MiningOptions, side: str) -> str | None:
     """Return the language to which a side's documents are restricted, or None.
 
-    It is the language identifier's label. ``side`` is "source" or "target". The result is None, so
-    that all sentences stay, if the language is unknown to the run or the identifier, the side has
-    precomputed vectors, or both sides have the same language and different paths.
+    It is the language identifier's label. The result is None, so that all sentences stay, if the
+    language is unknown to the run or the identifier, or the side has precomputed vectors. It is
+    also None if both sides have the same language and different paths.
     """
     corpus = options.side(side)
     language = corpus.effective_language
@@ -138,7 +138,7 @@ def only_language(options: MiningOptions, side: str) -> str | None:
 def language_sample(path: Place, input_format: str) -> list[str]:
     """Return a sample of a corpus's sentences, empty if it is unreadable.
 
-    It is the beginning or, in a folder of over 20 files of documents, sentences of some of these.
+    It is the beginning or, of a folder of over 20 files of documents, sentences of many files.
     """
     try:
         is_folder = path.is_dir() and is_documents(path, input_format)
@@ -174,8 +174,8 @@ def _digest(texts: Sequence[str]) -> str:
 def describe_language(options: MiningOptions, side: str) -> dict[str, Any]:
     """Describe a side's language, and the encoder's quality in it.
 
-    ``side`` is "source" or "target". Keys are ``given``, ``decided``, ``share`` (0 to 1, of a
-    language that was not given) and ``quality`` ("good", "fair" or "weak"), None if unknown.
+    Keys are ``given``, ``decided``, ``share`` (0 to 1, of a language that was not given) and
+    ``quality`` ("good", "fair" or "weak"). Values are None if unknown.
     """
     corpus = options.side(side)
     language = corpus.effective_language
@@ -191,8 +191,7 @@ def describe_language(options: MiningOptions, side: str) -> dict[str, Any]:
 def language_warnings(options: MiningOptions, side: str) -> list[str]:
     """Return warnings about a side's language, a line each, maybe none.
 
-    ``side`` is "source" or "target". There are none without ``shares``, with precomputed vectors,
-    or if the encoder lists no languages.
+    There are none without ``shares``, with precomputed vectors, or if coverage is not listed.
     """
     corpus = options.side(side)
     shares, tag, language = corpus.shares, corpus.language, corpus.effective_language

@@ -45,7 +45,6 @@ from pipelines.stages.reading.documents import check_documents
 from pipelines.stages.reading.split import SPLITTER, SplitCorpus
 
 Corpus: TypeAlias = CorpusReader | SplitCorpus
-READ_ROWS = 32_768
 # A rejected record: its file, line from 1, row, reason and text.
 PLACED = pa.schema([("file", pa.string()), ("line", pa.int64()), *REJECTED_FIELDS])
 
@@ -55,8 +54,7 @@ def read_side(run: RunContext, side: str) -> list[Shard]:
 
     Duplicates are dropped unless ``options.keeps_repeats``. Shards are returned in order.
     ValueError says that the corpus cannot be read, none of its sentences is usable, or none is in a
-    document that ``options.scope`` can pair. OSError says that a remote file cannot be read, or a
-    file cannot be written.
+    document that ``options.scope`` can pair. OSError says that a remote file cannot be read.
     """
     options, corpus = run.options, run.options.side(side)
     source, digests, lines = _open(run, side)
@@ -213,10 +211,9 @@ def _add_places(rejected: pa.Table, files: Sequence[str], starts: Sequence[int])
 
 
 def collect_rejected(run: RunContext, sides: Mapping[str, Sequence[EmbeddedShard]]) -> None:
-    """Write the rejected records of each side to ``rejected/``.
+    """Write or replace the rejected records of each side in ``rejected/``.
 
-    They are the records that reading rejected, and sentences without a vector. Files are replaced.
-    ``sides`` has the shards by side, source first.
+    They are the records that reading rejected, and sentences without a vector.
 
     Raises:
         ValueError: More than ``options.max_rejected`` records of both sides were rejected.
@@ -254,6 +251,6 @@ def _write_rejected(run: RunContext, side: str, shards: Sequence[EmbeddedShard])
 def _dropped_texts(embedded: EmbeddedShard) -> pa.Table:
     dropped = pq.read_table(embedded.vectors.file(DROPPED))
     texts = []
-    for batch in embedded.shard.batches(["row", "text"], READ_ROWS):
+    for batch in embedded.shard.batches(["row", "text"]):
         texts += batch.filter(pc.is_in(batch["row"], dropped["row"]))["text"].to_pylist()
     return dropped.append_column("text", [texts])

@@ -1,7 +1,6 @@
 """Split files of documents into sentences, in groups for all workers.
 
-A large file is a group, and small files share a group. Each part of a group is sealed when it is
-done, which lets a killed run resume after the last sealed part.
+A large file is a group, and small files share one. A killed run resumes after the sealed parts.
 """
 
 import logging
@@ -23,7 +22,7 @@ from miner.storage.corpus.records import BATCH_ROWS, Records
 from miner.storage.documents.records import AnyDocument, Document, extract
 from miner.storage.documents.sentences import PLACE, SENTENCE_TABLE, sentence_tables, table_records
 from miner.storage.documents.split import document_files, find_documents, is_documents
-from miner.storage.layout import SENTENCES
+from miner.storage.layout import SENTENCES, shard_name
 from miner.storage.places import Place
 from pipelines.context import RunContext
 from pipelines.progress import counted
@@ -42,7 +41,7 @@ PART_DOCUMENTS = 4096  # documents of a sealed part
 class DocumentFiles:
     """A group of files of documents of a side, number ``index`` from 0.
 
-    ``files`` has the name in the corpus and the path of each file. It is empty if the side has no
+    ``files`` has each file's name in the corpus and path, and is empty if the side has no
     documents. ``is_only_file`` says that the corpus has only one file.
     """
 
@@ -54,14 +53,13 @@ class DocumentFiles:
     @property
     def name(self) -> str:
         """The name of the group, such as ``source/00001``."""
-        return f"{self.side}/{self.index:05d}"
+        return shard_name(self.side, self.index)
 
 
 def group_files(run: RunContext, side: str) -> list[DocumentFiles]:
     """Divide the files of the side "source" or "target" into groups, in order.
 
-    If the side does not consist of raw documents, it is one group without files. The errors of
-    ``document_files`` are raised.
+    A side without raw documents is one group without files. ``document_files`` raises its errors.
     """
     corpus = run.options.side(side)
     if not is_documents(corpus.path, corpus.input_format):
@@ -83,10 +81,9 @@ def group_files(run: RunContext, side: str) -> list[DocumentFiles]:
 
 
 def split_group(run: RunContext, group: DocumentFiles) -> DocumentFiles:
-    """Split a group's documents into sentences, and save these.
+    """Split a group's documents, save the sentences, and return the group.
 
-    They are in the work folder's ``split/SIDE/NNNNN``, unless they were saved before or the group
-    has no files. The group is returned. The errors of ``produce`` are raised.
+    The artefact is ``split/SIDE/NNNNN`` in the work folder. Without files, nothing is saved.
     """
     if group.files:
         _split(run, group)

@@ -21,7 +21,7 @@ from miner.knn.method import (
     default_cells,
 )
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
-from miner.storage.layout import CELLS, CENTROIDS, CORPUS, SOURCE, TARGET
+from miner.storage.layout import CELLS, CENTROIDS, CORPUS
 from miner.threads import use_all_threads
 from pipelines.context import RunContext
 from pipelines.options import MiningOptions
@@ -39,9 +39,8 @@ def prepare_sides(run: RunContext, shards: Shards) -> list[list[SearchableShard]
     """Write rejected records, and choose the search method of both sides.
 
     The lists of source shards and of target shards are returned, with the method and, for a cell
-    join, the trained cells. ValueError says that a side has no usable vector, the sides differ in
-    dimensions, a shard is missing or repeated, or more than ``options.max_rejected`` records were
-    rejected. OSError says that a file cannot be written.
+    join, the trained cells. ValueError says that a side has no usable vector, dimensions differ, a
+    shard is missing or repeated, or the rejected records exceed ``options.max_rejected``.
     """
     options = run.options
     sides = collect_sides(shards)
@@ -76,7 +75,7 @@ def _choose_method(options: MiningOptions, sides: Mapping[str, Shards]) -> Corpu
         return Exact()
     if options.method is not None:
         return options.method
-    rows = [len(SideVectors(sides[name])) for name in (SOURCE, TARGET)]
+    rows = [len(SideVectors(embedded)) for embedded in sides.values()]
     method = auto_method(*rows)
     if not isinstance(method, Exact):
         logger.info("index auto: %s x %s sentences: %s", *rows, method)
@@ -121,10 +120,9 @@ def _sampled(run: RunContext, sides: Sequence[Shards]) -> tuple[Matrix, Matrix]:
 
 
 def train_side(run: RunContext, side: Sequence[SearchableShard]) -> Sequence[SearchableShard]:
-    """Train the FAISS index of a side, and return its shards with it.
+    """Train the FAISS index of a side, and return the side's shards with it.
 
-    If the method is another one, the shards are returned unchanged. ValueError says that the index
-    cannot be trained on these sentences, OSError that a file cannot be written.
+    Other shards are returned unchanged. ValueError says that FAISS cannot train the index.
     """
     if not isinstance(method := side[0].method, IndexSpec):
         return side
@@ -137,8 +135,7 @@ def train_side(run: RunContext, side: Sequence[SearchableShard]) -> Sequence[Sea
 def fill_index(run: RunContext, shard: SearchableShard) -> SearchableShard:
     """Fill the index of a shard, or find its rows' cells, and save it.
 
-    The shard is returned with the result, unchanged if the search is exact. ValueError says that
-    FAISS cannot add the vectors, OSError that a file cannot be written.
+    An exactly searched shard is returned unchanged. ValueError says that FAISS cannot add vectors.
     """
     if shard.index is None:
         return shard

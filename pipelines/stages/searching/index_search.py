@@ -1,9 +1,9 @@
 """Train, fill and search the FAISS indexes of shards.
 
-Quantisers, codebooks and projections are trained on evenly spaced vectors of a whole side and
-shared by its shards, so that a search finds the same in one shard as in many. The indexes of the
-other side are searched one by one, and candidates are ordered by the indexes' own products. Only
-the best are rescored, because compressed codes would otherwise find more in more shards.
+Quantisers, codebooks and projections are trained on evenly spaced vectors of a whole side. All
+shards share them, so that a search finds the same in one shard as in many. Candidates of all
+indexes are ordered by the indexes' own products. Only the best are rescored, because compressed
+codes would otherwise find more in more shards. ValueError says that FAISS cannot build an index.
 """
 
 import logging
@@ -33,10 +33,7 @@ RESCORED = 1 << 12  # queries whose candidates are in memory, at most 100 MB at 
 
 
 def trained_index(run: RunContext, shards: Sequence[EmbeddedShard], spec: IndexSpec) -> Artefact:
-    """Train a side's index on evenly spaced vectors, and save it empty.
-
-    ValueError says that it cannot be trained on these, OSError that a file cannot be written.
-    """
+    """Train a side's index on evenly spaced vectors, and save it empty."""
     content = [embedded.content for embedded in shards]
     side = shards[0].shard.side
     key = content_key("train", vectors=content, factory=spec.factory, build=spec.build)
@@ -71,10 +68,7 @@ def _train(
 
 
 def filled_index(run: RunContext, embedded: EmbeddedShard, trained: Artefact) -> Artefact:
-    """Add a shard's vectors to the trained index of its side, and save it.
-
-    ValueError says that FAISS cannot add them, OSError that a file cannot be written.
-    """
+    """Add a shard's vectors to the trained index of its side, and save it."""
     key = content_key("fill", trained=trained.files[TRAINED], vectors=embedded.content)
 
     def write(draft: Draft) -> Mapping[str, Any]:
@@ -105,8 +99,8 @@ def look_up(
 ) -> Neighbours:
     """Find the k nearest neighbours of a shard's vectors by FAISS indexes.
 
-    ``others`` are all shards of the other side. Neighbours are rescored exactly. Lists are as long
-    as k or, if that is less, the other side's vectors. Ids are its rows, -1 if fewer were found.
+    ``others`` are all shards of the other side. Neighbours are rescored exactly. Lists have length
+    k, or the number of the other side's vectors if less. Ids are rows, -1 if fewer were found.
     """
     queries = embedded.unit_vectors()
     base = SideVectors([other.embedded for other in others])

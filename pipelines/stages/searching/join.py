@@ -41,7 +41,7 @@ def cut_nearest(run: RunContext, shards: Sequence[SearchableShard]) -> list[Sear
     """Divide the join of nearest cells into tiles.
 
     This first join finds lower bounds (floors) for the join of all cells. If the search needs none,
-    the result is a tile of all shards without ``cells``. A missing shard raises ValueError.
+    the result is one tile, without ``cells``. A missing or repeated shard raises ValueError.
     """
     sides, method = collect_sides(shards), shards[0].method
     whole = SearchTile(sources=sides[SOURCE], targets=sides[TARGET], method=method)
@@ -54,8 +54,8 @@ def join_nearest(run: RunContext, tile: SearchTile) -> SearchTile:
     """Find floors for the rows in a tile of nearest cells, and save them.
 
     The tile is returned with ``floors``, one artefact. It has, for each side, the positions, int64
-    (n,), of n rows in these cells, and their floors, float32 (n,), -inf for none. A tile without
-    ``cells`` is returned unchanged. The errors of ``produce`` are raised.
+    (n,), of n rows in these cells, and their floors, float32 (n,), -inf for none. Without
+    ``cells``, the tile is returned unchanged.
     """
     cells = tile.cells
     if cells is None:
@@ -106,10 +106,7 @@ def cells_of(searchable: SearchableShard) -> Artefact:
 
 
 def cell_tiles(whole: SearchTile, floors: Sequence[Artefact] = ()) -> list[SearchTile]:
-    """Cut whole sides into tiles of cells, each with rows of about two shards.
-
-    They are copies of ``whole``, the tile of all shards, with ``cells`` and ``floors``.
-    """
+    """Cut ``whole`` into tiles of cells with rows of about two shards each."""
     sides = whole.sources, whole.targets
     stride = -(-max(map(_rows, sides)) // CUT_BY)
     cells = (
@@ -138,7 +135,7 @@ def _rows_of_two_shards(tile: SearchTile) -> int:
 def join_tile(run: RunContext, tile: SearchTile, cells: range) -> Artefact:
     """Search cells of a tile, and save the lists of rows with neighbours.
 
-    Ids are rows. The artefact is as ``shard_parts`` takes it. The errors of ``produce`` are raised.
+    Ids are rows of the other side. ``shard_parts`` divides the artefact.
     """
 
     def write(draft: Draft) -> Mapping[str, Any]:

@@ -40,7 +40,7 @@ def sampled_positions(side: SideVectors) -> IntArray:
 def search_sample(run: RunContext, sample: RecallSample) -> list[SampledNeighbours]:
     """Search a sample exactly in the other side, and save its neighbours.
 
-    Ids are positions in the other side, whatever the shards. The errors of ``produce`` are raised.
+    A reference per shard is returned, in order. Ids are positions in the whole other side.
     """
     side = sample.shards[0].shard.side
     k = min(run.options.k, len(SideVectors(sample.others)))
@@ -78,9 +78,8 @@ def search_sample(run: RunContext, sample: RecallSample) -> list[SampledNeighbou
 def measure_recall(sampled: SampledNeighbours, neighbours: Neighbours) -> Mapping[str, int]:
     """Count how many true neighbours of a sample an approximate search found.
 
-    ``neighbours`` are the approximate neighbours of all vectors of the shard. A neighbour counts if
-    its cosine is at least that of the last true neighbour. The result has the numbers
-    "recall_wanted" (true neighbours) and "recall_found".
+    ``neighbours`` are the approximate ones of all vectors of the shard. "recall_wanted" counts true
+    neighbours, "recall_found" approximate cosines that are at least the last true neighbour's.
     """
     places, exact = sampled.load()
     total = exact.cosines.size

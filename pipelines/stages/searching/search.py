@@ -2,8 +2,7 @@
 
 A tile is a group of source shards by a group of target shards, with a list for every row. One shard
 per group takes most disk, so groups are larger beyond ``MAX_GROUPS`` per side. No result depends on
-groups. A work folder stores them, so that a grown side's groups stay, and new shards make new
-groups.
+groups. The work folder stores them, so that a grown side keeps its groups and gets new ones.
 """
 
 import itertools
@@ -20,7 +19,7 @@ from miner.knn.core.rescore import merge, merge_some
 from miner.knn.exact import search_documents, search_unit_rows
 from miner.knn.method import CellSpec, IndexSpec, PairedDocuments
 from miner.storage.artefacts import Artefact, Draft, content_key, produce, write_array
-from miner.storage.atomic import atomic_file
+from miner.storage.atomic import write_text
 from miner.storage.layout import CORPUS, DOCUMENT, SOURCE, TARGET, list_files
 from pipelines.context import RunContext
 from pipelines.references import (
@@ -76,8 +75,7 @@ def _group_tiles(run: RunContext, whole: SearchTile) -> list[SearchTile]:
     old = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     sizes = {side: group_sizes(len(shards), old.get(side, ())) for side, shards in sides.items()}
     path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_file(path) as temporary:
-        temporary.write_text(json.dumps(sizes), encoding="utf-8")
+    write_text(path, json.dumps(sizes))
     groups = []
     for side, shards in sides.items():
         ends = itertools.pairwise(itertools.accumulate(sizes[side], initial=0))
@@ -91,8 +89,8 @@ def _group_tiles(run: RunContext, whole: SearchTile) -> list[SearchTile]:
 def group_sizes(shards: int, earlier: Sequence[int] = ()) -> list[int]:
     """Divide a number of shards into groups, and return the groups' sizes.
 
-    Sizes in ``earlier``, of another run, come first unless their sum exceeds ``shards``. Without
-    earlier groups, there are at most 32.
+    ``earlier`` sizes come first unless their sum exceeds ``shards``. Without them, 32 is the
+    maximum.
     """
     sizes = list(earlier) if sum(earlier) <= shards else []  # else of a larger side
     length = -(-shards // MAX_GROUPS)
@@ -104,8 +102,7 @@ def group_sizes(shards: int, earlier: Sequence[int] = ()) -> list[int]:
 def search_tile(run: RunContext, tile: SearchTile | RecallSample) -> Sequence[NeighbourPart]:
     """Search a tile in both directions, or a recall sample.
 
-    One part per shard is returned or, for FAISS indexes, an ``IndexLookup`` per shard and shard of
-    the other side, for ``find_neighbours``. The errors of ``produce`` are raised.
+    A part per shard is returned, or an ``IndexLookup`` per shard and FAISS index of the other side.
     """
     if isinstance(tile, RecallSample):
         return search_sample(run, tile)
@@ -207,8 +204,7 @@ def _search(
 def find_neighbours(run: RunContext, parts: Sequence[NeighbourPart]) -> ShardNeighbours:
     """Merge one shard's neighbours from all tiles, and save them by scope.
 
-    FAISS indexes are searched here. ValueError says that a tile is missing or repeated, OSError
-    that a file cannot be written.
+    FAISS indexes are searched here. ValueError says that a tile is missing or repeated.
     """
     return ShardNeighbours(
         embedded=parts[0].embedded,

@@ -58,7 +58,9 @@ def test_sizes(text: str, size: int) -> None:
     assert parse_size(text) == size
 
 
-@pytest.mark.parametrize("text", ["", "G", "six", "-1G", "0", "0.0G", "1e9", "6X", "6G6", "inf"])
+@pytest.mark.parametrize(
+    "text", ["", "G", "six", "-1G", "0", "0.0G", "1e9", "6X", "6G6", "inf", "9" * 309]
+)
 def test_what_is_no_size(text: str, run: list[str], refused: Refused) -> None:
     expected = f"mine-corpus: error: --memory {text}: must be a size such as 800M or 6G\n"
     assert refused([*run, f"--memory={text}"]) == expected

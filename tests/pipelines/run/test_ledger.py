@@ -103,6 +103,15 @@ def test_the_first_failure_is_the_first(tmp_path: Path, monkeypatch: pytest.Monk
     assert first_failure(folder) is None
 
 
+def test_a_failure_of_many_lines_is_one_line(tmp_path: Path) -> None:
+    folder = WorkFolder(tmp_path)
+    start_ledger(folder, {"read": 1})
+    Ledger(folder).note_failed("", RuntimeError("worker died\n  at line 3"))
+    failure = first_failure(folder)
+    assert failure is not None
+    assert failure.line == "RuntimeError: worker died   at line 3"
+
+
 def test_a_remote_ledger_writes_in_proportion_to_its_lines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -55,6 +55,13 @@ def test_everything_is_told(world: World, plan) -> None:
     )
 
 
+def test_a_corpus_without_a_sentence_is_named(world: World, refused: Refused) -> None:
+    world.path("src.txt").write_text("\n" * 40, encoding="utf-8")
+    expected = f"{world.path('src.txt')}: contains no usable sentence; check --input-format\n"
+    line = refused([*world.inputs(), "-o", str(world.path("out.tsv")), "--plan"])
+    assert line.endswith(expected)
+
+
 def test_the_table_is_aligned(plan) -> None:
     rows = [line for line in plan().split("\n") if line.startswith("  ")]
     assert len(rows) == 4
