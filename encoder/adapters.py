@@ -27,7 +27,7 @@ class SentenceTransformerEncoder(BaseEncoder):
         """Load a model, and download it if it is missing.
 
         ``place`` is a folder, or a name on the Hugging Face hub. ``auto`` is float32. None of the
-        model's own code is run. E5 models get the prefix "query: " before each sentence.
+        model's own code is run. E5 models without instructions get the prefix "query: ".
 
         Raises:
             ValueError: The model cannot be loaded, or ``precision`` is int8.

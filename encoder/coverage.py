@@ -38,7 +38,7 @@ def language_key(language: str) -> str:
     """Return one key for all codes of a language, with any script or region.
 
     It is the ISO 639-3 code of LASER's files (``deu``), or else the shortest ISO 639 code (``la``).
-    Other text is returned in lower case, up to its first hyphen or "_", and "" as "".
+    Text that is no code is returned in lower case, up to its first hyphen or "_".
     """
     if known := INDIVIDUAL.get(language):
         return known
@@ -55,9 +55,8 @@ def find_coverage(languages: Mapping[str, Coverage], language: str) -> Coverage 
 def read_coverage(spec: str) -> dict[str, Coverage]:
     """Read the coverage of each language, by ISO 639 code, of an encoder.
 
-    ``spec`` is a single encoder. Languages of the encoder added in its subfolder ``more`` are
-    included. The result is empty if the encoder lists no languages, as LASER's, or is unknown.
-    ValueError says that a configuration is not JSON.
+    ``spec`` is a single encoder. Languages of its subfolder ``more`` are included. Encoders that
+    list no languages give {}, such as LASER's. ValueError says that a configuration is not JSON.
     """
     coverages: dict[str, Coverage] = {}
     for folder in (folder_of(spec) / MORE, folder_of(spec)):

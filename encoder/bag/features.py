@@ -45,16 +45,16 @@ class Features:
     """The features of words, each a row of a bag's table.
 
     A word's vector is the sum of its features' rows. The V pieces of a tokeniser have the first V
-    rows, and n-grams share the next rows by a hash. A word begins with a sentence, with a piece
-    that starts with a space, and with each piece in a script without spaces.
+    rows, and n-grams share the next rows by a hash. A word begins at the beginning of a sentence,
+    and at each piece that begins with a space or with a character of a script without spaces.
     """
 
     def __init__(self, pieces: Sequence[str], ngram_rows: int = 0, *, scheme: int = SCHEME) -> None:
         """Prepare the features of words made of ``pieces``.
 
         ``pieces`` are from ``Tokenizer.pieces``. N-grams share ``ngram_rows`` rows, or are not used
-        if 0. ``scheme`` is the features' version, 3 to 5. Scheme 4 has no stems. Scheme 3 also has
-        no sounds, no syllables of Hangul and only three alphabets.
+        if 0. ``scheme`` is the features' version, 3 to 5. Scheme 4 has no stems. Scheme 3 has no
+        stems, no sounds, no syllables of Hangul and only three alphabets.
         """
         self.pieces, self.ngram_rows = len(pieces), ngram_rows
         self._scheme, self._stem_sizes = scheme, STEM_SIZES if scheme > 4 else ()
@@ -68,7 +68,7 @@ class Features:
     def split(self, tokens: Tokens) -> tuple[Tokens, Tokens]:
         """Split sentences of pieces into words, numbered from 0 to W - 1.
 
-        The result is each sentence's word numbers, and the table rows of each of W distinct words.
+        The results are each sentence's word numbers, and each distinct word's table rows.
         """
         words, offsets = self.words(tokens)
         _, first, numbers = np.unique(self._hashes(words), return_index=True, return_inverse=True)
@@ -83,8 +83,8 @@ class Features:
     def words(self, tokens: Tokens) -> tuple[Tokens, Ids]:
         """Divide sentences of pieces into words.
 
-        The first result has each word's pieces, in order, with repetitions. The second has offsets
-        of S sentences, int64 (S + 1,): ``offsets[i]`` is the first word of sentence i.
+        The first result has the pieces of each word, in text order, with repetitions. In the
+        second, int64 (S + 1,), item i is the first word of sentence i.
         """
         begins = np.zeros(len(tokens.ids) + 1, dtype=np.bool_)
         begins[:-1] = self._begins_word[tokens.ids]

@@ -108,14 +108,13 @@ def lstm_step(
 
     Args:
         scales: the scales of the input tokens' codes, float32 (B,).
-        fixed: the scales of a layer's input and hidden weights, and its biases, float32 (G,) each,
-            for G = 4 H gates (input, forget, cell, output) of H hidden units.
-        products: of the codes of inputs and of hidden states with these weights, int32 (B, G) each.
-        states: the cells' states, float32 (B, H), and the hidden states, int8 (B, H) with scales
+        fixed: the scales of a layer's input and hidden weights, and its biases, float32 (G,) each.
+        products: those of the weights with inputs' and hidden states' codes, int32 (B, G) each.
+        states: the cells' states, float32 (B, H), the hidden states, int8 (B, H), and their scales,
             float32 (B,), of the step before; receives the new ones.
         gates: working memory, float32 (G,).
         out: float32 (B, D), receives the hidden states in columns from ``first`` on.
-        first: the first column.
+        first: the first such column.
     """
     input_scales, hidden_scales, bias = fixed
     from_inputs, from_hidden = products

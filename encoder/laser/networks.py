@@ -33,7 +33,7 @@ class BiLSTM(nn.Module):
         """Build the network from its weights, by LASER's names of tensors.
 
         It is in evaluation mode, without gradients, in float32. ``dropout`` is the share of each
-        layer's inputs that training drops. ValueError: a tensor is missing or does not fit.
+        layer's inputs that training drops. Errors of ``adopt`` are raised.
         """
         super().__init__()
         vocabulary, width = _sizes(tensors, "embed_tokens.weight")
@@ -121,8 +121,9 @@ class Transformer(nn.Module):
     def __init__(self, tensors: Tensors, config: Config, *, dropout: float = 0.0) -> None:
         """Build the network from its weights, and fairseq's ``cfg.model``.
 
-        It is in evaluation mode, without gradients, in float32. ``dropout`` is the share of the
-        embeddings and of each block's outputs that training drops. ``capacity`` limits T, or None.
+        It is in evaluation mode, in float32, without gradients. ``dropout`` is the share of
+        embeddings and of each block's outputs that training drops. ``capacity`` limits T, unless it
+        is None.
 
         Raises:
             ValueError: A tensor or a setting is missing or does not fit.
@@ -175,8 +176,8 @@ class Transformer(nn.Module):
         """Return the last layer's vectors of all tokens, (B, T, D).
 
         ``ids`` are int64 (B, T). ``is_token``, bool (B, T), is false for padding, or None without
-        padding. ``parts`` are lengths, T in total, of parts that each have positions from 0 on, by
-        default of one part. If ``causal``, tokens attend only to themselves and earlier tokens.
+        padding. ``parts`` are lengths, with the sum T, of parts that each have positions from 0 on,
+        by default one part. If ``causal``, tokens attend only to themselves and earlier tokens.
         """
         positions = [self._positions(length) for length in parts or (ids.shape[1],)]
         x = self.embed_tokens(ids) * self._scale + torch.cat(positions)
@@ -222,7 +223,7 @@ class Layer(nn.Module):
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """Map token vectors (B, T, D) to new ones of the same shape.
 
-        ``mask``, bool, is broadcast to (B, H, T, T) for H heads. Tokens attend where it is true.
+        ``mask``, bool, is broadcast to (B, H, T, T) for H heads, and true where tokens attend.
         """
         if self._before:
             x = x + self._attend(self.self_attn_layer_norm(x), mask)
@@ -251,12 +252,12 @@ def _attention_kernel(q: Tensor) -> AbstractContextManager[None]:
 
 
 def token_mask(lengths: Tensor, count: int, device: torch.device) -> Tensor:
-    """Return a mask, bool (B, ``count``), false from ``lengths`` (B,) on."""
+    """Return a mask, bool (B, ``count``), true below ``lengths`` (B,)."""
     return torch.arange(count, device=device) < lengths.to(device).unsqueeze(1)
 
 
 def sinusoids(length: int, dim: int) -> Tensor:
-    """Return fairseq's float32 vectors of positions from 2 on, ``dim`` >= 4."""
+    """Return fairseq's positions from 2 on, float32 (length, dim >= 4)."""
     half = dim // 2
     rates = torch.exp(torch.arange(half) * (-math.log(10000) / (half - 1)))
     angles = torch.arange(PAD + 1, PAD + 1 + length).unsqueeze(1) * rates

@@ -78,10 +78,10 @@ def check_identity(
 ) -> None:
     """Check that saved work has the identity of the present work.
 
-    Identities are JSON values by name. ``folder`` and ``work`` name the saved work in the error.
+    Identities are JSON values by name. ``folder`` and ``work`` are for the error.
 
     Raises:
-        ValueError: The identities differ. The message has the first name of a difference.
+        ValueError: The identities differ.
     """
     expected = json.loads(json.dumps(expected))  # as after reading from JSON
     for name in sorted(expected.keys() | saved.keys()):

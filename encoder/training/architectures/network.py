@@ -23,9 +23,9 @@ from encoder.training.options import TrainingOptions
 class SpelledEmbedding(nn.Embedding):
     """Embeddings of V pieces and an end token, which share n-gram vectors.
 
-    Their own vectors start as ``weight`` (V + 1, D). N-grams are of ``features``. A piece's vector
-    is the mean of its own vector and tanh(W s), where s is the sum of its n-grams' vectors
-    (Chidambaram et al. 2019, section 2.1, there of words).
+    Own vectors start as ``weight`` (V + 1, D), and n-grams are of ``features``. A piece's vector is
+    the mean of its own one and tanh(W s), where s is the sum of its n-grams' vectors (Chidambaram
+    et al. 2019, section 2.1, there of words).
     """
 
     def __init__(self, weight: Tensor, features: Features) -> None:
@@ -41,12 +41,12 @@ class SpelledEmbedding(nn.Embedding):
         self._spelling = Tokens(ids=ngrams.ids - features.pieces, offsets=offsets)
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Embed piece ids, int64 of any shape (...), as float (..., D)."""
+        """Embed piece ids, int64 of any shape, as that shape and an axis D."""
         distinct, inverse = torch.unique(ids, return_inverse=True)
         return self._embed(distinct)[inverse]
 
     def fold(self) -> Tensor:
-        """Return the vectors of all pieces and the end, (V + 1, D), no gradient."""
+        """Return the vectors of pieces and the end, (V + 1, D), no gradient."""
         with torch.no_grad():
             return self._embed(torch.arange(len(self.weight), device=self.weight.device))
 
@@ -69,8 +69,8 @@ EMBEDDINGS = "embed_tokens.weight"
 class Network(Model):
     """A network of ``encoder.trained`` in training, for all languages.
 
-    ``tensors`` are the initial weights of the architecture in ``options``, by name. If ``features``
-    have n-grams, they are in its embeddings.
+    ``tensors`` are its initial weights by name. N-grams of ``features``, if any, are in its
+    embeddings.
     """
 
     def __init__(self, tensors: Tensors, options: TrainingOptions, features: Features) -> None:
@@ -138,8 +138,7 @@ class Network(Model):
     def fold(self) -> trained.Trainable:
         """Return the network, with an ordinary table of embeddings.
 
-        If embeddings are spelled, it is a new network, which shares all other weights. Otherwise,
-        it is the trained network itself.
+        With spelled embeddings, it is a new network, which shares all other weights.
         """
         embeddings = self.network.embed_tokens
         if not isinstance(embeddings, SpelledEmbedding):
@@ -154,7 +153,7 @@ def group_by_length(lengths: Rows, least: int = 1) -> list[Rows]:
     """Divide S sentences into groups of similar lengths and sizes.
 
     A group is the positions of its sentences, int64, by ascending length. ``lengths``, int64 (S,),
-    count tokens. There is a group per 32 sentences, up to 16, but never fewer than ``least``.
+    count tokens. There is a group per 32 sentences, up to 16 groups, but at least ``least``.
     """
     order = np.argsort(lengths, kind="stable")
     return np.array_split(order, max(least, min(MAX_GROUPS, len(order) // MIN_GROUP_SENTENCES)))
@@ -163,8 +162,8 @@ def group_by_length(lengths: Rows, least: int = 1) -> list[Rows]:
 def pad(tokens: Tokens, *, end: int) -> tuple[Tensor, Tensor]:
     """Pad S sentences to the longest one's length, and return ids and lengths.
 
-    Ids are int64 (S, T), and lengths int64 (S,). A sentence is cut after 128 tokens, then ended by
-    ``end``, which also is the padding. Lengths include one end.
+    Ids are int64 (S, T), and lengths int64 (S,). A sentence is cut after 128 tokens, then ended and
+    padded by ``end``. Lengths include one ``end``.
     """
     lengths = np.minimum(np.diff(tokens.offsets), LONGEST)
     positions = np.arange(int(lengths.max(initial=0)) + 1)
@@ -175,14 +174,14 @@ def pad(tokens: Tokens, *, end: int) -> tuple[Tensor, Tensor]:
 
 
 class Apart(Model):
-    """A module of ``networks`` in training, one or more, by language."""
+    """Networks in training, one or more, by language."""
 
     def __init__(self, networks: Mapping[str, Network]) -> None:
         super().__init__()
         self._networks = nn.ModuleDict(networks)
 
     def network_of(self, language: str) -> Network:
-        """Return the network of a language, which must have one."""
+        """Return the network of a language that has one."""
         network = self._networks[language]
         assert isinstance(network, Network)
         return network
