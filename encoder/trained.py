@@ -163,8 +163,7 @@ def _saved_network(config: checkpoint.Facts, tensors: Tensors, pieces: int) -> T
 class ApartEncoder(BaseEncoder):
     """An encoder with one network per language, in one space.
 
-    ``for_language`` chooses from ``encoders``, by language, not empty. ``encode`` raises
-    ValueError.
+    ``for_language`` chooses from ``encoders``, by language. ``encode`` always raises ValueError.
     """
 
     def __init__(self, *, name: str, encoders: Mapping[str, Encoder]) -> None:

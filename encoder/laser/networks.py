@@ -122,8 +122,7 @@ class Transformer(nn.Module):
         """Build the network from its weights, and fairseq's ``cfg.model``.
 
         It is in evaluation mode, in float32, without gradients. ``dropout`` is the share of
-        embeddings and of each block's outputs that training drops. ``capacity`` limits T, unless it
-        is None.
+        embeddings and of each block's outputs that training drops. ``capacity``, if any, limits T.
 
         Raises:
             ValueError: A tensor or a setting is missing or does not fit.

@@ -129,8 +129,8 @@ def read_cvocab(path: Path) -> dict[str, int]:
     The result is the id of each token, which is its line, from 0, plus 4.
 
     Raises:
-        ValueError: The file is missing, a line malformed, or a token without ``#fairseq:overwrite``
-            repeated.
+        ValueError: The file is missing, a line malformed, or a token repeated without
+            ``OVERWRITE``.
     """
     if not path.is_file():
         raise ValueError(f"{path}: vocabulary file not found; pass it with --vocab")

@@ -85,8 +85,7 @@ def sample_batches(
     pairs or, with ``in_tokens``, as many as have up to ``batch_size`` tokens in their longer sides,
     at least one. The item is drawn with probability proportional to (sum of its weights) **
     ``exponent``, multiplied by its ``times``. Each pass over it is a new shuffle that keeps a pair
-    with probability equal to its weight. Each item must have a weight above 0. A batch may span
-    passes.
+    with probability equal to its weight. Each item needs a weight above 0.
     """
     generator = np.random.default_rng(seed)
     sizes = np.array([float(p.weight.sum()) ** exponent * p.times for p in pairs])

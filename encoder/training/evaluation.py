@@ -97,8 +97,7 @@ class Keeper:
 
     The best encoder by ``best_by``, of equal ones the latest, is saved in ``folder`` with
     ``facts``. The state is saved in ``folder/training``, with a log and curves of all evaluations.
-    ``finish`` returns the present encoder, and a function to save it. ``state`` is changed in
-    place.
+    ``finish`` returns the encoder and a function to save it. ``state`` is changed in place.
     """
 
     folder: Path

@@ -28,8 +28,7 @@ class RowAdam(torch.optim.Optimizer):
     """An Adam optimiser for float32 tables with sparse gradients, on a CPU.
 
     It updates only rows that have a gradient, like ``torch.optim.SparseAdam``, with the same names
-    in its state. ``betas`` are decay rates. The learning rate is 0 until it is set in
-    ``param_groups``.
+    in its state. ``betas`` are decay rates. The learning rate is 0 unless ``param_groups`` sets it.
     """
 
     def __init__(self, parameters: Iterable[nn.Parameter], *, betas: tuple[float, float]) -> None:

@@ -379,13 +379,12 @@ def training_options(
     objective: str = RankingOptions.name,
     **values: Any,  # noqa: ANN401
 ) -> TrainingOptions:
-    """Build options from values by name.
+    """Build options from values by the names of ``TrainingOptions.flat``.
 
-    Names are of ``TrainingOptions.flat``. Other options have their defaults.
+    Other options have their defaults.
 
     Raises:
-        ValueError: A value is out of range, or a name is unknown or of another architecture or
-            objective.
+        ValueError: A value is out of range, or the architecture or the objective lacks an option.
     """
     parts = [
         _choose("architecture", architecture, ARCHITECTURES),

@@ -96,11 +96,11 @@ def _add_window(
 def first_layer(pieces: Any, scales: Any, ids: Any, offsets: Any, bias: Any, hidden: Any) -> None:
     """Compute the first convolution of all branches.
 
-    ``hidden``, float32 (T, 3 C), gets input plus the convolution's positive part, for 3 branches of
-    C = 256 channels. ``pieces``, float32 or int16 (P, 15 C), has a row per piece: its vector (2 C),
-    the input (3 C), and products of the input with the weights of each place in each window.
-    ``scales``, float32 (P, 15), multiply each C numbers of a row. ``ids``, int32 (T,), are rows of
-    tokens' pieces, ``offsets``, int64, each sentence's first token, and T. ``bias`` is (3 C,).
+    ``hidden``, float32 (T, 3 C), gets the input plus the convolution's positive part, for 3
+    branches of C = 256 channels. ``pieces``, float32 or int16 (P, 15 C), has a row per piece: its
+    vector (2 C), the input (3 C), and products of the input with the weights of each place in each
+    window. ``scales``, float32 (P, 15), multiply each C numbers of a row. ``ids``, int32 (T,), are
+    rows of tokens' pieces, and ``offsets`` int64 (S + 1,). ``bias`` is (3 C,).
     """
     starts, factors = np.empty(max(WIDTHS), np.int64), np.empty(max(WIDTHS), F)
     for sentence in range(len(offsets) - 1):
@@ -258,8 +258,8 @@ def _moments(row: Any, epsilon: Any) -> Any:
 def normalize(rows: Any, epsilon: Any, scale: Any, shift: Any, out: Any) -> None:
     """Scale rows (R, N) to mean 0 and variance 1, into ``out``.
 
-    They are then multiplied by ``scale`` (N,), and ``shift`` (N,) is added. ``epsilon`` is added to
-    variances. N is a multiple of 16. All are float32.
+    Then they are multiplied by ``scale`` (N,), and ``shift`` (N,) is added. ``epsilon`` is added to
+    variances. All are float32, and N is a multiple of 16.
     """
     for number in range(len(rows)):
         mean, norm = _moments(rows[number], epsilon)
@@ -299,8 +299,8 @@ def pool(pieces: Any, scales: Any, ids: Any, offsets: Any, hidden: Any, eps: Any
 def round_rows(rows: Any, codes: Any, largest: Any, scales: Any) -> None:
     """Round rows, float32 (R, C), to codes with a scale per row.
 
-    ``codes``, integers (R, C), and ``scales``, float32 (R,), are filled. Codes are from
-    -``largest``, float32, to ``largest``, about the numbers divided by their row's scale.
+    ``codes``, integers (R, C), from -``largest``, float32, to ``largest``, and ``scales``, float32
+    (R,), are filled. A row is about its codes times its scale.
     """
     for number in range(len(codes)):
         top = F(0)

@@ -55,7 +55,7 @@ def _part_pattern() -> re.Pattern[str]:
 def split(sentence: str) -> list[str]:
     """Split a sentence into words and the texts between them, without spaces.
 
-    A word is letters with their marks. Other texts are of digits and signs.
+    A word is letters with their marks and joiners. Other texts are of digits and signs.
     """
     return _part_pattern().findall(sentence)
 
@@ -63,9 +63,9 @@ def split(sentence: str) -> list[str]:
 def find_nearest(keys: Weights, vectors: Matrix) -> tuple[NDArray[np.int32], Matrix]:
     """Find the nearest keys of each of W unit vectors, float32 (W, D).
 
-    ``keys`` are K vectors (D, K), at least 8. Ties go to the first key. The result, which for a
-    vector does not depend on the others, is the numbers of the 8 nearest keys, nearest first, int32
-    (W, 8), and their shares by the softmax of the cosines / 0.07, float32 (W, 8).
+    ``keys`` are K vectors (D, K), at least 8. Ties go to the first key. The result, for a vector
+    independent of the others, is the 8 nearest keys, nearest first, int32 (W, 8), and their shares
+    by the softmax of the cosines / 0.07, float32 (W, 8).
     """
     cosines = keys.multiplied(vectors)
     least_cosines = -np.partition(-cosines, NEAREST - 1, axis=1)[:, NEAREST - 1 : NEAREST]
@@ -112,14 +112,14 @@ class GlossaryWords:
         self.forget()
 
     def forget(self) -> None:
-        """Empty the cache, so that numbers of words from before are invalid."""
+        """Empty the cache, so that earlier numbers of words become invalid."""
         self._numbers: dict[str, Sequence[int]] = {}
         self.columns = np.empty((0, NEAREST), dtype=np.int32)
         self.shares = np.empty((0, NEAREST), dtype=np.float32)
 
     @property
     def full(self) -> bool:
-        """Whether the cache has more than 131,072 texts, so it must be emptied."""
+        """Whether the cache has more than 131,072 texts, and must be emptied."""
         return len(self._numbers) > ROOM
 
     def encode(self, sentences: Sequence[str]) -> Tokens:
@@ -189,7 +189,7 @@ def load_glossary(folder: Path = FOLDER) -> Glossary:
     """Load the glossary in ``folder``, by default the package's.
 
     Raises:
-        ValueError: A file is missing or damaged, or it is of another bundled encoder.
+        ValueError: A file is missing or damaged, or of another bundled encoder.
     """
     config = _config(folder)
     path = folder / WEIGHTS

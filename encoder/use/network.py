@@ -60,7 +60,7 @@ class Network:
     def __init__(self, tensors: Mapping[str, Matrix], sizes: Matrix | None = None) -> None:
         """Build the network from its tensors by name.
 
-        It uses int8 if ``sizes`` (768,), root mean squares of hidden channels, are not None.
+        ``sizes`` (768,) are root mean squares of hidden channels for int8, or None for float32.
         """
         self.precision: Precision = "float32" if sizes is None else "int8"
         self.name = "float32" if sizes is None else f"int8-{WEIGHT_MAX}-{ROW_MAX}"
@@ -108,7 +108,7 @@ class Network:
         """Compute the hidden rows, float32 (T, 768), of T tokens.
 
         They are the first convolution's positive part plus its input. The ids of ``slots`` are rows
-        of ``numbers`` (P, 3840) and ``scales`` (P, 15), of ``PreparedPieces``.
+        of ``numbers`` and ``scales`` of ``PreparedPieces``.
         """
         hidden = np.empty((len(slots.ids), HIDDEN), dtype=np.float32)
         compiled.first_layer(numbers, scales, slots.ids, slots.offsets, self._biases, hidden)

@@ -28,7 +28,6 @@ class Model(nn.Module):
 
         The function takes a folder and the keyword ``facts`` (JSON values). A bag is whitened
         (``partly_whiten``) on ``sample``, with power ``whitening``. Other models ignore both. The
-        model is put into evaluation mode. Both results are valid until the next step, because they
-        may share weights.
+        model, put into evaluation mode, may share weights with the results.
         """
         raise NotImplementedError

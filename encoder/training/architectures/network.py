@@ -69,8 +69,7 @@ EMBEDDINGS = "embed_tokens.weight"
 class Network(Model):
     """A network of ``encoder.trained`` in training, for all languages.
 
-    ``tensors`` are its initial weights by name. N-grams of ``features``, if any, are in its
-    embeddings.
+    ``tensors`` are its initial weights by name. Its embeddings have the n-grams of ``features``.
     """
 
     def __init__(self, tensors: Tensors, options: TrainingOptions, features: Features) -> None:

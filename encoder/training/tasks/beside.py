@@ -70,8 +70,8 @@ def _head(dim: int, width: int) -> nn.Sequential:
 def in_batch_loss(inputs: Tensor, answers: Tensor) -> Tensor:
     """Return the mean cross entropy of each input's answer among all answers.
 
-    Row i of ``answers`` (B, D) answers row i of ``inputs`` (B, D). Logits are 20 times the cosines.
-    The batches of all processes are joined.
+    Row i of ``answers`` (B, D) answers row i of ``inputs`` (B, D). Batches of all processes are
+    joined. Logits are 20 times the cosines.
     """
     rows, columns = (parallel.gather(functional.normalize(side)) for side in (inputs, answers))
     logits = (RankingOptions.scale * rows @ columns.T).float()
@@ -107,8 +107,8 @@ class Inference(Task):
     def rate_factor(self, history: Sequence[Mapping[str, Any]]) -> float:
         """Return the factor of the learning rate after some evaluations.
 
-        ``history`` has the figures of all evaluations. With the schedule ``sgd``, the factor is
-        0.99 per evaluation, times 1/5 per drop of accuracy (Conneau et al. 2017), or else 1.
+        With the schedule ``sgd``, it is 0.99 per evaluation in ``history``, times 1/5 per drop of
+        accuracy (Conneau et al. 2017), or else 1.
         """
         if not self._by_sgd:
             return 1.0
@@ -143,10 +143,7 @@ class Autoencoding(Task):
         self.decoder = Decoder(setting, languages=1, hidden=WIDTH)
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """Return the mean cross entropy of the sources' tokens, a scalar.
-
-        ``model`` embeds ``sides[0]``. The predicted tokens are of the sources at ``rows``.
-        """
+        """Return the mean cross entropy of the sources' tokens at ``rows``."""
         vectors = functional.normalize(model(sides[0]))
         return shared_mean(*self.decoder(vectors, pairs.source.take(rows), 0))
 
@@ -162,10 +159,7 @@ class SkipThought(Task):
         self.decoder = Decoder(setting, languages=2, hidden=WIDTH)
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """Return the sum of the mean cross entropies of both neighbours.
-
-        ``model`` embeds the tokens ``sides``. The predicted tokens are of the pairs at ``rows``.
-        """
+        """Return the sum of the mean cross entropies of both neighbours."""
         first, second = functional.normalize(model(join(sides))).chunk(2)
         after = self.decoder(first, pairs.target.take(rows), 0)
         before = self.decoder(second, pairs.source.take(rows), 1)

@@ -37,8 +37,8 @@ class Path:
 def find_paths(languages: Sequence[str], options: PathsOptions) -> dict[str, Path]:
     """Return a path for each choice of M source languages.
 
-    Paths are by name, such as ``de+fr``. M are the numbers in ``options.sources``. Targets are all,
-    at least one, of ``options.targets`` that are not sources. Paths of M sources have equal shares.
+    Paths are by name, such as ``de+fr``. M are the numbers in ``options.sources``. Targets are all
+    of ``options.targets`` that are not sources, at least one. Paths of M sources have equal shares.
 
     Raises:
         ValueError: A target is not one of the languages, or M sources leave no target.
@@ -92,10 +92,7 @@ class Paths(Task):
 
     @classmethod
     def evaluation_texts(cls, held_out: Texts, options: TrainingOptions) -> Texts:
-        """Return the held-out text of each two source languages.
-
-        ``find_paths`` finds them, and its errors are raised.
-        """
+        """Return held-out text of each two source languages of ``find_paths``."""
         return all_pairs(held_out, source_languages(_find_paths(options, held_out)))
 
     @classmethod
@@ -118,7 +115,7 @@ class Paths(Task):
     def batch_pairs(self, pairs: Sequence[TokenPairs]) -> Sequence[TokenPairs]:
         """Keep N-way ``pairs`` for ``loss``, and return an item for each path.
 
-        An item has its path's ``name``, and its path's share as ``times``.
+        It has the path's ``name``, its share as ``times``, and the least weight of a row's pairs.
         """
         self._tokens = _tokens_by_language(pairs)
         weight = np.minimum.reduce([language_pair.weight for language_pair in pairs])

@@ -61,7 +61,7 @@ def translation_ranking(
     negatives. All are unit rows. Logits are ``scale * (cos(x_i, y_j) - margin * [i == j])``. The
     loss is the mean of the softmax cross entropies over rows and over columns (Chidambaram et al.
     2019, equation 2, in both directions, with the additive margin of Yang et al. 2019, equations 3
-    and 4). ``negatives`` (B, H, D) are H more wrong translations per source (section 2.2).
+    and 4). ``negatives`` (B, H, D) are H more wrong translations per source.
     """
     # Under autocast this product is bfloat16, five times as fast if the hardware has it. Its
     # rounding (0.04 in a logit at scale 20) is below the noise of the negatives.
@@ -79,12 +79,11 @@ def translation_ranking(
 
 
 def mine_negatives(model: Model, pairs: TokenPairs, *, count: int, seed: int) -> Rows:
-    """Find similar wrong targets of each pair, as positions (P, ``count``).
+    """Find targets similar to each pair's, as positions (P, ``count``), int64.
 
-    They are int64, the most similar first by the model's vectors, among up to 8192 random pairs
-    (Chidambaram et al. 2019, section 2.2). A pair's own target, and targets of pairs that have a
-    sentence in common with it, come last. If there are fewer than ``count`` pairs, they repeat. The
-    model is left in evaluation mode.
+    The most similar by the model's vectors are first, among up to 8192 random pairs (Chidambaram et
+    al. 2019, section 2.2). A pair's own target, and targets of pairs that have a sentence in common
+    with it, come last. Fewer than ``count`` pairs repeat. ``model`` is left in evaluation mode.
     """
     vectors = _embed(model, pairs.target)
     equal = [torch.from_numpy(_number_sentences(side)) for side in (pairs.source, pairs.target)]

@@ -96,9 +96,8 @@ class Alignment(Taught):
 class Addition(Alignment):
     """The task to rank targets, by a teacher's vectors, for each source.
 
-    The sources' language is added to the teacher, which has the targets' language. Names in the
-    sources also have the teacher's vectors (``encoder.bag.encoder.find_names``). ValueError says
-    that the teacher and the architecture are not bags of the same dimensions.
+    Names in the sources also have the teacher's vectors (``encoder.bag.encoder.find_names``).
+    ValueError says that the teacher and the architecture are not bags of the same dimensions.
     """
 
     def __init__(self, setting: Setting) -> None:
@@ -125,7 +124,7 @@ class Addition(Alignment):
     def deploy(self, encoder: Encoder) -> Encoder:
         """Return a copy of the teacher, with the bag ``encoder`` for sources.
 
-        ``encoder`` adds the teacher's vectors of names (``BagEncoder.with_names``).
+        The teacher is added to the bag by ``with_names``.
         """
         assert isinstance(encoder, BagEncoder) and isinstance(self._teacher, BagEncoder)
         return super().deploy(encoder.with_names(self._teacher))
@@ -145,10 +144,9 @@ def distillation(
 def alignment(x: Tensor, y: Tensor, *, negatives: float) -> Tensor:
     """Return the loss of vectors that should match their translations.
 
-    It is the mean of |x - y| - lambda (|x_c - y| + |x - y_c|): L_align of Conneau's thesis (2018,
-    section 4.2.4), with L2 norms, for unit vectors (B, D) of sentences ``x`` and of their
-    translations ``y``, and lambda = ``negatives``. ``x_c`` and ``y_c`` belong to the pair before,
-    which is random because batches are shuffled.
+    For unit vectors (B, D) of sentences ``x`` and of their translations ``y``, it is the mean of |x
+    - y| - ``negatives`` * (|x_c - y| + |x - y_c|), L_align of Conneau's thesis (2018, section
+    4.2.4). ``x_c`` and ``y_c`` are of the pair before, at random because batches are shuffled.
     """
 
     def distance(first: Tensor, second: Tensor) -> Tensor:
