@@ -30,7 +30,7 @@ class Encoder(Protocol):
     """Interface of encoders of sentences, which ``BaseEncoder`` implements.
 
     Attributes:
-        name: contains a hash of the weights, and a network's precision.
+        name: identifies the weights, the preprocessing and the precision.
         dim: the number of dimensions D.
         precision: the precision of matrix products, never ``auto``.
     """
@@ -42,9 +42,9 @@ class Encoder(Protocol):
     def encode(self, sentences: Sequence[str], *, normalize: bool = True) -> NDArray[np.float32]:
         """Encode S sentences, maybe none, as float32 (S, ``dim``).
 
-        With ``normalize``, vectors have unit length, except for zero vectors of sentences without
-        words. Adit's encoders also encode one string, (``dim``,). ValueError says that
-        ``for_language`` must first choose the network of one language.
+        Vectors have unit length with ``normalize``, or else the encoder's own length. A sentence
+        without words may have the zero vector. Adit's encoders also encode one string, (``dim``,).
+        ValueError says that ``for_language`` must first choose the network of one language.
         """
 
     def for_language(self, language: str | None) -> Encoder:

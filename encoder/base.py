@@ -20,10 +20,7 @@ MIN_COSINE = 0.9995
 
 
 class BaseEncoder(ABC):
-    """Base class of encoders.
-
-    Subclasses set ``name``, ``dim`` (D) and ``precision``, and implement ``_embed``.
-    """
+    """Base class of encoders, which set ``name``, ``dim`` and ``precision``."""
 
     name: str
     dim: int
@@ -32,18 +29,15 @@ class BaseEncoder(ABC):
     def with_languages(self, languages: Collection[str], load: Callable[[], Encoder]) -> Self:
         """Return a copy that encodes some languages by another encoder.
 
-        ``languages`` are ISO 639 codes. ``load`` returns the other encoder, of the same space.
-        ``for_language`` calls ``load`` once, for the first of the languages, and raises its errors.
+        ``languages`` are ISO 639 codes. ``load`` returns the other encoder, of the same space. When
+        one of the languages is first used, ``for_language`` calls ``load``, and raises its errors.
         """
         copied = copy(self)
         copied._added = {**self._added, **dict.fromkeys(map(language_key, languages), cache(load))}
         return copied
 
     def for_language(self, language: str | None) -> Self:
-        """Return the encoder added for a language (ISO 639), or else this one.
-
-        None is an unknown language. Errors of loading are raised.
-        """
+        """Return the encoder added for a language (ISO 639), or else this one."""
         load = self._added.get(language_key(language or ""))
         return self if load is None else load()
 
@@ -52,10 +46,7 @@ class BaseEncoder(ABC):
         return self
 
     def encode(self, sentences: str | Sequence[str], *, normalize: bool = True) -> Matrix:
-        """Encode S sentences, float32 (S, D), or one string, float32 (D,).
-
-        Vectors and errors are as in ``Encoder.encode``.
-        """
+        """Encode sentences, or one string, as in ``Encoder.encode``."""
         vectors = self._embed(as_list(sentences), normalize=normalize)
         return vectors[0] if isinstance(sentences, str) else vectors
 

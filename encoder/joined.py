@@ -1,9 +1,9 @@
 """Joined encoders, which concatenate the vectors of several encoders.
 
-The mean of their language is subtracted from each part's rows, which are scaled to the part's
-weight. A mean is known before a run, so that no vector depends on other text. It ships with the
-part (``MEANS``), or is that of ``SAMPLE``. A joined encoder is spelled ``A+B`` or ``0.5*A+B``, or
-``0.5*A`` if one part remains. Functions raise errors of ``parse_joined`` and ``read_coverage``.
+Each part subtracts the mean of a language's rows, and scales rows to its weight. A mean is known
+before a run, so that no vector depends on other text. It ships with the part (``MEANS``), or is
+that of ``SAMPLE``. A joined encoder is spelled ``A+B`` or ``0.5*A+B``, or ``0.5*A`` if one part
+remains. Callers of ``parse_joined`` and ``read_coverage`` raise their errors.
 """
 
 import hashlib

@@ -129,9 +129,9 @@ class NetworkEncoder(BaseEncoder):
     def for_language(self, language: str | None) -> "NetworkEncoder":
         """Return the encoder with the tokeniser of a language.
 
-        None returns this encoder. ``language`` is an ISO 639 code, and is added to the name. If one
-        tokeniser has all languages, the result is as in ``BaseEncoder.for_language``. Errors of
-        ``SentenceTokenizer.for_language`` are raised.
+        ``language``, an ISO 639 code, is added to the name. With one tokeniser for all languages,
+        or None, the result is as in ``BaseEncoder.for_language``. Errors of the tokeniser are
+        raised.
         """
         tokenizer = self._tokenizer.for_language(language) if language else self._tokenizer
         if tokenizer is self._tokenizer:

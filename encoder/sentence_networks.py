@@ -103,10 +103,7 @@ class _Hierarchical(SentenceNetwork):
 
 
 class _Gated(SentenceNetwork):
-    """Gated convolutions with residual connections, with maximum pooling.
-
-    Dauphin et al. 2017, "Language Modeling with Gated Convolutional Networks".
-    """
+    """Gated convolutions (Dauphin et al. 2017), with maximum pooling."""
 
     def __init__(self, vocabulary: int, hidden: int, layers: int = GATED) -> None:
         super().__init__(vocabulary)

@@ -110,7 +110,7 @@ class BagEncoder(BaseEncoder):
     def split(self, sentence: str) -> list[str]:
         """Split a sentence into the normalised texts of its words.
 
-        They are in the order of ``words``, without names. A word of unknown pieces is "".
+        They are in the order of ``words``, without names. Unknown pieces are omitted.
         """
         words, _ = self._features.words(self._tokenizer.encode([sentence]))
         pieces = self._tokenizer.pieces(words.ids.tolist())

@@ -44,18 +44,14 @@ _FIBONACCI = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio (Knuth, volume
 class Features:
     """The features of words, each a row of a bag's table.
 
-    A word's vector is the sum of its features' rows. The V pieces of a tokeniser have the first V
-    rows, and n-grams share the next rows by a hash. A word begins at the beginning of a sentence,
-    and at each piece that begins with a space or with a character of a script without spaces.
+    The V ``pieces``, from ``Tokenizer.pieces``, have the first V rows. N-grams share ``ngram_rows``
+    further rows by a hash, or are not used if 0. A word begins at the beginning of a sentence, and
+    at each piece that begins with a space or with a character of a script without spaces.
+    ``scheme`` is the version, 3 to 5. Scheme 4 has no stems. Scheme 3 has no stems, no sounds, no
+    syllables of Hangul and only three alphabets.
     """
 
     def __init__(self, pieces: Sequence[str], ngram_rows: int = 0, *, scheme: int = SCHEME) -> None:
-        """Prepare the features of words made of ``pieces``.
-
-        ``pieces`` are from ``Tokenizer.pieces``. N-grams share ``ngram_rows`` rows, or are not used
-        if 0. ``scheme`` is the features' version, 3 to 5. Scheme 4 has no stems. Scheme 3 has no
-        stems, no sounds, no syllables of Hangul and only three alphabets.
-        """
         self.pieces, self.ngram_rows = len(pieces), ngram_rows
         self._scheme, self._stem_sizes = scheme, STEM_SIZES if scheme > 4 else ()
         self._begins_word = np.array([*map(bool, map(_WORD_START.match, pieces))], dtype=np.bool_)
@@ -83,8 +79,8 @@ class Features:
     def words(self, tokens: Tokens) -> tuple[Tokens, Ids]:
         """Divide sentences of pieces into words.
 
-        The first result has the pieces of each word, in text order, with repetitions. In the
-        second, int64 (S + 1,), item i is the first word of sentence i.
+        The first result has the pieces of each word, in text order, with repetitions. The second
+        has the sentences' offsets in these words, int64 (S + 1,).
         """
         begins = np.zeros(len(tokens.ids) + 1, dtype=np.bool_)
         begins[:-1] = self._begins_word[tokens.ids]

@@ -1,4 +1,4 @@
-"""A cache of words, so that a text between spaces is cut only once.
+"""A cache of words, which saves cuts of texts between spaces.
 
 Vectors are bit-identical to those without the cache. No rule of the tokeniser's normaliser matches
 a space, and no piece crosses one. But the tokeniser adds scores in float32 from the sentence's

@@ -68,7 +68,8 @@ def fetch_laser(language: str, folder: Path, *, publisher: str, offline: bool = 
     checksum that its ``SHA256SUMS`` lacks is added there. The result is the path of the checkpoint.
 
     Raises:
-        ValueError: ``files_of`` fails, or a file has another checksum or cannot be fetched.
+        ValueError: ``files_of`` fails, or a file cannot be fetched, is missing while ``offline``,
+            or has another checksum.
         OSError: A file cannot be written.
     """
     names = files_of(language)

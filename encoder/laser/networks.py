@@ -27,14 +27,14 @@ BOOKKEEPING = {"version", "embed_positions._float_tensor", "embed_positions.weig
 
 
 class BiLSTM(nn.Module):
-    """A network of LSTMs in both directions, or one, with max pooling."""
+    """A network of LSTMs in both directions, or one, with max pooling.
+
+    ``tensors`` have LASER's names. The network is in evaluation mode, in float32, without
+    gradients. ``dropout`` is the share of each layer's inputs that training drops. Errors of
+    ``adopt`` are raised.
+    """
 
     def __init__(self, tensors: Tensors, *, dropout: float = 0.0) -> None:
-        """Build the network from its weights, by LASER's names of tensors.
-
-        It is in evaluation mode, without gradients, in float32. ``dropout`` is the share of each
-        layer's inputs that training drops. Errors of ``adopt`` are raised.
-        """
         super().__init__()
         vocabulary, width = _sizes(tensors, "embed_tokens.weight")
         hidden = _sizes(tensors, "lstm.weight_hh_l0")[1]
@@ -116,17 +116,15 @@ POOLS = {"cls": _first, "maxpool": _maximum, "mean": _mean}  # (B, T, D) to (B, 
 
 
 class Transformer(nn.Module):
-    """The transformer encoder of fairseq, whose vectors aren't normalised."""
+    """The transformer encoder of fairseq, whose vectors aren't normalised.
+
+    ``tensors`` have fairseq's names, and ``config`` is its ``cfg.model``. The network is in
+    evaluation mode, in float32, without gradients. ``dropout`` is the share of embeddings and of
+    each block's outputs that training drops. The attribute ``capacity`` is the highest T, or None.
+    ValueError says that a tensor or a setting is missing or does not fit.
+    """
 
     def __init__(self, tensors: Tensors, config: Config, *, dropout: float = 0.0) -> None:
-        """Build the network from its weights, and fairseq's ``cfg.model``.
-
-        It is in evaluation mode, in float32, without gradients. ``dropout`` is the share of
-        embeddings and of each block's outputs that training drops. ``capacity``, if any, limits T.
-
-        Raises:
-            ValueError: A tensor or a setting is missing or does not fit.
-        """
         super().__init__()
         weights = {name: tensor for name, tensor in tensors.items() if name not in BOOKKEEPING}
         self.vocabulary, self.dim = _sizes(weights, "embed_tokens.weight")
@@ -256,7 +254,7 @@ def token_mask(lengths: Tensor, count: int, device: torch.device) -> Tensor:
 
 
 def sinusoids(length: int, dim: int) -> Tensor:
-    """Return fairseq's positions from 2 on, float32 (length, dim >= 4)."""
+    """Return vectors of fairseq's positions from 2 on, (length, dim >= 4)."""
     half = dim // 2
     rates = torch.exp(torch.arange(half) * (-math.log(10000) / (half - 1)))
     angles = torch.arange(PAD + 1, PAD + 1 + length).unsqueeze(1) * rates

@@ -47,10 +47,7 @@ def normalize_punctuation(language: str) -> Step:
 
 
 class PerlTokenizer(MosesTokenizer):
-    """A tokeniser of lines like ``tokenizer.perl -no-escape``.
-
-    It is made for a language (ISO 639-1). A call returns a line's tokens, between single spaces.
-    """
+    """A tokeniser like ``tokenizer.perl -no-escape``, for an ISO 639-1 code."""
 
     COMMA_SEPARATE_1 = regex.compile(r"(\P{N}),"), r"\1 , "
     COMMA_SEPARATE_2 = regex.compile(r",(\P{N})"), r" , \1"
@@ -106,8 +103,8 @@ class PerlTokenizer(MosesTokenizer):
 def make_normalizer(language: str | None) -> Step:
     """Return the function that preprocesses lines for LASER2 and LASER3.
 
-    The function replaces unprintable characters by spaces, normalises punctuation for ``language``,
-    an ISO 639 code, or None for English, and lowers case.
+    ``language`` is an ISO 639 code, or None for English. The function replaces unprintable
+    characters by spaces, normalises punctuation, and lowers case.
     """
     normalize = normalize_punctuation(_code(language))
     return lambda line: normalize(remove_non_printing(line)).lower()

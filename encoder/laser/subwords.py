@@ -129,8 +129,8 @@ def read_cvocab(path: Path) -> dict[str, int]:
     The result is the id of each token, which is its line, from 0, plus 4.
 
     Raises:
-        ValueError: The file is missing, a line malformed, or a token repeated without
-            ``OVERWRITE``.
+        ValueError: The file is missing, a line malformed, or a token repeated, unless its line ends
+            with ``#fairseq:overwrite``.
     """
     if not path.is_file():
         raise ValueError(f"{path}: vocabulary file not found; pass it with --vocab")
@@ -157,8 +157,8 @@ class TextTokenizer(SentenceTokenizer):
     """A tokeniser that preprocesses lines and splits them into subwords.
 
     ``split`` splits lines into tokens, by ``BPE`` (LASER1) or ``read_pieces`` (LASER2 and LASER3),
-    by default at white space. ``steps`` is ``make_tokenizer`` or ``make_normalizer``, for
-    ``language``, by default English, or None for no preprocessing.
+    by default at white space. ``steps`` is ``make_tokenizer`` or ``make_normalizer``, or None for
+    no preprocessing. ``language`` None is English.
     """
 
     def __init__(

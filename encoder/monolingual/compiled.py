@@ -75,7 +75,7 @@ def train_sentences(words: Any, text: Any, sampling: Any, rate: Any, state: Any)
         sampling: the probability to keep a word, float32 (V,); words, int32, from which negatives
             are drawn; the most context words per side; negatives per context word, float32.
         rate: the learning rate, float32.
-        state: the random generator's, uint64 (1,), which is advanced.
+        state: that of the random generator, uint64 (1,), which is advanced.
     """
     inputs, outputs, rows, row_offsets = words
     ids, offsets = text

@@ -35,7 +35,7 @@ def read_vec(path: Path, *, most: int = MAX_WORDS) -> WordVectors:
     Repeated words and zero vectors are skipped uncounted, with a warning.
 
     Raises:
-        ValueError: The file is missing, malformed, without words or finite numbers, or cut off.
+        ValueError: The file is missing, malformed or without words, or its first line miscounts.
     """
     words: dict[str, Matrix] = {}
     repeats = empty = lines_read = 0

@@ -18,7 +18,8 @@ def draw_curves(history: Sequence[Mapping[str, Any]], titles: Mapping[str, str])
     ``history``, not empty, is as in ``State``: per evaluation, ``step``, whether it is ``best`` so
     far, figures and measures' means by name, and measures by part in ``parts``. ``titles`` are by
     measure. A plot is of a loss or the perplexity, or of a measure in percent, with a curve per
-    part. A line marks the best evaluation. ImportError says that matplotlib is not installed.
+    part of several. A line marks the best evaluation. ImportError says that matplotlib is not
+    installed.
     """
     from matplotlib import rc_context
     from matplotlib.figure import Figure

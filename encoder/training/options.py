@@ -384,7 +384,7 @@ def training_options(
     Other options have their defaults.
 
     Raises:
-        ValueError: A value is out of range, or the architecture or the objective lacks an option.
+        ValueError: A value is not allowed, or an option is unknown or does not apply.
     """
     parts = [
         _choose("architecture", architecture, ARCHITECTURES),

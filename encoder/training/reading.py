@@ -80,7 +80,8 @@ def find_text(folder: Path, objective: type[ObjectiveOptions]) -> dict[str, File
 
     Tuples of files are by language pair, such as ``de-en``. Labelled pairs are by the objective's
     name. If the objective can use text of one language, and the folder has files ``NAME.XX.txt``
-    but none of ``SUFFIXES``, they are by language. Errors are as below.
+    but none of ``SUFFIXES``, they are by language. Errors are of ``find_files`` and
+    ``find_parallel_text``.
     """
     if objective.labelled:
         return {objective.name: find_files(folder, ".tsv")}
@@ -143,7 +144,7 @@ def find_parallel_text(folder: Path) -> dict[str, Files]:
 def read_text(name: str, files: Files, exclude: frozenset[str]) -> ParallelText:
     """Read the text of one name from ``find_text``.
 
-    ``exclude`` is for parallel text. Errors of the readers below are raised.
+    ``exclude`` are corpora of parallel text to skip. Errors of the readers below are raised.
     """
     if PAIR.fullmatch(name):
         return read_parallel_text(files, exclude=exclude)
@@ -226,8 +227,8 @@ def read_sentences(name: str, files: Files) -> ParallelText:
 def read_successors(name: str, files: Files) -> ParallelText:
     """Read pairs of consecutive lines of documents.
 
-    Files and blank lines end documents. Each distinct line is the target of at most one pair, with
-    the first line before it that differs.
+    Files and blank lines end documents. A distinct line is the target of at most one pair, whose
+    source is the first different line that it follows directly.
 
     Raises:
         ValueError: The files have no consecutive lines that differ, or are not UTF-8.

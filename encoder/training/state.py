@@ -37,10 +37,7 @@ class State:
 
 
 def save_state(path: Path, state: State) -> None:
-    """Write a training's state to a file in an existing folder, or replace it.
-
-    OSError says that the file cannot be written.
-    """
+    """Write a state to a file in an existing folder by ``replace_files``."""
     from safetensors.numpy import save
 
     tokenizer = np.frombuffer(state.tokenizer_model, dtype=np.uint8)

@@ -2,9 +2,9 @@
 
 Each sentence is computed by itself, token by token in a fixed order, so its numbers don't depend on
 its batch. Sums go through ``LANES`` lanes, whatever the CPU's vectors are. Axes: ``T`` tokens of S
-sentences laid end to end, ``E`` numbers of a piece, ``C`` channels of a branch, ``B`` branches.
-Token ``t`` is piece ``ids[t]``, and sentence ``s`` has the tokens ``offsets[s]`` to
-``offsets[s + 1]``. Numba assigns a slice much more slowly than a loop over its numbers.
+sentences laid end to end, ``C`` channels of a branch. Token ``t`` is piece ``ids[t]``, and sentence
+``s`` has the tokens ``offsets[s]`` to ``offsets[s + 1]``. Numba assigns a slice much more slowly
+than a loop over its numbers.
 """
 
 from collections.abc import Callable
@@ -269,7 +269,7 @@ def normalize(rows: Any, epsilon: Any, scale: Any, shift: Any, out: Any) -> None
 
 @_compile
 def pool(pieces: Any, scales: Any, ids: Any, offsets: Any, hidden: Any, eps: Any, out: Any) -> None:
-    """Sum the normalised features of each sentence's tokens, into ``out``.
+    """Sum the normalised features of sentences' tokens into ``out``.
 
     ``out`` is float32 (S, 1280). A token's features are its piece's vector and its ``hidden`` row.
     ``eps`` is added to variances. The first four arguments are as for ``first_layer``.

@@ -54,13 +54,9 @@ def load_use(*, precision: Precision) -> "UseEncoder":
 
 
 class UseEncoder(BaseEncoder):
-    """The encoder with the network of ``encoder.use.network``."""
+    """An encoder with ``network``, of pieces or of a language's ``words``."""
 
     def __init__(self, network: Network, words: glossary.GlossaryWords | None = None) -> None:
-        """Prepare to read pieces, or ``words`` of an added language.
-
-        Errors of ``load_weights`` are raised.
-        """
         suffix = f"+{words.name}" if words else ""
         self.name = f"{USE}@{DIGEST}{suffix}-{network.name}"
         self.dim, self.precision = DIM, network.precision
@@ -128,7 +124,7 @@ class PreparedPieces:
 
     ``rows`` returns float32 vectors of piece ids, int64. The cache has P pieces, or more if a call
     needs them, and replaces the least recently used. A piece's numbers are its row of ``numbers``
-    (P, 3840), float32, or int16 in int8, each 256 times a number of ``scales``, float32 (P, 15).
+    (P, 3840), float32, or int16 in int8, each 256 of them times one of ``scales`` (P, 15).
     """
 
     def __init__(self, rows: RowsOf, network: Network) -> None:

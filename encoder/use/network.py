@@ -55,13 +55,12 @@ def _int8_layer(weights: Matrix, branch_bias: tuple[int, Matrix], sizes: Matrix)
 
 
 class Network:
-    """The network, in float32, or its largest convolution in int8."""
+    """The network, made of ``tensors`` by name.
+
+    With ``sizes`` (768,), root mean squares of hidden channels, its largest convolution is in int8.
+    """
 
     def __init__(self, tensors: Mapping[str, Matrix], sizes: Matrix | None = None) -> None:
-        """Build the network from its tensors by name.
-
-        ``sizes`` (768,) are root mean squares of hidden channels for int8, or None for float32.
-        """
         self.precision: Precision = "float32" if sizes is None else "int8"
         self.name = "float32" if sizes is None else f"int8-{WEIGHT_MAX}-{ROW_MAX}"
         self._epsilon = np.float32(tensors["eps"])
@@ -115,10 +114,7 @@ class Network:
         return hidden
 
     def sums(self, numbers: NDArray[np.number], scales: Matrix, slots: Tokens, out: Matrix) -> None:
-        """Sum the features of each sentence's tokens into ``out``.
-
-        ``out`` is float32 (S, 1280). The other arguments are as for ``hidden``.
-        """
+        """Sum features of each sentence's tokens into ``out``, (S, 1280)."""
         hidden = self.hidden(numbers, scales, slots)
         for layer in self._second:
             layer(slots.offsets, hidden)

@@ -66,10 +66,7 @@ class Bag(Model):
         return self._features.drop_words(tokens, rate, generator)
 
     def export(self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float) -> Trained:
-        """Return the encoder and a function to save it (``Model.export``).
-
-        ``sample`` must have two or more sentences if ``whitening`` is above 0.
-        """
+        """Return the encoder and a function to save it (``Model.export``)."""
         self.eval()
         rows = self._features.ngram_rows
         encoder = partial(BagEncoder, name="training", tokenizer=tokenizer, ngram_rows=rows)

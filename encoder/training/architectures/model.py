@@ -16,7 +16,7 @@ class Model(nn.Module):
     """Base class of modules from ``Tokens`` to unnormalised vectors (S, D)."""
 
     def start_from(self, encoder: Encoder) -> None:
-        """Copy an encoder's weights. ValueError says that they do not fit."""
+        """Copy an encoder's weights, or raise ValueError if they do not fit."""
         raise NotImplementedError
 
     def drop(self, tokens: Tokens, rate: float, generator: np.random.Generator) -> Tokens:
@@ -28,6 +28,6 @@ class Model(nn.Module):
 
         The function takes a folder and the keyword ``facts`` (JSON values). A bag is whitened
         (``partly_whiten``) on ``sample``, with power ``whitening``. Other models ignore both. The
-        model, put into evaluation mode, may share weights with the results.
+        model, put into evaluation mode, may share its weights with both results.
         """
         raise NotImplementedError

@@ -41,7 +41,7 @@ class SpelledEmbedding(nn.Embedding):
         self._spelling = Tokens(ids=ngrams.ids - features.pieces, offsets=offsets)
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Embed piece ids, int64 of any shape, as that shape and an axis D."""
+        """Embed piece ids, int64 of any shape (...), as vectors (..., D)."""
         distinct, inverse = torch.unique(ids, return_inverse=True)
         return self._embed(distinct)[inverse]
 

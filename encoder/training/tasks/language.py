@@ -29,7 +29,7 @@ MASK = 0  # SentencePiece's unknown piece
 
 
 class Masked(Task):
-    """The task MLM, made of a ``Setting``, to predict hidden tokens.
+    """The task MLM, to predict hidden tokens.
 
     Embeddings are also the weights of the output. The task reads the first ``sides`` sides of
     pairs, by default both if all texts are parallel, or else one. ValueError says that the

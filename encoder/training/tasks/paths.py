@@ -73,7 +73,7 @@ def source_languages(paths: Mapping[str, Path]) -> list[str]:
 
 
 class Paths(Task):
-    """The task, made of a ``Setting``, to translate from sources' mean vector."""
+    """The task to translate from the mean of sources' vectors."""
 
     def __init__(self, setting: Setting) -> None:
         super().__init__()

@@ -19,10 +19,7 @@ CHUNK = 1024  # sentences per batch of negatives to embed
 
 
 class Ranking(Task):
-    """The task, made of a ``Setting``, to rank translations within a batch.
-
-    After ``prepare``, mined hard negatives are ranked as well, if the options ask for them.
-    """
+    """The task to rank translations in a batch, and above mined negatives."""
 
     def __init__(self, setting: Setting) -> None:
         super().__init__()
@@ -82,8 +79,9 @@ def mine_negatives(model: Model, pairs: TokenPairs, *, count: int, seed: int) ->
     """Find targets similar to each pair's, as positions (P, ``count``), int64.
 
     The most similar by the model's vectors are first, among up to 8192 random pairs (Chidambaram et
-    al. 2019, section 2.2). A pair's own target, and targets of pairs that have a sentence in common
-    with it, come last. Fewer than ``count`` pairs repeat. ``model`` is left in evaluation mode.
+    al. 2019, section 2.2). A pair's own target, and targets of pairs that share a sentence with it,
+    come last. If there are fewer than ``count`` pairs, they repeat. ``model`` is left in evaluation
+    mode.
     """
     vectors = _embed(model, pairs.target)
     equal = [torch.from_numpy(_number_sentences(side)) for side in (pairs.source, pairs.target)]

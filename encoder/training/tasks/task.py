@@ -93,7 +93,7 @@ def _pack(ids: Tensor, lengths: Tensor) -> PackedSequence:
 
 
 class Task(nn.Module):
-    """Base class of objectives and auxiliary tasks, which may have weights."""
+    """Base class of objectives and auxiliary tasks, made of a ``Setting``."""
 
     @classmethod
     def text(cls, texts: Texts) -> Texts:

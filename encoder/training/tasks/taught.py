@@ -122,10 +122,7 @@ class Addition(Alignment):
         return translation_ranking(*both, scale=self._options.scale, margin=self._options.margin)
 
     def deploy(self, encoder: Encoder) -> Encoder:
-        """Return a copy of the teacher, with the bag ``encoder`` for sources.
-
-        The teacher is added to the bag by ``with_names``.
-        """
+        """Return as ``Alignment.deploy``, after ``encoder.with_names(teacher)``."""
         assert isinstance(encoder, BagEncoder) and isinstance(self._teacher, BagEncoder)
         return super().deploy(encoder.with_names(self._teacher))
 
@@ -144,9 +141,9 @@ def distillation(
 def alignment(x: Tensor, y: Tensor, *, negatives: float) -> Tensor:
     """Return the loss of vectors that should match their translations.
 
-    For unit vectors (B, D) of sentences ``x`` and of their translations ``y``, it is the mean of |x
-    - y| - ``negatives`` * (|x_c - y| + |x - y_c|), L_align of Conneau's thesis (2018, section
-    4.2.4). ``x_c`` and ``y_c`` are of the pair before, at random because batches are shuffled.
+    It is the mean of ``|x - y| - negatives * (|x_c - y| + |x - y_c|)``, L_align of Conneau's thesis
+    (2018, section 4.2.4), for unit vectors (B, D) of sentences ``x`` and of their translations
+    ``y``. ``x_c`` and ``y_c`` are of the pair before, at random because batches are shuffled.
     """
 
     def distance(first: Tensor, second: Tensor) -> Tensor:

@@ -16,9 +16,9 @@ from encoder.training.tasks.task import Decoder, Setting, Task
 
 
 class Translation(Task):
-    """The task, made of a ``Setting``, to translate sentences from vectors.
+    """The task to translate sentences from their vectors.
 
-    Each direction to a target language is trained. ValueError says that a text has none.
+    Each direction to a target language is trained. ValueError says that a text lacks one.
     """
 
     def __init__(self, setting: Setting) -> None:
