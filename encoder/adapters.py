@@ -23,9 +23,9 @@ Model = Any  # a model of the library, which is imported late
 class SentenceTransformerEncoder(BaseEncoder):
     """An encoder that runs a model of sentence-transformers.
 
-    ``place`` is a folder, or a name on the Hugging Face hub, whose model is downloaded if it is
-    missing. ``auto`` is float32. None of the model's own code is run. E5 models without
-    instructions get the prefix "query: ".
+    ``place`` is a folder, or a name on the Hugging Face hub, whose model is downloaded if missing.
+    None of its code is run. ``auto`` is float32. E5 models without instructions get the prefix
+    "query: ".
 
     Raises:
         ValueError: The model cannot be loaded, or ``precision`` is int8.

@@ -159,8 +159,8 @@ def read_config(folder: Path) -> dict[str, Any]:
 def save_head(folder: Path, tensors: "Mapping[str, torch.Tensor]") -> None:
     """Write the weights of an inference head into its encoder's folder.
 
-    ``tensors`` are ``0.weight``, ``0.bias``, ``2.weight`` and ``2.bias``. Errors are of
-    ``read_config`` and ``replace_files``.
+    ``tensors`` are ``0.weight``, ``0.bias``, ``2.weight`` and ``2.bias``. Errors of ``read_config``
+    and ``replace_files`` are raised.
     """
     from safetensors.torch import save as save_tensors
 

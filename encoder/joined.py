@@ -125,10 +125,7 @@ def select_parts(encoder: Encoder, spec: str) -> Encoder:
 
 
 def dropped_part_names(spec: str, kept: str) -> str:
-    """Return the parts of ``spec`` that ``kept``, a joined spelling, lacks.
-
-    They have no weights, and ", " between them. If there are none, the result is "".
-    """
+    """Return the names of parts of ``spec`` that ``kept`` lacks, as "a, b"."""
     names = {part.spec for part in parse_joined(kept)}
     return ", ".join(part.spec for part in parse_joined(spec) if part.spec not in names)
 
@@ -162,7 +159,7 @@ class Part:
     """A part of a joined encoder, for text in one language.
 
     Attributes:
-        weight: the factor of its unit rows.
+        weight: the length of its rows.
         whole: the encoder of all languages.
         encoder: the encoder of the language.
         mean: the mean of the language's rows, float32 (D,).
@@ -184,10 +181,7 @@ class Part:
         return replace(self, encoder=encoder, mean=_find_mean(self.spec, encoder, language))
 
     def rows(self, sentences: Sequence[str]) -> Matrix:
-        """Encode S sentences as rows of length ``weight``, float32 (S, D).
-
-        The mean is subtracted before rows are scaled. Zero rows stay zero.
-        """
+        """Encode S sentences as rows of length ``weight`` or 0, float32 (S, D)."""
         rows = self.encoder.encode(sentences)
         rows[np.any(rows, axis=1)] -= self.mean
         normalize_rows(rows)

@@ -130,8 +130,7 @@ class NetworkEncoder(BaseEncoder):
         """Return the encoder with the tokeniser of a language.
 
         ``language``, an ISO 639 code, is added to the name. With one tokeniser for all languages,
-        or None, the result is as in ``BaseEncoder.for_language``. Errors of the tokeniser are
-        raised.
+        or None, the result is as in ``BaseEncoder.for_language``. Errors are of the tokeniser.
         """
         tokenizer = self._tokenizer.for_language(language) if language else self._tokenizer
         if tokenizer is self._tokenizer:
@@ -154,10 +153,7 @@ class NetworkEncoder(BaseEncoder):
 
 
 def embed_tokens(network: PreparedNetwork, tokens: Tokens) -> Tensor:
-    """Embed S tokenised sentences as float32 (S, D), in the CPU's memory.
-
-    Each sentence has at least one token. Batches run in threads, or on the GPU.
-    """
+    """Embed S sentences, none empty, as float32 (S, D) in the CPU's memory."""
     device = network.device
     vectors = torch.empty(len(tokens), network.dim, device=device)
     lengths = np.diff(tokens.offsets)

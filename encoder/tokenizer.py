@@ -93,10 +93,7 @@ class Tokenizer:
         return Tokens.of(self._processor.encode(list(sentences), num_threads=thread_count()))
 
     def pieces(self, ids: Sequence[int] | None = None) -> list[str]:
-        """Return the pieces of ``ids``, or all in the order of ids.
-
-        The unknown piece is "", and a space is ``▁``.
-        """
+        """Return the pieces of ``ids``, by default all, with "" for the unknown."""
         unknown, numbers = self._processor.unk_id(), [*range(len(self))] if ids is None else [*ids]
         names = self._processor.id_to_piece(numbers)
         return [

@@ -67,8 +67,7 @@ class EndingTokenizer(SentenceTokenizer):
 class TrainedNetwork(NetworkEncoder):
     """An encoder that ``adit train`` wrote, from which training can start.
 
-    ``network`` has embeddings of the pieces of ``tokenizer``, then of an end token. ``weights()``
-    is that of ``PreparedNetwork``.
+    ``network`` has embeddings of ``tokenizer``'s pieces, then of an end token.
     """
 
     def __init__(self, *, name: str, tokenizer: Tokenizer, network: PreparedNetwork) -> None:

@@ -59,13 +59,13 @@ def word_encoders(
 ) -> tuple[WordEncoder, ...]:
     """Return the word encoder of each side, in order.
 
-    ``languages`` are the sides' ISO 639 codes, None if unknown. The word encoder is ``encoder`` or,
+    ``languages`` are the sides' ISO 639 codes, None if unknown. A word encoder is ``encoder`` or,
     if that is joined, its first part with word vectors, for the language. If there is none, or
-    ``encoder`` is None because vectors were given, it is the bundled encoder.
+    ``encoder`` is None because vectors were given, it is the bundled encoder. Errors of
+    ``Encoder.for_language`` are raised.
 
     Raises:
-        ValueError: The bundled encoder is needed, and a language is None, not covered or ``weak``;
-            or ``Encoder.for_language`` fails.
+        ValueError: The bundled encoder is needed, and a language is None, not covered or ``weak``.
     """
     joined_parts = encoder.parts if isinstance(encoder, JoinedEncoder) else ()
     wholes: list[Encoder | None] = [part.whole for part in joined_parts] or [encoder]

@@ -47,8 +47,8 @@ class Features:
     The V ``pieces``, from ``Tokenizer.pieces``, have the first V rows. N-grams share ``ngram_rows``
     further rows by a hash, or are not used if 0. A word begins at the beginning of a sentence, and
     at each piece that begins with a space or with a character of a script without spaces.
-    ``scheme`` is the version, 3 to 5. Scheme 4 has no stems. Scheme 3 has no stems, no sounds, no
-    syllables of Hangul and only three alphabets.
+    ``scheme`` is the version, 3 to 5. Schemes 3 and 4 have no stems, and 3 no sounds, no syllables
+    of Hangul and only three alphabets.
     """
 
     def __init__(self, pieces: Sequence[str], ngram_rows: int = 0, *, scheme: int = SCHEME) -> None:
@@ -62,10 +62,7 @@ class Features:
         return self.pieces + self.ngram_rows
 
     def split(self, tokens: Tokens) -> tuple[Tokens, Tokens]:
-        """Split sentences of pieces into words, numbered from 0 to W - 1.
-
-        The results are each sentence's word numbers, and each distinct word's table rows.
-        """
+        """Return sentences as word numbers, and each distinct word's table rows."""
         words, offsets = self.words(tokens)
         _, first, numbers = np.unique(self._hashes(words), return_index=True, return_inverse=True)
         sentences = Tokens(ids=numbers.astype(np.int32), offsets=offsets)

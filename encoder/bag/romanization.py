@@ -103,7 +103,7 @@ def romanize(text: str) -> str:
 
 
 def romanize_three_alphabets(text: str) -> str:
-    """Spell most Greek, Latin and Cyrillic letters in a to z, for scheme 3.
+    """Spell most Greek, Latin and Cyrillic letters in a to z.
 
     Of other characters, only 0 to 9 and newlines stay, after NFKD.
     """

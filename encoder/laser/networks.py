@@ -29,9 +29,8 @@ BOOKKEEPING = {"version", "embed_positions._float_tensor", "embed_positions.weig
 class BiLSTM(nn.Module):
     """A network of LSTMs in both directions, or one, with max pooling.
 
-    ``tensors`` have LASER's names. The network is in evaluation mode, in float32, without
-    gradients. ``dropout`` is the share of each layer's inputs that training drops. Errors of
-    ``adopt`` are raised.
+    ``tensors`` have LASER's names. Training drops the share ``dropout`` of each layer's inputs. The
+    mode and errors are those of ``adopt``.
     """
 
     def __init__(self, tensors: Tensors, *, dropout: float = 0.0) -> None:

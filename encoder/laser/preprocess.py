@@ -1,8 +1,7 @@
 """LASER's changes to a line of text before it is split into subwords.
 
-They follow the Moses project's Perl scripts. sacremoses implements these, and the differences in
-its character classes and in the languages of a rule are corrected here. tests/golden/moses has the
-scripts' output for twelve languages.
+They follow Moses's Perl scripts. sacremoses implements these, and the differences in its character
+classes and in the languages of a rule are corrected here. tests/golden/moses has their output.
 """
 
 from collections.abc import Callable

@@ -172,10 +172,7 @@ class TextTokenizer(SentenceTokenizer):
         self._prepare = steps(language) if steps else str
 
     def for_language(self, language: str | None) -> "TextTokenizer":
-        """Return this tokeniser for a language (ISO 639), or English if None.
-
-        Errors of ``make_tokenizer`` are raised.
-        """
+        """Return this tokeniser for a language, with errors of ``make_tokenizer``."""
         if self._steps is None:
             return self
         return TextTokenizer(self._vocabulary, self._split, self._steps, language)

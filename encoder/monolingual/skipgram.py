@@ -53,9 +53,9 @@ def read_vocabulary(sentences: Sequence[str], tokenizer: Tokenizer, min_count: i
     """Find the frequent words of S sentences.
 
     Words are between spaces, without punctuation at their ends, and normalised by the tokeniser. In
-    scripts without spaces, each subword is a word. A word with fewer than ``min_count`` occurrences
-    or unknown characters, and words after the 200,000 most frequent, are skipped. Words of equal
-    frequency are in alphabetical order.
+    scripts without spaces, each subword is a word. Words with fewer than ``min_count`` occurrences
+    or unknown characters, or after the 200,000 most frequent, are skipped. Words of equal frequency
+    are in alphabetical order.
 
     Raises:
         ValueError: The text has fewer than two words of ``min_count`` occurrences.

@@ -36,10 +36,7 @@ Batch = tuple[TokenPairs, Rows]  # a language pair, and its rows
 def tokenize_pairs(
     text: ParallelText, tokenizer: Tokenizer, weights: Mapping[str, float], one_sided: bool = False
 ) -> TokenPairs:
-    """Tokenise a text, with empty targets if ``one_sided``.
-
-    ``weights`` are by corpus, 1 by default.
-    """
+    """Tokenise a text (only sources if ``one_sided``), with ``pair_weights``."""
     return TokenPairs(
         name=text.name,
         source=tokenizer.encode(text.source),
@@ -139,10 +136,7 @@ def join_targets(texts: Texts) -> list[ParallelText]:
 
 
 def sentences_by_language(texts: Texts) -> dict[str, list[str]]:
-    """Return the sentences of each language of N-way text.
-
-    ``texts`` are from ``join_targets``. Languages are in their order, the target language last.
-    """
+    """Return the sentences of ``join_targets`` by language, the target last."""
     sources = {text.name.partition("-")[0]: text.source for text in texts}
     return {**sources, texts[0].name.partition("-")[2]: texts[0].target}
 

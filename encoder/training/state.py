@@ -1,7 +1,6 @@
 """The state of a training on disk, from which it resumes exactly.
 
-It is one file of tensors. All random numbers follow from the seed and the step, so generators and
-the order of the data need no state.
+It is one file of tensors. Random numbers follow from the seed and step, and need no state.
 """
 
 import json

@@ -3,8 +3,7 @@
 Each sentence is computed by itself, token by token in a fixed order, so its numbers don't depend on
 its batch. Sums go through ``LANES`` lanes, whatever the CPU's vectors are. Axes: ``T`` tokens of S
 sentences laid end to end, ``C`` channels of a branch. Token ``t`` is piece ``ids[t]``, and sentence
-``s`` has the tokens ``offsets[s]`` to ``offsets[s + 1]``. Numba assigns a slice much more slowly
-than a loop over its numbers.
+``s`` has the tokens ``offsets[s]`` to ``offsets[s + 1]``. In Numba, slices are slower than loops.
 """
 
 from collections.abc import Callable
@@ -53,10 +52,9 @@ def _add_window(
 ) -> Any:
     """Add the positive part of a window's sum to a row (C,).
 
-    It is called in compiled code, without ``typing``. The sum is ``bias`` (C,) plus, for each of N
-    places in the window, C ``numbers`` times its factor. The numbers are flattened, and a place's
-    begin at its number in ``starts`` (N,). ``factors`` (N,) are multiplied by ``scales`` (N C,)
-    first, unless these are None.
+    The sum is ``bias`` (C,) plus, for each of N places in the window, C ``numbers`` times its
+    factor. The numbers are flattened, and a place's begin at its number in ``starts`` (N,).
+    ``factors`` (N,) are multiplied by ``scales`` (N C,) first, unless these are None.
     """
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:

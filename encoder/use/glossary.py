@@ -82,7 +82,7 @@ def find_nearest(keys: Weights, vectors: Matrix) -> tuple[NDArray[np.int32], Mat
 class Glossary:
     """K English words in lower case, and the network's inputs for them.
 
-    ``rows`` are float32 (2 K, 512), for the words in lower case, then for the capitalised words.
+    ``rows``, float32 (2 K, 512), are of the words in lower case, then of the capitalised words.
     ``digest`` identifies the glossary.
     """
 
@@ -100,8 +100,8 @@ class GlossaryWords:
     """A cache of a language's words, numbered after the network's pieces.
 
     ``language`` is the bundled encoder of the language. ``columns``, int32 (W, 8), are each word's
-    rows of the glossary, and ``shares``, float32 (W, 8), the weights of these rows, 0 for a word
-    without a vector in the bundled encoder.
+    rows of the glossary, and ``shares``, float32 (W, 8), their weights, 0 for a word without a
+    vector in the bundled encoder.
     """
 
     def __init__(self, glossary: Glossary, language: Encoder) -> None:

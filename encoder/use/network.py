@@ -86,10 +86,7 @@ class Network:
         self._residual = {name: Weights(tensors[name]).multiplied for name in RESIDUAL}
 
     def prepare(self, vectors: Matrix) -> Matrix:
-        """Compute all that depends only on a piece, for ``first_layer``.
-
-        ``vectors``, float32 (P, 512), are of pieces. The result is float32 (P, 3840).
-        """
+        """Prepare pieces (P, 512) for ``first_layer``, as float32 (P, 3840)."""
         rows = np.empty((len(vectors), PREPARED), dtype=np.float32)
         rows[:, :EMBEDDING] = vectors
         inputs = rows[:, EMBEDDING:FEATURES]

@@ -24,10 +24,7 @@ NGRAM_LENGTH = 0.3  # initial length of an n-gram's vector, relative to a piece'
 
 
 class Bag(Model):
-    """A bag in training, with random rows of ``features``.
-
-    A step costs O(D) per row in use, because the table's gradient is sparse.
-    """
+    """A bag in training, whose table has random rows of ``features`` at first."""
 
     def __init__(self, features: Features, dim: int) -> None:
         super().__init__()

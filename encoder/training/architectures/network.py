@@ -25,7 +25,7 @@ class SpelledEmbedding(nn.Embedding):
 
     Own vectors start as ``weight`` (V + 1, D), and n-grams are of ``features``. A piece's vector is
     the mean of its own one and tanh(W s), where s is the sum of its n-grams' vectors (Chidambaram
-    et al. 2019, section 2.1, there of words).
+    et al. 2019, section 2.1).
     """
 
     def __init__(self, weight: Tensor, features: Features) -> None:

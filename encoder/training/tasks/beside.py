@@ -67,8 +67,8 @@ def _head(dim: int, width: int) -> nn.Sequential:
 def in_batch_loss(inputs: Tensor, answers: Tensor) -> Tensor:
     """Return the mean cross entropy of each input's answer among all answers.
 
-    Row i of ``answers`` (B, D) answers row i of ``inputs`` (B, D). Batches of all processes are
-    joined. Logits are 20 times the cosines.
+    Row i of ``answers`` (B, D) answers row i of ``inputs`` (B, D). Logits are 20 times the cosines.
+    The batches of all processes are joined.
     """
     rows, columns = (parallel.gather(functional.normalize(side)) for side in (inputs, answers))
     logits = (RankingOptions.scale * rows @ columns.T).float()

@@ -80,8 +80,7 @@ def mine_negatives(model: Model, pairs: TokenPairs, *, count: int, seed: int) ->
 
     The most similar by the model's vectors are first, among up to 8192 random pairs (Chidambaram et
     al. 2019, section 2.2). A pair's own target, and targets of pairs that share a sentence with it,
-    come last. If there are fewer than ``count`` pairs, they repeat. ``model`` is left in evaluation
-    mode.
+    come last. If pairs are fewer than ``count``, they repeat. ``model`` is left in evaluation mode.
     """
     vectors = _embed(model, pairs.target)
     equal = [torch.from_numpy(_number_sentences(side)) for side in (pairs.source, pairs.target)]

@@ -107,10 +107,7 @@ class Task(nn.Module):
 
     @classmethod
     def model(cls, options: TrainingOptions, features: Features, texts: Texts) -> Model:
-        """Make the model to train, with random weights.
-
-        ValueError says that the options do not suit the task or the architecture.
-        """
+        """Make the model with random weights, or raise ValueError for bad options."""
         return make_model(options, features)
 
     def batch_pairs(self, pairs: Sequence[TokenPairs]) -> Sequence[TokenPairs]:
