@@ -42,7 +42,7 @@ class BaseEncoder(ABC):
         return self if load is None else load()
 
     def for_languages(self, languages: Sequence[str | None]) -> Self:
-        """Return this encoder, because it has no parts."""
+        """Return this encoder, which has no parts."""
         return self
 
     def encode(self, sentences: str | Sequence[str], *, normalize: bool = True) -> Matrix:

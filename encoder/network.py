@@ -54,7 +54,7 @@ class PreparedNetwork:
         self.device, self._network = device, network.to(device)
 
     def weights(self) -> dict[str, Tensor]:
-        """Return the network's tensors by name, not copied; in int8, none."""
+        """Return the network's tensors by name, not copied, or none in int8."""
         return self._network.state_dict()
 
     def embed(self, ids: Tensor) -> Tensor:

@@ -199,8 +199,8 @@ class Layer(nn.Module):
     """A layer of fairseq's ``TransformerEncoder``, with its parameter names.
 
     ``dim`` is D, a multiple of ``heads``. ``inner`` is the width between the two linear maps, where
-    ``activation`` is applied. With ``before``, norms precede the blocks, else they follow them.
-    ``dropout`` is the share of each block's outputs that training drops.
+    ``activation`` is applied. Norms precede the blocks if ``before``, or else follow them. Training
+    drops the share ``dropout`` of each block's outputs.
     """
 
     def __init__(

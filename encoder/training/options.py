@@ -445,8 +445,8 @@ class Recipe(ValidatedOptions):
     Attributes:
         files: the files of text, by language pair (from ``reading.find_text``).
         exclude: the names of corpora to skip.
-        corpus_weights: the probability that a pass uses a pair of a corpus, by default 1.
-        pair_weights: factors of the rate at which a language pair is drawn, by default 1.
+        corpus_weights: by corpus, the probability that a pass uses its pairs, by default 1.
+        pair_weights: by language pair, a factor of its sampling rate, by default 1.
         tasks: auxiliary tasks by name (from ``named_tasks``).
         best_by: the name of the measure by which the best encoder is chosen.
     """

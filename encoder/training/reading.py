@@ -78,10 +78,9 @@ Rows = Iterable[tuple[str, str, str]]  # source, target and corpus
 def find_text(folder: Path, objective: type[ObjectiveOptions]) -> dict[str, Files]:
     """Find the files of an objective's text in a folder.
 
-    Tuples of files are by language pair, such as ``de-en``. Labelled pairs are by the objective's
-    name. If the objective can use text of one language, and the folder has files ``NAME.XX.txt``
-    but none of ``SUFFIXES``, they are by language. Errors are of ``find_files`` and
-    ``find_parallel_text``.
+    Tuples of files are by language pair. Labelled pairs are by the objective's name. If the
+    objective can use text of one language, and the folder has files ``NAME.XX.txt`` but none of
+    ``SUFFIXES``, they are by language. Errors are of ``find_files`` and ``find_parallel_text``.
     """
     if objective.labelled:
         return {objective.name: find_files(folder, ".tsv")}
