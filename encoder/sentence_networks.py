@@ -44,10 +44,7 @@ class SentenceNetwork(nn.Module):
         return self.embed(x, is_token)
 
     def embed(self, x: Tensor, is_token: Tensor) -> Tensor:
-        """Map token vectors (B, T, 320) to sentence vectors (B, D).
-
-        ``is_token``, bool (B, T), is false for padding. The base raises NotImplementedError.
-        """
+        """Map token vectors (B, T, 320) to (B, D) by ``is_token``, bool (B, T)."""
         raise NotImplementedError
 
 

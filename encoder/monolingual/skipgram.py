@@ -156,10 +156,7 @@ class SkipGram:
         self.epoch += 1
 
     def save(self, path: Path, identity: Mapping[str, Any]) -> None:
-        """Write the state of the training to a file, and replace an earlier one.
-
-        ``restore`` needs the same ``identity``, JSON values. Errors of ``save_state`` are raised.
-        """
+        """Write or replace the state, for ``restore`` with an equal ``identity``."""
         tensors = {"inputs": self.inputs, "outputs": self.outputs}
         save_state(path, State(identity=identity, tensors=tensors, step=self.epoch))
 

@@ -142,10 +142,7 @@ def sentences_by_language(texts: Texts) -> dict[str, list[str]]:
 
 
 def all_pairs(texts: Texts, languages: Sequence[str]) -> list[ParallelText]:
-    """Return the parallel text of each two of ``languages`` of N-way text.
-
-    ``texts`` are from ``join_targets``. Languages of a pair are in the order of ``languages``.
-    """
+    """Return parallel text of each two of ``languages`` from ``join_targets``."""
     texts_of, corpus = sentences_by_language(texts), texts[0].corpus
     return [
         ParallelText(name=f"{a}-{b}", source=texts_of[a], target=texts_of[b], corpus=corpus)

@@ -56,10 +56,7 @@ def inherit_option(inherited: type, name: str, default: T) -> T:
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
 class ValidatedOptions:
-    """Base class of options, whose subclasses become frozen dataclasses.
-
-    ValueError says that an option is out of range, or not one of its choices.
-    """
+    """Base class of options, which raise ValueError for values not allowed."""
 
     def __init_subclass__(cls) -> None:
         dataclass(frozen=True, kw_only=True)(cls)

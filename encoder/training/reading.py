@@ -38,8 +38,8 @@ _LABEL_SPELLINGS = {"contradictory": "contradiction"}
 class ParallelText:
     """The sentence pairs of one language pair, or other text for training.
 
-    ``name`` is the language pair, such as ``de-en``, or another name. ``corpus`` has each pair's
-    corpus or label, and ``excluded`` the corpora that were skipped.
+    ``name`` is the language pair (``de-en``) or another name. ``corpus`` has each pair's corpus or
+    label, and ``excluded`` the corpora that were skipped.
     """
 
     name: str

@@ -71,8 +71,7 @@ class UseEncoder(BaseEncoder):
     def for_language(self, language: str | None) -> "UseEncoder":
         """Return this encoder, or one that reads a language's words as English.
 
-        ``language`` is an ISO 639 code, or None. Only languages of ``added_languages`` have another
-        encoder. Errors of ``load_glossary`` are raised.
+        Only languages of ``added_languages`` have another. Errors of ``load_glossary`` are raised.
         """
         if language_key(language or "") not in glossary.added_languages():
             return self

@@ -53,10 +53,7 @@ def _part_pattern() -> re.Pattern[str]:
 
 
 def split(sentence: str) -> list[str]:
-    """Split a sentence into words and the texts between them, without spaces.
-
-    A word is letters with their marks and joiners. Other texts are of digits and signs.
-    """
+    """Split a sentence into words (letters, marks, joiners) and other texts."""
     return _part_pattern().findall(sentence)
 
 

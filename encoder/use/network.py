@@ -135,10 +135,7 @@ class Network:
 def quantize(
     rows: Matrix, kind: type[np.int8 | np.int16], largest: int
 ) -> tuple[NDArray[Any], Matrix]:
-    """Round float32 rows (R, C) to codes of type ``kind``, with scales.
-
-    Codes, from -``largest`` to ``largest``, times their row's scale, float32 (R,), are about rows.
-    """
+    """Return the codes (R, C) and scales (R,) of ``round_rows``, as ``kind``."""
     codes = np.empty(rows.shape, dtype=kind)
     scales = np.empty(len(rows), dtype=np.float32)
     compiled.round_rows(rows, codes, np.float32(largest), scales)

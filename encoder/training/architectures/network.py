@@ -23,9 +23,8 @@ from encoder.training.options import TrainingOptions
 class SpelledEmbedding(nn.Embedding):
     """Embeddings of V pieces and an end token, which share n-gram vectors.
 
-    Own vectors start as ``weight`` (V + 1, D), and n-grams are of ``features``. A piece's vector is
-    the mean of its own and tanh(W s), with the sum s of its n-grams' vectors (Chidambaram et al.
-    2019, section 2.1).
+    A piece's vector is the mean of its own, at first ``weight`` (V + 1, D), and tanh(W s), where s
+    is the sum of its n-grams' vectors (Chidambaram et al. 2019, section 2.1).
     """
 
     def __init__(self, weight: Tensor, features: Features) -> None:

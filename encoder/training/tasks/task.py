@@ -47,8 +47,7 @@ class Setting:
 class Decoder(nn.Module):
     """A network that predicts tokens from a sentence's vector and a language.
 
-    It is LASER's (Artetxe & Schwenk 2019, section 3.1), made of a ``Setting``, with ``hidden``
-    units and a number of ``languages``, and predicts each token from the earlier ones.
+    It is LASER's (Artetxe & Schwenk 2019, section 3.1), with ``hidden`` units, for a ``Setting``.
     """
 
     def __init__(self, setting: Setting, *, languages: int, hidden: int) -> None:
