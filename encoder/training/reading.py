@@ -5,8 +5,7 @@ The last part of a file's name before its suffix is the language pair of paralle
 ``News.de-en.de`` with ``News.de-en.en``). A ``.tsv`` has source, target and optionally corpus.
 Ordered text is ``.txt``, with a sentence or turn per line and an empty line between documents or
 dialogues. Labelled pairs are ``.tsv``: ``LABEL TAB premise TAB hypothesis``, or columns
-``gold_label``, ``sentence1`` and ``sentence2`` under a header. All except Parquet files may be
-compressed.
+``gold_label``, ``sentence1`` and ``sentence2`` under a header. All but Parquet may be compressed.
 """
 
 from __future__ import annotations

@@ -111,7 +111,10 @@ class Network:
         return hidden
 
     def sums(self, numbers: NDArray[np.number], scales: Matrix, slots: Tokens, out: Matrix) -> None:
-        """Sum features of each sentence's tokens into ``out``, (S, 1280)."""
+        """Sum the features of each sentence's tokens into ``out``.
+
+        ``out`` is float32 (S, 1280). The other arguments are as for ``hidden``.
+        """
         hidden = self.hidden(numbers, scales, slots)
         for layer in self._second:
             layer(slots.offsets, hidden)
@@ -135,7 +138,10 @@ class Network:
 def quantize(
     rows: Matrix, kind: type[np.int8 | np.int16], largest: int
 ) -> tuple[NDArray[Any], Matrix]:
-    """Return the codes (R, C) and scales (R,) of ``round_rows``, as ``kind``."""
+    """Round float32 rows (R, C) to codes of type ``kind``, with scales.
+
+    Codes, from -``largest`` to ``largest``, times their row's scale, float32 (R,), are about rows.
+    """
     codes = np.empty(rows.shape, dtype=kind)
     scales = np.empty(len(rows), dtype=np.float32)
     compiled.round_rows(rows, codes, np.float32(largest), scales)
