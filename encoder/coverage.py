@@ -56,13 +56,19 @@ def read_coverage(spec: str) -> dict[str, Coverage]:
     """Read the coverage of each language, by ISO 639 code, of an encoder.
 
     ``spec`` is a single encoder. Languages of its subfolder ``more`` are included. Encoders that
-    list no languages give {}, such as LASER's. ValueError says that a configuration is not JSON.
+    list no languages give {}, such as LASER's.
+
+    Raises:
+        ValueError: A configuration is damaged.
     """
     coverages: dict[str, Coverage] = {}
     for folder in (folder_of(spec) / MORE, folder_of(spec)):
         if (path := folder / "config.json").is_file():
-            languages = json.loads(path.read_text(encoding="utf-8")).get("languages", {})
-            for name, entry in languages.items():
-                error, measured = float(entry["error"]), str(entry["measured"])
-                coverages[name] = Coverage(error=error, measured=measured)
+            try:
+                config = json.loads(path.read_text(encoding="utf-8"))
+                for name, entry in config.get("languages", {}).items():
+                    share, measured = float(entry["error"]), str(entry["measured"])
+                    coverages[name] = Coverage(error=share, measured=measured)
+            except (ValueError, RecursionError, AttributeError, KeyError, TypeError) as error:
+                raise ValueError(f"encoder: {path} is damaged; copy it again") from error
     return coverages
