@@ -122,7 +122,7 @@ def partly_whiten(table: Matrix, vectors: Matrix, *, power: float) -> Matrix:
     is ``table`` (V, D) times the covariance to the power ``-power / 2``, float32. With power 1, all
     directions vary equally (Su et al. 2021, "Whitening Sentence Representations").
     """
-    covariance = np.cov(vectors, rowvar=False, dtype=np.float64)
+    covariance = np.atleast_2d(np.cov(vectors, rowvar=False, dtype=np.float64))
     variances, directions = np.linalg.eigh(covariance)
     variances = np.maximum(variances, variances[-1] * 1e-6)  # not 0, with few sentences
     scales = (variances / variances.mean()) ** (-power / 2)
