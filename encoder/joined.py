@@ -39,13 +39,13 @@ class Weighted(NamedTuple):
 def parse_joined(spec: str) -> tuple[Weighted, ...]:
     """Split a joined encoder's spelling (``0.5*mini+use``, ``2*use``).
 
-    For a spelling without ``+`` and ``*``, and for an existing folder, the result is (). The
-    default weight is 0.5 for ``mini``, else 1.
+    For a spelling without ``+`` and ``*``, and for an existing file or folder (``laser:FILE``), the
+    result is (). The default weight is 0.5 for ``mini``, else 1.
 
     Raises:
         ValueError: A part is empty, repeated or ``best``, or its weight is not finite and above 0.
     """
-    if Path(spec).is_dir() or not ("+" in spec or "*" in spec):
+    if not ("+" in spec or "*" in spec) or _split_kind(spec)[1].exists():
         return ()
     parts = tuple(_parse_part(spec, part) for part in spec.split("+"))
     names = [part.spec for part in parts]
@@ -95,10 +95,14 @@ def absolute_spec(spec: str) -> str:
     """
     if parts := parse_joined(spec):
         return spell_joined(part._replace(spec=absolute_spec(part.spec)) for part in parts)
-    kind = next((kind for kind in ("laser:", "laser3:", "st:") if spec.startswith(kind)), "")
-    path = Path(spec.removeprefix(kind))
+    kind, path = _split_kind(spec)
     is_path = spec not in (BUNDLED, USE, BEST) and path.exists()
     return f"{kind}{path.absolute()}" if is_path else spec
+
+
+def _split_kind(spec: str) -> tuple[str, Path]:
+    kind = next((kind for kind in ("laser:", "laser3:", "st:") if spec.startswith(kind)), "")
+    return kind, Path(spec.removeprefix(kind))
 
 
 def union_spec(specs: Iterable[str]) -> str:
