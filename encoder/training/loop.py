@@ -146,9 +146,13 @@ class Training:
 
     @property
     def rate(self) -> float:
-        """The learning rate of the next step, 0 after the end of schedule ``sgd``."""
-        rate = self.options.learning_rate_at(self.step) * self.rate_factor
-        return 0.0 if self._by_sgd and rate < LOWEST_RATE else rate
+        """The learning rate of the next step."""
+        return self.options.learning_rate_at(self.step) * self.rate_factor
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the schedule ``sgd`` has lowered the rate below 1e-5."""
+        return self._by_sgd and self.rate_factor < 1 and self.rate < LOWEST_RATE
 
     def tensors(self) -> dict[str, Tensor]:
         """Return all tensors that the next steps depend on, by name, not copied."""
@@ -195,7 +199,7 @@ def _optimizers(modules: nn.Module) -> list[torch.optim.Optimizer]:
 
 
 def train(training: Training, pairs: list[TokenPairs], on_step: Callable[[float], None]) -> None:
-    """Train until the last step of the options, or the learning rate 0.
+    """Train until the last step of the options, or until it ``has_ended``.
 
     ``on_step`` is called with each step's loss. Errors of ``Training.advance`` are raised.
     """
@@ -208,7 +212,7 @@ def train(training: Training, pairs: list[TokenPairs], on_step: Callable[[float]
         seed=options.seed,
     )
     batches = islice(batches, training.step * options.accumulate, None)
-    while training.step < options.steps and training.rate:
+    while training.step < options.steps and not training.has_ended:
         on_step(training.advance(list(islice(batches, options.accumulate))))
 
 

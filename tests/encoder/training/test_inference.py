@@ -127,6 +127,9 @@ def test_the_schedule_of_plain_gradients(data: Path, tmp_path: Path) -> None:
         rate *= 0.99 * (0.2 if entry["accuracy"] < before else 1)
         before = entry["accuracy"]
     assert rate < 1e-5 and len(entries) < 4000
+    low = ("--learning-rate", "0.000001", "--steps", "9", "--evaluate-every", "3")
+    assert train_encoder([*command[:2], str(tmp_path / "low"), *command[3:], *low]) == 0
+    assert [entry["step"] for entry in log(tmp_path / "low")] == [3]  # ended after an evaluation
 
 
 def test_auxiliary_tasks_keep_the_schedule() -> None:

@@ -99,6 +99,12 @@ def test_what_the_encoder_tells_of_its_training(trained: Path) -> None:
     assert 0 <= facts["held_out_error"]["xx-yy"] < 0.1
 
 
+def test_without_a_learning_rate_it_keeps_the_first_weights(data: Path, tmp_path: Path) -> None:
+    still = ("--learning-rate", "0", "--steps", "1", "--quiet")
+    assert run(data, "-o", tmp_path / "enc", *SMALL, *still) == 0
+    assert load_encoder(str(tmp_path / "enc")).dim == 32
+
+
 def test_one_seed_gives_one_encoder(data: Path, tmp_path: Path) -> None:
     """A language pair that is named twice is still one."""
     weights, vocabularies = [], []
