@@ -33,6 +33,7 @@ APART_FORMAT = "adit-networks-1"  # with a network per language
 FORMATS = (*SCHEMES, NETWORK_FORMAT, APART_FORMAT)
 CONFIG, TOKENIZER, WEIGHTS = "config.json", "tokenizer.model", "weights.safetensors"
 HEAD = "inference.safetensors"
+HEAD_TENSORS = "0.weight", "0.bias", "2.weight", "2.bias"
 ENCODER = "encoder"  # the key of its encoder's checksum in a head's metadata
 
 Facts = Mapping[str, Any]  # JSON values
@@ -159,8 +160,7 @@ def read_config(folder: Path) -> dict[str, Any]:
 def save_head(folder: Path, tensors: "Mapping[str, torch.Tensor]") -> None:
     """Write the weights of an inference head into its encoder's folder.
 
-    ``tensors`` are ``0.weight``, ``0.bias``, ``2.weight`` and ``2.bias``. Errors of ``read_config``
-    and ``replace_files`` are raised.
+    ``tensors`` are ``HEAD_TENSORS``. Errors of ``read_config`` and ``replace_files`` are raised.
     """
     from safetensors.torch import save as save_tensors
 
@@ -183,7 +183,7 @@ def load_head(folder: Path) -> Callable[[Matrix], Matrix]:
     try:
         with safe_open(path, framework="np") as file:
             metadata = file.metadata() or {}
-            weights: Any = {name: file.get_tensor(name) for name in file.keys()}
+            weights: Any = {name: file.get_tensor(name) for name in HEAD_TENSORS}
     except SafetensorError as error:
         raise ValueError(f"{path}: is damaged; copy it again") from error
     if metadata.get(ENCODER) != read_config(folder)["sha256"]:

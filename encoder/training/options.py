@@ -489,7 +489,7 @@ class Recipe(ValidatedOptions):
                 f"--objective {objective.name} samples all languages equally; omit --pair-weight"
             )
         for name, weight in self.pair_weights.items():
-            if name not in self.files or weight <= 0:
+            if name not in self.files or not 0 < weight < math.inf:
                 raise ValueError(
                     f"--pair-weight {name}={weight}: expected more than 0, and one of "
                     f"{', '.join(self.files)}"

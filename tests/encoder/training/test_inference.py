@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.numpy import save
 
 from encoder import load_encoder
 from encoder.checkpoint import HEAD, load_head
@@ -97,9 +98,10 @@ def test_a_head_of_another_encoder_is_refused(whole: Path, tmp_path: Path) -> No
     (tmp_path / "config.json").write_text(json.dumps({**config, "sha256": "0"}))
     with pytest.raises(ValueError, match="belongs to another encoder"):
         load_head(tmp_path)
-    (tmp_path / HEAD).write_bytes(b"no head")
-    with pytest.raises(ValueError, match=f"{HEAD}: is damaged"):
-        load_head(tmp_path)
+    for content in (b"no head", save({"0.weight": np.zeros((2, 2))})):
+        (tmp_path / HEAD).write_bytes(content)
+        with pytest.raises(ValueError, match=f"{HEAD}: is damaged"):
+            load_head(tmp_path)
 
 
 @pytest.mark.parametrize("schedule", ["adam", "sgd"])

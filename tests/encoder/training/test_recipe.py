@@ -306,6 +306,12 @@ def test_a_recipe_checks_its_weights(weight: float) -> None:
         Recipe(files={}, corpus_weights={"c": weight})
 
 
+@pytest.mark.parametrize("weight", [0.0, float("inf"), float("nan")])
+def test_a_recipe_checks_its_rates(weight: float) -> None:
+    with pytest.raises(ValueError, match=f"^--pair-weight a-b={weight}: expected more than 0"):
+        Recipe(files={"a-b": ()}, pair_weights={"a-b": weight})
+
+
 @pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0])
 def test_sentences_of_the_vocabulary_are_drawn_by_a_power_of_their_number(exponent: float) -> None:
     sizes = 900, 100
