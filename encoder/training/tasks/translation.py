@@ -14,6 +14,8 @@ from encoder.training.data import Rows, TokenPairs
 from encoder.training.options import PERPLEXITY, TranslationOptions
 from encoder.training.tasks.task import Decoder, Setting, Task
 
+MAX_NATS = 700.0  # whose exponential is finite, per token
+
 
 class Translation(Task):
     """The task to translate sentences from their vectors.
@@ -75,7 +77,7 @@ def perplexity(predicted: Iterable[tuple[Tensor, Tensor]]) -> dict[str, float]:
     for logits, tokens in predicted:
         total += sequence_translation(logits, tokens).item() * len(tokens)
         count += len(tokens)
-    return {PERPLEXITY: math.exp(total / count)}
+    return {PERPLEXITY: math.exp(min(total / count, MAX_NATS))}
 
 
 def shared_mean(logits: Tensor, tokens: Tensor) -> Tensor:
