@@ -45,9 +45,7 @@ def _fetch(context: Any, array: Any, row: Any, column: Any) -> Any:
 @_part
 def _fetch_row(table: Any, row: Any) -> None:
     step = LINE_BYTES // table.itemsize
-    for column in range(
-        0, table.shape[1] + step, step
-    ):  # one more, because rows begin inside lines
+    for column in range(0, table.shape[1] + step, step):  # one more, as rows begin inside lines
         _fetch(table, row, column)  # type: ignore[call-arg]
 
 

@@ -115,8 +115,8 @@ class Features:
         split = _UNSPACED if is_scheme_3 else _SYLLABLES
         characters = Tokens.of([*map(ord, text)] if split.match(text) else [] for text in texts)
         ngrams = self._ngrams(characters, CHARACTER_SIZES, _CHARACTER_BASE)
-        letters, classes = (_codes(spellings, LETTERS, _MARK), _codes(sounds, SOUNDS, _SOUND_MARK))
-        return letters, classes, _group([ngrams], len(characters))
+        letters, classes = _codes(spellings, LETTERS, _MARK), _codes(sounds, SOUNDS, _SOUND_MARK)
+        return letters, classes, Tokens.group(*ngrams, len(characters))
 
     def _compiled_rows(self, words: Tokens) -> Tokens:
         from encoder.bag.compiled import rows_of_words
@@ -146,7 +146,8 @@ class Features:
         sounds = self._ngrams(_mark(pieces, spellings[1], _SOUND_MARK), SOUND_SIZES, _LETTER_BASE)
         characters = spellings[2].take(ids)
         signs = characters.ids, owners[characters.owners]
-        return _group([(words.ids, owners), letters, sounds, stems, signs], len(words))
+        parts = (words.ids, owners), letters, sounds, stems, signs
+        return Tokens.group(*map(np.concatenate, zip(*parts, strict=True)), len(words))
 
     def _ngrams(
         self, texts: Tokens, sizes: Sequence[int], base: int, *, at_start: bool = False
@@ -186,11 +187,6 @@ def _mark(words: Tokens, spellings: Tokens, mark: int) -> Tokens:
     has_letters = np.diff(edges) > 0
     ids = np.insert(pieces.ids, np.append(edges[:-1][has_letters], edges[1:][has_letters]), mark)
     return Tokens(ids=ids, offsets=edges + 2 * np.append(0, np.cumsum(has_letters)))
-
-
-def _group(parts: Sequence[Owned], count: int) -> Tokens:
-    ids, owners = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    return Tokens.group(ids, owners, count)
 
 
 def _mix(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:

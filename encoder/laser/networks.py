@@ -100,9 +100,9 @@ def _first(x: Tensor, is_token: Tensor | None) -> Tensor:
 
 
 def _maximum(x: Tensor, is_token: Tensor | None) -> Tensor:
-    return (x if is_token is None else x.masked_fill(~is_token.unsqueeze(2), -torch.inf)).amax(
-        dim=1
-    )
+    if is_token is not None:
+        x = x.masked_fill(~is_token.unsqueeze(2), -torch.inf)
+    return x.amax(dim=1)
 
 
 def _mean(x: Tensor, is_token: Tensor | None) -> Tensor:

@@ -211,11 +211,8 @@ def float_layer(products: Any, offsets: Any, branch_bias: Any, hidden: Any) -> N
 
 @_part
 def _add_sentences(weights: Any, scales: Any, offsets: Any, branch_bias: Any, hidden: Any) -> None:
-    (panels, raised, largest), (factors, column_scales), begin = (
-        weights,
-        scales,
-        branch_bias[0] * CHANNELS,
-    )
+    (panels, raised, largest), (factors, column_scales) = weights, scales
+    begin = branch_bias[0] * CHANNELS
     codes, row_scales = np.empty((len(hidden), CHANNELS), np.int8), np.empty(len(hidden), F)
     for token in range(len(hidden)):
         row = hidden[token, begin : begin + CHANNELS]
