@@ -122,9 +122,7 @@ def _find_file(folder: Path, file_name: str) -> Path:
 
 
 def _checksum(tokenizer_model: bytes, weights: bytes) -> str:
-    checksum = hashlib.sha256(tokenizer_model)
-    checksum.update(weights)
-    return checksum.hexdigest()
+    return hashlib.sha256(tokenizer_model + weights).hexdigest()
 
 
 def read_config(folder: Path) -> dict[str, Any]:

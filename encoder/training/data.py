@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -135,8 +136,8 @@ def join_targets(texts: Texts) -> list[ParallelText]:
     return [text.take(column) for text, column in zip(texts, np.array(rows).T, strict=True)]
 
 
-def sentences_by_language(texts: Texts) -> dict[str, list[str]]:
-    """Return the sentences of ``join_targets`` by language, the target last."""
+def sentences_by_language(texts: Texts | Sequence[TokenPairs]) -> dict[str, Any]:
+    """Return N-way sentences, or their tokens, by language, the target last."""
     sources = {text.name.partition("-")[0]: text.source for text in texts}
     return {**sources, texts[0].name.partition("-")[2]: texts[0].target}
 

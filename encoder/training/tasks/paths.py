@@ -117,7 +117,7 @@ class Paths(Task):
 
         It has the path's ``name``, its share as ``times``, and the least weight of a row's pairs.
         """
-        self._tokens = _tokens_by_language(pairs)
+        self._tokens = sentences_by_language(pairs)
         weight = np.minimum.reduce([language_pair.weight for language_pair in pairs])
         return [
             replace(pairs[0], name=name, weight=weight, times=path.share)
@@ -134,7 +134,7 @@ class Paths(Task):
 
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
         """Return the ``perplexity`` of held-out rows over all paths, by name."""
-        sentences = _tokens_by_language(held_out)
+        sentences = sentences_by_language(held_out)
         return perplexity(
             prediction
             for _, rows, _ in self.held_out_batches(model, held_out[:1])
@@ -155,8 +155,3 @@ class Paths(Task):
 def _find_paths(options: TrainingOptions, texts: Texts) -> dict[str, Path]:
     assert isinstance(options.objective, PathsOptions)
     return find_paths(list(sentences_by_language(texts)), options.objective)
-
-
-def _tokens_by_language(pairs: Sequence[TokenPairs]) -> dict[str, Tokens]:
-    sources = {pair.name.partition("-")[0]: pair.source for pair in pairs}
-    return {**sources, pairs[0].name.partition("-")[2]: pairs[0].target}
