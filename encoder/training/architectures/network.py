@@ -171,27 +171,33 @@ def pad(tokens: Tokens, *, end: int) -> tuple[Tensor, Tensor]:
     return torch.from_numpy(ids), torch.from_numpy(lengths + 1)
 
 
+def module_key(language: str) -> str:
+    """Return a key of a ``ModuleDict`` that is not one of its attributes."""
+    return f"{language}_" if hasattr(nn.ModuleDict, language) else language
+
+
 class Apart(Model):
     """Networks in training, one or more, by language."""
 
     def __init__(self, networks: Mapping[str, Network]) -> None:
         super().__init__()
-        self._networks = nn.ModuleDict(networks)
+        self._languages = list(networks)
+        self._networks = nn.ModuleDict({module_key(name): networks[name] for name in networks})
 
     def network_of(self, language: str) -> Network:
         """Return the network of a language that has one."""
-        network = self._networks[language]
+        network = self._networks[module_key(language)]
         assert isinstance(network, Network)
         return network
 
     def start_from(self, encoder: Encoder) -> None:
         """Copy an encoder's weights to all networks by ``Network.start_from``."""
-        for language in self._networks:
+        for language in self._languages:
             self.network_of(language).start_from(encoder)
 
     def export(self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float) -> Trained:
         """Return the encoder and a function to save it (``Model.export``)."""
-        own = {language: self.network_of(language) for language in self._networks}
+        own = {language: self.network_of(language) for language in self._languages}
         encoders = {
             language: network.export(tokenizer, sample=sample, whitening=whitening)[0]
             for language, network in own.items()

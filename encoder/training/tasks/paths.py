@@ -17,7 +17,7 @@ from encoder.bag.features import Features
 from encoder.tokenizer import Tokens
 from encoder.training.architectures import make_model
 from encoder.training.architectures.model import Model
-from encoder.training.architectures.network import Apart, Network
+from encoder.training.architectures.network import Apart, Network, module_key
 from encoder.training.data import Rows, TokenPairs, all_pairs, join_targets, sentences_by_language
 from encoder.training.options import PathsOptions, TrainingOptions
 from encoder.training.reading import Texts
@@ -82,8 +82,12 @@ class Paths(Task):
         self._paths = _find_paths(setting.options, setting.texts)
         self._tokens: dict[str, Tokens] = {}
         hidden = options.decoder_dim
-        decoders = {name: Decoder(setting, languages=1, hidden=hidden) for name in options.targets}
-        self.decoders = nn.ModuleDict(decoders)
+        self.decoders = nn.ModuleDict(
+            {
+                module_key(name): Decoder(setting, languages=1, hidden=hidden)
+                for name in options.targets
+            }
+        )
 
     @classmethod
     def text(cls, texts: Texts) -> Texts:
@@ -149,7 +153,7 @@ class Paths(Task):
         vectors = [model.network_of(name)(sentences[name].take(rows)) for name in path.sources]
         mean = torch.stack(vectors).mean(dim=0)
         for name in path.targets:
-            yield self.decoders[name](mean, sentences[name].take(rows), 0)
+            yield self.decoders[module_key(name)](mean, sentences[name].take(rows), 0)
 
 
 def _find_paths(options: TrainingOptions, texts: Texts) -> dict[str, Path]:
