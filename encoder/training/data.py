@@ -37,7 +37,10 @@ Batch = tuple[TokenPairs, Rows]  # a language pair, and its rows
 def tokenize_pairs(
     text: ParallelText, tokenizer: Tokenizer, weights: Mapping[str, float], one_sided: bool = False
 ) -> TokenPairs:
-    """Tokenise a text (only sources if ``one_sided``), with ``pair_weights``."""
+    """Tokenise a text, with empty targets if ``one_sided``.
+
+    ``weights`` are by corpus, 1 by default.
+    """
     return TokenPairs(
         name=text.name,
         source=tokenizer.encode(text.source),
