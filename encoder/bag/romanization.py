@@ -114,6 +114,6 @@ def romanize_three_alphabets(text: str) -> str:
 def to_sounds(letters: str) -> str:
     """Replace letters of a text from ``romanize`` by classes of consonants.
 
-    ng is n. Vowels, h, v, w and y go. Then repeated letters merge (``london``: ``lntn``).
+    ng is n. Vowels, h, v, w and y are removed. Then repeated letters merge (``london``: ``lntn``).
     """
     return _REPEATED.sub(r"\1", letters.replace("ng", "n").translate(_CLASSES))
