@@ -47,7 +47,7 @@ def train_encoder(
     """Train an encoder and save it in the folder ``output``.
 
     Each evaluation saves the state, and the encoder if it is the best so far, and replaces earlier
-    files. If ``output`` has the state of the same training, this resumes. ``teacher`` is the
+    files. If ``output`` has the state of the same training, training resumes. ``teacher`` is the
     encoder to learn from, if the objective needs one. ``start`` is the base encoder, of the same
     architecture, whose vocabulary and weights training starts from, by default random. ``measures``
     are evaluated in addition to the held-out error. ``on_begin`` is called with the number of

@@ -20,8 +20,7 @@ MAX_NATS = 700.0  # whose exponential is finite, per token
 class Translation(Task):
     """The task to translate sentences from their vectors.
 
-    Each direction to a target language is trained. ValueError says that a text has no target
-    language.
+    All directions to target languages are trained. ValueError says that a text has none.
     """
 
     def __init__(self, setting: Setting) -> None:
