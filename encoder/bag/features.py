@@ -146,8 +146,9 @@ class Features:
         sounds = self._ngrams(_mark(pieces, spellings[1], _SOUND_MARK), SOUND_SIZES, _LETTER_BASE)
         characters = spellings[2].take(ids)
         signs = characters.ids, owners[characters.owners]
-        parts = (words.ids, owners), letters, sounds, stems, signs
-        return Tokens.group(*map(np.concatenate, zip(*parts, strict=True)), len(words))
+        parts: list[Owned] = [(words.ids, owners), letters, sounds, stems, signs]
+        rows, row_owners = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        return Tokens.group(rows, row_owners, len(words))
 
     def _ngrams(
         self, texts: Tokens, sizes: Sequence[int], base: int, *, at_start: bool = False
