@@ -108,7 +108,7 @@ def lstm_step(
     Args:
         scales: the scales of the input tokens' codes, float32 (B,).
         fixed: the scales of a layer's input and hidden weights, and its biases, float32 (G,) each.
-        products: those of the weights with inputs' and hidden states' codes, int32 (B, G) each.
+        products: of codes of inputs and of hidden states with the weights, int32 (B, G) each.
         states: the cells' states, float32 (B, H), the hidden states, int8 (B, H), and their scales,
             float32 (B,), of the step before; receives the new ones.
         gates: working memory, float32 (G,).

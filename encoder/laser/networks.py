@@ -30,7 +30,7 @@ class BiLSTM(nn.Module):
     """A network of LSTMs in both directions, or one, with max pooling.
 
     ``tensors`` have LASER's names. Training drops the share ``dropout`` of each layer's inputs. The
-    mode and errors are those of ``adopt``.
+    mode and errors are as in ``adopt``.
     """
 
     def __init__(self, tensors: Tensors, *, dropout: float = 0.0) -> None:
